@@ -1,0 +1,73 @@
+"""A quick preflight of simulated nodes against Ansible's own floor.
+
+1. 64 nodes, report included, over `ansible all -m ping` on the same inventory (wanted: at most 1.5).
+2. 8 nodes over a playbook with one task per check (wanted: at most 1/8). Eight, because 64 nodes times one
+   task per check would run for a quarter of an hour; the cost is per task and host, so the ratio does not
+   depend on the count. The compared tasks only run `true`: a real one task per check would cost more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from bench.common import BIN, demo_inventory, environment, seconds
+from flightline_node.checks import CHECKS
+
+
+def _one_task_per_check(path: Path) -> Path:
+    tasks = "".join(
+        f"    - name: {check.id}\n      ansible.builtin.command: 'true'\n      changed_when: false\n"
+        for check in CHECKS.values()
+        if check.level == "quick"
+    )
+    path.write_text(f"- hosts: all\n  gather_facts: false\n  tasks:\n{tasks}")
+    return path
+
+
+def measure(nodes: int, rounds: int) -> tuple[float, float]:
+    """Best wall time in seconds of (preflight with report, ping), interleaved."""
+    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
+        directory = Path(name)
+        inventory = str(demo_inventory(directory / "fleet", nodes))
+        env = environment(directory / "runs.sqlite")
+        preflight = [str(BIN / "ansible-playbook"), "-i", inventory, "playbooks/preflight.yml"]
+        ping = [str(BIN / "ansible"), "all", "-i", inventory, "-m", "ping"]
+        seconds(preflight, env)  # makes the simulated nodes
+        pairs = [(seconds(preflight, env), seconds(ping, env)) for _ in range(rounds)]
+    return min(first for first, _ in pairs), min(second for _, second in pairs)
+
+
+def measure_tasks(nodes: int) -> tuple[float, float, int]:
+    """Wall time in seconds of (preflight, one task per check) and the number of checks."""
+    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
+        directory = Path(name)
+        inventory = str(demo_inventory(directory / "fleet", nodes))
+        env = environment(directory / "runs.sqlite")
+        playbook = str(BIN / "ansible-playbook")
+        seconds([playbook, "-i", inventory, "playbooks/preflight.yml"], env)
+        ours = seconds([playbook, "-i", inventory, "playbooks/preflight.yml"], env)
+        theirs = seconds([playbook, "-i", inventory, str(_one_task_per_check(directory / "tasks.yml"))], env)
+    return ours, theirs, sum(check.level == "quick" for check in CHECKS.values())
+
+
+def main() -> None:
+    """Print both ratios."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--nodes", type=int, default=64)
+    arguments.add_argument("--rounds", type=int, default=3)
+    given = arguments.parse_args()
+    ours, ping = measure(given.nodes, given.rounds)
+    print(
+        f"quick preflight of {given.nodes} nodes with report {ours:.1f} s, ansible ping {ping:.1f} s: "
+        f"ratio {ours / ping:.2f}"
+    )
+    ours, tasks, checks = measure_tasks(8)
+    print(
+        f"quick preflight of 8 nodes {ours:.1f} s, {checks} tasks of `true` {tasks:.1f} s: ratio 1/{tasks / ours:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

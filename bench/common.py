@@ -1,0 +1,97 @@
+"""What the benchmarks share: a demo fleet, timing, memory of a process tree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+
+
+def demo_inventory(directory: Path, nodes: int, instance_type: str = "p5.48xlarge") -> Path:
+    """A healthy simulated fleet; its nodes are made by the first preflight that meets them."""
+    from flightline.demo import write_inventory
+
+    return write_inventory(directory, nodes, instance_type, [])
+
+
+def environment(store: Path) -> dict[str, str]:
+    """The environment of a run: this checkout's ansible.cfg, a store of its own."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "FLIGHTLINE"))}
+    env.update(ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), FLIGHTLINE_STORE=str(store), PATH=f"{BIN}:{env['PATH']}")
+    return env
+
+
+def seconds(command: list[str], env: dict[str, str], ok: tuple[int, ...] = (0,)) -> float:
+    """Wall time of a command; its output is shown when it fails."""
+    started = time.perf_counter()
+    run = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    took = time.perf_counter() - started
+    if run.returncode not in ok:
+        sys.exit(f"{' '.join(command)}: exit {run.returncode}\n{run.stdout[-3000:]}\n{run.stderr[-3000:]}")
+    return took
+
+
+class TreeMemory:
+    """Peak proportional set size (MB) of a process and its children, the nodes' module processes left out.
+
+    PSS counts a page shared by n processes as 1/n: forks of one control process share most of theirs.
+    """
+
+    def __init__(self, pid: int, every_s: float = 0.5) -> None:
+        self.peak_mb = 0.0
+        self._pid, self._every_s, self._stop = pid, every_s, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> float:
+        """End sampling; returns the peak in MB."""
+        self._stop.set()
+        self._thread.join()
+        return self.peak_mb
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._every_s):
+            self.peak_mb = max(self.peak_mb, sum(map(_pss_mb, _control_tree(self._pid))))
+
+
+def _control_tree(root: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found, queue = [], [root]
+    while queue:
+        pid = queue.pop()
+        if _is_node_side(pid):
+            continue
+        found.append(pid)
+        queue += children.get(pid, [])
+    return found
+
+
+def _is_node_side(pid: int) -> bool:
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
+    return b"AnsiballZ" in command or command.startswith(b"/bin/sh")
+
+
+def _pss_mb(pid: int) -> float:
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return 0.0

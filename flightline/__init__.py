@@ -1,0 +1,1 @@
+"""Flightline's control side: run store, fleet judgement, report, command line."""

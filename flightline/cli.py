@@ -1,0 +1,92 @@
+"""The `flightline` command: one module per command, imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from flightline_node.model import SettingsError
+
+from .store import StoreError
+
+EXIT_BROKEN = 2
+DEBUG_ENV = "FLIGHTLINE_DEBUG"
+
+COMMANDS: dict[str, str] = {
+    "preflight": "Judge a fleet: live progress, verdict, report.",
+    "judge": "Judge a bundle of tool outputs offline.",
+    "collect": "Run the probes of this machine into a bundle.",
+    "report": "Show a run again, or write its report elsewhere.",
+    "history": "Show what a node, instance or GPU answered before.",
+    "checks": "List the checks, or explain one.",
+    "demo": "Write a simulated inventory, or list its faults.",
+}
+
+
+class Commands(click.Group):
+    """Finds a command in flightline.commands.<name> when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command's click object."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".commands.{cmd_name}", __package__)
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Help without importing every command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: flightline preflight -i inventory/aws_ec2.yml --level standard. "
+    "Exit status: 0 go, 1 no-go, 2 the tool itself could not run.",
+)
+@click.version_option(package_name="flightline")
+def cli() -> None:
+    """Clear GPU nodes for training: go or no-go, with a reason for every node."""
+
+
+def main() -> None:
+    """Entry point: every error ends in one sentence and status 2, never in a traceback."""
+    sys.exit(run(lambda: cli.main(standalone_mode=False)))
+
+
+def run(command: Callable[[], Any]) -> int:
+    """Call a command; its exit status. Click returns what ctx.exit() was given."""
+    try:
+        status = command()
+        return status if isinstance(status, int) else 0
+    except click.ClickException as error:
+        error.show()
+    except click.Abort:
+        click.echo("flightline: interrupted", err=True)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): that is its decision, not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (SettingsError, StoreError) as error:
+        click.echo(f"flightline: {error}", err=True)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"flightline: {where}{error.strerror or error}", err=True)
+    except Exception as error:
+        if os.environ.get(DEBUG_ENV):
+            traceback.print_exc()
+        message = f"internal error: {type(error).__name__}: {error} ({DEBUG_ENV}=1 shows where)"
+        click.echo(f"flightline: {message}", err=True)
+    return EXIT_BROKEN

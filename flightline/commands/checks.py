@@ -1,0 +1,81 @@
+"""flightline checks: the catalogue."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from flightline_node.checks import CHECKS
+from flightline_node.model import LEVELS, Check, SettingsError
+
+from ..fleet_checks import FLEET_CHECKS, FleetCheck
+from . import options
+
+
+@click.command(
+    cls=options.Command,
+    example="flightline checks gpu_count",
+)
+@click.argument("check_id", metavar="[ID]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(check_id: str | None, as_json: bool) -> None:
+    """List the checks, or explain one: what it looks at, why it matters, what to do, its thresholds."""
+    if check_id and check_id not in CHECKS and check_id not in FLEET_CHECKS:
+        known = ", ".join(sorted([*CHECKS, *FLEET_CHECKS]))
+        raise SettingsError(f"unknown check {check_id!r}; known checks: {known}")
+    if as_json:
+        wanted = [check for check in CHECKS.values() if check_id in (None, check.id)]
+        click.echo(json.dumps([_as_dict(check) for check in wanted], indent=1))
+    elif check_id in CHECKS:
+        _explain(CHECKS[str(check_id)])
+    elif check_id:
+        _explain_fleet(check_id, FLEET_CHECKS[check_id])
+    else:
+        _list()
+
+
+def _list() -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "level", "tags", "title"):
+        table.add_column(heading, overflow="fold")
+    for check in sorted(CHECKS.values(), key=lambda check: (LEVELS.index(check.level), check.tags[:1], check.id)):
+        table.add_row(check.id, check.level, ", ".join(check.tags), check.title)
+    for name, fleet_check in FLEET_CHECKS.items():
+        table.add_row(name, "every", "fleet", fleet_check.title)
+    Console(markup=False, highlight=False).print(table)
+
+
+def _explain(check: Check) -> None:
+    click.echo(f"{check.id}: {check.title} (level {check.level}; tags {', '.join(check.tags)})")
+    for label, text in (("what", check.what), ("why", check.why), ("remedy", check.remedy), ("source", check.source)):
+        click.echo(f"  {label:<10} {text}")
+    reads = [
+        *check.needs,
+        *(f"{name} (or another)" for name in check.needs_any),
+        *(f"{n} (if there)" for n in check.wants),
+    ]
+    click.echo(f"  {'reads':<10} {', '.join(reads)}")
+    if check.expects:
+        click.echo(f"  {'expected':<10} {', '.join(check.expects)}")
+    for threshold in check.thresholds:
+        name, default = f"{check.id}.{threshold.name}", f"{threshold.default:g} {threshold.unit}"
+        click.echo(f"  {'threshold':<10} {name} = {default}: {threshold.what}")
+
+
+def _explain_fleet(name: str, check: FleetCheck) -> None:
+    click.echo(f"{name}: {check.title} (judged over the whole fleet)")
+    for label, text in (("why", check.why), ("remedy", check.remedy)):
+        click.echo(f"  {label:<10} {text}")
+
+
+def _as_dict(check: Check) -> dict[str, object]:
+    texts = {key: getattr(check, key) for key in ("id", "title", "what", "why", "remedy", "source", "level")}
+    lists = {key: list(getattr(check, key)) for key in ("needs", "needs_any", "wants", "expects", "tags")}
+    thresholds = [
+        {"name": f"{check.id}.{t.name}", "default": t.default, "unit": t.unit, "what": t.what, "source": t.source}
+        for t in check.thresholds
+    ]
+    return {**texts, **lists, "thresholds": thresholds}

@@ -1,0 +1,54 @@
+"""flightline history: what a node answered before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flightline_node.model import BLOCKING
+
+from ..report.text import clean
+from ..store import Past, SqliteStore, StoreError, status_of
+from . import options
+
+
+@click.command(
+    cls=options.Command,
+    example="flightline history i-0123456789abcdef0",
+)
+@click.argument("node")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="Most results to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.store
+def command(node: str, limit: int, as_json: bool, store_path: Path | None) -> None:
+    """Show the results of NODE, newest first: a host name, instance id, GPU serial or GPU UUID."""
+    with SqliteStore(options.store_file(store_path), create=False) as store:
+        past = store.history(node, limit)
+        if not past:
+            known = ", ".join(sorted({host.host for run in store.runs(1) for host in store.run(run.run_id).hosts})[:8])
+            raise StoreError(f"{store.path}: nothing known of {node!r}; hosts of the last run: {known or 'none'}")
+    if as_json:
+        click.echo(json.dumps([_as_dict(item) for item in past], indent=1))
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "started", "host", "instance", "verdict", "why"):
+        table.add_column(heading, overflow="fold")
+    for item in past:
+        cells = (item.run_id, item.started_at, item.host, item.instance_id, item.verdict, "; ".join(_why(item)))
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    Console().print(table)
+
+
+def _why(item: Past) -> list[str]:
+    blocking = [f for f in item.record.get("findings", []) if status_of(f) in BLOCKING]
+    return [f"{finding['check']}: {finding['message']}" for finding in blocking]
+
+
+def _as_dict(item: Past) -> dict[str, object]:
+    keys = ("run_id", "started_at", "host", "instance_id", "verdict", "status")
+    return {**{key: getattr(item, key) for key in keys}, "why": _why(item)}

@@ -1,0 +1,53 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flightline_node.model import LEVELS, SettingsError
+
+from ..store import default_path
+
+
+class Command(click.Command):
+    """A command whose help ends with an example, printed as it is."""
+
+    def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Example first, then the exit status."""
+        formatter.write("\nExample:\n" + "".join(f"  {line}\n" for line in self.example.splitlines()))
+        super().format_epilog(ctx, formatter)
+
+
+level = click.option(
+    "--level", type=click.Choice(LEVELS), help="How much to measure or judge.", metavar="|".join(LEVELS)
+)
+store = click.option(
+    "--store",
+    "store_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Run store; default FLIGHTLINE_STORE, else .flightline/runs.sqlite here.",
+)
+
+
+def store_file(given: Path | None) -> Path:
+    """The run store's file: as given, else the default."""
+    return given.absolute() if given else default_path()
+
+
+def pairs(items: Iterable[str], option: str) -> dict[str, str]:
+    """["a=1", "b=2"] as a mapping. Raises SettingsError for an item without a name or a value."""
+    found: dict[str, str] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not (name.strip() and equals):
+            raise SettingsError(f"{option} {item!r}: wanted NAME=VALUE")
+        found[name.strip()] = value.strip()
+    return found

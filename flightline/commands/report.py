@@ -1,0 +1,48 @@
+"""flightline report: a run again, from the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from flightline_node.model import Verdict
+
+from ..conclude import FORMATS, write_one
+from ..fleet import judge_run
+from ..report import print_summary
+from ..store import SqliteStore
+from . import options
+
+
+def _path(flag: str) -> click.Path:
+    return click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+
+
+@click.command(
+    cls=options.Command,
+    example="flightline report latest --html fleet.html",
+    epilog="Exit status: 0 go, 1 no-go, 2 the run or the store is not there.",
+)
+@click.argument("run")
+@click.option("--html", type=_path("html"), metavar="PATH", help="Write the HTML report here (- for standard output).")
+@click.option("--json", "json_", type=_path("json"), metavar="PATH", help="Write the JSON report here.")
+@click.option("--junit", type=_path("junit"), metavar="PATH", help="Write the JUnit report here.")
+@options.store
+@click.pass_context
+def command(
+    ctx: click.Context, run: str, html: Path | None, json_: Path | None, junit: Path | None, store_path: Path | None
+) -> None:
+    """Show the verdict of RUN (a run id, or latest), judged from the stored results.
+
+    A run that was killed is judged over what it had measured; hosts without a result are UNKNOWN.
+    """
+    wanted = {kind: path for kind, path in zip(FORMATS, (json_, junit, html), strict=True) if path}
+    with SqliteStore(options.store_file(store_path), create=False) as store:
+        report = judge_run(store, run)
+        for kind, path in wanted.items():
+            write_one(kind, report, lambda: store.records(report.run.id), path)
+    if Path("-") not in wanted.values():
+        print_summary(report, Console(), wanted)
+    ctx.exit(0 if report.verdict is Verdict.GO else 1)

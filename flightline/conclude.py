@@ -1,0 +1,147 @@
+"""End a run: judge it, write its report, print the summary. Callback and command line both end here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+
+from flightline_node.model import Verdict
+
+from . import report as reports
+from .fleet import judge_run
+from .recorder import MemoryStore
+from .report import html, jsonfile, junit
+from .result import Report
+from .store import BUSY_TIMEOUT_S, Record, Run, SqliteStore, Store, StoreError, has_spool, now_stamp, spool_path
+
+REPORT_ENV = "FLIGHTLINE_REPORT_DIR"
+FORMATS = ("json", "junit", "html")
+KNOWN_TROUBLE_BUSY_S = 1.0
+"""A store that refused rows a moment ago: the verdict does not wait for it again, the spool is merged later."""
+
+EXIT_GO, EXIT_NO_GO, EXIT_BROKEN = 0, 1, 2
+
+
+@dataclass
+class Outcome:
+    """What a run came to. links: report files; troubles: what could not be kept, one sentence each."""
+
+    report: Report
+    links: dict[str, Path] = field(default_factory=dict)
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """0 go, 1 no-go."""
+        return EXIT_GO if self.report.verdict is Verdict.GO else EXIT_NO_GO
+
+
+def report_dir(store_path: Path, run_id: str, chosen: str | Path | None = None) -> Path:
+    """Where a run's report goes: as chosen (argument, else FLIGHTLINE_REPORT_DIR), else beside the store."""
+    given = chosen or os.environ.get(REPORT_ENV)
+    return Path(given).absolute() if given else store_path.parent / "reports" / run_id
+
+
+def conclude(
+    path: Path,
+    run: Run,
+    kept: Mapping[str, Record],
+    directory: Path,
+    trouble: str = "",
+    json_path: Path | None = None,
+) -> Outcome:
+    """Judge a run, close it in the store and write its report.
+
+    kept: records that the store refused, which count all the same. json_path: a second place for the
+    JSON report. Never raises for a store or a
+    directory that cannot be used: what could not be kept is in the outcome's troubles.
+    """
+    store, troubles = _reopen(path, run, kept, KNOWN_TROUBLE_BUSY_S if trouble else BUSY_TIMEOUT_S)
+    if trouble:
+        troubles = [_refused(path, trouble, len(kept)), *(text for text in troubles if text not in trouble)]
+    try:
+        report = judge_run(store, run.run_id, kept.values())
+        finished = now_stamp()
+        report.run = replace(report.run, finished_at=report.run.finished_at or finished)
+        try:
+            store.finish(run.run_id, finished, str(report.verdict))
+        except StoreError as error:
+            troubles.append(str(error))
+        outcome = Outcome(report, {}, troubles)
+        _write(outcome, store, kept, directory, json_path)
+        return outcome
+    finally:
+        store.close()
+
+
+def _reopen(path: Path, run: Run, kept: Mapping[str, Record], wait_s: float) -> tuple[Store, list[str]]:
+    try:
+        store = SqliteStore(path, busy_timeout_s=wait_s)
+        store.start(run)
+    except StoreError as error:
+        return MemoryStore(run, kept), [str(error)]
+    return store, []
+
+
+def _refused(path: Path, trouble: str, rows: int) -> str:
+    spooled = f", and are in {spool_path(path)} until the store is next opened" if has_spool(path) else ""
+    return f"{trouble} ({rows} results were kept aside, are counted here{spooled})"
+
+
+def _write(outcome: Outcome, store: Store, kept: Mapping[str, Record], directory: Path, json_path: Path | None) -> None:
+    run_id = outcome.report.run.id
+
+    def records() -> Iterator[Record]:
+        stored = store.answered(run_id)
+        yield from store.records(run_id)
+        yield from (record for host, record in kept.items() if host not in stored)
+
+    try:
+        outcome.links = reports.write_all(outcome.report, records, directory)
+    except (OSError, StoreError) as error:
+        where = (
+            "only in this summary" if isinstance(store, MemoryStore) else f"in the store: flightline report {run_id}"
+        )
+        outcome.troubles.append(f"{directory}: the report could not be written ({error}); the results are {where}")
+    if json_path:
+        try:
+            write_one("json", outcome.report, records, json_path)
+        except (OSError, StoreError) as error:
+            outcome.troubles.append(f"{json_path}: the JSON report could not be written ({error})")
+
+
+def show(outcome: Outcome, console: Console) -> None:
+    """Print the summary, and what could not be kept before it: the verdict comes last."""
+    for trouble in outcome.troubles:
+        console.print(f"warning: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    reports.print_summary(outcome.report, console, outcome.links)
+
+
+def write_one(kind: str, report: Report, records: reports.Records, path: Path) -> None:
+    """Write one format of a report; "-" is standard output. Raises OSError."""
+
+    def write(stream: IO[str]) -> None:
+        if kind == "json":
+            jsonfile.write(report, records(), stream)
+        elif kind == "junit":
+            junit.write(report, stream)
+        else:
+            html.write(report, stream, {})
+
+    if str(path) == "-":
+        write(sys.stdout)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("w", encoding="utf-8", newline="\n") as stream:
+            write(stream)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

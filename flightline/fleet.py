@@ -1,0 +1,252 @@
+"""Judge a run: a row for every expected host, what only shows across hosts, and the fleet's verdict.
+
+Records stream through once and are boiled down (PASS findings become a cell), so that ten thousand
+nodes fit in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Any
+
+import flightline_node
+from flightline_node.checks import CHECKS
+from flightline_node.model import BLOCKING, RANK, UNSAID, Remedy, Status, Verdict, verdict_of, worst
+
+from .fleet_checks import FLEET_CHECKS, UNIFORM
+from .groups import group
+from .outliers import Samples, distributions
+from .recorder import NODE, REACHABLE, lost_record
+from .result import FindingDict, NodeRow, Report, RunInfo
+from .store import Host, Record, Store, status_of
+
+NO_SERIAL = frozenset({"", "0", "N/A", "[N/A]", "None", "Unknown"})
+MOST_PLACES_IN_EVIDENCE = 8
+
+
+@dataclass
+class _Intake:
+    """What the records leave behind as they stream by."""
+
+    rows: dict[str, NodeRow] = field(default_factory=dict)
+    samples: Samples = field(default_factory=Samples)
+    gpus: dict[tuple[str, str], str] = field(default_factory=dict)
+    twice: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    skips: dict[tuple[str, str], FindingDict] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        row = self._row(record)
+        if row.host in self.rows:
+            return
+        self.rows[row.host] = row
+        self.samples.add(row.host, row.instance_type, record.get("measures") or {})
+        for gpu in record.get("gpus") or ():
+            for key in ("uuid", "serial"):
+                self._gpu(row.host, key, str(gpu.get(key) or ""))
+
+    def _gpu(self, host: str, key: str, value: str) -> None:
+        if value in NO_SERIAL:
+            return
+        first = self.gpus.setdefault((key, value), host)
+        if first != host:
+            self.twice.setdefault((key, value), {first}).add(host)
+
+    def _row(self, record: Record) -> NodeRow:
+        cells: dict[str, Status] = {}
+        kept: list[FindingDict] = []
+        for finding in record.get("findings", ()):
+            status, check = status_of(finding), intern(finding["check"])
+            if check not in cells or RANK[status] > RANK[cells[check]]:
+                cells[check] = status
+            if status is not Status.PASS:
+                kept.append(self._slim(finding, status, check))
+        verdict = verdict_of(cells.values())
+        # The node's own word can only make it worse: a no-go that this version does not understand stays one.
+        if record.get("verdict") != str(Verdict.GO):
+            verdict = Verdict.NO_GO
+        return NodeRow(
+            host=str(record["host"]),
+            verdict=verdict,
+            status=worst(cells.values()),
+            instance_id=str(record.get("instance_id") or ""),
+            instance_type=intern(str(record.get("instance_type") or "")),
+            seconds=float(record.get("seconds") or 0.0),
+            cells=cells,
+            findings=kept,
+            versions={intern(str(k)): intern(str(v)) for k, v in (record.get("versions") or {}).items()},
+        )
+
+    def _slim(self, finding: FindingDict, status: Status, check: str) -> FindingDict:
+        if status is Status.SKIP and not finding.get("device"):
+            # The same skip on every node is one object.
+            return self.skips.setdefault((check, finding["message"]), {**UNSAID, **finding})
+        words = {"status": str(status), "remedy": str(_REMEDIES.get(finding.get("remedy", ""), Remedy.INVESTIGATE))}
+        return {**UNSAID, **finding, "check": check, **words}
+
+
+_REMEDIES = {str(remedy): remedy for remedy in Remedy}
+
+
+def judge_run(store: Store, run_id: str, extra: Iterable[Record] = ()) -> Report:
+    """The report of a run. extra: records that could not be stored; the store's own come first.
+
+    Raises StoreError when the run is not there or cannot be read.
+    """
+    run = store.run(run_id)
+    intake = _Intake()
+    for records in (store.records(run.run_id), extra):
+        for record in records:
+            intake.add(record)
+    rows = [_row_of(host, intake) for host in run.hosts]
+    fleet = [*_inventory(rows), *_uniform(rows), *_duplicates(rows, intake.twice)]
+    go = rows and all(row.verdict is Verdict.GO for row in rows)
+    blocked = any(Status(finding["status"]) in BLOCKING for finding in fleet)
+    info = RunInfo(run.run_id, run.started_at, run.finished_at, run.level, run.inventory, flightline_node.__version__)
+    return Report(
+        run=info,
+        verdict=Verdict.GO if go and not blocked else Verdict.NO_GO,
+        checks=_columns(rows),
+        rows=rows,
+        fleet=fleet,
+        groups=group(rows),
+        distributions=distributions(intake.samples),
+    )
+
+
+def _row_of(host: Host, intake: _Intake) -> NodeRow:
+    row = intake.rows.get(host.host)
+    if row is None:
+        intake.add(lost_record(host))
+        row = intake.rows[host.host]
+    row.instance_id = row.instance_id or host.instance_id
+    row.instance_type = row.instance_type or host.instance_type
+    return row
+
+
+def _columns(rows: Iterable[NodeRow]) -> list[str]:
+    seen = {check for row in rows for check in row.cells}
+    known = [REACHABLE, NODE, *CHECKS, *(check for check in FLEET_CHECKS if check not in (REACHABLE, NODE))]
+    return [check for check in known if check in seen] + sorted(seen - set(known))
+
+
+def _finding(check: str, status: Status, message: str, remedy: Remedy, hosts: list[str], **rest: Any) -> FindingDict:
+    base: FindingDict = {"device": {}, "measured": None, "expected": None, "unit": "", "evidence": []}
+    words = {"check": check, "status": str(status), "message": message, "remedy": str(remedy), "hosts": hosts}
+    return {**words, **base, **rest}
+
+
+def _inventory(rows: list[NodeRow]) -> list[FindingDict]:
+    if rows:
+        return []
+    message = "no hosts: the inventory (or --limit) selects none, wanted at least one"
+    return [_finding("inventory", Status.FAIL, message, Remedy.FIX_CONFIG, [], measured=0, expected=1, unit="hosts")]
+
+
+def _uniform(rows: list[NodeRow]) -> list[FindingDict]:
+    by_type: dict[str, list[NodeRow]] = defaultdict(list)
+    for row in rows:
+        by_type[row.instance_type].append(row)
+    findings = []
+    for instance_type, group_rows in by_type.items():
+        driver_odd: set[str] = set()
+        for key in UNIFORM:
+            # nvidia-smi prints the CUDA version its driver supports: one cause, one finding.
+            compared = [row for row in group_rows if key != "cuda" or row.host not in driver_odd]
+            finding = _uniform_one(key, instance_type, compared)
+            if finding:
+                findings.append(finding)
+                if key == "driver":
+                    driver_odd = set(finding["hosts"])
+    return findings
+
+
+def _uniform_one(key: str, instance_type: str, rows: list[NodeRow]) -> FindingDict | None:
+    holders: dict[str, list[NodeRow]] = defaultdict(list)
+    for row in rows:
+        if row.versions.get(key):
+            holders[row.versions[key]].append(row)
+    if len(holders) < 2:
+        return None
+    name, status = UNIFORM[key]
+    counts = Counter({value: len(nodes) for value, nodes in holders.items()}).most_common()
+    tie = counts[0][1] == counts[1][1]
+    majority = "one version" if tie else counts[0][0]
+    odd = [row for row in rows if row.versions.get(key) not in (None, "", majority)]
+    split = ", ".join(f"{value} on {number}" for value, number in counts)
+    check = f"uniform_{key}"
+    for row in rows:
+        if row.versions.get(key) == majority:
+            row.cells[check] = Status.PASS
+        elif not row.versions.get(key):
+            row.cells[check] = Status.SKIP
+    for row in odd:
+        measured = row.versions[key]
+        message = f"{name} {measured}, wanted {majority} (nodes of {instance_type}: {split})"
+        _blame(row, _node_finding(check, status, message, Remedy.UPDATE_SOFTWARE, measured, majority))
+    message = f"{name} differs between nodes of {instance_type}: {split}; wanted {majority} on all"
+    hosts = [row.host for row in odd]
+    measured_all = dict(counts)
+    return _finding(check, status, message, Remedy.UPDATE_SOFTWARE, hosts, measured=measured_all, expected=majority)
+
+
+def _duplicates(rows: list[NodeRow], twice: Mapping[tuple[str, str], set[str]]) -> list[FindingDict]:
+    findings = []
+    by_id: dict[str, list[NodeRow]] = defaultdict(list)
+    for row in rows:
+        if row.instance_id:
+            by_id[row.instance_id].append(row)
+    for instance_id, same in by_id.items():
+        if len(same) > 1:
+            findings.append(_duplicate("duplicate_instance", f"instance {instance_id}", same, Remedy.FIX_CONFIG))
+    order = {row.host: position for position, row in enumerate(rows)}
+    shared: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for (key, value), hosts in twice.items():
+        shared[tuple(sorted(hosts & set(order), key=order.__getitem__))].append(f"{key} {value}")
+    for names, gpus in shared.items():
+        if len(names) > 1:
+            same = [rows[order[name]] for name in names]
+            what = f"GPU {gpus[0]}" + (f" and {len(gpus) - 1} more" if len(gpus) > 1 else "")
+            evidence = gpus[:MOST_PLACES_IN_EVIDENCE]
+            findings.append(_duplicate("duplicate_gpu", what, same, Remedy.INVESTIGATE, evidence))
+    return findings
+
+
+def _duplicate(
+    check: str, what: str, rows: list[NodeRow], remedy: Remedy, evidence: list[str] | None = None
+) -> FindingDict:
+    hosts = [row.host for row in rows]
+    message = f"{what} is on {len(rows)} hosts: {', '.join(hosts[:MOST_PLACES_IN_EVIDENCE])}; wanted on one"
+    for row in rows:
+        _blame(row, _node_finding(check, Status.FAIL, message, remedy, what, "one host"))
+    return _finding(
+        check,
+        Status.FAIL,
+        message,
+        remedy,
+        hosts,
+        measured=len(rows),
+        expected=1,
+        unit="hosts",
+        evidence=evidence or [],
+    )
+
+
+def _node_finding(
+    check: str, status: Status, message: str, remedy: Remedy, measured: Any, expected: Any
+) -> FindingDict:
+    finding = _finding(check, status, message, remedy, [], measured=measured, expected=expected)
+    del finding["hosts"]
+    return finding
+
+
+def _blame(row: NodeRow, finding: FindingDict) -> None:
+    """Put a fleet finding into the row of a node that it concerns."""
+    status, check = Status(finding["status"]), finding["check"]
+    row.findings.append(finding)
+    row.cells[check] = worst((status, row.cells.get(check, Status.SKIP)))
+    row.status = worst((status, row.status))
+    if status in BLOCKING:
+        row.verdict = Verdict.NO_GO

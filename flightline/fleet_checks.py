@@ -1,0 +1,87 @@
+"""The checks that no single node can answer: their texts, and which versions a fleet must share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flightline_node.checks import CHECKS
+from flightline_node.model import Status
+
+from .recorder import NODE, REACHABLE
+
+
+@dataclass(frozen=True)
+class FleetCheck:
+    """A check that needs more than one node, or that is about the node as a whole."""
+
+    title: str
+    why: str
+    remedy: str
+
+
+UNIFORM: Mapping[str, tuple[str, Status]] = {
+    "driver": ("NVIDIA driver", Status.FAIL),
+    "cuda": ("CUDA version", Status.FAIL),
+    "nccl": ("NCCL", Status.FAIL),
+    "efa_installer": ("EFA installer", Status.FAIL),
+    "efa_driver": ("EFA driver", Status.FAIL),
+    "kernel": ("kernel", Status.FAIL),
+    # Two VBIOS versions of one board train together; they are worth knowing when ranks differ in speed.
+    "vbios": ("VBIOS", Status.WARN),
+}
+"""Versions that nodes of one instance type must share -> (name, status of a node that differs)."""
+
+FLEET_CHECKS: dict[str, FleetCheck] = {
+    REACHABLE: FleetCheck(
+        "Reachable",
+        "A node that does not answer cannot join a job, and what was not looked at is not good.",
+        "Look at the connection's own message: instance state, security group, host key, user, SSM agent.",
+    ),
+    NODE: FleetCheck(
+        "Node judged",
+        "The checks did not run to their end on the node, so nothing is known about it.",
+        "Read the message; usual causes are no Python 3.8 or later, a full disk, or memory exhausted.",
+    ),
+    "inventory": FleetCheck(
+        "Inventory",
+        "A verdict over no hosts, or over one node listed twice, is about another fleet than the one that trains.",
+        "Correct the inventory, its filters or --limit.",
+    ),
+    "duplicate_instance": FleetCheck(
+        "Instance listed once",
+        "Two inventory names for one instance: the job gets a node less than it was promised.",
+        "Remove one of the names from the inventory.",
+    ),
+    "duplicate_gpu": FleetCheck(
+        "GPU seen once",
+        "One GPU on two hosts means that two names lead to one node, or that an answer is a stale copy.",
+        "Find out which host the names really reach (host keys, DNS, instance ids) and correct the inventory.",
+    ),
+    **{
+        f"uniform_{key}": FleetCheck(
+            f"Same {name} on all nodes of a type",
+            "Mixed versions in one job hang or slow down collectives in ways that no single node shows.",
+            "Bring the nodes that differ to the fleet's version (same image), or pin the version in the inventory.",
+        )
+        for key, (name, _) in UNIFORM.items()
+    },
+}
+
+
+def title_of(check: str) -> str:
+    """A check's title; its id when it is of another version."""
+    return _text_of(check)[0]
+
+
+def remedy_of(check: str) -> str:
+    """What to do, in words; "" when the check is of another version."""
+    return _text_of(check)[1]
+
+
+def _text_of(check: str) -> tuple[str, str]:
+    if check in CHECKS:
+        return CHECKS[check].title, CHECKS[check].remedy
+    if check in FLEET_CHECKS:
+        return FLEET_CHECKS[check].title, FLEET_CHECKS[check].remedy
+    return check, ""

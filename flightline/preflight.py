@@ -1,0 +1,275 @@
+"""Run playbooks/preflight.yml through ansible-runner, follow it, and conclude the run.
+
+The inner playbook's callback keeps the results; this side shows progress and ends the run, also when the
+playbook was interrupted or broke half-way: what was measured is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import ansible_runner
+
+from flightline_node.model import BLOCKING, Status, Verdict
+
+from . import conclude as ending
+from . import processes
+from . import store as stores
+from .recorder import broken_record, unreachable_record
+
+ROOT = Path(__file__).resolve().parents[1]
+PLAYBOOK = ROOT / "playbooks" / "preflight.yml"
+INVENTORY_ENV = "FLIGHTLINE_INVENTORY"
+DEFAULT_INVENTORY = ROOT / "inventory" / "demo"
+NODE_TASK = "flightline_node"
+VALIDATE_TASK = "flightline_validate"
+POLL_S = 0.2
+INTERRUPT_GRACE_S = 5.0
+KILL_GRACE_S = 1.0
+MOST_LINES = 6
+
+
+class CannotRunError(RuntimeError):
+    """The preflight itself could not run; the text says why."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run. extra: variables for every host, above the inventory's."""
+
+    inventory: tuple[str, ...] = ()
+    limit: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    store: Path = field(default_factory=stores.default_path)
+    report_dir: Path | None = None
+    forks: int = 0
+    json_path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One host as it ends. why: its blocking findings, worst kept as they come."""
+
+    host: str
+    go: bool
+    status: Status
+    seconds: float
+    why: list[str]
+
+
+class Watcher(Protocol):
+    """Who is told how the run goes; called from the runner's thread."""
+
+    def expect(self, hosts: int) -> None:
+        """The inventory is in order and has this many hosts."""
+
+    def answer(self, answer: Answer) -> None:
+        """A host ended."""
+
+
+@dataclass
+class _Follow:
+    """Reads ansible-runner's events. pid: of the ansible-playbook process, once it spoke."""
+
+    watcher: Watcher
+    pid: int = 0
+    refused: str = ""
+    hosts: dict[str, dict[str, str]] = field(default_factory=dict)
+    level: str = "quick"
+    started_at: str = field(default_factory=stores.now_stamp)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def event(self, event: Mapping[str, Any]) -> bool:
+        """Take one event; True keeps its file, from which a lost row can be recovered."""
+        self.pid = int(event.get("pid") or self.pid)
+        kind, data = str(event.get("event")), event.get("event_data") or {}
+        if not kind.startswith("runner_on_"):
+            return False
+        task = str(data.get("task_action")).rpartition(".")[2]
+        if task == VALIDATE_TASK and kind == "runner_on_ok":
+            self.hosts = dict(data.get("res", {}).get("hosts") or {})
+            self.level = str(data.get("res", {}).get("level") or self.level)
+            self.watcher.expect(len(self.hosts))
+        elif task == VALIDATE_TASK and kind == "runner_on_failed":
+            self.refused = str(data.get("res", {}).get("msg") or "no message")
+        record = _record(kind, data) if task == NODE_TASK else None
+        if record:
+            self.watcher.answer(_answer(record))
+        return record is not None
+
+
+def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
+    host, res = stores.Host(str(data.get("host"))), data.get("res") or {}
+    if kind == "runner_on_unreachable":
+        return unreachable_record(host, str(res.get("msg") or ""))
+    if kind == "runner_on_failed":
+        return broken_record(host, str(res.get("msg") or ""))
+    if kind == "runner_on_ok" and isinstance(res.get("record"), dict):
+        return {**res["record"], "host": host.host}
+    return None
+
+
+def _answer(record: stores.Record) -> Answer:
+    findings = record.get("findings", [])
+    blocking = [finding for finding in findings if stores.status_of(finding) in BLOCKING]
+    return Answer(
+        record["host"],
+        record.get("verdict") == str(Verdict.GO),
+        stores.worst_of(record),
+        float(record.get("seconds") or 0),
+        [f"{finding['check']}: {finding['message']}" for finding in blocking],
+    )
+
+
+def run(request: Request, watcher: Watcher) -> ending.Outcome:
+    """Run a preflight to its end. Raises CannotRunError when no node was judged because of the tool."""
+    run_id = stores.new_run_id()
+    follow = _Follow(watcher)
+    with _workplace() as place:
+        thread, runner = _start(request, run_id, place, follow)
+        _wait(thread, follow)
+        return _end(request, run_id, runner, follow)
+
+
+@contextmanager
+def _workplace() -> Iterator[Path]:
+    place = Path(tempfile.mkdtemp(prefix="flightline-run-"))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _start(request: Request, run_id: str, place: Path, follow: _Follow) -> tuple[threading.Thread, Any]:
+    sources = request.inventory or (os.environ.get(INVENTORY_ENV) or str(DEFAULT_INVENTORY),)
+    arguments = [part for source in sources for part in ("-i", _absolute(source))]
+    if request.forks:
+        arguments += ["--forks", str(request.forks)]
+    for name, value in request.extra.items():
+        arguments += ["-e", _extra(name, value)]
+    if request.limit:
+        arguments += ["--limit", request.limit]
+    thread, runner = ansible_runner.run_async(
+        private_data_dir=str(place),
+        project_dir=str(ROOT),
+        playbook=str(PLAYBOOK),
+        cmdline=shlex.join(arguments),
+        envvars=_environment(request, run_id),
+        event_handler=follow.event,
+        quiet=True,
+        # Its own would catch Ctrl-C, kill ansible-playbook alone and leave the nodes' processes running.
+        cancel_callback=follow.stop.is_set,
+    )
+    return thread, runner
+
+
+def _absolute(source: str) -> str:
+    """A path from where the user stands, because Ansible runs in the repository's root; a host list stays."""
+    return source if "," in source else str(Path(source).absolute())
+
+
+def _extra(name: str, value: Any) -> str:
+    return json.dumps({name: value})
+
+
+def _environment(request: Request, run_id: str) -> dict[str, str]:
+    tools = str(Path(sys.executable).parent)
+    return {
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        # ansible-runner puts its own directory here, and would switch host-key checking off.
+        "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "plugins" / "callback"),
+        "ANSIBLE_HOST_KEY_CHECKING": os.environ.get("ANSIBLE_HOST_KEY_CHECKING", "True"),
+        "PATH": os.pathsep.join((tools, os.environ.get("PATH", os.defpath))),
+        "ANSIBLE_NOCOLOR": "1",
+        "FLIGHTLINE_SUMMARY": "off",
+        stores.RUN_ID_ENV: run_id,
+        stores.STORE_ENV: str(request.store),
+    }
+
+
+def _wait(thread: threading.Thread, follow: _Follow) -> None:
+    """Wait for the playbook; on Ctrl-C or SIGTERM end it and its children first, then go on to the verdict."""
+    with _terminating_as_interrupt():
+        try:
+            while thread.is_alive():
+                thread.join(POLL_S)
+            return
+        except KeyboardInterrupt:
+            pass
+    if follow.pid:
+        # Not the runner's own cancelling: it kills ansible-playbook alone, whose workers lead process groups
+        # of their own and would go on. Nor does ansible-playbook always end them when it is interrupted.
+        below = processes.descendants(follow.pid)
+        with suppress(OSError):
+            os.kill(follow.pid, signal.SIGINT)
+        thread.join(INTERRUPT_GRACE_S)
+        processes.end(below, KILL_GRACE_S)
+    follow.stop.set()
+    thread.join(INTERRUPT_GRACE_S)
+
+
+@contextmanager
+def _terminating_as_interrupt() -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(request: Request, run_id: str, runner: Any, follow: _Follow) -> ending.Outcome:
+    if follow.refused:
+        raise CannotRunError(follow.refused)
+    run, stored, trouble = _what_was_kept(request.store, run_id)
+    kept = {record["host"]: record for record in _lost(runner, stored)}
+    if run is None and not kept:
+        raise CannotRunError(_why(runner))
+    if run is None:
+        hosts = tuple(stores.Host(name, **known) for name, known in follow.hosts.items())
+        run = stores.Run(run_id, follow.started_at, follow.level, ", ".join(request.inventory), hosts)
+    directory = ending.report_dir(request.store, run_id, request.report_dir)
+    return ending.conclude(request.store, run, kept, directory, trouble, request.json_path)
+
+
+def _what_was_kept(path: Path, run_id: str) -> tuple[stores.Run | None, set[str], str]:
+    try:
+        with stores.SqliteStore(path, create=False) as store:
+            return store.run(run_id), store.answered(run_id), ""
+    except stores.StoreError as error:
+        return None, set(), str(error)
+
+
+def _lost(runner: Any, stored: set[str]) -> Iterator[stores.Record]:
+    """Records of hosts that ended and that the store does not have, from the runner's own event files."""
+    for event in runner.events:
+        kind, data = str(event.get("event")), event.get("event_data") or {}
+        if data.get("host") not in stored and str(data.get("task_action")).endswith(NODE_TASK):
+            record = _record(kind, data)
+            if record:
+                yield record
+
+
+def _why(runner: Any) -> str:
+    """What Ansible itself said, its errors first; it prints them without an event."""
+    lines = runner.stdout.read().splitlines()
+    said = [line for tag in ("[ERROR]: ", "[WARNING]: ") for line in lines if line.startswith(tag)]
+    texts = dict.fromkeys(line.partition(": ")[2].strip() for line in said)
+    return (
+        "; ".join(list(texts)[:MOST_LINES])
+        or f"ansible-playbook ended with status {runner.rc} before any node was judged"
+    )

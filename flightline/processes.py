@@ -1,0 +1,62 @@
+"""End a process and everything it started, also what has put itself into a session of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+
+PROC = Path("/proc")
+POLL_S = 0.05
+
+Processes = dict[int, str]
+"""Process id -> its start time, which tells it from a later process of the same id."""
+
+
+def descendants(pid: int) -> Processes:
+    """Every process below pid at this moment; empty where there is no /proc."""
+    children: dict[int, list[int]] = defaultdict(list)
+    started: Processes = {}
+    for path in PROC.glob("[0-9]*"):
+        child = int(path.name)
+        parent, start = _stat(child)
+        if parent:
+            children[parent].append(child)
+            started[child] = start
+    found, waiting = {}, list(children[pid])
+    while waiting:
+        child = waiting.pop()
+        if child not in found:
+            found[child] = started[child]
+            waiting += children[child]
+    return found
+
+
+def end(processes: Processes, grace_s: float) -> None:
+    """Terminate the processes that are still there, and kill those that stay."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        alive = [pid for pid, start in processes.items() if _stat(pid)[1] == start]
+        for pid in alive:
+            with suppress(OSError):
+                os.kill(pid, number)
+        _wait_for(processes, grace_s)
+
+
+def _wait_for(processes: Processes, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and any(_stat(pid)[1] == start for pid, start in processes.items()):
+        time.sleep(POLL_S)
+
+
+def _stat(pid: int) -> tuple[int, str]:
+    """(parent, start time) of a process; (0, "") when it is gone or a zombie."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return 0, ""
+    # The name in parentheses may hold anything, also ") Z 1".
+    fields = text.rpartition(")")[2].split()
+    return (0, "") if fields[0] == "Z" else (int(fields[1]), fields[19])

@@ -1,0 +1,8 @@
+"""The report of a run: terminal, JSON, JUnit and HTML from one model."""
+
+from __future__ import annotations
+
+from .files import Records, write_all
+from .terminal import print_summary
+
+__all__ = ["Records", "print_summary", "write_all"]

@@ -1,0 +1,352 @@
+"""What the page shows, worked out in plain data so that the template only lays it out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flightline.result import Distribution, FindingDict, Group, NodeRow, Report
+from flightline_node.model import Status, Verdict
+
+from . import charts
+from .terminal import verdict_notes
+from .text import (
+    REMEDY_TITLES,
+    as_remedy,
+    as_status,
+    blocks,
+    clean,
+    compare,
+    compare_group,
+    count,
+    covered,
+    device_label,
+    device_of,
+    duration,
+    evidence_of,
+    example,
+    host_ranges,
+    hosts_of,
+    places,
+    rank,
+    remedy_texts,
+    short_list,
+    show_value,
+)
+
+Texts = Mapping[tuple[str, str], str]
+
+MOST_GROUPS = 120
+MOST_HOSTS = 12
+MOST_PLACES = 60
+MOST_OUTLIERS = 30
+MOST_MEASURES = 150
+DETAIL_CHARS = 2_000_000
+"""Room for the findings of no-go nodes; a page over about 5 MB is slow to open and to send."""
+FINDING_CHARS = 420
+"""What the markup around one finding takes."""
+VERSION_TITLES = {
+    "driver": "Driver",
+    "cuda": "CUDA",
+    "vbios": "VBIOS",
+    "kernel": "Kernel",
+    "nccl": "NCCL",
+    "efa_installer": "EFA installer",
+    "efa_driver": "EFA driver",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One finding, or one group of findings, ready to be shown."""
+
+    status: str
+    check: str
+    title: str
+    message: str
+    values: str
+    where: str
+    remedy: str
+    remedy_text: str
+    identity: str = ""
+    evidence: Sequence[str] = ()
+    places: Sequence[tuple[str, str, str]] = ()
+    unlisted: int = 0
+
+
+@dataclass
+class Action:
+    """A remedy with everything that asks for it. also: hosts that a remedy above lists as well."""
+
+    title: str
+    items: list[Item] = field(default_factory=list)
+    hosts: dict[str, None] = field(default_factory=dict)
+    also: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Detail:
+    """A no-go node with its findings; quiet: those that do not block it and say little."""
+
+    number: int
+    host: str
+    status: str
+    facts: str
+    loud: list[Item]
+    quiet: list[tuple[str, str, str]]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A distribution with its drawing; chart is None when every value is the same."""
+
+    name: str
+    size: str
+    low: str
+    middle: str
+    high: str
+    chart: Any
+    outliers: list[tuple[str, str, str, str]]
+    unlisted: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything the template reads."""
+
+    title: str
+    go: bool
+    verdict: str
+    counts: Mapping[str, int]
+    notes: list[str]
+    facts: list[tuple[str, str]]
+    versions: list[tuple[str, list[tuple[str, int]]]]
+    actions: list[Action]
+    warnings: list[Item]
+    fleet: list[Item]
+    fleet_passed: list[str]
+    details: list[Detail]
+    undetailed: int
+    measures: list[Measure]
+    flat: list[tuple[str, str, str]]
+    unmeasured: int
+    detailed: list[int]
+
+
+def view(report: Report) -> Page:
+    """Work out the page of a report."""
+    groups = sorted(report.groups, key=lambda group: -rank(group.status))
+    fleet = sorted(report.fleet, key=lambda finding: -rank(finding.get("status")))
+    texts = remedy_texts(groups)
+    details, undetailed = _details(report, texts)
+    drawn, flat = _drawn(report.distributions)
+    return Page(
+        title=f"{str(report.verdict).upper()}: {clean(report.run.id)}",
+        go=report.verdict is Verdict.GO,
+        verdict=str(report.verdict).upper(),
+        counts=report.counts,
+        notes=[clean(note) for note in verdict_notes(report)],
+        facts=_facts(report),
+        versions=_versions(report.rows),
+        actions=_actions(groups, fleet, texts),
+        warnings=[_group(group) for group in groups if group.status is Status.WARN and not covered(group, fleet)][
+            :MOST_GROUPS
+        ],
+        fleet=[_fleet(finding, texts) for finding in fleet if as_status(finding.get("status")) is not Status.PASS],
+        fleet_passed=[
+            clean(finding.get("check", "")) for finding in fleet if as_status(finding.get("status")) is Status.PASS
+        ],
+        details=details,
+        undetailed=undetailed,
+        measures=[_measure(item) for item in drawn[:MOST_MEASURES]],
+        flat=[(clean(item.name), show_value(charts.median(item), item.unit), f"{item.count:,}") for item in flat],
+        unmeasured=max(len(drawn) - MOST_MEASURES, 0),
+        detailed=[detail.number for detail in details],
+    )
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
+    run = report.run
+    types = Counter(row.instance_type for row in report.rows if row.instance_type)
+    facts = {
+        "Run": run.id,
+        "Level": run.level,
+        "Inventory": run.inventory,
+        "Started": run.started_at.replace("T", " ").replace("+00:00", " UTC"),
+        "Took": duration(run.started_at, run.finished_at),
+        "Instance types": ", ".join(
+            f"{name} \N{MULTIPLICATION SIGN} {number:,}" for name, number in types.most_common(6)
+        ),
+        "Checks": str(len(report.checks)),
+        "Flightline": run.flightline,
+    }
+    return [(name, clean(value)) for name, value in facts.items() if value]
+
+
+def _versions(rows: Iterable[NodeRow]) -> list[tuple[str, list[tuple[str, int]]]]:
+    seen: dict[str, Counter[str]] = {}
+    for row in rows:
+        for name, value in row.versions.items():
+            seen.setdefault(name, Counter())[str(value)] += 1
+    return [
+        (VERSION_TITLES.get(name, clean(name)), [(clean(value), number) for value, number in values.most_common(8)])
+        for name, values in seen.items()
+    ]
+
+
+def _group(group: Group) -> Item:
+    unit = group.unit
+    rows = [
+        (clean(host), clean(device), show_value(measured, unit)) for host, device, measured in group.where[:MOST_PLACES]
+    ]
+    return Item(
+        status=str(group.status),
+        check=clean(group.check),
+        title=clean(group.title),
+        message=("e.g. " if example(group) else "") + clean(group.message),
+        values=compare_group(group.where, group.expected, unit),
+        where=places(group.where, unit, most=MOST_HOSTS),
+        remedy=str(group.remedy),
+        remedy_text=clean(group.remedy_text),
+        places=rows if len(rows) > MOST_HOSTS else (),
+        unlisted=max(len(group.where) - MOST_PLACES, 0),
+    )
+
+
+def _fleet(finding: FindingDict, texts: Texts) -> Item:
+    return _finding(finding, texts, where=short_list(host_ranges(hosts_of(finding)), MOST_HOSTS))
+
+
+def _finding(finding: FindingDict, texts: Texts, where: str = "") -> Item:
+    device, unit = device_of(finding), str(finding.get("unit") or "")
+    label, message = device_label(device), clean(finding.get("message", ""))
+    check, remedy = str(finding.get("check", "")), as_remedy(finding.get("remedy", "NONE"))
+    return Item(
+        status=str(as_status(finding.get("status"))),
+        check=clean(check),
+        title="",
+        message=message if not label or label in message else f"{label}: {message}",
+        values=compare(finding.get("measured"), finding.get("expected"), unit),
+        where=where,
+        remedy=str(remedy),
+        remedy_text=texts.get((check, str(remedy)), ""),
+        identity=", ".join(f"{clean(key)} {clean(value)}" for key, value in device.items() if value is not None),
+        evidence=evidence_of(finding),
+    )
+
+
+def _actions(groups: Sequence[Group], fleet: Sequence[FindingDict], texts: Texts) -> list[Action]:
+    """Sort what blocks by remedy, in the order to act; each with the hosts to hand to a command."""
+    actions = {remedy: Action(title) for remedy, title in REMEDY_TITLES.items()}
+    for number, group in enumerate(group for group in groups if blocks(group.status)):
+        action = actions[group.remedy]
+        action.hosts.update(dict.fromkeys(clean(host) for host in group.hosts))
+        if number < MOST_GROUPS:
+            action.items.append(_group(group))
+        else:
+            action.left_out += 1
+    said = {check for check, covering in _by_check(groups).items() if any(covered(one, fleet) for one in covering)}
+    for finding in fleet:
+        if blocks(as_status(finding.get("status"))) and finding.get("check") not in said:
+            action = actions[as_remedy(finding.get("remedy", "NONE"))]
+            action.hosts.update(dict.fromkeys(clean(host) for host in hosts_of(finding)))
+            action.items.append(_fleet(finding, texts))
+    wanted = [action for action in actions.values() if action.items or action.left_out]
+    listed: dict[str, None] = {}
+    for action in wanted:
+        action.also = sum(host in listed for host in action.hosts)
+        listed.update(action.hosts)
+    return wanted
+
+
+def _by_check(groups: Iterable[Group]) -> dict[str, list[Group]]:
+    found: dict[str, list[Group]] = {}
+    for group in groups:
+        found.setdefault(group.check, []).append(group)
+    return found
+
+
+def _details(report: Report, texts: Texts) -> tuple[list[Detail], int]:
+    """Sections of the no-go nodes while there is room, and how many nodes are left without one."""
+    details: list[Detail] = []
+    room, left = DETAIL_CHARS, 0
+    for number, row in enumerate(report.rows):
+        if row.verdict is Verdict.GO:
+            continue
+        room -= sum(_size(finding) for finding in row.findings) + FINDING_CHARS if room > 0 else 0
+        if room > 0:
+            details.append(_detail(number, row, texts))
+        else:
+            left += 1
+    return details, left
+
+
+def _size(finding: FindingDict) -> int:
+    """About how many characters a finding takes on the page."""
+    evidence = sum(len(line) for line in evidence_of(finding))
+    message = len(str(finding.get("message", "")))
+    loud = rank(finding.get("status")) >= rank(Status.WARN)
+    return message + (evidence + FINDING_CHARS + len(str(finding.get("device", ""))) if loud else 100)
+
+
+def _detail(number: int, row: NodeRow, texts: Texts) -> Detail:
+    ordered = sorted(row.findings, key=lambda finding: -rank(finding.get("status")))
+    loud = [finding for finding in ordered if rank(finding.get("status")) >= rank(Status.WARN)]
+    quiet = [finding for finding in ordered if rank(finding.get("status")) < rank(Status.WARN)]
+    took = f"{row.seconds:.{0 if row.seconds >= 10 else 1}f} s" if row.seconds else ""
+    return Detail(
+        number,
+        clean(row.host),
+        str(row.status),
+        ", ".join(clean(fact) for fact in (row.instance_type, row.instance_id, took) if fact),
+        _together([_finding(finding, texts) for finding in loud]),
+        [
+            (str(as_status(item.get("status"))), clean(item.get("check", "")), clean(item.get("message", "")))
+            for item in quiet
+        ],
+    )
+
+
+def _together(items: Iterable[Item]) -> list[Item]:
+    """Join the checks that one cause left with the same words on a node: a broken probe is told once."""
+    alike: dict[tuple[object, ...], list[Item]] = {}
+    for one in items:
+        key = (one.status, one.message, one.values, one.remedy, one.identity, tuple(one.evidence))
+        alike.setdefault(key, []).append(one)
+    return [
+        replace(same[0], check=", ".join(dict.fromkeys(one.check for one in same)), remedy_text=_common(same))
+        for same in alike.values()
+    ]
+
+
+def _common(same: Sequence[Item]) -> str:
+    texts = {one.remedy_text for one in same}
+    return texts.pop() if len(texts) == 1 else ""
+
+
+def _drawn(items: Iterable[Distribution]) -> tuple[list[Distribution], list[Distribution]]:
+    """Part what deserves a drawing, most outliers first, from what is the same everywhere."""
+    kept: tuple[list[Distribution], list[Distribution]] = ([], [])
+    for item in items:
+        kept[charts.is_flat(item) and not item.outliers].append(item)
+    return sorted(kept[0], key=lambda item: -len(item.outliers)), kept[1]
+
+
+def _measure(item: Distribution) -> Measure:
+    low, high = charts.ends(item)
+    return Measure(
+        clean(item.name),
+        count(item.count, "value"),
+        show_value(low, item.unit),
+        show_value(charts.median(item), item.unit),
+        show_value(high, item.unit),
+        None if charts.is_flat(item) else charts.histogram(item),
+        [
+            (clean(one.host), clean(one.device), show_value(one.value, item.unit), f"{one.score:+.1f}")
+            for one in item.outliers[:MOST_OUTLIERS]
+        ],
+        max(len(item.outliers) - MOST_OUTLIERS, 0),
+    )

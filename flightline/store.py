@@ -1,0 +1,378 @@
+"""The run store: what every node answered, kept the moment it answered.
+
+`Store` is what a store can do; `SqliteStore` keeps one file. Rows are written once: a retry neither
+doubles nor overwrites a result. A row that the database refuses (locked, disk full) goes to a spool
+file beside it and is merged when the store is next opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Protocol
+
+from flightline_node.model import Status, worst
+
+from .jsontext import decode
+
+STORE_ENV = "FLIGHTLINE_STORE"
+RUN_ID_ENV = "FLIGHTLINE_RUN_ID"
+DEFAULT_PATH = Path(".flightline/runs.sqlite")
+LATEST = "latest"
+BUSY_TIMEOUT_S = 5.0
+SCHEMA_VERSION = 1
+
+Record = dict[str, Any]
+"""One node's row, as flightline_node.node.record() makes it."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    run_id TEXT PRIMARY KEY, started_at TEXT NOT NULL, finished_at TEXT NOT NULL DEFAULT '', level TEXT NOT NULL,
+    inventory TEXT NOT NULL, hosts TEXT NOT NULL, verdict TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS nodes (
+    run_id TEXT NOT NULL, host TEXT NOT NULL, instance_id TEXT NOT NULL, status TEXT NOT NULL, verdict TEXT NOT NULL,
+    record BLOB NOT NULL, PRIMARY KEY (run_id, host));
+CREATE TABLE IF NOT EXISTS names (
+    name TEXT NOT NULL, run_id TEXT NOT NULL, host TEXT NOT NULL, PRIMARY KEY (name, run_id, host)) WITHOUT ROWID;
+"""
+
+
+class StoreError(RuntimeError):
+    """The store cannot be read or written; the text says which file, why and what to do."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host that the run has to answer for, from the inventory."""
+
+    host: str
+    instance_type: str = ""
+    instance_id: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. hosts: every expected host in inventory order. Stamps: ISO 8601, UTC."""
+
+    run_id: str
+    started_at: str
+    level: str = "quick"
+    inventory: str = ""
+    hosts: tuple[Host, ...] = field(default=(), repr=False)
+    finished_at: str = ""
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Past:
+    """One node's result in one run, for the history."""
+
+    run_id: str
+    started_at: str
+    host: str
+    instance_id: str
+    verdict: str
+    status: str
+    record: Record = field(repr=False)
+
+
+class Store(Protocol):
+    """What the control side asks of a run store. Every method raises StoreError when it cannot."""
+
+    def start(self, run: Run) -> None:
+        """Open a run; a run of that id that is there already is left as it is."""
+
+    def save(self, run_id: str, record: Mapping[str, Any]) -> bool:
+        """Keep a node's record; False when this run already has one for the host (it stays)."""
+
+    def finish(self, run_id: str, finished_at: str, verdict: str) -> None:
+        """Close a run; the first closing stays."""
+
+    def run(self, run_id: str) -> Run:
+        """A run by id, or the one started last for "latest"."""
+
+    def runs(self, limit: int = 20) -> list[Run]:
+        """The newest runs, newest first, without their hosts."""
+
+    def records(self, run_id: str) -> Iterator[Record]:
+        """Stream the records of a run's hosts, in inventory order."""
+
+    def answered(self, run_id: str) -> set[str]:
+        """Hosts that have a record in a run."""
+
+    def history(self, name: str, limit: int = 50) -> list[Past]:
+        """Results of a host, instance id, GPU serial or GPU UUID, newest first."""
+
+    def close(self) -> None:
+        """Give the resources back; closing twice is allowed."""
+
+
+_STATUSES = {str(status): status for status in Status}
+
+
+def status_of(finding: Mapping[str, Any]) -> Status:
+    """A stored finding's status; one that a newer version invented is UNKNOWN: it cannot be vouched for."""
+    return _STATUSES.get(finding["status"], Status.UNKNOWN)
+
+
+def worst_of(record: Mapping[str, Any]) -> Status:
+    """The worst status among a record's findings."""
+    return worst(map(status_of, record.get("findings", [])))
+
+
+def now_stamp() -> str:
+    """The present moment as stores write it: ISO 8601, UTC, seconds."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def new_run_id() -> str:
+    """A run id that sorts by time and is unique across control nodes."""
+    return datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ-") + secrets.token_hex(3)
+
+
+def default_path() -> Path:
+    """Where the store is: FLIGHTLINE_STORE, else .flightline/runs.sqlite below the current directory."""
+    return Path(os.environ.get(STORE_ENV) or DEFAULT_PATH).absolute()
+
+
+def spool_path(path: Path) -> Path:
+    """The spool file that belongs to a store's file."""
+    return path.with_name(path.name + ".spool.jsonl")
+
+
+def has_spool(path: Path) -> bool:
+    """Are there rows beside the store that are not in it yet?"""
+    return any(part.stat().st_size for part in path.parent.glob(f"{spool_path(path).name}*"))
+
+
+def spool(path: Path, run: Run, record: Mapping[str, Any]) -> None:
+    """Append a row to the spool beside the store, on disk before it returns. Raises OSError."""
+    row = {"run": {**vars(run), "hosts": [vars(host) for host in run.hosts]}, "record": record}
+    line = json.dumps(row, separators=(",", ":"), default=str).encode() + b"\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Unbuffered: a buffer would try again to write what failed when the file is closed.
+    with spool_path(path).open("ab", buffering=0) as handle:
+        end = handle.seek(0, os.SEEK_END)
+        try:
+            if handle.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(handle.fileno())
+        except OSError:
+            # Half a line would swallow the next whole one.
+            handle.truncate(end)
+            raise
+
+
+class SqliteStore:
+    """A run store in one SQLite file, readable while a run writes to it."""
+
+    def __init__(self, path: Path, *, create: bool = True, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = path
+        self.merged = 0
+        self._closed = False
+        if not create and not path.is_file() and not has_spool(path):
+            raise StoreError(
+                f"{path}: no run store here; run `flightline preflight` first or name another with --store"
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path.parent}: cannot make the run store's directory ({error.strerror})") from error
+        with self._guard("open"):
+            self._db = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+            self._prepare()
+        self._merge()
+
+    def _prepare(self) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path}: written by a newer Flightline (schema {version}, known {SCHEMA_VERSION}): update"
+            )
+        # WAL: readers do not wait for the run. FULL: a row is on disk when save() returns, whatever is killed.
+        if version < SCHEMA_VERSION:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.executescript(_SCHEMA)
+            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        self._db.execute("PRAGMA synchronous=FULL")
+
+    @contextmanager
+    def _guard(self, action: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot {action} the run store: {_explain(error, self.path)}") from error
+
+    @contextmanager
+    def _transaction(self, action: str) -> Iterator[sqlite3.Connection]:
+        with self._guard(action):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def start(self, run: Run) -> None:
+        """Open a run."""
+        with self._transaction("write") as db:
+            _insert_run(db, run)
+
+    def save(self, run_id: str, record: Mapping[str, Any]) -> bool:
+        """Keep a record; False when the run already has one for the host."""
+        with self._transaction("write") as db:
+            return _insert_node(db, run_id, record)
+
+    def finish(self, run_id: str, finished_at: str, verdict: str) -> None:
+        """Close a run."""
+        with self._transaction("write") as db:
+            db.execute(
+                "UPDATE runs SET finished_at=?, verdict=? WHERE run_id=? AND finished_at=''",
+                (finished_at, verdict, run_id),
+            )
+
+    def run(self, run_id: str) -> Run:
+        """A run by id or "latest"."""
+        where = (
+            ("ORDER BY started_at DESC, rowid DESC LIMIT 1", ()) if run_id == LATEST else ("WHERE run_id=?", (run_id,))
+        )
+        with self._guard("read"):
+            row = self._db.execute(f"SELECT {_RUN_COLUMNS}, hosts FROM runs {where[0]}", where[1]).fetchone()  # noqa: S608
+        if row is None:
+            known = ", ".join(run.run_id for run in self.runs(5)) or "none"
+            raise StoreError(f"{self.path}: no run {run_id!r}; newest runs: {known}")
+        return _run(row[:-1], tuple(Host(**host) for host in json.loads(row[-1])))
+
+    def runs(self, limit: int = 20) -> list[Run]:
+        """The newest runs, newest first."""
+        query = f"SELECT {_RUN_COLUMNS} FROM runs ORDER BY started_at DESC, rowid DESC LIMIT ?"  # noqa: S608
+        with self._guard("read"):
+            return [_run(row, ()) for row in self._db.execute(query, (limit,))]
+
+    def records(self, run_id: str) -> Iterator[Record]:
+        """Stream the records of a run."""
+        run = self.run(run_id)
+        for host in run.hosts:
+            record: Record | None = None
+            with self._guard("read"):
+                query = "SELECT record FROM nodes WHERE run_id=? AND host=?"
+                row = self._db.execute(query, (run.run_id, host.host)).fetchone()
+            # A damaged row is no result of its host, and costs no other host's.
+            with suppress(zlib.error, ValueError):
+                record = _unpack(row[0]) if row else None
+            if record:
+                yield record
+
+    def answered(self, run_id: str) -> set[str]:
+        """Hosts that have a record in a run."""
+        with self._guard("read"):
+            return {row[0] for row in self._db.execute("SELECT host FROM nodes WHERE run_id=?", (run_id,))}
+
+    def history(self, name: str, limit: int = 50) -> list[Past]:
+        """Results of a host, instance id, GPU serial or GPU UUID, newest first."""
+        query = (
+            "SELECT n.run_id, r.started_at, n.host, n.instance_id, n.verdict, n.status, n.record FROM names k "
+            "JOIN nodes n USING (run_id, host) JOIN runs r USING (run_id) WHERE k.name=? "
+            "ORDER BY r.started_at DESC, n.host LIMIT ?"
+        )
+        with self._guard("read"):
+            rows = self._db.execute(query, (name, limit)).fetchall()
+        return [Past(a, b, c, d, e, f, _unpack(packed)) for a, b, c, d, e, f, packed in rows]
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self._closed:
+            self._closed = True
+            self._db.close()
+
+    def __enter__(self) -> SqliteStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _merge(self) -> None:
+        """Bring in what an earlier run had to spool; a file goes only when every row of it is in.
+
+        Merging twice is harmless (rows are written once), so a merge that was killed, or that another
+        process does at the same time, loses and doubles nothing.
+        """
+        current = spool_path(self.path)
+        if current.is_file():
+            # Set aside first: a run that spools this moment goes on in a fresh file.
+            with suppress(OSError):
+                current.rename(current.with_name(f"{current.name}.{secrets.token_hex(4)}"))
+        for taken in sorted(current.parent.glob(f"{current.name}.*")):
+            # What cannot be merged now stays for the next opening.
+            with suppress(StoreError, OSError):
+                lines = taken.read_bytes().splitlines()
+                with self._transaction("write") as db:
+                    self.merged += sum(_merge_line(db, line) for line in lines)
+                taken.unlink(missing_ok=True)
+
+
+_RUN_COLUMNS = "run_id, started_at, level, inventory, finished_at, verdict"
+
+
+def _run(row: Sequence[str], hosts: tuple[Host, ...]) -> Run:
+    return Run(row[0], row[1], row[2], row[3], hosts, row[4], row[5])
+
+
+def _insert_run(db: sqlite3.Connection, run: Run) -> None:
+    hosts = json.dumps([vars(host) for host in run.hosts], separators=(",", ":"))
+    db.execute(
+        "INSERT OR IGNORE INTO runs (run_id, started_at, level, inventory, hosts) VALUES (?, ?, ?, ?, ?)",
+        (run.run_id, run.started_at, run.level, run.inventory, hosts),
+    )
+
+
+def _insert_node(db: sqlite3.Connection, run_id: str, record: Mapping[str, Any]) -> bool:
+    host, instance_id = str(record["host"]), str(record.get("instance_id") or "")
+    packed = zlib.compress(json.dumps(record, separators=(",", ":"), default=str).encode(), 1)
+    row = (run_id, host, instance_id, str(worst_of(record)), str(record.get("verdict", "")), packed)
+    written = db.execute("INSERT OR IGNORE INTO nodes VALUES (?, ?, ?, ?, ?, ?)", row).rowcount == 1
+    if written:
+        gpus = record.get("gpus") or []
+        names = {host, instance_id, *(str(gpu.get(key) or "") for gpu in gpus for key in ("serial", "uuid"))} - {""}
+        db.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?)", [(name, run_id, host) for name in names])
+    return written
+
+
+def _merge_line(db: sqlite3.Connection, line: bytes) -> bool:
+    try:
+        row = json.loads(line)
+        run = Run(**{**row["run"], "hosts": tuple(Host(**host) for host in row["run"]["hosts"])})
+        record = row["record"]
+    except (ValueError, KeyError, TypeError):
+        return False  # a line cut off by a full disk; its writer was told
+    _insert_run(db, run)
+    return _insert_node(db, run.run_id, record)
+
+
+def _unpack(packed: bytes) -> Record:
+    record: Record = decode(zlib.decompress(packed))
+    return record
+
+
+def _explain(error: sqlite3.Error, path: Path) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return f"{text}: another process holds it (fuser {path} names it); end it or name another store with --store"
+    if "full" in text or "disk I/O" in text:
+        return f"{text}: free space on the file system of {path.parent}, or name another store with --store"
+    if "not a database" in text or "malformed" in text:
+        return f"{text}: move the file away and run again, or name another store with --store"
+    if "readonly" in text or "unable to open" in text:
+        return f"{text}: check the permissions of {path} and its directory, or name another store with --store"
+    return text

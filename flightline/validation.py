@@ -1,0 +1,187 @@
+"""Check the inventory's variables before any node is touched: every mistake at once, with its hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from flightline_node.expected import NO_TYPE, resolve
+from flightline_node.model import SettingsError
+from flightline_node.settings import build
+
+VARIABLES: Mapping[str, str] = {
+    "flightline_level": "how much to measure: quick (default), standard or deep",
+    "flightline_checks": "ids or tags of the checks to run; all when empty",
+    "flightline_skip": "ids or tags of the checks to leave out",
+    "flightline_expected": "expected values on top of the instance type's",
+    "flightline_thresholds": "thresholds by full name, <check>.<name>",
+    "flightline_waivers": "findings to set aside, each with check, scope, reason, owner and expiry",
+    "flightline_options": "options of checks that are not numbers",
+    "flightline_root": "file-system root that probes read from",
+    "flightline_tool_path": "directories searched for tools before the system's",
+    "flightline_bundle_dir": "keep the raw outputs in this directory on the node",
+    "flightline_hosts": "pattern of the hosts to judge; all when not given",
+}
+MOST_HOSTS_NAMED = 8
+CALLBACK_ENV = "FLIGHTLINE_CALLBACK"
+"""Set by the flightline_store callback while it watches a preflight, for the tasks of that playbook."""
+
+
+@dataclass
+class Checked:
+    """What validation found. mistakes: text -> the hosts it concerns, both in inventory order.
+
+    hosts: name -> its instance_type and instance_id. demo: variables of the hosts that are simulated.
+    """
+
+    hosts: dict[str, dict[str, str]] = field(default_factory=dict)
+    level: str = "quick"
+    mistakes: dict[str, list[str]] = field(default_factory=dict)
+    demo: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class HostVars(dict[str, Any]):
+    """Ansible's variables of one host, templated as they are read.
+
+    A template that cannot be evaluated is a mistake of the inventory: it is kept under errors, by variable.
+    """
+
+    def __init__(self, variables: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._variables = variables
+        self.errors: dict[str, str] = {}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value, the default when it is not defined or cannot be evaluated."""
+        try:
+            return self._variables[key]
+        except KeyError:
+            return default
+        except Exception as error:  # Ansible's errors: undefined names, broken templates, failed lookups
+            self.errors[key] = " ".join(str(error).split())
+            return default
+
+    def names(self) -> list[str]:
+        """Every variable of the host."""
+        return [str(name) for name in self._variables]
+
+
+def validate(hosts: Mapping[str, HostVars]) -> Checked:
+    """Check every host; the same mistake of many hosts is listed once with all of them."""
+    checked = Checked()
+    seen: dict[str, tuple[str, ...]] = {}
+    for position, (name, variables) in enumerate(hosts.items()):
+        given = {
+            key: variables.get(key) for key in (*_JUDGED, "instance_type", "instance_id", "demo_dir", "demo_faults")
+        }
+        mistakes = [f"{key}: {text}" for key, text in variables.errors.items()]
+        key = json.dumps([given[part] for part in (*_JUDGED, "instance_type", "demo_faults")], default=str)
+        if key not in seen:
+            seen[key] = tuple(_mistakes(given, skip=variables.errors))
+        for mistake in (*mistakes, *seen[key], *_misspelt(variables.names())):
+            checked.mistakes.setdefault(mistake, []).append(name)
+        checked.hosts[name] = {
+            "instance_type": str(given["instance_type"] or ""),
+            "instance_id": str(given["instance_id"] or ""),
+        }
+        if given["demo_dir"]:
+            checked.demo[name] = {part: given[part] for part in ("demo_dir", "instance_type", "demo_faults")}
+        if position == 0:
+            checked.level = str(given["flightline_level"] or "quick")
+    return checked
+
+
+_JUDGED = (
+    "flightline_level",
+    "flightline_checks",
+    "flightline_skip",
+    "flightline_expected",
+    "flightline_thresholds",
+    "flightline_waivers",
+    "flightline_options",
+)
+
+
+def _mistakes(given: Mapping[str, Any], skip: Iterable[str]) -> Iterable[str]:
+    if given["instance_type"] in (None, "") and "instance_type" not in skip:
+        yield (
+            f"instance_type: not set, wanted an EC2 instance type such as p5.48xlarge, or {NO_TYPE} "
+            "with the expected values by hand"
+        )
+    expected = given["flightline_expected"]
+    if expected is not None and not isinstance(expected, Mapping):
+        yield f"flightline_expected: got {expected!r}, wanted a mapping of names to values"
+        expected = None
+    try:
+        resolve(str(given["instance_type"] or NO_TYPE), expected)
+    except SettingsError as error:
+        yield str(error)
+    try:
+        build(
+            level=str(given["flightline_level"] or "quick"),
+            select=_names(given["flightline_checks"]),
+            skip=_names(given["flightline_skip"]),
+            thresholds=given["flightline_thresholds"],
+            waivers=given["flightline_waivers"],
+        )
+    except (SettingsError, TypeError) as error:
+        yield str(error)
+    options = given["flightline_options"]
+    if options is not None and not isinstance(options, Mapping):
+        yield f"flightline_options: got {options!r}, wanted a mapping"
+    yield from _demo_mistakes(given["demo_faults"])
+
+
+def _names(value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, (list, tuple)):
+        return [str(part) for part in value]
+    return [str(value)]
+
+
+def _demo_mistakes(faults: Any) -> Iterable[str]:
+    if not faults:
+        return
+    from .demo import FAULTS
+
+    for name in _names(faults):
+        if name not in FAULTS:
+            yield f"demo_faults: unknown fault {name!r}; known faults: {', '.join(sorted(FAULTS))}"
+
+
+def _misspelt(names: Iterable[str]) -> Iterable[str]:
+    """A threshold under a misspelt variable would silently be the default."""
+    for name in names:
+        if name.startswith("flightline_") and name not in VARIABLES:
+            close = get_close_matches(name, VARIABLES, 1, cutoff=0.9)
+            if close:
+                yield f"{name}: no such variable; did you mean {close[0]}?"
+
+
+def explain(mistakes: Mapping[str, list[str]], hosts: int) -> str:
+    """The text a person reads: a line per mistake, with its hosts."""
+    lines = [f"the inventory cannot be judged as it is ({len(mistakes)} to correct, no node was touched):"]
+    for mistake, names in mistakes.items():
+        lines.append(f"- {_where(names, hosts)}: {mistake}")
+    return "\n".join(lines)
+
+
+def _where(names: list[str], hosts: int) -> str:
+    if len(names) == hosts > 1:
+        return f"all {hosts} hosts"
+    more = len(names) - MOST_HOSTS_NAMED
+    return ", ".join(names[:MOST_HOSTS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def prepare_demo(hosts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Put up the simulated nodes of the demo fleet, if there are any."""
+    if hosts:
+        from .demo import prepare
+
+        prepare(hosts)

@@ -1,0 +1,122 @@
+"""What does DCGM's own diagnostic say of the GPUs?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ..catalog import dcgm as catalog
+from ..context import Context
+from ..model import Check, Device, Facts, Finding, Remedy
+from .common import gpu_device, nvidia_gpus_expected
+
+_WORST_FIRST = (
+    Remedy.REPLACE, Remedy.REBOOT, Remedy.RESET_GPU, Remedy.UPDATE_SOFTWARE, Remedy.FIX_CONFIG, Remedy.RESTART_APP,
+)  # fmt: skip
+_EVIDENCE_OF_WORK = frozenset({"Pass", "Fail", "Warn"})
+_KNOWN = _EVIDENCE_OF_WORK | {"Skip", "Not Run"}
+
+
+def _device(context: Context, facts: Facts, note: Facts) -> Device:
+    """The GPU by DCGM's index, with serial and UUID where nvidia-smi or DCGM give them."""
+    gpu = note.get("gpu")
+    if gpu is None:
+        return {"name": note["entity"]} if note.get("entity") else {}
+    serial = facts.get("serials", {}).get(str(gpu))
+    smi = (context.optional("nvidia_smi") or {}).get("gpus", [])
+    # DCGM and nvidia-smi number GPUs alike, but only the serial number proves it.
+    known = [g for g in smi if (g.get("serial") == serial if serial else g.get("index") == gpu)]
+    device: Dict[str, Any] = {"index": gpu}
+    if serial:
+        device["serial"] = serial
+    return {**device, **gpu_device(known[0]), "index": gpu} if len(known) == 1 else device
+
+
+def _noise(context: Context, note: Facts) -> bool:
+    """IMEX is looked for everywhere and exists only on multi-node NVLink systems (P6e)."""
+    return note.get("error_id") == catalog.IMEX_UNHEALTHY and not context.expected.instance_type.startswith("p6e")
+
+
+def _text(note: Facts) -> str:
+    error = catalog.lookup(note.get("error_id"))
+    kind = ", ".join(str(word) for word in (error.name if error else None, note.get("severity")) if word)
+    return f"{note['test']}: {note.get('message') or 'no message'}" + (f" ({kind})" if kind else "")
+
+
+def _remedy(notes: List[Facts]) -> Remedy:
+    remedies = {catalog.remedy_of(note.get("error_id"), note.get("severity")) for note in notes}
+    return next((remedy for remedy in _WORST_FIRST if remedy in remedies), Remedy.INVESTIGATE)
+
+
+def _by_place(notes: List[Facts]) -> Dict[Tuple[Optional[int], str], List[Facts]]:
+    places: Dict[Tuple[Optional[int], str], List[Facts]] = {}
+    for note in notes:
+        places.setdefault((note.get("gpu"), note.get("entity", "")), []).append(note)
+    return places
+
+
+def _messages(context: Context, facts: Facts) -> Iterator[Finding]:
+    """One finding per bad device; then what DCGM warns of without failing a test."""
+    failures = [note for note in facts["failures"] if not _noise(context, note)]
+    for notes in _by_place(failures).values():
+        tests = ", ".join(dict.fromkeys(note["test"] for note in notes))
+        yield context.fail(
+            f"DCGM test failed: {_text(notes[0])}", _remedy(notes), measured=tests, expected="Pass",
+            device=_device(context, facts, notes[0]), evidence=[_text(note) for note in notes],
+        )  # fmt: skip
+    noise = [note for note in facts["failures"] if _noise(context, note)]
+    for notes in _by_place([*facts["warnings"], *noise]).values():
+        yield context.warn(
+            f"DCGM warns: {_text(notes[0])}", _remedy(notes), measured="Warn", expected="Pass",
+            device=_device(context, facts, notes[0]), evidence=[_text(note) for note in notes],
+        )  # fmt: skip
+
+
+def _statuses(context: Context, facts: Facts) -> Iterator[Finding]:
+    """What the tests' statuses say beyond the messages."""
+    tests: Dict[str, str] = facts["tests"]
+    failed = {note["test"] for note in facts["failures"]}
+    told = failed | {note["test"] for note in facts["warnings"]}
+    strange = {name: status for name, status in tests.items() if status not in _KNOWN}
+    if strange:
+        yield context.unknown(f"DCGM gave a status that is not known: {strange}")
+    for name in (name for name, status in tests.items() if status == "Fail" and name not in failed):
+        yield context.fail(f"DCGM test failed: {name}", Remedy.INVESTIGATE, measured="Fail", expected="Pass")
+    for name in (name for name, status in tests.items() if status == "Warn" and name not in told):
+        yield context.warn(f"DCGM warns: {name}", Remedy.INVESTIGATE, measured="Warn", expected="Pass")
+    left_out = [name for name, status in tests.items() if status == "Not Run"]
+    if left_out:
+        yield context.warn(f"not run by DCGM: {', '.join(left_out)}", Remedy.INVESTIGATE)
+    passed = [name for name, status in tests.items() if status == "Pass"]
+    if passed:
+        skipped = [name for name, status in tests.items() if status == "Skip"]
+        also = f"; skipped: {', '.join(skipped)}" if skipped else ""
+        yield context.ok(f"DCGM {facts.get('dcgm_version', '')} passed {', '.join(passed)}{also}", measured=len(passed))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """A failed test fails; nothing run is unknown, whatever was skipped."""
+    facts = context.facts("dcgm_diag")
+    tests, error = facts.get("tests", {}), facts.get("runtime_error")
+    if error:
+        yield context.unknown(f"DCGM could not run its diagnostic: {error}")
+    if not error and not any(status in _EVIDENCE_OF_WORK for status in tests.values()):
+        seen = ", ".join(f"{name} {status}" for name, status in tests.items())
+        yield context.unknown(f"DCGM ran no test: {seen or 'none listed'}")
+    yield from _messages(context, facts)
+    yield from _statuses(context, facts)
+
+
+CHECK = Check(
+    id="dcgm_diag",
+    title="DCGM diagnostic",
+    what="The results of dcgmi diag: memory, PCIe, stress, power and deployment tests, per GPU.",
+    why="It finds bad memory, weak links and wrong set-up before a job does, and names the GPU.",
+    remedy="By severity: ISOLATE replace the node, RESET reset the GPU, CONFIG mend the set-up, TRIAGE look closer.",
+    source="NVIDIA DCGM user guide, diagnostics; NVIDIA/DCGM dcgm_errors.c 4.6.0",
+    needs=("dcgm_diag",),
+    wants=("nvidia_smi",),
+    tags=("dcgm", "gpu"),
+    level="standard",
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

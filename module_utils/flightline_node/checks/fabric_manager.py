@@ -1,0 +1,65 @@
+"""Does Fabric Manager run where NVSwitches need it?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Optional
+
+from ..context import Context
+from ..model import Check, Finding, Remedy
+
+UNIT = "nvidia-fabricmanager.service"
+RACK_TYPES = ("p6e-",)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The unit is active and running; a node without the unit may have it in a driver container."""
+    unit = context.facts("services").get("units", {}).get(UNIT)
+    if unit is None or unit.get("load") == "not-found":
+        yield _no_unit(context)
+        return
+    active, sub = unit.get("active"), unit.get("sub")
+    state = f"{active}/{sub}" if sub else str(active)
+    rest: Dict[str, Any] = {"measured": state, "expected": "active/running", "evidence": [f"{UNIT}: {unit}"]}
+    if active is None:
+        yield context.unknown(f"no state of {UNIT} printed", **rest)
+    elif active == "active" and sub in (None, "running"):
+        yield context.ok("Fabric Manager is running", **rest)
+    elif active == "activating" and sub != "auto-restart":
+        yield context.fail("Fabric Manager is still starting", Remedy.INVESTIGATE, **rest)
+    else:
+        yield context.fail(f"Fabric Manager is not running ({state})", Remedy.FIX_CONFIG, **rest)
+
+
+def _no_unit(context: Context) -> Finding:
+    gpus = (context.optional("nvidia_smi") or {}).get("gpus", [])
+    if gpus and all(gpu.get("fabric_state") == "Completed" for gpu in gpus):
+        return context.info(
+            "every GPU is registered with the fabric, by a Fabric Manager that is not a unit of this host"
+        )
+    message = "Fabric Manager is not installed: GPUs on NVSwitch cannot start a CUDA program without it"
+    return context.fail(message, Remedy.FIX_CONFIG, measured="not found", expected="active/running")
+
+
+def _switched(context: Context) -> Optional[str]:
+    kind = context.expected.instance_type
+    if context.expected.nvswitch is False:
+        return f"{kind} has no NVSwitch"
+    if kind.startswith(RACK_TYPES):
+        return f"{kind}: the rack's switch trays run Fabric Manager, not the instance"
+    return None
+
+
+CHECK = Check(
+    id="fabric_manager",
+    title="Fabric Manager",
+    what="That nvidia-fabricmanager is active on instance types with NVSwitch.",
+    why="Without it CUDA cannot initialise on these GPUs (error 802, system not yet initialized).",
+    remedy="Install the version equal to the driver's, enable and start it; read /var/log/fabricmanager.log.",
+    source="NVIDIA Fabric Manager user guide",
+    needs=("services",),
+    wants=("nvidia_smi",),
+    expects=("nvswitch",),
+    tags=("host", "services", "nvlink"),
+    applies=_switched,
+    evaluate=evaluate,
+)

@@ -1,0 +1,100 @@
+"""Has every GPU joined the NVSwitch fabric, and is the fabric sound?"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List, Optional
+
+from ..context import Context
+from ..model import Check, Facts, Finding, Remedy
+from .common import about, gpu_label, gpus, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, untyped
+
+_WAITING = ("in progress", "not started")
+_HEALTH_WORDS = frozenset({"", "full", "healthy", "false", "no", "none", "n/a", "not supported"})
+_HEALTH_NAMES = ("summary", "bandwidth", "route", "access_timeout", "incorrect_config")
+
+
+def _bad_health(health: Any) -> List[str]:
+    """The conditions of the health block that are not in order; unknown ones are left alone."""
+    items = health.items() if isinstance(health, dict) else ()
+    return [
+        f"{name}: {value}"
+        for name, value in items
+        if value is not None and name.startswith(_HEALTH_NAMES) and str(value).strip().lower() not in _HEALTH_WORDS
+    ]
+
+
+def _judge(context: Context, gpu: Facts, state: str) -> Iterator[Finding]:
+    label, status = gpu_label(gpu), gpu.get("fabric_status")
+    rest = about(gpu, f"{state}, {status}", "Completed, Success")
+    if state.lower() in _WAITING:
+        yield context.fail(
+            f"{label}: fabric {state}: not registered with the fabric manager", Remedy.FIX_CONFIG, **rest
+        )
+    elif state.lower() != "completed":
+        yield context.unknown(f"{label}: unknown fabric state '{state}'", **rest)
+    elif status is None:
+        yield context.unknown(f"{label}: fabric completed, but no status printed", **rest)
+    elif str(status).lower() != "success":
+        yield context.fail(f"{label}: fabric completed with status {status}", Remedy.REBOOT, **rest)
+    else:
+        bad = _bad_health(gpu.get("fabric_health"))
+        unread = [text for text in bad if is_broken(text)]
+        if unread:
+            yield context.unknown(f"{label}: fabric health could not be read ({', '.join(unread)})", **rest)
+        elif bad:
+            yield context.fail(f"{label}: fabric unhealthy ({', '.join(bad)})", Remedy.REBOOT, evidence=bad, **rest)
+
+
+def _one_domain(context: Context) -> Iterator[Finding]:
+    """GPUs of one node that are in different NVLink domains cannot reach each other."""
+    joined = [gpu for gpu in gpus(context) if str(gpu.get("fabric_state")).lower() == "completed"]
+    for name in ("fabric_cluster_uuid", "fabric_clique_id"):
+        values = [gpu[name] for gpu in joined if gpu.get(name) is not None and not is_broken(gpu[name])]
+        if len({str(value) for value in values}) > 1:
+            message = f"the GPUs of the node are in different NVLink domains ({name}: {one_of_each(values)})"
+            yield context.fail(message, Remedy.REBOOT, measured=one_of_each(values))
+
+
+def _silent(context: Context) -> str:
+    """Why N/A is normal here: A100 joins its fabric without telling NVML."""
+    a100 = all("A100" in str(gpu.get("name")) for gpu in gpus(context)) or context.expected.gpu_generation == "ampere"
+    return "A100 does not report it" if a100 else untyped(context)
+
+
+def _switched(context: Context) -> Optional[str]:
+    if context.expected.nvswitch is False:
+        return f"{context.expected.instance_type} has no NVSwitch"
+    return nvidia_gpus_expected(context)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Completed and Success on NVSwitch types, with no condition in the health block."""
+    domains = list(_one_domain(context))
+    yield from domains
+    for finding in judge_gpus(
+        context,
+        "fabric_state",
+        is_word,
+        "fabric state",
+        _judge,
+        lambda states: f"fabric registration completed on {len(states)} GPUs",
+        absent="not printed by this driver (before 525)",
+        na=_silent(context),
+    ):
+        if not (domains and finding.status == "PASS"):
+            yield finding
+
+
+CHECK = Check(
+    id="fabric_state",
+    title="NVSwitch fabric state",
+    what="Fabric registration state, status and health of each GPU on NVSwitch instance types.",
+    why="A GPU that has not joined the fabric fails at CUDA start (error 802), or runs without NVLink.",
+    remedy="Start nvidia-fabricmanager of exactly the driver's version (on P6 also NVLSM, with ib_umad loaded). "
+    "Completed with an error, or unhealthy: reboot; if it stays, replace the instance.",
+    source="NVIDIA fabric manager user guide; NVML nvmlGpuFabricInfo (health mask); DCGM FABRIC_PROBE_STATE",
+    needs=("nvidia_smi",),
+    tags=("gpu", "nvlink"),
+    applies=_switched,
+    evaluate=evaluate,
+)

@@ -1,0 +1,53 @@
+"""Are the kernel modules loaded that GPUs and EFA need?"""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Optional
+
+from ..context import Context
+from ..model import Check, Finding, Remedy
+
+# Any of these lets the NIC read GPU memory; a kernel with dma-buf and the open driver needs none.
+PEER_MEMORY = ("efa_nv_peermem", "nvidia_peermem", "nv_peer_mem", "gdrdrv")
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The driver's modules by what the type has, then the site's own list."""
+    loaded = context.facts("modules").get("names", {})
+    wanted = _wanted(context)
+    missing = [name for name in wanted if name.replace("-", "_") not in loaded]
+    for name in missing:
+        evidence = ["nouveau is loaded in its place"] if name == "nvidia" and "nouveau" in loaded else []
+        message = f"kernel module {name} is not loaded"
+        yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, evidence=evidence)
+    if context.expected.has_nvidia_gpu and "nvidia" in loaded and "nvidia_uvm" not in loaded:
+        # The first CUDA program of root loads it; a container cannot.
+        message = "kernel module nvidia_uvm is not loaded yet: containers cannot load it themselves"
+        yield context.warn(message, Remedy.FIX_CONFIG, device={"name": "nvidia_uvm"})
+    if not missing:
+        peers = [name for name in PEER_MEMORY if name in loaded]
+        yield context.ok(f"loaded: {', '.join([*wanted, *peers])}")
+
+
+def _wanted(context: Context) -> List[str]:
+    names = ["nvidia"] if context.expected.has_nvidia_gpu else []
+    names += ["efa", "ib_uverbs"] if context.expected.efa_count else []
+    return list(dict.fromkeys([*names, *context.expected.modules]))
+
+
+def _any_wanted(context: Context) -> Optional[str]:
+    return None if _wanted(context) else "no kernel module is expected: no NVIDIA GPU or EFA by the type, none declared"
+
+
+CHECK = Check(
+    id="kernel_modules",
+    title="Kernel modules",
+    what="nvidia, efa and ib_uverbs as the instance type needs them, and the modules the inventory declares.",
+    why="After a kernel update without matching modules the devices are there and no program can use them.",
+    remedy="Load it (modprobe); if it does not exist for the running kernel, reinstall the driver or EFA installer.",
+    source="NVIDIA driver README; AWS EFA documentation",
+    needs=("modules",),
+    tags=("host", "software"),
+    applies=_any_wanted,
+    evaluate=evaluate,
+)

@@ -1,0 +1,97 @@
+"""Are the Lustre file systems (FSx) mounted for writing, and have their servers kept this client?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterator, List
+
+from ..context import Context
+from ..kernel_history import current, dropped, span
+from ..model import Check, Facts, Finding, Remedy
+
+_TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
+NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The mounts first, then what the kernel says of the connections since boot."""
+    mounted = {e["mount"]: e for e in context.facts("mounts").get("mounts", []) if e["fstype"] == "lustre"}
+    missing = _missing(context)
+    kernel = context.optional("kernel")
+    findings = [
+        context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device={"mount": path}, expected="lustre")
+        for path in missing
+    ]
+    for entry in mounted.values():
+        findings += _mount(context, entry)
+    if mounted and kernel:
+        findings += [*_evictions(context, kernel), *_lost(context, kernel)]
+    yield from findings
+    if not mounted and not missing:
+        yield context.skip(NOTHING)
+    elif not findings:
+        watched = "no eviction since boot" if kernel else "the kernel log was not read"
+        yield context.ok(f"mounted: {', '.join(mounted)}; {watched}", measured=len(mounted), unit="mounts")
+
+
+def _missing(context: Context) -> List[str]:
+    """Declared mount points with nothing on them, where the inventory says that Lustre is wanted."""
+    if "lustre" not in context.expected.modules:
+        return []
+    present = {entry["mount"] for entry in context.facts("mounts").get("mounts", [])}
+    return [path for path in context.expected.mounts if (path.rstrip("/") or "/") not in present]
+
+
+def _mount(context: Context, entry: Dict[str, Any]) -> Iterator[Finding]:
+    mount, options = entry["mount"], entry["options"]
+    evidence = [f"{entry['source']} {mount} lustre {','.join(options)}"]
+    declared = mount in [path.rstrip("/") for path in context.expected.mounts]
+    rest: Dict[str, Any] = {"device": {"mount": mount}, "evidence": evidence}
+    if "ro" in options and declared:
+        yield context.fail(f"{mount} is mounted read-only", Remedy.FIX_CONFIG, **rest)
+    elif "ro" in options:
+        # Data sets are often mounted so on purpose; the inventory does not say.
+        yield context.info(f"{mount} is mounted read-only", **rest)
+    if not {"flock", "localflock"} & set(options):
+        message = f"{mount} is mounted without flock: programs that lock files on it fail"
+        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+
+
+def _events(kernel: Facts, *kinds: str) -> List[Facts]:
+    return [event for event in current(kernel, "lustre") if event.get("kind") in kinds]
+
+
+def _evictions(context: Context, kernel: Facts) -> Iterator[Finding]:
+    events = _events(kernel, "evicted")
+    if events:
+        count = len(events) + dropped(kernel, "lustre", kind="evicted")
+        message = f"evicted by a Lustre server {count} times {span(events)}: open files were lost"
+        evidence = [event["text"] for event in events[:4]]
+        yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence)
+
+
+def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
+    """Servers whose connection was lost and, by the log, not restored."""
+    last: Dict[str, Facts] = {}
+    for event in _events(kernel, "lost", "restored"):
+        target = _TARGET.search(event["text"])
+        if target:
+            last[target.group(0)] = event
+    for name, event in last.items():
+        if event["kind"] == "lost":
+            message = f"the connection to {name} was lost and not restored"
+            yield context.warn(message, Remedy.INVESTIGATE, device={"name": name}, evidence=[event["text"]])
+
+
+CHECK = Check(
+    id="lustre",
+    title="Lustre (FSx)",
+    what="Lustre mounts: present where declared, writable, with flock; evictions and lost servers since boot.",
+    why="An evicted client loses what it had not written, a lost server blocks every checkpoint of the job.",
+    remedy="Mount it (rw,flock). Evictions: security group, ports 988 and 1018-1023, load, then remount.",
+    source="AWS FSx for Lustre user guide, mounting and troubleshooting; Lustre 2.15 client messages",
+    needs=("mounts",),
+    wants=("kernel",),
+    tags=("storage", "lustre"),
+    evaluate=evaluate,
+)

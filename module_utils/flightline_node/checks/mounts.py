@@ -1,0 +1,60 @@
+"""Are the site's file systems mounted, and none turned read-only?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List
+
+from ..context import Context
+from ..model import Check, Finding, Remedy
+
+_LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
+_NOT_OURS = ("/var/lib/kubelet/", "/snap/", "/media/", "/boot", "/run/")
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Declared mount points, then local file systems whose every mount is read-only."""
+    entries: List[Dict[str, Any]] = context.facts("mounts").get("mounts", [])
+    wanted = [path.rstrip("/") or "/" for path in context.expected.mounts]
+    # A later mount hides an earlier one at the same place.
+    mounted = {entry["mount"]: entry for entry in entries}
+    findings = [*_declared(context, wanted, mounted), *_read_only(context, wanted, entries)]
+    yield from findings
+    if not findings:
+        yield context.ok(f"{len(wanted)} declared mounts present, no local file system is read-only")
+
+
+def _declared(context: Context, wanted: List[str], mounted: Dict[str, Dict[str, Any]]) -> Iterator[Finding]:
+    for path in wanted:
+        entry, device = mounted.get(path), {"mount": path}
+        if entry is None:
+            yield context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device=device)
+        elif entry["fstype"] == "autofs":
+            message = f"{path} is an automount that nothing has opened yet: not proven to work"
+            yield context.warn(message, Remedy.INVESTIGATE, device=device)
+
+
+def _read_only(context: Context, wanted: List[str], entries: List[Dict[str, Any]]) -> Iterator[Finding]:
+    writable = {entry["source"] for entry in entries if "ro" not in entry["options"]}
+    for entry in entries:
+        mount, device = entry["mount"], {"mount": entry["mount"]}
+        if entry["fstype"] not in _LOCAL or entry["source"] in writable or mount.startswith(_NOT_OURS):
+            continue  # written to elsewhere: a read-only bind mount
+        evidence = [f"{entry['source']} {mount} {entry['fstype']} {','.join(entry['options'])}"]
+        if mount == "/" or mount in wanted:
+            message = f"{mount} is read-only: the kernel turns it so after an I/O error"
+            yield context.fail(message, Remedy.REPLACE, device=device, evidence=evidence)
+        else:
+            yield context.warn(f"{mount} is read-only", Remedy.INVESTIGATE, device=device, evidence=evidence)
+
+
+CHECK = Check(
+    id="mounts",
+    title="Mounts",
+    what="The mount points that the inventory declares, and local file systems that turned read-only.",
+    why="Without its mount a job writes checkpoints into the root disk; a read-only root fails everything later.",
+    remedy="Mount it (see its mount unit). Read-only after an I/O error: replace the volume or the instance.",
+    source="the site's inventory; ext4(5) errors=remount-ro",
+    needs=("mounts",),
+    tags=("host", "storage"),
+    evaluate=evaluate,
+)

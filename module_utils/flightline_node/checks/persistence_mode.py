@@ -1,0 +1,40 @@
+"""Is persistence mode on?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ..context import Context
+from ..model import Check, Facts, Finding, Remedy
+from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+
+DEFAULT = "Enabled"
+
+
+def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
+    wanted = context.expected.persistence_mode or DEFAULT
+    if mode.lower() != wanted.lower():
+        message = f"{gpu_label(gpu)}: persistence mode {mode}, wanted {wanted}"
+        yield context.fail(message, Remedy.FIX_CONFIG, **about(gpu, mode, wanted))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Enabled, unless the site expects otherwise."""
+    yield from judge_gpus(
+        context, "persistence_mode", is_word, "persistence mode", _judge, lambda modes: f"{one_of_each(modes)}"
+    )
+
+
+CHECK = Check(
+    id="persistence_mode",
+    title="Persistence mode",
+    what="The persistence mode of each GPU.",
+    why="Without it the driver unloads the GPU between jobs: slow starts, lost clock settings, and NVLink "
+    "retraining at each start.",
+    remedy="Enable and start nvidia-persistenced (or nvidia-smi -pm 1), and make it start at boot.",
+    source="DCGM level 1 software test (PERSISTENCE_MODE, severity CONFIG)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "software"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,93 @@
+"""Did an NVSwitch report an error?"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Tuple
+
+from ..catalog import sxid as catalogue
+from ..context import Context
+from ..kernel_history import current, dropped, span
+from ..model import Check, Facts, Finding, Remedy, Status, Threshold
+from .common import nvidia_gpus_expected
+
+ALL_RESET = "always_fatal"
+
+
+def _decide(code: int, events: List[Facts]) -> Tuple[Status, Remedy, str]:
+    """The word in the line goes before the table."""
+    words = {event.get("fatal") for event in events}
+    entry = catalogue.lookup(code)
+    if True in words or (False not in words and entry and entry.fatal):
+        remedy = Remedy.REBOOT if entry and entry.listed == ALL_RESET else Remedy.RESET_GPU
+        return Status.FAIL, remedy, "Fatal by its own word" if True in words else "fatal by NVIDIA's tables"
+    if entry and entry.quiet:
+        return Status.INFO, Remedy.NONE, "not fatal, nothing to do"
+    why = "not fatal" if False in words else "no word in the line"
+    return (
+        Status.WARN,
+        Remedy.INVESTIGATE,
+        why + (f", table says {entry.action}" if entry else ", not in NVIDIA's tables"),
+    )
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """One finding for each code and switch since the last boot."""
+    facts = context.facts("kernel")
+    hours = context.threshold("window_hours")
+    groups: Dict[Tuple[int, str], List[Facts]] = {}
+    for event in current(facts, "sxids", hours):
+        groups.setdefault((event["code"], event["pci"]), []).append(event)
+    for (code, pci), events in groups.items():
+        status, remedy, why = _decide(code, events)
+        entry, count = (
+            catalogue.lookup(code),
+            len(events) + (0 if hours else dropped(facts, "sxids", code=code, pci=pci)),
+        )
+        links = sorted({event["link"] for event in events if event.get("link") is not None})
+        where = f"nvidia-nvswitch{events[0]['switch']}" + (f" link {', '.join(map(str, links[:8]))}" if links else "")
+        message = (
+            f"{where}: SXid {code} ({entry.name if entry else 'unknown code'}), {count} times {span(events)}; {why}"
+        )
+        device = {"name": f"nvidia-nvswitch{events[0]['switch']}", "pci": pci}
+        yield context.finding(
+            status,
+            message,
+            remedy=remedy,
+            device=device,
+            measured=count,
+            expected=0,
+            unit="SXids",
+            evidence=[event["text"] for event in events[:4]],
+        )
+    unread = current(facts, "unread_sxids")
+    if unread:
+        yield context.unknown(
+            "the kernel log has SXid lines that could not be read", evidence=[e["text"] for e in unread]
+        )
+    if not groups and not unread:
+        yield context.ok("no SXid since the last boot")
+
+
+CHECK = Check(
+    id="sxid",
+    title="NVSwitch errors (SXid)",
+    what="SXid lines of the kernel log since the last boot; the word Fatal or Non-fatal in the line decides.",
+    why="A fatal NVSwitch error breaks the paths between GPUs; collectives hang or fail on every GPU of the node.",
+    remedy="Fatal: reset all GPUs and switches together, on EC2 by a reboot. If it comes back, replace the instance.",
+    source="NVIDIA Fabric Manager User Guide DU-09883, SXid lists",
+    needs=("kernel",),
+    tags=("gpu", "nvlink", "kernel"),
+    thresholds=(
+        Threshold(
+            "window_hours",
+            0,
+            "h",
+            "how far back from the log's last line SXids count; 0: to the last boot",
+            "a switch stays as it is until a reset or a reboot",
+            0,
+            8760,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

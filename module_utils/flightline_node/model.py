@@ -1,0 +1,211 @@
+"""The words every part shares: status, remedy, level, finding, check, threshold.
+
+The lattice and the remedies are docs/architecture.md's; scripts depend on the
+spelling, so a rename here is a breaking change.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+
+if TYPE_CHECKING:
+    from .context import Context
+
+Facts = Dict[str, Any]
+"""What a parser returns. N/A is None, a value not printed is absent, an error keeps its text."""
+
+Device = Dict[str, Any]
+"""Any of index, uuid, serial, pci, name, port, mount: what identifies the part at fault."""
+
+
+class ParseError(ValueError):
+    """The output of a tool is not what its format allows: the check becomes UNKNOWN."""
+
+
+class SettingsError(ValueError):
+    """What the user gave (threshold, check id, waiver, instance type) is unusable."""
+
+
+class _Word(str, enum.Enum):
+    """A string enum that prints as its value on every supported Python (3.8 to 3.13 differ)."""
+
+    # Enum's own hash is a Python function: a fleet report looks millions of statuses up.
+    __hash__ = str.__hash__
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self.value), spec)
+
+
+class Status(_Word):
+    """The answers a check can give; PASS needs evidence, SKIP needs a reason."""
+
+    PASS = "PASS"  # noqa: S105  # a status, not a password
+    INFO = "INFO"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+    UNREACHABLE = "UNREACHABLE"
+    SKIP = "SKIP"
+
+
+class Remedy(_Word):
+    """What to do about a finding; the order of severity is REMEDY_ORDER."""
+
+    NONE = "NONE"
+    RESTART_APP = "RESTART_APP"
+    RESET_GPU = "RESET_GPU"
+    REBOOT = "REBOOT"
+    REPLACE = "REPLACE"
+    UPDATE_SOFTWARE = "UPDATE_SOFTWARE"
+    FIX_CONFIG = "FIX_CONFIG"
+    CONTACT_SUPPORT = "CONTACT_SUPPORT"
+    INVESTIGATE = "INVESTIGATE"
+
+
+class Verdict(_Word):
+    """The answer for a node or a fleet."""
+
+    GO = "go"
+    NO_GO = "no-go"
+
+
+RANK: Mapping[Status, int] = {
+    Status.SKIP: 0,
+    Status.PASS: 1,
+    Status.INFO: 2,
+    Status.WARN: 3,
+    Status.UNKNOWN: 4,
+    Status.UNREACHABLE: 5,
+    Status.FAIL: 6,
+}
+BLOCKING = frozenset({Status.FAIL, Status.UNKNOWN, Status.UNREACHABLE})
+EVIDENCE = frozenset({Status.PASS, Status.INFO, Status.WARN, Status.FAIL})
+
+LEVELS: Tuple[str, ...] = ("quick", "standard", "deep")
+
+MAX_EVIDENCE_LINES = 8
+MAX_EVIDENCE_CHARS = 300
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One answer of one check about one device (or the whole node when device is empty)."""
+
+    check: str
+    status: Status
+    message: str
+    remedy: Remedy = Remedy.NONE
+    device: Device = field(default_factory=dict)
+    measured: Any = None
+    expected: Any = None
+    unit: str = ""
+    evidence: Tuple[str, ...] = ()
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The JSON shape of the run store, the report and `judge --json`."""
+        return {
+            "check": self.check,
+            "status": str(self.status),
+            "device": dict(self.device),
+            "measured": self.measured,
+            "expected": self.expected,
+            "unit": self.unit,
+            "message": self.message,
+            "remedy": str(self.remedy),
+            "evidence": list(self.evidence),
+        }
+
+    def to_record(self) -> Dict[str, Any]:
+        """The short shape of a node's record: without the keys that say nothing, as UNSAID names them.
+
+        A PASS says little, and most findings are one: this halves what each node sends and each store keeps.
+        """
+        return {key: value for key, value in self.to_dict().items() if key not in UNSAID or UNSAID[key] != value}
+
+
+UNSAID: Mapping[str, Any] = {
+    "device": {},
+    "measured": None,
+    "expected": None,
+    "unit": "",
+    "remedy": str(Remedy.NONE),
+    "evidence": [],
+}
+"""What a finding's key is when its record leaves it out."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number a site may change. `source` says where the default comes from."""
+
+    name: str
+    default: float
+    unit: str
+    what: str
+    source: str
+    minimum: float = 0.0
+    maximum: float = float("inf")
+
+
+Evaluate = Callable[["Context"], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: what it looks at, why it matters, and the pure function that judges.
+
+    needs: parsers whose facts it cannot do without. needs_any: parsers of which one must be
+    readable. wants: parsers it uses when present.
+    expects: names of Expected fields that must be known, else the check is SKIP.
+    applies: returns a reason to skip on this instance type, or None.
+    level: the lowest level that runs it.
+    source: where the judgement (not the numbers) comes from.
+    """
+
+    id: str
+    title: str
+    what: str
+    why: str
+    remedy: str
+    source: str
+    evaluate: Evaluate
+    needs: Tuple[str, ...] = ()
+    needs_any: Tuple[str, ...] = ()
+    wants: Tuple[str, ...] = ()
+    expects: Tuple[str, ...] = ()
+    tags: Tuple[str, ...] = ()
+    level: str = "quick"
+    thresholds: Tuple[Threshold, ...] = ()
+    applies: Optional[Callable[[Context], Optional[str]]] = None
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of the statuses; SKIP when there is none."""
+    return max(statuses, key=lambda status: RANK[status], default=Status.SKIP)
+
+
+def verdict_of(statuses: Iterable[Status]) -> Verdict:
+    """Go only when nothing blocks and something was looked at: no evidence is no-go."""
+    seen = list(statuses)
+    if any(status in BLOCKING for status in seen):
+        return Verdict.NO_GO
+    return Verdict.GO if any(status in EVIDENCE for status in seen) else Verdict.NO_GO
+
+
+def clip_evidence(lines: Iterable[str]) -> Tuple[str, ...]:
+    """Evidence is short by contract: a few lines, each cut, control characters made visible."""
+    kept: List[str] = []
+    for line in lines:
+        if len(kept) == MAX_EVIDENCE_LINES:
+            kept.append("... more lines in the bundle")
+            break
+        clean = "".join(
+            ch if ch.isprintable() else "\N{REPLACEMENT CHARACTER}" for ch in line.rstrip("\r\n").replace("\t", " ")
+        )
+        kept.append(clean if len(clean) <= MAX_EVIDENCE_CHARS else clean[:MAX_EVIDENCE_CHARS] + " ...")
+    return tuple(kept)

@@ -1,0 +1,135 @@
+"""The whole plan of one node: run the probes, keep the bundle, judge it, make the record."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional
+
+from . import __version__
+from .bundle import Bundle, load, write_manifest
+from .expected import Expected
+from .judge import Judgement, judge
+from .probes import plan
+from .readers import READERS
+from .runner import Node, ProbeResult, run_probes
+from .settings import Settings
+
+RECORD_SCHEMA = "flightline-node/1"
+FALLBACK_TMP = "/dev/shm"  # noqa: S108  # mkdtemp makes a private directory in it
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who the node is, from the inventory; the host name is asked of the node when not given."""
+
+    host: str = ""
+    instance_id: str = ""
+
+
+def scratch_dir() -> Path:
+    """A private temporary directory; on a node with a full disk, in memory."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="flightline-"))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="flightline-", dir=FALLBACK_TMP))
+
+
+def collect(
+    node: Node,
+    level: str,
+    directory: Path,
+    identity: Identity,
+    instance_type: str,
+    on_done: Optional[Callable[[ProbeResult], None]] = None,
+) -> Bundle:
+    """Run the level's probes into a directory. Raises OSError when it cannot be written."""
+    directory.mkdir(parents=True, exist_ok=True)
+    results = run_probes(plan(level), node, directory, READERS, on_done)
+    write_manifest(
+        directory,
+        host=identity.host or os.uname().nodename,
+        instance_id=identity.instance_id,
+        instance_type=instance_type,
+        collected_at=_stamp(),
+        probes=results,
+    )
+    return load(directory)
+
+
+def run(
+    node: Node,
+    expected: Expected,
+    settings: Settings,
+    identity: Identity,
+    bundle_dir: Optional[Path] = None,
+) -> Dict[str, Any]:
+    """Collect and judge; returns the node's record for the run store.
+
+    The bundle stays in bundle_dir when one is given, else it is removed.
+    """
+    started, began = _stamp(), time.monotonic()
+    directory = bundle_dir or scratch_dir()
+    try:
+        bundle = collect(node, settings.level, directory, identity, expected.instance_type)
+        names = [name for name in (identity.host, identity.instance_id) if name]
+        judgement = judge(bundle, expected, settings, datetime.now(timezone.utc), required=True, names=names)
+        return record(bundle, judgement, settings.level, started, time.monotonic() - began)
+    finally:
+        if bundle_dir is None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def record(bundle: Bundle, judgement: Judgement, level: str, started: str, seconds: float) -> Dict[str, Any]:
+    """One node's row of the run store: plain JSON, the same in SQLite and DynamoDB."""
+    manifest = bundle.manifest
+    times = os.times()
+    return {
+        "schema": RECORD_SCHEMA,
+        "flightline": __version__,
+        "host": manifest.get("host", ""),
+        "instance_id": manifest.get("instance_id", ""),
+        "instance_type": manifest.get("instance_type", ""),
+        "level": level,
+        "verdict": str(judgement.verdict),
+        "started_at": started,
+        "seconds": round(seconds, 3),
+        "library_cpu_s": round(times.user + times.system, 3),
+        "findings": [finding.to_record() for finding in judgement.findings],
+        "measures": judgement.measures,
+        "versions": versions(judgement.facts),
+        "gpus": [
+            {key: gpu.get(key) for key in ("index", "uuid", "serial", "pci_bus_id", "name")}
+            for gpu in judgement.facts.get("nvidia_smi", {}).get("gpus", [])
+        ],
+        "probes": [
+            {key: entry.get(key) for key in ("id", "rc", "seconds", "timed_out", "note")}
+            for entry in manifest.get("probes", [])
+        ],
+    }
+
+
+def versions(facts: Dict[str, Dict[str, Any]]) -> Dict[str, str]:
+    """The versions a fleet must share: driver, CUDA, VBIOS, kernel, NCCL, EFA."""
+    smi, files = facts.get("nvidia_smi", {}), facts.get("versions", {})
+    vbios = sorted({str(gpu["vbios_version"]) for gpu in smi.get("gpus", []) if gpu.get("vbios_version")})
+    nccl = files.get("nccl") or []
+    found = {
+        "driver": smi.get("driver_version"),
+        "cuda": smi.get("cuda_version"),
+        "vbios": ", ".join(vbios),
+        "kernel": files.get("kernel"),
+        "nccl": ", ".join(nccl) if isinstance(nccl, list) else nccl,
+        "efa_installer": files.get("efa_installer"),
+        "efa_driver": files.get("efa_driver"),
+    }
+    return {name: str(value) for name, value in found.items() if value}
+
+
+def _stamp() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

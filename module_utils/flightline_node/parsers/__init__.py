@@ -1,0 +1,116 @@
+"""Parsers: bytes of a bundle's files in, facts out. One file per tool.
+
+To add one: write parsers/<tool>.py with `parse(files) -> Facts`, and name it here. The
+import must be static (`from . import x`): Ansible ships only modules it sees imported.
+
+A parser raises ParseError and nothing else, keeps to one pass over its input, and
+never decides what is healthy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Dict, Mapping, Tuple
+
+from ..bundle import Data
+from ..model import Facts
+from . import (
+    chrony,
+    cpuinfo,
+    df,
+    efa_counters,
+    ethtool,
+    fi_info,
+    imds,
+    kernel,
+    limits,
+    loadavg,
+    lsblk,
+    lspci,
+    meminfo,
+    modules,
+    mounts,
+    numactl,
+    nvidia_smi,
+    nvidia_smi_topo,
+    nvlink,
+    processes,
+    services,
+    sysctl,
+    sysfs,
+    uptime,
+    versions,
+)
+from .nccl_files import FILES as NCCL_LOGS
+from .nccl_files import JOB_LOG
+
+Files = Mapping[str, Data]
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A named parser: reads those of `files` that the bundle has (at least one)."""
+
+    name: str
+    files: Tuple[str, ...]
+    parse: Callable[[Files], Facts]
+
+
+def _dcgm_diag(files: Files) -> Facts:
+    # Here and below: what only active tests print is read by modules that a quick run need not compile.
+    from . import dcgm_diag
+
+    return dcgm_diag.parse(files)
+
+
+def _fio(files: Files) -> Facts:
+    from . import fio
+
+    return fio.parse(files)
+
+
+def _nccl_debug(files: Files) -> Facts:
+    from . import nccl_debug
+
+    return nccl_debug.parse(files)
+
+
+def _nccl_tests(files: Files) -> Facts:
+    from . import nccl_tests
+
+    return nccl_tests.parse(files)
+
+
+_ALL: Tuple[Parser, ...] = (
+    Parser("nvidia_smi", ("nvidia-smi.xml", "nvidia-smi.txt"), nvidia_smi.parse),
+    Parser("nvidia_smi_topo", ("nvidia-smi-topo.txt",), nvidia_smi_topo.parse),
+    Parser("nvlink", ("nvlink-status.txt", "nvlink-errors.txt"), nvlink.parse),
+    Parser("kernel", ("kernel.log",), kernel.parse),
+    Parser("df", ("df.txt", "df-inodes.txt"), df.parse),
+    Parser("loadavg", ("loadavg.txt",), loadavg.parse),
+    Parser("meminfo", ("meminfo.txt",), meminfo.parse),
+    Parser("lspci", ("lspci.txt",), lspci.parse),
+    Parser("numactl", ("numactl.txt",), numactl.parse),
+    Parser("cpuinfo", ("cpuinfo.json",), cpuinfo.parse),
+    Parser("uptime", ("uptime.txt",), uptime.parse),
+    Parser("lsblk", ("lsblk.json",), lsblk.parse),
+    Parser("fio", ("fio.json",), _fio),
+    Parser("chrony", ("chrony.txt",), chrony.parse),
+    Parser("sysctl", ("sysctl.txt",), sysctl.parse),
+    Parser("modules", ("modules.txt",), modules.parse),
+    Parser("mounts", ("mounts.txt",), mounts.parse),
+    Parser("limits", ("limits.txt",), limits.parse),
+    Parser("services", ("services.json",), services.parse),
+    Parser("imds", ("imds.json",), imds.parse),
+    Parser("versions", ("versions.json",), versions.parse),
+    Parser("dcgm_diag", ("dcgm-diag.json", "dcgm-diag.txt"), _dcgm_diag),
+    Parser("nccl_tests", NCCL_LOGS, _nccl_tests),
+    Parser("nccl_debug", (JOB_LOG, *NCCL_LOGS), _nccl_debug),
+    Parser("fi_info", ("fi-info.txt",), fi_info.parse),
+    Parser("efa_counters", ("efa-counters.json",), efa_counters.parse),
+    Parser("ethtool", ("ethtool.txt",), ethtool.parse),
+    Parser("sysfs", ("sysfs.json",), sysfs.parse),
+    Parser("processes", ("processes.json",), processes.parse),
+)
+
+PARSERS: Dict[str, Parser] = {parser.name: parser for parser in _ALL}

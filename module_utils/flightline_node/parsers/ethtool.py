@@ -1,0 +1,28 @@
+"""ethtool -S of a network interface."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Mapping
+
+from ..bundle import Data
+from ..model import Facts, ParseError
+from . import text as t
+from . import values as v
+
+_COUNTER = re.compile(r"\s*([A-Za-z][\w.-]{0,63}): (\d{1,20})\s*", re.ASCII)
+_PER_QUEUE = re.compile(r"(?:[tr]x_?)?(?:queue_?)?\d", re.ASCII)
+
+
+def parse(files: Mapping[str, Data]) -> Facts:
+    """{counters{name: int}}: of the device; those of single queues, thousands on a large node, are left out."""
+    counters: Dict[str, int] = {}
+    titled = False
+    for line in v.lines(t.only(files)):
+        titled = titled or line.startswith("NIC statistics")
+        match = _COUNTER.fullmatch(line) if titled else None
+        if match and not _PER_QUEUE.match(match.group(1)):
+            counters[match.group(1)] = int(match.group(2))
+    if not counters:
+        raise ParseError("no counter under 'NIC statistics': not ethtool -S")
+    return {"counters": counters}

@@ -1,0 +1,292 @@
+"""kernel.log: the kernel's ring buffer or journal, in any of the usual stamp forms.
+
+Lists of events, each `{time, text, boot, ...}` with `uptime_s` where the line has it; see LISTS and
+the rules in kernel_events.py. `boot` counts the boot markers before the event; `last_boot` is the
+log's last one. A storm is thinned out: of each sort of event (for an Xid, code and GPU) and boot the first
+and last KEPT stand in the list and `storms` says how many there were; `counts` has every list's true total.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Any, Deque, Dict, List, Mapping, Match, NamedTuple, Optional, Tuple
+
+from ..bundle import Data
+from ..model import Facts, ParseError
+from . import kernel_lines, kernel_scan
+from . import text as t
+from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, Rule, pci_in
+from .kernel_lines import Line
+
+KEPT = 200
+"""Events kept at each end of a storm: enough for evidence and for telling incidents apart."""
+
+MAX_SORTS = 2000
+"""Sorts of events kept apart; a log has a handful, a damaged one could invent millions."""
+
+TEXT_CHARS = 600
+HEAD_BYTES = 64 << 10
+UPTIME_BACK_S = 60.0
+"""Uptime that falls back by more is another boot; printk on several CPUs jitters by far less."""
+
+NAMED_WITHIN_BYTES = 1000
+"""The three-line form of "fallen off the bus" names the GPU within this distance."""
+
+_META = re.compile(rb"\s*-- (?:Logs begin|Journal begins|No entries|Boot|Reboot).*")
+_REFUSED = re.compile(
+    rb"^(?:[\w./-]{1,60}: )?[^\[\n]{0,120}?(?:not permitted|[Pp]ermission denied|insufficient permissions|"
+    rb"command not found|No such file or directory|No journal files were (?:found|opened)|must be (?:root|superuser)|"
+    rb"not seeing messages from other users)[^\n]{0,120}$",
+    re.MULTILINE,
+)
+_KERNEL_WORDS = re.compile(
+    rb"^(?:<\d+>)?(?:NVRM|nvidia[\w-]*|Linux version|Command line|pci[\w ]*|nvme[\w ]*|e[nf]a|EFA|systemd|audit|ACPI|"
+    rb"x86|BIOS-[\w]+|kernel|usb|smp|SMP|CPU|Memory|random|NET|EXT4-fs|XFS|mce|EDAC)\b[^\n]{0,60}: ?",
+    re.MULTILINE,
+)
+"""How lines of a log without stamps (dmesg -t) begin."""
+_STAMPED = re.compile(rb"^(?:<\d|\[ *\d|\[\w{3} |\w{3} +\d+ \d\d:|\d{4}-\d\d-\d\d[T ]|kern +:)", re.MULTILINE)
+_CONTINUED = re.compile(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
+
+
+class _Seen(NamedTuple):
+    rule: Rule
+    match: Match[str]
+    line: Line
+    at: int
+    boot: int
+    more: Tuple[Tuple[str, Any], ...] = ()
+
+
+class _Sort:
+    """One sort of event in one boot: its ends and its number."""
+
+    def __init__(self) -> None:
+        self.first: List[_Seen] = []
+        self.last: Deque[_Seen] = deque(maxlen=KEPT)
+        self.count = 0
+
+    def add(self, seen: _Seen) -> None:
+        self.count += 1
+        if len(self.first) < KEPT:
+            self.first.append(seen)
+        else:
+            self.last.append(seen)
+
+    @property
+    def kept(self) -> int:
+        return len(self.first) + len(self.last)
+
+
+SortKey = Tuple[str, int, Tuple[Optional[str], ...]]
+
+
+class _Reader:
+    """Walks the interesting lines in order, keeping what later lines lean on."""
+
+    def __init__(self) -> None:
+        self.sorts: Dict[SortKey, _Sort] = {}
+        self.counts: Dict[str, int] = {}
+        self.boot = 0
+        self.uuids: Dict[str, str] = {}
+        self._uptime: Optional[float] = None
+        self._marked = False
+        self._named: Tuple[int, Optional[str]] = (-NAMED_WITHIN_BYTES, None)
+        self._sxids: Dict[Tuple[str, str], int] = {}
+        self._previous_boot = False
+
+    def add(self, at: int, line: Line, rule: Rule, match: Match[str]) -> None:
+        """Take one matched line."""
+        self._note_boot(line, rule)
+        more: Tuple[Tuple[str, Any], ...] = ()
+        if not rule.name:
+            self._name(at, match)
+        elif rule.name == "gpu_uuids":
+            self.uuids[match.group("pci").lower()] = match.group("uuid")
+        elif rule.name == "sxids" and self._continues(match):
+            return
+        else:
+            if (
+                rule.name == "fallen_off_bus"
+                and not pci_in(match.group(0))
+                and at - self._named[0] < NAMED_WITHIN_BYTES
+            ):
+                more = (("pci", self._named[1]),)
+            if rule.name == "mce":
+                # The firmware's report of how the last boot ended has no {n}: it is not this boot's error.
+                self._previous_boot = self._previous_boot and not match.group("sequence")
+                more = (("previous_boot", True),) if self._previous_boot else ()
+            self._keep(_Seen(rule, match, line, at, self.boot, more))
+
+    def _note_boot(self, line: Line, rule: Rule) -> None:
+        if rule.name == "boots":
+            # journalctl prints its own marker, then the new kernel's first line: one boot, not two.
+            self.boot += not self._marked
+            self._marked, self._uptime = "version" not in match_head(line), line.uptime
+            return
+        self._marked = False
+        if line.uptime is not None:
+            if self._uptime is not None and line.uptime < self._uptime - UPTIME_BACK_S:
+                self.boot += 1
+            self._uptime = line.uptime
+
+    def _name(self, at: int, match: Match[str]) -> None:
+        if "pci" in match.re.groupindex:
+            self._named = (at, match.group("pci").lower())
+        else:
+            self._previous_boot = True
+
+    def _continues(self, match: Match[str]) -> bool:
+        """Is it a detail line of an SXid already read (NVSwitch prints two more lines for each)?"""
+        key = (match.group("code"), match.group("pci").lower())
+        if _CONTINUED.match(match.group("rest")) and self._sxids.get(key) == self.boot:
+            return True
+        if len(self._sxids) < MAX_SORTS:
+            self._sxids[key] = self.boot
+        return False
+
+    def _keep(self, seen: _Seen) -> None:
+        rule = seen.rule
+        match = seen.match
+        key = tuple([match.group(name) for name in rule.key])
+        if rule.extra or seen.more:
+            key += tuple(str(value) for _, value in (*rule.extra, *seen.more))
+        if rule.name == "mce":
+            # Detail lines by the thousand must not push out the one line that says "uncorrected".
+            key += (str(seen.rule.facts(seen.match)["uncorrected"]),)
+        sort: SortKey = (rule.name, seen.boot, key)
+        if sort not in self.sorts and len(self.sorts) >= MAX_SORTS:
+            sort = (rule.name, seen.boot, ("others",))
+        if sort not in self.sorts:
+            self.sorts[sort] = _Sort()
+        self.sorts[sort].add(seen)
+        self.counts[rule.name] = self.counts.get(rule.name, 0) + 1
+
+
+def match_head(line: Line) -> str:
+    """The first words of a message."""
+    return line.message[:20]
+
+
+def parse(files: Mapping[str, Data]) -> Facts:
+    """{xids[], sxids[], fallen_off_bus[], ... (LISTS), counts{}, storms[], last_boot, first_time, ...}.
+
+    Also last_time, stamp_format, gpu_uuids{pci: uuid} and driver_version. Raises ParseError for a log that
+    is empty, refused or not text: nothing was looked at.
+    """
+    data = t.only(files)
+    if bytes(data[:2]) in (b"\xff\xfe", b"\xfe\xff"):
+        data = t.decode(data).encode("utf-8", "replace")
+    _must_be_a_log(data)
+    reader = _Reader()
+    done = -1
+    read, text_of, line_at = kernel_lines.read, kernel_lines.text_of, kernel_scan.line_at
+    for at, needle in kernel_scan.occurrences(data, NEEDLES, CORES):
+        start, raw = line_at(data, at)
+        if start < 0 or start == done:
+            continue
+        line = read(text_of(raw))
+        if line is None:
+            continue
+        for rule in BY_NEEDLE[needle]:
+            message = line.message
+            match = any(hint in message for hint in rule.hints) and rule.pattern.match(message)
+            if match and not (rule.name == "xids" and not match.group("rest") and start + len(raw) >= len(data)):
+                # Left out: "Xid (...): 7" at the very end of a log that was cut off may have been a 79.
+                reader.add(start, line, rule, match)
+                done = start
+                break
+    if not reader.sorts and not (_STAMPED.search(data) or _KERNEL_WORDS.search(data)):
+        raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
+    return _facts(reader, data)
+
+
+def _must_be_a_log(data: Data) -> None:
+    head, tail = bytes(data[:HEAD_BYTES]), bytes(data[max(0, len(data) - HEAD_BYTES) :])
+    # A host that lost power leaves blocks of zero bytes in its log files: they are no reason to give up.
+    sample = (head + tail).replace(b"\x00", b"")
+    lines = [line for line in sample.splitlines() if line.strip() and not _META.match(line)]
+    if not lines:
+        raise ParseError("no entries: the kernel log is empty or could not be read")
+    refusal = _REFUSED.search(head)
+    if refusal and not _STAMPED.search(head):
+        raise ParseError(f"the log could not be read: {refusal.group(0).decode('utf-8', 'replace').strip()}")
+    odd = len(sample.translate(None, bytes(range(32, 127)) + b"\t\r\n\x1b"))
+    if odd * 10 > len(sample) * 3 and not _is_text(sample):
+        raise ParseError("binary data where a kernel log was expected")
+
+
+def _is_text(sample: bytes) -> bool:
+    text = sample.decode("utf-8", "replace")
+    return text.count("\N{REPLACEMENT CHARACTER}") * 20 < len(text)
+
+
+def _facts(reader: _Reader, data: Data) -> Facts:
+    facts: Facts = {name: [] for name in LISTS}
+    storms: List[Dict[str, Any]] = []
+    kept: List[_Seen] = []
+    for (name, boot, _), sort in reader.sorts.items():
+        kept += sort.first
+        kept += sort.last
+        if sort.count > sort.kept:
+            event = _event(sort.first[0], reader)
+            storm = {"list": name, "boot": boot, "count": sort.count, "kept": sort.kept}
+            storms.append(
+                {
+                    **storm,
+                    **{
+                        part: event[part]
+                        for part in ("code", "pci", "kind", "severity", "uncorrected")
+                        if part in event
+                    },
+                }
+            )
+    for seen in sorted(kept, key=lambda one: one.at):
+        event = _event(seen, reader)
+        facts[seen.rule.name].append(event)
+        if event.get("code") == 79 and seen.rule.name == "xids":
+            facts["fallen_off_bus"].append({**{k: event[k] for k in ("time", "text", "boot", "pci")}, "xid": 79})
+    facts["gpu_resets"] = [x for x in facts["xids"] if x["code"] == 154 and x.get("recovery_value") == 0]
+    facts["counts"] = {name: reader.counts.get(name, 0) for name in LISTS}
+    facts["counts"]["fallen_off_bus"] += sum(
+        s.count for k, s in reader.sorts.items() if k[0] == "xids" and k[2][0] == "79"
+    )
+    facts.update(storms=storms, last_boot=reader.boot, gpu_uuids=reader.uuids)
+    if facts["driver_loads"]:
+        facts["driver_version"] = facts["driver_loads"][-1]["version"]
+    facts.update(_span(data))
+    return facts
+
+
+def _event(seen: _Seen, reader: _Reader) -> Dict[str, Any]:
+    event: Dict[str, Any] = {"time": seen.line.time, "text": seen.line.message[:TEXT_CHARS], "boot": seen.boot}
+    if seen.line.uptime is not None:
+        event["uptime_s"] = seen.line.uptime
+    event.update(seen.rule.facts(seen.match))
+    for name in ("rest", "sequence"):
+        event.pop(name, None)
+    event.update(seen.more)
+    return event
+
+
+def _span(data: Data) -> Dict[str, Any]:
+    """First and last stamp, and the form of the stamps."""
+    head, tail = bytes(data[:HEAD_BYTES]), bytes(data[max(0, len(data) - HEAD_BYTES) :])
+    first = next(_stamped(head.splitlines()), None)
+    last = next(_stamped(reversed(tail.splitlines())), None)
+    span: Dict[str, Any] = {
+        "first_time": first.time if first else None,
+        "last_time": last.time if last else None,
+        "stamp_format": first.form if first else "none",
+    }
+    if first and first.assumed_year:
+        span["year_assumed"] = True
+    return span
+
+
+def _stamped(lines: Any) -> Any:
+    for raw in lines:
+        line = kernel_lines.read(kernel_lines.text_of(raw[: kernel_scan.LINE_BYTES]))
+        if line and line.time is not None:
+            yield line

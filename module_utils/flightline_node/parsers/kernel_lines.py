@@ -1,0 +1,186 @@
+"""The head of a kernel log line: stamp, host, facility; and whose line it is.
+
+Read: dmesg `[  123.456789]`, dmesg -T, dmesg --time-format iso, dmesg -x (`kern  :err   :`), raw
+syslog priority `<3>`, printk caller tags `[ T1946]`, syslog `Nov 21 09:18:29 host kernel:`, RFC 3339 and
+journal short-iso, short-full and short-monotonic, /dev/kmsg records, and lines without a stamp.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Match, NamedTuple, Optional, Union
+
+Time = Union[str, float, None]
+"""ISO 8601 text of a wall clock, seconds since boot when that is all there is, or nothing."""
+
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_MONTH = "(?P<month>" + "|".join(_MONTHS) + ")"
+_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),?"
+
+_KMSG = re.compile(r"(?P<pri>\d{1,4}),\d+,(?P<us>\d{1,18}),[^;\s]{0,40};")
+_PRIORITY = re.compile(r"<(?P<pri>\d{1,4})>(?:1 )?")
+_FACILITY = re.compile(
+    r"(?P<facility>kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *"
+    r"(?:emerg|alert|crit|err|warn|notice|info|debug) *: *"
+)
+_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9})(?: *<[ .\d]+>)?\] *")
+_CALLER = re.compile(r"\[ *[TC]\d+\] *")
+_CTIME = re.compile(
+    r"\[" + _DAY + " +" + _MONTH + r" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d+)? (?P<year>\d{4})\] *"
+)
+_ISO = re.compile(
+    r"(?:"
+    + _DAY
+    + r" )?(?P<date>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:(?P<comma>[.,])(?P<fraction>\d{1,9}))?"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d| UTC)? +"
+)
+_SYSLOG = re.compile(
+    r"(?:" + _DAY + " +)?" + _MONTH + r" +(?P<day>\d{1,2}) (?:(?P<year>\d{4}) )?(?P<clock>\d\d:\d\d:\d\d)(?:\.\d+)? +"
+)
+# The same two in another language: dmesg -T and journalctl print the locale's names of days and months.
+_LOCAL_CTIME = re.compile(r"\[[^\W\d][^\]\d]{1,12} *\d{1,2}[^\]\d]{0,12} *\d\d:\d\d:\d\d \d{4}\] *")
+_LOCAL_SYSLOG = re.compile(r"[^\W\d]{3,5}\.? +\d{1,2} \d\d:\d\d:\d\d +")
+_SOURCE = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:\[]+)(?:\[\d+\])?: ?")
+_SOURCE_5424 = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:]+) \S+ \S+ (?:-|\[[^\]]*\]) ")
+_KERNEL = re.compile(r"(?:[^\s:\[]+ )?kernel(?:\[\d+\])?: ?")
+_PLAIN = re.compile(r"\[ *(\d{1,12}\.\d{1,9})\] (?![\[<]|[^\s:\[]{0,64} ?kernel)")
+_JOURNAL = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)([+-]\d\d):?(\d\d) [^\s:]+ kernel: "
+    r"(?:\[ *(\d{1,12}\.\d{1,9})\] )?(?!\[)"
+)
+"""The commonest heads in one step: a storm of a million lines is read through here."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class Line(NamedTuple):
+    """A kernel line. `form` names its stamp; `assumed_year` is set for stamps without one."""
+
+    message: str
+    wall: Optional[str] = None
+    uptime: Optional[float] = None
+    form: str = "none"
+    assumed_year: bool = False
+
+    @property
+    def time(self) -> Time:
+        """The wall clock where there is one, else the uptime in seconds."""
+        return self.wall if self.wall is not None else self.uptime
+
+
+class _Head:
+    """What was read of a head so far."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.wall: Optional[str] = None
+        self.uptime: Optional[float] = None
+        self.form = "none"
+        self.assumed_year = False
+        self.foreign = False
+
+    def take(self, pattern: re.Pattern[str]) -> Optional[Match[str]]:
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
+
+    def line(self) -> Optional[Line]:
+        if self.foreign:
+            return None
+        return Line(self.text[self.at :], self.wall, self.uptime, self.form, self.assumed_year)
+
+
+def text_of(raw: bytes) -> str:
+    """The text of a line; colours (dmesg --color=always) and the zero bytes of a power loss are dropped."""
+    # journalctl indents the further lines of a message of several lines: they are the kernel's as well.
+    text = raw.decode("utf-8", "replace").rstrip("\r\n").lstrip("\x00\ufeff \t")
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def read(text: str) -> Optional[Line]:
+    """Split a line; None when another program than the kernel wrote it."""
+    plain = _PLAIN.match(text)
+    if plain:
+        return Line(text[plain.end() :], None, float(plain.group(1)), "dmesg")
+    journal = _JOURNAL.match(text)
+    if journal:
+        stamp, hours, minutes, uptime = journal.groups()
+        form = "rfc3339" if ":" in text[len(stamp) : len(stamp) + 6] else "short-iso"
+        return Line(text[journal.end() :], f"{stamp}{hours}:{minutes}", float(uptime) if uptime else None, form)
+    head = _Head(text)
+    _priority(head)
+    _bracketed(head)
+    if head.wall is None and _wall(head) and head.form != "dmesg-iso":
+        _source(head)
+    elif head.take(_KERNEL):
+        pass
+    _bracketed(head)
+    return head.line()
+
+
+def _priority(head: _Head) -> None:
+    kmsg = head.take(_KMSG)
+    match = kmsg or head.take(_PRIORITY)
+    if match and int(match.group("pri")) >= 8:  # facility 0 is the kernel
+        head.foreign = True
+    if kmsg:
+        head.uptime, head.form = int(kmsg.group("us")) / 1e6, "kmsg"
+    facility = head.take(_FACILITY)
+    if facility and facility.group("facility") != "kern":
+        head.foreign = True
+
+
+def _bracketed(head: _Head) -> None:
+    match = head.take(_CTIME)
+    if match:
+        head.wall, head.form = _dated(match, int(match.group("year"))), "dmesg-T"
+    elif head.take(_LOCAL_CTIME):
+        head.form = "dmesg-T"
+    match = head.take(_UPTIME)
+    if match:
+        head.uptime = float(match.group("uptime"))
+        head.form = "dmesg" if head.form == "none" else head.form
+    head.take(_CALLER)
+
+
+def _wall(head: _Head) -> bool:
+    match = head.take(_ISO)
+    if match:
+        zone, fraction = (match.group("zone") or "").strip(), match.group("fraction")
+        head.form = "dmesg-iso" if match.group("comma") == "," else "short-iso" if _no_colon(zone) else "rfc3339"
+        zone = "+00:00" if zone in ("Z", "UTC") else f"{zone[:3]}:{zone[3:]}" if _no_colon(zone) else zone
+        head.wall = f"{match.group('date')}T{match.group('clock')}{'.' + fraction if fraction else ''}{zone}"
+        return True
+    match = head.take(_SYSLOG)
+    if match:
+        year, head.form, head.assumed_year = match.group("year"), "syslog", not match.group("year")
+        head.wall = _dated(match, int(year) if year else _likely_year(match))
+    elif head.take(_LOCAL_SYSLOG):
+        head.form = "syslog"
+        return True
+    return match is not None
+
+
+def _no_colon(zone: str) -> bool:
+    return len(zone) == 5
+
+
+def _dated(match: Match[str], year: int) -> str:
+    month, day = _MONTHS.index(match.group("month")) + 1, int(match.group("day"))
+    return f"{year:04d}-{month:02d}-{day:02d}T{match.group('clock')}"
+
+
+def _likely_year(match: Match[str]) -> int:
+    """Classic syslog prints no year: the latest one that does not put the stamp into the future."""
+    tomorrow = datetime.now() + timedelta(days=1)
+    month, day = _MONTHS.index(match.group("month")) + 1, int(match.group("day"))
+    return tomorrow.year - ((month, day) > (tomorrow.month, tomorrow.day))
+
+
+def _source(head: _Head) -> None:
+    match = head.take(_SOURCE) or head.take(_SOURCE_5424)
+    if match:
+        head.foreign = head.foreign or match.group("program") != "kernel"

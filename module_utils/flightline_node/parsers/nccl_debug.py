@@ -1,0 +1,171 @@
+"""NCCL_DEBUG=INFO output: which network, which provider, which paths NCCL took.
+
+Reads a job's nccl-debug.log and the NCCL lines inside nccl-tests logs. Wording after NCCL 2.10
+to 2.31 and aws-ofi-nccl 1.5 to 1.21.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, Dict, List, Mapping, Optional, Set
+
+from ..bundle import Data
+from ..model import Facts, ParseError
+from . import ranks
+from .nccl_files import JOB_LOG
+
+MAX_TEXTS = 200
+
+_ORIGIN = re.compile(r"([^\s:]{1,255}):\d+:\d+ \[\d+\]")
+_VERSION = re.compile(r"NCCL version (\d[\w.]*)(?:\+cuda([\d.]+))?")
+_PLUGIN = re.compile(r"aws-ofi-nccl(?: version)? (\S+)")
+_NETWORK = re.compile(r"Using network (\S.*)|Assigned NET plugin (\S.*?) to comm")
+_PROVIDER = re.compile(r"Selected [Pp]rovider is ([\w;-]+)\*?(?:, fabric is ([\w-]+))?(?: ?\(found (\d+) nics?\))?")
+_VIA = re.compile(r" via (NET/([\w ]+?)/\d+\S*|[A-Z]\w*(?:/[A-Za-z]\w*)*)")
+_HCA = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for HCA")
+_RANKS = re.compile(r"n[Rr]anks (\d+)")
+_PLUGIN_TROUBLE = ("No eligible providers", "Could not find any optimal provider", "No plugin found")
+
+
+class _Reading:
+    """What has been seen so far; texts are bounded, whatever the log's size."""
+
+    def __init__(self) -> None:
+        self.info_lines = 0
+        self.one: Dict[str, str] = {}
+        self.networks: List[str] = []
+        self.providers: List[str] = []
+        self.fabrics: List[str] = []
+        self.warnings: List[str] = []
+        self.plugin_trouble: List[str] = []
+        self.evidence: List[str] = []
+        self.transports: Counter[str] = Counter()
+        self.hosts: Set[str] = set()
+        self.nics = self.ranks = self.net_gdr = self.net_plain = 0
+        self.hca_gdr: Optional[bool] = None
+        self.nvls: Optional[bool] = None
+
+    def feed(self, line: str) -> None:
+        if "NCCL" not in line:
+            return
+        version = _VERSION.search(line) if "NCCL version" in line else None
+        if version:
+            self.one.setdefault("nccl_version", version.group(1))
+            if version.group(2):
+                self.one.setdefault("nccl_cuda_version", version.group(2))
+        where = line.find("NCCL WARN")
+        if where >= 0:
+            self.info_lines += 1
+            _add(self.warnings, line[where + len("NCCL WARN") :].strip())
+            return
+        where = line.find("NCCL INFO")
+        if where < 0:
+            return
+        self.info_lines += 1
+        origin = _ORIGIN.search(line, max(0, where - 400), where)
+        before = line[: origin.start()].rstrip() if origin else ""
+        # After a piece of an nccl-tests row the host name has a number glued to it: not a host.
+        if origin and (not before or before[-1] in "]|") and len(self.hosts) < MAX_TEXTS:
+            self.hosts.add(origin.group(1))
+        self._info(line[where + len("NCCL INFO") :].strip())
+
+    def _info(self, text: str) -> None:
+        via = _VIA.search(text) if " via " in text else None
+        if via:
+            self._channel(via)
+        elif "etwork" in text or "NET" in text or "ofi" in text:
+            self._network(text)
+        elif "NVLS" in text:
+            if "not available" in text or "not supported" in text:
+                self.nvls = self.nvls or False
+            elif "available" in text or "Creating Multicast" in text or "Connected NVLS" in text:
+                self.nvls = True
+        ranks = _RANKS.search(text) if "anks" in text else None
+        if ranks:
+            self.ranks = max(self.ranks, int(ranks.group(1)[:9]))
+
+    def _channel(self, via: re.Match[str]) -> None:
+        path, network = via.group(1), via.group(2)
+        if not network:
+            self.transports[path] += 1
+            return
+        self.transports["NET/" + network] += 1
+        if "/GDRDMA" in path:
+            self.net_gdr += 1
+        else:
+            self.net_plain += 1
+
+    def _network(self, text: str) -> None:
+        plugin = _PLUGIN.search(text) if "aws-ofi-nccl" in text else None
+        network = _NETWORK.search(text) if "network" in text or "plugin" in text else None
+        provider = _PROVIDER.search(text) if "rovider is" in text else None
+        hca = _HCA.search(text) if "GPU Direct" in text else None
+        if plugin and ("Using" in text or "Initializing" in text):
+            self.one.setdefault("ofi_plugin_version", plugin.group(1).rstrip(",;"))
+        if network:
+            _add(self.networks, (network.group(1) or network.group(2)).strip())
+        if provider:
+            _add(self.providers, provider.group(1))
+            if provider.group(2):
+                _add(self.fabrics, provider.group(2))
+            self.nics = max(self.nics, int((provider.group(3) or "0")[:9]))
+        if hca:
+            self.hca_gdr = self.hca_gdr is not False and hca.group(1) == "Enabled"
+        trouble = any(words in text for words in _PLUGIN_TROUBLE)
+        if trouble:
+            _add(self.plugin_trouble, text)
+        if (network or provider or trouble) and len(self.evidence) < MAX_TEXTS:
+            _add(self.evidence, text)
+
+    def facts(self) -> Facts:
+        facts: Facts = {"info_lines": self.info_lines, "warnings": self.warnings, **self.one}
+        if self.networks:
+            facts["network"] = next((n for n in self.networks if "libfabric" not in n.lower()), self.networks[0])
+            facts["networks"] = self.networks
+        if self.providers:
+            facts["provider"] = next((p for p in self.providers if p != "efa"), self.providers[0])
+        lists: Dict[str, Any] = {
+            "fabrics": self.fabrics,
+            "plugin_trouble": self.plugin_trouble,
+            "evidence": self.evidence,
+            "transports": dict(sorted(self.transports.items())),
+        }
+        numbers = {"nics": self.nics, "ranks": self.ranks, "hosts": len(self.hosts)}
+        facts.update({name: value for name, value in {**lists, **numbers}.items() if value})
+        facts["gdrdma"] = self._gdrdma()
+        if self.nvls is not None:
+            facts["nvls"] = self.nvls
+        return facts
+
+    def _gdrdma(self) -> Optional[bool]:
+        """Channels decide, since they are the paths taken; one without GPUDirect RDMA makes it False."""
+        if self.net_gdr or self.net_plain:
+            return not self.net_plain
+        return self.hca_gdr
+
+
+def _add(texts: List[str], text: str) -> None:
+    if text and len(texts) < MAX_TEXTS and text not in texts:
+        texts.append(text)
+
+
+def parse(files: Mapping[str, Data]) -> Facts:
+    """{nccl_version, ofi_plugin_version, network, provider, gdrdma, warnings[], ...} of all the logs.
+
+    network: as NCCL names it ('AWS Libfabric', 'Libfabric', 'Socket', 'IB'); when ranks differ, one
+    that is not libfabric (all are in networks[]). provider: likewise one that is not efa. gdrdma:
+    True when every network channel shows GDRDMA, False when one does not, None when the log shows no
+    network channel. warnings: distinct NCCL WARN texts. Also info_lines (number of NCCL lines; 0 for a
+    test run without NCCL_DEBUG), nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks,
+    transports{path: channels}, nvls, plugin_trouble[], evidence[].
+    Raises ParseError when nccl-debug.log holds no NCCL line.
+    """
+    reading = _Reading()
+    for file, data in files.items():
+        before = reading.info_lines
+        for line in ranks.lines(data):
+            reading.feed(line)
+        if file == JOB_LOG and reading.info_lines == before and "nccl_version" not in reading.one:
+            raise ParseError(f"{file}: no NCCL INFO or WARN line in it")
+    return reading.facts()

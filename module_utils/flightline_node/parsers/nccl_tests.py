@@ -1,0 +1,297 @@
+"""nccl-tests output: the *_perf programs, one log per collective.
+
+Columns differ by version (root and redop come and go, `error` became `#wrong`), so a row is
+read by the header above it. NCCL prints its INFO lines into the middle of a row, because a
+row is printed in pieces; the pieces are put together again.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+
+from ..bundle import Data
+from ..model import Facts, ParseError
+from .nccl_files import BY_FILE
+from .ranks import MAX_LINE, lines
+
+MAX_DIGITS = 18
+_REDOP = 3
+_GROUP = 4
+"""time, algbw, busbw, #wrong: printed twice, out-of-place then in-place."""
+
+_ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z][a-z0-9_]*(?:\s|$)")
+_NUMBERS = re.compile(r"\s*(?:-?\d[\d.e+\-]*|N/A|-?nan|-?inf)(?:\s|$)")
+_ORIGIN = re.compile(r":\d+:\d+ \[\d+\]")
+_GLUED = re.compile(r"(-1(?=\S)|\d+(?:\.\d+)?(?=[A-Za-z])|N/A(?=\S))")
+_NTHREAD = re.compile(r"# *nThreads? +(\d+) +nGpus +(\d+) +min[Bb]ytes +(\d+) +max[Bb]ytes +(\d+)")
+_VALIDATION = re.compile(r"(?:validation|check): *(\d+)")
+_STARTING = re.compile(r"# *Collective test starting: *(\S+)")
+_RANK = re.compile(r"# +Rank +(\d+) .*? on +(\S+) +device")
+_BOUNDS = re.compile(r"# *Out of bounds values *: *(\d+)")
+_AVERAGE = re.compile(r"# *Avg bus bandwidth *: *(\S+)")
+_VERSION = re.compile(r"# *nccl-tests version +(\S+)")
+_NRANKS = re.compile(r" nranks (\d+) ")
+_FAILURES = ("Test NCCL failure", "Test CUDA failure", "Test failure", "Test timeout", "Invalid number of GPUs")
+
+
+def collective_of(file: str) -> str:
+    """The collective a log is of, by its file name; '' when the name says nothing."""
+    return BY_FILE.get(file, "")
+
+
+class _Run:
+    """One test in the making."""
+
+    def __init__(self, collective: str) -> None:
+        self.facts: Facts = {"collective": collective}
+        self.columns: Tuple[str, ...] = ()
+        self.rows: List[Dict[str, Any]] = []
+        self.ranks: Set[int] = set()
+        self.hosts: Set[str] = set()
+        self.started = False
+        self.damaged = 0
+        self.threads_gpus: Optional[int] = None
+        self.nranks: Optional[int] = None
+        self.errors: List[str] = []
+
+    @property
+    def touched(self) -> bool:
+        return self.started or bool(self.rows or self.columns or self.damaged)
+
+    def finish(self) -> Facts:
+        facts, rows = self.facts, self.rows
+        ranks = len(self.ranks) or self.nranks or self.threads_gpus
+        if ranks:
+            facts["ranks"] = ranks
+        if self.hosts:
+            facts["hosts"] = len(self.hosts)
+        facts["rows"] = len(rows)
+        if rows:
+            best = max(rows, key=lambda row: (row["bytes"], row["busbw"]))
+            facts["min_bytes"] = min(row["bytes"] for row in rows)
+            facts["max_bytes"] = best["bytes"]
+            facts["peak_busbw_gb_s"] = max(row["busbw"] for row in rows)
+            facts["largest"] = {"bytes": best["bytes"], "busbw_gb_s": best["busbw"], "time_us": best["time"]}
+            facts.update(_wrong(rows))
+        if self.damaged:
+            facts["damaged_rows"] = self.damaged
+        if self.errors:
+            facts["errors"] = self.errors[:20]
+        facts["complete"] = "avg_busbw_gb_s" in facts and "out_of_bounds" in facts and not self.damaged
+        return facts
+
+
+def _wrong(rows: List[Dict[str, Any]]) -> Facts:
+    """{wrong} of the #wrong columns, or {wrong: None, max_error} of the older error columns.
+
+    An `error` is the largest deviation seen, a rounding error of 1e-06 among them: it is no count.
+    """
+    counts = [value for row in rows for value in row["wrong"]]
+    errors = [value for row in rows for value in row["error"]]
+    found: Facts = {"wrong": sum(counts) if counts else None}
+    if errors:
+        found["max_error"] = max(errors)
+    return found
+
+
+def _float(word: str) -> Optional[float]:
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    return value if -1e300 < value < 1e300 else None
+
+
+@lru_cache(maxsize=8)
+def _layout(names: Tuple[str, ...]) -> Tuple[int, int, Tuple[int, ...], str]:
+    """Where a row has its out-of-place time and busbw and its checks; 'wrong' or 'error' for what these are."""
+    elapsed = next((at for at, name in enumerate(names) if name in ("time", "cputime")), 0)
+    busbw = names.index("busbw") if "busbw" in names else 0
+    checks = tuple(at for at, name in enumerate(names) if name in ("#wrong", "error"))
+    return elapsed, busbw, checks, "error" if "error" in names else "wrong"
+
+
+def _row(columns: Tuple[str, ...], words: List[str]) -> Optional[Dict[str, Any]]:
+    """A data row by its header; without a header, the last eight words are the two groups."""
+    names = columns or ("size", "count", "type", *["?"] * (len(words) - 11), *["time", "algbw", "busbw", "#wrong"] * 2)
+    elapsed, busbw, checks, kind = _layout(names)
+    speed = _float(words[busbw]) if busbw else None
+    found = [_float(words[at]) for at in checks if words[at] != "N/A"]
+    if speed is None or None in found or len(words[0]) > MAX_DIGITS:
+        return None
+    row: Dict[str, Any] = {
+        "bytes": int(words[0]),
+        "busbw": speed,
+        "time": _float(words[elapsed]),
+        "wrong": (),
+        "error": (),
+    }
+    row[kind] = [value if kind == "error" else int(value or 0) for value in found]
+    return row
+
+
+class _Log:
+    """Reads one file: cuts it into runs and puts torn rows together."""
+
+    def __init__(self, file: str) -> None:
+        self.collective = collective_of(file)
+        self.run = _Run(self.collective)
+        self.runs: List[Facts] = []
+        self.version = ""
+        self.hosts: Set[str] = set()
+        self.pending = ""
+
+    def feed(self, line: str) -> None:
+        if "NCCL " in line and self._nccl(line):
+            return
+        if line.startswith("#"):
+            self._comment(line)
+        elif _ROW.match(line) or (self.pending and _NUMBERS.match(line)):
+            self._piece(line)
+        elif any(words in line for words in _FAILURES):
+            self.run.errors.append(line.strip())
+
+    def close(self) -> List[Facts]:
+        self._next()
+        return self.runs
+
+    def _next(self) -> None:
+        self._drop_pending()
+        if self.run.touched:
+            self.runs.append(self.run.finish())
+        errors = [] if self.run.touched else self.run.errors
+        self.run = _Run(self.collective)
+        self.run.errors = errors
+
+    def _drop_pending(self) -> None:
+        self.run.damaged += bool(self.pending)
+        self.pending = ""
+
+    def _nccl(self, line: str) -> bool:
+        """Take NCCL's own line; keep what of a row was printed before it."""
+        origin = _ORIGIN.search(line)
+        if not origin or "NCCL" not in line[origin.end() :]:
+            return False
+        head = line[: origin.start()]
+        host = head.split()[-1] if head.split() else ""
+        before = head[: len(head) - len(host)]
+        ranks = _NRANKS.search(line)
+        if ranks:
+            self.run.nranks = int(ranks.group(1)[:9])
+        if not _ROW.match(head) and not (self.pending and _NUMBERS.match(head)):
+            if not before.strip():
+                self._glued_or_host(host)
+            return True
+        self._piece(before + self._number_before(host))
+        return True
+
+    def _glued_or_host(self, host: str) -> None:
+        if self.pending and _GLUED.match(host) and host not in self.hosts:
+            self._piece(self._number_before(host))
+        else:
+            self.hosts.add(host)
+
+    def _number_before(self, word: str) -> str:
+        """'-1' of '-1ip-10-0-0-1', where a row's last number and a host name run together."""
+        for host in sorted(self.hosts | self.run.hosts, key=len, reverse=True):
+            if word.endswith(host):
+                return word[: -len(host)]
+        match = _GLUED.match(word)
+        return match.group(0) if match else ""
+
+    def _comment(self, line: str) -> None:
+        self._drop_pending()
+        words = line[1:].split()
+        if words[:2] == ["size", "count"]:
+            # A time stamp is two words under one name: it and what follows is not needed.
+            self.run.columns = tuple(words[: words.index("timestamp")] if "timestamp" in words else words)
+            return
+        run = self.run
+        starting, thread, rank = _STARTING.match(line), _NTHREAD.match(line), _RANK.match(line)
+        bounds, average, version = _BOUNDS.match(line), _AVERAGE.match(line), _VERSION.match(line)
+        if starting or thread or version:
+            self._header(starting, thread, version, line)
+        elif rank:
+            run.ranks.add(int(rank.group(1)[:9]))
+            run.hosts.add(rank.group(2))
+        elif bounds:
+            run.facts["out_of_bounds"] = int(bounds.group(1)[:18])
+        elif average:
+            value = _float(average.group(1))
+            run.facts["avg_busbw_gb_s"] = average.group(1) if value is None else value
+
+    def _header(
+        self,
+        starting: Optional[re.Match[str]],
+        thread: Optional[re.Match[str]],
+        version: Optional[re.Match[str]],
+        line: str,
+    ) -> None:
+        # The nThread line ends a header, so a header line after it (or after rows) is another test's.
+        if self.run.rows or self.run.threads_gpus is not None:
+            self._next()
+        run = self.run
+        run.started = True
+        if starting:
+            run.facts["collective"] = re.sub(r"_perf\S*$", "", starting.group(1).rsplit("/", 1)[-1])
+        if version:
+            run.facts["version"] = version.group(1)
+        if thread:
+            threads, gpus, least, most = (int(word[:18]) for word in thread.groups())
+            run.threads_gpus = threads * gpus
+            run.facts.update(requested_min_bytes=least, requested_max_bytes=most)
+            validation = _VALIDATION.search(line)
+            if validation:
+                run.facts["validation"] = int(validation.group(1)[:9])
+
+    def _piece(self, line: str) -> None:
+        if self.pending:
+            if _ROW.match(line):
+                self._drop_pending()
+            line = f"{self.pending} {line}"[-MAX_LINE:]
+        words = line.split()
+        columns = self.run.columns
+        if len(words) > _REDOP and columns[_REDOP : _REDOP + 1] == ("redop",) and not words[_REDOP][0].isalpha():
+            # Until 2.13 the redop of all_gather and others is printed as nothing, under its heading.
+            columns = columns[:_REDOP] + columns[_REDOP + 1 :]
+        wanted = len(columns) or 11
+        row = _row(columns, words) if len(words) >= wanted else None
+        if row:
+            self.run.rows.append(row)
+            self.pending = ""
+        elif len(words) >= wanted:
+            self.pending = ""
+            self.run.damaged += 1
+        else:
+            self.pending = line
+
+
+def parse(files: Mapping[str, Data]) -> Facts:
+    """{runs[], version}: one entry per test in the logs, in the logs' order.
+
+    A run: collective, ranks, hosts (number of host names), rows (data rows), min_bytes,
+    max_bytes (of the rows), avg_busbw_gb_s (as printed), peak_busbw_gb_s (largest out-of-place
+    busbw), largest{bytes busbw_gb_s time_us} (the row of the largest message, out-of-place),
+    wrong (sum of both #wrong columns; None when all are N/A or the log has an error column
+    instead, then max_error), out_of_bounds (number of values), complete (both closing lines
+    were printed and no row is torn), damaged_rows, errors[], requested_min_bytes,
+    requested_max_bytes, validation. Raises ParseError when a file holds no test.
+    """
+    runs: List[Facts] = []
+    version = ""
+    for file, data in files.items():
+        log = _Log(file)
+        for line in lines(data):
+            log.feed(line)
+        found = log.close()
+        if not found:
+            said = log.run.errors[:1] or ["no nccl-tests header or row in it"]
+            raise ParseError(f"{file}: {said[0]}")
+        runs += found
+        version = next((str(run["version"]) for run in found if "version" in run), version)
+    facts: Facts = {"runs": runs}
+    if version:
+        facts["version"] = version
+    return facts

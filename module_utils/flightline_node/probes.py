@@ -1,0 +1,160 @@
+"""How to ask a node: one entry per probe. To add a probe, add an entry here.
+
+A probe writes one file of the bundle. Commands are looked up on the node's tool path;
+`{root}` is the node's file-system root ("/" but for simulated nodes). Alternatives are
+tried in order until one is installed and succeeds. Readers are functions of readers.py,
+run in a process of their own like every command, because a read can hang as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Tuple
+
+from .model import LEVELS
+
+QUICK_DEADLINE_S = 8.0
+"""A quick run has a budget of 10 s per node; one hung tool must leave room to report it."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question to a node. `exclusive` probes need the GPUs to themselves and run alone."""
+
+    id: str
+    file: str
+    commands: Tuple[Tuple[str, ...], ...] = ()
+    reader: str = ""
+    deadline_s: float = QUICK_DEADLINE_S
+    level: str = "quick"
+    exclusive: bool = False
+    ok_rcs: Tuple[int, ...] = (0,)
+
+
+def _cat(probe_id: str, file: str, path: str) -> Probe:
+    return Probe(probe_id, file, (("cat", "{root}" + path),))
+
+
+DCGM_RCS = (0, 226, 205)
+"""dcgmi's exit status when it ran and found something (DCGM_ST_NVVS_ERROR, ..._ISOLATE_ERROR): the results are good."""
+
+
+def _dcgm(probe_id: str, run_level: str, deadline_s: float, level: str) -> Probe:
+    command = ("dcgmi", "diag", "-r", run_level, "-j")
+    return Probe(
+        probe_id, "dcgm-diag.json", (command,), deadline_s=deadline_s, level=level, exclusive=True, ok_rcs=DCGM_RCS
+    )
+
+
+_NCCL_SCRIPT = """\
+for d in {root}/usr/local/cuda-*/efa/test-cuda-*; do PATH=$PATH:$d; done
+export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/opt/nccl/build/lib:/usr/local/cuda/lib64:/opt/amazon/openmpi/lib
+n=$(nvidia-smi -L | grep -c '^GPU ')
+[ "$n" -gt 0 ] || { echo 'nvidia-smi -L lists no GPU' >&2; exit 1; }
+exec %s_perf -b 1M -e %s -f 2 -g "$n" -n %d -w 5 -c 1"""
+"""The AWS deep learning AMI keeps nccl-tests beside each CUDA; nccl-tests lowers -e to what the GPU's memory holds."""
+
+
+def _nccl(
+    collective: str, level: str = "standard", most: str = "8G", iterations: int = 20, deadline_s: float = 600
+) -> Probe:
+    script = _NCCL_SCRIPT % (collective, most, iterations)
+    suffix = "" if level == "standard" else "-" + level
+    return Probe(
+        f"nccl-{collective}{suffix}",
+        f"nccl-{collective}.log",
+        (("sh", "-c", script),),
+        deadline_s=deadline_s,
+        level=level,
+        exclusive=True,
+    )
+
+
+_FIO_SCRIPT = """\
+set --
+for m in {root}/sys/block/nvme*/device/model; do
+  grep -q 'Instance Storage' "$m" 2>/dev/null || continue
+  d=${m%/device/model}; d=${d##*/}
+  set -- "$@" "--name=$d" "--filename=/dev/$d"
+done
+[ $# -gt 0 ] || { echo 'no instance-store disk' >&2; exit 1; }
+exec fio --readonly --output-format=json --rw=read --bs=1M --iodepth=32 --ioengine=libaio --direct=1 \
+  --time_based --runtime=20 --size=100% "$@\""""
+"""Reads every instance-store disk, all at once; --readonly makes fio refuse to write whatever it is asked."""
+
+_ETHTOOL_SCRIPT = """\
+while read -r interface destination rest; do
+  [ "$destination" = 00000000 ] && exec ethtool -S "$interface"
+done < {root}/proc/net/route
+echo 'no IPv4 default route' >&2; exit 1"""
+"""The interface of the default route is the primary one: EC2 counts its allowances on each."""
+
+PROBES: Tuple[Probe, ...] = (
+    Probe("nvidia-smi", "nvidia-smi.xml", (("nvidia-smi", "-q", "-x"),)),
+    Probe("nvidia-smi-topo", "nvidia-smi-topo.txt", (("nvidia-smi", "topo", "-m"),)),
+    Probe("nvlink-status", "nvlink-status.txt", (("nvidia-smi", "nvlink", "-s"),)),
+    Probe("nvlink-errors", "nvlink-errors.txt", (("nvidia-smi", "nvlink", "-e"),)),
+    Probe(
+        "kernel-log",
+        "kernel.log",
+        (("journalctl", "-k", "-b", "0", "-o", "short-iso", "--no-pager", "-q"), ("dmesg",)),
+    ),
+    # Without an endpoint fi_info says why on stderr ("fi_getinfo: -61 ...") and exits with that number.
+    Probe("fi-info", "fi-info.txt", (("sh", "-c", "exec fi_info -p efa -t FI_EP_RDM 2>&1"),)),
+    Probe("efa-counters", "efa-counters.json", reader="efa_counters"),
+    Probe("sysfs", "sysfs.json", reader="sysfs"),
+    Probe("processes", "processes.json", reader="processes"),
+    Probe("ethtool", "ethtool.txt", (("sh", "-c", _ETHTOOL_SCRIPT),)),
+    Probe("lspci", "lspci.txt", (("lspci", "-D", "-nn"),)),
+    Probe("numactl", "numactl.txt", (("numactl", "--hardware"),)),
+    # df exits with 1 when any one mount refuses to be looked at; the others are still measured.
+    Probe("df", "df.txt", (("df", "-kP", "-l"),), ok_rcs=(0, 1)),
+    Probe("df-inodes", "df-inodes.txt", (("df", "-iP", "-l"),), ok_rcs=(0, 1)),
+    _cat("meminfo", "meminfo.txt", "/proc/meminfo"),
+    Probe("cpuinfo", "cpuinfo.json", (("lscpu", "-J"),)),
+    _cat("loadavg", "loadavg.txt", "/proc/loadavg"),
+    _cat("uptime", "uptime.txt", "/proc/uptime"),
+    Probe("lsblk", "lsblk.json", (("lsblk", "-J", "-b", "-o", "NAME,TYPE,SIZE,MODEL,SERIAL,MOUNTPOINT,FSTYPE,ROTA"),)),
+    # Where neither daemon answers, timedated still tells whether the kernel's clock is in step.
+    Probe(
+        "chrony",
+        "chrony.txt",
+        (("chronyc", "-n", "tracking"), ("timedatectl", "timesync-status"), ("timedatectl", "show")),
+    ),
+    Probe("sysctl", "sysctl.txt", (("sysctl", "-a", "--ignore"),), ok_rcs=(0, 1, 255)),
+    _cat("modules", "modules.txt", "/proc/modules"),
+    _cat("mounts", "mounts.txt", "/proc/mounts"),
+    Probe("limits", "limits.txt", reader="limits"),
+    Probe(
+        "services",
+        "services.json",
+        (("systemctl", "list-units", "--all", "--type=service", "--output=json", "--no-pager"),),
+    ),
+    Probe("versions", "versions.json", reader="versions"),
+    Probe("imds", "imds.json", reader="imds", deadline_s=5.0),
+    # Level 2 took up to 10.5 minutes on eight-GPU nodes, level 3 about 15 (NVIDIA) and more.
+    _dcgm("dcgm-diag", "2", 1200, "standard"),
+    _dcgm("dcgm-diag-deep", "3", 3600, "deep"),
+    Probe("fio", "fio.json", (("sh", "-c", _FIO_SCRIPT),), deadline_s=120, level="deep", exclusive=True),
+    _nccl("all_reduce"),
+    _nccl("all_gather"),
+    _nccl("reduce_scatter"),
+    _nccl("alltoall"),
+    _nccl("all_reduce", "deep", "16G", 100, 1800),
+    _nccl("all_gather", "deep", "16G", 100, 1800),
+    _nccl("reduce_scatter", "deep", "16G", 100, 1800),
+    _nccl("alltoall", "deep", "16G", 100, 1800),
+)
+
+BY_ID: Dict[str, Probe] = {probe.id: probe for probe in PROBES}
+
+
+def plan(level: str) -> Tuple[Probe, ...]:
+    """The probes of a level: its own and those of the levels below it.
+
+    A deeper probe that writes the same file takes the place of the shallower one.
+    """
+    wanted = LEVELS[: LEVELS.index(level) + 1]
+    chosen = [probe for probe in PROBES if probe.level in wanted]
+    deepest = {probe.file: probe.id for probe in sorted(chosen, key=lambda probe: LEVELS.index(probe.level))}
+    return tuple(probe for probe in chosen if deepest[probe.file] == probe.id)

@@ -1,0 +1,131 @@
+"""The reader `processes`: how many processes there are, which are stuck in the kernel, which are zombies.
+
+Reads one small file per process; only what sleeps uninterruptibly is looked at a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional
+
+WATCH_S = 1.0
+"""A process that writes to a disk sleeps uninterruptibly for milliseconds; one that is stuck does not move."""
+_PF_KTHREAD = 0x00200000
+_KTHREADD = 2
+_MAX_LISTED = 20
+_MAX_STACK_LINES = 8
+_DEPTH = 64
+
+
+class _Process(NamedTuple):
+    pid: int
+    name: str
+    state: str
+    parent: int
+    flags: int
+    started_ticks: int
+
+
+def _bytes(path: str, most: int = 4096) -> Optional[bytes]:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        return os.read(handle, most)
+    except OSError:  # the process ended meanwhile
+        return None
+    finally:
+        os.close(handle)
+
+
+def _process(proc: str, pid: str) -> Optional[_Process]:
+    """One line of proc_pid_stat(5); the name may hold spaces and brackets, so that the last one counts."""
+    head, bracket, tail = (_bytes(f"{proc}/{pid}/stat") or b"").rpartition(b") ")
+    fields = tail.split()
+    if not bracket or len(fields) < 20:
+        return None
+    name = head.partition(b"(")[2].decode("utf-8", "backslashreplace")
+    try:
+        return _Process(int(pid), name, fields[0].decode(), int(fields[1]), int(fields[6]), int(fields[19]))
+    except ValueError:
+        return None
+
+
+def _switches(proc: str, pid: int) -> List[bytes]:
+    """The context-switch counters: they stand still while a process is stuck."""
+    return [line for line in (_bytes(f"{proc}/{pid}/status") or b"").splitlines() if b"ctxt_switches" in line]
+
+
+def _below(table: Dict[int, _Process], pid: int, top: int) -> bool:
+    """Is a process one of ours? Tools that Flightline runs at this moment must not count."""
+    for _ in range(_DEPTH):
+        if pid == top:
+            return True
+        if pid not in table:
+            return False
+        pid = table[pid].parent
+    return False
+
+
+def _details(proc: str, process: _Process, uptime_s: Optional[float]) -> Dict[str, Any]:
+    stack = (_bytes(f"{proc}/{process.pid}/stack") or b"").decode("utf-8", "replace").splitlines()
+    wchan = (_bytes(f"{proc}/{process.pid}/wchan", 128) or b"").decode("utf-8", "replace").strip()
+    found: Dict[str, Any] = {"pid": process.pid, "name": process.name, "parent": process.parent}
+    if uptime_s is not None:
+        found["age_s"] = round(uptime_s - process.started_ticks / os.sysconf("SC_CLK_TCK"), 1)
+    if wchan not in ("", "0"):
+        found["wchan"] = wchan
+    if stack:
+        found["stack"] = [line.strip() for line in stack[:_MAX_STACK_LINES]]
+    return found
+
+
+def _stuck(proc: str, table: Dict[int, _Process], watch_s: float) -> List[_Process]:
+    """Processes, not kernel threads, that do not leave uninterruptible sleep while they are watched."""
+    top = os.getppid()
+    suspects = {
+        process: _switches(proc, process.pid)
+        for process in table.values()
+        if process.state == "D"
+        and not process.flags & _PF_KTHREAD
+        and process.parent != _KTHREADD
+        and not _below(table, process.pid, top)
+    }
+    if suspects:
+        time.sleep(watch_s)
+    return [
+        process
+        for process, switches in suspects.items()
+        if _process(proc, str(process.pid)) == process and _switches(proc, process.pid) == switches
+    ]
+
+
+def processes(root: str, watch_s: float = WATCH_S) -> str:
+    """{total, states{}, watched_s, stuck_count, stuck[], zombie_count, zombies[]}; the lists are cut."""
+    proc = os.path.join(root, "proc")
+    found = (_process(proc, pid) for pid in os.listdir(proc) if pid.isdigit())
+    table = {process.pid: process for process in found if process}
+    stuck = _stuck(proc, table, watch_s)
+    zombies = [process for process in table.values() if process.state == "Z"]
+    words = (_bytes(os.path.join(proc, "uptime")) or b"").split()
+    uptime_s = float(words[0]) if words else None
+    return json.dumps(
+        {
+            "total": len(table),
+            "init_seen": 1 in table,
+            "states": dict(sorted(Counter(process.state for process in table.values()).items())),
+            "watched_s": watch_s,
+            "stuck_count": len(stuck),
+            "stuck": [_details(proc, process, uptime_s) for process in stuck[:_MAX_LISTED]],
+            "zombie_count": len(zombies),
+            "zombies": [
+                {"pid": p.pid, "name": p.name, "parent": getattr(table.get(p.parent), "name", "?")}
+                for p in zombies[:_MAX_LISTED]
+            ],
+        },
+        indent=1,
+    )

@@ -1,0 +1,117 @@
+"""Probes that read files instead of running a tool. Each takes the node's root, returns text."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+from typing import Callable, Dict, List, Mapping, Optional
+
+from .metadata import imds
+from .processes import processes
+from .sysfs import sysfs
+
+INFINIBAND = "sys/class/infiniband"
+
+
+def _read(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            return handle.read().strip()
+    except OSError:
+        return None
+
+
+def efa_counters(root: str) -> str:
+    """{device: {counter: value}} of the RDMA devices whose driver is efa, ports summed.
+
+    P6 nodes also show mlx5 bridge devices in the same class directory: they are not EFA.
+    """
+    devices: Dict[str, Dict[str, int]] = {}
+    for device in sorted(glob.glob(os.path.join(root, INFINIBAND, "*"))):
+        driver = os.path.basename(os.path.realpath(os.path.join(device, "device", "driver")))
+        if driver != "efa":
+            continue
+        counters = devices.setdefault(os.path.basename(device), {})
+        for path in sorted(glob.glob(os.path.join(device, "ports", "*", "hw_counters", "*"))):
+            value = _read(path)
+            if value is not None and value.isdigit():
+                name = os.path.basename(path)
+                counters[name] = counters.get(name, 0) + int(value)
+    return json.dumps(devices, indent=1)
+
+
+_EFA_INSTALLER = re.compile(r"EFA installer version:\s*(\S+)")
+# The plugin's package was aws-ofi-nccl, then libnccl-ofi; rpm joins the version with "-", deb with "_".
+_OFI_NCCL = re.compile(r"\b(?:aws-ofi-nccl|libnccl-ofi)[-_](\d+\.\d+\.\d+)")
+_OS_NAME = re.compile(r'^PRETTY_NAME="?([^"\n]+)', re.MULTILINE)
+_NCCL = re.compile(r"libnccl\.so\.(\d+\.\d+\.\d+)$")
+_NCCL_GLOBS = (
+    "usr/lib/*/libnccl.so.*",
+    "usr/lib64/libnccl.so.*",
+    "usr/local/lib/libnccl.so.*",
+    "usr/local/cuda*/lib*/libnccl.so.*",
+    "opt/nccl/build/lib/libnccl.so.*",
+)
+
+
+def _nccl_versions(root: str) -> List[str]:
+    paths = [path for pattern in _NCCL_GLOBS for path in glob.glob(os.path.join(glob.escape(root), pattern))]
+    return sorted({match.group(1) for match in map(_NCCL.search, paths) if match})
+
+
+def versions(root: str) -> str:
+    """Versions that no other probe prints: kernel, distribution, EFA installer and driver, NCCL and its EFA plugin."""
+    installed = _read(os.path.join(root, "opt/amazon/efa_installed_packages")) or ""
+    release = _read(os.path.join(root, "etc/os-release")) or ""
+    installer, plugin = _EFA_INSTALLER.search(installed), _OFI_NCCL.search(installed)
+    name = _OS_NAME.search(release)
+    found = {
+        "kernel": _read(os.path.join(root, "proc/sys/kernel/osrelease")),
+        "os": name.group(1) if name else None,
+        "lustre": _read(os.path.join(root, "sys/module/lustre/version")),
+        "efa_installer": installer.group(1) if installer else None,
+        "ofi_nccl": plugin.group(1) if plugin else None,
+        "efa_driver": _read(os.path.join(root, "sys/module/efa/version")),
+        "nvidia_module": _read(os.path.join(root, "sys/module/nvidia/version")),
+        "nccl": _nccl_versions(root),
+    }
+    return json.dumps({name: value for name, value in found.items() if value}, indent=1)
+
+
+# The daemons that start jobs: a job's limits are theirs, not those of a login session.
+_LAUNCHERS = frozenset({"slurmd", "containerd", "dockerd", "kubelet", "k3s", "pbs_mom"})
+
+
+def limits(root: str) -> str:
+    """The session's /proc/self/limits, then those of the job launchers and pam_limits' memlock lines.
+
+    A session of Ansible, SSM or systemd often has a small memlock limit where every job has a
+    large one: the session alone would condemn good nodes.
+    """
+    own = _read(os.path.join(root, "proc/self/limits"))
+    if own is None:
+        raise OSError("no proc/self/limits")
+    parts = [own]
+    for process in sorted(glob.glob(os.path.join(glob.escape(root), "proc/[1-9]*"))):
+        name = _read(os.path.join(process, "comm"))
+        text = _read(os.path.join(process, "limits")) if name in _LAUNCHERS else None
+        if text:
+            parts.append(f"# launcher {name} pid {os.path.basename(process)}\n{text}")
+    security = os.path.join(glob.escape(root), "etc/security")
+    for path in [os.path.join(root, "etc/security/limits.conf"), *sorted(glob.glob(security + "/limits.d/*.conf"))]:
+        lines = [line for line in (_read(path) or "").splitlines() if "memlock" in line and line.lstrip()[:1] != "#"]
+        if lines:
+            parts.append("\n".join([f"# configured {path}", *lines]))
+    return "\n".join(parts) + "\n"
+
+
+READERS: Mapping[str, Callable[[str], str]] = {
+    "efa_counters": efa_counters,
+    "imds": imds,
+    "limits": limits,
+    "processes": processes,
+    "sysfs": sysfs,
+    "versions": versions,
+}

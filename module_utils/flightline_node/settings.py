@@ -1,0 +1,107 @@
+"""What a site may set for a run, checked before anything is probed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from .checks import CHECKS
+from .model import LEVELS, Check, SettingsError, Threshold
+from .waivers import Waiver
+from .waivers import parse as parse_waivers
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Validated settings of a run.
+
+    checks: those selected, in catalogue order. skipped: those the user set aside by id or tag.
+    """
+
+    level: str = "quick"
+    checks: Tuple[Check, ...] = ()
+    skipped: Tuple[Check, ...] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    waivers: Tuple[Waiver, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def known_thresholds() -> Dict[str, Threshold]:
+    """Every threshold by its full name, `<check>.<name>`."""
+    return {f"{check.id}.{t.name}": t for check in CHECKS.values() for t in check.thresholds}
+
+
+def build(
+    *,
+    level: str = "quick",
+    select: Optional[Sequence[str]] = None,
+    skip: Optional[Sequence[str]] = None,
+    thresholds: Optional[Mapping[str, Any]] = None,
+    waivers: Any = None,
+    options: Optional[Mapping[str, Any]] = None,
+) -> Settings:
+    """Check everything the user gave. Raises SettingsError with every mistake at once."""
+    errors: List[str] = []
+    if level not in LEVELS:
+        errors.append(f"unknown level {level!r}; known levels: {', '.join(LEVELS)}")
+    selected = _pick(select, "checks", errors)
+    left_out = _pick(skip, "skip", errors)
+    numbers = _numbers(thresholds, errors)
+    accepted: List[Waiver] = []
+    try:
+        accepted = parse_waivers(waivers, CHECKS)
+    except SettingsError as error:
+        errors.append(str(error))
+    if errors:
+        raise SettingsError("; ".join(errors))
+    chosen = [check for check in CHECKS.values() if not select or check.id in selected]
+    return Settings(
+        level,
+        tuple(check for check in chosen if check.id not in left_out),
+        tuple(check for check in chosen if check.id in left_out),
+        numbers,
+        tuple(accepted),
+        dict(options or {}),
+    )
+
+
+def _pick(names: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
+    if isinstance(names, str):
+        names = [part.strip() for part in names.split(",") if part.strip()]
+    tags = sorted({tag for check in CHECKS.values() for tag in check.tags})
+    picked: List[str] = []
+    for name in names or ():
+        if name in CHECKS:
+            picked.append(name)
+        elif name in tags:
+            picked += [check.id for check in CHECKS.values() if name in check.tags]
+        else:
+            errors.append(
+                f"{what}: unknown check or tag {name!r}; known checks: {', '.join(sorted(CHECKS))}; "
+                f"known tags: {', '.join(tags)}"
+            )
+    return picked
+
+
+def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
+    if not thresholds:
+        return {}
+    if not isinstance(thresholds, Mapping):
+        errors.append(f"thresholds: got {type(thresholds).__name__}, wanted a mapping of <check>.<name> to a number")
+        return {}
+    known, numbers = known_thresholds(), {}  # type: Dict[str, Threshold], Dict[str, float]
+    for name, given in thresholds.items():
+        threshold = known.get(str(name))
+        if threshold is None:
+            errors.append(f"unknown threshold {name!r}; known thresholds: {', '.join(sorted(known))}")
+            continue
+        try:
+            amount = float(given) if not isinstance(given, bool) else float("nan")
+        except (TypeError, ValueError):
+            amount = float("nan")
+        if threshold.minimum <= amount <= threshold.maximum:
+            numbers[str(name)] = amount
+        else:
+            wanted = f"a number from {threshold.minimum:g} to {threshold.maximum:g} {threshold.unit}".rstrip()
+            errors.append(f"threshold {name}: got {given!r}, wanted {wanted}")
+    return numbers

@@ -1,0 +1,51 @@
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Check what the inventory says about every host, before any node is touched."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+try:
+    from flightline import validation
+except ImportError as error:
+    MISSING: ImportError | None = error
+else:
+    MISSING = None
+
+NOT_KEPT = (
+    "the results would not be kept: the flightline_store callback is not active, so this run could have no verdict; "
+    "run from the repository's root, or enable it: ANSIBLE_CALLBACKS_ENABLED=flightline_store"
+)
+
+
+class ActionModule(ActionBase):
+    """Runs on the controller only; the documentation is in library/flightline_validate.py."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _requires_connection = False
+    _VALID_ARGS = frozenset()
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the hosts' identities and the level, or fail with every mistake at once."""
+        if MISSING:
+            raise AnsibleActionFail(
+                f"the flightline package is not in the Python that runs Ansible ({MISSING}); "
+                "install it there: pip install --no-deps -e . in the repository's root"
+            )
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        if variables.get("flightline_keeps") and not os.environ.get(validation.CALLBACK_ENV):
+            raise AnsibleActionFail(NOT_KEPT)
+        names = list(variables.get("ansible_play_hosts_all") or [])
+        checked = validation.validate({name: validation.HostVars(variables["hostvars"][name]) for name in names})
+        if checked.mistakes:
+            text = validation.explain(checked.mistakes, len(names))
+            return {**result, "failed": True, "changed": False, "msg": text, "mistakes": checked.mistakes}
+        validation.prepare_demo(checked.demo)
+        return {**result, "changed": False, "hosts": checked.hosts, "level": checked.level}

@@ -1,0 +1,204 @@
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Keep every node's result the moment it ends, and end a preflight with its verdict."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: flightline_store
+type: aggregate
+short_description: Keeps Flightline results in the run store and ends a preflight with its verdict
+description:
+  - In a playbook with a C(flightline_node) task, opens a run, registers every host that the play selects, and writes
+    each host's result as it ends, so that a killed control node loses nothing that was measured.
+  - At the end it judges the fleet, writes the report, prints the summary last and sets the exit status,
+    0 go, 1 no-go, 2 the preflight itself could not run.
+  - Does nothing in any other playbook or ad-hoc command.
+version_added: "0.1.0"
+author:
+  - Flightline contributors (@flightline)
+requirements:
+  - the flightline package in the controller's Python
+options:
+  summary:
+    description: Print the summary, write the report and close the run; V(off) leaves that to the caller.
+    type: str
+    choices: ["on", "off"]
+    default: "on"
+    env:
+      - name: FLIGHTLINE_SUMMARY
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ansible.plugins.callback import CallbackBase
+
+if TYPE_CHECKING:
+    from flightline.recorder import Recorder
+    from flightline.store import Host
+
+MODULE = "flightline_node"
+VALIDATE = "flightline_validate"
+CANNOT_RUN = 2
+WATCHING_ENV = "FLIGHTLINE_CALLBACK"
+
+
+def _has_task(blocks: Any, name: str) -> bool:
+    for item in blocks:
+        if hasattr(item, "block"):
+            if any(_has_task(part, name) for part in (item.block, item.rescue, item.always)):
+                return True
+        elif _action(item) == name:
+            return True
+    return False
+
+
+def _action(task: Any) -> str:
+    return str(task.action).rpartition(".")[2]
+
+
+class CallbackModule(CallbackBase):
+    """Inert until a playbook turns out to be a preflight; flightline and SQLite are imported only then."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "flightline_store"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._preflight = False
+        self._refused = ""
+        self._play: Any = None
+        self._validated: dict[str, Any] = {}
+        self._recorder: Recorder | None = None
+        self._hosts: dict[str, Host] = {}
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        """Is this a preflight?"""
+        self._preflight = any(_has_task(play.tasks, MODULE) for play in playbook.get_plays())
+        if self._preflight:
+            os.environ[WATCHING_ENV] = "1"  # tasks run in children of this process and inherit it
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        """Remember the play; its hosts are registered when its node task begins."""
+        self._play = play
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        """Open the run before the first node is touched."""
+        if self._preflight and _action(task) == MODULE and self._recorder is None:
+            self._open(task)
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """Keep a node's record, or what validation found out about the hosts."""
+        if not self._preflight:
+            return
+        action = _action(result.task)
+        if action == VALIDATE:
+            self._validated = dict(result.result)
+        elif action == MODULE and self._recorder:
+            record = result.result.get("record")
+            if isinstance(record, dict):
+                self._recorder.add({**record, **self._identity(result.host.get_name(), record)})
+            else:
+                self._broken(result.host.get_name(), "the module returned no record")
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        """Keep a module that broke as UNKNOWN; remember that validation refused."""
+        if not self._preflight:
+            return
+        action = _action(result.task)
+        if action == MODULE:
+            self._broken(result.host.get_name(), _why(result.result))
+        elif not ignore_errors and self._recorder is None:
+            self._refused = _why(result.result)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        """Keep an unreachable host with the connection's message."""
+        if self._preflight and _action(result.task) == MODULE and self._recorder:
+            from flightline.recorder import unreachable_record
+
+            host = self._host(result.host.get_name())
+            self._recorder.add(unreachable_record(host, str(result.result.get("msg", ""))))
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """Judge, report, print the summary, and on no-go leave with its status.
+
+        SystemExit, because ansible-playbook itself would end with 0 for a no-go (a bad node is an answer, not
+        a failed task), 2 for failed and 4 for unreachable hosts. On go it goes on: another playbook may follow.
+        """
+        if not self._preflight:
+            return
+        status = CANNOT_RUN if self._refused and self._recorder is None else self._conclude()
+        if status:
+            sys.exit(status)
+
+    def _open(self, task: Any) -> None:
+        from flightline import store
+        from flightline.recorder import Recorder
+
+        run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
+        known = self._validated.get("hosts") or {}
+        self._hosts = {name: store.Host(name, **known.get(name, {})) for name in self._names()}
+        run = store.Run(
+            run_id,
+            store.now_stamp(),
+            str(self._validated.get("level") or "quick"),
+            self._inventory(),
+            tuple(self._hosts.values()),
+        )
+        self._recorder = Recorder(store.default_path(), run)
+        self._recorder.open()
+
+    def _names(self) -> list[str]:
+        """Every host the play selects under --limit, whatever batch or failure it is in."""
+        if self._play is None:
+            return []
+        inventory = self._play.get_variable_manager()._inventory
+        return [host.get_name() for host in inventory.get_hosts(self._play.hosts, ignore_restrictions=True)]
+
+    def _inventory(self) -> str:
+        if self._play is None:
+            return ""
+        return ", ".join(self._play.get_variable_manager()._inventory._sources)
+
+    def _host(self, name: str) -> Host:
+        from flightline.store import Host
+
+        return self._hosts.get(name) or Host(name)
+
+    def _identity(self, name: str, record: dict[str, Any]) -> dict[str, str]:
+        """The inventory's name is the row's key, whatever the node calls itself."""
+        return {"host": name, "instance_id": str(record.get("instance_id") or self._host(name).instance_id)}
+
+    def _broken(self, name: str, why: str) -> None:
+        if self._recorder:
+            from flightline.recorder import broken_record
+
+            self._recorder.add(broken_record(self._host(name), why))
+
+    def _conclude(self) -> int:
+        from flightline import conclude
+        from flightline.recorder import Recorder
+
+        if self._recorder is None:  # no host matched: a run with no rows, which is no-go
+            self._open(None)
+        recorder = self._recorder
+        assert isinstance(recorder, Recorder)
+        recorder.close()
+        if self.get_option("summary") == "off":
+            return conclude.EXIT_GO
+        from rich.console import Console
+
+        run = recorder.run
+        directory = conclude.report_dir(recorder.path, run.run_id)
+        outcome = conclude.conclude(recorder.path, run, recorder.kept, directory, recorder.trouble)
+        conclude.show(outcome, Console())
+        return outcome.exit_status
+
+
+def _why(result: Any) -> str:
+    texts = [str(result.get(key) or "") for key in ("msg", "module_stderr", "exception")]
+    return next((text for text in texts if text), "no message")

@@ -1,0 +1,90 @@
+"""The demo fleet through Ansible: the two commands of a newcomer, and the faults that only a fleet can show."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from flightline.demo import FAULTS, write_inventory
+from flightline.demo.faults import FLEET
+from flightline.demo.inventory import node_names
+
+ROOT = Path(__file__).parents[2]
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+
+
+def preflight(inventory, out):
+    """Run the playbook; returns the exit status, the report and what was printed."""
+    environment = {
+        **os.environ,
+        "FLIGHTLINE_STORE": str(out / "runs.sqlite"),
+        "FLIGHTLINE_REPORT_DIR": str(out / "report"),
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+    }
+    done = subprocess.run(
+        [PLAYBOOK, "playbooks/preflight.yml", "-i", inventory],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    reports = list((out / "report").rglob("report.json"))
+    assert len(reports) == 1, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.returncode, json.loads(reports[0].read_text()), done.stdout
+
+
+def bad(report):
+    """Host -> {check: remedies} of what blocks it."""
+    found = {}
+    for row in report["nodes"]:
+        for finding in row["findings"]:
+            if finding["status"] in ("FAIL", "UNKNOWN", "UNREACHABLE"):
+                found.setdefault(row["host"], {}).setdefault(finding["check"], set()).add(finding["remedy"])
+    return found
+
+
+def test_the_inventory_in_the_repository_shows_two_broken_nodes(tmp_path):
+    status, report, printed = preflight("inventory/demo", tmp_path)
+    assert status == 1
+    assert report["verdict"] == "no-go"
+    assert len(report["nodes"]) == 8
+    assert {row["host"] for row in report["nodes"] if row["verdict"] == "no-go"} == {"gpu-03", "gpu-06"}
+    found = bad(report)
+    assert set(found) == {"gpu-03", "gpu-06"}
+    assert found["gpu-06"] == {"row_remap": {"RESET_GPU"}}
+    lost = FAULTS["gpu_fallen_off_bus"]
+    assert found["gpu-03"]["gpu_lost"] == {"REBOOT"}
+    assert set(found["gpu-03"]) <= {lost.check, *lost.also}
+    assert report["fleet"] == []
+    assert "NO-GO" in printed
+    assert "6 of 8" in printed
+
+
+def test_drift_and_a_node_that_does_not_answer(tmp_path):
+    drifts = {name: fault for name, fault in FAULTS.items() if fault.scope == FLEET}
+    names = node_names(2 * len(drifts) + 3)
+    broken = dict(zip(drifts, names, strict=False))
+    application, silent = names[-2:]
+    faults = [*broken.items(), ("xid_restart_app", application), ("unreachable", silent)]
+    write_inventory(tmp_path / "fleet", len(names), "p5.48xlarge", faults)
+
+    status, report, _ = preflight(tmp_path / "fleet", tmp_path)
+
+    assert status == 1
+    assert sorted(row["host"] for row in report["nodes"]) == names
+    silence = FAULTS["unreachable"]
+    wanted = {node: {drifts[name].check: {str(drifts[name].remedy)}} for name, node in broken.items()}
+    assert bad(report) == {**wanted, silent: {silence.check: {str(silence.remedy)}}}
+    assert {finding["check"]: finding["hosts"] for finding in report["fleet"]} == {
+        drifts[name].check: [node] for name, node in broken.items()
+    }
+    assert report["counts"]["unreachable"] == 1
+
+
+def test_a_healthy_fleet_is_go(tmp_path):
+    write_inventory(tmp_path / "fleet", 3, "p4d.24xlarge", [])
+    status, report, _ = preflight(tmp_path / "fleet", tmp_path)
+    assert (status, report["verdict"], bad(report), report["fleet"]) == (0, "go", {}, [])

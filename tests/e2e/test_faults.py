@@ -1,0 +1,149 @@
+"""Every fault of the demo fleet, injected alone into a simulated node: real probes, real processes, real judgement.
+
+The tools are simulated, so this proves the way from a tool's output to the verdict, not that a real fault is
+recognised.
+"""
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from flightline.demo import FAULTS, prepare
+from flightline.demo.faults import FLEET, NODE
+from flightline.demo.hardware import machine
+from flightline_node import node, probes, settings
+from flightline_node.checks import CHECKS
+from flightline_node.expected import known_types, resolve
+from flightline_node.model import UNSAID, SettingsError, Status, Verdict
+from flightline_node.runner import Node
+
+BAD = {str(Status.FAIL), str(Status.UNKNOWN)}
+
+
+def simulated_types():
+    found = []
+    for name in known_types():
+        try:
+            machine(name)
+        except SettingsError:
+            continue
+        found.append(name)
+    return found
+
+
+@pytest.fixture(scope="session")
+def park(tmp_path_factory):
+    """Where the nodes stand: side by side, so that they share what healthy ones print."""
+    return tmp_path_factory.mktemp("park")
+
+
+@pytest.fixture
+def judged(park, request):
+    """Collect and judge a simulated node as the Ansible module does; returns its record."""
+
+    def run(instance_type, *faults, level="quick"):
+        host = re.sub(r"\W+", "-", request.node.name)
+        directory = park / host
+        prepare({host: {"demo_dir": directory, "instance_type": instance_type, "demo_faults": list(faults)}})
+        return node.run(
+            Node(str(directory / "root"), (str(directory / "tools"),)),
+            resolve(instance_type),
+            settings.build(level=level),
+            node.Identity(host),
+        )
+
+    return run
+
+
+def statuses(record):
+    found = {}
+    for finding in record["findings"]:
+        found.setdefault(finding["check"], set()).add(finding["status"])
+    return found
+
+
+def blind(fault):
+    """Checks that cannot do without what the fault spoils, and those that would only like to have it."""
+    spoiled = set(fault.blinds)
+    needing = {check.id for check in CHECKS.values() if spoiled & set(check.needs)}
+    wanting = {check.id for check in CHECKS.values() if spoiled & {*check.needs_any, *check.wants}}
+    return needing, wanting
+
+
+@pytest.mark.parametrize("instance_type", simulated_types())
+def test_a_healthy_node_of_every_type_is_go(judged, instance_type):
+    record = judged(instance_type)
+    trouble = [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")]
+    assert trouble == []
+    assert record["verdict"] == str(Verdict.GO)
+    assert "PASS" in statuses(record)["gpu_count"]
+
+
+@pytest.mark.parametrize(
+    "instance_type", ["p5.48xlarge", "p6-b200.48xlarge", "p4d.24xlarge", "g5.48xlarge", "g6.xlarge"]
+)
+def test_a_healthy_node_passes_the_active_tests(judged, instance_type):
+    record = judged(instance_type, level="deep")
+    assert [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")] == []
+    assert statuses(record)["dcgm_diag"] == {"PASS"}
+    assert "PASS" in statuses(record)["nccl_correctness"]
+    assert record["verdict"] == str(Verdict.GO)
+
+
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == NODE])
+def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, name):
+    fault = FAULTS[name]
+    if name == "tool_hung":  # costs its whole deadline; one second shows the same as eight
+        short = tuple(dataclasses.replace(probe, deadline_s=1.0) for probe in probes.plan(fault.level))
+        monkeypatch.setattr(node, "plan", lambda level: short)
+
+    record = judged(fault.type, name, level=fault.level)
+
+    mine = [{**UNSAID, **finding} for finding in record["findings"] if finding["check"] == fault.check]
+    assert (str(fault.status), str(fault.remedy)) in {(finding["status"], finding["remedy"]) for finding in mine}, mine
+    assert record["verdict"] == str(Verdict.NO_GO if fault.blocks else Verdict.GO)
+    found, (needing, wanting) = statuses(record), blind(fault)
+    others = {check for check, seen in found.items() if seen & BAD} - {fault.check, *fault.also, *needing, *wanting}
+    assert others == set(), [finding for finding in record["findings"] if finding["check"] in others]
+    # What rests on a spoiled output is never evidence.
+    assert {check for check in needing & set(found) if "PASS" in found[check]} == set()
+
+
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == FLEET])
+def test_a_drifted_node_is_go_by_itself_and_tells_its_version(judged, name):
+    healthy, drifted = judged(FAULTS[name].type), judged(FAULTS[name].type, name)
+    assert (healthy["verdict"], drifted["verdict"]) == ("go", "go")
+    different = {key for key, value in healthy["versions"].items() if drifted["versions"].get(key) != value}
+    assert different == {FAULTS[name].check.replace("uniform_", "")}
+
+
+def test_a_hung_tool_leaves_no_process_behind(park, judged, monkeypatch):
+    short = tuple(dataclasses.replace(probe, deadline_s=0.3) for probe in probes.PROBES if probe.id == "nvidia-smi")
+    monkeypatch.setattr(node, "plan", lambda level: short)
+    record = judged("p5.48xlarge", "tool_hung")
+    assert [probe["timed_out"] for probe in record["probes"]] == [True]
+    assert running(str(park)) == []
+
+
+def running(text):
+    """Command lines of live processes that name the text."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in line and int(entry.name) != os.getpid():
+            found.append(line)
+    return found
+
+
+def test_two_faults_at_once_are_both_found(judged):
+    record = judged("p5.48xlarge", "remap_pending", "efa_missing")
+    found = statuses(record)
+    assert "FAIL" in found["row_remap"]
+    assert "FAIL" in found["efa_count"]
+    assert record["verdict"] == "no-go"

@@ -1,0 +1,323 @@
+"""A preflight through Ansible on this machine: rows, verdict, exit status, and what survives an accident.
+
+The hosts are this machine under several names, judged for little (instance type none, one check): these tests
+are about the plumbing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flightline.store import SqliteStore
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+PLAYBOOK = ("ansible-playbook", "playbooks/preflight.yml", "-i")
+COMMAND = ("flightline", "preflight", "-i")
+DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_common_args": ""}
+SLEEPER = "#!/bin/sh\nexec sleep 60\n"
+
+
+class Bench:
+    """A place with an inventory, a store and the means to run."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.path = tmp_path
+        self.store = tmp_path / "store" / "runs.sqlite"
+        self.inventory = tmp_path / "hosts.yml"
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "FLIGHTLINE"))}
+        self.env.update(
+            FLIGHTLINE_STORE=str(self.store),
+            ANSIBLE_LOCAL_TEMP=str(tmp_path / "local"),
+            PATH=f"{BIN}:{os.environ['PATH']}",
+        )
+
+    def write(self, hosts, **variables):
+        base = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": sys.executable,
+            "instance_type": "none",
+            "flightline_checks": ["memory"],
+        }
+        self.inventory.write_text(
+            yaml.safe_dump({"all": {"hosts": hosts, "vars": {**base, **variables}}}, sort_keys=False)
+        )
+
+    def start(self, command, *arguments, **env):
+        return subprocess.Popen(
+            [*command, str(self.inventory), *map(str, arguments)],
+            cwd=ROOT,
+            env={**self.env, **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+
+    def run(self, command, *arguments, **env):
+        process = self.start(command, *arguments, **env)
+        out, _ = process.communicate(timeout=120)
+        return process.returncode, out
+
+    def report(self, run="latest"):
+        done = subprocess.run(
+            [BIN / "flightline", "report", run, "--json", "-"],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, json.loads(done.stdout)
+
+    def slow_tool(self):
+        """A directory whose df never ends within the deadline's first seconds."""
+        tools = self.path / "tools"
+        tools.mkdir()
+        (tools / "df").write_text(SLEEPER)
+        (tools / "df").chmod(0o755)
+        return [str(tools)]
+
+    def wait_for_rows(self, wanted, process):
+        until = time.monotonic() + 60
+        while time.monotonic() < until and process.poll() is None:
+            if self.store.is_file():
+                with SqliteStore(self.store) as store:
+                    runs = store.runs(1)
+                    if runs and len(store.answered(runs[0].run_id)) >= wanted:
+                        return
+            time.sleep(0.05)
+        pytest.fail(f"no {wanted} rows in time: {process.communicate(timeout=5)[0]}")
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+def rows(report):
+    return {row["host"]: row for row in report["nodes"]}
+
+
+def left_over(bench):
+    """Processes of this test that still run: their command line names its directory."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if str(bench.path) in line and "pytest" not in line]
+
+
+@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+def test_a_good_fleet_is_go_with_status_0(bench, command):
+    bench.write({"b": None, "a": {"instance_id": "i-1"}})
+    status, out = bench.run(command)
+    assert status == 0, out
+    assert "GO  2 of 2 nodes go" in out and "NO-GO" not in out
+    assert out.rindex("GO  2 of 2") > out.find("PLAY RECAP"), "the summary comes last"
+    status, report = bench.report()
+    assert status == 0 and report["verdict"] == "go" and [row["host"] for row in report["nodes"]] == ["b", "a"]
+    assert rows(report)["a"]["instance_id"] == "i-1" and rows(report)["a"]["cells"]["memory"] == "PASS"
+    directory = next((bench.store.parent / "reports").iterdir())
+    assert {path.name for path in directory.iterdir()} == {"report.json", "junit.xml", "report.html"}
+
+
+@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+def test_unreachable_and_broken_hosts_have_rows_and_do_not_stop_the_others(bench, command):
+    bench.write({"a": None, "dead": DEAD, "odd": {"ansible_python_interpreter": "/nonexistent/python"}})
+    status, out = bench.run(command)
+    assert status == 1, out
+    _, report = bench.report()
+    found = rows(report)
+    assert (found["a"]["verdict"], found["dead"]["status"], found["odd"]["status"]) == ("go", "UNREACHABLE", "UNKNOWN")
+    assert "Connection refused" in found["dead"]["findings"][0]["message"]
+    assert found["odd"]["findings"][0]["check"] == "node"
+    assert "NO-GO  1 of 3 nodes go" in out and "Connection refused" in out
+
+
+def test_all_unreachable_is_no_go_with_a_report(bench):
+    bench.write({"x": DEAD, "y": DEAD})
+    status, out = bench.run(PLAYBOOK)
+    assert status == 1 and "NO-GO  0 of 2 nodes go" in out, out
+    assert {row["status"] for row in bench.report()[1]["nodes"]} == {"UNREACHABLE"}
+
+
+def test_limit_and_check_mode(bench):
+    bench.write({"a": None, "b": None, "dead": DEAD})
+    status, out = bench.run(PLAYBOOK, "--limit", "a", "--check")
+    assert status == 0 and "1 of 1 node go" in out, out
+    assert list(rows(bench.report()[1])) == ["a"]
+
+
+def test_an_empty_inventory_is_no_go(bench):
+    bench.write({})
+    status, out = bench.run(PLAYBOOK)
+    assert status == 1 and "NO-GO" in out, out
+
+
+BAD = {"a": {"instance_type": "p99.metal"}, "b": {"flightline_thresholds": {"memory.nope": 1}}, "c": None}
+
+
+@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+def test_a_bad_inventory_stops_before_any_node_with_every_mistake_and_status_2(bench, command):
+    bench.write(BAD)
+    status, out = bench.run(command)
+    assert status == 2, out
+    assert "unknown instance type 'p99.metal'" in out and "unknown threshold 'memory.nope'" in out
+    assert not bench.store.exists(), "no run was opened"
+
+
+def test_validate_alone_checks_the_inventory(bench):
+    bench.write({"a": None})
+    assert bench.run(("ansible-playbook", "playbooks/validate.yml", "-i"))[0] == 0
+    bench.write(BAD)
+    status, out = bench.run(("ansible-playbook", "playbooks/validate.yml", "-i"))
+    assert status == 2 and "p99.metal" in out and not bench.store.exists()
+
+
+def test_without_the_callback_no_node_is_touched(bench):
+    """Nothing would be kept, and ansible-playbook would end with 0 whatever the nodes are."""
+    bench.write({"a": None})
+    status, out = bench.run(PLAYBOOK, ANSIBLE_CALLBACKS_ENABLED="ansible.posix.timer")
+    assert status == 2 and "callback is not active" in out and "Probe and judge" not in out, out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [(["--limit", "nobody"], "nobody"), (["--level", "fast"], "fast"), (["-i", "/nonexistent/hosts"], "nonexistent")],
+)
+def test_a_preflight_that_cannot_run_ends_with_2_and_says_why(bench, arguments, wanted):
+    bench.write({"a": None})
+    status, out = bench.run(COMMAND, *arguments)
+    assert status == 2 and wanted in out and "Traceback" not in out, out
+
+
+def test_other_playbooks_and_ad_hoc_commands_are_left_alone(bench):
+    bench.write({"a": None, "dead": DEAD})
+    status, out = bench.run(("ansible", "all", "-m", "ping", "-i"))
+    assert status == 4 and "GO" not in out and not bench.store.parent.exists()
+    play = bench.path / "other.yml"
+    play.write_text("- hosts: a\n  gather_facts: false\n  tasks:\n    - ansible.builtin.command: 'false'\n")
+    status, out = bench.run(("ansible-playbook", str(play), "-i"))
+    assert status == 2 and "GO" not in out and not bench.store.parent.exists()
+
+
+def test_json_and_report_dir_go_where_they_are_told(bench):
+    bench.write({"a": None})
+    status, out = bench.run(COMMAND, "--json", bench.path / "deep" / "r.json", "--report-dir", bench.path / "here")
+    assert status == 0, out
+    written = json.loads((bench.path / "deep" / "r.json").read_text())
+    assert written["verdict"] == "go" and (bench.path / "here" / "report.html").is_file()
+
+
+def test_a_killed_playbook_leaves_what_was_measured(bench):
+    bench.write({"a": None, "b": None, "slow": {"flightline_tool_path": bench.slow_tool()}})
+    process = bench.start(PLAYBOOK)
+    bench.wait_for_rows(2, process)
+    process.kill()
+    process.communicate()
+    status, report = bench.report()
+    assert status == 1
+    assert {host: row["status"] for host, row in rows(report).items()} == {"a": "PASS", "b": "PASS", "slow": "UNKNOWN"}
+    assert "the run ended before this host answered" in rows(report)["slow"]["findings"][0]["message"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_an_interrupted_run_ends_its_children_and_reports_what_was_measured(bench, number):
+    bench.write({"a": None, "slow": {"flightline_tool_path": bench.slow_tool()}})
+    process = bench.start(COMMAND)
+    bench.wait_for_rows(1, process)
+    time.sleep(1)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 1 and "NO-GO  1 of 2 nodes go" in out and "Traceback" not in out, out
+    assert "the run ended before this host answered" in " ".join(out.split())
+    assert left_over(bench) == []
+
+
+@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+@pytest.mark.slow
+def test_a_locked_store_costs_no_result(bench, command):
+    """Held to the end: the verdict counts every row. Released: the rows are merged by the next reader."""
+    bench.write({"a": None, "dead": DEAD})
+    SqliteStore(bench.store).close()
+    holder = sqlite3.connect(bench.store, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    status, out = bench.run(command)
+    assert status == 1 and "NO-GO  1 of 2 nodes go" in out, out
+    assert "locked" in out and "Traceback" not in out
+    holder.execute("ROLLBACK")
+    holder.close()
+    _, report = bench.report()
+    assert {host: row["verdict"] for host, row in rows(report).items()} == {"a": "go", "dead": "no-go"}
+
+
+def test_the_gate_lets_only_good_hosts_through(bench):
+    bench.write({"a": None, "dead": DEAD})
+    assert bench.run(PLAYBOOK)[0] == 1
+    play = bench.path / "gate.yml"
+    play.write_text(
+        "- hosts: all\n  gather_facts: false\n  tasks:\n"
+        "    - flightline_verdict: {hosts: [a], max_age_hours: 1}\n      run_once: true\n"
+        "    - flightline_verdict: {fail_on_no_go: false}\n      run_once: true\n      register: answer\n"
+        "    - ansible.builtin.assert: {that: [answer.verdict == 'no-go', \"answer.go == ['a']\", \"'dead' in answer.no_go\"]}\n"
+        "      run_once: true\n"
+        "    - flightline_verdict:\n      run_once: true\n"
+    )
+    env = {"ANSIBLE_ACTION_PLUGINS": str(ROOT / "plugins/action"), "ANSIBLE_LIBRARY": str(ROOT / "library")}
+    status, out = bench.run(("ansible-playbook", str(play), "-i"), **env)
+    assert status == 2 and "dead: reachable: no connection" in out, out
+    assert out.count("ok: [a]") == 3, out
+
+
+def test_playbooks_and_plugins_are_documented_and_lint(bench):
+    for playbook in ("preflight.yml", "validate.yml"):
+        done = subprocess.run(
+            [BIN / "ansible-playbook", "--syntax-check", f"playbooks/{playbook}"],
+            cwd=ROOT, env=bench.env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    modules = ["flightline_node", "flightline_validate", "flightline_verdict"]
+    done = subprocess.run(
+        [BIN / "ansible-doc", "--json", *modules], cwd=ROOT, env=bench.env, capture_output=True, text=True, check=False
+    )
+    described = json.loads(done.stdout)
+    assert set(described) == set(modules)
+    assert all(item["doc"]["description"] and item["examples"] for item in described.values())
+
+
+def test_after_a_go_the_next_playbook_runs_and_after_a_no_go_it_does_not(bench):
+    after = bench.path / "after.yml"
+    after.write_text("- hosts: a\n  gather_facts: false\n  tasks:\n    - ansible.builtin.debug: {msg: trained}\n")
+    both = ("ansible-playbook", "playbooks/preflight.yml", str(after), "-i")
+    bench.write({"a": None})
+    status, out = bench.run(both)
+    assert status == 0 and "trained" in out, out
+    bench.write({"a": None, "dead": DEAD})
+    status, out = bench.run(both)
+    assert status == 1 and "trained" not in out, out
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_costs_the_files_not_the_verdict(bench):
+    bench.store.parent.mkdir()
+    place = str(bench.store.parent)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=False).returncode:
+        pytest.skip("this container may not mount")
+    try:
+        (bench.store.parent / "filler").write_bytes(b"x" * 40_000)
+        bench.write({"a": None, "dead": DEAD})
+        for command in (PLAYBOOK, COMMAND):
+            status, out = bench.run(command)
+            assert status == 1 and "NO-GO  1 of 2 nodes go" in out and "Traceback" not in out, out
+            text = " ".join(out.split())
+            assert "free space" in text and "report could not be written" in text and "only in this summary" in text
+    finally:
+        subprocess.run(["umount", place], check=True)

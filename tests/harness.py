@@ -1,0 +1,69 @@
+"""What tests of checks and parsers share: judge facts or files without a node."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from flightline_node import bundle as bundles
+from flightline_node import judge as judging
+from flightline_node import settings as site
+from flightline_node.checks import CHECKS
+from flightline_node.expected import resolve
+from flightline_node.facts import MISSING, READ, UNREADABLE, FactBook, Parsed
+from flightline_node.model import Facts, Finding, Status, worst
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
+FIXTURES = Path(__file__).parent / "unit" / "fixtures"
+BROKEN = object()
+"""As a parser's facts: the file was there and could not be read."""
+
+
+class _Given(FactBook):
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+
+    def get(self, name: str) -> Parsed:
+        if name not in self._facts:
+            return Parsed(MISSING)
+        if self._facts[name] is BROKEN:
+            return Parsed(UNREADABLE, None, "broken on purpose", "", ("garbage",))
+        return Parsed(READ, self._facts[name])
+
+
+def judge_facts(
+    check_id: str,
+    facts: dict[str, Facts | object],
+    instance_type: str = "p5.48xlarge",
+    *,
+    expected: dict[str, Any] | None = None,
+    thresholds: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
+    level: str = "deep",
+    required: bool = True,
+) -> list[Finding]:
+    """Findings of one check for given facts (parser name -> facts, or BROKEN)."""
+    settings = site.build(level=level, thresholds=thresholds, options=options)
+    return judging._judge_check(
+        CHECKS[check_id], _Given(facts), resolve(instance_type, expected), settings, NOW, {}, required
+    )
+
+
+def judge_dir(directory: Path, instance_type: str = "p5.48xlarge", **expected: Any) -> judging.Judgement:
+    """Judge a bundle or a bare directory as `flightline judge` does."""
+    return judging.judge(
+        bundles.load(directory), resolve(instance_type, expected), site.build(level="deep"), NOW, required=False
+    )
+
+
+def status(findings: list[Finding]) -> Status:
+    """The worst status of the findings."""
+    return worst(finding.status for finding in findings)
+
+
+def only(findings: list[Finding], wanted: Status) -> Finding:
+    """The one finding of a status; fails the test when there is none or several."""
+    found = [finding for finding in findings if finding.status is wanted]
+    assert len(found) == 1, f"wanted one {wanted}, got {findings}"
+    return found[0]

@@ -1,0 +1,91 @@
+"""Changes to a check's judging code, one at a time, each a small lie a test should notice."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+SHIFTED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+BLOCKING_CALLS = {
+    "fail": "FAIL answered as PASS",
+    "unknown": "UNKNOWN answered as PASS",
+    "warn": "WARN answered as PASS",
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed source: kind of change, the line, and the whole module's new text."""
+
+    kind: str
+    line: int
+    was: str
+    source: str
+
+
+Change = Callable[[ast.AST], None]
+
+
+def _compare(node: ast.Compare) -> Iterator[tuple[str, Change]]:
+    table = (("comparison flipped", FLIPPED), ("off by one", SHIFTED))
+    for kind, choices in table:
+        swap = choices.get(type(node.ops[0]))
+        if swap is not None:
+            yield kind, lambda found, swap=swap: found.ops.__setitem__(0, swap())
+
+
+def _call(node: ast.Call) -> Iterator[tuple[str, Change]]:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if name in BLOCKING_CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id == "context":
+
+        def answer_ok(found: ast.Call) -> None:
+            found.func.attr = "ok"
+            del found.args[1:]  # the remedy
+            found.keywords = [keyword for keyword in found.keywords if keyword.arg != "remedy"]
+
+        yield BLOCKING_CALLS[name], answer_ok
+    if isinstance(node.func, ast.Name) and node.func.id == "Threshold" and isinstance(node.args[1], ast.Constant):
+
+        def one_more(found: ast.Call) -> None:
+            found.args[1] = ast.Constant(found.args[1].value + 1)
+
+        yield "threshold off by one", one_more
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
+    if isinstance(node, ast.Compare):
+        yield from _compare(node)
+    elif isinstance(node, ast.Call):
+        yield from _call(node)
+    elif isinstance(node, (ast.If, ast.IfExp)):
+        yield "condition negated", lambda found: setattr(found, "test", ast.UnaryOp(ast.Not(), found.test))
+    elif isinstance(node, ast.BoolOp):
+        other = ast.Or if isinstance(node.op, ast.And) else ast.And
+        yield "and/or exchanged", lambda found: setattr(found, "op", other())
+
+
+def mutants(source: str) -> list[Mutant]:
+    """Every mutant of a check's source, in the order of its lines."""
+    tree = ast.parse(source)
+    lines, found = source.splitlines(), []
+    for number, node in enumerate(ast.walk(tree)):
+        for kind, change in _changes(node):
+            changed = copy.deepcopy(tree)
+            change(next(twin for index, twin in enumerate(ast.walk(changed)) if index == number))
+            text = ast.unparse(ast.fix_missing_locations(changed))
+            found.append(Mutant(kind, node.lineno, lines[node.lineno - 1].strip(), text))
+    return sorted(found, key=lambda mutant: (mutant.line, mutant.kind))

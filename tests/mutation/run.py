@@ -1,0 +1,123 @@
+"""Change each check's judging code in memory, one change at a time, and run that check's own test file.
+
+`python -m tests.mutation.run [--per-check N] [--seed S] [--check ID] [--write]`. No file of the check is touched: a forked
+process loads the changed source in place of the module and runs pytest there. --write keeps tests/mutation/result.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from flightline_node.checks import CHECKS
+
+from .mutants import Mutant, mutants
+
+ROOT = Path(__file__).parents[2]
+RESULT = Path(__file__).parent / "result.json"
+DEADLINE_S = 30
+PER_CHECK = 12
+
+
+def _child(check_id: str, mutant: Mutant, test: Path) -> int:
+    module = importlib.import_module(f"flightline_node.checks.{check_id}")
+    exec(compile(mutant.source, str(module.__file__), "exec"), module.__dict__)
+    CHECKS[check_id] = module.CHECK
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--no-header", str(test)]))
+
+
+def killed(check_id: str, mutant: Mutant, test: Path) -> bool:
+    """Whether the check's tests fail, or do not end, with the mutant in its place."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            signal.alarm(DEADLINE_S)
+            code = _child(check_id, mutant, test)
+        os._exit(code)
+    return os.waitpid(pid, 0)[1] != 0
+
+
+def suite_of(check_id: str) -> Path:
+    """The test file of a check."""
+    return ROOT / "tests" / "unit" / "checks" / f"test_{check_id}.py"
+
+
+def source_of(check_id: str) -> str:
+    """The source of a check."""
+    return (ROOT / "module_utils" / "flightline_node" / "checks" / f"{check_id}.py").read_text(encoding="utf-8")
+
+
+def chosen(check_id: str, per_check: int, seed: int) -> list[Mutant]:
+    """All mutants of a check, or as many as asked for, drawn with the seed."""
+    found = mutants(source_of(check_id))
+    if per_check and len(found) > per_check:
+        found = sorted(random.Random(f"{seed} {check_id}").sample(found, per_check), key=lambda one: one.line)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print killed and survived for each check; 0 whatever survives, 2 when a check could not be measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--per-check", type=int, default=PER_CHECK, help="most mutants of a check; 0: all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--check", action="append", choices=sorted(CHECKS), help="only this check; repeatable")
+    parser.add_argument("--write", action="store_true", help="write tests/mutation/result.json")
+    options = parser.parse_args(arguments)
+    os.chdir(ROOT)
+    started, kinds, per_check = time.monotonic(), defaultdict(Counter), {}
+    survivors, unmeasured, every = [], [], 0
+    for check_id in sorted(options.check or CHECKS):
+        unchanged = Mutant("none", 1, "", source_of(check_id))
+        if not suite_of(check_id).exists() or killed(check_id, unchanged, suite_of(check_id)):
+            sys.stderr.write(f"{check_id}: not measured, its own tests are missing or fail unchanged\n")
+            unmeasured.append(check_id)
+            continue
+        every += len(mutants(source_of(check_id)))
+        drawn, dead = chosen(check_id, options.per_check, options.seed), 0
+        for mutant in drawn:
+            died = killed(check_id, mutant, suite_of(check_id))
+            dead += died
+            kinds[mutant.kind].update(total=1, killed=died)
+            if not died:
+                survivors.append(f"{check_id}.py:{mutant.line} {mutant.kind}: {mutant.was}")
+        per_check[check_id] = [len(drawn), dead]
+        sys.stdout.write(f"{check_id}: {dead} of {len(drawn)} killed\n")
+        sys.stdout.flush()
+    total, dead = sum(pair[0] for pair in per_check.values()), sum(pair[1] for pair in per_check.values())
+    sys.stdout.write(f"{dead} of {total} killed, {total - dead} survived, {time.monotonic() - started:.0f} s\n")
+    result = {
+        "checks": len(per_check),
+        "mutants": total,
+        "killed": dead,
+        "survived": total - dead,
+        "sampling": f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
+        if options.per_check
+        else "all of them",
+        "kinds": {kind: [count["total"], count["killed"]] for kind, count in sorted(kinds.items())},
+        "unmeasured": unmeasured,
+        "per_check": per_check,
+        "survivors": survivors,
+    }
+    if options.write:
+        RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 2 if unmeasured else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

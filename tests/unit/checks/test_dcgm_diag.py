@@ -1,0 +1,147 @@
+"""dcgm_diag: failures by severity and GPU, skips, runtime errors, all from whole outputs where there is one."""
+
+import json
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import dcgm_diag
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+HEALTHY = {"tests": {"software": "Pass", "memory": "Pass"}, "failures": [], "warnings": [], "dcgm_version": "4.2.3"}
+
+
+def fixture(name):
+    return dcgm_diag.parse({"dcgm-diag.json": (FIXTURES / "dcgm_diag" / name).read_bytes()})
+
+
+def judge(facts, instance_type="p5.48xlarge", **smi):
+    return judge_facts("dcgm_diag", {"dcgm_diag": facts, **smi}, instance_type)
+
+
+def failed(error_id, severity="", **more):
+    note = {"test": "memory", "gpu": 3, "error_id": error_id, "message": "x", **more}
+    return {**HEALTHY, "tests": {"memory": "Fail"}, "failures": [{**note, "severity": severity} if severity else note]}
+
+
+def test_all_pass():
+    finding = only(judge(fixture("3x-pass.json")), Status.PASS)
+    assert "GPU Memory" in finding.message
+    assert "skipped: Pulse Test" in finding.message
+    assert len(judge(fixture("3x-pass.json"))) == 1
+
+
+def test_each_bad_gpu_has_its_finding():
+    findings = [finding for finding in judge(fixture("3x-fail-new-severity.json")) if finding.status is Status.FAIL]
+    by_gpu = {finding.device["index"]: finding for finding in findings}
+    assert by_gpu[2].remedy is Remedy.REPLACE
+    assert by_gpu[2].device["serial"] == "1653023000002"
+    assert by_gpu[7].remedy is Remedy.FIX_CONFIG
+    assert len(findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "remedy"),
+    [
+        ("2x-memory-fail.json", 5, Remedy.INVESTIGATE),
+        ("3x-fail-old-severity.json", 1, Remedy.REPLACE),
+        ("4x-nvlink-fail.json", 3, Remedy.INVESTIGATE),
+        ("3x-table-fail.txt", 6, Remedy.INVESTIGATE),
+        ("4x-table-fail.txt", 1, Remedy.INVESTIGATE),
+    ],
+)
+def test_every_shape_fails_on_its_gpu(name, gpu, remedy):
+    finding = only(judge(fixture(name)), Status.FAIL)
+    assert (finding.device["index"], finding.remedy) == (gpu, remedy)
+    assert finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("error_id", "severity", "remedy"),
+    [
+        (52, "ISOLATE", Remedy.REPLACE),
+        (85, "RESET", Remedy.RESET_GPU),
+        (46, "CONFIG", Remedy.FIX_CONFIG),
+        (63, "TRIAGE", Remedy.INVESTIGATE),
+        (17, "MONITOR", Remedy.INVESTIGATE),
+        (80, "RESET", Remedy.REPLACE),
+        (126, "ISOLATE", Remedy.REBOOT),
+        (24, "ISOLATE", Remedy.UPDATE_SOFTWARE),
+        (52, "", Remedy.REPLACE),
+        (9999, "RESET", Remedy.RESET_GPU),
+        (9999, "", Remedy.INVESTIGATE),
+    ],
+)
+def test_remedy_by_severity_and_override(error_id, severity, remedy):
+    assert only(judge(failed(error_id, severity)), Status.FAIL).remedy is remedy
+
+
+def test_worst_remedy_of_a_gpu_wins():
+    facts = failed(29, "CONFIG")
+    facts["failures"].append({"test": "pcie", "gpu": 3, "error_id": 52, "message": "y", "severity": "ISOLATE"})
+    finding = only(judge(facts), Status.FAIL)
+    assert finding.remedy is Remedy.REPLACE
+    assert finding.measured == "memory, pcie"
+
+
+def test_device_from_nvidia_smi_by_serial_then_by_index():
+    smi = {"gpus": [{"index": 0, "uuid": "GPU-a", "serial": "77"}, {"index": 3, "uuid": "GPU-d", "serial": "99"}]}
+    by_index = only(judge(failed(52), nvidia_smi=smi), Status.FAIL)
+    by_serial = only(judge({**failed(52), "serials": {"3": "77"}}, nvidia_smi=smi), Status.FAIL)
+    assert by_index.device["uuid"] == "GPU-d"
+    assert (by_serial.device["uuid"], by_serial.device["index"]) == ("GPU-a", 3)
+
+
+def test_monitor_warning_of_a_passed_test_does_not_block():
+    facts = {
+        **HEALTHY,
+        "warnings": [{"test": "memory", "gpu": 0, "error_id": 10, "severity": "MONITOR", "message": "hot"}],
+    }
+    findings = judge(facts)
+    assert status(findings) is Status.WARN
+    assert only(findings, Status.WARN).device == {"index": 0}
+
+
+def test_imex_is_noise_but_on_p6e():
+    assert status(judge(failed(122, "ISOLATE"))) is Status.WARN
+    assert status(judge(failed(122, "ISOLATE"), "p6e-gb200.36xlarge")) is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("tests", "wanted"),
+    [
+        ({"memory": "Skip"}, Status.UNKNOWN),
+        ({"memory": "Not Run", "pcie": "Skip"}, Status.UNKNOWN),
+        ({}, Status.UNKNOWN),
+        ({"memory": "Perhaps"}, Status.UNKNOWN),
+        ({"memory": "Perhaps", "pcie": "Pass"}, Status.UNKNOWN),
+        ({"memory": "Warn", "pcie": "Pass"}, Status.WARN),
+        ({"memory": "Not Run", "pcie": "Pass"}, Status.WARN),
+        ({"memory": "Skip", "pcie": "Pass"}, Status.PASS),
+        ({"memory": "Fail", "pcie": "Pass"}, Status.FAIL),
+    ],
+)
+def test_statuses_without_messages(tests, wanted):
+    assert status(judge({**HEALTHY, "tests": tests})) is wanted
+
+
+@pytest.mark.parametrize("name", ["4x-all-skip.json", "runtime-error.json"])
+def test_nothing_measured_is_unknown(name):
+    assert status(judge(fixture(name))) is Status.UNKNOWN
+
+
+def test_unreadable_not_collected_and_other_accelerators():
+    assert status(judge(BROKEN)) is Status.UNKNOWN
+    assert status(judge_facts("dcgm_diag", {})) is Status.UNKNOWN
+    assert status(judge_facts("dcgm_diag", {}, required=False)) is Status.SKIP
+    assert status(judge(failed(52), "trn1.32xlarge")) is Status.SKIP
+
+
+def test_a_failed_summary_over_passed_gpus_still_fails():
+    result = {"entity_group": "GPU", "entity_id": 0, "status": "Pass", "warnings": [{"warning": "hot", "error_id": 10}]}
+    test = {"name": "memory", "results": [result], "test_summary": {"status": "Fail"}}
+    document = {"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [test]}]}}
+    facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})
+    assert facts["failures"] == [{"test": "memory"}]
+    assert only(judge(facts), Status.FAIL).measured == "memory"
+    assert status(judge({**facts, "failures": []})) is Status.FAIL

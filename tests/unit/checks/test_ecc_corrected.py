@@ -1,0 +1,28 @@
+"""ecc_corrected: few, many, unreadable."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from tests.harness import judge_facts, only, status
+
+from . import gpus
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(0, Status.PASS), (100, Status.PASS), (101, Status.WARN)])
+def test_count(count, wanted):
+    facts = gpus.put(gpus.node(), 5, "ecc_corrected_volatile", count)
+    findings = judge_facts("ecc_corrected", facts)
+    assert status(findings) is wanted
+    if wanted is Status.WARN:
+        assert (findings[0].device["index"], findings[0].remedy) == (5, Remedy.INVESTIGATE)
+
+
+def test_limit_is_the_site_s():
+    facts = gpus.put(gpus.node(), 5, "ecc_corrected_volatile", 101)
+    assert status(judge_facts("ecc_corrected", facts, thresholds={"ecc_corrected.max_corrected": 5000})) is Status.PASS
+
+
+@pytest.mark.parametrize("value", ["[Unknown Error]", None])
+def test_unreadable_is_unknown(value):
+    facts = gpus.put(gpus.node(), 5, "ecc_corrected_volatile", value)
+    assert only(judge_facts("ecc_corrected", facts), Status.UNKNOWN).device["index"] == 5

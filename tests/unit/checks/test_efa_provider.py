@@ -1,0 +1,65 @@
+"""efa_provider: endpoints, errors and their remedies."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import fi_info
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+
+def fixture(name):
+    return fi_info.parse({"fi-info.txt": (FIXTURES / "fi_info" / name).read_bytes()})
+
+
+def judge(facts, instance_type="p5.48xlarge", **others):
+    return judge_facts("efa_provider", {"fi_info": facts, **others}, instance_type)
+
+
+def test_endpoints():
+    finding = only(judge(fixture("p5-32-devices.txt")), Status.PASS)
+    assert finding.measured == 32
+    assert "201.0" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("others", "remedy"),
+    [
+        ({}, Remedy.FIX_CONFIG),
+        ({"lspci": {"efa": 0}, "efa_counters": {"devices": {}, "count": 0}}, Remedy.FIX_CONFIG),
+        ({"lspci": {"efa": 32}}, Remedy.UPDATE_SOFTWARE),
+    ],
+)
+def test_no_data_available(others, remedy):
+    finding = only(judge(fixture("none.txt"), **others), Status.FAIL)
+    assert "-61 (No data available)" in finding.message
+    assert finding.remedy is remedy
+
+
+def test_other_providers_only():
+    facts = {"devices": [], "rdm_endpoints": 0, "error": None, "other_providers": ["tcp", "shm"]}
+    assert "only tcp, shm" in only(judge(facts), Status.FAIL).message
+
+
+def test_device_without_reliable_endpoint():
+    facts = {"devices": ["a", "b"], "rdm_endpoints": 1, "error": None}
+    assert only(judge(facts), Status.FAIL).expected == 2
+
+
+def test_types():
+    none = fixture("none.txt")
+    assert status(judge(none, "g4dn.xlarge")) is Status.SKIP
+    assert status(judge(none, "none")) is Status.SKIP
+    assert status(judge(none, "p6e-gb200.36xlarge")) is Status.FAIL
+
+
+def test_unreadable_and_missing():
+    assert status(judge(BROKEN)) is Status.UNKNOWN
+    assert status(judge_facts("efa_provider", {})) is Status.UNKNOWN
+    assert status(judge_facts("efa_provider", {}, required=False)) is Status.SKIP
+
+
+def test_without_a_type_endpoints_that_are_there_are_evidence():
+    there = {"devices": ["rdmap0s0"], "rdm_endpoints": 1, "error": None, "provider_versions": ["122.0"]}
+    assert status(judge_facts("efa_provider", {"fi_info": there}, "none")) is Status.PASS
+    gone = {"devices": [], "rdm_endpoints": 0, "error": "fi_getinfo: -61 (No data available)"}
+    assert status(judge_facts("efa_provider", {"fi_info": gone}, "none")) is Status.SKIP

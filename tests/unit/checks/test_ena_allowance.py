@@ -1,0 +1,39 @@
+"""ena_allowance: bursts inform, dropped connections warn, nothing blocks."""
+
+from flightline_node.model import BLOCKING, Status
+from flightline_node.parsers import ethtool
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+
+def judge(counters):
+    return judge_facts("ena_allowance", {"sysfs": {}, "ethtool": {"counters": counters}})
+
+
+def fixture(name):
+    return judge(ethtool.parse({"ethtool.txt": (FIXTURES / "ethtool" / name).read_bytes()})["counters"])
+
+
+def test_quiet():
+    assert status(judge({"bw_in_allowance_exceeded": 0, "conntrack_allowance_exceeded": 0})) is Status.PASS
+
+
+def test_bursts_inform():
+    finding = only(fixture("ena.txt"), Status.INFO)
+    assert (finding.measured, "bw_in 1893, bw_out 22" in finding.message) == (1915, True)
+
+
+def test_dropped_connections():
+    assert only(fixture("ena-conntrack.txt"), Status.WARN).measured == 977
+    finding = only(judge({"conntrack_allowance_exceeded": 0, "conntrack_allowance_available": 0}), Status.WARN)
+    assert "no further connection" in finding.message
+
+
+def test_not_counted_is_no_pass():
+    assert status(fixture("virtio.txt")) is Status.SKIP
+    assert status(judge({})) is Status.SKIP
+
+
+def test_a_node_without_ethtool_is_not_blocked():
+    for facts in ({"sysfs": {}}, {"sysfs": {}, "ethtool": BROKEN}):
+        assert status(judge_facts("ena_allowance", facts)) is Status.SKIP
+    assert status(judge_facts("ena_allowance", {})) in BLOCKING  # not even the reader ran

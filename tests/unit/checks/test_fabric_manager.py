@@ -1,0 +1,68 @@
+"""fabric_manager: running, failed, restarting, not installed, in a driver container, types without it."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from tests.harness import BROKEN, judge_facts, only, status
+from tests.unit.parsers.hosttools import read
+
+UNIT = "nvidia-fabricmanager.service"
+
+
+def unit(**state):
+    return {"services": {"units": {UNIT: state}}}
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [("p5.json", "PASS"), ("p5-fabricmanager-failed.json", "FAIL"), ("table.txt", "FAIL"), ("show.txt", "FAIL")],
+)
+def test_fixtures(file, wanted):
+    assert status(judge_facts("fabric_manager", {"services": read("services", f"systemctl/{file}")})) == wanted
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"load": "loaded", "active": "inactive", "sub": "dead"},
+        {"load": "loaded", "active": "active", "sub": "exited"},
+        {"load": "masked", "active": "inactive", "sub": "dead"},
+        {"load": "not-found", "active": "inactive", "sub": "dead"},
+        {"load": "loaded", "active": "activating", "sub": "start"},
+    ],
+)
+def test_everything_but_running_fails(state):
+    assert status(judge_facts("fabric_manager", unit(**state))) is Status.FAIL
+
+
+def test_failed_unit_is_evidence():
+    finding = only(judge_facts("fabric_manager", unit(load="loaded", active="failed", sub="failed")), Status.FAIL)
+    assert (finding.measured, finding.expected, finding.remedy) == (
+        "failed/failed",
+        "active/running",
+        Remedy.FIX_CONFIG,
+    )
+    assert UNIT in finding.evidence[0]
+
+
+def test_no_unit():
+    none = {"services": {"units": {"sshd.service": {"active": "active"}}}}
+    registered = {"nvidia_smi": {"gpus": [{"fabric_state": "Completed"}] * 8}}
+    partly = {"nvidia_smi": {"gpus": [{"fabric_state": "Completed"}, {"fabric_state": "In Progress"}]}}
+    assert status(judge_facts("fabric_manager", none)) is Status.FAIL
+    assert status(judge_facts("fabric_manager", {**none, **partly})) is Status.FAIL
+    assert status(judge_facts("fabric_manager", {**none, **registered})) is Status.INFO
+
+
+@pytest.mark.parametrize("kind", ["g5.48xlarge", "p5.4xlarge", "p6e-gb200.36xlarge", "none"])
+def test_types_without_it(kind):
+    assert status(judge_facts("fabric_manager", unit(active="failed"), kind)) is Status.SKIP
+
+
+def test_blackwell_needs_it():
+    assert status(judge_facts("fabric_manager", unit(active="failed"), "p6-b200.48xlarge")) is Status.FAIL
+
+
+def test_unknown():
+    assert status(judge_facts("fabric_manager", {"services": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("fabric_manager", unit(load="loaded"))) is Status.UNKNOWN

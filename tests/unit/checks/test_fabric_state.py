@@ -1,0 +1,74 @@
+"""fabric_state: registration, health, domains, products that do not report."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from tests.harness import judge_facts, only, status
+
+from . import gpus
+
+
+def judge(index=3, instance_type="p5.48xlarge", **values):
+    facts = gpus.node()
+    for name, value in values.items():
+        gpus.put(facts, index, name, value)
+    return judge_facts("fabric_state", facts, instance_type)
+
+
+def test_completed():
+    assert only(judge(), Status.PASS).message == "fabric registration completed on 8 GPUs"
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "remedy"),
+    [
+        ({"fabric_state": "In Progress"}, Status.FAIL, Remedy.FIX_CONFIG),
+        ({"fabric_state": "Not Started"}, Status.FAIL, Remedy.FIX_CONFIG),
+        ({"fabric_status": "NVML_ERROR_UNKNOWN"}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_health": {"bandwidth": "Degraded"}}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_health": {"bandwidth": "Full", "route_unhealthy": "True"}}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_health": {"summary": "Limited Capacity"}}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_health": {"incorrect_configuration": "Insufficient NVLinks"}}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_cluster_uuid": "b2daed23-0000-0000-0000-000000000000"}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_clique_id": 1}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_state": "[Unknown Error]"}, Status.UNKNOWN, Remedy.INVESTIGATE),
+        ({"fabric_state": None}, Status.UNKNOWN, Remedy.INVESTIGATE),
+        ({"fabric_state": "Pondering"}, Status.UNKNOWN, Remedy.INVESTIGATE),
+        ({"fabric_status": None}, Status.UNKNOWN, Remedy.INVESTIGATE),
+        ({"fabric_health": {"bandwidth": "[Unknown Error]"}}, Status.UNKNOWN, Remedy.INVESTIGATE),
+    ],
+)
+def test_faults(values, wanted, remedy):
+    findings = judge(**values)
+    assert status(findings) is wanted
+    assert only(findings, wanted).remedy is remedy
+    assert not [finding for finding in findings if finding.status is Status.PASS]
+
+
+@pytest.mark.parametrize(
+    "health",
+    [
+        None,
+        {"bandwidth": None, "route_unhealthy": None},
+        {"summary": "Healthy", "bandwidth": "Full", "incorrect_configuration": "None", "partition_assigned": "True"},
+    ],
+)
+def test_healthy_health(health):
+    assert status(judge(fabric_health=health)) is Status.PASS
+
+
+def test_a100_does_not_report():
+    assert "A100" in only(judge_facts("fabric_state", gpus.node(gpus.A100), "p4d.24xlarge"), Status.SKIP).message
+    assert status(judge_facts("fabric_state", gpus.node(gpus.A100), "none")) is Status.SKIP
+
+
+def test_na_on_a_switched_hopper_is_unknown():
+    facts = gpus.put_all(gpus.node(), "fabric_state", None)
+    assert status(judge_facts("fabric_state", facts)) is Status.UNKNOWN
+    assert status(judge_facts("fabric_state", facts, "none")) is Status.SKIP
+
+
+def test_old_driver_or_no_switch():
+    facts = gpus.drop_all(gpus.node(), "fabric_state")
+    assert "525" in only(judge_facts("fabric_state", facts), Status.SKIP).message
+    assert status(judge(instance_type="p5.4xlarge", fabric_state="In Progress")) is Status.SKIP

@@ -1,0 +1,117 @@
+"""kernel_errors: what blocks, what warns, and the lines of healthy nodes that look like trouble."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import kernel
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+GPU = {"gpus": [{"index": 0, "uuid": "GPU-0", "pci_bus_id": "00000000:53:00.0"}]}
+LOCKUP = "watchdog: BUG: soft lockup - CPU#17 stuck for 26s! [python:4242]"
+TIMEOUT = "nvme nvme1: I/O 12 QID 5 timeout, aborting"
+
+
+def parse(*lines):
+    return kernel.parse({"kernel.log": "".join(f"[{9.0 * n:12.6f}] {x}\n" for n, x in enumerate(lines, 1)).encode()})
+
+
+def judge(*lines, smi=None, **rest):
+    return judge_facts("kernel_errors", {"kernel": parse(*lines), **({"nvidia_smi": smi} if smi else {})}, **rest)
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("Out of memory: Killed process 4242 (python) total-vm:1kB", Status.WARN),
+        ("Memory cgroup out of memory: Killed process 4242 (python) total-vm:1kB", Status.WARN),
+        (LOCKUP, Status.WARN),
+        ("watchdog: Watchdog detected hard LOCKUP on cpu 17", Status.FAIL),
+        ("rcu: INFO: rcu_sched self-detected stall on CPU", Status.WARN),
+        ("INFO: task python:4242 blocked for more than 120 seconds.", Status.WARN),
+        ("BUG: unable to handle page fault for address: ffff", Status.FAIL),
+        ("BUG: workqueue lockup - pool cpus=3 node=0 flags=0x0 nice=0 stuck for 31s!", Status.WARN),
+        (TIMEOUT, Status.WARN),
+        ("nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff", Status.FAIL),
+        ("blk_update_request: I/O error, dev nvme1n1, sector 2048 op 0x0:(READ)", Status.FAIL),
+        ("critical medium error, dev nvme1n1, sector 2048 op 0x0:(READ)", Status.FAIL),
+        ("Buffer I/O error on dev dm-0, logical block 0, lost async page write", Status.FAIL),
+        ("XFS (nvme1n1): log I/O error -5", Status.FAIL),
+        ("XFS (nvme1n1): Corruption of in-memory data detected.  Shutting down filesystem", Status.FAIL),
+        ("EXT4-fs (nvme0n1p1): Remounting filesystem read-only", Status.FAIL),
+        ("mce: [Hardware Error]: Machine check events logged", Status.WARN),
+        ("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 0: b200000000000005", Status.FAIL),
+        ("mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 8: 8c00004000010090", Status.WARN),
+        ("{1}[Hardware Error]: event severity: fatal", Status.FAIL),
+        ("{1}[Hardware Error]: event severity: corrected", Status.WARN),
+        ("EDAC MC1: 1 UE memory read error on CPU_SrcID#1", Status.FAIL),
+        ("EDAC MC1: 1 CE memory read error on CPU_SrcID#1", Status.WARN),
+        ("EDAC MC1: 100 CE memory read error on CPU_SrcID#1", Status.FAIL),
+        ("NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)", Status.FAIL),
+        ("NVRM: The NVIDIA probe routine failed for 1 device(s).", Status.FAIL),
+        ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover.", Status.FAIL),
+        ("NVRM: nvAssertOkFailedNoLog: Assertion failed: GPU lost [NV_ERR_GPU_IS_LOST] @ gpu.c:1", Status.FAIL),
+        ("NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out, Timeout", Status.WARN),
+        ("LustreError: 167-0: fsx-MDT0000-mdc: This client was evicted by fsx-MDT0000; in progress", Status.WARN),
+        ("ena 0000:00:05.0 ens5: Keep alive watchdog timeout.", Status.WARN),
+        ("NETDEV WATCHDOG: ens5 (ena): transmit queue 3 timed out", Status.WARN),
+        ("NVRM: API mismatch: the client has the version 580.95.05", Status.PASS),
+        ("Lustre: fsx-OST0000-osc: Connection to fsx-OST0000 (at 10.0.0.4@tcp) was lost; in progress", Status.PASS),
+        ("I/O error, dev fd0, sector 0 op 0x0:(READ)", Status.PASS),
+    ],
+)  # fmt: skip
+def test_each_kind(line, wanted):
+    findings = judge(line)
+    worst = status(findings)
+    assert worst is (wanted if wanted is not Status.PASS else worst)
+    assert worst in ((wanted,) if wanted is not Status.PASS else (Status.PASS, Status.INFO))
+
+
+def test_healthy_boot_passes():
+    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "healthy-p5-dmesg.log").read_bytes()})
+    assert only(judge_facts("kernel_errors", {"kernel": facts}), Status.PASS)
+
+
+def test_repeats_block():
+    assert status(judge(LOCKUP, LOCKUP)) is Status.WARN
+    finding = only(judge(*[LOCKUP] * 3), Status.FAIL)
+    assert (finding.measured, finding.expected, finding.remedy) == (3, 3, Remedy.REBOOT)
+    assert status(judge(*[LOCKUP] * 3, thresholds={"kernel_errors.soft_lockups": 4})) is Status.WARN
+    assert status(judge(*[TIMEOUT] * 3)) is Status.FAIL
+    assert status(judge(*[TIMEOUT.replace("nvme1", f"nvme{n}") for n in range(3)])) is Status.WARN
+
+
+def test_the_disk_is_named_and_replaced():
+    finding = only(judge("I/O error, dev nvme1n1, sector 2048 op 0x0:(READ)"), Status.FAIL)
+    assert (finding.device, finding.remedy) == ({"name": "nvme1n1"}, Remedy.REPLACE)
+
+
+def test_a_gpu_that_started_after_all_only_warns():
+    line = "NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)"
+    assert only(judge(line, smi=GPU), Status.WARN).device["index"] == 0
+    assert status(judge(line, smi={"gpus": []})) is Status.FAIL
+
+
+def test_error_that_ended_the_boot_before_does_not_block():
+    lines = ("BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal")
+    assert status(judge(*lines)) is Status.WARN
+
+
+def test_an_earlier_boot_does_not_count():
+    assert (
+        status(judge("EXT4-fs (nvme0n1p1): Remounting filesystem read-only", "Linux version 6.8.0 (x)")) is Status.PASS
+    )
+
+
+def test_fixture_names_every_fault():
+    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "host-trouble-rfc3339.log").read_bytes()})
+    findings = judge_facts("kernel_errors", {"kernel": facts})
+    assert sum(finding.status is Status.FAIL for finding in findings) == 7
+    assert all(
+        finding.evidence and finding.remedy is not Remedy.NONE for finding in findings if finding.status is Status.FAIL
+    )
+
+
+def test_unreadable_and_missing():
+    assert status(judge_facts("kernel_errors", {"kernel": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("kernel_errors", {})) is Status.UNKNOWN
+    assert status(judge_facts("kernel_errors", {}, required=False)) is Status.SKIP

@@ -1,0 +1,75 @@
+"""lustre: mounts, options, evictions, lost servers."""
+
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import kernel, mounts
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+LINE = "2026-11-20T08:{:02d}:00+0000 ip-10-0-0-10 kernel: {}\n"
+TARGET = "abcdefgh-OST0003-osc-ffff8a1b3c5d7000"
+EVICTED = f"LustreError: 167-0: {TARGET}: This client was evicted by abcdefgh-OST0003; in progress operations fail."
+LOST = f"Lustre: {TARGET}: Connection to abcdefgh-OST0003 (at 10.0.1.23@tcp) was lost; in progress operations wait"
+RESTORED = f"Lustre: {TARGET}: Connection restored to abcdefgh-OST0003 (at 10.0.1.23@tcp)"
+
+
+def mounted(options="rw,noatime,flock", more=""):
+    text = f"/dev/nvme0n1p1 / xfs rw 0 0\n10.0.1.23@tcp:/abcdefgh /fsx lustre {options} 0 0\n{more}"
+    return mounts.parse({"mounts.txt": text.encode()})
+
+
+def log(*messages):
+    lines = [LINE.format(0, "Linux version 6.12.46 (gcc)"), *(LINE.format(n, m) for n, m in enumerate(messages, 1))]
+    return kernel.parse({"kernel.log": "".join(lines).encode()})
+
+
+def judge(facts=None, messages=(), **expected):
+    return judge_facts("lustre", {"mounts": facts or mounted(), "kernel": log(*messages)}, expected=expected)
+
+
+def test_mounted():
+    facts = mounts.parse({"mounts.txt": (FIXTURES / "proc" / "fsx-mounts.txt").read_bytes()})
+    assert "/fsx" in only(judge(facts), Status.PASS).message
+
+
+def test_without_the_kernel_log_it_says_so():
+    finding = only(judge_facts("lustre", {"mounts": mounted()}), Status.PASS)
+    assert "not read" in finding.message
+
+
+def test_evicted():
+    finding = only(judge(messages=[EVICTED, EVICTED]), Status.WARN)
+    assert (finding.measured, finding.evidence[0]) == (2, EVICTED)
+
+
+def test_a_lost_server_counts_until_it_is_back():
+    finding = only(judge(messages=[RESTORED, LOST]), Status.WARN)
+    assert finding.device == {"name": "abcdefgh-OST0003"}
+    assert status(judge(messages=[LOST, RESTORED])) is Status.PASS
+
+
+def test_read_only():
+    finding = only(judge(mounted("ro,flock"), mounts=["/fsx/"]), Status.FAIL)
+    assert (finding.remedy, finding.device) == (Remedy.FIX_CONFIG, {"mount": "/fsx"})
+    assert only(judge(mounted("ro,flock")), Status.INFO).device == {"mount": "/fsx"}
+
+
+def test_file_locks():
+    assert "flock" in only(judge(mounted("rw,noatime")), Status.WARN).message
+    assert status(judge(mounted("rw,localflock"))) is Status.PASS
+
+
+def test_declared_and_not_mounted():
+    findings = judge(mounted(), mounts=["/fsx", "/scratch"], modules=["lustre"])
+    assert only(findings, Status.FAIL).device == {"mount": "/scratch"}
+    assert status(judge(mounted(), mounts=["/scratch"])) is Status.PASS  # the check mounts judges other file systems
+
+
+def test_nothing_to_judge():
+    plain = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
+    assert only(judge(plain, [EVICTED]), Status.SKIP).message
+    assert status(judge(plain, modules=["lustre"])) is Status.SKIP
+
+
+def test_unreadable_and_missing():
+    assert status(judge_facts("lustre", {"mounts": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("lustre", {})) is Status.UNKNOWN
+    assert status(judge_facts("lustre", {}, required=False)) is Status.SKIP

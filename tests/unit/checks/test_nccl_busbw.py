@@ -1,0 +1,115 @@
+"""nccl_busbw: gates by type, node count, collective and size; never failed for being fast."""
+
+import pytest
+
+from flightline_node.model import SettingsError, Status
+from flightline_node.parsers import nccl_tests
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+GIB = 1 << 30
+
+
+def run(busbw, size=8 * GIB, ranks=8, hosts=1, collective="all_reduce", **more):
+    largest = {"bytes": size, "busbw_gb_s": busbw}
+    return {
+        "collective": collective, "ranks": ranks, "hosts": hosts, "rows": 9, "complete": True, "largest": largest,
+        "max_bytes": size, "peak_busbw_gb_s": busbw, **more,
+    }  # fmt: skip
+
+
+def judge(*runs, instance_type="p5.48xlarge", **more):
+    return judge_facts("nccl_busbw", {"nccl_tests": {"runs": list(runs)}}, instance_type, **more)
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "given", "wanted"),
+    [
+        ("p5.48xlarge", run(480), Status.PASS),
+        ("p5.48xlarge", run(900), Status.PASS),
+        ("p5.48xlarge", run(449), Status.WARN),
+        ("p5.48xlarge", run(419), Status.FAIL),
+        ("p5.48xlarge", run(466, GIB), Status.PASS),
+        ("p5.48xlarge", run(300, GIB), Status.FAIL),
+        ("p5.48xlarge", run(40, 128 << 20), Status.FAIL),
+        ("p5.48xlarge", run(361, collective="all_gather"), Status.PASS),
+        ("p5.48xlarge", run(479, ranks=16, hosts=2), Status.PASS),
+        ("p5.48xlarge", run(90, ranks=16, hosts=2), Status.FAIL),
+        ("p5en.48xlarge", run(365, 4 * GIB, ranks=32, hosts=4), Status.PASS),
+        ("p4d.24xlarge", run(233, GIB), Status.PASS),
+        ("p4d.24xlarge", run(150, GIB), Status.FAIL),
+        ("p6-b200.48xlarge", run(840), Status.PASS),
+        ("p6-b200.48xlarge", run(682), Status.WARN),
+        ("p6-b300.48xlarge", run(654, 16 * GIB, ranks=16, hosts=2), Status.PASS),
+    ],
+)
+def test_gates(instance_type, given, wanted):
+    finding = only(judge(given, instance_type=instance_type), wanted)
+    assert (finding.measured, finding.unit) == (given["largest"]["busbw_gb_s"], "GB/s")
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "given", "wanted"),
+    [
+        ("p5.48xlarge", run(5, 1 << 20), Status.SKIP),
+        ("p5.48xlarge", run(300, ranks=4), Status.INFO),
+        ("p5.48xlarge", run(40, ranks=8, hosts=2), Status.INFO),
+        ("p5.48xlarge", run(330, ranks=64, hosts=8), Status.INFO),
+        ("p5.48xlarge", run(53, collective="alltoall"), Status.INFO),
+        ("g5.48xlarge", run(5), Status.INFO),
+        ("p5.4xlarge", run(0.0, ranks=1), Status.SKIP),
+    ],
+)
+def test_nothing_to_hold_it_against(instance_type, given, wanted):
+    assert only(judge(given, instance_type=instance_type), wanted)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        run(480, complete=False),
+        run(480, ranks=1),
+        run(0.0),
+        {"collective": "all_reduce", "ranks": 8, "rows": 0, "complete": True},
+        {"collective": "", "rows": 0, "complete": False, "errors": ["Test NCCL failure"]},
+    ],
+)
+def test_no_measurement_is_unknown(given):
+    assert status(judge(given)) is Status.UNKNOWN
+
+
+def test_one_bad_test_among_good_ones():
+    findings = judge(run(480), run(361, collective="all_gather"), run(100, collective="reduce_scatter"))
+    assert status(findings) is Status.FAIL
+    assert "reduce_scatter" in only(findings, Status.FAIL).message
+
+
+def test_site_scale():
+    assert status(judge(run(400), thresholds={"nccl_busbw.scale_percent": 80})) is Status.PASS
+    assert status(judge(run(480), thresholds={"nccl_busbw.scale_percent": 110})) is Status.WARN
+    with pytest.raises(SettingsError):
+        judge(run(480), thresholds={"nccl_busbw.scale_percent": 200})
+
+
+def test_whole_logs():
+    for name, wanted in (
+        ("h100-8gpu-all_reduce.log", Status.PASS),
+        ("h100-2node-all_reduce-debug.log", Status.PASS),
+        ("truncated-all_reduce.log", Status.UNKNOWN),
+    ):
+        facts = nccl_tests.parse({"nccl-all_reduce.log": (FIXTURES / "nccl_tests" / name).read_bytes()})
+        assert status(judge(*facts["runs"])) is wanted, name
+
+
+def test_unreadable_missing_and_no_type():
+    assert status(judge_facts("nccl_busbw", {"nccl_tests": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("nccl_busbw", {})) is Status.UNKNOWN
+    assert status(judge_facts("nccl_busbw", {}, required=False)) is Status.SKIP
+    assert status(judge(run(480), instance_type="none")) is Status.SKIP
+    assert status(judge(run(480), instance_type="trn1.32xlarge")) is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("busbw", "wanted"), [(450, Status.PASS), (449.9, Status.WARN), (420, Status.WARN), (419.9, Status.FAIL)]
+)
+def test_a_gate_holds_at_its_own_figure(busbw, wanted):
+    assert status(judge(run(busbw))) is wanted

@@ -1,0 +1,67 @@
+"""nccl_correctness: wrong values always fail; unchecked and unfinished runs are no pass."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import nccl_tests
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+GOOD = {"collective": "all_reduce", "ranks": 8, "hosts": 1, "rows": 9, "complete": True, "wrong": 0, "out_of_bounds": 0}
+
+
+def judge(*runs, instance_type="p5.48xlarge"):
+    return judge_facts("nccl_correctness", {"nccl_tests": {"runs": list(runs)}}, instance_type)
+
+
+def fixture(name, file="nccl-all_reduce.log"):
+    return nccl_tests.parse({file: (FIXTURES / "nccl_tests" / name).read_bytes()})["runs"]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({}, Status.PASS),
+        ({"wrong": 4}, Status.FAIL),
+        ({"out_of_bounds": 2}, Status.FAIL),
+        ({"wrong": 1, "complete": False}, Status.FAIL),
+        ({"wrong": None, "out_of_bounds": 3}, Status.FAIL),
+        ({"wrong": None}, Status.WARN),
+        ({"wrong": None, "max_error": 5e-07}, Status.PASS),
+        ({"complete": False}, Status.UNKNOWN),
+        ({"rows": 0}, Status.UNKNOWN),
+        ({"out_of_bounds": None}, Status.UNKNOWN),
+    ],
+)
+def test_one_run(change, wanted):
+    assert status(judge({**GOOD, **change})) is wanted
+
+
+def test_remedy_names_the_node_only_when_it_was_alone():
+    assert only(judge({**GOOD, "wrong": 1}), Status.FAIL).remedy is Remedy.REPLACE
+    assert only(judge({**GOOD, "wrong": 1, "hosts": 2}), Status.FAIL).remedy is Remedy.INVESTIGATE
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("h100-8gpu-all_reduce.log", Status.PASS),
+        ("h100-2node-all_reduce-debug.log", Status.PASS),
+        ("wrong-values-all_reduce.log", Status.FAIL),
+        ("truncated-all_reduce.log", Status.UNKNOWN),
+        ("a100-old-all_reduce.log", Status.PASS),
+        ("a100-old-unchecked-all_gather.log", Status.WARN),
+        ("h100-8gpu-alltoall.log", Status.PASS),
+    ],
+)
+def test_whole_logs(name, wanted):
+    assert status(judge(*fixture(name))) is wanted
+
+
+def test_needs_no_type_but_a_gpu():
+    assert status(judge(GOOD, instance_type="none")) is Status.PASS
+    assert status(judge(GOOD, instance_type="trn1.32xlarge")) is Status.SKIP
+
+
+def test_unreadable_and_missing():
+    assert status(judge_facts("nccl_correctness", {"nccl_tests": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("nccl_correctness", {}, required=False)) is Status.SKIP

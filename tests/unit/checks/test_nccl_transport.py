@@ -1,0 +1,84 @@
+"""nccl_transport: EFA or not, told by what NCCL itself printed."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import nccl_debug
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+EFA = {"info_lines": 9, "network": "AWS Libfabric", "provider": "efa", "gdrdma": True, "warnings": []}
+
+
+def judge(facts, instance_type="p5.48xlarge"):
+    return judge_facts("nccl_transport", {"nccl_debug": facts}, instance_type)
+
+
+def fixture(name):
+    return nccl_debug.parse({"nccl-debug.log": (FIXTURES / "nccl_debug" / name).read_bytes()})
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({}, Status.PASS),
+        ({"network": "Libfabric", "gdrdma": None}, Status.PASS),
+        ({"network": "Socket"}, Status.FAIL),
+        ({"network": "IB"}, Status.FAIL),
+        ({"transports": {"NET/Socket": 2}}, Status.FAIL),
+        ({"provider": "tcp;ofi_rxm"}, Status.FAIL),
+        ({"provider": None, "gdrdma": None}, Status.UNKNOWN),
+        ({"provider": None}, Status.PASS),
+        ({"network": None, "provider": None, "gdrdma": None}, Status.SKIP),
+        ({"info_lines": 0}, Status.SKIP),
+        ({"gdrdma": False}, Status.WARN),
+        ({"warnings": ["socketProgress: Connection closed"]}, Status.INFO),
+    ],
+)
+def test_facts(change, wanted):
+    assert status(judge({**EFA, **change})) is wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "instance_type", "wanted"),
+    [
+        ("p4d-2node-efa.log", "p4d.24xlarge", Status.PASS),
+        ("p5-socket-fallback.log", "p5.48xlarge", Status.FAIL),
+        ("p5en-direct-warning.log", "p5en.48xlarge", Status.WARN),
+        ("p5-socket-fallback.log", "p6e-gb200.36xlarge", Status.FAIL),
+        ("p5-socket-fallback.log", "g4dn.xlarge", Status.SKIP),
+        ("p5-socket-fallback.log", "none", Status.SKIP),
+    ],
+)
+def test_whole_logs(name, instance_type, wanted):
+    assert status(judge(fixture(name), instance_type)) is wanted
+
+
+def test_fallback_shows_why():
+    finding = only(judge(fixture("p5-socket-fallback.log")), Status.FAIL)
+    assert finding.remedy is Remedy.FIX_CONFIG
+    assert any("No plugin found" in line for line in finding.evidence)
+
+
+def test_host_memory_is_normal_without_nvswitch():
+    assert status(judge({**EFA, "gdrdma": False}, "g6e.48xlarge")) is Status.PASS
+
+
+def test_unreadable_and_missing():
+    assert status(judge(BROKEN)) is Status.UNKNOWN
+    assert status(judge_facts("nccl_transport", {}, required=False)) is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("Cuda failure 214 'uncorrectable ECC error encountered'", Remedy.RESET_GPU),
+        ("Cuda failure 'uncorrectable NVLink error detected during the execution'", Remedy.RESET_GPU),
+        ("Cuda failure 802 'system not yet initialized'", Remedy.FIX_CONFIG),
+    ],
+)
+def test_a_hardware_error_in_a_warning_fails(text, remedy):
+    facts = {"info_lines": 3, "network": "AWS Libfabric", "provider": "efa", "gdrdma": True, "warnings": [text]}
+    finding = only(judge_facts("nccl_transport", {"nccl_debug": facts}), Status.FAIL)
+    assert (finding.remedy, finding.evidence) == (remedy, (text,))
+    facts["warnings"] = ["Cuda failure 'an illegal memory access was encountered'"]
+    assert not [f for f in judge_facts("nccl_transport", {"nccl_debug": facts}) if f.status is Status.FAIL]

@@ -1,0 +1,73 @@
+"""sxid: the word in the line, the tables where there is none, detail lines, boots."""
+
+import pytest
+
+from flightline_node.catalog import sxid as catalogue
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import kernel
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+
+
+def judge(*lines, **rest):
+    text = "".join(f"[{60.0 * n:12.6f}] {line}\n" for n, line in enumerate(lines, 1))
+    return judge_facts("sxid", {"kernel": kernel.parse({"kernel.log": text.encode()})}, **rest)
+
+
+def sxid(code, rest):
+    return f"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): {code:05d}, {rest}"
+
+
+@pytest.mark.parametrize(
+    ("code", "rest", "wanted", "remedy"),
+    [
+        (24007, "Fatal, Link 30 sourcetrack timeout error", Status.FAIL, Remedy.RESET_GPU),
+        (23001, "Fatal, Link 30 ingress buffer overflow", Status.FAIL, Remedy.REBOOT),
+        (11002, "Fatal, Link 30 the table calls it harmless", Status.FAIL, Remedy.RESET_GPU),
+        (99999, "Fatal, Link 30 not in the table", Status.FAIL, Remedy.RESET_GPU),
+        (20001, "Non-fatal, Link 32 TX Replay Error", Status.INFO, Remedy.NONE),
+        (24007, "Non-fatal, Link 30 the table calls it fatal", Status.WARN, Remedy.INVESTIGATE),
+        (20012, "Non-fatal, Link 30 CRC counter", Status.WARN, Remedy.INVESTIGATE),
+        (99999, "Nonfatal, Link 30 not in the table", Status.WARN, Remedy.INVESTIGATE),
+        (24007, "Link 30 no word", Status.FAIL, Remedy.RESET_GPU),
+        (11007, "Link 30 no word, fatal by one table only", Status.FAIL, Remedy.RESET_GPU),
+        (20001, "Link 30 no word", Status.INFO, Remedy.NONE),
+        (99999, "Link 30 no word", Status.WARN, Remedy.INVESTIGATE),
+    ],
+)
+def test_word_before_table(code, rest, wanted, remedy):
+    finding = only(judge(sxid(code, rest)), wanted)
+    assert finding.remedy is remedy
+    assert finding.device == {"name": "nvidia-nvswitch3", "pci": "0000:c1:00.0"}
+    assert f"SXid {code}" in finding.message
+
+
+def test_fixture_counts_each_event_once():
+    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "nvswitch-a100-syslog.log").read_bytes()})
+    findings = judge_facts("sxid", {"kernel": facts}, "p4d.24xlarge")
+    fatal = only(findings, Status.FAIL)
+    assert (fatal.measured, fatal.device["name"], "link 30" in fatal.message) == (1, "nvidia-nvswitch0", True)
+    assert [finding.measured for finding in findings] == [1, 1]
+
+
+def test_none_passes_and_unread_blocks():
+    assert status(judge("eth0: link becomes ready")) is Status.PASS
+    assert status(judge("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): garbled, Fatal")) is Status.UNKNOWN
+    assert status(judge_facts("sxid", {"kernel": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("sxid", {})) is Status.UNKNOWN
+
+
+def test_an_earlier_boot_does_not_count():
+    boot = "Linux version 6.8.0-1015-aws (buildd)"
+    assert status(judge(boot, sxid(24007, "Fatal, Link 1 x"), boot)) is Status.PASS
+
+
+def test_catalogue_is_whole():
+    lines = catalogue.TABLE.splitlines()
+    assert len(lines) == len({line.split("|")[0] for line in lines}) == 400
+    fatal = [
+        entry
+        for entry in (catalogue.lookup(int(line.split("|")[0])) for line in lines)
+        if entry.listed in catalogue.FATAL_LISTS
+    ]
+    assert len(fatal) == 62
+    assert catalogue.lookup(1) is None

@@ -1,0 +1,116 @@
+"""Rows survive a store that refuses them."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+import pytest
+
+from flightline import conclude as ending
+from flightline.recorder import Recorder, broken_record, lost_record, unreachable_record
+from flightline.store import Host, SqliteStore, spool_path
+from flightline_node.model import Status, Verdict
+
+from .made import a_run, record
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "runs.sqlite"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Locks are waited for 5 s in life, hardly at all here."""
+    monkeypatch.setattr("flightline.store.BUSY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("flightline.recorder.RETRY_BUSY_S", 0.02)
+    monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"create": True, "busy_timeout_s": 0.1})
+
+
+@pytest.fixture
+def locked(path, quick):
+    SqliteStore(path).close()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    yield holder
+    holder.close()
+
+
+def test_rows_go_to_the_store(path):
+    recorder = Recorder(path, a_run("a", "b"))
+    recorder.open()
+    recorder.add(record("a"))
+    with SqliteStore(path, create=False) as reader:
+        assert reader.answered("r1") == {"a"}, "a row is there while the run goes on"
+    recorder.close()
+    assert (recorder.kept, recorder.trouble) == ({}, "")
+
+
+def test_under_a_lock_rows_are_spooled_without_waiting_long_and_merged_later(path, locked):
+    recorder = Recorder(path, a_run(*(f"n{number}" for number in range(20))))
+    started = time.monotonic()
+    recorder.open()
+    for number in range(20):
+        recorder.add(record(f"n{number}"))
+    recorder.close()
+    assert time.monotonic() - started < 3
+    assert "locked" in recorder.trouble and len(recorder.kept) == 20
+    assert len(spool_path(path).read_text().splitlines()) == 20
+    locked.execute("ROLLBACK")
+    with SqliteStore(path) as store:
+        assert len(store.answered("r1")) == 20
+
+
+def test_rows_written_after_the_lock_went_are_in_the_store(path, locked, monkeypatch):
+    monkeypatch.setattr("flightline.recorder.RETRY_EVERY_S", 0)
+    recorder = Recorder(path, a_run("a", "b"))
+    recorder.open()
+    recorder.add(record("a"))
+    locked.execute("ROLLBACK")
+    recorder.add(record("b"))
+    recorder.close()
+    with SqliteStore(path) as store:
+        assert store.answered("r1") == {"a", "b"} and len(store.run("r1").hosts) == 2
+
+
+def test_a_store_locked_to_the_end_still_gives_the_verdict_over_all_rows(path, locked, tmp_path):
+    recorder = Recorder(path, a_run("a", "b"))
+    recorder.open()
+    for host in ("a", "b"):
+        recorder.add(record(host))
+    recorder.close()
+    outcome = ending.conclude(path, recorder.run, recorder.kept, tmp_path / "report", recorder.trouble)
+    assert outcome.report.verdict is Verdict.GO and outcome.exit_status == 0
+    assert set(outcome.links) == {"json", "junit", "html"}
+    assert any("locked" in trouble and "2 results" in trouble for trouble in outcome.troubles)
+
+
+def test_a_report_that_cannot_be_written_costs_only_the_report(path, tmp_path):
+    (tmp_path / "taken").write_text("a file where the directory should be")
+    recorder = Recorder(path, a_run("a"))
+    recorder.open()
+    recorder.add(record("a"))
+    recorder.close()
+    outcome = ending.conclude(path, recorder.run, {}, tmp_path / "taken")
+    assert outcome.report.verdict is Verdict.GO and not outcome.links
+    assert any("could not be written" in text and "flightline report r1" in text for text in outcome.troubles)
+    with SqliteStore(path) as store:
+        assert store.run("r1").verdict == "go"
+
+
+def test_hosts_without_a_measurement_have_a_blocking_row():
+    host = Host("n1", "p5.48xlarge", "i-1")
+    for made, check, status in (
+        (unreachable_record(host, "Task failed: ssh: refused\n"), "reachable", Status.UNREACHABLE),
+        (broken_record(host, "MODULE FAILURE"), "node", Status.UNKNOWN),
+        (lost_record(host), "reachable", Status.UNKNOWN),
+    ):
+        (only,) = made["findings"]
+        assert (only["check"], only["status"], made["verdict"]) == (check, str(status), "no-go")
+        assert (made["host"], made["instance_type"], made["instance_id"]) == ("n1", "p5.48xlarge", "i-1")
+    assert (
+        unreachable_record(host, "Task failed: ssh: refused\n")["findings"][0]["message"]
+        == "no connection: ssh: refused"
+    )
+    assert "no reason given" in broken_record(host, "")["findings"][0]["message"]

@@ -1,0 +1,98 @@
+"""The inventory is checked whole, before any node is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from flightline.validation import VARIABLES, HostVars, explain, validate
+
+WAIVER = {"check": "memory", "scope": "a", "reason": "x", "owner": "ops", "expiry": "2026-12-01"}
+
+
+def check(**hosts):
+    return validate({name: HostVars({"instance_type": "p5.48xlarge", **given}) for name, given in hosts.items()})
+
+
+def test_a_sound_inventory_gives_hosts_and_level():
+    checked = check(
+        a={"instance_id": "i-1", "flightline_level": "deep", "flightline_checks": "memory,gpu_count"},
+        b={
+            "instance_type": "none",
+            "flightline_expected": {"gpu_count": 4},
+            "flightline_thresholds": {"memory.min_available_percent": 30},
+            "flightline_waivers": [WAIVER],
+            "flightline_skip": ["host"],
+        },
+    )
+    assert checked.mistakes == {} and checked.level == "deep" and checked.demo == {}
+    assert checked.hosts["a"] == {"instance_type": "p5.48xlarge", "instance_id": "i-1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"instance_type": None}, "instance_type: not set, wanted an EC2 instance type such as p5.48xlarge, or none"),
+        ({"instance_type": "p99.metal"}, "unknown instance type 'p99.metal'; known types: "),
+        ({"flightline_level": "fast"}, "unknown level 'fast'; known levels: quick, standard, deep"),
+        ({"flightline_checks": ["gpu_cuont"]}, "checks: unknown check or tag 'gpu_cuont'; known checks: "),
+        ({"flightline_skip": "gpu_cuont"}, "skip: unknown check or tag 'gpu_cuont'"),
+        ({"flightline_thresholds": {"memory.nope": 1}}, "unknown threshold 'memory.nope'; known thresholds: "),
+        ({"flightline_thresholds": "many"}, "wanted a mapping"),
+        ({"flightline_expected": {"gpus": 8}}, "unknown expected value 'gpus'; known: "),
+        ({"flightline_expected": ["gpu_count=8"]}, "flightline_expected: got ['gpu_count=8'], wanted a mapping"),
+        ({"flightline_waivers": [{**WAIVER, "expiry": "never"}]}, "expiry 'never', wanted a date"),
+        ({"flightline_options": "x"}, "flightline_options: got 'x', wanted a mapping"),
+        ({"demo_faults": ["gremlins"]}, "demo_faults: unknown fault 'gremlins'; known faults: "),
+        ({"flightline_tresholds": {}}, "flightline_tresholds: no such variable; did you mean flightline_thresholds?"),
+    ],
+)
+def test_each_mistake_is_named_with_what_was_wanted(given, wanted):
+    checked = check(good={}, bad=given)
+    (mistake,) = [text for text in checked.mistakes if wanted in text]
+    assert checked.mistakes[mistake] == ["bad"]
+
+
+def test_all_mistakes_of_all_hosts_come_at_once_and_the_same_one_is_listed_once():
+    bad = {"flightline_level": "fast", "flightline_thresholds": {"memory.nope": 1}}
+    checked = check(
+        **{f"n{number}": {**bad, "instance_type": "p99"} for number in range(20)}, last={"flightline_level": "x"}
+    )
+    text = explain(checked.mistakes, 21)
+    assert len(checked.mistakes) == 3
+    assert "n0, n1, n2, n3, n4, n5, n6, n7 and 12 more: unknown instance type 'p99'" in text
+    assert "- last: unknown level 'x'" in text and "no node was touched" in text
+    assert "all 2 hosts: x" in explain({"x": ["a", "b"]}, 2)
+
+
+def test_a_template_that_cannot_be_evaluated_is_a_mistake_of_that_host():
+    class Broken(dict):
+        def __getitem__(self, key):
+            if key == "instance_type":
+                raise ValueError("'region' is\nundefined")
+            return super().__getitem__(key)
+
+    variables: Mapping = Broken(instance_type="{{ region }}")
+    checked = validate({"a": HostVars(variables)})
+    assert checked.mistakes == {"instance_type: 'region' is undefined": ["a"]}
+
+
+def test_other_variables_are_the_site_s_own():
+    assert check(a={"flightline_owner_team": "x", "region": "y", "my_flightline_level": 3}).mistakes == {}
+
+
+def test_demo_hosts_are_handed_over_with_their_variables():
+    checked = check(a={"demo_dir": "/d/a", "demo_faults": ["gpu_missing"]}, b={})
+    assert checked.demo == {"a": {"demo_dir": "/d/a", "instance_type": "p5.48xlarge", "demo_faults": ["gpu_missing"]}}
+
+
+def test_ten_thousand_alike_hosts_are_checked_once_each_kind(monkeypatch):
+    calls = []
+    monkeypatch.setattr("flightline.validation.resolve", lambda *given: calls.append(given))
+    check(**{f"n{number}": {} for number in range(10_000)})
+    assert len(calls) == 1
+
+
+def test_every_variable_is_explained():
+    assert all(VARIABLES.values())

@@ -1,0 +1,59 @@
+"""The registry of faults, and faults as pure functions on a node's files."""
+
+import re
+
+import pytest
+
+from flightline.demo import FAULTS
+from flightline.demo.faults import CONNECTION, FLEET, NODE, broken
+from flightline.demo.hardware import machine
+from flightline.demo.tree import healthy
+from flightline_node.checks import CHECKS
+from flightline_node.model import SettingsError, Status
+
+WITH_FILES = [name for name, fault in FAULTS.items() if fault.scope != CONNECTION]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_an_entry_is_complete(name):
+    fault = FAULTS[name]
+    assert fault.name == name
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", name)
+    assert fault.what
+    assert "\n" not in fault.what
+    assert fault.scope in (NODE, FLEET, CONNECTION)
+    assert fault.status is not Status.PASS
+
+
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == NODE])
+def test_the_checks_it_names_exist(name):
+    fault = FAULTS[name]
+    assert {fault.check, *fault.also} <= set(CHECKS)
+
+
+@pytest.mark.parametrize("name", WITH_FILES)
+def test_a_fault_changes_the_node_and_only_the_node(name):
+    kind = FAULTS[name].type
+    before = healthy(kind)
+    assert broken(machine(kind), [name]) != before
+    assert healthy(kind) == before
+
+
+def test_faults_apply_where_they_can_and_say_where_they_cannot():
+    for kind in ("p5.48xlarge", "p6-b200.48xlarge", "g5.48xlarge", "g4dn.xlarge", "p3dn.24xlarge"):
+        for name in WITH_FILES:
+            try:
+                assert broken(machine(kind), [name]) != healthy(kind)
+            except SettingsError as error:
+                assert re.match(f"fault {name} (does not apply to|changes nothing on) {kind}", str(error))
+                assert f"try {FAULTS[name].type}" in str(error)
+
+
+def test_faults_add_up_in_any_order():
+    kind, names = "p5.48xlarge", ["gpu_missing", "driver_drift", "nvme_missing", "efa_missing", "xid_dbe"]
+    assert broken(machine(kind), names) == broken(machine(kind), names[::-1])
+
+
+def test_unknown_faults_are_all_named():
+    with pytest.raises(SettingsError, match="unknown fault no_such, neither; known faults: gpu_missing"):
+        broken(machine("p5.48xlarge"), ["no_such", "gpu_missing", "neither"])

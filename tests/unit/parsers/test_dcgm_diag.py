@@ -1,0 +1,209 @@
+"""dcgmi diag: every shape from 2.x to 4.x, JSON and table, and what is neither."""
+
+import json
+
+import pytest
+
+from flightline_node.model import ParseError
+from flightline_node.parsers import dcgm_diag
+from tests.harness import FIXTURES
+
+FOLDER = FIXTURES / "dcgm_diag"
+
+
+def read(name):
+    return dcgm_diag.parse({"dcgm-diag.json": (FOLDER / name).read_bytes()})
+
+
+def test_2x_text_warning_and_gpu_ids():
+    facts = read("2x-memory-fail.json")
+    assert facts["dcgm_version"] == "2.4.6"
+    assert facts["tests"]["GPU Memory"] == "Fail"
+    assert facts["tests"]["Denylist"] == facts["tests"]["PCIe"] == "Pass"
+    (failure,) = facts["failures"]
+    assert (failure["test"], failure["gpu"]) == ("GPU Memory", 5)
+    assert failure["message"].startswith("A memory mismatch was detected on GPU 5")
+    assert "error_id" not in failure
+
+
+def test_3x_pass():
+    facts = read("3x-pass.json")
+    assert (facts["dcgm_version"], facts["driver_version"]) == ("3.3.5", "535.161.08")
+    assert facts["tests"]["GPU Memory"] == "Pass"
+    assert facts["tests"]["Pulse Test"] == "Skip"
+    assert facts["failures"] == facts["warnings"] == []
+    assert facts["serials"]["3"] == "1653023000003"
+
+
+def test_3x_severity_names_and_misnamed_warning_key():
+    facts = read("3x-fail-new-severity.json")
+    by_test = {failure["test"]: failure for failure in facts["failures"]}
+    assert by_test["Persistence Mode"] == {
+        "test": "Persistence Mode",
+        "gpu": 7,
+        "error_id": 29,
+        "severity": "CONFIG",
+        "category": 8,
+        "message": 'Persistence mode for GPU 7 is disabled. Enable persistence mode by running "nvidia-smi -i <gpuId>'
+        ' -pm 1 " as root.',
+    }
+    assert (by_test["GPU Memory"]["gpu"], by_test["GPU Memory"]["severity"]) == (2, "ISOLATE")
+
+
+def test_3x_before_renumbering_one_is_isolate():
+    (failure,) = read("3x-fail-old-severity.json")["failures"]
+    assert (failure["gpu"], failure["error_id"], failure["severity"]) == (1, 4, "ISOLATE")
+
+
+@pytest.mark.parametrize(
+    ("severity", "error_id", "name"),
+    [
+        (1, 4, "ISOLATE"),
+        (2, 4, "ISOLATE"),
+        (5, 29, "CONFIG"),
+        (0, 10, "MONITOR"),
+        (1, 10, "MONITOR"),
+        (6, 9999, "RESET"),
+        (1, 9999, "1"),
+    ],
+)
+def test_severity_without_a_version_is_told_by_the_error(severity, error_id, name):
+    warning = {"warning": "x", "error_id": error_id, "error_severity": severity}
+    tests = [{"name": "T", "results": [{"gpu_id": "0", "status": "Fail", "warnings": [warning]}]}]
+    document = {"DCGM GPU Diagnostic": {"test_categories": [{"category": "Hardware", "tests": tests}]}}
+    facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})
+    assert facts["failures"][0]["severity"] == name
+    assert facts["severity_scheme"] == "unknown"
+
+
+def test_4x_entities_and_repeated_summary():
+    facts = read("4x-nvlink-fail.json")
+    assert (facts["dcgm_version"], facts["driver_version"]) == ("4.2.3", "570.172.08")
+    assert facts["tests"] == {"software": "Pass", "memory": "Pass", "pcie": "Fail"}
+    (failure,) = facts["failures"]
+    assert (failure["gpu"], failure["error_id"], failure["severity"]) == (3, 14, "TRIAGE")
+    assert facts["serials"]["3"] == "1654424000003"
+
+
+def test_4x_other_entity_keeps_its_name():
+    result = {"entity_group": "CPU", "entity_id": 1, "status": "Fail"}
+    document = {
+        "DCGM Diagnostic": {"test_categories": [{"category": "H", "tests": [{"name": "cpu_eud", "results": [result]}]}]}
+    }
+    facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})
+    assert facts["failures"] == [{"test": "cpu_eud", "entity": "CPU 1"}]
+
+
+def test_runtime_error_is_facts():
+    facts = read("runtime-error.json")
+    assert facts["runtime_error"].endswith("Diagnostic is already running.")
+    assert facts["tests"] == {}
+
+
+def test_error_without_json_is_facts():
+    facts = dcgm_diag.parse(
+        {"dcgm-diag.json": b"Error: unable to establish a connection to the specified host: localhost\n"}
+    )
+    assert "unable to establish" in facts["runtime_error"]
+
+
+def test_3x_table():
+    facts = read("3x-table-fail.txt")
+    assert (facts["dcgm_version"], facts["driver_version"]) == ("3.3.1", "535.129.03")
+    assert facts["tests"]["GPU Memory"] == "Fail"
+    assert facts["tests"]["Targeted Stress"] == facts["tests"]["Diagnostic"] == "Skip"
+    assert len(facts["tests"]) == 13
+    (failure,) = facts["failures"]
+    assert (failure["test"], failure["gpu"]) == ("GPU Memory", 6)
+    assert failure["message"].endswith(
+        "Run a field diagnostic on the GPU. See the GPU Debug Guidelines for the next step."
+    )
+
+
+def test_4x_table():
+    facts = read("4x-table-fail.txt")
+    assert facts["tests"] == {"software": "Pass", "memory": "Fail", "pcie": "Pass"}
+    (failure,) = facts["failures"]
+    assert (failure["test"], failure["gpu"]) == ("memory", 1)
+    assert failure["message"].endswith("'out of memory' for GPU 1")
+
+
+def test_table_may_also_be_in_a_text_file():
+    facts = dcgm_diag.parse({"dcgm-diag.txt": (FOLDER / "4x-table-fail.txt").read_bytes()})
+    assert facts["tests"]["memory"] == "Fail"
+
+
+def test_text_around_the_document():
+    text = (FOLDER / "4x-nvlink-fail.json").read_text()
+    noisy = (
+        "WARN { not JSON }\nSuccessfully ran diagnostic for group.\n"
+        + text
+        + "\ncommand terminated { with exit code 226\n"
+    )
+    assert dcgm_diag.parse({"dcgm-diag.json": noisy.encode()}) == read("4x-nvlink-fail.json")
+
+
+def test_iterations_are_merged():
+    run = json.loads((FOLDER / "3x-pass.json").read_text())
+    bad = json.loads((FOLDER / "3x-fail-old-severity.json").read_text())
+    facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps({"iterations": [run, bad], "result": "Fail"}).encode()})
+    assert facts["tests"]["GPU Memory"] == "Fail"
+    assert facts["tests"]["Denylist"] == "Pass"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "wanted"),
+    [
+        (["PASS", "PASS"], "Pass"),
+        (["Pass", "Skip"], "Skip"),
+        (["Pass", "Not Run"], "Not Run"),
+        (["Pass", "Warn", "Skip"], "Warn"),
+        (["FAIL", "Warn"], "Fail"),
+        (["Pass", "Perhaps"], "Perhaps"),
+        ([], "Not Run"),
+    ],
+)
+def test_worst_over_the_gpus(statuses, wanted):
+    results = [{"gpu_id": str(gpu), "status": status} for gpu, status in enumerate(statuses)]
+    document = {
+        "DCGM Diagnostic": {"test_categories": [{"category": "H", "tests": [{"name": "T", "results": results}]}]}
+    }
+    assert dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})["tests"] == {"T": wanted}
+
+
+def test_warning_of_a_passed_test_is_no_failure():
+    result = {"gpu_id": "0", "status": "Pass", "warnings": [{"warning": "hot", "error_id": 10, "error_severity": 1}]}
+    document = {
+        "DCGM GPU Diagnostic": {
+            "version": "3.3.9",
+            "test_categories": [{"tests": [{"name": "T", "results": [result]}]}],
+        }
+    }
+    facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})
+    assert facts["failures"] == []
+    assert facts["warnings"][0]["severity"] == "MONITOR"
+
+
+@pytest.mark.parametrize("name", ["3x-pass.json", "4x-nvlink-fail.json", "3x-table-fail.txt", "4x-table-fail.txt"])
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.97])
+def test_cut_short(name, share):
+    data = (FOLDER / name).read_bytes()
+    with pytest.raises(ParseError):
+        dcgm_diag.parse({"dcgm-diag.json": data[: int(len(data) * share)]})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00\x01",
+        b"hello",
+        b"{}",
+        b"[1, 2]",
+        b'{"DCGM Diagnostic": 3}',
+        b'{"DCGM Diagnostic": {' + b'"a": {' * 100000,
+    ],
+)
+def test_anything_else(data):
+    with pytest.raises(ParseError):
+        dcgm_diag.parse({"dcgm-diag.json": data})

@@ -1,0 +1,71 @@
+"""fi_info: devices once each, endpoints, errors, short and verbose form."""
+
+import pytest
+
+from flightline_node.model import ParseError
+from flightline_node.parsers import fi_info
+from tests.harness import FIXTURES
+
+FOLDER = FIXTURES / "fi_info"
+
+
+def read(name):
+    return fi_info.parse({"fi-info.txt": (FOLDER / name).read_bytes()})
+
+
+def test_two_fabrics_are_one_device():
+    facts = read("p5-32-devices.txt")
+    assert (len(facts["devices"]), facts["rdm_endpoints"], facts["error"]) == (32, 32, None)
+    assert facts["devices"][0] == "rdmap79s27"
+    assert facts["fabrics"] == ["efa-direct", "efa"]
+    assert facts["provider_versions"] == ["201.0"]
+
+
+def test_one_device_gone():
+    facts = read("p5-31-devices.txt")
+    assert (len(facts["devices"]), facts["rdm_endpoints"]) == (31, 31)
+    assert "rdmap127s28" not in facts["devices"]
+
+
+def test_layered_provider_is_not_an_efa_endpoint():
+    facts = read("p3dn-old-all-types.txt")
+    assert (facts["devices"], facts["rdm_endpoints"]) == (["efa_0"], 1)
+    assert facts["other_providers"] == ["efa;ofi_rxd"]
+
+
+def test_verbose():
+    facts = read("verbose-2-devices.txt")
+    assert (facts["devices"], facts["rdm_endpoints"]) == (["rdmap70s0", "rdmap71s0"], 2)
+    assert (facts["fabrics"], facts["provider_versions"]) == (["efa", "efa-direct"], ["201.0"])
+
+
+def test_no_endpoint():
+    facts = read("none.txt")
+    assert facts["error"] == "fi_getinfo: -61 (No data available)"
+    assert (facts["devices"], facts["rdm_endpoints"]) == ([], 0)
+
+
+def test_other_providers_only():
+    facts = fi_info.parse(
+        {"f": b"provider: tcp\n    fabric: 10.0.0.0/24\n    domain: eth0\n    version: 1.0\n    type: FI_EP_MSG\n"}
+    )
+    assert (facts["devices"], facts["rdm_endpoints"], facts["other_providers"]) == ([], 0, ["tcp"])
+
+
+def test_labels_and_indentation_do_not_matter():
+    text = (FOLDER / "p5-32-devices.txt").read_text()
+    bare = "".join("[1,1]<stdout>:" + line.strip() + "\n" for line in text.splitlines())
+    assert fi_info.parse({"f": bare.encode()}) == read("p5-32-devices.txt")
+
+
+def test_not_installed():
+    with pytest.raises(ParseError, match="not installed"):
+        fi_info.parse({"f": b"sh: 1: exec: fi_info: not found\n"})
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n\n", b"\x00", b"hello\n", b"provider: efa\n    fabric: efa\n    domain: rdmap0s1-rdm\n"]
+)
+def test_nothing_or_cut_short(data):
+    with pytest.raises(ParseError):
+        fi_info.parse({"f": data})

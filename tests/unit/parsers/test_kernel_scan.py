@@ -1,0 +1,46 @@
+"""The search for needles finds what a plain search finds, whatever the log's letters and where the chunks end."""
+
+import random
+
+import pytest
+
+from flightline_node.parsers import kernel_scan
+from flightline_node.parsers.kernel_events import CORES, NEEDLES
+
+
+def plain(data):
+    found = []
+    for number, needle in enumerate(NEEDLES):
+        at = data.find(needle)
+        while at >= 0:
+            found.append((at, number))
+            at = data.find(needle, at + 1)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("letters", [b"abc \n", b"NVRM: XidBUGIOFerror#\n", bytes(range(256))])
+@pytest.mark.parametrize("libc", [True, False])
+def test_same_as_a_plain_search(monkeypatch, letters, libc):
+    monkeypatch.setattr(kernel_scan, "CHUNK_BYTES", 997)
+    monkeypatch.setattr(kernel_scan, "THREADS_FROM_BYTES", 60_000)
+    if not libc:
+        monkeypatch.setattr(kernel_scan, "_libc_find", lambda: None)
+    dice = random.Random(3)
+    for size in (1, 500, 5000, 80_000):
+        data = bytearray(dice.choices(letters, k=size))
+        for _ in range(size // 60):
+            needle, at = dice.choice(NEEDLES), dice.randrange(size)
+            data[at : at + len(needle)] = needle
+        assert list(kernel_scan.occurrences(bytes(data), NEEDLES, CORES)) == plain(bytes(data))
+
+
+def test_a_letter_denser_than_the_sample_says_is_still_found():
+    data = b"quiet line\n" * 60_000 + b"XXXXXXXX" * 20_000 + b": SXid (" + b"quiet line\n" * 60_000
+    assert list(kernel_scan.occurrences(data, NEEDLES, CORES)) == plain(data)
+
+
+def test_line_at():
+    data = b"one\ntwo three\nfour"
+    assert kernel_scan.line_at(data, 8) == (4, b"two three")
+    assert kernel_scan.line_at(data, 15) == (14, b"four")
+    assert kernel_scan.line_at(b"x" * 10_000, 9000) == (-1, b"")

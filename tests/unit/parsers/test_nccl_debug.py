@@ -1,0 +1,89 @@
+"""NCCL_DEBUG=INFO: network, provider, GPUDirect RDMA, warnings, over versions of NCCL and the plugin."""
+
+import pytest
+
+from flightline_node.model import ParseError
+from flightline_node.parsers import nccl_debug
+from tests.harness import FIXTURES
+
+
+def read(name, file="nccl-debug.log", folder="nccl_debug"):
+    return nccl_debug.parse({file: (FIXTURES / folder / name).read_bytes()})
+
+
+def test_efa_old_wording():
+    facts = read("p4d-2node-efa.log")
+    assert {key: facts[key] for key in ("nccl_version", "ofi_plugin_version", "network", "provider", "gdrdma")} == {
+        "nccl_version": "2.14.3",
+        "ofi_plugin_version": "1.5.0aws",
+        "network": "AWS Libfabric",
+        "provider": "efa",
+        "gdrdma": True,
+    }
+    assert (facts["nccl_cuda_version"], facts["nics"], facts["ranks"], facts["hosts"]) == ("11.7", 4, 16, 2)
+    assert facts["transports"] == {"NET/AWS Libfabric": 1, "P2P/IPC/read": 1}
+    assert facts["warnings"] == []
+
+
+def test_new_wording_channel_beats_capability_and_warnings():
+    facts = read("p5en-direct-warning.log")
+    assert (facts["nccl_version"], facts["ofi_plugin_version"]) == ("2.29.2", "1.18.0")
+    assert (facts["network"], facts["provider"], facts["fabrics"], facts["nics"]) == (
+        "Libfabric",
+        "efa",
+        ["efa-direct"],
+        16,
+    )
+    assert facts["gdrdma"] is False
+    assert facts["warnings"] == ["socketProgress: Connection closed by remote peer ip-10-1-0-42<51422>"]
+
+
+def test_socket_fallback():
+    facts = read("p5-socket-fallback.log")
+    assert (facts["network"], facts["gdrdma"]) == ("Socket", False)
+    assert "provider" not in facts
+    assert facts["plugin_trouble"] == ["NET/Plugin: No plugin found (libnccl-net.so)"]
+    assert facts["transports"] == {"NET/Socket": 1}
+
+
+def test_lines_inside_a_test_log():
+    facts = read("h100-2node-all_reduce-debug.log", "nccl-all_reduce.log", "nccl_tests")
+    assert (facts["network"], facts["provider"], facts["gdrdma"], facts["nvls"]) == ("Libfabric", "efa", True, True)
+    assert (facts["nccl_version"], facts["hosts"]) == ("2.27.7", 2)
+
+
+def test_test_log_without_debug_lines_is_no_error():
+    facts = read("h100-8gpu-all_reduce.log", "nccl-all_reduce.log", "nccl_tests")
+    assert (facts["info_lines"], facts["nccl_version"], facts["gdrdma"]) == (0, "2.27.5", None)
+    assert "network" not in facts
+
+
+def test_one_rank_on_sockets_is_seen_among_good_ones():
+    good = b"a:1:1 [0] NCCL INFO Using network AWS Libfabric\n"
+    facts = nccl_debug.parse({"nccl-debug.log": good + b"b:1:1 [0] NCCL INFO Using network Socket\n" + good})
+    assert (facts["network"], facts["networks"]) == ("Socket", ["AWS Libfabric", "Socket"])
+
+
+def test_provider_with_a_star_and_another_provider():
+    line = b"a:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa*\n"
+    assert nccl_debug.parse({"nccl-debug.log": line})["provider"] == "efa"
+    line += b"a:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp;ofi_rxm, fabric is 10.0.0.0/24 (found 1 nics)\n"
+    assert nccl_debug.parse({"nccl-debug.log": line})["provider"] == "tcp;ofi_rxm"
+
+
+def test_no_network_channel_is_none():
+    facts = nccl_debug.parse({"nccl-debug.log": b"a:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via P2P/CUMEM\n"})
+    assert facts["gdrdma"] is None
+
+
+def test_warnings_are_kept_once_and_bounded():
+    lines = "".join(f"a:1:1 [0] x.cc:1 NCCL WARN error {number % 300}\n" for number in range(900))
+    warnings = nccl_debug.parse({"nccl-debug.log": lines.encode()})["warnings"]
+    assert len(warnings) == nccl_debug.MAX_TEXTS
+    assert warnings[:2] == ["error 0", "error 1"]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"step 1 loss 2.3\n"])
+def test_a_job_log_without_nccl(data):
+    with pytest.raises(ParseError):
+        nccl_debug.parse({"nccl-debug.log": data})

@@ -1,0 +1,180 @@
+"""nccl-tests logs: versions, torn rows, several tests in a log, cut logs."""
+
+import pytest
+
+from flightline_node.model import ParseError
+from flightline_node.parsers import nccl_tests
+from tests.harness import FIXTURES
+
+FOLDER = FIXTURES / "nccl_tests"
+GIB = 1 << 30
+HEADER = (
+    "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+)
+FOOTER = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.5 \n#\n"
+
+
+def runs(text, file="nccl-all_reduce.log"):
+    return nccl_tests.parse({file: text.encode()})["runs"]
+
+
+def fixture(name, file="nccl-all_reduce.log"):
+    (run,) = nccl_tests.parse({file: (FOLDER / name).read_bytes()})["runs"]
+    return run
+
+
+def test_one_node():
+    run = fixture("h100-8gpu-all_reduce.log")
+    assert {
+        key: run[key] for key in ("collective", "ranks", "rows", "min_bytes", "max_bytes", "wrong", "complete")
+    } == {
+        "collective": "all_reduce",
+        "ranks": 8,
+        "rows": 14,
+        "min_bytes": 1 << 20,
+        "max_bytes": 8 * GIB,
+        "wrong": 0,
+        "complete": True,
+    }
+    assert run["out_of_bounds"] == 0
+    assert run["peak_busbw_gb_s"] == run["largest"]["busbw_gb_s"] > 480
+    assert run["largest"]["bytes"] == 8 * GIB
+    assert 0 < run["avg_busbw_gb_s"] < run["peak_busbw_gb_s"]
+
+
+def test_rows_torn_by_nccl_lines_under_mpirun():
+    run = fixture("h100-2node-all_reduce-debug.log")
+    assert (run["ranks"], run["hosts"], run["rows"], run["min_bytes"], run["complete"]) == (16, 2, 31, 8, True)
+    assert "damaged_rows" not in run
+
+
+def test_cut_log_is_not_complete():
+    run = fixture("truncated-all_reduce.log")
+    assert (run["complete"], run["rows"], run["wrong"]) == (False, 9, 0)
+    assert run["errors"] == [
+        "ip-10-1-0-11: Test NCCL failure all_reduce.cu:44 'unhandled cuda error (run with NCCL_DEBUG=INFO for details)'"
+    ]
+    assert "avg_busbw_gb_s" not in run
+    assert "out_of_bounds" not in run
+
+
+def test_wrong_values_are_counted():
+    run = fixture("wrong-values-all_reduce.log")
+    assert (run["wrong"], run["out_of_bounds"]) == (16384, 16384)
+
+
+def test_alltoall_in_place_is_not_checked():
+    run = fixture("h100-8gpu-alltoall.log", "nccl-alltoall.log")
+    assert (run["collective"], run["wrong"], run["rows"]) == ("alltoall", 0, 14)
+
+
+def test_old_version_prints_an_error_not_a_count():
+    run = fixture("a100-old-all_reduce.log")
+    assert run["wrong"] is None
+    assert run["max_error"] == 5e-07
+    assert (run["ranks"], run["hosts"], run["complete"], run["avg_busbw_gb_s"]) == (8, 1, True, 121.4)
+    assert run["largest"]["busbw_gb_s"] > 230
+
+
+def test_unchecked_run():
+    run = fixture("a100-old-unchecked-all_gather.log", "nccl-all_gather.log")
+    assert run["wrong"] is None
+    assert "max_error" not in run
+    assert (run["collective"], run["validation"], run["rows"]) == ("all_gather", 0, 13)
+
+
+def test_several_files_and_several_tests_in_one():
+    one, two = (FOLDER / "h100-8gpu-all_reduce.log").read_bytes(), (FOLDER / "h100-8gpu-alltoall.log").read_bytes()
+    facts = nccl_tests.parse({"nccl-all_reduce.log": one + two + one, "nccl-alltoall.log": two})
+    assert [run["collective"] for run in facts["runs"]] == ["all_reduce", "alltoall", "all_reduce", "alltoall"]
+    assert [run["rows"] for run in facts["runs"]] == [14] * 4
+
+
+def test_a_failed_test_before_a_good_one_is_its_own_run():
+    failed = "# Collective test starting: alltoall_perf\n# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor)\n"
+    found = runs(failed + (FOLDER / "h100-8gpu-all_reduce.log").read_text())
+    assert [(run["collective"], run["rows"], run["complete"]) for run in found] == [
+        ("alltoall", 0, False),
+        ("all_reduce", 14, True),
+    ]
+
+
+def test_version_line():
+    text = "# nccl-tests version 2.17.6 nccl-headers=22907 nccl-library=22907\n# Collective test starting: all_gather_perf\n"
+    facts = nccl_tests.parse({"nccl-all_reduce.log": (text + HEADER + FOOTER).encode()})
+    assert facts["version"] == "2.17.6"
+    assert facts["runs"][0]["collective"] == "all_gather"
+
+
+def test_root_column_and_zero_size():
+    row = "           0             0     float    none       0     6.28    0.00    0.00      0     6.35    0.00    0.00    N/A\n"
+    (run,) = runs(HEADER + row + FOOTER, "nccl-broadcast.log")
+    assert (run["min_bytes"], run["max_bytes"], run["rows"], run["wrong"], run["ranks"]) == (0, 0, 1, 0, 8)
+
+
+def test_blank_redop_under_its_heading():
+    row = "     1024   32  float               -1    11.38    0.09    0.08      0    11.40    0.09    0.08      3\n"
+    (run,) = runs(HEADER + row + FOOTER, "nccl-all_gather.log")
+    assert (run["rows"], run["wrong"], run["peak_busbw_gb_s"], run["largest"]["time_us"]) == (1, 3, 0.08, 11.38)
+
+
+def test_peak_is_out_of_place():
+    row = "  1048576  262144  float  sum  -1  100.0  10.49  18.35  0  90.0  11.65  20.39  0\n"
+    (run,) = runs(HEADER + row + FOOTER)
+    assert run["peak_busbw_gb_s"] == 18.35
+
+
+def test_per_iteration_and_timestamp_columns():
+    header = HEADER.splitlines()[0] + (
+        "\n# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv%"
+        " time algbw busbw #wrong i_min i_max i_p99 i_cv% timestamp\n"
+    )
+    row = "1024 256 float sum -1 20.1 0.05 0.09 0 19.0 25.0 24.9 3.10 20.0 0.05 0.09 2 19.0 25.0 24.9 3.10 2026-05-05 10:00:00\n"
+    (run,) = runs(header + row + FOOTER)
+    assert (run["rows"], run["wrong"], run["peak_busbw_gb_s"]) == (1, 2, 0.09)
+
+
+@pytest.mark.parametrize("host", ["ip-10-1-2-3", "8h200-2"])
+def test_a_number_glued_to_a_host_name_is_no_wrong_value(host):
+    text = HEADER.replace("# size", f"#  Rank  0 Group  0 Pid 1 on {host} device  0 [0x53] H200\n# size")
+    text += f"{host}:1:1 [0] NCCL INFO x\n"
+    text += f"     8   2  float  sum  -1{host}:1:1 [0] NCCL INFO y\n    64.80    0.00    0.00      0{host}:1:1 [0] NCCL INFO z\n"
+    text += "    61.20    0.00    0.00      0\n"
+    (run,) = runs(text + FOOTER)
+    assert (run["rows"], run["wrong"], run["complete"]) == (1, 0, True)
+
+
+def test_a_row_that_stays_torn_makes_the_run_incomplete():
+    (run,) = runs(HEADER + "     8   2  float  sum  -1   64.80\n" + FOOTER)
+    assert (run["complete"], run["damaged_rows"], run["rows"]) == (False, 1, 0)
+
+
+def test_not_a_number_is_no_bandwidth():
+    (run,) = runs(HEADER + "8 2 float sum -1 64.80 nan nan 0 64.80 0.00 0.00 0\n" + FOOTER)
+    assert (run["rows"], run["damaged_rows"]) == (0, 1)
+
+
+@pytest.mark.parametrize("label", ["0: ", "10.3.35.83: ", "[1,0]<stdout>:", "[prterun-ip-1@1,0]<stdout>: "])
+def test_launchers_labels(label):
+    text = (FOLDER / "h100-8gpu-all_reduce.log").read_text()
+    (run,) = runs("".join(label + line + "\n" for line in text.splitlines()))
+    assert (run["rows"], run["ranks"], run["complete"]) == (14, 8, True)
+
+
+@pytest.mark.parametrize("file", ["nccl-all-reduce.log", "nccl-allreduce.log", "nccl-all_reduce_perf.log"])
+def test_other_spellings_of_the_file(file):
+    assert runs(HEADER + FOOTER, file)[0]["collective"] == "all_reduce"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00\x00", b"bash: all_reduce_perf: command not found\n", b"Test CUDA failure common.cu:900\n"]
+)
+def test_no_test_in_it(data):
+    with pytest.raises(ParseError):
+        nccl_tests.parse({"nccl-all_reduce.log": data})
+
+
+def test_failure_without_a_header_is_named():
+    with pytest.raises(ParseError, match="Test CUDA failure"):
+        nccl_tests.parse({"nccl-all_reduce.log": b"host: Test CUDA failure common.cu:900 'no device'\n"})

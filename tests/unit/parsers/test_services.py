@@ -1,0 +1,40 @@
+"""systemctl: JSON, table and show blocks; a plain mapping."""
+
+import pytest
+
+from flightline_node.model import ParseError
+from tests.unit.parsers.hosttools import parse, read
+
+FABRIC = "nvidia-fabricmanager.service"
+
+
+def test_json():
+    units = read("services", "systemctl/p5.json")["units"]
+    assert units[FABRIC] == {"load": "loaded", "active": "active", "sub": "running"}
+    assert units["apport.service"]["load"] == "not-found"
+
+
+def test_table_with_marks():
+    units = read("services", "systemctl/table.txt")["units"]
+    assert sorted(units) == ["apport.service", "chronyd.service", FABRIC, "xrdp.service"]
+    assert units[FABRIC]["active"] == "failed"
+
+
+def test_show_blocks():
+    units = read("services", "systemctl/show.txt")["units"]
+    assert units[FABRIC] == {"load": "loaded", "active": "activating", "sub": "auto-restart"}
+    assert units["chronyd.service"]["sub"] == "running"
+
+
+def test_plain_mapping():
+    text = '{"nvidia-fabricmanager": "active", "slurmd.service": {"active": "failed", "sub": "failed"}}'
+    units = parse("services", text)["units"]
+    assert units == {FABRIC: {"active": "active"}, "slurmd.service": {"active": "failed", "sub": "failed"}}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "System has not been booted with systemd\n", "0 loaded units listed.\n"]
+)
+def test_anything_else_is_refused(text):
+    with pytest.raises(ParseError):
+        parse("services", text)

@@ -1,0 +1,65 @@
+"""write_all: three complete files or none, one record in memory at a time."""
+
+import json
+import os
+import tracemalloc
+from xml.etree import ElementTree
+
+import pytest
+
+from flightline.report import write_all
+from tests.unit.report.factory import fleet
+
+
+def test_three_files_are_written_and_nothing_else(tmp_path):
+    report, records = fleet(8, 2)
+    paths = write_all(report, records, tmp_path / "deep" / "er")
+    assert {kind: path.name for kind, path in paths.items()} == {
+        "json": "report.json",
+        "junit": "junit.xml",
+        "html": "report.html",
+    }
+    assert sorted(os.listdir(tmp_path / "deep" / "er")) == ["junit.xml", "report.html", "report.json"]
+    assert len(json.loads(paths["json"].read_text())["nodes"]) == 8
+    assert ElementTree.parse(paths["junit"]).getroot().tag == "testsuites"
+    assert paths["html"].read_text().rstrip().endswith("</html>")
+
+
+def test_a_failure_leaves_the_earlier_report_alone_and_no_litter(tmp_path):
+    report, records = fleet(8, 2)
+    before = {path: path.read_bytes() for path in write_all(report, records, tmp_path).values()}
+
+    def broken():
+        yield from records()
+        raise OSError("the store went away")
+
+    with pytest.raises(OSError, match="the store went away"):
+        write_all(fleet(20, 1)[0], broken, tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_files_are_readable_as_the_umask_says(tmp_path):
+    before = os.umask(0o022)
+    try:
+        paths = write_all(*fleet(2, 0), tmp_path)
+    finally:
+        os.umask(before)
+    assert {oct(path.stat().st_mode & 0o777) for path in paths.values()} == {"0o644"}
+
+
+def test_the_same_run_gives_the_same_bytes(tmp_path):
+    first = {kind: path.read_bytes() for kind, path in write_all(*fleet(30, 5), tmp_path / "a").items()}
+    again = {kind: path.read_bytes() for kind, path in write_all(*fleet(30, 5), tmp_path / "b").items()}
+    assert first == again
+
+
+def test_records_stream(tmp_path):
+    report, records = fleet(600, 5)
+    tracemalloc.start()
+    try:
+        paths = write_all(report, records, tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert paths["json"].stat().st_size > 6_000_000
+    assert peak < 2_500_000, "the nodes' records sat in memory together"

@@ -1,0 +1,126 @@
+"""junit.xml: valid XML whatever nodes send, right counts, and never green where the verdict is red."""
+
+import io
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flightline.report import junit
+from flightline.result import NodeRow, Report, RunInfo
+from flightline_node.model import Status, Verdict
+from tests.unit.report.factory import finding, fleet, hostile, row
+
+
+def parsed(report):
+    stream = io.StringIO()
+    junit.write(report, stream)
+    return ElementTree.fromstring(stream.getvalue().encode("utf-8"))
+
+
+def report_of(rows, verdict=Verdict.NO_GO, about_all=()):
+    return Report(RunInfo("R1", "2026-11-21T03:00:00+00:00"), verdict, ["a", "b"], rows, list(about_all), [], [])
+
+
+def outcomes(suite):
+    kinds = {"failure", "error", "skipped"}
+    return Counter(next((child.tag for child in case if child.tag in kinds), "ok") for case in suite.iter("testcase"))
+
+
+@pytest.mark.parametrize("make", [lambda: fleet(8, 2), lambda: fleet(80, 30), hostile])
+def test_counts_are_those_of_the_cases(make):
+    report, _ = make()
+    root = parsed(report)
+    for suite in [root, *root.iter("testsuite")]:
+        seen = outcomes(suite)
+        assert int(suite.get("tests")) == sum(seen.values())
+        assert int(suite.get("failures")) == seen["failure"]
+        assert int(suite.get("errors")) == seen["error"]
+        assert int(suite.get("skipped")) == seen["skipped"]
+
+
+def test_a_suite_per_host_and_a_case_per_check():
+    report, _ = fleet(8, 2)
+    suites = {suite.get("name"): suite for suite in parsed(report).iter("testsuite")}
+    for node in report.rows:
+        cases = [case.get("name") for case in suites[node.host].iter("testcase")]
+        assert cases == list(node.cells)
+        assert {case.get("classname") for case in suites[node.host].iter("testcase")} == {node.host}
+
+
+def test_each_status_has_its_outcome():
+    found = [
+        finding(check=status.lower(), status=status, message=f"it is {status}", remedy="REBOOT", evidence=["line"])
+        for status in ("INFO", "WARN", "FAIL", "UNKNOWN", "UNREACHABLE", "SKIP")
+    ]
+    (suite,) = parsed(report_of([row("h", found, ["pass"])])).iter("testsuite")
+    cases = {case.get("name"): case for case in suite}
+    cases.pop(None)
+    assert len(cases["pass"]) == 0
+    for name, tag in {"fail": "failure", "unknown": "error", "unreachable": "error", "skip": "skipped"}.items():
+        (child,) = cases[name]
+        assert (child.tag, child.get("message")) == (tag, f"it is {name.upper()}")
+    assert cases["fail"][0].get("type") == "REBOOT"
+    assert "| line" in cases["fail"][0].text
+    for name in ("warn", "info"):
+        (child,) = cases[name]
+        assert child.tag == "system-out"
+        assert f"it is {name.upper()}" in child.text
+
+
+def test_the_worst_of_several_findings_decides_and_all_are_told():
+    found = [
+        finding(check="a", status="WARN", message="warm"),
+        finding(check="a", status="FAIL", message="burning", device={"index": 2}),
+    ]
+    (suite,) = parsed(report_of([row("h", found, [])])).iter("testsuite")
+    failure = suite.find("testcase/failure")
+    assert failure.get("message") == "burning"
+    assert "GPU 2: burning" in failure.text
+    assert "warm" in failure.text
+
+
+def test_a_no_go_host_without_a_failing_case_is_not_green():
+    silent = row("h", [finding(check="a", status="SKIP", message="not collected")], [])
+    root = parsed(report_of([silent]))
+    assert int(root.get("errors")) == 1
+    assert root.find(".//testcase[@name='verdict']/error") is not None
+
+
+def test_a_no_go_run_of_go_hosts_is_not_green():
+    good = row("h", [], ["a"])
+    assert int(parsed(report_of([good])).get("errors")) == 1
+    assert int(parsed(report_of([])).get("errors")) == 1
+    red = {**finding(check="uniform", status="FAIL", message="two drivers"), "hosts": ["h"]}
+    root = parsed(report_of([good], about_all=[red]))
+    assert (root.get("failures"), root.get("errors")) == ("1", "0")
+    assert "hosts: h" in root.find(".//testsuite[@name='fleet']//failure").text
+    assert int(parsed(report_of([good], Verdict.GO)).get("errors")) == 0
+
+
+def test_a_status_of_a_later_version_is_an_error():
+    strange = NodeRow("h", Verdict.NO_GO, Status.UNKNOWN, findings=[finding(check="a", status="SUPER")])
+    assert int(parsed(report_of([strange])).get("errors")) == 1
+
+
+@settings(max_examples=150)
+@given(st.text(st.characters(codec=None), max_size=40))
+def test_any_text_gives_valid_xml(text):
+    found = [
+        finding(
+            check=text or "x",
+            status=status,
+            message=text,
+            unit=text,
+            measured=text,
+            device={"name": text},
+            evidence=[text],
+        )
+        for status in ("FAIL", "WARN")
+    ]
+    skipped = finding(check="s", status="SKIP", message=text)
+    hosts = [row(text, [*found, skipped], [], instance_type=text, instance_id=text)]
+    root = parsed(report_of(hosts, about_all=[{**finding(status="FAIL", message=text), "hosts": [text]}]))
+    assert int(root.get("failures")) == 2

@@ -1,0 +1,80 @@
+"""The kept copy of the node library: private, whole or not at all, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("flightline_compiled", ROOT / "module_utils/flightline_compiled.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    return module
+
+
+def archive(tmp_path, **files):
+    path = tmp_path / "payload.zip"
+    with zipfile.ZipFile(path, "w") as target:
+        for name, text in {"__init__": "", "checks/a": "A = 1", **files}.items():
+            target.writestr(f"ansible/module_utils/flightline_node/{name}.py", text)
+    return [f"{path}/ansible/module_utils"]
+
+
+def test_the_same_version_is_kept_once_and_a_new_one_beside_it(compiled, tmp_path):
+    first, second, other = archive(tmp_path), archive(tmp_path), None
+    compiled.use(first)
+    compiled.use(second)
+    assert first[0] == second[0] and (Path(first[0]) / "flightline_node/checks/a.py").read_text() == "A = 1"
+    assert first[1].endswith("payload.zip/ansible/module_utils"), "the archive stays as the fallback"
+    other = archive(tmp_path, __init__="B = 2")
+    compiled.use(other)
+    assert other[0] != first[0] and Path(first[0]).is_dir()
+    assert Path(first[0]).parent.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("trouble", ["no home", "foreign", "not an archive", "file in the way"])
+def test_what_cannot_be_kept_is_imported_from_the_archive(compiled, tmp_path, monkeypatch, trouble):
+    path = archive(tmp_path)
+    if trouble == "no home":
+        monkeypatch.setenv("HOME", "/proc/nowhere")
+    elif trouble == "foreign":
+        compiled.use(archive(tmp_path))
+        os.chmod(tmp_path / "home/.ansible/flightline", 0o777)
+    elif trouble == "not an archive":
+        Path(path[0].split(".zip")[0] + ".zip").write_text("no zip")
+    else:
+        (tmp_path / "home/.ansible").write_text("")
+    before = list(path)
+    compiled.use(path)
+    assert path == before
+
+
+def test_an_installed_library_is_left_alone(compiled):
+    path = ["/usr/lib/python3/dist-packages/ansible/module_utils"]
+    compiled.use(path)
+    assert len(path) == 1
+
+
+def test_the_copy_is_compiled_at_once(compiled, tmp_path):
+    path = archive(tmp_path)
+    compiled.use(path)
+    assert list(Path(path[0]).rglob("__pycache__/a.*.pyc"))
+
+
+def test_old_versions_are_removed(compiled, tmp_path):
+    path = archive(tmp_path)
+    compiled.use(path)
+    os.utime(path[0], (0, 0))
+    compiled.use(archive(tmp_path, __init__="C = 3"))
+    assert not Path(path[0]).exists()

@@ -1,0 +1,51 @@
+"""The mutation run itself: each kind of change is made, and a mutant in place of a check is noticed."""
+
+from tests.mutation.mutants import mutants
+from tests.mutation.run import chosen, killed, source_of, suite_of
+
+SOURCE = """
+def evaluate(context):
+    value, most = context.facts("p")["value"], context.threshold("most")
+    if value is None or value == "":
+        yield context.unknown("not printed", Remedy.INVESTIGATE)
+    elif value > most:
+        yield context.fail("too many", Remedy.REPLACE, measured=value)
+    else:
+        yield context.ok("fine")
+
+
+CHECK = Check(thresholds=(Threshold("most", 3, "errors", "what", "source"),))
+"""
+
+
+def test_every_kind_of_change():
+    found = {(mutant.kind, mutant.line) for mutant in mutants(SOURCE)}
+    assert found == {
+        ("comparison flipped", 4),
+        ("and/or exchanged", 4),
+        ("condition negated", 4),
+        ("UNKNOWN answered as PASS", 5),
+        ("comparison flipped", 6),
+        ("off by one", 6),
+        ("condition negated", 6),
+        ("FAIL answered as PASS", 7),
+        ("threshold off by one", 12),
+    }
+
+
+def test_a_blocking_answer_becomes_a_pass_without_its_remedy():
+    changed = next(mutant.source for mutant in mutants(SOURCE) if mutant.kind == "FAIL answered as PASS")
+    assert "context.ok('too many', measured=value)" in changed
+
+
+def test_the_draw_is_the_same_each_time():
+    assert chosen("row_remap", 5, 1) == chosen("row_remap", 5, 1)
+    assert len(chosen("row_remap", 5, 1)) == 5
+    assert len(chosen("row_remap", 0, 1)) == len(mutants(source_of("row_remap")))
+
+
+def test_a_real_mutant_is_killed_and_no_change_survives():
+    blocking = next(mutant for mutant in mutants(source_of("gpu_count")) if mutant.kind == "FAIL answered as PASS")
+    assert killed("gpu_count", blocking, suite_of("gpu_count"))
+    same = blocking.__class__("none", 1, "", source_of("gpu_count"))
+    assert not killed("gpu_count", same, suite_of("gpu_count"))
