@@ -70,7 +70,7 @@ def test_damage(parser):
 )
 def test_no_input_is_slow(data):
     for parser in FOLDERS:
-        begun = time.perf_counter()
+        begun = time.process_time()
         with contextlib.suppress(ParseError):
             PARSERS[parser].parse({PARSERS[parser].files[0]: data})
-        assert time.perf_counter() - begun < 3, parser
+        assert time.process_time() - begun < 3, parser
