@@ -22,7 +22,8 @@ def demo_inventory(directory: Path, nodes: int, instance_type: str = "p5.48xlarg
 
 def environment(store: Path) -> dict[str, str]:
     """The environment of a run: this checkout's ansible.cfg, a store of its own."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "FLIGHTLINE"))}
+    inherited = ("ANSIBLE", "FLIGHTLINE", "PYTHON")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(inherited)}
     env.update(ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), FLIGHTLINE_STORE=str(store), PATH=f"{BIN}:{env['PATH']}")
     return env
 
@@ -84,7 +85,7 @@ def _is_node_side(pid: int) -> bool:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return True
-    return b"AnsiballZ" in command or command.startswith(b"/bin/sh")
+    return b"AnsiballZ" in command or b"flightline_node" in command or command.startswith(b"/bin/sh")
 
 
 def _pss_mb(pid: int) -> float:

@@ -74,6 +74,16 @@ options:
   bundle_dir:
     description: Keep the raw outputs in this directory on the node; they are removed when not given.
     type: path
+  return_bundle:
+    description: Return the raw outputs of a node that is not go, in RV(bundle).
+    type: bool
+    default: false
+  library_key:
+    description:
+      - Names the version of the node library to keep on the node. Set by the action plugin of the same name, which
+        calls the kept library directly from the second run on; nothing is kept when empty.
+    type: str
+    default: ""
 attributes:
   check_mode:
     support: full
@@ -116,63 +126,27 @@ verdict:
   returned: success
   type: str
   sample: go
+bundle:
+  description: The raw outputs, base64 of a tar.gz; the end of a very long file, and the names of what did not fit.
+  returned: with O(return_bundle), when the node is not go
+  type: str
 """
 
-from pathlib import Path
-
-import ansible.module_utils
-from ansible.module_utils import flightline_compiled
+from ansible.module_utils import flightline_compiled, flightline_node
 from ansible.module_utils.basic import AnsibleModule
-
-ARGUMENT_SPEC = {
-    "instance_type": {"type": "str", "required": True},
-    "level": {"type": "str", "choices": ["quick", "standard", "deep"], "default": "quick"},
-    "checks": {"type": "list", "elements": "str", "default": []},
-    "skip": {"type": "list", "elements": "str", "default": []},
-    "expected": {"type": "dict", "default": {}},
-    "thresholds": {"type": "dict", "default": {}},
-    "waivers": {"type": "list", "elements": "dict", "default": []},
-    "options": {"type": "dict", "default": {}},
-    "host": {"type": "str", "default": ""},
-    "instance_id": {"type": "str", "default": ""},
-    "root": {"type": "path", "default": "/"},
-    "tool_path": {"type": "list", "elements": "path", "default": []},
-    "bundle_dir": {"type": "path"},
-}
+from ansible.module_utils.flightline_node.arguments import SPEC
 
 
 def main() -> None:
     """Read the arguments, run the plan, return the record."""
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    flightline_compiled.use(ansible.module_utils.__path__)
-    from ansible.module_utils.flightline_node import node as flightline
-    from ansible.module_utils.flightline_node.expected import resolve
-    from ansible.module_utils.flightline_node.model import SettingsError
-    from ansible.module_utils.flightline_node.settings import build
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    flightline_compiled.use(flightline_node.__path__, module.params["library_key"])
+    from ansible.module_utils.flightline_node.module_call import answer
 
-    given = module.params
-    try:
-        expected = resolve(given["instance_type"], given["expected"])
-        settings = build(
-            level=given["level"],
-            select=given["checks"],
-            skip=given["skip"],
-            thresholds=given["thresholds"],
-            waivers=given["waivers"],
-            options=given["options"],
-        )
-        record = flightline.run(
-            flightline.Node(given["root"], tuple(given["tool_path"])),
-            expected,
-            settings,
-            flightline.Identity(given["host"], given["instance_id"]),
-            Path(given["bundle_dir"]) if given["bundle_dir"] else None,
-        )
-    except SettingsError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg=f"no place for the probes' outputs: {error}; free space in /tmp or /dev/shm on the node")
-    module.exit_json(changed=False, verdict=record["verdict"], record=record)
+    result = answer(module.params)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":
