@@ -38,8 +38,11 @@ else:
     KEY = _key(Path(flightline_node.__file__).parent)
 
 NOT_KEPT_RC, BROKEN_RC = 97, 96
-MAX_ARGUMENT_BYTES = 64 << 10
-"""Linux takes 128 KiB in one argument, and the shell quotes it once more."""
+MAX_COMMAND_BYTES = 64 << 10
+"""Linux takes 128 KiB in one argument, and Ansible quotes it once more."""
+MAX_TYPED_BYTES = 3000
+"""Where a connection types its commands into a terminal (aws_ssm): a terminal's line ends at 4096 bytes."""
+NOT_TYPED = ("local", "ssh")
 
 # The directory must be the user's own: code is run from it. -I and -S: nothing but the library and Python's own.
 _SHELL = """\
@@ -74,7 +77,7 @@ class ActionModule(ActionBase):
         """Return the module's result."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
-        answer, key = (None, "") if self._task.async_val or not KEY else self._call_kept(variables)
+        answer, key = (None, KEY) if self._task.async_val or not KEY else self._call_kept(variables)
         if answer is None:
             answer = self._execute_module(
                 module_args={**self._task.args, "library_key": key},
@@ -86,10 +89,12 @@ class ActionModule(ActionBase):
     def _call_kept(self, variables: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
         """The kept library's answer, None where there is none; and the key under which to keep it ("": do not)."""
         _, given = self.validate_argument_spec(argument_spec=unexpanded())
+        given["check_mode"] = bool(self._task.check_mode)  # then the node keeps no evidence of a failure
         params = base64.b64encode(json.dumps(given).encode()).decode()
-        if len(params) > MAX_ARGUMENT_BYTES:
+        command = self._command(params, self._python(variables))
+        if len(command) > (MAX_COMMAND_BYTES if self._connection.transport in NOT_TYPED else MAX_TYPED_BYTES):
             return None, KEY
-        said = self._low_level_execute_command(self._command(params, self._python(variables)))
+        said = self._low_level_execute_command(command)
         if said["rc"] in (NOT_KEPT_RC, BROKEN_RC):
             return None, KEY if said["rc"] == NOT_KEPT_RC else ""
         for line in reversed(said["stdout"].splitlines()):

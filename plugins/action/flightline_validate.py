@@ -48,4 +48,5 @@ class ActionModule(ActionBase):
             text = validation.explain(checked.mistakes, len(names))
             return {**result, "failed": True, "changed": False, "msg": text, "mistakes": checked.mistakes}
         validation.prepare_demo(checked.demo)
-        return {**result, "changed": False, "hosts": checked.hosts, "level": checked.level}
+        answer = {"hosts": checked.hosts, "level": checked.level, "publish": checked.publish}
+        return {**result, "changed": False, **answer}

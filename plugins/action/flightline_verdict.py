@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from flightline import gate, store
+    from flightline import gate, locate, store
 except ImportError as error:
     MISSING: ImportError | None = error
 else:
@@ -22,7 +21,7 @@ ARGUMENT_SPEC: Mapping[str, Mapping[str, Any]] = {
     "run": {"type": "str", "default": "latest"},
     "hosts": {"type": "list", "elements": "str", "default": []},
     "max_age_hours": {"type": "float"},
-    "store": {"type": "path"},
+    "store": {"type": "str"},
     "fail_on_no_go": {"type": "bool", "default": True},
 }
 
@@ -43,9 +42,8 @@ class ActionModule(ActionBase):
             )
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
-        path = Path(given["store"] or store.default_path())
         try:
-            with store.SqliteStore(path, create=False) as db:
+            with locate.open_store(given["store"]) as db:
                 answer = gate.check(db, given["run"], given["hosts"], given["max_age_hours"])
         except store.StoreError as error:
             raise AnsibleActionFail(str(error)) from error
