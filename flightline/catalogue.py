@@ -32,6 +32,11 @@ def _thresholds(check: Check) -> Iterator[str]:
     yield ""
 
 
+def _judges(check: Check) -> str:
+    """The first paragraph of what its judging function says of itself."""
+    return " ".join((check.evaluate.__doc__ or "").split("\n\n")[0].split())
+
+
 def _entry(check: Check) -> Iterator[str]:
     yield f"## {check.id}"
     yield ""
@@ -39,12 +44,17 @@ def _entry(check: Check) -> Iterator[str]:
     yield ""
     yield f"- What: {check.what}"
     yield f"- Why: {check.why}"
+    yield f"- How it judges: {_judges(check)}"
     yield f"- Remedy: {check.remedy}"
     yield f"- Source: {check.source}"
     reads = [*check.needs, *(" or ".join(check.needs_any),) * bool(check.needs_any)]
     yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
     if check.expects:
         yield f"- Compares with: expected {', '.join(check.expects)}"
+    yield (
+        f"- Waiver: `{{check: {check.id}, scope: gpu-07, reason: known and harmless, owner: ops@example.com, "
+        "expiry: 2026-12-31}`"
+    )
     yield ""
     yield from _thresholds(check)
 

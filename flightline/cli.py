@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "collect": "Run the probes of this machine into a bundle.",
     "report": "Show a run again, or write its report elsewhere.",
     "history": "Show what a node, instance or GPU answered before.",
+    "publish": "Send results and alerts that wait to AWS and Slack.",
     "checks": "List the checks, or explain one.",
     "demo": "Write a simulated inventory, or list its faults.",
 }

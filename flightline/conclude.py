@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console
 
-from flightline_node.model import Verdict
+from flightline_node.model import SettingsError, Verdict
 
 from . import report as reports
 from .fleet import judge_run
@@ -21,6 +21,7 @@ from .result import Report
 from .store import BUSY_TIMEOUT_S, Record, Run, SqliteStore, Store, StoreError, has_spool, now_stamp, spool_path
 
 REPORT_ENV = "FLIGHTLINE_REPORT_DIR"
+PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
 FORMATS = ("json", "junit", "html")
 KNOWN_TROUBLE_BUSY_S = 1.0
 """A store that refused rows a moment ago: the verdict does not wait for it again, the spool is merged later."""
@@ -30,11 +31,12 @@ EXIT_GO, EXIT_NO_GO, EXIT_BROKEN = 0, 1, 2
 
 @dataclass
 class Outcome:
-    """What a run came to. links: report files; troubles: what could not be kept, one sentence each."""
+    """What a run came to. links: report files. troubles: what could not be kept or told; notes: what was published."""
 
     report: Report
     links: dict[str, Path] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def exit_status(self) -> int:
@@ -42,10 +44,15 @@ class Outcome:
         return EXIT_GO if self.report.verdict is Verdict.GO else EXIT_NO_GO
 
 
+def own_report_dir(store_path: Path, run_id: str) -> Path:
+    """The directory beside the store in which a run's report is unless another was chosen."""
+    return store_path.parent / "reports" / run_id
+
+
 def report_dir(store_path: Path, run_id: str, chosen: str | Path | None = None) -> Path:
     """Where a run's report goes: as chosen (argument, else FLIGHTLINE_REPORT_DIR), else beside the store."""
     given = chosen or os.environ.get(REPORT_ENV)
-    return Path(given).absolute() if given else store_path.parent / "reports" / run_id
+    return Path(given).absolute() if given else own_report_dir(store_path, run_id)
 
 
 def conclude(
@@ -78,6 +85,32 @@ def conclude(
         return outcome
     finally:
         store.close()
+
+
+def publish(outcome: Outcome, path: Path, given: Any) -> None:
+    """Send a concluded run where the inventory says, else FLIGHTLINE_PUBLISH; what fails is in the outcome's troubles.
+
+    The verdict stands whatever comes of it.
+    """
+    if not given and not os.environ.get(PUBLISH_ENV):
+        return
+    from .cloud import publish as publisher
+    from .cloud import settings
+
+    run_id = outcome.report.run.id
+    try:
+        wanted = settings.publish(given or settings.from_environment())
+        if wanted:
+            done = publisher.publish_run(path, run_id, wanted)
+            outcome.notes += done.notes
+            outcome.troubles += done.troubles
+    except SettingsError as error:
+        outcome.troubles.append(f"nothing was published: {error}")
+    except KeyboardInterrupt:
+        outcome.troubles.append("publishing was interrupted; go on with: flightline publish")
+    except Exception as error:  # an error of ours must not cost the verdict, which is printed after this
+        text = f"run {run_id} was not published: internal error: {type(error).__name__}: {error}"
+        outcome.troubles.append(f"{text}; try again with: flightline publish {run_id}")
 
 
 def _reopen(path: Path, run: Run, kept: Mapping[str, Record], wait_s: float) -> tuple[Store, list[str]]:
@@ -118,6 +151,8 @@ def _write(outcome: Outcome, store: Store, kept: Mapping[str, Record], directory
 
 def show(outcome: Outcome, console: Console) -> None:
     """Print the summary, and what could not be kept before it: the verdict comes last."""
+    for note in outcome.notes:
+        console.print(note, style="dim", markup=False, highlight=False, soft_wrap=True)
     for trouble in outcome.troubles:
         console.print(f"warning: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     reports.print_summary(outcome.report, console, outcome.links)

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from sys import intern
 from typing import Any
 
 import flightline_node
 from flightline_node.checks import CHECKS
-from flightline_node.model import BLOCKING, RANK, UNSAID, Remedy, Status, Verdict, verdict_of, worst
+from flightline_node.model import BLOCKING, RANK, UNSAID, Remedy, Status, Verdict, as_status, verdict_of, worst
 
 from .fleet_checks import FLEET_CHECKS, UNIFORM
+from .fleet_waivers import FleetWaivers, date_of
 from .groups import group
 from .outliers import Samples, distributions
 from .recorder import NODE, REACHABLE, lost_record
 from .result import FindingDict, NodeRow, Report, RunInfo
-from .store import Host, Record, Store, status_of
+from .store import Host, Record, Store
 
 NO_SERIAL = frozenset({"", "0", "N/A", "[N/A]", "None", "Unknown"})
 MOST_PLACES_IN_EVIDENCE = 8
@@ -36,12 +38,15 @@ class _Intake:
     gpus: dict[tuple[str, str], str] = field(default_factory=dict)
     twice: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     skips: dict[tuple[str, str], FindingDict] = field(default_factory=dict)
+    waivers: FleetWaivers = field(default_factory=lambda: FleetWaivers(date.max))
 
     def add(self, record: Record) -> None:
         row = self._row(record)
         if row.host in self.rows:
             return
         self.rows[row.host] = row
+        if record.get("fleet_waivers"):
+            self.waivers.add(row.host, record["fleet_waivers"])
         self.samples.add(row.host, row.instance_type, record.get("measures") or {})
         for gpu in record.get("gpus") or ():
             for key in ("uuid", "serial"):
@@ -58,7 +63,7 @@ class _Intake:
         cells: dict[str, Status] = {}
         kept: list[FindingDict] = []
         for finding in record.get("findings", ()):
-            status, check = status_of(finding), intern(finding["check"])
+            status, check = as_status(finding["status"]), intern(finding["check"])
             if check not in cells or RANK[status] > RANK[cells[check]]:
                 cells[check] = status
             if status is not Status.PASS:
@@ -96,12 +101,12 @@ def judge_run(store: Store, run_id: str, extra: Iterable[Record] = ()) -> Report
     Raises StoreError when the run is not there or cannot be read.
     """
     run = store.run(run_id)
-    intake = _Intake()
+    intake = _Intake(waivers=FleetWaivers(date_of(run.started_at)))
     for records in (store.records(run.run_id), extra):
         for record in records:
             intake.add(record)
     rows = [_row_of(host, intake) for host in run.hosts]
-    fleet = [*_inventory(rows), *_uniform(rows), *_duplicates(rows, intake.twice)]
+    fleet = [*_inventory(rows), *_uniform(rows, intake.waivers), *_duplicates(rows, intake.twice)]
     go = rows and all(row.verdict is Verdict.GO for row in rows)
     blocked = any(Status(finding["status"]) in BLOCKING for finding in fleet)
     info = RunInfo(run.run_id, run.started_at, run.finished_at, run.level, run.inventory, flightline_node.__version__)
@@ -145,7 +150,7 @@ def _inventory(rows: list[NodeRow]) -> list[FindingDict]:
     return [_finding("inventory", Status.FAIL, message, Remedy.FIX_CONFIG, [], measured=0, expected=1, unit="hosts")]
 
 
-def _uniform(rows: list[NodeRow]) -> list[FindingDict]:
+def _uniform(rows: list[NodeRow], waivers: FleetWaivers) -> list[FindingDict]:
     by_type: dict[str, list[NodeRow]] = defaultdict(list)
     for row in rows:
         by_type[row.instance_type].append(row)
@@ -155,15 +160,22 @@ def _uniform(rows: list[NodeRow]) -> list[FindingDict]:
         for key in UNIFORM:
             # nvidia-smi prints the CUDA version its driver supports: one cause, one finding.
             compared = [row for row in group_rows if key != "cuda" or row.host not in driver_odd]
-            finding = _uniform_one(key, instance_type, compared)
+            finding = _uniform_one(key, instance_type, compared, waivers)
             if finding:
                 findings.append(finding)
-                if key == "driver":
-                    driver_odd = set(finding["hosts"])
+            if key == "driver":
+                driver_odd = {row.host for row in group_rows if _differs(row, "uniform_driver")}
     return findings
 
 
-def _uniform_one(key: str, instance_type: str, rows: list[NodeRow]) -> FindingDict | None:
+def _differs(row: NodeRow, check: str) -> bool:
+    """Also where the difference is waived."""
+    return row.cells.get(check, Status.PASS) is not Status.PASS and any(
+        finding["check"] == check for finding in row.findings
+    )
+
+
+def _uniform_one(key: str, instance_type: str, rows: list[NodeRow], waivers: FleetWaivers) -> FindingDict | None:
     holders: dict[str, list[NodeRow]] = defaultdict(list)
     for row in rows:
         if row.versions.get(key):
@@ -182,10 +194,17 @@ def _uniform_one(key: str, instance_type: str, rows: list[NodeRow]) -> FindingDi
             row.cells[check] = Status.PASS
         elif not row.versions.get(key):
             row.cells[check] = Status.SKIP
+    settled: dict[str, list[FindingDict]] = {}
     for row in odd:
         measured = row.versions[key]
         message = f"{name} {measured}, wanted {majority} (nodes of {instance_type}: {split})"
-        _blame(row, _node_finding(check, status, message, Remedy.UPDATE_SOFTWARE, measured, majority))
+        finding = _node_finding(check, status, message, Remedy.UPDATE_SOFTWARE, measured, majority)
+        settled[row.host] = waivers.settle(row, finding)
+        for one in settled[row.host]:
+            _blame(row, one)
+    odd = [row for row in odd if any(one["status"] != str(Status.SKIP) for one in settled[row.host])]
+    if not odd:
+        return None  # waived on every node that differs: each row says so
     message = f"{name} differs between nodes of {instance_type}: {split}; wanted {majority} on all"
     hosts = [row.host for row in odd]
     measured_all = dict(counts)

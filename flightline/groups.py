@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from sys import intern
 from typing import Any
 
-from flightline_node.model import RANK, Remedy, Status
+from flightline_node.model import RANK, Remedy, Status, device_label
 
 from .fleet_checks import remedy_of, title_of
 from .result import FindingDict, Group, NodeRow
-
-
-def device_label(device: Mapping[str, Any]) -> str:
-    """How a person finds the part: 'GPU 3', else its name, port, mount, PCI address, serial or UUID."""
-    if device.get("index") is not None:
-        return f"GPU {device['index']}"
-    for key in ("name", "port", "mount", "pci", "serial", "uuid"):
-        if device.get(key) not in (None, ""):
-            return str(device[key])
-    return ""
 
 
 def group(rows: Iterable[NodeRow]) -> list[Group]:

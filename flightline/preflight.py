@@ -88,6 +88,7 @@ class _Follow:
     refused: str = ""
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
     level: str = "quick"
+    publish: Any = None
     started_at: str = field(default_factory=stores.now_stamp)
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -101,6 +102,7 @@ class _Follow:
         if task == VALIDATE_TASK and kind == "runner_on_ok":
             self.hosts = dict(data.get("res", {}).get("hosts") or {})
             self.level = str(data.get("res", {}).get("level") or self.level)
+            self.publish = data.get("res", {}).get("publish")
             self.watcher.expect(len(self.hosts))
         elif task == VALIDATE_TASK and kind == "runner_on_failed":
             self.refused = str(data.get("res", {}).get("msg") or "no message")
@@ -243,7 +245,9 @@ def _end(request: Request, run_id: str, runner: Any, follow: _Follow) -> ending.
         hosts = tuple(stores.Host(name, **known) for name, known in follow.hosts.items())
         run = stores.Run(run_id, follow.started_at, follow.level, ", ".join(request.inventory), hosts)
     directory = ending.report_dir(request.store, run_id, request.report_dir)
-    return ending.conclude(request.store, run, kept, directory, trouble, request.json_path)
+    outcome = ending.conclude(request.store, run, kept, directory, trouble, request.json_path)
+    ending.publish(outcome, request.store, follow.publish)
+    return outcome
 
 
 def _what_was_kept(path: Path, run_id: str) -> tuple[stores.Run | None, set[str], str]:

@@ -22,6 +22,11 @@ FIRST: Mapping[str, str] = {
     "cpu_governor": "grep -H . /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
     "cuda_version": "nvidia-smi --query-gpu=driver_version --format=csv; ldconfig -p | grep libcuda",
     "dcgm_diag": "dcgmi diag -r 2 -j",
+    "efa_loopback": "FI_EFA_ENABLE_SHM_TRANSFER=0 fi_pingpong -p efa -e rdm -d DEVICE-rdm -c & "
+    "FI_EFA_ENABLE_SHM_TRANSFER=0 fi_pingpong -p efa -e rdm -d DEVICE-rdm -c localhost",
+    "fs_io": "df -h; dmesg | tail",
+    "gpu_bandwidth": "nvbandwidth -t host_to_device_memcpy_ce device_to_device_memcpy_read_ce",
+    "gpu_load": "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
     "driver_version": "cat /proc/driver/nvidia/version",
     "ecc_corrected": "nvidia-smi -q -d ECC",
     "ecc_mode": "nvidia-smi -q -d ECC",

@@ -20,7 +20,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol
 
-from flightline_node.model import Status, worst
+from flightline_node.model import Status, as_status, worst
 
 from .jsontext import decode
 
@@ -116,12 +116,9 @@ class Store(Protocol):
         """Give the resources back; closing twice is allowed."""
 
 
-_STATUSES = {str(status): status for status in Status}
-
-
 def status_of(finding: Mapping[str, Any]) -> Status:
     """A stored finding's status; one that a newer version invented is UNKNOWN: it cannot be vouched for."""
-    return _STATUSES.get(finding["status"], Status.UNKNOWN)
+    return as_status(finding["status"])
 
 
 def worst_of(record: Mapping[str, Any]) -> Status:
@@ -139,9 +136,18 @@ def new_run_id() -> str:
     return datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ-") + secrets.token_hex(3)
 
 
+def is_aws(spec: object) -> bool:
+    """Does it name the store in AWS (aws, aws:TABLE) and not a file?"""
+    return str(spec).partition(":")[0] == "aws"
+
+
 def default_path() -> Path:
-    """Where the store is: FLIGHTLINE_STORE, else .flightline/runs.sqlite below the current directory."""
-    return Path(os.environ.get(STORE_ENV) or DEFAULT_PATH).absolute()
+    """Where the store's file is: FLIGHTLINE_STORE, else .flightline/runs.sqlite below the current directory.
+
+    Results go to a file first, also when FLIGHTLINE_STORE names the store in AWS for reading.
+    """
+    named = os.environ.get(STORE_ENV) or ""
+    return Path(DEFAULT_PATH if is_aws(named) or not named else named).absolute()
 
 
 def spool_path(path: Path) -> Path:

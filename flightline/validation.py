@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from flightline import stack
 from flightline_node.expected import NO_TYPE, resolve
 from flightline_node.model import SettingsError
 from flightline_node.settings import build
@@ -23,6 +24,8 @@ VARIABLES: Mapping[str, str] = {
     "flightline_root": "file-system root that probes read from",
     "flightline_tool_path": "directories searched for tools before the system's",
     "flightline_bundle_dir": "keep the raw outputs in this directory on the node",
+    "flightline_keep_bundles": "keep the raw outputs of failed nodes beside the run store; true when there is a bucket",
+    "flightline_publish": "where results are published and who is told; the same for all hosts",
     "flightline_hosts": "pattern of the hosts to judge; all when not given",
 }
 MOST_HOSTS_NAMED = 8
@@ -39,6 +42,7 @@ class Checked:
 
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
     level: str = "quick"
+    publish: dict[str, Any] = field(default_factory=dict)
     mistakes: dict[str, list[str]] = field(default_factory=dict)
     demo: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -81,6 +85,7 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         key = json.dumps([given[part] for part in (*_JUDGED, "instance_type", "demo_faults")], default=str)
         if key not in seen:
             seen[key] = tuple(_mistakes(given, skip=variables.errors))
+        mistakes += _stack_mistakes(variables, seen)
         for mistake in (*mistakes, *seen[key], *_misspelt(variables.names())):
             checked.mistakes.setdefault(mistake, []).append(name)
         checked.hosts[name] = {
@@ -91,7 +96,38 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
             checked.demo[name] = {part: given[part] for part in ("demo_dir", "instance_type", "demo_faults")}
         if position == 0:
             checked.level = str(given["flightline_level"] or "quick")
+            checked.publish = _published(given["flightline_publish"])
+        elif _published(given["flightline_publish"]) != checked.publish:
+            checked.mistakes.setdefault(PUBLISH_DIFFERS, []).append(name)
     return checked
+
+
+def _stack_mistakes(variables: HostVars, seen: dict[str, tuple[str, ...]]) -> list[str]:
+    """Is a host of a stack what the stack says? The outputs, alike on all hosts, are checked once."""
+    tags, outputs = variables.get(stack.TAGS), variables.get(stack.OUTPUTS)
+    if tags is None and outputs is None:
+        return []
+    key = "outputs " + json.dumps(outputs, default=str)
+    if key not in seen:
+        seen[key] = tuple(stack.outputs_mistakes(outputs))
+    facts = {name: variables.get(name) for name in stack.FACTS}
+    return [*seen[key], *stack.host_mistakes(outputs, {stack.TAGS: tags, **facts})]
+
+
+PUBLISH_DIFFERS = "flightline_publish: not as on the first host; a run is published as a whole: set it for all hosts"
+
+
+def _published(given: Any) -> dict[str, Any]:
+    """Where the run is published, as plain data; empty when nowhere, or when it is a mistake and told as one."""
+    if not given:
+        return {}
+    from .cloud.settings import publish
+
+    try:
+        wanted = publish(given)
+    except SettingsError:
+        return {}
+    return wanted.to_dict() if wanted else {}
 
 
 _JUDGED = (
@@ -102,6 +138,7 @@ _JUDGED = (
     "flightline_thresholds",
     "flightline_waivers",
     "flightline_options",
+    "flightline_publish",
 )
 
 
@@ -132,7 +169,19 @@ def _mistakes(given: Mapping[str, Any], skip: Iterable[str]) -> Iterable[str]:
     options = given["flightline_options"]
     if options is not None and not isinstance(options, Mapping):
         yield f"flightline_options: got {options!r}, wanted a mapping"
+    yield from _publish_mistakes(given["flightline_publish"])
     yield from _demo_mistakes(given["demo_faults"])
+
+
+def _publish_mistakes(given: Any) -> Iterable[str]:
+    if not given:
+        return
+    from .cloud.settings import publish
+
+    try:
+        publish(given)
+    except SettingsError as error:
+        yield str(error)
 
 
 def _names(value: Any) -> list[str]:

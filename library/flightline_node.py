@@ -12,6 +12,9 @@ description:
   - Runs every probe of a level on the node (each in its own process group with a deadline), parses what the
     tools print and judges it. The whole plan of a node is one task, because Ansible's cost is per task and host.
   - The module only reads; all it leaves on the node is its own library, compiled, under C(~/.ansible/flightline).
+    A node that is not go also keeps its bundle, compressed, in C(/var/log/flightline) where that directory exists
+    (option C(evidence_dir)), and after a failed GPU check above V(quick) NVIDIA's bug report (option C(bug_report));
+    not in check mode.
     It does not fail on a bad node; the answer is in RV(verdict).
 version_added: "0.1.0"
 author:
@@ -143,7 +146,7 @@ def main() -> None:
     flightline_compiled.use(flightline_node.__path__, module.params["library_key"])
     from ansible.module_utils.flightline_node.module_call import answer
 
-    result = answer(module.params)
+    result = answer({**module.params, "check_mode": module.check_mode})
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)

@@ -22,7 +22,7 @@ options: {}
 notes:
   - "Variables it reads from each host: C(instance_type), C(instance_id), C(flightline_level), C(flightline_checks),
     C(flightline_skip), C(flightline_expected), C(flightline_thresholds), C(flightline_waivers),
-    C(flightline_options), C(demo_dir) and C(demo_faults)."
+    C(flightline_options), C(flightline_publish), C(demo_dir) and C(demo_faults)."
 attributes:
   check_mode:
     support: full
@@ -53,6 +53,11 @@ level:
   returned: success
   type: str
   sample: quick
+publish:
+  description: Where the run is published, from C(flightline_publish) of the first host; empty when nowhere.
+  returned: success
+  type: dict
+  sample: {table: flightline-results, bucket: flightline-bundles}
 mistakes:
   description: What is to be corrected, and on which hosts.
   returned: failure

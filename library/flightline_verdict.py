@@ -31,8 +31,10 @@ options:
     description: Refuse a run that started longer ago than this.
     type: float
   store:
-    description: The run store's file; E(FLIGHTLINE_STORE) or C(.flightline/runs.sqlite) when not given.
-    type: path
+    description:
+      - The run store's file, or V(aws) or V(aws:TABLE).
+      - E(FLIGHTLINE_STORE) or C(.flightline/runs.sqlite) when not given.
+    type: str
   fail_on_no_go:
     description: Fail on no-go; with V(false) the answer is only returned.
     type: bool

@@ -10,6 +10,7 @@ from flightline_node.expected import resolve
 from flightline_node.model import LEVELS
 from flightline_node.node import Identity, collect
 from flightline_node.runner import Node, ProbeResult
+from flightline_node.settings import build
 
 from . import options
 
@@ -24,7 +25,8 @@ from . import options
 )
 @options.level
 @click.option("--instance-type", metavar="T", default="", help="Noted in the manifest, so that judge knows it.")
-def command(out: Path, level: str | None, instance_type: str) -> None:
+@click.option("--when-busy", is_flag=True, help="Run the active tests although the node is in use.")
+def command(out: Path, level: str | None, instance_type: str, when_busy: bool) -> None:
     """Run the probes of a level on this machine and keep their raw outputs."""
     if instance_type:
         resolve(instance_type)
@@ -38,6 +40,7 @@ def command(out: Path, level: str | None, instance_type: str) -> None:
         trouble = result.note or (f"exit status {result.rc}" if result.rc else "")
         click.echo(f"{result.id:<18} {result.seconds:6.2f} s  {trouble or 'ok'}", err=True)
 
-    collect(Node(), level or LEVELS[0], out.resolve(), Identity(), instance_type, show)
+    site = build(options={"active_when_busy": when_busy})
+    collect(Node(), level or LEVELS[0], out.resolve(), Identity(), instance_type, show, site)
     good = sum(result.rc == 0 for result in done)
     click.echo(f"{out}: {len(done)} probes, {good} ended well")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -12,8 +11,10 @@ from rich.text import Text
 
 from flightline_node.model import BLOCKING
 
-from ..report.text import clean
-from ..store import Past, SqliteStore, StoreError, status_of
+from ..locate import open_store
+from ..offenders import Offender, offenders
+from ..report.text import clean, count
+from ..store import Past, Store, StoreError, status_of
 from . import options
 
 
@@ -25,13 +26,16 @@ from . import options
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="Most results to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.store
-def command(node: str, limit: int, as_json: bool, store_path: Path | None) -> None:
-    """Show the results of NODE, newest first: a host name, instance id, GPU serial or GPU UUID."""
-    with SqliteStore(options.store_file(store_path), create=False) as store:
+def command(node: str, limit: int, as_json: bool, store_path: str | None) -> None:
+    """Show the results of NODE, newest first: a host name, instance id, GPU serial or GPU UUID.
+
+    A GPU that was blamed in more than one run is named by its serial, with every instance it was blamed on.
+    """
+    with open_store(store_path) as store:
         past = store.history(node, limit)
         if not past:
-            known = ", ".join(sorted({host.host for run in store.runs(1) for host in store.run(run.run_id).hosts})[:8])
-            raise StoreError(f"{store.path}: nothing known of {node!r}; hosts of the last run: {known or 'none'}")
+            raise StoreError(f"nothing known of {node!r}; hosts of the last run: {_hosts(store) or 'none'}")
+        repeated = offenders(store, node, past, limit)
     if as_json:
         click.echo(json.dumps([_as_dict(item) for item in past], indent=1))
         return
@@ -41,7 +45,23 @@ def command(node: str, limit: int, as_json: bool, store_path: Path | None) -> No
     for item in past:
         cells = (item.run_id, item.started_at, item.host, item.instance_id, item.verdict, "; ".join(_why(item)))
         table.add_row(*(Text(clean(cell)) for cell in cells))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    for offender in repeated:
+        console.print(Text(clean(_sentence(offender)), "bold red"), soft_wrap=True)
+
+
+def _hosts(store: Store) -> str:
+    return ", ".join(sorted({host.host for run in store.runs(1) for host in store.run(run.run_id).hosts})[:8])
+
+
+def _sentence(offender: Offender) -> str:
+    places = ", ".join(f"{instance} ({host})" if instance else host for instance, host in offender.places)
+    moved = " (it came back on another node)" if offender.moved else ""
+    return (
+        f"repeat offender: GPU {offender.serial} was blamed in {offender.blamed} of {count(offender.runs, 'run')} "
+        f"({', '.join(offender.checks)}) on {places}{moved}"
+    )
 
 
 def _why(item: Past) -> list[str]:

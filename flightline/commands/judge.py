@@ -17,11 +17,10 @@ from rich.text import Text
 from flightline_node import bundle as bundles
 from flightline_node.expected import resolve
 from flightline_node.judge import Judgement, judge, to_json
-from flightline_node.model import LEVELS, Finding, Status, Verdict
+from flightline_node.model import LEVELS, Finding, Status, Verdict, device_label
 from flightline_node.probes import BY_ID
 from flightline_node.settings import Settings, build
 
-from ..groups import device_label
 from ..jsontext import encode
 from ..report.terminal import STYLES
 from ..report.text import clean

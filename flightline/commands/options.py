@@ -10,7 +10,7 @@ import click
 
 from flightline_node.model import LEVELS, SettingsError
 
-from ..store import default_path
+from ..store import default_path, is_aws
 
 
 class Command(click.Command):
@@ -32,14 +32,35 @@ level = click.option(
 store = click.option(
     "--store",
     "store_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE|aws[:TABLE]",
     help="Run store; default FLIGHTLINE_STORE, else .flightline/runs.sqlite here.",
+)
+publish = click.option(
+    "--publish",
+    "publish_pairs",
+    metavar="K=V",
+    multiple=True,
+    help="Publish to AWS and Slack, on top of FLIGHTLINE_PUBLISH: table=, bucket=, topic=, slack=, ...; repeatable.",
 )
 
 
-def store_file(given: Path | None) -> Path:
-    """The run store's file: as given, else the default."""
-    return given.absolute() if given else default_path()
+def store_file(given: str | None) -> Path:
+    """The run store's file: as given, else the default. Raises SettingsError for a store that is no file."""
+    if given and is_aws(given):
+        raise SettingsError(f"--store {given}: results are kept in a file first; add --publish table=... for AWS")
+    return Path(given).absolute() if given else default_path()
+
+
+def publishing(items: Iterable[str]) -> Any:
+    """What --publish and FLIGHTLINE_PUBLISH say together, checked; empty when they say nothing."""
+    from ..cloud import settings
+
+    given = settings.from_environment()
+    named = settings.from_pairs(pairs(items, "--publish"))
+    if named:
+        given = {**(given if isinstance(given, dict) else {"table": settings.DEFAULT_TABLE} if given else {}), **named}
+    settings.publish(given)
+    return given
 
 
 def pairs(items: Iterable[str], option: str) -> dict[str, str]:

@@ -35,6 +35,7 @@ from . import options
 )
 @click.option("--report-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for the report.")
 @options.store
+@options.publish
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -46,7 +47,8 @@ def command(
     forks: int | None,
     json_path: Path | None,
     report_dir: Path | None,
-    store_path: Path | None,
+    store_path: str | None,
+    publish_pairs: tuple[str, ...],
 ) -> None:
     """Judge every host of an inventory: go or no-go, with a reason for every node."""
     extra: dict[str, Any] = {
@@ -55,6 +57,7 @@ def command(
             ("flightline_level", level),
             ("flightline_checks", list(select)),
             ("flightline_skip", list(skip)),
+            ("flightline_publish", options.publishing(publish_pairs) if publish_pairs else None),
         )
         if value
     }

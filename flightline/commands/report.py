@@ -9,10 +9,11 @@ from rich.console import Console
 
 from flightline_node.model import Verdict
 
-from ..conclude import FORMATS, write_one
+from ..conclude import FORMATS, own_report_dir, write_one
 from ..fleet import judge_run
-from ..report import print_summary
-from ..store import SqliteStore
+from ..locate import open_store
+from ..report import existing, print_summary
+from ..store import SqliteStore, Store
 from . import options
 
 
@@ -32,17 +33,22 @@ def _path(flag: str) -> click.Path:
 @options.store
 @click.pass_context
 def command(
-    ctx: click.Context, run: str, html: Path | None, json_: Path | None, junit: Path | None, store_path: Path | None
+    ctx: click.Context, run: str, html: Path | None, json_: Path | None, junit: Path | None, store_path: str | None
 ) -> None:
     """Show the verdict of RUN (a run id, or latest), judged from the stored results.
 
     A run that was killed is judged over what it had measured; hosts without a result are UNKNOWN.
     """
     wanted = {kind: path for kind, path in zip(FORMATS, (json_, junit, html), strict=True) if path}
-    with SqliteStore(options.store_file(store_path), create=False) as store:
+    with open_store(store_path) as store:
         report = judge_run(store, run)
         for kind, path in wanted.items():
             write_one(kind, report, lambda: store.records(report.run.id), path)
     if Path("-") not in wanted.values():
-        print_summary(report, Console(), wanted)
+        print_summary(report, Console(), {**_written(store, report.run.id), **wanted})
     ctx.exit(0 if report.verdict is Verdict.GO else 1)
+
+
+def _written(store: Store, run_id: str) -> dict[str, Path]:
+    """The report's files that the run left beside its store."""
+    return existing(own_report_dir(store.path, run_id)) if isinstance(store, SqliteStore) else {}

@@ -60,6 +60,10 @@ def interfaces(machine: Machine) -> Tuple[str, ...]:
 def files(machine: Machine) -> Dict[str, str]:
     """Network interfaces, the default route, processes, CPU frequency and, on bare metal, memory controllers."""
     found = {"root/sys/module/nvidia/taint": "OE\n"}
+    arm = machine.expected.arch == "arm64"
+    found["root/sys/devices/system/clocksource/clocksource0/current_clocksource"] = (
+        "arch_sys_counter\n" if arm else "tsc\n"
+    )
     for name in interfaces(machine):
         found[f"root/sys/class/net/{name}/mtu"] = "9001\n"
         found[f"root/sys/class/net/{name}/operstate"] = "up\n"

@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Mapping, Tuple, Union
 
 from flightline_node.probes import PROBES
 
-from . import active, host, kernelfs, smi
+from . import active, host, kernelfs, load, smi
 from .hardware import EFA_DRIVER, Machine, machine
 
 SIMULATED = "Simulated by Flightline's demo fleet"
@@ -87,6 +87,9 @@ _OUTPUTS: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
     ("nvidia-smi-list.txt", active.gpu_list),
     ("dcgm-diag.json", active.dcgm),
     ("fio.json", active.fio),
+    ("nvbandwidth.json", load.nvbandwidth),
+    ("fi-pingpong.txt", lambda _: load.fi_pingpong()),
+    ("fi-rdm-bw.txt", lambda _: load.fi_rdm_bw()),
     *((f"nccl-{name}.log", partial(active.nccl, collective=name)) for name in active.COLLECTIVES),
 )
 _ROOT_FILES: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
@@ -98,6 +101,8 @@ _ROOT_FILES: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
     ("proc/self/limits", host.limits),
     ("etc/os-release", host.os_release),
     ("run/flightline/imds.json", host.imds),
+    ("run/flightline/gpu-load.json", load.gpu_load),
+    ("run/flightline/fs-io.json", load.fs_io),
 )
 
 
@@ -130,6 +135,9 @@ _INDIRECT = {
     "fi_info": Tool({"-p efa -t FI_EP_RDM": "fi-info.txt"}),
     "nvidia-smi": Tool({"-L": "nvidia-smi-list.txt"}),
     "fio": Tool(otherwise="fio.json"),
+    "nvbandwidth": Tool(otherwise="nvbandwidth.json"),
+    "fi_pingpong": Tool(otherwise="fi-pingpong.txt"),
+    "fi_rdm_bw": Tool(otherwise="fi-rdm-bw.txt"),
     "ethtool": Tool({f"-S {kernelfs.PRIMARY}": "ethtool.txt"}),
     **{f"{name}_perf": Tool(otherwise=f"nccl-{name}.log") for name in active.COLLECTIVES},
 }

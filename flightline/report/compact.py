@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 from flightline.result import NodeRow, Report
-from flightline_node.model import RANK, Status, Verdict
+from flightline_node.model import RANK, Status, Verdict, as_status
 
-from .text import CODES, NOT_RUN, as_status, blocks, clean, clip, device_label, device_of
+from .text import CODES, NOT_RUN, blocks, clean, clip, device_label, device_of
 
 MOST_NOTES = 6000
 NOTE_CHARS = 140

@@ -17,6 +17,12 @@ Records = Callable[[], Iterable[dict[str, Any]]]
 NAMES: Mapping[str, str] = {"json": "report.json", "junit": "junit.xml", "html": "report.html"}
 
 
+def existing(directory: Path) -> dict[str, Path]:
+    """The report files that are in a directory."""
+    paths = {kind: directory / name for kind, name in NAMES.items()}
+    return {kind: path for kind, path in paths.items() if path.is_file()}
+
+
 def write_all(report: Report, records: Records, directory: Path) -> dict[str, Path]:
     """Write report.json, junit.xml and report.html; returns the path of each.
 

@@ -14,9 +14,9 @@ from typing import IO, Any
 from xml.sax.saxutils import escape
 
 from flightline.result import FindingDict, NodeRow, Report
-from flightline_node.model import Status, Verdict
+from flightline_node.model import Status, Verdict, as_status
 
-from .text import as_status, blocks, device_label, device_of, evidence_of, hosts_of, rank, show_value
+from .text import blocks, device_label, device_of, evidence_of, hosts_of, rank, show_value
 
 FLEET = "fleet"
 VERDICT = "verdict"
@@ -41,13 +41,13 @@ def write(report: Report, stream: IO[str]) -> None:
 
 def attribute(text: object) -> str:
     """Text for a double-quoted attribute; characters that XML 1.0 forbids become U+FFFD."""
+    return _quoted(str(text))
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    """Cached because every host has the same checks and mostly the same messages."""
     return escape(_legal(text), _QUOTED)
-
-
-@lru_cache(maxsize=1024)
-def _name(check: str) -> str:
-    """Cached because every host has the same checks."""
-    return attribute(check)
 
 
 def _legal(text: object) -> str:
@@ -124,7 +124,7 @@ def _testcases(cases: Cases, findings: Iterable[FindingDict], classname: str) ->
     for finding in findings:
         said.setdefault(str(finding.get("check", "")), []).append(finding)
     for check, status in cases.items():
-        head = f'<testcase classname="{classname}" name="{_name(check)}"'
+        head = f'<testcase classname="{classname}" name="{attribute(check)}"'
         if status is Status.PASS and check not in said:
             yield head + "/>\n"
         else:
@@ -132,16 +132,16 @@ def _testcases(cases: Cases, findings: Iterable[FindingDict], classname: str) ->
 
 
 def _outcome(status: Status, findings: list[FindingDict]) -> str:
-    ordered = sorted(findings, key=lambda finding: -rank(finding.get("status")))
+    ordered = sorted(findings, key=lambda finding: -rank(finding.get("status"))) if len(findings) > 1 else findings
     worst: FindingDict = ordered[0] if ordered else {}
     message = attribute(worst.get("message") or _silent(status))
+    if status is Status.SKIP:  # first: most hosts have many, and their details are not shown
+        return f'<skipped message="{message}"/>'
     body = escape(_legal("\n".join(describe(finding) for finding in ordered)))
     if status is Status.FAIL:
         return f'<failure type="{attribute(worst.get("remedy", status))}" message="{message}">{body}</failure>'
     if status in (Status.UNKNOWN, Status.UNREACHABLE):
         return f'<error type="{status}" message="{message}">{body}</error>'
-    if status is Status.SKIP:
-        return f'<skipped message="{message}"/>'
     return f"<system-out>{body}</system-out>" if body else ""
 
 

@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from flightline.result import FindingDict, Group, Report
-from flightline_node.model import Remedy, Status, Verdict
+from flightline_node.model import Remedy, Status, Verdict, as_status
 
 from .text import (
     REMEDY_TITLES,
     as_remedy,
-    as_status,
     blocks,
     clean,
     compare,

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from flightline.result import FindingDict, Group
-from flightline_node.model import BLOCKING, RANK, Remedy, Status
+from flightline_node import model
+from flightline_node.model import BLOCKING, RANK, Remedy, Status, as_status
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MAX_VALUE_CHARS = 160
@@ -104,13 +105,8 @@ def hosts_of(finding: Mapping[str, Any]) -> list[str]:
 
 
 def device_label(device: Mapping[str, Any]) -> str:
-    """'GPU 3', 'rdmap79s0 port 1', '/fsx': the shortest name that tells the part; '' for the whole node."""
-    port = f"port {clean(device['port'])}" if device.get("port") is not None else ""
-    if device.get("index") is not None:
-        base = f"GPU {clean(device['index'])}"
-    else:
-        base = next((clean(device[key]) for key in ("name", "mount", "pci", "serial", "uuid") if device.get(key)), "")
-    return f"{base} {port}".strip()
+    """The label of a part, safe to show; '' for the whole node."""
+    return clean(model.device_label(device))
 
 
 def duration(started: str, finished: str) -> str:
@@ -265,14 +261,6 @@ def blocks(status: object) -> bool:
 def rank(status: object) -> int:
     """Severity of a status given as an enum or as its word; an unknown word ranks as UNKNOWN does."""
     return RANK[as_status(status)]
-
-
-_STATUSES = {str(status): status for status in Status}
-
-
-def as_status(word: object) -> Status:
-    """Return the status of a word; a word no version knows is UNKNOWN, because only evidence passes."""
-    return _STATUSES.get(str(word), Status.UNKNOWN)
 
 
 def as_remedy(word: object) -> Remedy:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flightline.result import Distribution, FindingDict, Group, NodeRow, Report
-from flightline_node.model import Status, Verdict
+from flightline_node.model import Status, Verdict, as_status
 
 from . import charts
 from .terminal import verdict_notes
 from .text import (
     REMEDY_TITLES,
     as_remedy,
-    as_status,
     blocks,
     clean,
     compare,

@@ -9,10 +9,13 @@ from .bundle import Bundle
 from .model import Facts, ParseError
 from .parsers import PARSERS, Parser
 from .probes import BY_ID
+from .runner import NOT_RUN
 
 MISSING = "missing"
 UNREADABLE = "unreadable"
 READ = "read"
+MOST_SAID = 160
+"""Characters of a tool's last words that a reason quotes; the finding's evidence has them all."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,12 @@ class FactBook:
 
 def _trouble(entry: Dict[str, object]) -> str:
     """Why a probe's output is not to be trusted, or ''. The manifest decides, not the check."""
+    if str(entry.get("note")).startswith(NOT_RUN):
+        return str(entry["note"])
     argv = entry.get("argv")
-    tool = " ".join(map(str, argv)) if isinstance(argv, list) else str(entry.get("id"))
+    words = argv if isinstance(argv, list) else []
+    # A probe that is a script is better known by its name than by its text.
+    tool = " ".join(map(str, words)) if words[:2] != ["sh", "-c"] else str(entry.get("id"))
     if entry.get("timed_out"):
         return f"{tool}: {entry.get('note') or 'timed out'}"
     probe = BY_ID.get(str(entry.get("id")))
@@ -101,4 +108,6 @@ def _trouble(entry: Dict[str, object]) -> str:
         return ""
     if entry.get("note"):
         return f"{tool}: {entry['note']}"
-    return f"{tool}: exit status {rc}" if isinstance(rc, int) and rc >= 0 else f"{tool}: ended by signal {rc}"
+    said = str(entry.get("stderr") or "").strip().rpartition("\n")[2].strip()[:MOST_SAID]
+    ended = f"exit status {rc}" if isinstance(rc, int) and rc >= 0 else f"ended by signal {rc}"
+    return f"{tool}: {ended}" + (f" ({said})" if said else "")

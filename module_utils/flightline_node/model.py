@@ -184,6 +184,25 @@ class Check:
     applies: Optional[Callable[[Context], Optional[str]]] = None
 
 
+_STATUSES: Mapping[str, Status] = {str(status): status for status in Status}
+
+
+def as_status(word: object) -> Status:
+    """The status of a word; one that no version or only a newer one knows is UNKNOWN: only evidence passes."""
+    return word if isinstance(word, Status) else _STATUSES.get(str(word), Status.UNKNOWN)
+
+
+def device_label(device: Mapping[str, Any]) -> str:
+    """'GPU 3', 'rdmap79s0 port 1', '/fsx': the shortest name that tells the part; '' for the whole node."""
+    port = device.get("port")
+    if device.get("index") is not None:
+        base = f"GPU {device['index']}"
+    else:
+        keys = ("name", "mount", "pci", "serial", "uuid")
+        base = next((str(device[key]) for key in keys if device.get(key) not in (None, "")), "")
+    return base if port in (None, "") else f"{base} port {port}".strip()
+
+
 def worst(statuses: Iterable[Status]) -> Status:
     """The worst of the statuses; SKIP when there is none."""
     return max(statuses, key=lambda status: RANK[status], default=Status.SKIP)

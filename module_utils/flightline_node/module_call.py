@@ -40,7 +40,7 @@ def _judged(params: Mapping[str, Any]) -> Dict[str, Any]:
         skip=params["skip"],
         thresholds=params["thresholds"],
         waivers=params["waivers"],
-        options=params["options"],
+        options={**params["options"], **({"evidence_dir": ""} if params.get("check_mode") else {})},
     )
     wanted, given = bool(params.get("return_bundle")), params["bundle_dir"]
     directory = Path(given) if given else scratch_dir() if wanted else None

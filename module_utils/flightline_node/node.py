@@ -8,17 +8,20 @@ import tempfile
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
-from . import __version__
+from . import __version__, reach
 from .bundle import Bundle, load, write_manifest
 from .expected import Expected
 from .judge import Judgement, judge
+from .model import Verdict
 from .probes import plan
-from .readers import READERS
+from .readers import READERS, with_mounts
 from .runner import Node, ProbeResult, run_probes
 from .settings import Settings
+from .waivers import for_fleet
 
 RECORD_SCHEMA = "flightline-node/1"
 FALLBACK_TMP = "/dev/shm"  # noqa: S108  # mkdtemp makes a private directory in it
@@ -40,6 +43,18 @@ def scratch_dir() -> Path:
         return Path(tempfile.mkdtemp(prefix="flightline-", dir=FALLBACK_TMP))
 
 
+def _readers(options: Mapping[str, Any]) -> Mapping[str, Callable[[str], str]]:
+    """READERS, with the endpoints and mounts that the inventory names given to those that test them."""
+    found = READERS if not _named(options, "fs_io_mounts") else with_mounts(_named(options, "fs_io_mounts"))
+    endpoints = _named(options, "s3_endpoints")
+    return {**found, "s3": partial(reach.s3, endpoints=endpoints)} if endpoints else found
+
+
+def _named(options: Mapping[str, Any], option: str) -> Sequence[str]:
+    named = options.get(option) or ()
+    return [named] if isinstance(named, str) else named if isinstance(named, (list, tuple)) else ()
+
+
 def collect(
     node: Node,
     level: str,
@@ -47,10 +62,23 @@ def collect(
     identity: Identity,
     instance_type: str,
     on_done: Optional[Callable[[ProbeResult], None]] = None,
+    settings: Optional[Settings] = None,
 ) -> Bundle:
-    """Run the level's probes into a directory. Raises OSError when it cannot be written."""
+    """Run the level's probes into a directory. Raises OSError when it cannot be written.
+
+    settings: the site's, for what may keep active tests from starting.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    results = run_probes(plan(level), node, directory, READERS, on_done)
+    probes, guard = plan(level), None
+    readers = _readers(settings.options if settings else {})
+    if readers["s3"] is READERS["s3"]:  # no endpoint is asked for
+        probes = tuple(probe for probe in probes if probe.reader != "s3")
+    if any(probe.exclusive for probe in probes):
+        from . import idle  # a quick run has nothing to guard
+
+        site = settings or Settings()
+        guard = idle.guard(node, directory, site.options, site.thresholds)
+    results = run_probes(probes, node, directory, readers, on_done, guard)
     write_manifest(
         directory,
         host=identity.host or os.uname().nodename,
@@ -76,10 +104,18 @@ def run(
     started, began = _stamp(), time.monotonic()
     directory = bundle_dir or scratch_dir()
     try:
-        bundle = collect(node, settings.level, directory, identity, expected.instance_type)
+        bundle = collect(node, settings.level, directory, identity, expected.instance_type, settings=settings)
         names = [name for name in (identity.host, identity.instance_id) if name]
         judgement = judge(bundle, expected, settings, datetime.now(timezone.utc), required=True, names=names)
-        return record(bundle, judgement, settings.level, started, time.monotonic() - began)
+        found = record(bundle, judgement, settings.level, started, time.monotonic() - began)
+        handed_on = for_fleet(settings.waivers)
+        if handed_on:
+            found["fleet_waivers"] = handed_on
+        if judgement.verdict is Verdict.NO_GO:
+            from . import evidence  # a good node has nothing to keep
+
+            found["evidence"] = evidence.keep(node, bundle, judgement.findings, settings)
+        return found
     finally:
         if bundle_dir is None:
             shutil.rmtree(directory, ignore_errors=True)

@@ -70,6 +70,52 @@ def _nccl(
     )
 
 
+_NVBANDWIDTH_SCRIPT = """\
+for d in {root}/opt/nvbandwidth {root}/usr/libexec/datacenter-gpu-manager-4/plugins/cuda*; do PATH=$PATH:$d; done
+exec nvbandwidth %s -t host_to_device_memcpy_ce device_to_host_memcpy_ce \
+  device_to_device_memcpy_read_ce device_to_device_memcpy_write_ce"""
+"""DCGM 4 brings nvbandwidth for its own test of that name, outside of the PATH."""
+
+
+def _nvbandwidth(probe_id: str, arguments: str, deadline_s: float, level: str) -> Probe:
+    # Versions before 0.4 know no -j and print text: so does the second command.
+    scripts = tuple(("sh", "-c", _NVBANDWIDTH_SCRIPT % (kind + arguments)) for kind in ("-j ", ""))
+    return Probe(probe_id, "nvbandwidth.json", scripts, deadline_s=deadline_s, level=level, exclusive=True)
+
+
+_EFA_SCRIPT = """\
+export FI_EFA_ENABLE_SHM_TRANSFER=0
+found=$(fi_info -p efa -t FI_EP_RDM 2>&1) || { echo "$found" >&2; exit 1; }
+port=47600
+loop() {
+  domain=$1 tool=$2 listen=$3 connect=$4; shift 4
+  echo "# $tool $domain"
+  timeout 60 "$tool" "$@" "$listen$port" >/dev/null 2>&1 & server=$!
+  hex=$(printf ':%%04X 00000000:0000 0A' $port); tries=0
+  while kill -0 $server 2>/dev/null && [ $tries -lt 250 ] && ! grep -qs "$hex" {root}/proc/net/tcp; do
+    sleep 0.02; tries=$((tries + 1))
+  done
+  timeout 60 "$tool" "$@" "$connect$port" localhost 2>&1
+  echo "# exit $?"
+  kill $server 2>/dev/null; wait $server 2>/dev/null; port=$((port + 1))
+}
+for d in $(printf '%%s\\n' "$found" | sed -n 's/^ *domain: *//p' | sort -u); do
+  loop "$d" fi_pingpong -B -P -p efa -e rdm -d "$d" -I %d -S all -c
+  [ %d -eq 0 ] || ! command -v fi_rdm_bw >/dev/null || loop "$d" fi_rdm_bw -E= -E= -p efa -d "$d" -S 1048576 -I %d
+done"""
+"""Between two processes of a node libfabric would use shared memory instead of the device: that is switched off.
+
+Each device sends to itself. fi_pingpong comes with libfabric, fi_rdm_bw with fabtests (-E: addresses over TCP).
+"""
+
+
+def _efa_loopback(probe_id: str, iterations: int, bandwidth: int, deadline_s: float, level: str) -> Probe:
+    script = _EFA_SCRIPT % (iterations, bandwidth, bandwidth)
+    return Probe(
+        probe_id, "efa-loopback.txt", (("sh", "-c", script),), deadline_s=deadline_s, level=level, exclusive=True
+    )
+
+
 _FIO_SCRIPT = """\
 set --
 for m in {root}/sys/block/nvme*/device/model; do
@@ -104,6 +150,9 @@ PROBES: Tuple[Probe, ...] = (
     Probe("efa-counters", "efa-counters.json", reader="efa_counters"),
     Probe("sysfs", "sysfs.json", reader="sysfs"),
     Probe("processes", "processes.json", reader="processes"),
+    Probe("nvme-smart", "nvme-smart.json", reader="nvme_smart"),
+    # Only where the inventory names endpoints: see node.py.
+    Probe("s3", "s3.json", reader="s3"),
     Probe("ethtool", "ethtool.txt", (("sh", "-c", _ETHTOOL_SCRIPT),)),
     Probe("lspci", "lspci.txt", (("lspci", "-D", "-nn"),)),
     Probe("numactl", "numactl.txt", (("numactl", "--hardware"),)),
@@ -135,6 +184,14 @@ PROBES: Tuple[Probe, ...] = (
     # Level 2 took up to 10.5 minutes on eight-GPU nodes, level 3 about 15 (NVIDIA) and more.
     _dcgm("dcgm-diag", "2", 1200, "standard"),
     _dcgm("dcgm-diag-deep", "3", 3600, "deep"),
+    _efa_loopback("efa-loopback", 100, 0, 600, "standard"),
+    _efa_loopback("efa-loopback-deep", 1000, 1000, 1800, "deep"),
+    Probe("fs-io", "fs-io.json", reader="fs_io", deadline_s=300, level="standard", exclusive=True),
+    Probe("fs-io-deep", "fs-io.json", reader="fs_io_deep", deadline_s=1800, level="deep", exclusive=True),
+    _nvbandwidth("nvbandwidth", "", 300, "standard"),
+    _nvbandwidth("nvbandwidth-deep", "-b 1024 -i 5", 1200, "deep"),
+    Probe("gpu-load", "gpu-load.json", reader="gpu_load", deadline_s=240, level="standard", exclusive=True),
+    Probe("gpu-load-deep", "gpu-load.json", reader="gpu_load_deep", deadline_s=600, level="deep", exclusive=True),
     Probe("fio", "fio.json", (("sh", "-c", _FIO_SCRIPT),), deadline_s=120, level="deep", exclusive=True),
     _nccl("all_reduce"),
     _nccl("all_gather"),

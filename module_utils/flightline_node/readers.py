@@ -6,10 +6,13 @@ import glob
 import json
 import os
 import re
-from typing import Callable, Dict, List, Mapping, Optional
+from functools import partial
+from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from .metadata import imds
+from .nvme import nvme_smart
 from .processes import processes
+from .reach import s3
 from .sysfs import sysfs
 
 INFINIBAND = "sys/class/infiniband"
@@ -36,7 +39,7 @@ def efa_counters(root: str) -> str:
         counters = devices.setdefault(os.path.basename(device), {})
         for path in sorted(glob.glob(os.path.join(device, "ports", "*", "hw_counters", "*"))):
             value = _read(path)
-            if value is not None and value.isdigit():
+            if value is not None and value.isdecimal():
                 name = os.path.basename(path)
                 counters[name] = counters.get(name, 0) + int(value)
     return json.dumps(devices, indent=1)
@@ -107,11 +110,50 @@ def limits(root: str) -> str:
     return "\n".join(parts) + "\n"
 
 
+def gpu_load(root: str) -> str:
+    """Our own load program, its short run; imported where it runs, so that a quick run does not pay for it."""
+    from .active import gpu_load as program
+
+    return program.short(root)
+
+
+def gpu_load_deep(root: str) -> str:
+    """The load program until the GPUs are warm."""
+    from .active import gpu_load as program
+
+    return program.sustained(root)
+
+
+def fs_io(root: str, named: Sequence[str] = ()) -> str:
+    """Our own write-and-read test of the data file systems."""
+    from .active import fs_io as program
+
+    return program.short(root, named)
+
+
+def fs_io_deep(root: str, named: Sequence[str] = ()) -> str:
+    """The same with more than caches hold."""
+    from .active import fs_io as program
+
+    return program.long(root, named)
+
+
+def with_mounts(mounts: Sequence[str]) -> Mapping[str, Callable[[str], str]]:
+    """The readers, the file-system test with mounts that the site names besides those it finds."""
+    return {**READERS, "fs_io": partial(fs_io, named=mounts), "fs_io_deep": partial(fs_io_deep, named=mounts)}
+
+
 READERS: Mapping[str, Callable[[str], str]] = {
     "efa_counters": efa_counters,
+    "fs_io": fs_io,
+    "fs_io_deep": fs_io_deep,
+    "gpu_load": gpu_load,
+    "gpu_load_deep": gpu_load_deep,
     "imds": imds,
     "limits": limits,
+    "nvme_smart": nvme_smart,
     "processes": processes,
+    "s3": s3,
     "sysfs": sysfs,
     "versions": versions,
 }

@@ -26,6 +26,8 @@ KILL_GRACE_S = 1.0
 MAX_OUTPUT_BYTES = 2 << 30
 STDERR_TAIL_BYTES = 2000
 NOT_FOUND_RC = 127
+NOT_RUN = "not run: "
+"""How the note of a probe that was not allowed to start begins."""
 POLL_S, SLOW_POLL_S, BRISK_S = 0.002, 0.05, 0.5
 """Passive tools answer in milliseconds; beside an active test that runs for minutes, polling must cost nothing."""
 
@@ -142,7 +144,7 @@ def _start(
     out_path, err_path = out_dir / probe.file, out_dir / (probe.file + ".stderr")
     started = time.monotonic()
     if probe.reader:
-        result = ProbeResult(probe.id, ["flightline-reader", probe.reader], probe.file)
+        result = ProbeResult(probe.id, _argv(probe, node), probe.file)
         pid = _spawn_reader(readers[probe.reader], node, out_path, err_path)
         return _Running(probe, result, pid, started, out_path, err_path), result
     missing: List[str] = []
@@ -161,9 +163,17 @@ def _start(
                 continue
             return None, result
         return _Running(probe, result, pid, started, out_path, err_path, commands), result
-    argv = _expand(probe.commands[0], node)
+    argv = _argv(probe, node)
     note = f"not installed: {', '.join(missing)} (looked in {node.path})"
     return None, ProbeResult(probe.id, argv, probe.file, rc=NOT_FOUND_RC, note=note)
+
+
+def _argv(probe: Probe, node: Node) -> List[str]:
+    return _expand(probe.commands[0], node) if probe.commands else ["flightline-reader", probe.reader]
+
+
+def _not_run(probe: Probe, node: Node, why: str) -> ProbeResult:
+    return ProbeResult(probe.id, _argv(probe, node), probe.file, note=NOT_RUN + why)
 
 
 def _tail(path: Path) -> str:
@@ -238,8 +248,11 @@ def run_probes(
     out_dir: Path,
     readers: Mapping[str, Callable[[str], str]],
     on_done: Optional[Callable[[ProbeResult], None]] = None,
+    guard: Optional[Callable[[Probe], str]] = None,
 ) -> List[ProbeResult]:
     """Run every probe; passive ones side by side, exclusive ones one after another.
+
+    guard: asked before each exclusive probe; a reason it gives stands in the result instead of a run.
 
     Never raises for a probe: what went wrong is in its result. Raises OSError only when
     out_dir cannot be written.
@@ -257,6 +270,10 @@ def run_probes(
             while waiting or running:
                 while waiting and len(running) < width:
                     probe = waiting.pop(0)
+                    refused = guard(probe) if guard and probe.exclusive else ""
+                    if refused:
+                        finish(_not_run(probe, node, refused))
+                        continue
                     item, result = _start(probe, node, out_dir, [_expand(a, node) for a in probe.commands], readers)
                     if item:
                         running.append(item)

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .checks import CHECKS
 from .model import LEVELS, Check, SettingsError, Threshold
-from .waivers import Waiver
+from .waivers import FLEET_CHECKS, Waiver
 from .waivers import parse as parse_waivers
 
 
@@ -49,7 +49,7 @@ def build(
     numbers = _numbers(thresholds, errors)
     accepted: List[Waiver] = []
     try:
-        accepted = parse_waivers(waivers, CHECKS)
+        accepted = parse_waivers(waivers, (*CHECKS, *FLEET_CHECKS))
     except SettingsError as error:
         errors.append(str(error))
     if errors:

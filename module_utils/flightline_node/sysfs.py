@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import struct
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -13,14 +14,17 @@ _P2P_FILES = ("gdr", "p2p")
 """The EFA driver says here whether it found the GPU driver's peer memory: gdr since 1.9, p2p since 2.6."""
 _POLICY_FILES = ("scaling_driver", "scaling_governor", "energy_performance_preference")
 _EDAC_FILES = ("mc_name", "ue_count", "ue_noinfo_count", "ce_count", "ce_noinfo_count", "seconds_since_reset")
-_MAX_CHARS = 200
+_CLOCK_FILES = ("current_clocksource", "available_clocksource")
+_WTMP, _BOOT_TIME = struct.Struct("<h338xi40x"), 2
+_WTMP_RECORDS, _MAX_BOOTS = 1024, 32
+_MAX_CHARS, _MAX_TABLE = 200, 8192
 
 
-def _value(path: str) -> Optional[str]:
+def _value(path: str, most: int = _MAX_CHARS) -> Optional[str]:
     """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read(_MAX_CHARS).strip()
+            return handle.read(most).strip()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -70,8 +74,33 @@ def _net(root: str) -> Dict[str, Dict[str, str]]:
     return found
 
 
+def _lnet(root: str) -> Optional[Dict[str, Optional[str]]]:
+    """LNet's table of its interfaces, which lnetctl net show would need a process for; None when it is not loaded."""
+    if not os.path.lexists(os.path.join(root, "sys/module/lnet")):
+        return None
+    return {"nis": _value(os.path.join(root, "sys/kernel/debug/lnet/nis"), _MAX_TABLE)}
+
+
+def _boots(root: str) -> Optional[List[int]]:
+    """When the node booted, in seconds since 1970, newest last, by wtmp (utmp(5)); None where there is no such file."""
+    try:
+        with open(os.path.join(root, "var/log/wtmp"), "rb") as handle:
+            size = os.fstat(handle.fileno()).st_size
+            handle.seek(max(0, size - _WTMP_RECORDS * _WTMP.size) // _WTMP.size * _WTMP.size)
+            data = handle.read(_WTMP_RECORDS * _WTMP.size)
+    except OSError:
+        return None
+    if size % _WTMP.size:
+        return None  # 64-bit Arm has longer records
+    times = [seconds for kind, seconds in _WTMP.iter_unpack(data) if kind == _BOOT_TIME]
+    return times[-_MAX_BOOTS:]
+
+
 def sysfs(root: str) -> str:
-    """EFA ports, CPU frequency policies, memory controllers, network interfaces; each section always there."""
+    """EFA ports, CPU frequency policies, memory controllers, network interfaces; each section always there.
+
+    clocksource, boots, lnet, mdstat and nvidia_taint only where the node has such a thing.
+    """
     controllers = _folders(root, "sys/devices/system/edac/mc/mc[0-9]*")
     found: Dict[str, Any] = {
         "efa_ports": _efa_ports(root),
@@ -79,5 +108,13 @@ def sysfs(root: str) -> str:
         "edac": {os.path.basename(path): _values(path, _EDAC_FILES) for path in controllers},
         "net": _net(root),
     }
-    taint = _value(os.path.join(root, "sys/module/nvidia/taint"))
-    return json.dumps({**found, "nvidia_taint": taint} if taint is not None else found, indent=1)
+    clocks = _values(os.path.join(root, "sys/devices/system/clocksource/clocksource0"), _CLOCK_FILES)
+    optional = {
+        "clocksource": {name.split("_")[0]: value for name, value in clocks.items()} or None,
+        "lnet": _lnet(root),
+        "boots": _boots(root),
+        "mdstat": _value(os.path.join(root, "proc/mdstat"), _MAX_TABLE),
+        "nvidia_taint": _value(os.path.join(root, "sys/module/nvidia/taint")),
+    }
+    found.update((name, value) for name, value in optional.items() if value is not None)
+    return json.dumps(found, indent=1)

@@ -10,6 +10,11 @@ from typing import Any, Iterable, List, Mapping, Sequence
 from .model import Finding, Remedy, SettingsError, Status
 
 FIELDS = ("check", "scope", "reason", "owner", "expiry")
+FLEET_CHECKS = tuple(
+    f"uniform_{what}" for what in ("driver", "cuda", "nccl", "efa_installer", "efa_driver", "kernel", "vbios")
+)
+"""Checks across nodes that may be waived: the fleet's judgement applies these waivers, a node hands them on."""
+
 WAIVABLE = frozenset({Status.INFO, Status.WARN, Status.FAIL, Status.UNKNOWN})
 
 
@@ -33,6 +38,12 @@ class Waiver:
             return False
         candidates = [*names, *(str(v) for k, v in finding.device.items() if k != "index")]
         return any(fnmatch.fnmatchcase(name.lower(), self.scope.lower()) for name in candidates if name)
+
+
+def for_fleet(waivers: Iterable[Waiver]) -> List[Mapping[str, str]]:
+    """Those that only the fleet's judgement can apply, as plain data."""
+    chosen = [waiver for waiver in waivers if waiver.check in FLEET_CHECKS]
+    return [{name: str(getattr(waiver, name)) for name in FIELDS} for waiver in chosen]
 
 
 def parse(items: Any, known_checks: Iterable[str]) -> List[Waiver]:

@@ -91,7 +91,7 @@ def read_overrides(options: Mapping[str, Any]) -> Tuple[Dict[int, Decision], Lis
             _POLICY.get(str(parts.get("status")).lower()),
             _remedy(parts.get("remedy"), parts.get("status")),
         )
-        if not str(code).isdigit() or status is None or remedy is None:
+        if not str(code).isdecimal() or status is None or remedy is None:
             wrong.append(f"xid_policy {code!r}: got {wish!r}, wanted {', '.join(_POLICY)} or {{status, remedy}}")
         else:
             policy[int(code)] = Decision(status, remedy, str(parts.get("reason") or ""))

@@ -102,6 +102,7 @@ class CallbackModule(CallbackBase):
             record = result.result.get("record")
             if isinstance(record, dict):
                 self._recorder.add({**record, **self._identity(result.host.get_name(), record)})
+                self._keep_bundle(result.host.get_name(), result.result.get("bundle"))
             else:
                 self._broken(result.host.get_name(), "the module returned no record")
 
@@ -173,6 +174,14 @@ class CallbackModule(CallbackBase):
         """The inventory's name is the row's key, whatever the node calls itself."""
         return {"host": name, "instance_id": str(record.get("instance_id") or self._host(name).instance_id)}
 
+    def _keep_bundle(self, name: str, encoded: Any) -> None:
+        if self._recorder and encoded:
+            from flightline.bundles import keep
+
+            why = keep(self._recorder.path, self._recorder.run.run_id, name, str(encoded))
+            if why:
+                self._display.warning(why)
+
     def _broken(self, name: str, why: str) -> None:
         if self._recorder:
             from flightline.recorder import broken_record
@@ -195,6 +204,7 @@ class CallbackModule(CallbackBase):
         run = recorder.run
         directory = conclude.report_dir(recorder.path, run.run_id)
         outcome = conclude.conclude(recorder.path, run, recorder.kept, directory, recorder.trouble)
+        conclude.publish(outcome, recorder.path, self._validated.get("publish"))
         conclude.show(outcome, Console())
         return outcome.exit_status
 

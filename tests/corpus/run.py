@@ -171,7 +171,8 @@ def render(outcome: Outcome) -> str:
         f"outputs of host tools on machines without one. {sources['hand-written']} are written by hand after the formats "
         "that NVIDIA, AWS and the tools' sources document (each fixture folder's README names them). "
         f"{sources['simulated']} are stored outputs of the simulated fleet, healthy or with a fault put in. A driver "
-        "generation is one fixture, made healthy and filled up to the type's number of GPUs, with the same faults put in.",
+        "generation is one fixture, or its neighbour's with the names that differ, made healthy and filled up to the type's "
+        "number of GPUs, with the same faults put in.",
         "",
         "A label says which check must fire, with which status and remedy, and which others may. The labels follow vendor "
         "documents and the judging rules in docs/architecture.md; the same hands wrote labels, fixtures and checks, so this "

@@ -1,8 +1,9 @@
-"""Fuzz every parser: `python -m tests.fuzz.run --cases 10000 --seed 1 [PARSER ...]`.
+"""Fuzz every parser: `python -m tests.fuzz.run --cases 10000 --seed 1 [--record] [PARSER ...]`.
 
 A parser returns facts or raises ParseError; anything else, or a case slower than the limit,
 is a finding: the case is written under .flightline/fuzz/ and the exit status is 1. Seeds are
-the fixtures that the parser accepts as they are.
+the fixtures that the parser accepts as they are, and cut-down copies of them: most cases are
+made of small seeds, because a small case runs many times faster and reaches the same code.
 """
 
 from __future__ import annotations
@@ -13,66 +14,112 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from flightline_node.model import ParseError
 from flightline_node.parsers import PARSERS, Parser
+from tests.fuzz.ledger import digest
+from tests.fuzz.ledger import write as record
 from tests.fuzz.mutate import mutate
 
 FIXTURES = Path(__file__).parents[1] / "unit" / "fixtures"
 CRASHES = Path(__file__).parents[2] / ".flightline" / "fuzz"
 MAX_SEED_BYTES = 400_000
+SMALL_BYTES = 1500
+SMALL_COPIES = 3
+WHOLE_SHARE = 0.02
 SLOW_S_PER_MB = 0.1
 SLOW_FLOOR_S = 0.5
 
+Seed = tuple[str, bytes]
 
-def seeds(parser: Parser) -> list[tuple[str, bytes]]:
+
+class Found(NamedTuple):
+    """What a batch of cases came to. slowest_s: the parser's own processor time for the slowest case."""
+
+    problems: int
+    slowest_s: float
+
+
+def seeds(parser: Parser) -> list[Seed]:
     """(file name as the parser knows it, content) of every fixture that parses."""
     return list(_seeds(parser))
 
 
-def _seeds(parser: Parser) -> Iterator[tuple[str, bytes]]:
+def _reads(parser: Parser, file: str, data: bytes) -> bool:
+    try:
+        parser.parse({file: data})
+    except ParseError:
+        return False
+    return True
+
+
+def _seeds(parser: Parser) -> Iterator[Seed]:
     for path in sorted(FIXTURES.rglob("*")):
         if not path.is_file() or path.name == "README.md" or path.stat().st_size > MAX_SEED_BYTES:
             continue
         data = path.read_bytes()
-        for file in parser.files:
-            try:
-                parser.parse({file: data})
-            except ParseError:
-                continue
+        file = next((file for file in parser.files if _reads(parser, file, data)), None)
+        if file:
             yield file, data
-            break
 
 
-def fuzz(parser: Parser, cases: int, seed: int) -> tuple[int, float]:
-    """Run the cases; returns how many found something, and the slowest case in seconds."""
-    found, slowest = 0, 0.0
-    grown = seeds(parser)
-    if not grown:
-        print(f"{parser.name}: no seed, fuzzing from nothing")
-        grown = [(parser.files[0], b"")]
+def shrink(parser: Parser, seed: Seed, rng: random.Random) -> Seed:
+    """The seed less random lines, as long as it parses and is larger than SMALL_BYTES."""
+    file, data = seed
+    lines = data.split(b"\n")
+    chunk = len(lines) // 2
+    while chunk and sum(map(len, lines)) > SMALL_BYTES:
+        for _ in range(12):
+            at = rng.randrange(len(lines))
+            left = lines[:at] + lines[at + chunk :]
+            if left and _reads(parser, file, b"\n".join(left)):
+                lines = left
+            if sum(map(len, lines)) <= SMALL_BYTES:
+                break
+        chunk //= 2
+    return file, b"\n".join(lines)
+
+
+def _small(parser: Parser, whole: list[Seed], rng: random.Random) -> list[Seed]:
+    return [shrink(parser, seed, rng) for seed in whole for _ in range(SMALL_COPIES if len(whole) < 50 else 1)]
+
+
+def _problem(parser: Parser, file: str, data: bytes) -> tuple[str, float]:
+    started = time.process_time()
+    try:
+        facts = parser.parse({file: data})
+        problem = "" if isinstance(facts, dict) else f"returned {type(facts).__name__}"
+    except ParseError:
+        problem = ""
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    took = time.process_time() - started
+    if took > max(SLOW_FLOOR_S, SLOW_S_PER_MB * len(data) / 1e6):
+        problem = problem or f"took {took:.2f} s for {len(data)} bytes"
+    return problem, took
+
+
+def fuzz(parser: Parser, cases: int, seed: int) -> Found:
+    """Run the cases."""
     rng = random.Random(f"{parser.name}/{seed}")
+    whole = seeds(parser)
+    if not whole:
+        print(f"{parser.name}: no seed, fuzzing from nothing")
+        whole = [(parser.files[0], b"")]
+    small = _small(parser, whole, rng)
+    problems, slowest = 0, 0.0
     for case in range(cases):
-        file, data = rng.choice(grown)
+        file, data = rng.choice(whole if rng.random() < WHOLE_SHARE else small)
         data = mutate(data, rng)
-        started = time.perf_counter()
-        try:
-            facts = parser.parse({file: data})
-            problem = "" if isinstance(facts, dict) else f"returned {type(facts).__name__}"
-        except ParseError:
-            problem = ""
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-        took = time.perf_counter() - started
+        problem, took = _problem(parser, file, data)
         slowest = max(slowest, took)
-        if took > max(SLOW_FLOOR_S, SLOW_S_PER_MB * len(data) / 1e6):
-            problem = problem or f"took {took:.2f} s for {len(data)} bytes"
         if problem:
-            found += 1
+            problems += 1
             CRASHES.mkdir(parents=True, exist_ok=True)
             (CRASHES / f"{parser.name}-{seed}-{case}").write_bytes(data)
             print(f"{parser.name}: case {case}: {problem}", file=sys.stderr)
-    return found, slowest
+    return Found(problems, slowest)
 
 
 def main() -> int:
@@ -81,14 +128,22 @@ def main() -> int:
     arguments.add_argument("parsers", nargs="*", metavar="PARSER")
     arguments.add_argument("--cases", type=int, default=10_000)
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--record", action="store_true", help="add the counts to tests/fuzz/result.json")
     given = arguments.parse_args()
     total = 0
+    code = {name: digest(name) for name in PARSERS}  # now: the files may change while this runs
     for name in given.parsers or PARSERS:
         started = time.perf_counter()
-        found, slowest = fuzz(PARSERS[name], given.cases, given.seed)
+        found = fuzz(PARSERS[name], given.cases, given.seed)
         took = time.perf_counter() - started
-        print(f"{name}: {given.cases} cases, seed {given.seed}, {found} found, slowest {slowest:.3f} s, {took:.0f} s")
-        total += found
+        print(
+            f"{name}: {given.cases} cases, seed {given.seed}, {found.problems} found, "
+            f"slowest {found.slowest_s:.3f} s, {took:.0f} s",
+            flush=True,
+        )
+        total += found.problems
+        if given.record:
+            record(name, code[name], given.seed, given.cases, found.problems, found.slowest_s)
     return 1 if total else 0
 
 

@@ -86,7 +86,9 @@ def test_nccl_without_a_gpu_says_so(node):
     result, text = run(where, "nccl-all_reduce", out)
     assert (result.rc, text) == (1, "")
     assert "lists no GPU" in result.stderr
-    assert facts_of(out, result, "nccl_tests").state == UNREADABLE
+    parsed = facts_of(out, result, "nccl_tests")
+    assert parsed.state == UNREADABLE
+    assert "nccl-all_reduce: exit status 1 (nvidia-smi -L lists no GPU)" in parsed.reason
 
 
 @pytest.mark.parametrize(("rc", "trusted"), [(0, True), (226, True), (205, True), (217, False), (137, False)])
@@ -98,6 +100,115 @@ def test_dcgm_exit_status(node, rc, trusted):
     parsed = facts_of(out, run(where, "dcgm-diag", out)[0], "dcgm_diag")
     assert parsed.state == READ
     assert (parsed.doubt == "") is trusted
+
+
+FOUND = "provider: efa\\n    fabric: efa\\n    domain: %s-rdm\\n    type: FI_EP_RDM\\n"
+TABLE = "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec"
+ROW = "1m      100     =100     200m        0.08s   2560.94     409.45       0.00"
+
+
+def two_devices(tool):
+    """fi_info lists each device twice, as libfabric 2 does for its two fabrics."""
+    domains = "".join(FOUND % name for name in ("rdmap1s0", "rdmap1s0", "rdmap2s0"))
+    tool("fi_info", f"printf '{domains}'")
+
+
+def test_efa_loopback_tests_each_device_against_itself(node):
+    where, tool, out = node
+    two_devices(tool)
+    tool("fi_pingpong", f'echo "$FI_EFA_ENABLE_SHM_TRANSFER $*" >> {out}/calls; echo "{TABLE}"; echo "{ROW}"')
+    result, _ = run(where, "efa-loopback", out)
+    runs = facts_of(out, result, "efa_loopback").facts["runs"]
+    assert [(run["domain"], run["rc"], run["largest"]["usec"]) for run in runs] == [
+        ("rdmap1s0-rdm", 0, 409.45),
+        ("rdmap2s0-rdm", 0, 409.45),
+    ]
+    calls = (out / "calls").read_text().splitlines()
+    clients = sorted(call for call in calls if call.endswith("localhost"))
+    assert len(calls) == 4
+    assert [call.split("-d ")[1] for call in clients] == [
+        f"rdmap{number}s0-rdm -I 100 -S all -c -P4760{number - 1} localhost" for number in (1, 2)
+    ]
+    assert all(call.startswith("0 -p efa -e rdm ") for call in calls)
+
+
+def test_efa_loopback_keeps_what_a_broken_device_says(node):
+    where, tool, out = node
+    two_devices(tool)
+    tool(
+        "fi_pingpong",
+        f'case "$*" in *rdmap2*) echo "fi_cq_readerr: 4113" >&2; exit 5;; esac; echo "{TABLE}"; echo "{ROW}"',
+    )
+    result, _ = run(where, "efa-loopback", out)
+    good, bad = facts_of(out, result, "efa_loopback").facts["runs"]
+    assert (good["rc"], bad["rc"], bad["said"]) == (0, 5, ["fi_cq_readerr: 4113"])
+
+
+def test_efa_loopback_waits_for_the_server_and_stops_it(node):
+    where, tool, out = node
+    tool("fi_info", f"printf '{FOUND % 'rdmap1s0'}'")
+    (out / "root/proc/net").mkdir(parents=True)
+    # The server "listens" when its port is in the kernel's list.
+    listening = f"   0: 00000000:{47600:04X} 00000000:0000 0A"
+    server = f"sleep 0.2; echo '{listening}' > {out}/root/proc/net/tcp; exec sleep 60"
+    client = f'[ -e {out}/root/proc/net/tcp ] || exit 9; echo "{TABLE}"; echo "{ROW}"'
+    tool("fi_pingpong", f'case "$*" in *localhost) {client};; *) {server};; esac')
+    result, text = run(where, "efa-loopback", out)
+    assert (result.rc, result.timed_out) == (0, False)
+    assert "# exit 0" in text
+    assert result.seconds < 30
+
+
+def test_efa_loopback_uses_fabtests_where_it_is_installed(node):
+    where, tool, out = node
+    two_devices(tool)
+    tool("fi_pingpong", f'echo "{TABLE}"; echo "{ROW}"')
+    tool("fi_rdm_bw", 'echo "$*"')
+    result, text = run(where, "efa-loopback-deep", out)
+    runs = facts_of(out, result, "efa_loopback").facts["runs"]
+    assert [run["tool"] for run in runs] == ["fi_pingpong", "fi_rdm_bw"] * 2
+    assert "-p efa -d rdmap1s0-rdm -S 1048576 -I 1000 -E=47601 localhost" in text
+
+
+def test_efa_loopback_without_a_device_says_why(node):
+    where, tool, out = node
+    tool("fi_info", "echo 'fi_getinfo: -61 (No data available)' >&2; exit 61")
+    result, text = run(where, "efa-loopback", out)
+    assert (result.rc, text) == (1, "")
+    assert "fi_getinfo: -61" in result.stderr
+
+
+def test_an_old_nvbandwidth_is_asked_for_text(node):
+    where, tool, out = node
+    tool("nvbandwidth", 'case "$*" in *-j*) echo "unrecognised option -j"; exit 1;; esac; echo "$@"')
+    result, text = run(where, "nvbandwidth", out)
+    assert result.rc == 0
+    assert text.split()[:3] == ["-t", "host_to_device_memcpy_ce", "device_to_host_memcpy_ce"]
+    tool("nvbandwidth", 'echo "$@"')
+    assert run(where, "nvbandwidth-deep", out)[1].split()[:5] == ["-j", "-b", "1024", "-i", "5"]
+
+
+def test_nvbandwidth_of_dcgm_is_found(node):
+    where, _, out = node
+    beside = out / "root/usr/libexec/datacenter-gpu-manager-4/plugins/cuda12"
+    beside.mkdir(parents=True)
+    (beside / "nvbandwidth").write_text("#!/bin/sh\necho found\n")
+    (beside / "nvbandwidth").chmod(0o755)
+    assert run(where, "nvbandwidth", out)[1] == "found\n"
+
+
+def test_all_four_collectives_run_at_both_levels():
+    wanted = {f"nccl-{name}.log" for name in ("all_reduce", "all_gather", "reduce_scatter", "alltoall")}
+    for level in ("standard", "deep"):
+        assert {probe.file for probe in plan(level) if probe.id.startswith("nccl-")} == wanted
+
+
+def test_every_active_test_is_short_at_standard_and_long_at_deep():
+    short, long = (
+        {probe.file: probe.deadline_s for probe in plan(level) if probe.exclusive} for level in ("standard", "deep")
+    )
+    assert set(short) < set(long)
+    assert all(long[file] > short[file] for file in short)
 
 
 def test_fi_info_error_reaches_its_parser(node):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from flightline_node.checks import CHECKS
-from tests.gatekeeper import MAX_LINES, OUTCOMES, ROOT, TESTS_DIR, gaps, house, read_outcomes
+from tests.gatekeeper import INFORM_ONLY, MAX_LINES, OUTCOMES, ROOT, TESTS_DIR, gaps, house, read_outcomes
 
 
 @pytest.fixture(scope="module")
@@ -44,49 +44,65 @@ def test_it_looks_at_every_check(found):
     assert set(CHECKS) <= set(found.check_files)
 
 
-def without(found, part, check_id):
-    """The house, less one element of one check."""
-    check = found.registered[check_id]
+def changed(check, part):
+    """The check less one of its own elements; None when the part is not the check's own."""
     if part in ("title", "what", "why", "remedy", "source"):
-        return replace(found, registered={**found.registered, check_id: replace(check, **{part: " "})})
-    if part == "tags":
-        return replace(found, registered={**found.registered, check_id: replace(check, tags=())})
-    if part == "level":
-        return replace(found, registered={**found.registered, check_id: replace(check, level="sometimes")})
+        return replace(check, **{part: " "})
     if part.startswith("threshold"):
-        change = {
+        lacking = {
             "threshold source": {"source": ""},
             "threshold unit": {"unit": ""},
+            "threshold what": {"what": " "},
             "threshold bounds": {"minimum": 1e18},
-        }
-        lacking = replace(check.thresholds[0], **change[part])
-        return replace(
-            found,
-            registered={**found.registered, check_id: replace(check, thresholds=(lacking, *check.thresholds[1:]))},
-        )
-    if part == "registration":
-        return replace(found, registered={name: one for name, one in found.registered.items() if name != check_id})
-    if part == "short file":
-        return replace(found, check_files={**found.check_files, check_id: 10 * MAX_LINES})
-    if part == "test file":
-        return replace(found, test_files=found.test_files - {f"test_{check_id}"})
-    if part in ("PASS", "WARN", "UNKNOWN"):
-        kind = {"PASS": {"PASS", "INFO"}, "WARN": {"WARN", "FAIL"}, "UNKNOWN": {"UNKNOWN", "SKIP"}}[part]
-        return replace(found, outcomes={**found.outcomes, check_id: found.outcomes[check_id] - kind})
-    return replace(found, **{part: getattr(found, part) - {check_id}})
+        }[part]
+        return replace(check, thresholds=(replace(check.thresholds[0], **lacking), *check.thresholds[1:]))
+    fields = {
+        "how it judges": {"evaluate": lambda context: []},
+        "tags": {"tags": ()},
+        "level": {"level": "sometimes"},
+    }
+    return replace(check, **fields[part]) if part in fields else None
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        *("title", "what", "why", "remedy", "source", "tags", "level"),
-        *("threshold source", "threshold unit", "threshold bounds"),
-        *("registration", "short file", "test file", "PASS", "WARN", "UNKNOWN", "runbook", "catalogue"),
-    ],
+def without(found, part, check_id):
+    """The house, less one element of one check."""
+    lacking = changed(found.registered[check_id], part)
+    if lacking:
+        return replace(found, registered={**found.registered, check_id: lacking})
+    others = {name: one for name, one in found.registered.items() if name != check_id}
+    files = {name: lines for name, lines in found.check_files.items() if name != check_id}
+    kinds = {"PASS": {"PASS", "INFO"}, "WARN": {"WARN", "FAIL"}, "UNKNOWN": {"UNKNOWN"}}
+    if part in kinds:
+        return replace(found, outcomes={**found.outcomes, check_id: found.outcomes[check_id] - kinds[part]})
+    fields = {
+        "registration": {"registered": others},
+        "file": {"check_files": files},
+        "short file": {"check_files": {**files, check_id: 10 * MAX_LINES}},
+        "test file": {"test_files": found.test_files - {f"test_{check_id}"}},
+    }
+    return replace(found, **fields.get(part, {part: getattr(found, part, frozenset()) - {check_id}}))
+
+
+PARTS = (
+    *("title", "what", "why", "remedy", "source", "how it judges", "tags", "level"),
+    *("threshold source", "threshold unit", "threshold what", "threshold bounds"),
+    *("registration", "file", "short file", "test file", "PASS", "WARN", "UNKNOWN", "runbook", "catalogue"),
 )
-def test_an_element_taken_away_is_noticed(found, part):
-    check_id = "row_remap"
-    assert found.registered[check_id].thresholds
-    noticed = [gap for gap in gaps(without(found, part, check_id)) if gap not in gaps(found)]
-    assert len(noticed) == 1
-    assert noticed[0].startswith(f"{check_id}: ")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_element_taken_away_of_any_check_is_noticed(found, part):
+    """A mutation of each check in turn: exactly one complaint more, and it names the check."""
+    before = set(gaps(found))
+    for check_id, check in found.registered.items():
+        if part.startswith("threshold") and not check.thresholds:
+            continue
+        if part == "WARN" and check_id in INFORM_ONLY:
+            continue
+        noticed = set(gaps(without(found, part, check_id))) - before
+        assert len(noticed) == 1, f"{check_id} without {part}: {noticed}"
+        assert noticed.pop().startswith(f"{check_id}: ")
+
+
+def test_there_are_thresholds_to_take_away(found):
+    assert sum(bool(check.thresholds) for check in found.registered.values()) > 20

@@ -188,6 +188,15 @@ def spread(values: Iterable[Any]) -> str:
     return f"{numbers[0]:g}" if numbers[0] == numbers[-1] else f"{numbers[0]:g} to {numbers[-1]:g}"
 
 
+def median(values: Iterable[float]) -> float:
+    """The middle value, 0 for none. The statistics module's import costs a quick run too much."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    if not ordered:
+        return 0.0
+    return float(ordered[half]) if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def one_of_each(values: Iterable[Any]) -> str:
     """The different values, sorted and joined, for a message."""
     return ", ".join(sorted({str(value) for value in values}))

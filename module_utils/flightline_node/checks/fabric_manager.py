@@ -9,6 +9,8 @@ from ..model import Check, Finding, Remedy
 
 UNIT = "nvidia-fabricmanager.service"
 RACK_TYPES = ("p6e-",)
+NVLSM_TYPES = ("p6-b",)
+UMAD = "ib_umad"
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -22,12 +24,25 @@ def evaluate(context: Context) -> Iterator[Finding]:
     rest: Dict[str, Any] = {"measured": state, "expected": "active/running", "evidence": [f"{UNIT}: {unit}"]}
     if active is None:
         yield context.unknown(f"no state of {UNIT} printed", **rest)
+    elif active == "active" and sub in (None, "running") and _lacks_umad(context):
+        message = f"Fabric Manager runs, but the module {UMAD} is not loaded: NVLSM cannot reach the NVSwitches"
+        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
     elif active == "active" and sub in (None, "running"):
         yield context.ok("Fabric Manager is running", **rest)
     elif active == "activating" and sub != "auto-restart":
         yield context.fail("Fabric Manager is still starting", Remedy.INVESTIGATE, **rest)
     else:
         yield context.fail(f"Fabric Manager is not running ({state})", Remedy.FIX_CONFIG, **rest)
+
+
+def _lacks_umad(context: Context) -> bool:
+    """On NVLink 5 the subnet manager NVLSM talks to the switches through ib_umad."""
+    modules, gpus = context.optional("modules"), (context.optional("nvidia_smi") or {}).get("gpus", [])
+    registered = bool(gpus) and all(gpu.get("fabric_state") == "Completed" for gpu in gpus)
+    named = (modules or {}).get("names") or {}
+    return (
+        context.expected.instance_type.startswith(NVLSM_TYPES) and bool(named) and UMAD not in named and not registered
+    )
 
 
 def _no_unit(context: Context) -> Finding:
@@ -52,12 +67,12 @@ def _switched(context: Context) -> Optional[str]:
 CHECK = Check(
     id="fabric_manager",
     title="Fabric Manager",
-    what="That nvidia-fabricmanager is active on instance types with NVSwitch.",
+    what="That nvidia-fabricmanager is active on instance types with NVSwitch; on P6 also that NVLSM can work.",
     why="Without it CUDA cannot initialise on these GPUs (error 802, system not yet initialized).",
     remedy="Install the version equal to the driver's, enable and start it; read /var/log/fabricmanager.log.",
-    source="NVIDIA Fabric Manager user guide",
+    source="NVIDIA Fabric Manager user guide (NVLSM and ib_umad on NVLink 5)",
     needs=("services",),
-    wants=("nvidia_smi",),
+    wants=("nvidia_smi", "modules"),
     expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,

@@ -11,7 +11,7 @@ from .common import about, gpu_label, is_broken, is_items, is_number, judge_gpus
 _SERVICES = ("nvidia-cuda-mps-server",)
 
 
-def _stray(processes: List[Any]) -> List[Facts]:
+def stray(processes: List[Any]) -> List[Facts]:
     """Compute processes (type C, C+G, M+C); one whose type is not printed counts as well."""
     return [
         process
@@ -25,11 +25,11 @@ def _stray(processes: List[Any]) -> List[Facts]:
 def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Finding]:
     label, used, beside = gpu_label(gpu), gpu.get("memory_used_mib"), context.level == "quick"
     most = context.threshold("max_idle_mib")
-    stray = _stray(processes)
-    if stray:
-        shown = [f"pid {p.get('pid')} {p.get('name')} {p.get('used_mib')} MiB" for p in stray]
-        message = f"{label}: {len(stray)} compute processes ({shown[0]})"
-        rest = about(gpu, len(stray), 0, "processes")
+    left = stray(processes)
+    if left:
+        shown = [f"pid {p.get('pid')} {p.get('name')} {p.get('used_mib')} MiB" for p in left]
+        message = f"{label}: {len(left)} compute processes ({shown[0]})"
+        rest = about(gpu, len(left), 0, "processes")
         if beside:
             yield context.info(message, evidence=shown, **rest)
         else:

@@ -81,8 +81,6 @@ CASES: Tuple[Case, ...] = (
         Remedy.NONE,
         _kind("api_mismatch"),
     ),
-    Case("lustre", "evicted by a Lustre server: open files were lost", _W, Remedy.INVESTIGATE, _kind("evicted")),
-    Case("lustre", "connection to a Lustre server was lost", _I, Remedy.NONE, _kind("lost")),
     Case("network_reset", "network device reset", _W, Remedy.INVESTIGATE),
 )
 

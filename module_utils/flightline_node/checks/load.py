@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ..context import Context
-from ..model import Check, Finding, Remedy, Threshold
+from ..model import Check, Facts, Finding, Remedy, Threshold
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """The one-minute load average per CPU; a busy node is not a broken one, so this never blocks."""
     load = context.facts("loadavg")["load1"]
     context.measure("load1", load, "tasks")
-    cpus = _cpus(context)
-    if not cpus:
+    processors = cpus(context.optional("cpuinfo") or {}) or context.expected.vcpus
+    if not processors:
         yield context.info(f"load {load:g}, number of CPUs not known", measured=load, unit="tasks")
         return
-    share, most = round(load / cpus, 3), context.threshold("max_per_cpu")
+    share, most = round(load / processors, 3), context.threshold("max_per_cpu")
     rest = {"measured": share, "expected": most, "unit": "tasks per CPU"}
     if share > most:
-        message = f"load {load:g} on {cpus} CPUs: something runs here already"
+        message = f"load {load:g} on {processors} CPUs: something runs here already"
         yield context.warn(message, Remedy.INVESTIGATE, **rest)
     else:
-        yield context.ok(f"load {load:g} on {cpus} CPUs", **rest)
+        yield context.ok(f"load {load:g} on {processors} CPUs", **rest)
 
 
-def _cpus(context: Context) -> Optional[int]:
-    facts = context.optional("cpuinfo") or {}
-    return facts.get("online") or facts.get("cpus") or context.expected.vcpus
+def cpus(cpuinfo: Facts) -> Optional[int]:
+    """CPUs that run tasks, as lscpu counts them."""
+    return cpuinfo.get("online") or cpuinfo.get("cpus")
 
 
 CHECK = Check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
 from ..kernel_history import current, dropped, span
@@ -14,31 +14,34 @@ NOTHING = "no Lustre file system is mounted, and the inventory declares none (a 
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """The mounts first, then what the kernel says of the connections since boot."""
-    mounted = {e["mount"]: e for e in context.facts("mounts").get("mounts", []) if e["fstype"] == "lustre"}
-    missing = _missing(context)
-    kernel = context.optional("kernel")
+    """The mounts first, then what the kernel says of the connections since boot; a log alone can tell of evictions."""
+    table, kernel = context.optional("mounts"), context.optional("kernel")
+    mounted = {e["mount"]: e for e in (table or {}).get("mounts", []) if e["fstype"] == "lustre"}
+    missing = _missing(context, table)
     findings = [
         context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device={"mount": path}, expected="lustre")
         for path in missing
     ]
     for entry in mounted.values():
         findings += _mount(context, entry)
-    if mounted and kernel:
-        findings += [*_evictions(context, kernel), *_lost(context, kernel)]
+    if kernel:
+        findings += _evictions(context, kernel)
+        findings += _lost(context, kernel) if mounted else ()
     yield from findings
-    if not mounted and not missing:
-        yield context.skip(NOTHING)
+    if not mounted and not findings:
+        yield context.skip(
+            NOTHING if table else "the mount table was not read, and the kernel log tells of no eviction"
+        )
     elif not findings:
         watched = "no eviction since boot" if kernel else "the kernel log was not read"
         yield context.ok(f"mounted: {', '.join(mounted)}; {watched}", measured=len(mounted), unit="mounts")
 
 
-def _missing(context: Context) -> List[str]:
+def _missing(context: Context, table: Optional[Facts]) -> List[str]:
     """Declared mount points with nothing on them, where the inventory says that Lustre is wanted."""
-    if "lustre" not in context.expected.modules:
+    if table is None or "lustre" not in context.expected.modules:
         return []
-    present = {entry["mount"] for entry in context.facts("mounts").get("mounts", [])}
+    present = {entry["mount"] for entry in table.get("mounts", [])}
     return [path for path in context.expected.mounts if (path.rstrip("/") or "/") not in present]
 
 
@@ -90,8 +93,7 @@ CHECK = Check(
     why="An evicted client loses what it had not written, a lost server blocks every checkpoint of the job.",
     remedy="Mount it (rw,flock). Evictions: security group, ports 988 and 1018-1023, load, then remount.",
     source="AWS FSx for Lustre user guide, mounting and troubleshooting; Lustre 2.15 client messages",
-    needs=("mounts",),
-    wants=("kernel",),
+    needs_any=("mounts", "kernel"),
     tags=("storage", "lustre"),
     evaluate=evaluate,
 )

@@ -16,6 +16,9 @@ _FAULTS = (
     ("system not yet initialized", Remedy.FIX_CONFIG, "the Fabric Manager has not set up the NVSwitches"),
 )
 
+_REQUESTS = ("completed with error", "unresponsive", "unreachable remote", "fi_ehostunreach", "connection timed out")
+"""What the EFA plugin and NCCL say of a request that failed (aws-ofi-nccl, nccl_ofi_rdma.cpp; libfabric fi_efa(7))."""
+
 
 def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
     for words, remedy, meaning in _FAULTS:
@@ -62,7 +65,11 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
     if facts.get("gdrdma") is False and context.expected.nvswitch and context.expected.rdma_read:
         text = "network channels without GPUDirect RDMA: data goes through host memory"
         yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True)
-    if facts.get("warnings"):
+    broken = [line for line in facts.get("warnings", []) if any(words in line.lower() for words in _REQUESTS)]
+    if broken:
+        text = f"{len(broken)} distinct errors of network requests: a peer or the path to it did not answer"
+        yield context.warn(text, Remedy.INVESTIGATE, measured=len(broken), expected=0, evidence=broken)
+    elif facts.get("warnings"):
         yield context.info(f"{len(facts['warnings'])} distinct NCCL warnings", evidence=facts["warnings"])
 
 

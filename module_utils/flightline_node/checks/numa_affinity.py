@@ -20,7 +20,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     names = listed if isinstance(listed, list) else [name for name in affinity if str(name).startswith("GPU")]
     near = {name: affinity.get(name) for name in names}
-    unknown = sorted(gpu for gpu, node in near.items() if not str(node).isdigit())
+    unknown = sorted(gpu for gpu, node in near.items() if not str(node).isdecimal())
     per_node = Counter(str(node) for node in near.values())
     shown = ", ".join(f"{count} GPUs on node {node}" for node, count in sorted(per_node.items()))
     if not near:

@@ -25,7 +25,8 @@ _NARROW: Dict[str, int] = {"g4dn": 8, "g5": 8, "g6": 8, "gr6": 8}
 _FULL = ("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300")
 
 
-def _wanted(context: Context, widest: float) -> Optional[float]:
+def wanted_lanes(context: Context, widest: float) -> Optional[float]:
+    """Lanes that a good node of the type shows, or None when that is not known."""
     family = context.expected.instance_type.split(".")[0]
     if context.expected.pcie_width is not None:
         return context.expected.pcie_width
@@ -35,7 +36,7 @@ def _wanted(context: Context, widest: float) -> Optional[float]:
 def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:
     label, widest = gpu_label(gpu), field_of(gpu, "pcie.width_max")
     context.measure("pcie_width", width, "lanes", label)
-    wanted = _wanted(context, widest if is_number(widest) else 0) or 0
+    wanted = wanted_lanes(context, widest if is_number(widest) else 0) or 0
     twin = best_of_twins(context, gpu, "pcie.width") or 0
     if width < wanted:
         message = f"{label}: PCIe x{width:g}, wanted x{wanted:g}"

@@ -36,6 +36,14 @@ def _cleared(events: List[Facts], all_events: List[Facts], decision: Decision) -
     return bool(words) and words[-1].get("recovery_value") == 0 and decision.remedy is Remedy.RESET_GPU
 
 
+def _reloaded(events: List[Facts], facts: Facts, decision: Decision) -> bool:
+    """Was the driver loaded anew after the last of these Xids? That resets the GPUs, as a reset by nvidia-smi does."""
+    last, loads = events[-1], current(facts, "driver_loads")
+    stamp = "uptime_s" if "uptime_s" in last else "time"
+    after = [load for load in loads if isinstance(load.get(stamp), type(last[stamp])) and last[stamp] is not None]
+    return decision.remedy is Remedy.RESET_GPU and any(load[stamp] > last[stamp] for load in after)
+
+
 def _repeats(context: Context, code: int, events: List[Facts], groups: Groups) -> bool:
     """An application's fault moves with the application; one that stays on a single GPU points at the GPU."""
     entry = catalogue.lookup(code)
@@ -55,6 +63,9 @@ def _decision(context: Context, facts: Facts, key: Tuple[int, str], groups: Grou
             Remedy.INVESTIGATE,
             f"{decision.why}; since then the driver asks for nothing more (Xid 154: None)",
         )
+    if decision.status is Status.FAIL and _reloaded(events, facts, decision):
+        why = f"{decision.why}; since then the driver was loaded anew, which resets the GPU"
+        return Decision(Status.WARN, Remedy.INVESTIGATE, why)
     if decision.status is Status.INFO and _repeats(context, code, events, groups):
         return Decision(Status.WARN, Remedy.INVESTIGATE, "keeps coming on this GPU and on no other: suspect the GPU")
     return decision

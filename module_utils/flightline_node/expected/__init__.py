@@ -67,6 +67,8 @@ class Expected:
     placement_group: Optional[str] = None
     mtu: Optional[int] = None
     hugepages_2m: Optional[int] = None
+    clock_source: Optional[str] = None
+    lustre_net: Optional[str] = None
     sysctl: Mapping[str, str] = field(default_factory=dict)
     modules: Tuple[str, ...] = ()
     mounts: Tuple[str, ...] = ()

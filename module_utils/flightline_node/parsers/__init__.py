@@ -24,6 +24,7 @@ from . import (
     imds,
     kernel,
     limits,
+    lnetctl,
     loadavg,
     lsblk,
     lspci,
@@ -34,7 +35,9 @@ from . import (
     nvidia_smi,
     nvidia_smi_topo,
     nvlink,
+    nvme_smart,
     processes,
+    s3,
     services,
     sysctl,
     sysfs,
@@ -63,10 +66,28 @@ def _dcgm_diag(files: Files) -> Facts:
     return dcgm_diag.parse(files)
 
 
+def _efa_loopback(files: Files) -> Facts:
+    from . import efa_loopback
+
+    return efa_loopback.parse(files)
+
+
 def _fio(files: Files) -> Facts:
     from . import fio
 
     return fio.parse(files)
+
+
+def _fs_io(files: Files) -> Facts:
+    from . import fs_io
+
+    return fs_io.parse(files)
+
+
+def _gpu_load(files: Files) -> Facts:
+    from . import gpu_load
+
+    return gpu_load.parse(files)
 
 
 def _nccl_debug(files: Files) -> Facts:
@@ -79,6 +100,12 @@ def _nccl_tests(files: Files) -> Facts:
     from . import nccl_tests
 
     return nccl_tests.parse(files)
+
+
+def _nvbandwidth(files: Files) -> Facts:
+    from . import nvbandwidth
+
+    return nvbandwidth.parse(files)
 
 
 _ALL: Tuple[Parser, ...] = (
@@ -94,6 +121,9 @@ _ALL: Tuple[Parser, ...] = (
     Parser("cpuinfo", ("cpuinfo.json",), cpuinfo.parse),
     Parser("uptime", ("uptime.txt",), uptime.parse),
     Parser("lsblk", ("lsblk.json",), lsblk.parse),
+    Parser("nvme_smart", ("nvme-smart.json",), nvme_smart.parse),
+    Parser("lnetctl", ("lnetctl.txt",), lnetctl.parse),
+    Parser("s3", ("s3.json",), s3.parse),
     Parser("fio", ("fio.json",), _fio),
     Parser("chrony", ("chrony.txt",), chrony.parse),
     Parser("sysctl", ("sysctl.txt",), sysctl.parse),
@@ -106,6 +136,10 @@ _ALL: Tuple[Parser, ...] = (
     Parser("dcgm_diag", ("dcgm-diag.json", "dcgm-diag.txt"), _dcgm_diag),
     Parser("nccl_tests", NCCL_LOGS, _nccl_tests),
     Parser("nccl_debug", (JOB_LOG, *NCCL_LOGS), _nccl_debug),
+    Parser("nvbandwidth", ("nvbandwidth.json", "nvbandwidth.txt"), _nvbandwidth),
+    Parser("gpu_load", ("gpu-load.json",), _gpu_load),
+    Parser("efa_loopback", ("efa-loopback.txt",), _efa_loopback),
+    Parser("fs_io", ("fs-io.json",), _fs_io),
     Parser("fi_info", ("fi-info.txt",), fi_info.parse),
     Parser("efa_counters", ("efa-counters.json",), efa_counters.parse),
     Parser("ethtool", ("ethtool.txt",), ethtool.parse),

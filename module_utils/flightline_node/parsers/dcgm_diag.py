@@ -24,6 +24,10 @@ _WORDS = {
     "skip": "Skip", "skipped": "Skip", "not run": NOT_RUN, "notrun": NOT_RUN, "not_run": NOT_RUN, "": NOT_RUN,
 }  # fmt: skip
 
+MAX_BYTES = 8 << 20
+"""The results of eight GPUs are under a megabyte, iterations of them included."""
+_BLANK = re.compile(r"\n\s+")
+_TABLE = re.compile(r"^[ \t]*(?:\| Diagnostic|\+---)", re.MULTILINE)
 _GPU_IN_TEXT = re.compile(r"\bGPU:? ?(\d{1,4})\b")
 _MAX_GPU = 9999
 
@@ -148,8 +152,10 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """
     diag = _Diag()
     for data in files.values():
-        text = t.decode(data)
-        if re.search(r"^[ \t]*(?:\| Diagnostic|\+---)", text, re.MULTILINE) and '"test' not in text:
+        if len(data) > MAX_BYTES:
+            raise ParseError(f"{len(data)} bytes, dcgmi diag prints no more than {MAX_BYTES}")
+        text = _BLANK.sub("\n", t.decode(data))
+        if _TABLE.search(text) and '"test' not in text:
             _table(text, diag)
         else:
             _document(text, diag)

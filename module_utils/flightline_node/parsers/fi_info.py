@@ -10,7 +10,12 @@ from ..model import Facts, ParseError
 from . import ranks
 from . import text as t
 
+MAX_BYTES = 4 << 20
+"""The verbose form has some kilobytes for each of 64 endpoints."""
+
 _ERROR = re.compile(r"fi_getinfo: ?(-?\d+.*)")
+_EFA = frozenset({"efa", "efa;ofi_rxr"})
+"""libfabric 1.8 and 1.9 named the layer that makes EFA's reliable endpoints."""
 _ENDPOINT = re.compile(r"-(?:rdm|dgrm)$")
 _VERBOSE = {
     "fi_ep_attr": {"type": "type", "protocol": "protocol"},
@@ -55,7 +60,10 @@ def parse(files: Mapping[str, Data]) -> Facts:
     succeeded. Layered providers (efa;ofi_rxd) and others (tcp) are not EFA endpoints.
     Raises ParseError when neither entries nor an error were printed, or when cut short.
     """
-    text = list(ranks.lines(t.only(files)))
+    data = t.only(files)
+    if len(data) > MAX_BYTES:
+        raise ParseError(f"{len(data)} bytes, fi_info prints no more than {MAX_BYTES}")
+    text = list(ranks.lines(data))
     errors = (_ERROR.search(line) for line in text if "fi_getinfo" in line)
     error = next((f"fi_getinfo: {match.group(1).strip()}" for match in errors if match), None)
     blocks = _blocks(text)
@@ -65,7 +73,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         raise ParseError(f"no fi_info entry: {next((line.strip() for line in text if line.strip()), '')[:120]!r}")
     if blocks and not ("provider" in blocks[-1] and "domain" in blocks[-1] and "type" in blocks[-1]):
         raise ParseError("cut short: the last entry has no endpoint type")
-    efa = [block for block in blocks if block.get("provider") == "efa" and block.get("domain")]
+    efa = [block for block in blocks if block.get("provider") in _EFA and block.get("domain")]
     rdm = {block["domain"] for block in efa if block.get("type") == "FI_EP_RDM"}
     return {
         "devices": _distinct([_ENDPOINT.sub("", block["domain"]) for block in efa]),
@@ -73,7 +81,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         "error": error,
         "fabrics": _distinct([block.get("fabric", "") for block in efa]),
         "provider_versions": _distinct([block.get("version", "") for block in efa]),
-        "other_providers": _distinct([b["provider"] for b in blocks if b.get("provider", "efa") != "efa"]),
+        "other_providers": _distinct([b["provider"] for b in blocks if b.get("provider", "efa") not in _EFA]),
     }
 
 

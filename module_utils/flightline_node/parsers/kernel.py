@@ -46,7 +46,9 @@ _KERNEL_WORDS = re.compile(
     re.MULTILINE,
 )
 """How lines of a log without stamps (dmesg -t) begin."""
-_STAMPED = re.compile(rb"^(?:<\d|\[ *\d|\[\w{3} |\w{3} +\d+ \d\d:|\d{4}-\d\d-\d\d[T ]|kern +:)", re.MULTILINE)
+_STAMPED = re.compile(
+    rb"^(?:<\d|\[ *\d|\[\w{3} |\w{3} +\d+ \d\d:|\d{4}-\d\d-\d\d[T ]|\d{9,11}\.\d{6} |kern +:)", re.MULTILINE
+)
 _CONTINUED = re.compile(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
 

@@ -87,7 +87,7 @@ def _xid(match: Match[str]) -> Fields:
     found: Fields = {"code": int(match.group("code")), "pci": match.group("pci").lower(), "detail": rest.strip(" ,")}
     pid = _PID.search(rest)
     if pid:
-        found["pid"] = int(pid.group(1)) if pid.group(1).isdigit() else None
+        found["pid"] = int(pid.group(1)) if pid.group(1).isdecimal() else None
     process = _PROCESS.search(rest)
     if process:
         found["process"] = None if process.group(1) == "<unknown>" else process.group(1)
@@ -197,7 +197,7 @@ RULES: Tuple[Rule, ...] = (
         _NVRM,
         _rx(
             r"NVRM: Xid \((?:PCI:)?(?P<pci>{PCI})(?:[ ,]+GPU-I:(?P<gpu_instance>\w{1,8}))?"
-            r"(?:[ ,]+GPU-CI:(?P<compute_instance>\w{1,8}))?[^()]{0,60}\): *(?P<code>\d{1,5})\b(?P<rest>.*)",
+            r"(?:[ ,]+GPU-CI:(?P<compute_instance>\w{1,8}))?[^()]{0,60}\) ?: *(?P<code>\d{1,5})\b(?P<rest>.*)",
             re.IGNORECASE,
         ),
         ("code", "pci"),
@@ -245,6 +245,14 @@ RULES: Tuple[Rule, ...] = (
     _driver("bar_invalid", "assigned to your NVIDIA device is invalid"),
     _driver("uvm_fatal", "uvm encountered global fatal error"),
     _driver("gpu_is_lost", "NV_ERR_GPU_IS_LOST"),
+    Rule(
+        "nvidia_driver",
+        (b"device inaccessible",),
+        _rx(r"nvidia {PCI}: Unable to change power state .{1,40}device inaccessible"),
+        (),
+        _fallen,
+        (("kind", "gpu_is_lost"),),
+    ),
     _driver("gsp", r"(?i:GSP).{0,80}?(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash)", "GSP", "gsp", "Gsp"),
     Rule(
         "oom",

@@ -2,13 +2,14 @@
 
 Read: dmesg `[  123.456789]`, dmesg -T, dmesg --time-format iso, dmesg -x (`kern  :err   :`), raw
 syslog priority `<3>`, printk caller tags `[ T1946]`, syslog `Nov 21 09:18:29 host kernel:`, RFC 3339 and
-journal short-iso, short-full and short-monotonic, /dev/kmsg records, and lines without a stamp.
+journal short-iso, short-full, short-unix and short-monotonic, /dev/kmsg records, lines without a stamp, and
+all of these behind what grep puts before a line.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Match, NamedTuple, Optional, Union
 
 Time = Union[str, float, None]
@@ -41,6 +42,12 @@ _SYSLOG = re.compile(
 # The same two in another language: dmesg -T and journalctl print the locale's names of days and months.
 _LOCAL_CTIME = re.compile(r"\[[^\W\d][^\]\d]{1,12} *\d{1,2}[^\]\d]{0,12} *\d\d:\d\d:\d\d \d{4}\] *")
 _LOCAL_SYSLOG = re.compile(r"[^\W\d]{3,5}\.? +\d{1,2} \d\d:\d\d:\d\d +")
+_UNIX = re.compile(r"(?P<seconds>\d{9,11})\.\d{6} ")
+_QUOTED = re.compile(
+    r"(?:(?:\.{0,2}/|\w)[^\s:\[\]()]{0,200}:)?(?:\d{1,9}[:-])?(?:\[\.\.\.\] *)?"
+    r"(?=\[|<\d|[A-Z][a-z]{2} +\d|\d{4}-\d\d-|NVRM|nvidia-nv)"
+)
+"""grep's file name and line number, and the [...] that reports put in a stamp's place."""
 _SOURCE = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:\[]+)(?:\[\d+\])?: ?")
 _SOURCE_5424 = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:]+) \S+ \S+ (?:-|\[[^\]]*\]) ")
 _KERNEL = re.compile(r"(?:[^\s:\[]+ )?kernel(?:\[\d+\])?: ?")
@@ -111,6 +118,7 @@ def read(text: str) -> Optional[Line]:
         form = "rfc3339" if ":" in text[len(stamp) : len(stamp) + 6] else "short-iso"
         return Line(text[journal.end() :], f"{stamp}{hours}:{minutes}", float(uptime) if uptime else None, form)
     head = _Head(text)
+    head.take(_QUOTED)
     _priority(head)
     _bracketed(head)
     if head.wall is None and _wall(head) and head.form != "dmesg-iso":
@@ -153,6 +161,11 @@ def _wall(head: _Head) -> bool:
         head.form = "dmesg-iso" if match.group("comma") == "," else "short-iso" if _no_colon(zone) else "rfc3339"
         zone = "+00:00" if zone in ("Z", "UTC") else f"{zone[:3]}:{zone[3:]}" if _no_colon(zone) else zone
         head.wall = f"{match.group('date')}T{match.group('clock')}{'.' + fraction if fraction else ''}{zone}"
+        return True
+    match = head.take(_UNIX)
+    if match:
+        head.form = "short-unix"
+        head.wall = datetime.fromtimestamp(int(match.group("seconds")), timezone.utc).isoformat()
         return True
     match = head.take(_SYSLOG)
     if match:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..bundle import Data
@@ -35,6 +36,9 @@ LOOK_BACK_BYTES = 1024
 
 MANY = 16
 """Hits in one chunk from which on the next is near, and bytes.find has it before memmem is set up."""
+
+SMALL_BYTES = 64 << 10
+"""Below this, weighing the letters takes longer than plain searches."""
 
 Find = Callable[[bytes, bytes, int], int]
 Hits = List[Tuple[int, int]]
@@ -76,6 +80,8 @@ def _sample(data: Data) -> bytes:
 
 
 def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan:
+    if len(data) < SMALL_BYTES:
+        return _Plan({}, _cores(tuple(needles), tuple(cores)), bytes.find)
     sample = _sample(data)
     share = {letter: sample.count(letter) / max(len(sample), 1) for letter in _letters(b"".join(needles))}
     by_letter: Dict[bytes, List[_Member]] = {}
@@ -85,9 +91,22 @@ def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan
         if share[best] <= RARE:
             by_letter.setdefault(best, []).append(_Member(index, needle, needle.index(best)))
         else:
-            core = next((core for core in cores if core in needle), needle)
+            core = _core(needle, cores)
             by_core.setdefault(core, []).append(_Member(index, needle, needle.index(core)))
     return _Plan(by_letter, by_core, _libc_find() or bytes.find)
+
+
+def _core(needle: bytes, cores: Sequence[bytes]) -> bytes:
+    return next((core for core in cores if core in needle), needle)
+
+
+@lru_cache(maxsize=2)
+def _cores(needles: Tuple[bytes, ...], cores: Tuple[bytes, ...]) -> Dict[bytes, List[_Member]]:
+    found: Dict[bytes, List[_Member]] = {}
+    for index, needle in enumerate(needles):
+        core = _core(needle, cores)
+        found.setdefault(core, []).append(_Member(index, needle, needle.index(core)))
+    return found
 
 
 def _letters(text: bytes) -> List[bytes]:

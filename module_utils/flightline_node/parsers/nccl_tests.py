@@ -1,8 +1,9 @@
 """nccl-tests output: the *_perf programs, one log per collective.
 
 Columns differ by version (root and redop come and go, `error` became `#wrong`), so a row is
-read by the header above it. NCCL prints its INFO lines into the middle of a row, because a
-row is printed in pieces; the pieces are put together again.
+read by the header above it. NCCL's lines come into the middle of a row, because a row is printed in
+pieces, and into the middle of a number, because a launcher passes on whatever it has read; what
+stands before NCCL's line and what follows it are put together again.
 """
 
 from __future__ import annotations
@@ -17,22 +18,30 @@ from .nccl_files import BY_FILE
 from .ranks import MAX_LINE, lines
 
 MAX_DIGITS = 18
+MAX_PIECES, MAX_COLUMNS = 16, 64
 _REDOP = 3
-_GROUP = 4
-"""time, algbw, busbw, #wrong: printed twice, out-of-place then in-place."""
+_GROUPS = ("out-of-place", "in-place")
+"""Each with its time, algbw, busbw and #wrong; a header without both is torn."""
 
 _ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z][a-z0-9_]*(?:\s|$)")
-_NUMBERS = re.compile(r"\s*(?:-?\d[\d.e+\-]*|N/A|-?nan|-?inf)(?:\s|$)")
+_BEGUN = re.compile(r"\s*\d+(?:\s+\d+(?:\s+[a-z][a-z0-9_]*(?:\s+[\w.+\-/]+)*)?)?\s*")
+_TORN = re.compile(r"\s+\d{4,18}(?:\s+\d{1,18})?\s*")
+"""A row cut within its first numbers: NCCL begins a warning with an empty line."""
+_FIRST = re.compile(r"\s*\d+")
+_NUMBERS = re.compile(r"\s*(?:[-.]?\d[\d.e+\-]*|N/A|-?nan|-?inf)(?:\s|$)")
 _ORIGIN = re.compile(r":\d+:\d+ \[\d+\]")
-_GLUED = re.compile(r"(-1(?=\S)|\d+(?:\.\d+)?(?=[A-Za-z])|N/A(?=\S))")
-_NTHREAD = re.compile(r"# *nThreads? +(\d+) +nGpus +(\d+) +min[Bb]ytes +(\d+) +max[Bb]ytes +(\d+)")
+_STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s*$")
+_GLUED = re.compile(r"(-1(?=\S)|\d+(?:\.\d*)?(?=[A-Za-z])|N/A(?=\S))")
+_NTHREAD = re.compile(r"(?:# *)?nThreads? +(\d+) +nGpus +(\d+) +min[Bb]ytes +(\d+) +max[Bb]ytes +(\d+)")
 _VALIDATION = re.compile(r"(?:validation|check): *(\d+)")
 _STARTING = re.compile(r"# *Collective test starting: *(\S+)")
 _RANK = re.compile(r"# +Rank +(\d+) .*? on +(\S+) +device")
-_BOUNDS = re.compile(r"# *Out of bounds values *: *(\d+)")
-_AVERAGE = re.compile(r"# *Avg bus bandwidth *: *(\S+)")
+_BOUNDS = re.compile(r"#? *Out of bounds values *: *(\d+)")
+_AVERAGE = re.compile(r"#? *Avg bus bandwidth *: *(\S+)")
 _VERSION = re.compile(r"# *nccl-tests version +(\S+)")
 _NRANKS = re.compile(r" nranks (\d+) ")
+_UNMARKED = ("nThread", " Out of bounds", " Avg bus")
+"""Comment lines that had no # until 2019."""
 _FAILURES = ("Test NCCL failure", "Test CUDA failure", "Test failure", "Test timeout", "Invalid number of GPUs")
 
 
@@ -141,14 +150,17 @@ class _Log:
         self.runs: List[Facts] = []
         self.version = ""
         self.hosts: Set[str] = set()
-        self.pending = ""
+        self.pieces: List[str] = []
+        self.comment = ""
 
     def feed(self, line: str) -> None:
         if "NCCL " in line and self._nccl(line):
             return
-        if line.startswith("#"):
+        if self.comment:
+            line, self.comment = self.comment + line, ""
+        if line.startswith("#") or line.startswith(_UNMARKED):
             self._comment(line)
-        elif _ROW.match(line) or (self.pending and _NUMBERS.match(line)):
+        elif _ROW.match(line) or (self._goes_on(line) if self.pieces else _TORN.fullmatch(line)):
             self._piece(line)
         elif any(words in line for words in _FAILURES):
             self.run.errors.append(line.strip())
@@ -166,47 +178,50 @@ class _Log:
         self.run.errors = errors
 
     def _drop_pending(self) -> None:
-        self.run.damaged += bool(self.pending)
-        self.pending = ""
+        """No more comes: pieces whose spaces were taken away make a row with them, anything else is damage."""
+        if self.pieces and not self._finish(" ".join(self.pieces)):
+            self.run.damaged += 1
+        self.pieces = []
+
+    def _goes_on(self, line: str) -> bool:
+        return bool(_NUMBERS.match(line)) or bool(_BEGUN.fullmatch("".join([*self.pieces, line])))
 
     def _nccl(self, line: str) -> bool:
-        """Take NCCL's own line; keep what of a row was printed before it."""
+        """Take NCCL's own line; keep what was printed before it."""
         origin = _ORIGIN.search(line)
         if not origin or "NCCL" not in line[origin.end() :]:
             return False
-        head = line[: origin.start()]
-        host = head.split()[-1] if head.split() else ""
-        before = head[: len(head) - len(host)]
         ranks = _NRANKS.search(line)
         if ranks:
             self.run.nranks = int(ranks.group(1)[:9])
-        if not _ROW.match(head) and not (self.pending and _NUMBERS.match(head)):
-            if not before.strip():
-                self._glued_or_host(host)
-            return True
-        self._piece(before + self._number_before(host))
+        before = self._before(line[: origin.start()])
+        if before.startswith("#"):
+            self.comment = before
+        elif before.strip() and (self._goes_on(before) if self.pieces else _BEGUN.fullmatch(before)):
+            self._piece(before)
         return True
 
-    def _glued_or_host(self, host: str) -> None:
-        if self.pending and _GLUED.match(host) and host not in self.hosts:
-            self._piece(self._number_before(host))
-        else:
+    def _before(self, head: str) -> str:
+        """What stands before the host name, and the time stamp, of NCCL's line."""
+        host = head.split()[-1] if head.split() else ""
+        before, known = head[: len(head) - len(host)], self.hosts | self.run.hosts
+        if host in known:
+            return _STAMP.sub("", before)
+        for name in sorted(known, key=len, reverse=True):
+            if host.endswith(name):
+                return _STAMP.sub("", before + host[: -len(name)])
+        glued = _GLUED.match(host) if self.pieces or before.strip() else None
+        if not glued:
             self.hosts.add(host)
-
-    def _number_before(self, word: str) -> str:
-        """'-1' of '-1ip-10-0-0-1', where a row's last number and a host name run together."""
-        for host in sorted(self.hosts | self.run.hosts, key=len, reverse=True):
-            if word.endswith(host):
-                return word[: -len(host)]
-        match = _GLUED.match(word)
-        return match.group(0) if match else ""
+        return _STAMP.sub("", before) + (glued.group(0) if glued else "")
 
     def _comment(self, line: str) -> None:
         self._drop_pending()
         words = line[1:].split()
         if words[:2] == ["size", "count"]:
             # A time stamp is two words under one name: it and what follows is not needed.
-            self.run.columns = tuple(words[: words.index("timestamp")] if "timestamp" in words else words)
+            words = words[: words.index("timestamp")] if "timestamp" in words else words
+            self.run.columns = tuple(words) if words.count("busbw") == len(_GROUPS) else ()
             return
         run = self.run
         starting, thread, rank = _STARTING.match(line), _NTHREAD.match(line), _RANK.match(line)
@@ -247,25 +262,29 @@ class _Log:
                 run.facts["validation"] = int(validation.group(1)[:9])
 
     def _piece(self, line: str) -> None:
-        if self.pending:
-            if _ROW.match(line):
-                self._drop_pending()
-            line = f"{self.pending} {line}"[-MAX_LINE:]
-        words = line.split()
+        if self.pieces and _ROW.match(line) and not (line[0].isdecimal() and _FIRST.fullmatch("".join(self.pieces))):
+            self._drop_pending()
+        self.pieces.append(line[:MAX_LINE])
+        if self._finish("".join(self.pieces)):
+            self.pieces = []
+        elif len(self.pieces) > MAX_PIECES:
+            self._drop_pending()
+
+    def _finish(self, line: str) -> bool:
+        """Take a row that has all its columns; False when some are missing."""
+        words = line.split(None, MAX_COLUMNS)
         columns = self.run.columns
         if len(words) > _REDOP and columns[_REDOP : _REDOP + 1] == ("redop",) and not words[_REDOP][0].isalpha():
             # Until 2.13 the redop of all_gather and others is printed as nothing, under its heading.
             columns = columns[:_REDOP] + columns[_REDOP + 1 :]
-        wanted = len(columns) or 11
-        row = _row(columns, words) if len(words) >= wanted else None
+        if len(words) < (len(columns) or 11):
+            return False
+        row = _row(columns, words)
         if row:
             self.run.rows.append(row)
-            self.pending = ""
-        elif len(words) >= wanted:
-            self.pending = ""
-            self.run.damaged += 1
         else:
-            self.pending = line
+            self.run.damaged += 1
+        return True
 
 
 def parse(files: Mapping[str, Data]) -> Facts:

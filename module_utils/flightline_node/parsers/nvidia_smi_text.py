@@ -16,6 +16,7 @@ _SKIP = ("mig device", "mig devices", "supported clocks", "accounted processes")
 MAX_GPUS = 1024
 MAX_DEPTH = 32
 MAX_VALUES = 200_000
+MAX_LINE_CHARS = 16_384
 
 
 def is_text(text: str) -> bool:
@@ -62,7 +63,7 @@ class _Reader:
 
     def line(self, line: str) -> None:
         """Take one line."""
-        line = line.expandtabs(4).rstrip()
+        line = line[:MAX_LINE_CHARS].expandtabs(4).rstrip()
         name_and_rest = line.lstrip(" ")
         indent = len(line) - len(name_and_rest)
         if not name_and_rest:

@@ -98,7 +98,7 @@ def _links(gpus: List[str], rows: Mapping[str, List[str]]) -> Facts:
 
 def _distance(link: str) -> Tuple[int, int]:
     """Sort key: a longer path, or fewer bonded NVLinks, is greater; unknown words greatest."""
-    if link.startswith("NV") and link[2:].isdigit():
+    if link.startswith("NV") and link[2:].isdecimal():
         return 0, -int(link[2:6])
     return (_DISTANCE.index(link), 0) if link in _DISTANCE else (len(_DISTANCE), 0)
 

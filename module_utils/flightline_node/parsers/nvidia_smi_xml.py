@@ -24,6 +24,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 MAX_DEPTH = 32
 MAX_GPUS = 1024
 MAX_VALUES = 200_000
+MAX_VALUE_CHARS = 65_536
 
 
 def is_xml(text: str) -> bool:
@@ -143,7 +144,7 @@ class _Collector:
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
         self._paths: List[str] = []
-        self._leaf = False
+        self._leaf, self._room = False, 0
         self._buffer: List[str] = []
         self._gpu: Optional[RawGpu] = None
         self._process: Dict[str, str] = {}
@@ -153,7 +154,7 @@ class _Collector:
         """An element opens."""
         depth = len(self._paths)
         self._buffer.clear()
-        self._leaf = True
+        self._leaf, self._room = True, MAX_VALUE_CHARS
         if depth == 0 and name != ROOT:
             raise ParseError(f"the root element is {name[:40]}, not {ROOT}")
         if depth > MAX_DEPTH:
@@ -170,8 +171,9 @@ class _Collector:
 
     def text(self, data: str) -> None:
         """Text inside the innermost element."""
-        if self._leaf:
+        if self._leaf and self._room > 0:
             self._buffer.append(data)
+            self._room -= len(data)
 
     def end(self, name: str) -> None:
         """An element closes."""

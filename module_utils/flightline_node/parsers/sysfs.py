@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..bundle import Data
 from ..model import Facts, ParseError
+from . import lnetctl, mdstat
 from . import text as t
 from . import values as v
 
@@ -15,21 +16,46 @@ _POLICY_WORDS = ("driver", "governor", "epp")
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{efa_ports{device: {ports{n: {state phys_state rate}} gdr p2p}}, cpufreq[], edac{mc: {}}, net{name: {}}}.
+    """{efa_ports{device: {ports{n: {state phys_state rate}} gdr p2p}}, cpufreq[], edac{mc: {}}, net{name: {}}, ...}.
+
+    Also clocksource{current available}, md[] (see mdstat), lnet{nets} (see lnetctl), boots[] (seconds since 1970).
 
     cpufreq: {driver governor epp policies}; edac: {mc_name ue_count ce_count ...}; net: {mtu driver
     operstate}; nvidia_taint: the nvidia module's taint flags. A section that the file lacks is absent.
     State words lose their number ('4: ACTIVE' is 'ACTIVE'); a number that is none keeps its text.
     """
     document = v.json_object(t.only(files))
-    read = {"efa_ports": _efa_ports, "cpufreq": _cpufreq, "edac": _edac, "net": _net}
+    read = {
+        "efa_ports": _efa_ports,
+        "cpufreq": _cpufreq,
+        "edac": _edac,
+        "net": _net,
+        "clocksource": _clocksource,
+        "lnet": _lnet,
+    }
     facts: Facts = {name: parse_section(document[name]) for name, parse_section in read.items() if name in document}
     if not facts:
         raise ParseError(f"no section of the reader in it, keys {sorted(map(str, document))[:8]}")
+    if isinstance(document.get("boots"), list):
+        facts["boots"] = sorted(number for number in map(v.integer, document["boots"][-64:]) if number is not None)
+    if isinstance(document.get("mdstat"), str):
+        facts["md"] = mdstat.arrays(document["mdstat"])
     taint = document.get("nvidia_taint")
     if isinstance(taint, str):
         facts["nvidia_taint"] = taint
     return facts
+
+
+def _clocksource(section: object) -> Dict[str, Optional[str]]:
+    if not isinstance(section, dict):
+        raise ParseError("clocksource: wanted an object")
+    return {name: v.word(section.get(name)) for name in ("current", "available")}
+
+
+def _lnet(section: object) -> Dict[str, Any]:
+    """{nets}; nets is None where the kernel's table could not be read."""
+    text = section.get("nis") if isinstance(section, dict) else None
+    return {"nets": lnetctl.table(text) if isinstance(text, str) else None}
 
 
 def _objects(section: object, what: str) -> Dict[str, Dict[str, Any]]:

@@ -37,11 +37,13 @@ def decode(data: Data, limit_bytes: Optional[int] = None) -> str:
     else:
         # A file system that lost power pads the last block of a file with zero bytes.
         text = raw.rstrip(b"\x00").decode("utf-8-sig", "replace")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
     if not text.strip():
         raise ParseError("empty output")
     if "\x00" in text:
         raise ParseError("binary data where text was expected")
-    return _ANSI.sub("", text) if "\x1b" in text else text
+    return text
 
 
 def only(files: Mapping[str, Data]) -> Data:

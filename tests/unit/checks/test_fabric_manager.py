@@ -66,3 +66,14 @@ def test_blackwell_needs_it():
 def test_unknown():
     assert status(judge_facts("fabric_manager", {"services": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("fabric_manager", unit(load="loaded"))) is Status.UNKNOWN
+
+
+def test_nvlsm_needs_ib_umad_on_p6():
+    running = unit(load="loaded", active="active", sub="running")
+    without = {**running, "modules": {"names": {"nvidia": {}}}}
+    assert "ib_umad" in only(judge_facts("fabric_manager", without, "p6-b200.48xlarge"), Status.WARN).message
+    assert status(judge_facts("fabric_manager", without)) is Status.PASS
+    loaded = {**running, "modules": {"names": {"ib_umad": {}}}}
+    assert status(judge_facts("fabric_manager", loaded, "p6-b200.48xlarge")) is Status.PASS
+    registered = {**without, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}]}}
+    assert status(judge_facts("fabric_manager", registered, "p6-b200.48xlarge")) is Status.PASS

@@ -51,7 +51,7 @@ def judge(*lines, smi=None, **rest):
         ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover.", Status.FAIL),
         ("NVRM: nvAssertOkFailedNoLog: Assertion failed: GPU lost [NV_ERR_GPU_IS_LOST] @ gpu.c:1", Status.FAIL),
         ("NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out, Timeout", Status.WARN),
-        ("LustreError: 167-0: fsx-MDT0000-mdc: This client was evicted by fsx-MDT0000; in progress", Status.WARN),
+        ("LustreError: 167-0: fsx-MDT0000-mdc: This client was evicted by fsx-MDT0000; in progress", Status.PASS),
         ("ena 0000:00:05.0 ens5: Keep alive watchdog timeout.", Status.WARN),
         ("NETDEV WATCHDOG: ens5 (ena): transmit queue 3 timed out", Status.WARN),
         ("NVRM: API mismatch: the client has the version 580.95.05", Status.PASS),

@@ -65,8 +65,15 @@ def test_declared_and_not_mounted():
 
 def test_nothing_to_judge():
     plain = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
-    assert only(judge(plain, [EVICTED]), Status.SKIP).message
+    assert only(judge(plain), Status.SKIP).message
     assert status(judge(plain, modules=["lustre"])) is Status.SKIP
+
+
+def test_an_eviction_counts_without_a_mount_and_without_a_mount_table():
+    plain = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
+    assert only(judge(plain, [EVICTED]), Status.WARN).measured == 1
+    assert only(judge_facts("lustre", {"kernel": log(EVICTED)}), Status.WARN).measured == 1
+    assert "mount table" in only(judge_facts("lustre", {"kernel": log("Lustre: x")}), Status.SKIP).message
 
 
 def test_unreadable_and_missing():

@@ -32,6 +32,11 @@ def fixture(name):
         ({"info_lines": 0}, Status.SKIP),
         ({"gdrdma": False}, Status.WARN),
         ({"warnings": ["socketProgress: Connection closed"]}, Status.INFO),
+        (
+            {"warnings": ["NET/OFI Request 0x7f completed with error. RC: 21. Error: 4104 (unreachable remote)"]},
+            Status.WARN,
+        ),
+        ({"warnings": ["NET/OFI Request 0x7f completed with error. Unresponsive receiver"]}, Status.WARN),
     ],
 )
 def test_facts(change, wanted):

@@ -258,3 +258,14 @@ def test_site_policy_shows_in_the_finding():
 def test_a_policy_that_cannot_be_read_is_unknown_and_named(policy):
     findings = judge(xid(13), options={"xid_policy": policy})
     assert "xid_policy" in only(findings, Status.UNKNOWN).message
+
+
+LOADED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build"
+
+
+def test_a_driver_loaded_anew_has_reset_the_gpu():
+    finding = only(judge(LOADED, xid(95), LOADED), Status.WARN)
+    assert "loaded anew" in finding.message
+    assert status(judge(LOADED, xid(95))) is Status.FAIL
+    assert status(judge(LOADED, xid(95), LOADED, xid(95))) is Status.FAIL
+    assert status(judge(LOADED, xid(79), LOADED)) is Status.FAIL

@@ -9,11 +9,10 @@ import pytest
 
 from flightline.fleet import judge_run
 from flightline.fleet_checks import FLEET_CHECKS, remedy_of, title_of
-from flightline.groups import device_label
 from flightline.recorder import MemoryStore, unreachable_record
 from flightline.store import Host, SqliteStore
 from flightline_node.checks import CHECKS
-from flightline_node.model import Status, Verdict
+from flightline_node.model import Status, Verdict, device_label
 
 from .made import a_run, finding, record
 
@@ -224,3 +223,47 @@ def test_two_thousand_nodes_take_seconds():
     report = judge_run(store, "r1")
     assert time.process_time() - started < 5
     assert report.verdict is Verdict.GO and len(report.distributions) == 10
+
+
+def waiver(**changes):
+    base = {
+        "check": "uniform_driver",
+        "scope": "c",
+        "reason": "rolling upgrade",
+        "owner": "ops",
+        "expiry": "2099-01-01",
+    }
+    return {**base, **changes}
+
+
+def drivers(**waived):
+    return judge(versions("a"), versions("b"), {**versions("c", driver="570.1", cuda="12.8"), **waived})
+
+
+def test_a_version_that_differs_can_be_waived_and_the_row_says_so():
+    report = drivers(fleet_waivers=[waiver()])
+    assert report.verdict is Verdict.GO and report.fleet == []
+    (set_aside,) = [item for item in row(report, "c").findings if item["check"] == "uniform_driver"]
+    assert (
+        set_aside["status"] == "SKIP" and "rolling upgrade" in set_aside["message"] and "570.1" in set_aside["message"]
+    )
+
+
+@pytest.mark.parametrize(
+    "changes", [{"scope": "b"}, {"check": "uniform_kernel"}, {"check": "duplicate_gpu"}, {"expiry": "soon"}]
+)
+def test_a_waiver_of_something_else_changes_nothing(changes):
+    assert drivers(fleet_waivers=[waiver(**changes)]).verdict is Verdict.NO_GO
+
+
+def test_an_expired_waiver_fails_the_run_and_says_so():
+    report = drivers(fleet_waivers=[waiver(expiry="2020-01-01")])
+    assert report.verdict is Verdict.NO_GO
+    assert any("expired on 2020-01-01" in item["message"] for item in row(report, "c").findings)
+
+
+def test_the_waivable_fleet_checks_are_the_uniform_ones():
+    from flightline.fleet_checks import UNIFORM
+    from flightline_node.waivers import FLEET_CHECKS
+
+    assert set(FLEET_CHECKS) == {f"uniform_{key}" for key in UNIFORM}

@@ -40,6 +40,21 @@ def test_a_threshold_nothing_can_reach_is_refused(change, said):
         nccl.check_gates([dataclasses.replace(gate, **change)])
 
 
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter", "alltoall"])
+def test_a_table_that_asks_for_more_than_the_links_carry_does_not_load(monkeypatch, collective):
+    most = nccl.ceiling("p5.48xlarge", 1, collective)
+    for ask, loads in ((most - 1, True), (most + 1, False)):
+        monkeypatch.setattr(nccl, "_GATES", f"p5.48xlarge|1|{collective}|8GiB|{ask:g}|100|made up")
+        nccl.gates.cache_clear()
+        if loads:
+            assert len(nccl.gates()) == 1
+        else:
+            with pytest.raises(SettingsError, match=f"{collective}: .* is above the .* its links can carry"):
+                nccl.gates()
+    monkeypatch.undo()
+    nccl.gates.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("args", "most"),
     [

@@ -69,3 +69,12 @@ def test_not_installed():
 def test_nothing_or_cut_short(data):
     with pytest.raises(ParseError):
         fi_info.parse({"f": data})
+
+
+def test_the_layered_name_of_libfabric_1_8_is_efa_and_the_datagram_layer_is_not():
+    entry = (
+        "provider: efa;ofi_{0}\n    fabric: EFA-fe80::1\n    domain: efa_0-{1}\n    version: 2.0\n    type: FI_EP_RDM\n"
+    )
+    assert fi_info.parse({"fi-info.txt": entry.format("rxr", "rdm").encode()})["rdm_endpoints"] == 1
+    facts = fi_info.parse({"fi-info.txt": entry.format("rxd", "dgrm").encode()})
+    assert (facts["rdm_endpoints"], facts["other_providers"]) == (0, ["efa;ofi_rxd"])

@@ -305,3 +305,29 @@ def test_stamps_in_another_language_do_not_hide_an_xid(head):
     facts = parse(f"{head}{XID_79}\n")
     assert [(event["code"], event["time"]) for event in facts["xids"]] == [(79, None)]
     assert not events(parse(f"[ 1.0] ok\nOkt 06 17:59:27 host python[1]: {XID_79}\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"[...] {XID_79}",
+        f"1234:[   12.345678] {XID_79}",
+        f"/var/log/messages:Nov 21 09:18:29 ip-10-0-0-1 kernel: {XID_79}",
+        f"kern.log:77:Nov 21 09:18:29 ip-10-0-0-1 kernel: {XID_79}",
+        f"1795252709.123456 ip-10-0-0-1 kernel: {XID_79}",
+        "NVRM: Xid (PCI:0000:53:00) : 79, GPU has fallen off the bus.",
+    ],
+)
+def test_heads_that_grep_reports_and_short_unix_put_before_a_line(line):
+    (event,) = parse(line + "\n")["xids"]
+    assert event["code"] == 79
+
+
+def test_short_unix_is_a_wall_clock():
+    assert parse(f"1795252709.123456 h kernel: {XID_79}\n")["xids"][0]["time"] == "2026-11-21T09:18:29+00:00"
+
+
+def test_a_gpu_that_does_not_wake_up():
+    line = "nvidia 0000:9b:00.0: Unable to change power state from D3cold to D0, device inaccessible"
+    (event,) = parse(f"[ 1.5] {line}\n")["nvidia_driver"]
+    assert (event["kind"], event["pci"]) == ("gpu_is_lost", "0000:9b:00.0")

@@ -20,7 +20,9 @@ def plain(data):
 
 @pytest.mark.parametrize("letters", [b"abc \n", b"NVRM: XidBUGIOFerror#\n", bytes(range(256))])
 @pytest.mark.parametrize("libc", [True, False])
-def test_same_as_a_plain_search(monkeypatch, letters, libc):
+@pytest.mark.parametrize("small_bytes", [0, 10_000])
+def test_same_as_a_plain_search(monkeypatch, letters, libc, small_bytes):
+    monkeypatch.setattr(kernel_scan, "SMALL_BYTES", small_bytes)
     monkeypatch.setattr(kernel_scan, "CHUNK_BYTES", 997)
     monkeypatch.setattr(kernel_scan, "THREADS_FROM_BYTES", 60_000)
     if not libc:

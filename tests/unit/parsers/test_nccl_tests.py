@@ -178,3 +178,62 @@ def test_no_test_in_it(data):
 def test_failure_without_a_header_is_named():
     with pytest.raises(ParseError, match="Test CUDA failure"):
         nccl_tests.parse({"nccl-all_reduce.log": b"host: Test CUDA failure common.cu:900 'no device'\n"})
+
+
+ROWS = (
+    "  1073741824     268435456     float     sum      -1   4200.1  255.65  447.38      0   4190.2  256.25  448.44      0\n"
+    "  8589934592    2147483648     float     sum      -1    31500  272.70  477.22      0    31480  272.87  477.52      0\n"
+)
+INFO = "ip-10-1-0-11:4242:4301 [3] NCCL INFO Channel 00/24 :    0   1   2   3\n"
+STAMPED = "[2026-11-21 12:00:01] ip-10-1-0-11:4242:4301 [3] NCCL INFO NET/OFI Selected provider is efa\n"
+DEVICES = "#  Rank  0 Group  0 Pid   4242 on ip-10-1-0-11 device  0 [0000:53:00] NVIDIA H100 80GB HBM3\n"
+WHOLE = DEVICES + HEADER + ROWS + FOOTER
+
+
+@pytest.mark.parametrize("noise", [INFO, INFO + INFO, STAMPED])
+def test_a_row_torn_at_any_place_is_put_together(noise):
+    start = len(DEVICES + HEADER)
+    for at in range(start, start + len(ROWS)):
+        assert runs(WHOLE[:at] + noise + WHOLE[at:]) == runs(WHOLE), WHOLE[at - 20 : at]
+
+
+def test_a_row_torn_within_its_first_numbers_by_a_warning_is_put_together():
+    at = WHOLE.index("2147483648") + 4
+    (run,) = runs(WHOLE[:at] + "\nip-10-1-0-11:4242:4301 [3] NCCL WARN odd\n" + WHOLE[at:])
+    assert (run["rows"], run["largest"]["bytes"], run["complete"]) == (2, 8 * GIB, True)
+
+
+@pytest.mark.parametrize("words", ["Out of bou", "Avg bus bandwidth    : 1."])
+def test_a_comment_torn_by_an_nccl_line_is_put_together(words):
+    at = WHOLE.index(words) + len(words)
+    (run,) = runs(WHOLE[:at] + INFO + WHOLE[at:])
+    assert (run["avg_busbw_gb_s"], run["out_of_bounds"], run["complete"]) == (1.5, 0, True)
+
+
+def test_the_form_of_2018_without_comment_marks():
+    text = (
+        "nThread 1 nGpus 8 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 validation: 1 \n"
+        "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res\n"
+        "  1073741824     268435456   float     sum    4.200  255.6  447.38    2e-07    4.190  256.2  448.44    2e-07\n"
+        " Out of bounds values : 0 OK\n Avg bus bandwidth    : 447.9\n"
+    )
+    (run,) = runs(text)
+    assert (run["rows"], run["ranks"], run["out_of_bounds"], run["avg_busbw_gb_s"]) == (1, 8, 0, 447.9)
+    assert run["complete"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "[1,0]<stdout>:",
+        "[prterun-ip-10-0-0-1-1234@1,0]<stdout>: ",
+        "Sat Nov 21 12:00:01 2026[1,0]<stdout>:",
+        "Sat Nov  1 12:00:01 2026<stdout>:",
+        "0: ",
+        "nccl-worker-0: ",
+        "2026-11-21T12:00:01.123456789Z ",
+        "2026-11-21T12:00:01+00:00 ",
+    ],
+)
+def test_labels_of_launchers_and_log_collectors(label):
+    assert runs("".join(label + line for line in WHOLE.splitlines(keepends=True))) == runs(WHOLE)

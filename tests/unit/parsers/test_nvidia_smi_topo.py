@@ -112,3 +112,8 @@ def test_cut_off(name):
 def test_not_a_matrix(text):
     with pytest.raises(ParseError):
         parse(text)
+
+
+def test_a_digit_that_is_no_number_is_a_word_like_any_other():
+    found = parse("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV1\u00b2\t0-3\nGPU1\tNV18\t X \t0-3\n")
+    assert found["gpu_pair_links"] == {"NV1\u00b2": 1}

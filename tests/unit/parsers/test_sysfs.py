@@ -108,3 +108,39 @@ def test_reader_tells_what_it_cannot_read(tmp_path):
 
 def test_reader_of_a_bare_root(tmp_path):
     assert parse("sysfs", read_sysfs(str(tmp_path))) == {"efa_ports": {}, "cpufreq": [], "edac": {}, "net": {}}
+
+
+def test_clock_source_lustre_network_and_arrays():
+    facts = read("sysfs", "sysfs/p5-storage.json")
+    assert facts["clocksource"] == {"current": "tsc", "available": "tsc kvm-clock hpet acpi_pm"}
+    assert facts["lnet"] == {"nets": {"lo": {"up": 1, "down": []}, "tcp": {"up": 1, "down": []}}}
+    assert [(array["name"], array["level"], len(array["members"]), array["failed"]) for array in facts["md"]] == [
+        ("md127", "raid0", 8, []),
+        ("md1", "raid1", 2, ["sdb1"]),
+    ]
+
+
+def test_reader_of_clock_source_lustre_and_arrays(tmp_path):
+    clocks = "sys/devices/system/clocksource/clocksource0"
+    tree(
+        tmp_path,
+        {
+            f"{clocks}/current_clocksource": "kvm-clock\n",
+            "sys/module/lnet/version": "2.15\n",
+            "proc/mdstat": "Personalities :\nunused devices: <none>\n",
+        },
+    )
+    facts = parse("sysfs", read_sysfs(str(tmp_path)))
+    assert (facts["clocksource"]["current"], facts["lnet"], facts["md"]) == ("kvm-clock", {"nets": None}, [])
+
+
+def test_reader_of_the_boots(tmp_path):
+    def record(kind, seconds):
+        return kind.to_bytes(2, "little") + bytes(338) + seconds.to_bytes(4, "little") + bytes(40)
+
+    wtmp = tmp_path / "var/log/wtmp"
+    wtmp.parent.mkdir(parents=True)
+    wtmp.write_bytes(record(2, 1000) + record(7, 1500) + record(1, 1600) + record(2, 2000))
+    assert parse("sysfs", read_sysfs(str(tmp_path)))["boots"] == [1000, 2000]
+    wtmp.write_bytes(record(2, 1000) + b"cut")
+    assert "boots" not in json.loads(read_sysfs(str(tmp_path)))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flightline.report import text
-from flightline_node.model import Remedy, Status
+from flightline_node.model import Remedy, Status, as_status
 from tests.unit.report.factory import EVIL
 
 
@@ -123,6 +123,6 @@ def test_duration(end, shown):
 
 
 def test_words_of_a_later_version_never_become_a_pass():
-    assert text.as_status("EXCELLENT") is Status.UNKNOWN
+    assert as_status("EXCELLENT") is Status.UNKNOWN
     assert text.as_remedy("PRAY") is Remedy.INVESTIGATE
-    assert text.blocks(text.as_status("EXCELLENT"))
+    assert text.blocks(as_status("EXCELLENT"))

@@ -1,0 +1,77 @@
+"""Repeat offenders: a GPU that was blamed in several runs, wherever it sat at the time.
+
+Instances are replaced and host names are given anew, but a GPU keeps its serial: a replacement that comes
+with the same bad GPU shows here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flightline_node.model import BLOCKING
+
+from .fleet import NO_SERIAL
+from .store import Past, Record, Store, status_of
+
+MOST_GPUS = 32
+
+
+@dataclass(frozen=True)
+class Offender:
+    """A GPU blamed more than once. places: (instance id, host) in order of time; runs: how many it was seen in."""
+
+    serial: str
+    blamed: int
+    runs: int
+    checks: tuple[str, ...]
+    places: tuple[tuple[str, str], ...]
+
+    @property
+    def moved(self) -> bool:
+        """Was it blamed on more than one instance or host?"""
+        return len(self.places) > 1
+
+
+def offenders(store: Store, name: str, past: Sequence[Past], limit: int = 50) -> list[Offender]:
+    """Repeat offenders in a name's history: the GPU itself when it is one, else the node's; the most blamed first."""
+    gpus = [gpu for item in past for gpu in item.record.get("gpus") or ()]
+    named = [gpu for gpu in gpus if name in (gpu.get("serial"), gpu.get("uuid"))]
+    serials = dict.fromkeys(str(gpu.get("serial") or "") for gpu in named or gpus)
+    for nothing in NO_SERIAL:
+        serials.pop(nothing, None)
+    found = [judge(serial, store.history(serial, limit)) for serial in list(serials)[:MOST_GPUS]]
+    return sorted((item for item in found if item), key=lambda item: (-item.blamed, item.serial))
+
+
+def judge(serial: str, past: Sequence[Past]) -> Offender | None:
+    """What a GPU's history says; None when it was blamed in fewer than two runs."""
+    blamed = [(item, checks) for item in reversed(past) if (checks := _blamed(item.record, serial))]
+    if len({item.run_id for item, _ in blamed}) < 2:
+        return None
+    named = dict.fromkeys(check for _, names in blamed for check in names)
+    places = dict.fromkeys((item.instance_id, item.host) for item, _ in blamed)
+    runs = {item.run_id for item in past}
+    return Offender(serial, len({item.run_id for item, _ in blamed}), len(runs), tuple(named), tuple(places))
+
+
+def _blamed(record: Record, serial: str) -> list[str]:
+    """Checks of a record that block because of this GPU."""
+    gpu = next((gpu for gpu in record.get("gpus") or () if str(gpu.get("serial")) == serial), None)
+    findings: Iterable[Mapping[str, Any]] = record.get("findings") or ()
+    blocking = [finding for finding in findings if status_of(finding) in BLOCKING]
+    return [str(finding["check"]) for finding in blocking if gpu and _is(finding.get("device") or {}, gpu)]
+
+
+def _is(device: Mapping[str, Any], gpu: Mapping[str, Any]) -> bool:
+    """Does a finding's device mean this GPU? By the surest name that both have."""
+    for key, other in (("serial", "serial"), ("uuid", "uuid"), ("pci", "pci_bus_id"), ("index", "index")):
+        if device.get(key) not in (None, "") and gpu.get(other) not in (None, ""):
+            return _same(key, str(device[key]), str(gpu[other]))
+    return False
+
+
+def _same(key: str, one: str, other: str) -> bool:
+    # nvidia-smi prints eight digits of the PCI domain, the kernel four.
+    return one.lower()[-12:] == other.lower()[-12:] if key == "pci" else one == other

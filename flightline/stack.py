@@ -1,0 +1,61 @@
+"""What a stack promises its hosts: the outputs it exports and the tags its instances carry (infra/contract.py).
+
+Hosts of inventory/aws_ec2.yml bring both; an inventory written by hand has neither and is not asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+OUTPUTS = "flightline_stack"
+TAGS = "ec2_tags"
+FACTS = ("instance_type", "ec2_instance_type", "ec2_placement")
+RELINK = "run `make outputs`"
+
+
+def outputs_mistakes(outputs: Any) -> list[str]:
+    """What is missing or wrong in the stack's outputs."""
+    from infra import contract
+
+    if not isinstance(outputs, Mapping):
+        return [f"{OUTPUTS}: not set, wanted the outputs of the stack that made these hosts; {RELINK}"]
+    return [f"{OUTPUTS}.{mistake}; {RELINK}" for mistake in contract.mistakes(outputs)]
+
+
+def host_mistakes(outputs: Any, given: Mapping[str, Any]) -> Iterable[str]:
+    """Where a host is not what its stack says it is. given: the host's TAGS and FACTS."""
+    from infra import contract
+
+    tags = given[TAGS]
+    if not isinstance(tags, Mapping):
+        yield f"{TAGS}: got {tags!r}, wanted the instance's tags"
+        return
+    for name in contract.INSTANCE_TAGS:
+        if not tags.get(name):
+            yield f"tag {name}: missing on the instance; wanted what infra/contract.py promises: `make up` sets it"
+    role = tags.get(contract.TAG_ROLE)
+    if role and role not in contract.ROLES:
+        yield f"tag {contract.TAG_ROLE}: got {role!r}, wanted one of {', '.join(contract.ROLES)}"
+    if given["ec2_instance_type"] != given["instance_type"]:
+        declared, real = given["instance_type"], given["ec2_instance_type"]
+        yield f"instance_type: EC2 says {real!r}, the stack declared {declared!r}"
+    if isinstance(outputs, Mapping):
+        yield from _against_outputs(outputs, tags, given, role == contract.ROLE_GPU)
+
+
+def _against_outputs(
+    outputs: Mapping[str, Any], tags: Mapping[str, Any], given: Mapping[str, Any], gpu: bool
+) -> Iterable[str]:
+    from infra import contract
+
+    pairs = [("tag " + contract.TAG_CLUSTER, tags.get(contract.TAG_CLUSTER), "cluster_name")]
+    pairs += [("tag " + contract.TAG_STACK, tags.get(contract.TAG_STACK), "stack")]
+    if gpu:
+        pairs += [("instance_type", given["ec2_instance_type"], "instance_type")]
+        pairs += [("tag " + contract.TAG_EFA_COUNT, tags.get(contract.TAG_EFA_COUNT), "efa_count")]
+        pairs += [("zone", (given["ec2_placement"] or {}).get("availability_zone"), "gpu_zone")]
+    for name, seen, output in pairs:
+        wanted = outputs.get(output)
+        if seen not in (None, "") and wanted not in (None, "") and str(seen) != str(wanted):
+            yield f"{name}: saw {seen!r}, wanted {wanted!r} ({OUTPUTS}.{output}); {RELINK} or `make up`"

@@ -1,0 +1,45 @@
+"""A node's bundle as one text, for the way back to the control node. Imported only for a node that failed."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import tarfile
+from pathlib import Path
+
+from .bundle import MANIFEST
+
+MAX_FILE_BYTES = 4 << 20
+"""Of a longer file its end travels: the newest kernel messages, the last lines of a test."""
+MAX_PACKED_BYTES = 3 << 20
+"""The answer of a task is held in memory several times over on the control node."""
+
+
+def packed(directory: Path) -> str:
+    """The directory as base64 of a tar.gz; files that do not fit are named in LEFT_OUT.txt."""
+    files = [path for path in directory.iterdir() if path.is_file()]
+    files.sort(key=lambda path: (path.name != MANIFEST, path.stat().st_size))
+    buffer, left_out = io.BytesIO(), []
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as archive:
+        for path in files:
+            # What is in the compressor's hands is not counted: the limit is for orders of magnitude.
+            if buffer.tell() > MAX_PACKED_BYTES:
+                left_out.append(path.name)
+            else:
+                _add(archive, path.name, _end_of(path))
+        if left_out:
+            _add(archive, "LEFT_OUT.txt", "\n".join(left_out).encode())
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _end_of(path: Path) -> bytes:
+    with open(path, "rb") as handle:
+        handle.seek(max(os.fstat(handle.fileno()).st_size - MAX_FILE_BYTES, 0))
+        return handle.read(MAX_FILE_BYTES)
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))

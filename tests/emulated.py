@@ -1,0 +1,157 @@
+"""Emulated AWS: moto's server on a free loopback port, with a place to count, refuse or cut requests.
+
+Nothing in it is the real service: it proves requests, order and content, not IAM, throughput or delivery.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from flightline.cloud import items
+
+REGION = "eu-west-1"
+ACCOUNT = "123456789012"
+Hook = Callable[[str], "tuple[int, str] | None"]
+
+
+class _Quiet(WSGIRequestHandler):
+    def log(self, *_: Any) -> None:
+        """No line per request."""
+
+
+@dataclass
+class Cloud:
+    """A server. before: is asked with each request's action ("PutItem", "PUT /bucket"); an answer is an error code."""
+
+    port: int = 0
+    before: Hook | None = None
+    after: Callable[[str], None] | None = None
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", self.port, self._answer, threaded=True, request_handler=_Quiet)
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a process needs to talk to it, and to nothing else."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "made-up",
+            "AWS_SECRET_ACCESS_KEY": "made-up",
+            "AWS_SESSION_TOKEN": "made-up",
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": "/nonexistent",
+            "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+        }
+
+    def client(self, service: str) -> Any:
+        keys = {"aws_access_key_id": "made-up", "aws_secret_access_key": "made-up"}
+        config = Config(retries={"total_max_attempts": 1})
+        return boto3.client(service, region_name=REGION, endpoint_url=self.url, config=config, **keys)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
+
+    def reset(self) -> None:
+        """Forget everything; hooks as well."""
+        self.before = self.after = None
+        self.client("sts")  # loads botocore's models once, outside of what is timed
+        import urllib.request
+
+        urllib.request.urlopen(urllib.request.Request(f"{self.url}/moto-api/reset", method="POST"), timeout=30)
+        self.seen.clear()
+
+    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        action = _action(environ)
+        self.seen[action] += 1
+        refused = self.before(action) if self.before else None
+        if refused:
+            status, code = refused
+            body = _error(environ, code)
+            start_response(f"{status} refused", [("Content-Type", body[0]), ("Content-Length", str(len(body[1])))])
+            return [body[1]]
+        answer = list(self._app(environ, start_response))
+        if self.after:
+            self.after(action)
+        return answer
+
+    # What a stack would make.
+
+    def table(self, name: str = items.DEFAULT_TABLE) -> str:
+        self.client("dynamodb").create_table(**items.table_definition(name))
+        return name
+
+    def bucket(self, name: str = "flightline-bundles") -> str:
+        self.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+        return name
+
+    def topic(self, name: str = "flightline") -> tuple[str, str]:
+        """A topic's ARN, and the URL of a queue that has everything it is told."""
+        arn = self.client("sns").create_topic(Name=name)["TopicArn"]
+        sqs = self.client("sqs")
+        queue = sqs.create_queue(QueueName=f"{name}-reader")["QueueUrl"]
+        queue_arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        self.client("sns").subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn)
+        return arn, queue
+
+    # What is there.
+
+    def items(self, table: str = items.DEFAULT_TABLE) -> dict[tuple[str, str], dict[str, Any]]:
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for page in self.client("dynamodb").get_paginator("scan").paginate(TableName=table):
+            for raw in page["Items"]:
+                item = items.unmarshal(raw)
+                found[(item["pk"], item["sk"])] = item
+        return found
+
+    def objects(self, bucket: str = "flightline-bundles") -> dict[str, bytes]:
+        client = self.client("s3")
+        keys = [item["Key"] for item in client.list_objects_v2(Bucket=bucket).get("Contents", [])]
+        return {key: client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
+
+    def told(self, queue: str) -> list[dict[str, Any]]:
+        """Messages that the topic delivered, in the order of arrival; each is read once."""
+        client, found = self.client("sqs"), []
+        while messages := client.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", []):
+            for message in messages:
+                found.append(json.loads(message["Body"]))
+                client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        return found
+
+
+def _action(environ: dict[str, Any]) -> str:
+    target = environ.get("HTTP_X_AMZ_TARGET", "")
+    return target.rpartition(".")[2] if target else f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
+
+
+def _error(environ: dict[str, Any], code: str) -> tuple[str, bytes]:
+    if environ.get("HTTP_X_AMZ_TARGET"):
+        return "application/x-amz-json-1.0", json.dumps({"__type": code, "message": "refused by the test"}).encode()
+    if environ["PATH_INFO"] == "/":
+        text = (
+            f"<ErrorResponse><Error><Code>{code}</Code><Message>refused by the test</Message></Error></ErrorResponse>"
+        )
+    else:
+        text = f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>"
+    return "text/xml", text.encode()

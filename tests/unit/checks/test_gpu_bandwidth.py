@@ -1,0 +1,160 @@
+"""gpu_bandwidth: floors by PCIe and NVLink, a slow GPU or pair among its twins, waived and failed tests."""
+
+import pytest
+
+from flightline_node.expected import resolve
+from flightline_node.model import Remedy, SettingsError, Status
+from tests.harness import BROKEN, judge_facts, only, status
+from tests.unit.parsers.hosttools import read
+
+H2D, D2H = "host_to_device_memcpy_ce", "device_to_host_memcpy_ce"
+READ, WRITE = "device_to_device_memcpy_read_ce", "device_to_device_memcpy_write_ce"
+
+
+def host(*values, name=H2D):
+    return {"name": name, "status": "Passed", "matrix": [list(values)]}
+
+
+def peers(value=380.0, count=8, **cells):
+    matrix = [[None if row == column else value for column in range(count)] for row in range(count)]
+    for place, other in cells.items():
+        row, column = map(int, place[1:].split("_"))
+        matrix[row][column] = other
+    return {"name": READ, "status": "Passed", "matrix": matrix}
+
+
+def judge(*tests, instance_type="p5.48xlarge", **more):
+    """Judge these tests beside good ones of the other three."""
+    given = {test["name"] for test in tests}
+    count = resolve(instance_type).gpu_count
+    others = [host(*[54.0] * count, name=name) for name in (H2D, D2H)]
+    others += [{**peers(count=count), "name": name} for name in (READ, WRITE)]
+    everything = [*tests, *(test for test in others if test["name"] not in given)]
+    return judge_facts("gpu_bandwidth", {"nvbandwidth": {"tests": everything}}, instance_type, **more)
+
+
+def test_good_nodes_pass():
+    for fixture, kind in (("a100-v04.txt", "p4d.24xlarge"), ("h100-v08.json", "p5.48xlarge")):
+        facts = read("nvbandwidth", f"nvbandwidth/{fixture}")
+        (finding,) = judge_facts("gpu_bandwidth", {"nvbandwidth": facts}, kind)
+        assert finding.status is Status.PASS, finding
+        assert "read from peer" in finding.message
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(50, None), (48, Status.WARN), (41.1, Status.WARN), (40.9, Status.FAIL)])
+def test_one_slow_host_copy(value, wanted):
+    findings = judge(host(*[54.5] * 7, value))
+    if wanted is None:
+        assert status(findings) is Status.PASS
+        return
+    slow = only(findings, wanted)
+    assert (slow.device, slow.measured, slow.unit) == ({"index": 7}, value, "GB/s")
+    assert slow.remedy is (Remedy.REBOOT if wanted is Status.FAIL else Remedy.INVESTIGATE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "good", "bad"),
+    [
+        ("p5.48xlarge", 8, 41.1, 40.8),
+        ("p4d.24xlarge", 8, 20.6, 20.3),
+        ("g5.12xlarge", 4, 10.3, 10.1),
+        ("g4dn.12xlarge", 4, 5.2, 5.0),
+    ],
+)
+def test_floor_by_generation_and_lanes(kind, count, good, bad):
+    """65 % of 63.0, 31.5, 15.8 and 7.9 GB/s: PCIe 5 and 4 on 16 lanes, 4 and 3 on 8."""
+    assert status(judge(host(*[good] * count), instance_type=kind)) is Status.PASS
+    findings = judge(host(*[bad] * count), instance_type=kind)
+    assert [finding.status for finding in findings] == [Status.FAIL] * count
+
+
+def test_without_a_known_link_only_the_twins_count():
+    assert status(judge(host(*[3.0] * 8), instance_type="g6e.48xlarge")) is Status.PASS
+    assert status(judge(host(*[3.0] * 7, 1.0), instance_type="g6e.48xlarge")) is Status.FAIL
+    assert status(judge(host(3.0), instance_type="g6e.xlarge")) is Status.PASS
+
+
+def test_one_gpu_slow_to_all_peers_is_named_once():
+    cells = {f"c3_{n}": 190.0 for n in range(8) if n != 3} | {f"c{n}_3": 190.0 for n in range(8) if n != 3}
+    findings = judge(host(*[54.0] * 8), peers(**cells))
+    slow = only(findings, Status.FAIL)
+    assert slow.device == {"index": 3}
+    assert len(findings) == 1
+
+
+def test_one_slow_pair_is_named():
+    slow = only(judge(host(*[54.0] * 8), peers(c2_5=150.0)), Status.FAIL)
+    assert slow.device == {"name": "pair 2-5"}
+    assert slow.remedy is Remedy.REBOOT
+
+
+def test_a_pair_that_cannot_reach_each_other_is_unknown():
+    finding = only(judge(host(*[54.0] * 8), peers(c2_5=None)), Status.UNKNOWN)
+    assert finding.device == {"name": "pair 2-5"}
+
+
+def test_nvlink_floor_when_all_are_slow():
+    findings = judge(host(*[54.0] * 8), peers(300.0))
+    assert [finding.device["index"] for finding in findings] == list(range(8))
+    assert {finding.status for finding in findings} == {Status.FAIL}
+    assert status(judge(host(*[54.0] * 8), peers(312.0))) is Status.PASS
+
+
+def test_without_nvswitch_pairs_differ_by_design():
+    mesh = peers(22.0, c0_1=44.0, c1_0=44.0, c2_3=8.0, c3_2=8.0)
+    assert status(judge(host(*[12.0] * 8), mesh, instance_type="p3dn.24xlarge")) is Status.PASS
+
+
+def test_peer_copies_waived():
+    facts = read("nvbandwidth", "nvbandwidth/l4-v08-waived.txt")
+    assert status(judge_facts("gpu_bandwidth", {"nvbandwidth": facts}, "g6.xlarge")) is Status.INFO
+    waived = {"name": READ, "status": "Waived", "matrix": []}
+    assert status(judge(host(*[54.0] * 8), waived)) is Status.UNKNOWN
+
+
+def test_data_that_differs_after_the_copy_fails():
+    facts = read("nvbandwidth", "nvbandwidth/h100-v08-wrong-data.json")
+    finding = only(judge_facts("gpu_bandwidth", {"nvbandwidth": facts}), Status.FAIL)
+    assert "pattern" in finding.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        {"name": H2D, "status": "Running", "matrix": []},
+        {"name": READ, "status": "Passed", "matrix": peers()["matrix"][:5]},
+        host(*[54.0] * 7, None),
+    ],
+)
+def test_what_was_not_measured_is_unknown(test):
+    assert status(judge(test)) is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("left_out", [H2D, D2H, READ, WRITE])
+def test_a_test_that_is_not_there_is_unknown(left_out):
+    tests = [test for test in read("nvbandwidth", "nvbandwidth/h100-v08.json")["tests"] if test["name"] != left_out]
+    assert status(judge_facts("gpu_bandwidth", {"nvbandwidth": {"tests": tests}})) is Status.UNKNOWN
+
+
+def test_fewer_gpus_than_the_type_has_are_unknown():
+    tests = [host(54.0, 54.0), host(54.0, 54.0, name=D2H)]
+    assert status(judge_facts("gpu_bandwidth", {"nvbandwidth": {"tests": tests}}, "g5.12xlarge")) is Status.UNKNOWN
+
+
+def test_thresholds_above_the_link_are_refused():
+    for name in ("min_pcie_percent", "min_nvlink_percent"):
+        with pytest.raises(SettingsError, match=f"gpu_bandwidth.{name}"):
+            judge(thresholds={f"gpu_bandwidth.{name}": 101})
+
+
+def test_not_run():
+    facts = read("nvbandwidth", "nvbandwidth/v08-error.json")
+    assert "NOT_READY" in only(judge_facts("gpu_bandwidth", {"nvbandwidth": facts}), Status.UNKNOWN).message
+    assert status(judge_facts("gpu_bandwidth", {})) is Status.UNKNOWN
+    assert status(judge_facts("gpu_bandwidth", {"nvbandwidth": BROKEN})) is Status.UNKNOWN
+    assert status(judge_facts("gpu_bandwidth", {}, "trn1.2xlarge")) is Status.SKIP
+
+
+def test_bidirectional_tests_are_left_alone():
+    extra = {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Passed", "matrix": [[18.5] * 8]}
+    assert status(judge(host(*[54.0] * 8), extra)) is Status.PASS

@@ -1,0 +1,48 @@
+"""lnet: EFA where it is declared, interfaces down, Lustre not in use."""
+
+from flightline_node.model import Status
+from flightline_node.parsers import lnetctl
+from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.unit.parsers.hosttools import read
+
+
+def judge(file, instance_type="p5.48xlarge", **expected):
+    return judge_facts("lnet", {"lnetctl": read("lnetctl", f"lnet/{file}")}, instance_type, expected=expected)
+
+
+def kernel_table():
+    text = (FIXTURES / "lnet" / "nis-efa-down.txt").read_text()
+    return {"sysfs": {"lnet": {"nets": lnetctl.table(text)}}}
+
+
+def test_efa():
+    assert only(judge("efa.txt", lustre_net="efa"), Status.PASS).measured == "tcp 1, efa 8"
+    assert status(judge("efa.txt")) is Status.PASS
+
+
+def test_only_tcp():
+    assert only(judge("tcp-only.txt", lustre_net="efa"), Status.FAIL).measured == "tcp 1"
+    assert "does not say" in only(judge("tcp-only.txt"), Status.INFO).message
+    assert status(judge("tcp-only.txt", lustre_net="tcp")) is Status.PASS
+    assert status(judge("tcp-only.txt", "g5.xlarge")) is Status.PASS
+
+
+def test_the_kernels_table_and_an_interface_that_is_down():
+    finding = only(judge_facts("lnet", kernel_table(), expected={"lustre_net": "efa"}), Status.WARN)
+    assert finding.evidence == ("10.1.0.101@efa down",)
+    assert finding.measured == "tcp 1, efa 1"
+
+
+def test_declared_and_not_loaded_fails():
+    assert status(judge_facts("lnet", {"sysfs": {}}, expected={"lustre_net": "efa"})) is Status.FAIL
+
+
+def test_not_in_use():
+    assert "not loaded" in only(judge_facts("lnet", {"sysfs": {}}), Status.SKIP).message
+    assert "debugfs" in only(judge_facts("lnet", {"sysfs": {"lnet": {"nets": None}}}), Status.SKIP).message
+
+
+def test_unreadable_is_unknown():
+    wanted = {"lustre_net": "efa"}
+    assert status(judge_facts("lnet", {"sysfs": BROKEN}, expected=wanted)) is Status.UNKNOWN
+    assert status(judge_facts("lnet", {}, expected=wanted)) is Status.UNKNOWN

@@ -1,0 +1,113 @@
+"""s3: answers of every kind, and the reader against servers on this machine."""
+
+import json
+import socket
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from flightline_node import node, reach
+from flightline_node.model import Remedy, Status
+from flightline_node.parsers import s3
+from flightline_node.readers import READERS
+from tests.harness import BROKEN, judge_facts, only, status
+from tests.unit.parsers.hosttools import read
+
+ASKED = {"s3_endpoints": ["training-data"]}
+
+
+def judge(**row):
+    facts = s3.parse({"s3.json": json.dumps({"endpoints": [{"endpoint": "b", **row}]}).encode()})
+    return judge_facts("s3", {"s3": facts}, options=ASKED)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [(200, "PASS"), (301, "PASS"), (403, "PASS"), (405, "PASS"), (404, "FAIL"), (500, "WARN"), (503, "WARN")],
+)
+def test_statuses(answer, wanted):
+    assert only(judge(status=answer, seconds=0.1), Status(wanted)).measured == answer
+
+
+def test_no_answer():
+    finding = only(judge(error="timed out"), Status.FAIL)
+    assert (finding.remedy, finding.device) == (Remedy.FIX_CONFIG, {"name": "b"})
+    assert "timed out" in finding.message
+
+
+def test_fixture():
+    findings = judge_facts("s3", {"s3": read("s3", "s3/mixed.json")}, options=ASKED)
+    assert [str(finding.status) for finding in findings] == ["PASS", "PASS", "FAIL", "FAIL", "WARN"]
+
+
+def test_not_asked_and_not_measured():
+    assert "names no endpoint" in only(judge_facts("s3", {}), Status.SKIP).message
+    assert status(judge_facts("s3", {}, options=ASKED)) is Status.UNKNOWN
+    assert status(judge_facts("s3", {"s3": BROKEN}, options=ASKED)) is Status.UNKNOWN
+    assert status(judge_facts("s3", {"s3": {"endpoints": []}}, options=ASKED)) is Status.UNKNOWN
+
+
+@contextmanager
+def server(answer):
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.send_response(answer)
+            self.send_header("x-amz-bucket-region", "us-east-2")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{httpd.server_port}"
+        finally:
+            httpd.shutdown()
+            thread.join()
+
+
+def test_reader_asks():
+    with server(403) as url:
+        (row,) = json.loads(reach.s3("/", [url]))["endpoints"]
+    assert (row["status"], row["region"], row["url"]) == (403, "us-east-2", url)
+
+
+def test_reader_tells_of_a_closed_port_and_a_server_that_is_silent(monkeypatch):
+    monkeypatch.setattr(reach, "TIMEOUT_S", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        (row,) = json.loads(reach.s3("/", [url]))["endpoints"]
+        assert "timed out" in row["error"]
+    (row,) = json.loads(reach.s3("/", [url]))["endpoints"]
+    assert "refused" in row["error"]
+
+
+def test_reader_keeps_to_its_budget(monkeypatch):
+    monkeypatch.setattr(reach, "BUDGET_S", -1.0)
+    assert "not asked" in json.loads(reach.s3("/", ["http://127.0.0.1:9"]))["endpoints"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url"),
+    [
+        ("training-data", "https://training-data.s3.amazonaws.com"),
+        ("s3.eu-west-1.amazonaws.com", "https://s3.eu-west-1.amazonaws.com"),
+        ("http://127.0.0.1:9000/bucket", "http://127.0.0.1:9000/bucket"),
+    ],
+)
+def test_addresses(endpoint, url):
+    assert reach.address(endpoint) == url
+
+
+def test_nobody_is_asked_unless_the_inventory_names_it():
+    with pytest.raises(OSError, match="s3_endpoints"):
+        READERS["s3"]("/")
+    assert node._readers({}) is READERS
+    assert node._readers({"s3_endpoints": []}) is READERS
+    assert node._readers({"s3_endpoints": "bucket"})["s3"].keywords == {"endpoints": ["bucket"]}

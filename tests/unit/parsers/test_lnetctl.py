@@ -1,0 +1,36 @@
+"""lnetctl net show and the kernel's table of the same."""
+
+import pytest
+
+from flightline_node.model import ParseError
+from flightline_node.parsers import lnetctl
+from tests.unit.parsers.hosttools import fixture, parse, read
+
+
+def test_networks():
+    assert read("lnetctl", "lnet/efa.txt")["nets"] == {
+        "lo": {"up": 1, "down": []},
+        "tcp": {"up": 1, "down": []},
+        "efa": {"up": 8, "down": []},
+    }
+    assert parse("lnetctl", "net:\n") == {"nets": {}}
+
+
+def test_down():
+    text = (
+        fixture("lnet/tcp-only.txt")
+        .decode()
+        .replace("10.1.0.21@tcp\n          status: up", "10.1.0.21@tcp\n          status: down")
+    )
+    assert parse("lnetctl", text)["nets"]["tcp"] == {"up": 0, "down": ["10.1.0.21@tcp down"]}
+
+
+def test_table():
+    assert lnetctl.table(fixture("lnet/nis-efa-down.txt").decode())["efa"] == {"up": 1, "down": ["10.1.0.101@efa down"]}
+    assert lnetctl.table("error: Permission denied") is None
+
+
+@pytest.mark.parametrize("text", ["", "lnetctl: command not found", "errno: -1\n"])
+def test_anything_else_is_refused(text):
+    with pytest.raises(ParseError):
+        parse("lnetctl", text)

@@ -1,0 +1,96 @@
+"""The bed's pure parts: which sources it takes over, what it calls its machines, what it signs. Needs no root."""
+
+import hashlib
+import io
+import tarfile
+
+import pytest
+
+from tests.integration import mirror
+from tests.integration.bed import image, inventory, layout, timesource
+
+LISTING = """\
+http://deb.example.org/debian/|bookworm|Packages
+http://deb.example.org/debian/|bookworm|DEP-11
+https://deb.example.org/debian-security/|bookworm-security|Packages
+https://other.example.org/node|nodistro|Packages
+http://deb.example.org/debian/|trixie|Packages
+cut off
+"""
+
+
+def test_only_debian_bookworm_is_taken_over():
+    assert image.read_sources(LISTING) == [
+        ("http://deb.example.org/debian/", "bookworm"),
+        ("https://deb.example.org/debian-security/", "bookworm-security"),
+    ]
+
+
+def test_machines_ask_by_http_and_the_proxy_by_what_the_outer_machine_uses():
+    sources = image.read_sources(LISTING[: LISTING.index("\n", LISTING.index("security"))])
+    text = image.apt_files(sources, "")["etc/apt/sources.list"]
+    assert "https://" not in text
+    assert "http://deb.example.org/debian-security/ bookworm-security main" in text
+    assert "non-free" in text
+    mixed = [image.Source("https://a.example.org/x", "bookworm")]
+    assert image.hosts_of(mixed) == {"a.example.org": "https"}
+
+
+def test_only_named_settings_of_apt_are_taken_over():
+    dump = 'Acquire::Check-Date "false";\nAcquire::http::Proxy "http://user:secret@proxy";\n'
+    kept = image.apt_files([], dump)["etc/apt/apt.conf.d/80bed"]
+    assert 'Acquire::Check-Date "false";' in kept
+    assert "secret" not in kept
+
+
+def test_another_source_is_another_image():
+    one, other = [image.Source("http://a/", "bookworm")], [image.Source("http://b/", "bookworm")]
+    assert image.recipe(one) == image.recipe(one) != image.recipe(other)
+
+
+@pytest.mark.parametrize("count", [0, layout.MOST + 1])
+def test_a_number_of_machines_that_cannot_be_is_refused(count):
+    with pytest.raises(layout.BedError, match="wanted: 1 to"):
+        layout.machines(count)
+
+
+def test_every_machine_has_its_own_name_and_address(tmp_path):
+    fleet = layout.machines(layout.MOST, tmp_path)
+    assert len({one.name for one in fleet}) == len({one.address for one in fleet}) == layout.MOST
+
+
+def test_host_keys_stand_in_the_inventory_by_name_and_address(tmp_path):
+    fleet = layout.machines(2, tmp_path)
+    for one in fleet:
+        (one.upper / "etc/ssh").mkdir(parents=True)
+        (one.upper / "etc/ssh/ssh_host_ed25519_key.pub").write_text(f"ssh-ed25519 KEY{one.name} comment\n")
+    assert inventory.known_hosts(fleet) == (
+        f"gpu-01,{fleet[0].address} ssh-ed25519 KEYgpu-01\ngpu-02,{fleet[1].address} ssh-ed25519 KEYgpu-02\n"
+    )
+    text = str(inventory.inventory(fleet, tmp_path))
+    assert "StrictHostKeyChecking" not in text
+    assert str(tmp_path / "known_hosts") in text
+
+
+def test_the_time_source_answers_a_client_with_its_own_stamp():
+    request = bytes([0x23]) + bytes(39) + b"CLIENT-T"
+    reply = timesource.answer(request, 1_700_000_000.0, 1_700_000_000.5)
+    assert len(reply) == timesource.REQUEST_BYTES
+    assert reply[0] & 0x7 == 4  # server
+    assert reply[24:32] == b"CLIENT-T"
+    seconds = int.from_bytes(reply[40:44], "big") - timesource.NTP_EPOCH_S
+    assert (seconds, int.from_bytes(reply[44:48], "big")) == (1_700_000_000, 1 << 31)
+
+
+def test_a_tarball_is_the_same_bytes_each_time_and_keeps_execute_bits():
+    members = {"b/run.sh": mirror.Executable("#!/bin/sh\n"), "a.txt": "text"}
+    one = mirror.tarball(members)
+    assert hashlib.sha256(one).digest() == hashlib.sha256(mirror.tarball(dict(reversed(members.items())))).digest()
+    with tarfile.open(fileobj=io.BytesIO(one)) as archive:
+        assert [(entry.name, entry.mode) for entry in archive] == [("a.txt", 0o644), ("b/run.sh", 0o755)]
+
+
+def test_a_release_lists_size_and_checksum_of_every_index():
+    digest = hashlib.sha256(b"Package: x\n").hexdigest()
+    text = mirror.release("bookworm", {"main/binary-amd64/Packages": b"Package: x\n"})
+    assert f" {digest} 11 main/binary-amd64/Packages\n" in text
