@@ -1,0 +1,157 @@
+"""Writes to DynamoDB that nothing is lost in: batches of 25, unprocessed items and throttling retried.
+
+Standard library only (the client is an argument): the Lambda functions ship this file. BatchWriteItem knows no
+conditions, so batches are for items that are the same however often they are written (see items.py) in a
+partition that a conditional write has claimed.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+BATCH = 25
+MAX_ATTEMPTS = 10
+BASE_DELAY_S = 0.05
+MAX_DELAY_S = 5.0
+
+THROTTLED = frozenset(
+    {
+        "InternalServerError",
+        "InternalFailure",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ServiceUnavailable",
+        "SlowDown",
+        "Throttling",
+        "ThrottledException",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionConflictException",
+    }
+)
+"""Errors that the same request may not meet a moment later."""
+EXISTS = "ConditionalCheckFailedException"
+
+Attributes = Mapping[str, Mapping[str, Any]]
+Result = TypeVar("Result")
+
+
+class NotWrittenError(RuntimeError):
+    """Some items were refused to the end. left: those items, in their order."""
+
+    def __init__(self, message: str, left: Sequence[Attributes]) -> None:
+        super().__init__(message)
+        self.left = list(left)
+
+
+@dataclass
+class Stats:
+    """What writing took. calls: batch requests made, the retries among them included."""
+
+    items: int = 0
+    calls: int = 0
+    retries: int = 0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to go on. The wait before attempt n is random up to base * 2^n, at most max_delay_s."""
+
+    attempts: int = MAX_ATTEMPTS
+    base_s: float = BASE_DELAY_S
+    max_delay_s: float = MAX_DELAY_S
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    jitter: Callable[[], float] = field(default=random.random, repr=False)
+
+    def wait(self, attempt: int, at_least_s: float = 0.0) -> None:
+        """Wait before another attempt; the first attempt is number 0."""
+        limit = min(self.base_s * 2**attempt, self.max_delay_s)
+        self.sleep(max(at_least_s, limit * self.jitter()))
+
+
+def error_code(error: BaseException) -> str:
+    """The code of an AWS error ('ThrottlingException'); '' for anything else."""
+    response = getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, Mapping) else ""
+
+
+def throttled(error: BaseException) -> bool:
+    """May the same request succeed a moment later?"""
+    response = getattr(error, "response", None)
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(response, Mapping) else 0
+    return error_code(error) in THROTTLED or int(status or 0) >= 500
+
+
+def retrying(call: Callable[[], Result], patience: Patience | None = None) -> Result:
+    """Call until it is not throttled; the last error is raised as it is."""
+    patience = patience or Patience()
+    for attempt in range(patience.attempts - 1):
+        try:
+            return call()
+        except Exception as error:
+            if not throttled(error):
+                raise
+            patience.wait(attempt)
+    return call()
+
+
+def put_new(client: Any, table: str, item: Attributes, patience: Patience | None = None) -> bool:
+    """Write an item unless its key is taken; False when it is (what is there stays)."""
+    try:
+        retrying(
+            lambda: client.put_item(TableName=table, Item=item, ConditionExpression="attribute_not_exists(pk)"),
+            patience,
+        )
+    except Exception as error:
+        if error_code(error) == EXISTS:
+            return False
+        raise
+    return True
+
+
+def write_all(client: Any, table: str, items: Iterable[Attributes], patience: Patience | None = None) -> Stats:
+    """Write items, 25 to a request. Raises NotWrittenError when the table refuses some to the end.
+
+    An error that a retry cannot mend (access denied, no such table, a network that is gone) is raised as it is.
+    """
+    patience = patience or Patience()
+    stats = Stats()
+    batch: dict[tuple[str, str], Attributes] = {}
+    for item in items:
+        key = (str(item["pk"]["S"]), str(item["sk"]["S"]))
+        batch.setdefault(key, item)  # the same key twice in one request is an error; the first stays
+        if len(batch) == BATCH:
+            _write(client, table, list(batch.values()), patience, stats)
+            batch.clear()
+    if batch:
+        _write(client, table, list(batch.values()), patience, stats)
+    return stats
+
+
+def _write(client: Any, table: str, items: list[Attributes], patience: Patience, stats: Stats) -> None:
+    """One batch until nothing of it is left."""
+    stats.items += len(items)
+    requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
+    last = "the table left them unprocessed"
+    for attempt in range(patience.attempts):
+        if attempt:
+            stats.retries += 1
+            patience.wait(attempt - 1)
+        stats.calls += 1
+        try:
+            answer = client.batch_write_item(RequestItems={table: requests})
+        except Exception as error:
+            if not throttled(error):
+                raise
+            last = error_code(error)
+            continue
+        requests = list((answer.get("UnprocessedItems") or {}).get(table) or [])
+        if not requests:
+            return
+    left = [request["PutRequest"]["Item"] for request in requests]
+    raise NotWrittenError(f"{table}: {len(left)} items not written after {patience.attempts} attempts ({last})", left)

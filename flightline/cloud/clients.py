@@ -1,0 +1,80 @@
+"""boto3 clients, and what went wrong in words. boto3 is imported when the first client is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .batches import error_code
+
+CREDENTIALS = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "RequestExpired",
+        "InvalidClientTokenId",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+        "InvalidSignatureException",
+        "AuthFailure",
+    }
+)
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"})
+MISSING = frozenset({"ResourceNotFoundException", "NoSuchBucket", "NotFound", "NotFoundException", "404"})
+
+
+@dataclass
+class Clients:
+    """One session's clients, each made once."""
+
+    region: str = ""
+    _made: dict[str, Any] = field(default_factory=dict, repr=False)
+    _session: Any = field(default=None, repr=False)
+
+    def get(self, service: str) -> Any:
+        """The low-level client of a service. Raises botocore's errors (no region, bad profile)."""
+        if service not in self._made:
+            import boto3
+            from botocore.config import Config
+
+            config = Config(
+                retries={"mode": "standard", "total_max_attempts": 2},  # batches.retrying() has more patience
+                connect_timeout=5,
+                read_timeout=30,
+                user_agent_extra="flightline",
+            )
+            self._session = self._session or boto3.session.Session()
+            self._made[service] = self._session.client(service, region_name=self.region or None, config=config)
+        return self._made[service]
+
+
+def is_aws_error(error: BaseException) -> bool:
+    """Does botocore raise it?"""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return isinstance(error, (BotoCoreError, ClientError))
+
+
+def explain(error: BaseException, what: str) -> str:
+    """One sentence: what was tried, what AWS said, what to do. No secret, no request id."""
+    code, name = error_code(error), type(error).__name__
+    if code in EXPIRED or name in ("TokenRetrievalError", "SSOTokenLoadError", "UnauthorizedSSOTokenError"):
+        return f"{what}: the AWS credentials have expired ({code or name}); renew them (aws sso login, a new session)"
+    if code in CREDENTIALS or name in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
+        return f"{what}: no valid AWS credentials ({code or name}); check AWS_PROFILE, the environment or the role"
+    if code in DENIED:
+        return f"{what}: AWS denies it ({code}); the role needs the permission: {_said(error)}"
+    if code in MISSING:
+        return f"{what}: not there ({code}); check the name, the region and the account"
+    if name == "NoRegionError":
+        return f"{what}: no AWS region; set AWS_REGION or the region setting"
+    if name in ("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError"):
+        return f"{what}: no answer from AWS ({name}); check the network"
+    return f"{what}: {code or name}: {_said(error)}"
+
+
+def _said(error: BaseException) -> str:
+    response = getattr(error, "response", None) or {}
+    return str(response.get("Error", {}).get("Message") or error)[:300]

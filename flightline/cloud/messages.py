@@ -1,0 +1,351 @@
+"""What people are told: alerts, digests, recovery notices; as text for SNS and as blocks for Slack.
+
+Pure, standard library only: the Lambda functions ship this file. An alert's key says whether it is the same
+trouble as before; `plan` decides what is new, what is due again, what is quiet and what has recovered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+MAX_SUBJECT = 99
+"""SNS wants fewer than 100 ASCII characters. Source: SNS API reference, Publish."""
+MAX_SNS_BYTES = 256 * 1024
+SNS_ROOM_BYTES = 4 * 1024
+"""Kept free of the message: attributes and the subject count towards the limit as well."""
+MAX_VALUE = 160
+MAX_MESSAGE = 600
+
+# Source: Slack's Block Kit reference (50 blocks, 3,000 characters in a section, 150 in a header).
+MAX_BLOCKS, MAX_SECTION, MAX_HEADER = 50, 2900, 149
+MOST_SLACK_GROUPS, MOST_SLACK_PLACES = 20, 10
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One trouble of one part of one node. Everything is text for people.
+
+    node: instance id, else host. measured, expected: with their unit. at: ISO 8601, UTC. seen: how often it came.
+    """
+
+    node: str
+    check: str
+    status: str
+    message: str
+    host: str = ""
+    instance_id: str = ""
+    device: str = ""
+    measured: str = ""
+    expected: str = ""
+    remedy: str = "INVESTIGATE"
+    remedy_text: str = ""
+    link: str = ""
+    at: str = ""
+    seen: int = 1
+
+    @property
+    def key(self) -> str:
+        """The same trouble has the same key, in whatever run or event it comes."""
+        return "#".join(_part(text) for text in (self.node, self.check, self.device))
+
+    @property
+    def where(self) -> str:
+        """'gpu-07 (i-0abc)'."""
+        names = [name for name in dict.fromkeys((self.host, self.instance_id or self.node)) if name]
+        return names[0] if len(names) < 2 else f"{names[0]} ({names[1]})"
+
+
+@dataclass(frozen=True)
+class Digest:
+    """One message about a run or a burst of events. quiet: known troubles that are not told again."""
+
+    title: str
+    alerts: tuple[Alert, ...] = ()
+    recovered: tuple[Alert, ...] = ()
+    quiet: int = 0
+    run_id: str = ""
+    facts: tuple[str, ...] = ()
+    link: str = ""
+
+    @property
+    def key(self) -> str:
+        """De-duplication key: the same content of the same run has the same key."""
+        told = [[alert.key, alert.status] for alert in (*self.alerts, *self.recovered)]
+        return hashlib.sha256(json.dumps([self.run_id, self.title, sorted(told)]).encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """The digest as it is spooled."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Digest:
+        """A spooled digest."""
+        raw = json.loads(text)
+        alerts, recovered = (tuple(Alert(**alert) for alert in raw.pop(name)) for name in ("alerts", "recovered"))
+        return Digest(**{**raw, "facts": tuple(raw["facts"])}, alerts=alerts, recovered=recovered)
+
+
+@dataclass
+class Plan:
+    """What to tell and what to remember. put: items of the ALERT partition; drop: their sort keys to delete."""
+
+    tell: list[Alert] = field(default_factory=list)
+    quiet: list[Alert] = field(default_factory=list)
+    recovered: list[Alert] = field(default_factory=list)
+    put: dict[str, Item] = field(default_factory=dict)
+    drop: list[str] = field(default_factory=list)
+
+
+def collapse(alerts: Iterable[Alert]) -> list[Alert]:
+    """The same trouble once, the first that came, with how often it came."""
+    found: dict[str, Alert] = {}
+    counts: dict[str, int] = {}
+    for alert in alerts:
+        key = alert.key
+        found.setdefault(key, alert)
+        counts[key] = counts.get(key, 0) + alert.seen
+    return [replace(alert, seen=counts[key]) if counts[key] != alert.seen else alert for key, alert in found.items()]
+
+
+def plan(
+    known: Mapping[str, Mapping[str, Any]],
+    alerts: Iterable[Alert],
+    healthy: Collection[tuple[str, str]],
+    now: str,
+    renotify_s: float,
+) -> Plan:
+    """Compare what is wrong now with what people know.
+
+    known: the ALERT items by sort key. healthy: (node, check) pairs that were measured and found good; only
+    these can recover, because silence is no recovery. now: the moment of the run (ISO 8601), not of the call, so
+    that planning again after a crash gives the same plan.
+    """
+    made = Plan()
+    for alert in collapse(alerts):
+        before = known.get(alert.key)
+        if before is None or before.get("status") != alert.status or _due(before, now, renotify_s):
+            made.tell.append(alert)
+            made.put[alert.key] = _remember(alert, before, now)
+        else:
+            made.quiet.append(alert)
+    for key, before in known.items():
+        pair = (str(before.get("node")), str(before.get("check")))
+        if pair in healthy and not _later(before, now):
+            made.recovered.append(_recall(before))
+            made.drop.append(key)
+    return made
+
+
+def _later(before: Mapping[str, Any], now: str) -> bool:
+    """Was it told after this run? An old run that comes late proves no recovery."""
+    try:
+        return datetime.fromisoformat(str(before.get("notified_at"))) > datetime.fromisoformat(now)
+    except (ValueError, TypeError):
+        return False
+
+
+def _due(before: Mapping[str, Any], now: str, renotify_s: float) -> bool:
+    try:
+        passed = datetime.fromisoformat(now) - datetime.fromisoformat(str(before.get("notified_at")))
+    except (ValueError, TypeError):
+        return True
+    return renotify_s > 0 and passed.total_seconds() >= renotify_s
+
+
+_REMEMBERED = ("node", "check", "status", "message", "host", "instance_id", "device", "measured", "expected", "remedy")
+
+
+def _remember(alert: Alert, before: Mapping[str, Any] | None, now: str) -> Item:
+    first = str((before or {}).get("first_at") or now)
+    kept = {name: getattr(alert, name) for name in _REMEMBERED if getattr(alert, name)}
+    return {**kept, "kind": "alert", "first_at": first, "notified_at": now}
+
+
+def _recall(item: Mapping[str, Any]) -> Alert:
+    words: dict[str, Any] = {name: str(item.get(name) or "") for name in _REMEMBERED}
+    return Alert(**words, at=str(item.get("first_at") or ""))
+
+
+def shown(value: Any, unit: str = "") -> str:
+    """A measured or expected value as short text; None is the empty string."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, float):
+        text = f"{value:.6g}"
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return f"{_clip(clean(text), MAX_VALUE)} {clean(unit)}".strip()
+
+
+def device_text(label: str, device: Mapping[str, Any]) -> str:
+    """'GPU 3 (serial 1654922000123, 0000:ca:00.0)': what a person at the console and one at the rack can find.
+
+    label: as flightline_node.model.device_label gives it. It is part of an alert's key: every sender uses this.
+    """
+    more = [f"serial {device['serial']}"] if device.get("serial") else []
+    more += [str(device["pci"])] if device.get("pci") else []
+    more = [text for text in more if text.removeprefix("serial ") != label]
+    return f"{label} ({', '.join(more)})" if more and label else label
+
+
+def clean(text: object) -> str:
+    """One line of text that can steer no terminal and no page."""
+    return "".join(ch if ch.isprintable() else " " if ch.isspace() else "\N{REPLACEMENT CHARACTER}" for ch in str(text))
+
+
+def subject(text: str) -> str:
+    """A subject as SNS takes it: ASCII, one line, fewer than 100 characters, beginning with a letter or digit."""
+    ascii_ = unicodedata.normalize("NFKD", clean(text)).encode("ascii", "ignore").decode()
+    line = " ".join(ascii_.split()).lstrip("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ")
+    return _clip(line or "Flightline", MAX_SUBJECT)
+
+
+def render(digest: Digest, limit_bytes: int = MAX_SNS_BYTES - SNS_ROOM_BYTES) -> str:
+    """The digest as text of at most limit_bytes in UTF-8; what does not fit is counted, with where it is."""
+    tail = [f"Report: {clean(digest.link)}"] if digest.link else []
+    tail += [f"Again:  flightline report {clean(digest.run_id)}"] if digest.run_id else []
+    lines, kept, used = list(_lines(digest)), [], 0
+    room = limit_bytes - sum(len(line.encode()) + 1 for line in tail) - 200
+    for number, line in enumerate(lines):
+        used += len(line.encode("utf-8", "replace")) + 1
+        if used > room:
+            kept += ["", f"... {len(lines) - number:,} more lines do not fit into a message: see the report."]
+            break
+        kept.append(line)
+    text = "\n".join([*kept, "", *tail]).strip() + "\n"
+    return text.encode("utf-8", "replace").decode()
+
+
+def _lines(digest: Digest) -> Iterator[str]:
+    yield clean(digest.title)
+    yield from (clean(fact) for fact in digest.facts)
+    for group in groups(digest.alerts):
+        yield ""
+        yield from _group_lines(group)
+    if digest.quiet:
+        yield ""
+        yield f"{digest.quiet:,} more known and told before, still there."
+    if digest.recovered:
+        yield ""
+        yield "Recovered:"
+        yield from (_recovered_line(alert) for alert in digest.recovered)
+
+
+def groups(alerts: Iterable[Alert]) -> list[list[Alert]]:
+    """The same kind of trouble of several parts together, in the order they come."""
+    found: dict[tuple[str, ...], list[Alert]] = {}
+    for alert in alerts:
+        found.setdefault((alert.check, alert.status, alert.remedy, alert.expected), []).append(alert)
+    return list(found.values())
+
+
+def _group_lines(group: Sequence[Alert]) -> Iterator[str]:
+    first = group[0]
+    nodes = len({alert.node for alert in group})
+    yield f"{first.status} {first.check} on {nodes:,} node{'' if nodes == 1 else 's'}"
+    yield f"  saw       {_clip(clean(first.message), MAX_MESSAGE)}"
+    if first.expected:
+        yield f"  expected  {first.expected}"
+    yield f"  do        {_do(first)}"
+    yield from (f"  where     {_place(alert)}" for alert in group)
+
+
+def _place(alert: Alert) -> str:
+    device = f", {clean(alert.device)}" if alert.device else ""
+    measured = f": measured {alert.measured}" if alert.measured else ""
+    often = f" ({alert.seen:,} times)" if alert.seen > 1 else ""
+    link = f" {clean(alert.link)}" if alert.link else ""
+    return f"{clean(alert.where)}{device}{measured}{often}{link}"
+
+
+def _do(alert: Alert) -> str:
+    return f"{alert.remedy}: {clean(alert.remedy_text)}" if alert.remedy_text else alert.remedy
+
+
+def _recovered_line(alert: Alert) -> str:
+    device = f", {clean(alert.device)}" if alert.device else ""
+    since = f" (wrong since {alert.at})" if alert.at else ""
+    return f"  {alert.check} on {clean(alert.where)}{device}{since}"
+
+
+def sns_message(digest: Digest, topic: str) -> dict[str, Any]:
+    """Arguments of `publish` for a digest; a FIFO topic drops what it has had already by the key."""
+    words = {"key": digest.key, "run": digest.run_id, "alerts": str(len(digest.alerts)), "kind": "digest"}
+    words["state"] = "alert" if digest.alerts else "recovery"
+    made = {
+        "TopicArn": topic,
+        "Subject": subject(digest.title),
+        "Message": render(digest),
+        "MessageAttributes": {
+            name: {"DataType": "String", "StringValue": value} for name, value in words.items() if value
+        },
+    }
+    if topic.endswith(".fifo"):
+        made |= {"MessageGroupId": "flightline", "MessageDeduplicationId": digest.key}
+    return made
+
+
+def slack_message(digest: Digest) -> dict[str, Any]:
+    """A Block Kit message for an incoming webhook. `text` is what notifications show."""
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": {"type": "plain_text", "text": _clip(clean(digest.title), MAX_HEADER)}}
+    ]
+    if digest.facts:
+        blocks.append(_context(" | ".join(digest.facts)))
+    found = groups(digest.alerts)
+    blocks += [_section(_slack_group(group)) for group in found[:MOST_SLACK_GROUPS]]
+    more = len(found) - MOST_SLACK_GROUPS
+    if more > 0:
+        blocks.append(_section(f"+{more:,} more kinds of trouble, all in the report."))
+    if digest.recovered:
+        lines = [_escape(_recovered_line(alert).strip()) for alert in digest.recovered]
+        blocks.append(_section("\n".join([":white_check_mark: *Recovered*", *_some(lines)])))
+    if digest.quiet:
+        blocks.append(_context(f"{digest.quiet:,} more known and told before, still there."))
+    if digest.link:
+        link = _escape(digest.link)
+        blocks.append(_section(f"<{link}|Report>" if digest.link.startswith("https://") else f"Report: `{link}`"))
+    return {"text": _escape(_clip(clean(digest.title), MAX_HEADER)), "blocks": blocks[:MAX_BLOCKS]}
+
+
+def _slack_group(group: Sequence[Alert]) -> str:
+    first = group[0]
+    expected = f", expected {_escape(first.expected)}" if first.expected else ""
+    lines = [f"*{first.status} {_escape(first.check)}*{expected}", _escape(_clip(clean(first.message), MAX_MESSAGE))]
+    return "\n".join([*lines, f"*Do:* {_escape(_do(first))}", *_some([_escape(_place(alert)) for alert in group])])
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    shown_, more = lines[:MOST_SLACK_PLACES], len(lines) - MOST_SLACK_PLACES
+    return [f"\N{BULLET} {line}" for line in shown_] + ([f"+{more:,} more"] if more > 0 else [])
+
+
+def _section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _clip(text, MAX_SECTION)}}
+
+
+def _context(text: str) -> dict[str, Any]:
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": _clip(_escape(clean(text)), MAX_SECTION)}]}
+
+
+def _escape(text: str) -> str:
+    """Slack's three: nothing from a node can become a link or a mention."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+
+
+def _part(text: str) -> str:
+    return text.replace("%", "%25").replace("#", "%23")[:250]

@@ -1,0 +1,234 @@
+"""Publish runs: DynamoDB and S3 first, then people are told; in order, each once, whenever it was interrupted.
+
+A run is queued on disk (spool.py) before anything is sent. Its stages are stored, planned, told, remembered; a
+stage that was cut off is done again and changes nothing: items are functions of the run, objects and headers are
+written once, and the digest is decided once and kept before it is sent. Only a message whose acknowledgement was
+lost can come twice: it carries a key, by which a FIFO topic and other readers drop it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flightline_node.model import SettingsError
+
+from .. import report as reports
+from ..bundles import bundle_file
+from ..fleet import judge_run
+from ..store import Run, SqliteStore, StoreError, has_spool
+from . import blobs, messages, slack, spool
+from .alerts import alerts_of, digest_of, healthy
+from .awsstore import AwsStore, RefusedError
+from .batches import retrying
+from .clients import Clients, explain, is_aws_error
+from .secret import SecretError, resolve
+from .settings import Publish
+from .settings import publish as read_settings
+
+HOUR_S = 3600.0
+CONTENT_TYPES = {"json": "application/json", "junit": "application/xml", "html": "text/html; charset=utf-8"}
+
+
+@dataclass
+class Outcome:
+    """What came of it: notes are good news, troubles say what waits and why, one sentence each."""
+
+    notes: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+
+class PublishError(RuntimeError):
+    """Something could not be sent now."""
+
+
+def publish_run(store: Path, run_id: str, settings: Publish) -> Outcome:
+    """Queue a run and send what is queued. Never raises for what cannot be reached: it is told and kept."""
+    try:
+        with spool.Spool(store) as queue:
+            queue.add(run_id, settings.target, settings.to_dict())
+        return drain(store)
+    except StoreError as error:
+        return Outcome(troubles=[f"run {run_id} was not published: {error}; later: flightline publish {run_id}"])
+
+
+def drain(store: Path, wait_s: float = spool.LOCK_WAIT_S) -> Outcome:
+    """Send everything that is queued, in order. A target that refuses keeps its later runs waiting, no other's."""
+    outcome = Outcome()
+    with spool.Spool(store) as queue, queue.lock(wait_s) as mine:
+        if not mine:
+            return Outcome(troubles=["another publisher is at work on this queue; it sends what is waiting"])
+        stopped: set[str] = set()
+        while jobs := [job for job in queue.open_jobs() if job.target not in stopped]:
+            job = jobs[0]
+            try:
+                work = _Job(store, queue, job)
+                outcome.notes.append(work.run())
+                outcome.troubles += work.troubles
+            except (RefusedError, SettingsError) as error:
+                queue.advance(job, spool.DONE)
+                text = (
+                    f"run {job.run_id} is not published: {error}; it is not tried again, the run itself is in {store}"
+                )
+                outcome.troubles.append(text)
+            except (StoreError, PublishError) as error:
+                stopped.add(job.target)
+                queue.failed(job, str(error))
+                outcome.troubles.append(f"run {job.run_id} waits to be published: {error}; then: flightline publish")
+    return outcome
+
+
+class _Job:
+    """One run on its way to one target."""
+
+    def __init__(self, store: Path, queue: spool.Spool, job: spool.Job) -> None:
+        settings = read_settings(job.settings)
+        assert settings is not None, "a job has a target"
+        self.settings, self.store, self.queue, self.job = settings, store, queue, job
+        self.clients = Clients(settings.region)
+        self.aws = AwsStore(settings.table, settings.bucket, self.clients, settings.ttl_days)
+        self.said: list[str] = []
+        self.troubles: list[str] = []
+
+    def run(self) -> str:
+        """Do the stages that are left; returns what was done, in a sentence."""
+        with SqliteStore(self.store, create=False) as local:
+            run = self._find(local)
+            if run is None:
+                self.job = self.queue.advance(self.job, spool.DONE)
+                return f"run {self.job.run_id} is not in the run store any more: dropped from the queue"
+            if self.job.stage == spool.WAITING:
+                self._stage(spool.STORED, lambda: self._keep(local, run))
+            if self.job.stage == spool.STORED:
+                self.job = self.queue.advance(self.job, spool.PLANNED, self._plan(local, run))
+        if self.job.stage == spool.PLANNED:
+            self._stage(spool.SNS_SENT, self._tell_sns)
+        if self.job.stage == spool.SNS_SENT:
+            self._stage(spool.SLACK_SENT, self._tell_slack)
+        self._stage(spool.DONE, self._remember)
+        return f"run {self.job.run_id} published: {', '.join(self.said) or 'nothing was left to do'}"
+
+    def _find(self, local: SqliteStore) -> Run | None:
+        try:
+            return local.run(self.job.run_id)
+        except StoreError:
+            local.runs(1)  # raises when it is the store that cannot be read
+            if has_spool(self.store):
+                raise
+            return None
+
+    def _stage(self, stage: str, work: Callable[[], None]) -> None:
+        with _in_words():
+            work()
+        self.job = self.queue.advance(self.job, stage)
+
+    def _keep(self, local: SqliteStore, run: Run) -> None:
+        """Everything of the run; what an item points to is there before the item."""
+        if self.settings.table:
+            self.aws.start(run)
+        places = self._bundles(run) if self.settings.bucket else {}
+        if self.settings.table:
+            known = self.queue.gpus(self.settings.target)
+            written = self.aws.save_many(run, local.records(run.run_id), places, known)
+            self.queue.add_gpus(self.settings.target, written)
+            stats = self.aws.stats
+            self.said.append(f"{stats.items:,} items to {self.aws.path} in {stats.calls:,} batches")
+        if self.settings.bucket:
+            self._report(local, run)
+        if self.settings.table and run.finished_at:
+            self.aws.finish(run.run_id, run.finished_at, run.verdict)
+
+    def _bundles(self, run: Run) -> dict[str, str]:
+        client, bucket, places = self.clients.get("s3"), self.settings.bucket, dict[str, str]()
+        for host in run.hosts:
+            path = bundle_file(self.store, run.run_id, host.host)
+            if path.is_file():
+                key = blobs.run_key(run.run_id, "bundles", f"{host.host}.tar.gz")
+                places[host.host] = blobs.put_file(client, bucket, key, path, "application/gzip")
+        if places:
+            self.said.append(f"{len(places):,} bundles to s3://{bucket}")
+        return places
+
+    def _report(self, local: SqliteStore, run: Run) -> None:
+        report = judge_run(local, run.run_id)
+        with tempfile.TemporaryDirectory(prefix="flightline-report-") as directory:
+            paths = reports.write_all(report, lambda: local.records(run.run_id), Path(directory))
+            for kind, path in paths.items():
+                key = blobs.run_key(run.run_id, path.name)
+                blobs.put_file(self.clients.get("s3"), self.settings.bucket, key, path, CONTENT_TYPES[kind])
+        self.said.append(f"report to s3://{self.settings.bucket}")
+
+    def _plan(self, local: SqliteStore, run: Run) -> dict[str, Any]:
+        """Decide once what is told. From the run's own moment, so that a delay changes nothing."""
+        settings = self.settings
+        if not (settings.topic or settings.slack):
+            return {}
+        report, link, now = (
+            judge_run(local, run.run_id),
+            settings.link_of(run.run_id),
+            run.finished_at or run.started_at,
+        )
+        known = self.aws.alerts(settings.scope) if settings.table else self.queue.alerts(settings.scope)
+        plan = messages.plan(known, alerts_of(report, link), healthy(report), now, settings.renotify_hours * HOUR_S)
+        digest = digest_of(report, plan, settings.scope, link)
+        return {"digest": digest.to_json() if digest else "", "put": plan.put, "drop": plan.drop, "now": now}
+
+    def _digest(self) -> messages.Digest | None:
+        text = self.job.plan.get("digest")
+        return messages.Digest.from_json(text) if text else None
+
+    def _tell_sns(self) -> None:
+        digest = self._digest()
+        if digest and self.settings.topic:
+            client, message = self.clients.get("sns"), messages.sns_message(digest, self.settings.topic)
+            retrying(lambda: client.publish(**message))
+            self.said.append(f"SNS told of {len(digest.alerts):,} troubles, {len(digest.recovered):,} recovered")
+
+    def _tell_slack(self) -> None:
+        digest = self._digest()
+        if not (digest and self.settings.slack):
+            return
+        webhook = resolve(self.settings.slack, self._from_manager)
+        try:
+            slack.post(
+                webhook.reveal(), messages.slack_message(digest), self.settings.slack_hosts, self.settings.slack_ca
+            )
+        except slack.SlackError as error:
+            if error.later:
+                raise
+            # Asking again would be refused again, and would hold up every later run.
+            self.troubles.append(f"Slack was not told of run {self.job.run_id} and will not be: {error}")
+        else:
+            self.said.append("Slack told")
+
+    def _from_manager(self, name: str) -> str:
+        secret = retrying(lambda: self.clients.get("secretsmanager").get_secret_value(SecretId=name))
+        return str(secret.get("SecretString") or "")
+
+    def _remember(self) -> None:
+        put, drop = self.job.plan.get("put") or {}, self.job.plan.get("drop") or []
+        if not put and not drop:
+            return
+        if self.settings.table:
+            self.aws.remember(self.settings.scope, put, drop, self.job.plan["now"])
+        else:
+            self.queue.remember(self.settings.scope, put, drop)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Turn what AWS, Slack or a secret's place says into a PublishError."""
+    try:
+        yield
+    except (slack.SlackError, SecretError) as error:
+        raise PublishError(str(error)) from None
+    except OSError as error:
+        raise PublishError(f"{error.filename or ''} {error.strerror or error}".strip()) from error
+    except Exception as error:
+        if not is_aws_error(error):
+            raise
+        raise PublishError(explain(error, "AWS")) from error

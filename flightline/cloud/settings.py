@@ -1,0 +1,157 @@
+"""Where results are published and who is told: read from the inventory, the environment or options. No boto3 here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from flightline_node.model import SettingsError
+
+from . import items
+
+DEFAULT_TABLE = items.DEFAULT_TABLE
+PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
+VARIABLE = "flightline_publish"
+SECRET_KINDS = ("env", "file", "secretsmanager")
+SLACK_HOSTS = ("hooks.slack.com",)
+AWS = "aws"
+
+_TOPIC = re.compile(r"arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?")
+_TABLE = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Where to. Every target is optional; slack names where the webhook is kept, never the webhook itself."""
+
+    table: str = ""
+    bucket: str = ""
+    topic: str = ""
+    slack: str = ""
+    region: str = ""
+    scope: str = "fleet"
+    link: str = ""
+    ttl_days: float = 90.0
+    renotify_hours: float = 24.0
+    slack_hosts: tuple[str, ...] = SLACK_HOSTS
+    slack_ca: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for the spool and for Ansible."""
+        return {**asdict(self), "slack_hosts": list(self.slack_hosts)}
+
+    @property
+    def target(self) -> str:
+        """What must be sent to in order: runs for one target never overtake each other."""
+        return "|".join((self.region, self.table, self.topic, self.slack, self.scope))
+
+    def link_of(self, run_id: str) -> str:
+        """Where people find the report of a run."""
+        if self.link:
+            return self.link.replace("{run}", run_id)
+        return f"s3://{self.bucket}/runs/{run_id}/report.html" if self.bucket else ""
+
+
+WHAT: Mapping[str, str] = {
+    "table": f"DynamoDB table; {DEFAULT_TABLE} for true",
+    "bucket": "S3 bucket for reports, bundles of failed nodes and records too large for an item",
+    "topic": "SNS topic's ARN",
+    "slack": "where the incoming webhook is kept: env:NAME, file:PATH or secretsmanager:NAME-OR-ARN",
+    "region": "AWS region; else what the AWS configuration says",
+    "scope": "name of the fleet: alerts are told once per scope",
+    "link": "address of the report in messages; {run} stands for the run id",
+    "ttl_days": "days until items expire; 0 keeps them",
+    "renotify_hours": "hours until a trouble that stays is told again; 0 is never",
+    "slack_hosts": "hosts that the webhook may have",
+    "slack_ca": "certificates that the webhook's host is checked against, a PEM file",
+}
+
+
+def publish(given: Any) -> Publish | None:
+    """Settings from the inventory's value or a spooled one; None when nothing is to be published.
+
+    Raises SettingsError with everything that is wrong.
+    """
+    if not given:
+        return None
+    if given is True or given == AWS:
+        given = {"table": DEFAULT_TABLE}
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"{VARIABLE}: got {given!r}, wanted true or a mapping with {', '.join(WHAT)}")
+    mistakes = list(_mistakes(given))
+    if mistakes:
+        raise SettingsError("; ".join(f"{VARIABLE}.{text}" for text in mistakes))
+    values: dict[str, Any] = {}
+    for item in fields(Publish):
+        value = given.get(item.name)
+        if value is None or value == "":
+            continue
+        if item.name == "slack_hosts":
+            values[item.name] = tuple(_hosts(value))
+        else:
+            values[item.name] = float(value) if item.name in _NUMBERS else str(value)
+    return Publish(**values)
+
+
+_NUMBERS = ("ttl_days", "renotify_hours")
+
+
+def _hosts(value: Any) -> list[str]:
+    parts = value.split() if isinstance(value, str) else value
+    return [str(part).strip().lower() for part in parts]
+
+
+def _mistakes(given: Mapping[str, Any]) -> Iterable[str]:
+    for name in given:
+        if name not in WHAT:
+            yield f"{name}: no such setting; known: {', '.join(WHAT)}"
+    if not any(given.get(name) for name in ("table", "bucket", "topic", "slack")):
+        yield "table: nothing to publish to; give at least one of table, bucket, topic, slack"
+    for name in _NUMBERS:
+        try:
+            if float(given.get(name) or 0) < 0:
+                raise ValueError
+        except (TypeError, ValueError):
+            yield f"{name}: got {given[name]!r}, wanted a number from 0"
+    for name, pattern, wanted in (
+        ("topic", _TOPIC, "an SNS topic's ARN such as arn:aws:sns:eu-west-1:123456789012:flightline"),
+        ("table", _TABLE, "a DynamoDB table's name"),
+        ("bucket", _BUCKET, "an S3 bucket's name"),
+    ):
+        if given.get(name) and not pattern.fullmatch(str(given[name])):
+            yield f"{name}: got {given[name]!r}, wanted {wanted}"
+    yield from _slack_mistakes(str(given.get("slack") or ""))
+
+
+def _slack_mistakes(slack: str) -> Iterable[str]:
+    if not slack:
+        return
+    kind, _, name = slack.partition(":")
+    if "//" in slack:  # what was given is not repeated: it may be the secret
+        yield "slack: the webhook itself is a secret and does not belong here; wanted " + WHAT["slack"]
+    elif kind not in SECRET_KINDS or not name:
+        yield f"slack: got {slack!r}, wanted {WHAT['slack']}"
+
+
+def from_pairs(pairs: Mapping[str, str]) -> dict[str, Any]:
+    """Settings given as NAME=VALUE."""
+    return {name: _hosts(value) if name == "slack_hosts" else value for name, value in pairs.items()}
+
+
+def from_environment() -> Any:
+    """What FLIGHTLINE_PUBLISH says: 'aws', a JSON object, or NAME=VALUE words. Raises SettingsError."""
+    text = os.environ.get(PUBLISH_ENV, "").strip()
+    if not text or text == AWS:
+        return text
+    if text.startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise SettingsError(f"{PUBLISH_ENV}: not JSON ({error})") from None
+    pairs = dict(word.partition("=")[::2] for word in text.replace(",", " ").split())
+    return from_pairs(pairs)

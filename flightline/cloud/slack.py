@@ -1,0 +1,97 @@
+"""One message to a Slack incoming webhook. Standard library only: the Lambda functions ship this file.
+
+http.client, because the webhook's path is the secret: urllib3 and slack_sdk write it to their debug logs and
+into exceptions, http.client logs nothing, follows no redirect and retries nothing by itself.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+HOSTS = ("hooks.slack.com",)
+TIMEOUT_S = 10.0
+ATTEMPTS = 5
+MAX_WAIT_S = 60.0
+"""A Retry-After beyond this is not waited for: the message is kept and sent later."""
+
+
+class SlackError(RuntimeError):
+    """The message was not taken. later: it may be when tried again (rate limit, server error, network)."""
+
+    def __init__(self, message: str, later: bool) -> None:
+        super().__init__(message)
+        self.later = later
+
+
+def post(
+    webhook: str,
+    payload: Mapping[str, Any],
+    hosts: Collection[str] = HOSTS,
+    ca_file: str | None = None,
+    sleep: Callable[[float], None] | None = None,
+) -> int:
+    """Send a message; returns the number of attempts. Raises SlackError, whose text never has the webhook in it."""
+    host, port, path = _address(webhook, hosts)
+    body = json.dumps(payload).encode()
+    try:
+        context = ssl.create_default_context(cafile=ca_file or None)
+    except OSError as error:
+        raise SlackError(f"{ca_file}: no certificates can be read from it ({error.strerror})", later=False) from None
+    for attempt in range(1, ATTEMPTS + 1):
+        status, retry_after, said = _once(host, port, path, body, context)
+        if 200 <= status < 300:
+            return attempt
+        if 300 <= status < 500 and status != 429:
+            raise SlackError(f"Slack refused the message: HTTP {status} {said}; check the webhook", later=False)
+        wait = _wait_s(attempt, retry_after)
+        reason = f"HTTP {status} {said}".strip() if status else said
+        if attempt == ATTEMPTS or wait > MAX_WAIT_S:
+            raise SlackError(f"Slack did not take the message after {attempt} attempts: {reason}", later=True)
+        (sleep or time.sleep)(wait)
+    raise AssertionError("unreachable")
+
+
+def _wait_s(attempt: int, retry_after: str) -> float:
+    try:
+        return max(float(retry_after), 0.0)
+    except ValueError:
+        return float(2 ** (attempt - 1))
+
+
+def _address(webhook: str, hosts: Collection[str]) -> tuple[str, int, str]:
+    try:
+        url = urlsplit(webhook)
+        host, port = url.hostname or "", url.port or 443
+    except ValueError:
+        raise SlackError("the Slack webhook is not an address", later=False) from None
+    if url.scheme != "https" or host not in hosts or url.username is not None:
+        raise SlackError(
+            f"the Slack webhook must be https:// on {', '.join(sorted(hosts))}; it is {url.scheme or 'no'}:// on "
+            f"{host or 'no host'}: nothing was sent",
+            later=False,
+        )
+    return host, port, url.path + (f"?{url.query}" if url.query else "")
+
+
+def _once(host: str, port: int, path: str, body: bytes, context: ssl.SSLContext) -> tuple[int, str, str]:
+    """Status, Retry-After and a short answer; status 0 when there was no answer."""
+    connection = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
+    try:
+        connection.request("POST", path, body, {"Content-Type": "application/json; charset=utf-8"})
+        answer = connection.getresponse()
+        said = " ".join(answer.read(200).decode("utf-8", "replace").split())
+        # An answer could repeat the path.
+        return answer.status, answer.getheader("Retry-After") or "", said.replace(path, "***")
+    except ssl.SSLError as error:
+        return 0, "", f"TLS: {error.reason or type(error).__name__}"
+    except (OSError, http.client.HTTPException) as error:
+        # Not the error's own text: some name the request.
+        return 0, "", f"no answer from {host} ({type(error).__name__})"
+    finally:
+        connection.close()

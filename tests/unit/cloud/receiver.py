@@ -1,0 +1,83 @@
+"""A local HTTPS server in Slack's place, with a certificate made for it."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import ssl
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+PATH = "/services/T000/B000/very-secret-part"
+
+
+class Receiver:
+    """Answers as `script` says, then 200 ok. got: the messages; url: the webhook; ca: what to check it against."""
+
+    def __init__(self, directory: Path, *script: tuple[int, dict[str, str]]) -> None:
+        self.got: list[dict[str, Any]] = []
+        self.requests = 0
+        self.script = list(script)
+        self.ca = _certificate(directory)
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                receiver.requests += 1
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, headers = receiver.script.pop(0) if receiver.script else (200, {})
+                if status == 200 and self.path == PATH:
+                    receiver.got.append(json.loads(body))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(b"ok" if status == 200 else f"no_service at {self.path}".encode())
+
+            def log_message(self, *_: Any) -> None:
+                """No line per request."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.ca)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"https://127.0.0.1:{self._server.server_port}{PATH}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _certificate(directory: Path) -> Path:
+    """A self-signed certificate for 127.0.0.1 with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test receiver")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(address, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = directory / "receiver.pem"
+    path.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return path

@@ -1,0 +1,61 @@
+"""Settings: every mistake is named, and a webhook given in the open is refused without being repeated."""
+
+from __future__ import annotations
+
+import pytest
+
+from flightline.cloud import settings
+from flightline_node.model import SettingsError
+
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:flightline"
+
+
+def test_true_is_the_default_table():
+    assert settings.publish(True) == settings.publish("aws") == settings.Publish(table="flightline-results")
+    assert settings.publish(None) is settings.publish({}) is settings.publish(False) is None
+
+
+def test_settings_survive_the_spool():
+    given = settings.publish({"topic": TOPIC, "slack": "env:HOOK", "ttl_days": "7", "slack_hosts": ["127.0.0.1"]})
+    assert settings.publish(given.to_dict()) == given and given.ttl_days == 7.0
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"tabel": "x"}, "tabel: no such setting; known: table"),
+        ({"scope": "x"}, "nothing to publish to"),
+        ({"topic": "flightline"}, "wanted an SNS topic's ARN"),
+        ({"table": "a b"}, "DynamoDB table's name"),
+        ({"bucket": "Not_A_Bucket"}, "S3 bucket's name"),
+        ({"table": "abc", "ttl_days": "soon"}, "ttl_days: got 'soon', wanted a number"),
+        ({"table": "abc", "renotify_hours": -1}, "renotify_hours: got -1"),
+        ({"slack": "HOOK"}, "slack: got 'HOOK', wanted where the incoming webhook is kept"),
+        (7, "got 7, wanted true or a mapping"),
+    ],
+)
+def test_mistakes_say_what_was_wanted(given, wanted):
+    with pytest.raises(SettingsError) as caught:
+        settings.publish(given)
+    assert wanted in str(caught.value)
+
+
+def test_a_webhook_in_the_open_is_refused_and_not_repeated():
+    with pytest.raises(SettingsError) as caught:
+        settings.publish({"slack": "https://hooks.slack.com/services/T0/B0/verysecret"})
+    assert "verysecret" not in str(caught.value) and "env:NAME" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["table=abc,topic=" + TOPIC, f"table=abc topic={TOPIC}", f'{{"table": "abc", "topic": "{TOPIC}"}}'],
+)
+def test_the_environment_in_words_or_json(text, monkeypatch):
+    monkeypatch.setenv(settings.PUBLISH_ENV, text)
+    assert settings.publish(settings.from_environment()) == settings.Publish(table="abc", topic=TOPIC)
+
+
+def test_the_link_of_a_run():
+    assert settings.Publish(bucket="b").link_of("r1") == "s3://b/runs/r1/report.html"
+    assert settings.Publish(bucket="b", link="https://x.example/{run}/").link_of("r1") == "https://x.example/r1/"
+    assert settings.Publish(table="t").link_of("r1") == ""

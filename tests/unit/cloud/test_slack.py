@@ -1,0 +1,149 @@
+"""The webhook: only to its host, retried when that may help, and its path in no text whatever happens."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import traceback
+
+import pytest
+
+from flightline.cloud import secret, slack
+
+from .receiver import PATH, Receiver
+
+HERE = ("127.0.0.1",)
+MESSAGE = {"text": "hello", "blocks": []}
+
+
+@pytest.fixture
+def receive(tmp_path):
+    made = []
+
+    def start(*script):
+        made.append(Receiver(tmp_path, *script))
+        return made[-1]
+
+    yield start
+    for receiver in made:
+        receiver.close()
+
+
+def send(receiver, url=None, hosts=HERE, ca=True):
+    waits = []
+    try:
+        return (
+            slack.post(url or receiver.url, MESSAGE, hosts, str(receiver.ca) if ca else None, waits.append),
+            waits,
+            None,
+        )
+    except slack.SlackError as error:
+        said = "".join(traceback.format_exception(error))
+        assert PATH not in said and "very-secret" not in said, "nothing that is printed may have the secret"
+        return 0, waits, error
+
+
+def test_a_message_arrives(receive):
+    receiver = receive()
+    assert send(receiver) == (1, [], None)
+    assert receiver.got == [MESSAGE]
+
+
+def test_a_rate_limit_is_waited_for_as_long_as_it_says(receive):
+    receiver = receive((429, {"Retry-After": "7"}), (429, {"Retry-After": "3"}))
+    assert send(receiver) == (3, [7.0, 3.0], None)
+    assert receiver.got == [MESSAGE]
+
+
+def test_a_rate_limit_that_is_too_long_is_for_later(receive):
+    receiver = receive((429, {"Retry-After": "3600"}))
+    _, waits, error = send(receiver)
+    assert error.later and waits == [] and receiver.requests == 1
+
+
+def test_server_errors_are_tried_again_and_then_kept_for_later(receive):
+    receiver = receive((500, {}), (503, {}))
+    assert send(receiver)[:2] == (3, [1.0, 2.0])
+    receiver = receive(*[(502, {})] * 9)
+    _, waits, error = send(receiver)
+    assert error.later and "after 5 attempts: HTTP 502" in str(error) and waits == [1.0, 2.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 410])
+def test_a_refusal_is_not_repeated(receive, status):
+    receiver = receive((status, {}))
+    _, waits, error = send(receiver)
+    assert not error.later and f"HTTP {status}" in str(error) and receiver.requests == 1 and waits == []
+
+
+def test_a_redirect_is_not_followed(receive):
+    receiver = receive((302, {"Location": "https://evil.example/"}))
+    _, _, error = send(receiver)
+    assert not error.later and "HTTP 302" in str(error) and receiver.requests == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://evil.example{PATH}",
+        f"https://hooks.slack.com.evil.example{PATH}",
+        f"https://hooks.slack.com@evil.example{PATH}",
+        f"https://user:pass@hooks.slack.com{PATH}",
+        f"http://hooks.slack.com{PATH}",
+        f"file:///etc/passwd{PATH}",
+        f"https://hooks.slack.com:notaport{PATH}",
+        PATH,
+    ],
+)
+def test_other_hosts_and_schemes_are_refused_before_anything_is_sent(url):
+    with pytest.raises(slack.SlackError) as caught:
+        slack.post(url, MESSAGE, sleep=lambda _: None)
+    assert not caught.value.later and "very-secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_loopback_is_refused_unless_a_setting_allows_it(receive):
+    receiver = receive()
+    _, _, error = send(receiver, hosts=slack.HOSTS)
+    assert "127.0.0.1" in str(error) and receiver.requests == 0
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(receive):
+    receiver = receive()
+    _, _, error = send(receiver, ca=False)
+    assert "TLS" in str(error) and receiver.got == []
+
+
+def test_a_missing_ca_file_is_named(receive):
+    with pytest.raises(slack.SlackError, match=r"nonexistent.*no certificates"):
+        slack.post("https://hooks.slack.com/x", MESSAGE, ca_file="/nonexistent/ca.pem")
+
+
+def test_nobody_answers(receive):
+    receiver = receive()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    _, waits, error = send(receiver, url=f"https://127.0.0.1:{port}{PATH}")
+    assert error.later and "no answer from 127.0.0.1" in str(error) and len(waits) == 4
+
+
+def test_no_log_has_the_secret_even_at_debug(receive, caplog):
+    with caplog.at_level(logging.DEBUG):
+        send(receive())
+        send(receive((404, {})))
+    assert "very-secret" not in caplog.text
+
+
+def test_secrets_come_by_reference_and_do_not_print(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOOK", " s3cret\n")
+    (tmp_path / "hook").write_text("s3cret\n")
+    asked = {"one": "s3cret", "json": '{"url": "s3cret"}'}
+    for place in ("env:HOOK", f"file:{tmp_path}/hook", "secretsmanager:one", "secretsmanager:json"):
+        found = secret.resolve(place, asked.__getitem__)
+        assert found.reveal() == "s3cret"
+        assert "s3cret" not in f"{found} {found!r} {vars(type(found))}"
+
+
+@pytest.mark.parametrize("place", ["env:NOT_SET", "file:/nonexistent/hook", "secretsmanager:empty", "plain"])
+def test_a_missing_secret_names_its_place(place):
+    with pytest.raises(secret.SecretError, match=place if ":" in place else "begins with env:"):
+        secret.resolve(place, lambda _: "")
