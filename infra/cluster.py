@@ -1,0 +1,263 @@
+"""Settings become components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from infra import contract, images, node_package
+from infra.components.access import Access, AccessArgs
+from infra.components.audit import Audit, AuditArgs
+from infra.components.fabric import Fabric, FabricArgs
+from infra.components.file_system import FileSystem, FileSystemArgs
+from infra.components.functions import Functions, FunctionsArgs
+from infra.components.gpu_nodes import GpuNodes, GpuNodesArgs
+from infra.components.head_node import HeadNode, HeadNodeArgs
+from infra.components.log_groups import LogGroups, LogGroupsArgs
+from infra.components.monitoring import Monitoring, MonitoringArgs
+from infra.components.network import Network, NetworkArgs
+from infra.components.notifications import Notifications, NotificationsArgs
+from infra.components.spending import Spending, SpendingArgs
+from infra.components.storage import Storage, StorageArgs
+from infra.components.tables import Tables, TablesArgs
+from infra.config.model import Settings
+from infra.planning import user_data
+from infra.planning.names import Names, Place
+
+OWN_DATA_BUCKET = "data"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every part of the wiring reads."""
+
+    settings: Settings
+    stack: str
+    names: Names
+    place: Place
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags of every resource."""
+        return contract.common_tags(self.settings, self.stack)
+
+    @property
+    def tls_only(self) -> bool:
+        """Buckets refuse plain HTTP, but for an emulator, which speaks nothing else."""
+        return self.settings.emulator_endpoint is None
+
+
+class Cluster:
+    """The components of one stack. `components` are those that the policies wait for."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        settings = plan.settings
+        self.network = self._network()
+        self.logs = self._logs()
+        self.storage = self._storage()
+        self.tables = Tables("tables", TablesArgs(plan.names, settings.storage.keep_data, plan.tags))
+        self.notifications = self._notifications()
+        self.access = self._access()
+        self.functions = self._functions()
+        self.monitoring = self._monitoring()
+        self.fabric = self._fabric()
+        self.file_system = self._file_system()
+        self.image = images.find(settings.image)
+        self.built = node_package.package(settings.boot.package)
+        self.package = self._package()
+        self.nodes = self._nodes()
+        self.head = self._head() if settings.head.enabled else None
+        self.audit = self._audit() if settings.audit_trail else None
+        self.spending = self._spending() if settings.budget.enabled else None
+
+    @property
+    def components(self) -> list[pulumi.Resource]:
+        """Everything that was made."""
+        return [part for part in vars(self).values() if isinstance(part, pulumi.Resource)]
+
+    def _network(self) -> Network:
+        settings = self.plan.settings
+        return Network(
+            "network",
+            NetworkArgs(
+                settings=settings.network,
+                names=self.plan.names,
+                place=self.plan.place,
+                tags=self.plan.tags,
+                retention_days=settings.monitoring.log_retention_days,
+                permissions_boundary=settings.permissions_boundary,
+            ),
+        )
+
+    def _logs(self) -> LogGroups:
+        names = self.plan.names
+        groups = {
+            "results": names.results_log_group,
+            "preflight": names.preflight_log_group,
+            "system": names.system_log_group,
+        }
+        if self.plan.settings.storage.fsx:
+            groups["fsx"] = names.fsx_log_group
+        days = self.plan.settings.monitoring.log_retention_days
+        return LogGroups("logs", LogGroupsArgs(groups, days, self.plan.tags))
+
+    def _storage(self) -> Storage:
+        settings = self.plan.settings
+        return Storage(
+            "storage",
+            StorageArgs(
+                settings=settings.storage,
+                names=self.plan.names,
+                place=self.plan.place,
+                gpu_zone_id=settings.network.zones.gpu_id,
+                tls_only=self.plan.tls_only,
+                tags=self.plan.tags,
+            ),
+        )
+
+    def _notifications(self) -> Notifications:
+        settings = self.plan.settings
+        return Notifications(
+            "notifications",
+            NotificationsArgs(
+                settings=settings.notifications,
+                names=self.plan.names,
+                place=self.plan.place,
+                keep_data=settings.storage.keep_data,
+                tags=self.plan.tags,
+            ),
+        )
+
+    def _access(self) -> Access:
+        return Access(
+            "access",
+            AccessArgs(
+                settings=self.plan.settings,
+                names=self.plan.names,
+                place=self.plan.place,
+                topic_key_arn=self.notifications.key_arn,
+                tags=self.plan.tags,
+            ),
+        )
+
+    def _functions(self) -> Functions:
+        return Functions(
+            "functions",
+            FunctionsArgs(
+                settings=self.plan.settings,
+                names=self.plan.names,
+                place=self.plan.place,
+                topic_key_arn=self.notifications.key_arn,
+                results_log_group=self.logs.groups["results"].name,
+                tags=self.plan.tags,
+            ),
+        )
+
+    def _monitoring(self) -> Monitoring:
+        return Monitoring(
+            "monitoring",
+            MonitoringArgs(
+                settings=self.plan.settings,
+                names=self.plan.names,
+                place=self.plan.place,
+                topic_arn=self.notifications.topic_arn,
+                router_queue_arn=self.functions.router_queue_arn,
+                system_log_group=self.logs.groups["system"].name,
+                tags=self.plan.tags,
+            ),
+        )
+
+    def _fabric(self) -> Fabric:
+        settings = self.plan.settings
+        # With a head node people come in through it; the nodes let only members of their group in.
+        cidrs = () if settings.head.enabled else settings.access.ssh_cidrs
+        return Fabric("fabric", FabricArgs(self.network.vpc.id, settings.cluster_name, self.plan.tags, cidrs))
+
+    def _file_system(self) -> FileSystem | None:
+        storage = self.plan.settings.storage
+        if storage.fsx is None:
+            return None
+        repository: pulumi.Input[str] | None = storage.fsx.data_repository
+        if repository == OWN_DATA_BUCKET:
+            # From the bucket and not from its planned name: the link comes after the bucket.
+            repository = self.storage.data.name.apply(lambda bucket: f"s3://{bucket}")
+        return FileSystem(
+            "lustre",
+            FileSystemArgs(
+                settings=storage.fsx,
+                names=self.plan.names,
+                vpc_id=self.network.vpc.id,
+                subnet_id=self.network.gpu_subnet_ids[0],
+                fabric_group_id=self.fabric.id,
+                log_group=self.logs.groups["fsx"],
+                data_repository=repository,
+                keep_data=storage.keep_data,
+                tags=self.plan.tags,
+            ),
+        )
+
+    def _package(self) -> aws.s3.BucketObjectv2:
+        return aws.s3.BucketObjectv2(
+            "node-package",
+            bucket=self.storage.results.name,
+            key=self.plan.names.package_key(self.built.sha256),
+            source=pulumi.FileAsset(str(self.built.path)),
+            # S3 takes ten tags for an object; the site's own may be more.
+            tags={key: self.plan.tags[key] for key in contract.COMMON_TAGS},
+            # An instance that is booting may still fetch the package of the last update.
+            opts=pulumi.ResourceOptions(parent=self.storage, retain_on_delete=True),
+        )
+
+    def _nodes(self) -> GpuNodes:
+        settings = self.plan.settings
+        return GpuNodes(
+            "nodes",
+            GpuNodesArgs(
+                settings=settings.nodes,
+                names=self.plan.names,
+                image_id=self.image.image_id,
+                root_device=self.image.root_device,
+                user_data=user_data.render(user_data.boot_plan(settings, self.plan.names, self.built.sha256)),
+                profile_name=self.access.node_profile.name,
+                security_group_ids=[self.fabric.id],
+                subnet_ids=self.network.gpu_subnet_ids,
+                time_limit_minutes=settings.boot.time_limit_minutes,
+                tags=self.plan.tags,
+                instance_tags=contract.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
+                # A node needs its way out, its role's policies and its package from the first second.
+                ready=[self.network, self.access, self.fabric, self.package],
+                ssh_key_name=settings.access.ssh_key_name,
+            ),
+        )
+
+    def _head(self) -> HeadNode:
+        settings, ssh = self.plan.settings, self.plan.settings.access.mode == "ssh"
+        assert self.access.head_profile is not None
+        return HeadNode(
+            "head",
+            HeadNodeArgs(
+                settings=settings.head,
+                cluster=settings.cluster_name,
+                image_id=self.image.image_id,
+                vpc_id=self.network.vpc.id,
+                subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
+                fabric_group_id=self.fabric.id,
+                profile_name=self.access.head_profile.name,
+                public=ssh,
+                ssh_cidrs=settings.access.ssh_cidrs if ssh else (),
+                ssh_key_name=settings.access.ssh_key_name,
+                tags=self.plan.tags,
+                instance_tags=contract.instance_tags(settings, self.plan.stack, contract.ROLE_HEAD),
+            ),
+        )
+
+    def _audit(self) -> Audit:
+        keep = self.plan.settings.storage.keep_data
+        return Audit("audit", AuditArgs(self.plan.names, self.plan.place, keep, self.plan.tls_only, self.plan.tags))
+
+    def _spending(self) -> Spending:
+        usd = self.plan.settings.budget.monthly_usd
+        return Spending("spending", SpendingArgs(self.plan.names, usd, self.notifications.topic_arn, self.plan.tags))

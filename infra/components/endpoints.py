@@ -1,0 +1,94 @@
+"""VPC endpoints: S3 and DynamoDB always, because their gateways cost nothing; interfaces where the stack asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from .base import child, named
+
+GATEWAYS = ("s3", "dynamodb")
+INTERFACES = ("ssm", "ssmmessages", "ec2messages", "logs", "monitoring", "autoscaling", "sns", "sts")
+"""Session Manager's three, CloudWatch's two, and what a node calls at boot: its lifecycle hook, alerts, identity."""
+
+
+@dataclass(frozen=True)
+class EndpointsArgs:
+    """interfaces: whether the interface endpoints are wanted, in subnet_ids."""
+
+    vpc_id: pulumi.Input[str]
+    vpc_cidr: str
+    region: str
+    route_table_ids: Sequence[pulumi.Input[str]]
+    subnet_ids: Sequence[pulumi.Input[str]]
+    interfaces: bool
+    cluster: str
+    tags: Mapping[str, str]
+
+
+class Endpoints(pulumi.ComponentResource):
+    """The ways to AWS' services that stay inside the VPC."""
+
+    def __init__(self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flightline:infra:Endpoints", name, {}, opts)
+        self._name, self._args = name, args
+        self.gateways = {service: self._gateway(service) for service in GATEWAYS}
+        self.interfaces: dict[str, aws.ec2.VpcEndpoint] = {}
+        if args.interfaces:
+            group = self._group()
+            self.interfaces = {service: self._interface(service, group) for service in INTERFACES}
+        self.register_outputs({"services": [*self.gateways, *self.interfaces]})
+
+    def _service(self, service: str) -> str:
+        return f"com.amazonaws.{self._args.region}.{service}"
+
+    def _tags(self, service: str) -> dict[str, str]:
+        return named(self._args.tags, f"{self._args.cluster}-{service}")
+
+    def _gateway(self, service: str) -> aws.ec2.VpcEndpoint:
+        return aws.ec2.VpcEndpoint(
+            f"{self._name}-{service}",
+            vpc_id=self._args.vpc_id,
+            service_name=self._service(service),
+            vpc_endpoint_type="Gateway",
+            route_table_ids=list(self._args.route_table_ids),
+            tags=self._tags(service),
+            opts=child(self),
+        )
+
+    def _interface(self, service: str, group: aws.ec2.SecurityGroup) -> aws.ec2.VpcEndpoint:
+        return aws.ec2.VpcEndpoint(
+            f"{self._name}-{service}",
+            vpc_id=self._args.vpc_id,
+            service_name=self._service(service),
+            vpc_endpoint_type="Interface",
+            private_dns_enabled=True,
+            subnet_ids=list(self._args.subnet_ids),
+            security_group_ids=[group.id],
+            tags=self._tags(service),
+            opts=child(self),
+        )
+
+    def _group(self) -> aws.ec2.SecurityGroup:
+        group = aws.ec2.SecurityGroup(
+            f"{self._name}-interfaces",
+            description="HTTPS from inside the VPC to interface endpoints",
+            vpc_id=self._args.vpc_id,
+            tags=self._tags("endpoints"),
+            opts=child(self),
+        )
+        aws.vpc.SecurityGroupIngressRule(
+            f"{self._name}-interfaces-https",
+            security_group_id=group.id,
+            description="HTTPS from inside the VPC",
+            ip_protocol="tcp",
+            from_port=443,
+            to_port=443,
+            cidr_ipv4=self._args.vpc_cidr,
+            tags=self._tags("endpoints"),
+            opts=child(self),
+        )
+        return group

@@ -1,0 +1,135 @@
+"""FSx for Lustre, persistent 2 SSD, in the nodes' zone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from infra.config.model import Fsx
+from infra.planning.names import Names
+
+from .base import child, data, named
+
+LUSTRE_PORTS = ((988, 988), (1018, 1023))
+"""AWS' page on FSx for Lustre: both directions, for servers open connections to clients as well."""
+
+
+@dataclass(frozen=True)
+class FileSystemArgs:
+    """data_repository: an s3:// URL or None. fabric_group_id: security group of the clients."""
+
+    settings: Fsx
+    names: Names
+    vpc_id: pulumi.Input[str]
+    subnet_id: pulumi.Input[str]
+    fabric_group_id: pulumi.Input[str]
+    log_group: aws.cloudwatch.LogGroup
+    data_repository: pulumi.Input[str] | None
+    keep_data: bool
+    tags: Mapping[str, str]
+
+
+class FileSystem(pulumi.ComponentResource):
+    """The file system, its security group, and the link to the data bucket."""
+
+    def __init__(self, name: str, args: FileSystemArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flightline:infra:FileSystem", name, {}, opts)
+        self._name, self._args = name, args
+        self._tags = named(args.tags, f"{args.names.cluster}-lustre")
+        self.group = aws.ec2.SecurityGroup(
+            f"{name}-group",
+            description="Lustre between servers and nodes",
+            vpc_id=args.vpc_id,
+            tags=self._tags,
+            opts=child(self),
+        )
+        self._rules()
+        self.file_system = self._file_system()
+        self.dns_name = self.file_system.dns_name
+        self.mount_name = self.file_system.mount_name
+        if args.data_repository is not None:
+            self._repository(args.data_repository)
+        self.register_outputs({"dns_name": self.dns_name, "mount_name": self.mount_name})
+
+    def _rules(self) -> None:
+        servers, clients = self.group.id, self._args.fabric_group_id
+        for key, owner, peer in (
+            ("servers", servers, servers),
+            ("from-nodes", servers, clients),
+            ("to-nodes", clients, servers),
+        ):
+            for first, last in LUSTRE_PORTS:
+                self._pair(f"{key}-{first}", owner, peer, "tcp", first, last)
+            if self._args.settings.efa:
+                # EFA carries no ports: it needs all traffic between the groups, in and out.
+                self._pair(f"{key}-efa", owner, peer, "-1", None, None)
+
+    def _pair(
+        self,
+        key: str,
+        owner: pulumi.Input[str],
+        peer: pulumi.Input[str],
+        protocol: str,
+        first: int | None,
+        last: int | None,
+    ) -> None:
+        for kind, suffix in (
+            (aws.vpc.SecurityGroupIngressRule, "in"),
+            (aws.vpc.SecurityGroupEgressRule, "out"),
+        ):
+            kind(
+                f"{self._name}-{key}-{suffix}",
+                security_group_id=owner,
+                referenced_security_group_id=peer,
+                description="Lustre",
+                ip_protocol=protocol,
+                from_port=first,
+                to_port=last,
+                tags=dict(self._args.tags),
+                opts=child(self),
+            )
+
+    def _file_system(self) -> aws.fsx.LustreFileSystem:
+        fsx, linked = self._args.settings, self._args.data_repository is not None
+        return aws.fsx.LustreFileSystem(
+            f"{self._name}-lustre",
+            deployment_type="PERSISTENT_2",
+            storage_type="SSD",
+            file_system_type_version="2.15",
+            storage_capacity=fsx.size_gib,
+            per_unit_storage_throughput=fsx.throughput_mb_s_per_tib,
+            subnet_ids=self._args.subnet_id,
+            security_group_ids=[self.group.id],
+            efa_enabled=fsx.efa,
+            # An EFA file system must state its metadata servers; the others are better for it too.
+            metadata_configuration=aws.fsx.LustreFileSystemMetadataConfigurationArgs(mode="AUTOMATIC"),
+            data_compression_type="LZ4",
+            # A file system linked to a bucket takes no backups: the bucket is its backup.
+            automatic_backup_retention_days=0 if linked else 7,
+            skip_final_backup=linked or not self._args.keep_data,
+            copy_tags_to_backups=None if linked else True,
+            log_configuration=aws.fsx.LustreFileSystemLogConfigurationArgs(
+                level="WARN_ERROR", destination=self._args.log_group.arn
+            ),
+            tags=self._tags,
+            opts=data(self, self._args.keep_data),
+        )
+
+    def _repository(self, url: pulumi.Input[str]) -> None:
+        events = ["NEW", "CHANGED", "DELETED"]
+        aws.fsx.DataRepositoryAssociation(
+            f"{self._name}-data",
+            file_system_id=self.file_system.id,
+            file_system_path="/data",
+            data_repository_path=url,
+            batch_import_meta_data_on_create=True,
+            s3=aws.fsx.DataRepositoryAssociationS3Args(
+                auto_import_policy=aws.fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=events),
+                auto_export_policy=aws.fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=events),
+            ),
+            tags=self._tags,
+            opts=child(self),
+        )

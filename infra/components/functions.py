@@ -1,0 +1,197 @@
+"""The Lambda functions with their roles, log groups, queues and ways in."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from infra.config.model import Settings
+from infra.planning import functions as planning
+from infra.planning import iam
+from infra.planning.iam.functions import events_queue, log_group
+from infra.planning.names import Names, Place
+
+from .base import child, text
+
+
+@dataclass(frozen=True)
+class FunctionsArgs:
+    """results_log_group: the name of the group that nodes log results to."""
+
+    settings: Settings
+    names: Names
+    place: Place
+    topic_key_arn: pulumi.Input[str]
+    results_log_group: pulumi.Input[str]
+    tags: Mapping[str, str]
+
+
+class Functions(pulumi.ComponentResource):
+    """Storage gets log events, the alert router a queue of events, training input is asked directly."""
+
+    def __init__(self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flightline:infra:Functions", name, {}, opts)
+        self._name, self._args = name, args
+        self._plans = planning.functions(args.settings, args.names, args.place)
+        self.dead_letters = self._queue("dead-letters", args.names.dead_letter_queue, None)
+        self.router_queue = self._router_queue()
+        self.functions = {key: self._function(plan) for key, plan in self._plans.items()}
+        self.document = self._document()
+        self._subscription()
+        self._consume("events", "alert-router", self.router_queue.arn, enabled=True)
+        # Dead letters of the storage function are whole events: switched on by hand, this sends them again.
+        self._consume("replay", "storage", self.dead_letters.arn, enabled=False)
+        self.router_queue_arn, self.router_queue_url = self.router_queue.arn, self.router_queue.url
+        self.arns = {key: function.arn for key, function in self.functions.items()}
+        self.register_outputs({"arns": self.arns, "router_queue_arn": self.router_queue_arn})
+
+    def _function(self, plan: planning.Function) -> aws.lambda_.Function:
+        role = self._role(plan.key)
+        # Lambda checks what the role may do with the queues when the function is made.
+        first = [self._log_group(plan.key), *self._policies(plan.key, role)]
+        function = aws.lambda_.Function(
+            f"{self._name}-{plan.key}",
+            name=plan.name,
+            description=plan.description,
+            runtime=planning.RUNTIME,
+            architectures=[planning.ARCHITECTURE],
+            handler=plan.handler,
+            code=pulumi.AssetArchive(
+                {path: pulumi.FileAsset(str(file)) for path, file in planning.archive(plan.key).items()}
+            ),
+            role=role.arn,
+            timeout=plan.timeout_s,
+            memory_size=plan.memory_mib,
+            environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(plan.environment)),
+            dead_letter_config=aws.lambda_.FunctionDeadLetterConfigArgs(target_arn=self.dead_letters.arn),
+            logging_config=aws.lambda_.FunctionLoggingConfigArgs(
+                log_format="Text", log_group=log_group(self._args.names, plan.key)
+            ),
+            tags=dict(self._args.tags),
+            opts=child(self, depends_on=first),
+        )
+        self._retries(plan.key, function)
+        return function
+
+    def _retries(self, key: str, function: aws.lambda_.Function) -> None:
+        """Of asynchronous calls: two more tries, then the event is a dead letter."""
+        aws.lambda_.FunctionEventInvokeConfig(
+            f"{self._name}-{key}-retries",
+            function_name=function.name,
+            maximum_retry_attempts=2,
+            maximum_event_age_in_seconds=21_600,
+            opts=child(self),
+        )
+
+    def _role(self, key: str) -> aws.iam.Role:
+        args = self._args
+        return aws.iam.Role(
+            f"{self._name}-{key}-role",
+            name=args.names.function_roles[key],
+            assume_role_policy=text(iam.trust("lambda.amazonaws.com", args.place)),
+            permissions_boundary=args.settings.permissions_boundary,
+            tags=dict(args.tags),
+            opts=child(self),
+        )
+
+    def _policies(self, key: str, role: aws.iam.Role) -> list[pulumi.Resource]:
+        args = self._args
+
+        def document(key_arn: str, purpose: str) -> str:
+            return text(iam.function_policies(key, args.settings, args.names, args.place, key_arn)[purpose])
+
+        topic_key = pulumi.Output.from_input(args.topic_key_arn)
+        return [
+            aws.iam.RolePolicy(
+                f"{self._name}-{key}-{purpose}",
+                name=purpose,
+                role=role.id,
+                policy=topic_key.apply(functools.partial(document, purpose=purpose)),
+                opts=child(self),
+            )
+            for purpose in iam.function_policies(key, args.settings, args.names, args.place, "")
+        ]
+
+    def _log_group(self, key: str) -> aws.cloudwatch.LogGroup:
+        return aws.cloudwatch.LogGroup(
+            f"{self._name}-{key}-log",
+            name=log_group(self._args.names, key),
+            retention_in_days=self._args.settings.monitoring.log_retention_days,
+            tags=dict(self._args.tags),
+            opts=child(self),
+        )
+
+    def _queue(self, key: str, name: str, redrive: str | None, visibility_s: int | None = None) -> aws.sqs.Queue:
+        longest = max(plan.timeout_s for plan in self._plans.values())
+        return aws.sqs.Queue(
+            f"{self._name}-{key}",
+            name=name,
+            message_retention_seconds=planning.QUEUE_RETENTION_S,
+            visibility_timeout_seconds=visibility_s or longest * planning.VISIBILITY_FACTOR,
+            redrive_policy=redrive,
+            sqs_managed_sse_enabled=True,
+            tags=dict(self._args.tags),
+            opts=child(self),
+        )
+
+    def _router_queue(self) -> aws.sqs.Queue:
+        args = self._args
+        name = events_queue(args.names, "alert-router")
+        redrive = planning.redrive(args.names, args.place)
+        queue = self._queue("events", name, redrive)
+        aws.sqs.QueuePolicy(
+            f"{self._name}-events-policy",
+            queue_url=queue.url,
+            policy=text(planning.queue_policy(args.names, args.place, name)),
+            opts=child(self),
+        )
+        return queue
+
+    def _subscription(self) -> None:
+        args, storage = self._args, self.functions["storage"]
+        permission = aws.lambda_.Permission(
+            f"{self._name}-storage-from-logs",
+            action="lambda:InvokeFunction",
+            function=storage.name,
+            principal="logs.amazonaws.com",
+            source_arn=args.place.arn("logs", f"log-group:{args.names.results_log_group}:*"),
+            source_account=args.place.account,
+            opts=child(self),
+        )
+        aws.cloudwatch.LogSubscriptionFilter(
+            f"{self._name}-results",
+            name=args.names.functions["storage"],
+            log_group=args.results_log_group,
+            # Every line: the function says which are its own, and keeps those that are damaged.
+            filter_pattern="",
+            destination_arn=storage.arn,
+            opts=child(self, depends_on=[permission]),
+        )
+
+    def _consume(self, key: str, function: str, queue_arn: pulumi.Input[str], *, enabled: bool) -> None:
+        aws.lambda_.EventSourceMapping(
+            f"{self._name}-{key}-to-{function}",
+            event_source_arn=queue_arn,
+            function_name=self.functions[function].arn,
+            batch_size=planning.EVENTS_BATCH if enabled else planning.REPLAY_BATCH,
+            function_response_types=["ReportBatchItemFailures"],
+            enabled=enabled,
+            tags=dict(self._args.tags),
+            opts=child(self),
+        )
+
+    def _document(self) -> aws.ssm.Document:
+        return aws.ssm.Document(
+            f"{self._name}-start-training",
+            name=self._args.names.training_document,
+            document_type="Command",
+            document_format="JSON",
+            target_type="/AWS::EC2::Instance",
+            content=text(planning.training_document()),
+            tags=dict(self._args.tags),
+            opts=child(self),
+        )

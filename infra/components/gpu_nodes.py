@@ -1,0 +1,199 @@
+"""The GPU nodes: launch template and Auto Scaling group. Capacity and size change; nothing is replaced for it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_aws as aws
+
+from infra.config.model import Nodes
+from infra.planning import efa, instance_types
+from infra.planning.names import Names
+
+from .base import child
+
+TAGGED = ("instance", "volume", "network-interface")
+METRICS = (
+    aws.autoscaling.Metric.GROUP_DESIRED_CAPACITY,
+    aws.autoscaling.Metric.GROUP_IN_SERVICE_INSTANCES,
+    aws.autoscaling.Metric.GROUP_PENDING_INSTANCES,
+)
+
+
+@dataclass(frozen=True)
+class GpuNodesArgs:
+    """What a node is launched with, and when the boot preflight must have said go.
+
+    user_data: cloud-init text. subnet_ids: private, in the nodes' zone. ready: what must be there before a node is.
+    """
+
+    settings: Nodes
+    names: Names
+    image_id: pulumi.Input[str]
+    root_device: str
+    user_data: pulumi.Input[str]
+    profile_name: pulumi.Input[str]
+    security_group_ids: list[pulumi.Input[str]]
+    subnet_ids: list[pulumi.Output[str]]
+    time_limit_minutes: int
+    tags: Mapping[str, str]
+    instance_tags: Mapping[str, str]
+    ready: Sequence[pulumi.Resource] = ()
+    ssh_key_name: str | None = None
+
+
+class GpuNodes(pulumi.ComponentResource):
+    """An instance enters service only after its own boot preflight said go."""
+
+    def __init__(self, name: str, args: GpuNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flightline:infra:GpuNodes", name, {}, opts)
+        self._name, self._args = name, args
+        self.placement_group = self._placement_group()
+        self.template = self._template()
+        self.group = self._group()
+        self._hook()
+        self.register_outputs({"group": self.group.name, "template_id": self.template.id})
+
+    def _placement_group(self) -> pulumi.Output[str] | None:
+        if self._args.settings.create_placement_group:
+            made = aws.ec2.PlacementGroup(
+                f"{self._name}-placement",
+                name=self._args.names.placement_group,
+                strategy="cluster",
+                tags=dict(self._args.tags),
+                opts=child(self),
+            )
+            return made.name
+        given = self._args.settings.placement_group
+        return pulumi.Output.from_input(given) if given else None
+
+    def _template(self) -> aws.ec2.LaunchTemplate:
+        args, settings = self._args, self._args.settings
+        return aws.ec2.LaunchTemplate(
+            f"{self._name}-template",
+            name=args.names.launch_template,
+            update_default_version=True,
+            image_id=args.image_id,
+            instance_type=settings.instance_type,
+            key_name=args.ssh_key_name,
+            ebs_optimized="true",
+            iam_instance_profile=aws.ec2.LaunchTemplateIamInstanceProfileArgs(name=args.profile_name),
+            metadata_options=_metadata_options(),
+            block_device_mappings=[self._root_volume()],
+            network_interfaces=[self._interface(one) for one in efa.interfaces(settings.instance_type, settings.efa)],
+            placement=self._placement(),
+            capacity_reservation_specification=self._reservation(),
+            instance_market_options=self._market(),
+            monitoring=aws.ec2.LaunchTemplateMonitoringArgs(enabled=True),
+            tag_specifications=[
+                aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=dict(args.instance_tags))
+                for kind in TAGGED
+            ],
+            user_data=pulumi.Output.from_input(args.user_data).apply(_encoded),
+            tags=dict(args.tags),
+            opts=child(self),
+        )
+
+    def _root_volume(self) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+        return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
+            device_name=self._args.root_device,
+            ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+                encrypted="true",
+                volume_type="gp3",
+                volume_size=self._args.settings.root_volume_gib,
+                delete_on_termination="true",
+            ),
+        )
+
+    def _interface(self, plan: efa.Interface) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
+        return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
+            network_card_index=plan.card,
+            device_index=plan.device,
+            interface_type=plan.kind,
+            delete_on_termination=str(plan.delete_on_termination).lower(),
+            associate_public_ip_address=None if plan.public_address is None else str(plan.public_address).lower(),
+            security_groups=list(self._args.security_group_ids),
+        )
+
+    def _placement(self) -> aws.ec2.LaunchTemplatePlacementArgs | None:
+        if self.placement_group is None:
+            return None
+        return aws.ec2.LaunchTemplatePlacementArgs(group_name=self.placement_group)
+
+    def _reservation(self) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
+        reservation = self._args.settings.capacity.reservation_id
+        if reservation is None:
+            return None
+        return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
+            # The one preference that EC2 takes beside a target: fail rather than buy on demand.
+            capacity_reservation_preference="capacity-reservations-only",
+            capacity_reservation_target=aws.ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
+                capacity_reservation_id=reservation
+            ),
+        )
+
+    def _market(self) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
+        kind = self._args.settings.capacity.kind
+        if kind not in (instance_types.SPOT, instance_types.CAPACITY_BLOCK):
+            return None
+        return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type=kind)
+
+    def _group(self) -> aws.autoscaling.Group:
+        args, settings = self._args, self._args.settings
+        return aws.autoscaling.Group(
+            f"{self._name}-group",
+            name=args.names.node_group,
+            min_size=settings.minimum,
+            max_size=settings.maximum,
+            desired_capacity=settings.count,
+            vpc_zone_identifiers=list(args.subnet_ids),
+            launch_template=aws.autoscaling.GroupLaunchTemplateArgs(id=self.template.id, version="$Latest"),
+            # Here as well as below: a hook that comes after the group misses the group's first instances.
+            initial_lifecycle_hooks=[
+                aws.autoscaling.GroupInitialLifecycleHookArgs(
+                    name=args.names.launch_hook,
+                    lifecycle_transition="autoscaling:EC2_INSTANCE_LAUNCHING",
+                    default_result="ABANDON",
+                    heartbeat_timeout=args.time_limit_minutes * 60,
+                )
+            ],
+            # Rebalancing would end healthy nodes of a running job to even out zones.
+            suspended_processes=["AZRebalance"],
+            health_check_type="EC2",
+            # Accelerated capacity can take hours; `pulumi up` is done when the group exists.
+            wait_for_capacity_timeout="0",
+            enabled_metrics=list(METRICS),
+            tags=self._group_tags(),
+            opts=child(self, depends_on=list(args.ready)),
+        )
+
+    def _group_tags(self) -> list[aws.autoscaling.GroupTagArgs]:
+        return [
+            aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
+            for key, value in sorted(self._args.instance_tags.items())
+        ]
+
+    def _hook(self) -> None:
+        aws.autoscaling.LifecycleHook(
+            f"{self._name}-hook",
+            name=self._args.names.launch_hook,
+            autoscaling_group_name=self.group.name,
+            lifecycle_transition="autoscaling:EC2_INSTANCE_LAUNCHING",
+            default_result="ABANDON",
+            heartbeat_timeout=self._args.time_limit_minutes * 60,
+            opts=child(self),
+        )
+
+
+def _metadata_options() -> aws.ec2.LaunchTemplateMetadataOptionsArgs:
+    # Two hops, so that a container on the node reaches it as well.
+    return aws.ec2.LaunchTemplateMetadataOptionsArgs(
+        http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=2
+    )
+
+
+def _encoded(user_data: str) -> str:
+    return base64.b64encode(user_data.encode()).decode()

@@ -1,0 +1,63 @@
+"""VPC, subnets, NAT and the availability zone."""
+
+from __future__ import annotations
+
+import re
+
+from infra.config.draft import Draft
+from infra.config.model import Network, Zones
+from infra.planning import subnets
+from infra.planning.zones import Lookup, choose
+
+NATS = (subnets.NAT_ONE, subnets.NAT_PER_AZ, subnets.NAT_NONE)
+SUBNETS_PER_KIND = 2
+ZONE = r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(-[a-z]+\d)?-az\d+"
+_NO_ZONES = Zones(("", ""), ("", ""))
+
+
+def read(draft: Draft, lookup: Lookup, type_known: bool) -> Network:
+    """The network's settings. type_known False: the instance type is a mistake itself, so no zone is looked for."""
+    public, private = draft.items("publicSubnetCidrs"), draft.items("privateSubnetCidrs")
+    _blocks(draft, public, private)
+    nat = draft.one_of("natGateways", NATS)
+    endpoints = draft.flag("interfaceEndpoints")
+    if nat == subnets.NAT_NONE and not endpoints:
+        draft.refuse(
+            "natGateways",
+            "one or per-az, or interfaceEndpoints true: with neither, nodes reach neither Systems Manager nor "
+            "Auto Scaling, and none would ever enter service",
+        )
+    return Network(
+        zones=_zones(draft, lookup) if type_known else _NO_ZONES,
+        vpc_cidr=draft.text("vpcCidr"),
+        public_cidrs=public,
+        private_cidrs=private,
+        nat=nat,
+        interface_endpoints=endpoints,
+        flow_logs=draft.flag("flowLogs"),
+    )
+
+
+def _blocks(draft: Draft, public: tuple[str, ...], private: tuple[str, ...]) -> None:
+    vpc = draft.text("vpcCidr")
+    wanted = subnets.vpc_mistake(vpc)
+    if wanted:
+        draft.refuse("vpcCidr", wanted)
+    for name, blocks in (("publicSubnetCidrs", public), ("privateSubnetCidrs", private)):
+        if len(blocks) != SUBNETS_PER_KIND:
+            draft.refuse(name, "two blocks, one for each availability zone")
+    for position, block, wanted in subnets.subnet_mistakes(vpc, (*public, *private)):
+        draft.refuse("publicSubnetCidrs" if position < len(public) else "privateSubnetCidrs", wanted, block)
+
+
+def _zones(draft: Draft, lookup: Lookup) -> Zones:
+    zone = draft.text("availabilityZone")
+    if zone and not re.fullmatch(ZONE, zone):
+        draft.refuse("availabilityZone", "a zone name such as us-east-1a, a zone id such as use1-az4, or nothing")
+        return _NO_ZONES
+    instance_type = draft.text("gpuInstanceType")
+    try:
+        return choose(zone or None, instance_type, lookup(instance_type))
+    except ValueError as error:
+        draft.refuse("availabilityZone", str(error))
+        return _NO_ZONES

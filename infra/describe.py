@@ -1,0 +1,84 @@
+"""Say what a command will do to a stack before it does it: python -m infra.describe --help.
+
+Reads the stack's file and Pulumi.yaml's defaults only; what is wrong in them, `pulumi preview` says.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+PREFIX = "flightline:"
+ACTIONS = ("up", "down", "down-compute")
+BROKEN = 2
+
+
+def values(stack: str, root: Path) -> dict[str, Any]:
+    """The stack's values over the project's defaults. Raises FileNotFoundError for a stack without a file."""
+    project = yaml.safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))
+    chosen = (yaml.safe_load((root / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")) or {}).get("config") or {}
+    found = {key: entry.get("default") for key, entry in project["config"].items()}
+    found.update({key.removeprefix(PREFIX): value for key, value in chosen.items()})
+    return found
+
+
+def lines(action: str, stack: str, given: Mapping[str, Any]) -> list[str]:
+    """What the action does, a line each."""
+    head = f"{action} {stack}: cluster {given['clusterName']} in {given.get('aws:region', 'no region')}"
+    made = {"up": _up, "down": _down, "down-compute": _down_compute}[action](given)
+    return [head, *(f"  {line}" for line in made)]
+
+
+def _up(given: Mapping[str, Any]) -> list[str]:
+    bought = str(given["capacityType"]) + (
+        f" {given['capacityReservationId']}" if given["capacityReservationId"] else ""
+    )
+    nodes = f"nodes    {given['gpuNodeCount']} x {given['gpuInstanceType']}, {bought}, EFA {given['efa']}"
+    found = [nodes, f"network  {given['vpcCidr']}, NAT {given['natGateways']}, access by {given['accessMode']}"]
+    if given["fsxSizeGib"]:
+        found.append(f"storage  FSx for Lustre {given['fsxSizeGib']} GiB at {given['fsxThroughput']} MB/s per TiB, S3")
+    found.append("costs    AWS bills the nodes from their launch, by the second; NAT, FSx and S3 as long as they exist")
+    if given["monthlyBudgetUsd"]:
+        found.append(f"budget   alerts near {given['monthlyBudgetUsd']} USD a month; it stops nothing")
+    return [*found, "Pulumi shows the preview next and asks."]
+
+
+def _kept(given: Mapping[str, Any]) -> str:
+    if given["keepData"]:
+        network = " and its network" if given["fsxSizeGib"] else ""
+        return f"keeps    buckets, tables and the file system{network} (keepData is true): they go on costing"
+    return "destroys buckets, tables and the file system as well, with everything in them (keepData is false)"
+
+
+def _down(given: Mapping[str, Any]) -> list[str]:
+    return ["destroys nodes, network, functions, alarms", _kept(given), "Pulumi shows the preview next and asks."]
+
+
+def _down_compute(_: Mapping[str, Any]) -> list[str]:
+    return [
+        "destroys GPU nodes, head node and what hangs on them (hook, node alarms)",
+        "keeps    network, buckets, tables and file system: they go on costing; `make up` brings the nodes back",
+        "Pulumi shows the preview next and asks.",
+    ]
+
+
+@click.command(epilog="Example: python -m infra.describe up dev")
+@click.argument("action", type=click.Choice(ACTIONS))
+@click.argument("stack")
+def main(action: str, stack: str) -> None:
+    """Say what ACTION will do to STACK."""
+    try:
+        click.echo("\n".join(lines(action, stack, values(stack, Path()))))
+    except FileNotFoundError as error:
+        known = ", ".join(sorted(path.name.split(".")[1] for path in Path().glob("Pulumi.*.yaml")))
+        click.echo(f"{error.filename}: no such file; stacks with a file here: {known or 'none'}", err=True)
+        sys.exit(BROKEN)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Tells people about alarms and EC2 events, with the state of the node."""

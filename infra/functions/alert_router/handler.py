@@ -1,0 +1,226 @@
+"""The alert router: alarms and EC2 events in, messages to people out, with the state of the node.
+
+Ways in: an SQS queue (EventBridge rules and schedules send there; failed messages are named and come again), SNS
+and EventBridge themselves. An event that comes again, or in another shape, is told once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flightline.cloud import batches
+from flightline.cloud.messages import Alert
+
+from ..common.claims import BUSY, IS_DONE
+from ..common.errors import BadEvent, TryAgain
+from ..common.log import say
+from ..common.queue import handle_batch, is_batch
+from ..common.services import Names, Services, client, services
+from ..common.tell import Story
+from . import watch
+from .events import ALARM, CONTRIBUTOR, NODE, TEST, WATCH, Event, alarm_prefix, read
+from .nodes import Fleet, Node, result_text
+
+FUNCTION = "alert-router"
+SILENT = "node_silent"
+MOST_DETAILS = 20
+"""Nodes whose state is looked up for one event; the message names all of them."""
+
+
+@dataclass(frozen=True)
+class Router:
+    """The function on its services."""
+
+    on: Services
+    fleet: Fleet
+    cloudwatch: Any
+
+    def handle(self, event: object) -> dict[str, Any]:
+        """Any event that Lambda may hand over."""
+        if is_batch(event):
+            assert isinstance(event, dict)
+            return handle_batch(event, self.each, self.bad)
+        return self.each(event)
+
+    def each(self, event: object) -> dict[str, Any]:
+        """Every event in a delivery; a bad one is kept, and does not hold up the others."""
+        counts: Counter[str] = Counter()
+        for raw in _unwrap(event):
+            try:
+                counts[self._one(read(raw))] += 1
+            except BadEvent as error:
+                self.bad(raw, str(error))
+                counts["bad"] += 1
+        self.on.count(FUNCTION, **{f"Events{name.title().replace('_', '')}": n for name, n in counts.items()})
+        return dict(counts)
+
+    def bad(self, event: object, reason: str) -> None:
+        """Keep an event that cannot be used, and count it."""
+        place = self.on.bad.keep(event, reason)
+        self.on.count(FUNCTION, BadEvents=1)
+        say("bad event kept", reason=reason, place=place)
+
+    def _one(self, event: Event) -> str:
+        state = self.on.claims.take(event.id)
+        if state == IS_DONE:
+            return "duplicate"
+        if state == BUSY:
+            raise TryAgain(f"event {event.id} is being handled")
+        try:
+            outcome = self._act(event)
+        except BaseException:
+            self.on.claims.release(event.id)
+            raise
+        self.on.claims.done(event.id, outcome=outcome)
+        return outcome
+
+    def _act(self, event: Event) -> str:
+        if event.kind == TEST:
+            self.on.teller.announce(Story(f"Flightline {self.fleet.cluster}: test, {event.message}", event.at))
+            return "told"
+        if event.kind == WATCH:
+            return self._watch(event)
+        if event.kind in (ALARM, CONTRIBUTOR):
+            return self._alarm(event)
+        return self._node(event)
+
+    def _alarm(self, event: Event) -> str:
+        prefix = alarm_prefix(self.fleet.cluster)
+        if not event.alarm.startswith(prefix):
+            return "not_ours"
+        event = replace(event, name=f"alarm_{event.alarm.removeprefix(prefix).replace('-', '_')}")
+        if event.status == "UNKNOWN":
+            return "no_data"  # neither trouble nor recovery; nodes that went silent are the watch's business
+        if event.status == "PASS":
+            who = set(event.instances) or self.on.teller.nodes_with(event.name)
+            return self._tell([], {(node, event.name) for node in who}, event)
+        instances = event.instances or tuple(self._contributors(event.alarm))
+        return self._tell(self._alerts(event, instances or ("",)), set(), event)
+
+    def _contributors(self, alarm: str) -> list[str]:
+        """The nodes behind a fleet's alarm; when they cannot be had, people are told without them."""
+        try:
+            return self.fleet.contributors(alarm)
+        except Exception as error:  # the alarm matters more than its details
+            say("the alarm's nodes are not known", alarm=alarm, error=f"{type(error).__name__}: {error}")
+            return []
+
+    def _node(self, event: Event) -> str:
+        if event.status == "INFO":
+            return "noted"
+        if not event.instances:
+            # An event of AWS Health about a zone or the region: it is about this cluster as far as anybody knows.
+            if event.status == "PASS":
+                return self._tell([], {(self.fleet.cluster, event.name)}, event)
+            return self._tell(self._alerts(event, [""]), set(), event)
+        known = self.fleet.find(event.instances)
+        ours = self._ours(event, known)
+        if not ours:
+            return "not_ours"
+        if event.status == "PASS":
+            return self._tell([], {(instance, event.name) for instance in ours}, event)
+        return self._tell(self._alerts(event, ours, known), set(), event)
+
+    def _ours(self, event: Event, known: Mapping[str, Node]) -> list[str]:
+        """The event's instances of this cluster. Raises BadEvent when nobody knows any of them."""
+        ours = [i for i in event.instances if i in known and known[i].cluster == self.fleet.cluster]
+        # EC2 forgets an instance an hour after its end; one that reported to us was ours.
+        unknown = [i for i in event.instances if i not in known]
+        ours += [i for i in unknown if self.fleet.last_result(i)]
+        if not ours and not known and event.status != "PASS":
+            raise BadEvent(f"node {', '.join(unknown)}: neither EC2 nor the results know it")
+        return ours
+
+    def _watch(self, event: Event) -> str:
+        seen = watch.look(self.fleet, self.cloudwatch, self.on.names.namespace)
+        minutes = int(watch.SILENT_AFTER.total_seconds() // 60)
+        text = f"runs, but its agent reported nothing for {minutes} minutes"
+        silent = replace(event, name=SILENT, status="UNKNOWN", message=text, kind=NODE)
+        by_id = {node.instance_id: node for node in seen.silent}
+        outcome = self._tell(
+            self._alerts(silent, list(by_id), by_id), {(node.instance_id, SILENT) for node in seen.reporting}, silent
+        )
+        numbers = {"SilentNodes": len(seen.silent), "ReportingNodes": len(seen.reporting), "WatchRuns": 1}
+        self.on.measure(**numbers)
+        return "watched" if outcome == "quiet" else outcome
+
+    def _alerts(self, event: Event, instances: Sequence[str], known: Mapping[str, Node] | None = None) -> list[Alert]:
+        found = known if known is not None else self.fleet.find([i for i in instances if i])
+        return [
+            Alert(
+                node=instance or self.fleet.cluster,
+                host=found[instance].name if instance in found else "",
+                instance_id=instance,
+                check=event.name,
+                status=event.status,
+                message=event.message,
+                device=event.device,
+                measured=event.measured,
+                expected=f"threshold {event.expected}" if event.expected else "",
+                remedy=event.remedy,
+                at=event.at,
+            )
+            for instance in instances
+        ]
+
+    def _facts(self, alerts: Sequence[Alert]) -> tuple[str, ...]:
+        """Each node's system status and last result, in words; what cannot be had is said so."""
+        where = {alert.instance_id: alert.where for alert in alerts if alert.instance_id}
+        instances = list(where)[:MOST_DETAILS]
+        try:
+            known = self.fleet.find(instances)
+            statuses = self.fleet.statuses([i for i in instances if i in known])
+        except Exception as error:  # people must be told, even when EC2 does not answer
+            why = batches.error_code(error) or type(error).__name__
+            statuses = dict.fromkeys(instances, f"status not available ({why})")
+        return tuple(
+            f"{where[i]}: EC2 {statuses.get(i, 'knows no status')}; {result_text(self.fleet.last_result(i))}"
+            for i in instances
+        )
+
+    def _tell(self, alerts: Sequence[Alert], healthy: set[tuple[str, str]], event: Event) -> str:
+        nodes = len({alert.node for alert in alerts})
+        about = f"{event.name} on {nodes} node{'' if nodes == 1 else 's'}" if alerts else f"{event.name} recovered"
+        story = Story(f"Flightline {self.fleet.cluster}: {about}", event.at, facts=self._facts)
+        return "told" if self.on.teller.tell(alerts, healthy, story) else "quiet"
+
+
+def _unwrap(event: object) -> Iterator[object]:
+    """Events in a delivery: SNS's records, SNS's envelope (an SQS subscription without raw delivery), or one event."""
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    if isinstance(records, list) and records and all(isinstance(record, Mapping) for record in records):
+        yield from (_message(record.get("Sns")) for record in records)
+    elif isinstance(event, Mapping) and event.get("Type") == "Notification":
+        yield _message(event)
+    else:
+        yield event
+
+
+def _message(envelope: object) -> object:
+    text = envelope.get("Message") if isinstance(envelope, Mapping) else None
+    try:
+        return json.loads(str(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def build(on: Services, ec2: Any, cloudwatch: Any) -> Router:
+    """The function on given services."""
+    fleet = Fleet(ec2, on.dynamodb, cloudwatch, on.names.results_table, on.names.cluster)
+    return Router(on, fleet, cloudwatch)
+
+
+@functools.cache
+def _router() -> Router:
+    return build(services(FUNCTION, Names.read(os.environ)), client("ec2"), client("cloudwatch"))
+
+
+def entry(event: object, _context: object) -> dict[str, Any]:
+    """What Lambda calls."""
+    return _router().handle(event)

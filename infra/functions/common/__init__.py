@@ -1,0 +1,1 @@
+"""What the functions share: claims, batches, bad events, metrics, notification."""

@@ -1,0 +1,60 @@
+"""Events from an SQS queue: each message is one event, and only those that failed come again.
+
+Source: AWS Lambda developer guide, "Implementing partial batch responses" (ReportBatchItemFailures): an empty list
+is full success, and a function that raises fails the whole batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .errors import BadEvent
+from .log import say
+
+Event = dict[str, Any]
+
+
+def is_batch(event: object) -> bool:
+    """Did this event come through SQS?"""
+    records = event.get("Records") if isinstance(event, dict) else None
+    return isinstance(records, list) and bool(records) and all(_from_sqs(record) for record in records)
+
+
+def bodies(event: Event) -> Iterator[tuple[str, Event | BadEvent, object]]:
+    """Message id, the event in it (or why there is none), and the raw body."""
+    for record in event["Records"]:
+        raw = record.get("body")
+        try:
+            body = json.loads(raw)
+            yield record["messageId"], body if isinstance(body, dict) else BadEvent("the message is no object"), raw
+        except (TypeError, ValueError, RecursionError) as error:
+            yield record["messageId"], BadEvent(f"the message is not JSON: {error}"), raw
+
+
+def handle_batch(event: Event, one: Callable[[Event], object], bad: Callable[[object, str], object]) -> Event:
+    """Handle each message; what raised is named for another delivery, what is bad is kept and not delivered again."""
+    failures = []
+    for message_id, body, raw in bodies(event):
+        try:
+            _handle(body, raw, one, bad)
+        except Exception as error:  # any message may fail for any reason, and must cost only itself
+            say("message failed, will come again", message_id=message_id, error=f"{type(error).__name__}: {error}")
+            failures.append({"itemIdentifier": message_id})
+    return {"batchItemFailures": failures}
+
+
+def _handle(
+    body: Event | BadEvent, raw: object, one: Callable[[Event], object], bad: Callable[[object, str], object]
+) -> None:
+    try:
+        if isinstance(body, BadEvent):
+            raise body
+        one(body)
+    except BadEvent as error:
+        bad(raw, str(error))
+
+
+def _from_sqs(record: object) -> bool:
+    return isinstance(record, dict) and record.get("eventSource") == "aws:sqs" and "messageId" in record

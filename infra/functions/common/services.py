@@ -1,0 +1,94 @@
+"""What a function is given: names from its environment, clients made once per process."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .bad import BadEvents
+from .claims import Claims
+from .errors import ConfigMissing
+from .log import count
+from .slack import Slack
+from .tell import RENOTIFY_S, Channel, Teller, to_sns
+
+ENV = "FLIGHTLINE_"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of what a function uses. topic, secret: empty when nobody is to be told that way."""
+
+    cluster: str
+    namespace: str
+    results_table: str
+    training_table: str
+    results_bucket: str
+    topic: str = ""
+    secret: str = ""
+    renotify_s: float = RENOTIFY_S
+    ttl_days: float = 400.0
+
+    @staticmethod
+    def read(env: Mapping[str, str]) -> Names:
+        """From the function's environment. Raises ConfigMissing with the variables that are not set."""
+        wanted = ("CLUSTER", "NAMESPACE", "RESULTS_TABLE", "TRAINING_TABLE", "RESULTS_BUCKET")
+        missing = [ENV + name for name in wanted if not env.get(ENV + name)]
+        if missing:
+            raise ConfigMissing(f"environment variables not set: {', '.join(missing)}")
+        cluster, namespace, results, trainings, bucket = (env[ENV + name] for name in wanted)
+        return Names(
+            cluster,
+            namespace,
+            results,
+            trainings,
+            bucket,
+            topic=env.get(ENV + "TOPIC", ""),
+            secret=env.get(ENV + "SLACK_SECRET", ""),
+            renotify_s=float(env.get(ENV + "RENOTIFY_S") or RENOTIFY_S),
+            ttl_days=float(env.get(ENV + "TTL_DAYS") or 400.0),
+        )
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything with effects that a function has."""
+
+    names: Names
+    dynamodb: Any
+    claims: Claims
+    bad: BadEvents
+    teller: Teller
+
+    def count(self, function: str, **values: float) -> None:
+        """Publish counters of a function; what is zero is left out."""
+        count(self.names.namespace, {"Function": function}, {name: value for name, value in values.items() if value})
+
+    def measure(self, **values: float) -> None:
+        """Publish numbers of the whole cluster; zero is a measurement as well."""
+        count(self.names.namespace, {"Cluster": self.names.cluster}, values)
+
+
+@functools.cache
+def client(service: str) -> Any:
+    """A client with short time limits and AWS's own retries; the endpoint is AWS_ENDPOINT_URL's where that is set."""
+    import boto3
+    from botocore.config import Config
+
+    config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3})
+    return boto3.client(service, config=config)
+
+
+def services(function: str, names: Names) -> Services:
+    """What a function needs, on real clients."""
+    dynamodb = client("dynamodb")
+    claims = Claims(dynamodb, names.results_table)
+    channels: dict[str, Channel] = {}
+    if names.topic:
+        channels["sns"] = to_sns(client("sns"), names.topic)
+    if names.secret:
+        channels["slack"] = Slack(client("secretsmanager"), names.secret)
+    teller = Teller(dynamodb, names.results_table, names.cluster, claims, channels, names.renotify_s, names.ttl_days)
+    return Services(names, dynamodb, claims, BadEvents(client("s3"), names.results_bucket, function), teller)

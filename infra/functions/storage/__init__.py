@@ -1,0 +1,1 @@
+"""Stores what nodes log: CloudWatch Logs subscription to DynamoDB and people."""

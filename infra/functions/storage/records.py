@@ -1,0 +1,127 @@
+"""What a node's log line may say: checks of records, and what people are told about them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flightline.cloud import items
+from flightline.cloud.messages import Alert, device_text, shown
+from flightline_node.model import device_label
+
+from ..common.errors import BadEvent
+from ..common.stamps import utc
+
+SCHEMA = "flightline-node/"
+INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
+VERDICTS = ("go", "no-go")
+MAX_NAME = 255
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """One node's record as it came. id: the log line's, the same for the same record."""
+
+    id: str
+    run_id: str
+    record: Mapping[str, Any]
+
+    @property
+    def host(self) -> str:
+        """The node's name."""
+        return str(self.record["host"])
+
+    @property
+    def at(self) -> str:
+        """When the node was measured."""
+        return utc(self.record["started_at"])
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The run's header, as far as one node knows it."""
+        names = ("host", "instance_type", "instance_id")
+        return {
+            "run_id": self.run_id,
+            "started_at": self.at,
+            "level": str(self.record.get("level") or ""),
+            "inventory": "log",
+            "hosts": [{name: str(self.record.get(name) or "") for name in names}],
+        }
+
+
+def check(record: Mapping[str, Any], stream: str = "") -> None:
+    """Raise BadEvent when a record is not one, contradicts itself or speaks for another node.
+
+    stream: name of the log stream, which the agent names after the instance; a node answers for itself only.
+    """
+    if not str(record.get("schema") or "").startswith(SCHEMA):
+        raise BadEvent(f"schema {record.get('schema')!r}: wanted {SCHEMA}...")
+    host, instance = record.get("host"), str(record.get("instance_id") or "")
+    if not (isinstance(host, str) and 0 < len(host) <= MAX_NAME):
+        raise BadEvent(f"host {str(host)[:60]!r}: wanted a name of 1 to {MAX_NAME} characters")
+    if instance and not INSTANCE.fullmatch(instance):
+        raise BadEvent(f"instance_id {instance[:60]!r}: wanted i- and 8 to 17 hexadecimal digits")
+    if instance and INSTANCE.fullmatch(stream) and stream != instance:
+        raise BadEvent(f"the log stream of {stream} holds a record of {instance}")
+    utc(record.get("started_at"))
+    _check_verdict(record)
+
+
+def _check_verdict(record: Mapping[str, Any]) -> None:
+    """A go that its own findings do not carry is damage or forgery: unknown is never a pass."""
+    findings = record.get("findings")
+    if not isinstance(findings, list) or not all(_is_finding(finding) for finding in findings):
+        raise BadEvent("findings: wanted a list of objects with check and status")
+    if record.get("verdict") not in VERDICTS:
+        raise BadEvent(f"verdict {record.get('verdict')!r}: wanted go or no-go")
+    worst = items.worst(findings)
+    if record["verdict"] == "go" and (worst in items.BLOCKING or worst == "SKIP"):
+        raise BadEvent(f"verdict go, but the worst finding is {worst}")
+
+
+def _is_finding(finding: object) -> bool:
+    return (
+        isinstance(finding, Mapping)
+        and all(isinstance(finding.get(key), str) for key in ("check", "status"))
+        and isinstance(finding.get("device") or {}, Mapping)
+    )
+
+
+def alerts(result: NodeResult, link: str = "") -> list[Alert]:
+    """What blocks a node, for people."""
+    record = result.record
+    node = items.node_name(record)
+    blocking = [finding for finding in record["findings"] if items.worst([finding]) in items.BLOCKING]
+    return [
+        Alert(
+            node=node,
+            host=result.host,
+            instance_id=str(record.get("instance_id") or ""),
+            check=str(finding["check"]),
+            status=items.worst([finding]),
+            message=str(finding.get("message") or ""),
+            device=_device(finding),
+            measured=shown(finding.get("measured"), str(finding.get("unit") or "")),
+            expected=shown(finding.get("expected"), str(finding.get("unit") or "")),
+            remedy=str(finding.get("remedy") or "INVESTIGATE"),
+            link=link,
+            at=result.at,
+        )
+        for finding in blocking
+    ]
+
+
+def _device(finding: Mapping[str, Any]) -> str:
+    device = finding.get("device") or {}
+    return device_text(device_label(device), device)
+
+
+def healthy(result: NodeResult) -> set[tuple[str, str]]:
+    """(node, check) pairs that this record measured and found good: these troubles are over."""
+    node = items.node_name(result.record)
+    by_check: dict[str, list[Mapping[str, Any]]] = {}
+    for finding in result.record["findings"]:
+        by_check.setdefault(finding["check"], []).append(finding)
+    return {(node, check) for check, found in by_check.items() if items.worst(found) in ("PASS", "INFO", "WARN")}

@@ -1,0 +1,115 @@
+"""Runs the policies inside `pulumi preview` and `pulumi up`: a resource that breaks one is never registered.
+
+The engine calls the transform with every resource before it does anything about it. In a preview some values are not
+known yet: what depends on them is left open there and judged during the update, when the engine asks again with the
+values and before the resource is created. An answer that is still open then counts as a breach.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, Sequence
+
+import pulumi
+from pulumi.output import Unknown as PulumiUnknown
+from pulumi.runtime import rpc
+
+from infra.policies import RULES, UNKNOWN, Broken, Finding, Registered, Site, judge, judge_stack
+from infra.policies.secrets import OUTPUTS
+
+
+class PolicyBreach(pulumi.RunError):
+    """A resource breaks a policy; the message names both."""
+
+
+class Seal(pulumi.ComponentResource):
+    """Registered last: it carries the outputs past the policies and lets the rules that need every resource run."""
+
+    def __init__(self, outputs: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
+        super().__init__(OUTPUTS, "policies", dict(outputs), opts)
+        self.register_outputs({})
+
+
+class Guard:
+    """The policies of one stack."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._seen: list[Registered] = []
+        self.open: list[Finding] = []
+        """What a preview could not judge yet."""
+
+    def install(self) -> None:
+        """Judge every resource registered from now on."""
+        pulumi.runtime.register_resource_transform(self._transform)
+
+    def seal(self, outputs: Mapping[str, Any], after: Sequence[pulumi.Resource]) -> None:
+        """Judge the stack as a whole once everything in `after` is registered; then export the outputs."""
+        Seal(outputs, pulumi.ResourceOptions(depends_on=list(after)))
+        for name, value in outputs.items():
+            pulumi.export(name, value)
+
+    async def _transform(self, args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+        resource = await registered(args)
+        self._settle(judge(resource, self._site))
+        self._seen.append(resource)
+        if resource.type_ == OUTPUTS:
+            self._settle(judge_stack(tuple(self._seen)))
+        return None
+
+    def _settle(self, findings: Iterable[Finding]) -> None:
+        found = list(findings)
+        preview = pulumi.runtime.is_dry_run()
+        breaches = [finding for finding in found if isinstance(finding.answer, Broken) or not preview]
+        self.open += [finding for finding in found if finding not in breaches]
+        if breaches:
+            raise PolicyBreach(message(breaches))
+
+
+def message(breaches: Sequence[Finding]) -> str:
+    """What is shown: every breach, then why its rule exists."""
+    whys = {rule.id: rule.why for rule in RULES}
+    lines = [f"  {finding}" for finding in breaches]
+    lines += [f"  Why {rule}: {whys[rule]}" for rule in dict.fromkeys(finding.rule for finding in breaches)]
+    return "policy broken, nothing was changed for this resource:\n" + "\n".join(lines)
+
+
+async def registered(args: pulumi.ResourceTransformArgs) -> Registered:
+    """What the policies read: plain values, unknown ones marked, secret properties named."""
+    given = dict(args.props or {})
+    secret = frozenset({key for key, value in given.items() if await _is_secret(value)})
+    props = {key: await _plain(value) for key, value in given.items()}
+    opts = args.opts
+    return Registered(
+        type_=args.type_,
+        name=args.name,
+        props=props,
+        protect=bool(opts.protect),
+        retain=bool(opts.retain_on_delete),
+        secret_props=secret,
+    )
+
+
+async def _is_secret(value: Any) -> bool:
+    if isinstance(value, pulumi.Output):
+        return await value.is_secret()
+    if rpc.is_rpc_secret(value):
+        return True
+    if isinstance(value, dict):
+        return any([await _is_secret(inner) for inner in value.values()])
+    if isinstance(value, list):
+        return any([await _is_secret(inner) for inner in value])
+    return False
+
+
+async def _plain(value: Any) -> Any:
+    if isinstance(value, pulumi.Output):
+        return await _plain(await value.future()) if await value.is_known() else UNKNOWN
+    if isinstance(value, PulumiUnknown):
+        return UNKNOWN
+    if rpc.is_rpc_secret(value):
+        return await _plain(rpc.unwrap_rpc_secret(value))
+    if isinstance(value, dict):
+        return {key: await _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [await _plain(inner) for inner in value]
+    return value

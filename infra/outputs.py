@@ -1,0 +1,68 @@
+"""Components become outputs: exactly those that `infra.contract` promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from infra.cluster import Cluster
+from infra.planning import efa
+
+
+def outputs(cluster: Cluster) -> Mapping[str, Any]:
+    """The stack's outputs: what `infra.contract` promises, in plain values and never a secret."""
+    return {**_settled(cluster), **_learned(cluster)}
+
+
+def _settled(cluster: Cluster) -> dict[str, Any]:
+    """Outputs that are decided before anything exists."""
+    settings, names = cluster.plan.settings, cluster.plan.names
+    thresholds = settings.monitoring.thresholds
+    return {
+        "cluster_name": settings.cluster_name,
+        "stack": cluster.plan.stack,
+        "region": settings.region,
+        "gpu_zone": settings.network.zones.gpu_name,
+        "orchestrator": settings.orchestrator,
+        "instance_type": settings.nodes.instance_type,
+        "node_count": settings.nodes.count,
+        "efa_count": efa.efa_count(efa.interfaces(settings.nodes.instance_type, settings.nodes.efa)),
+        "launch_hook": names.launch_hook,
+        "access_mode": settings.access.mode,
+        "node_user": settings.image.user,
+        "fsx_efa": bool(settings.storage.fsx and settings.storage.fsx.efa),
+        "log_retention_days": settings.monitoring.log_retention_days,
+        "metric_namespace": names.metric_namespace,
+        "threshold_cpu_percent": thresholds.cpu_percent,
+        "threshold_memory_percent": thresholds.memory_percent,
+        "threshold_disk_percent": thresholds.disk_percent,
+        "threshold_gpu_temperature_c": thresholds.gpu_temperature_c,
+        "threshold_gpu_utilization_percent": thresholds.gpu_utilization_percent,
+    }
+
+
+def _learned(cluster: Cluster) -> dict[str, Any]:
+    """Outputs that name what was made."""
+    storage, lustre = cluster.storage, cluster.file_system
+    return {
+        "vpc_id": cluster.network.vpc.id,
+        "private_subnet_ids": cluster.network.private_subnet_ids,
+        "fabric_security_group_id": cluster.fabric.id,
+        "node_group": cluster.nodes.group.name,
+        "placement_group": cluster.nodes.placement_group or "",
+        "head_instance_id": cluster.head.instance_id if cluster.head else "",
+        "data_bucket": storage.data.name,
+        "checkpoints_bucket": storage.checkpoints.name,
+        "results_bucket": storage.results.name,
+        "transfer_bucket": storage.transfer.name,
+        "express_bucket": storage.express.bucket if storage.express else "",
+        "results_table": cluster.tables.results.name,
+        "training_table": cluster.tables.training.name,
+        "alerts_topic_arn": cluster.notifications.topic_arn,
+        "slack_secret_arn": cluster.notifications.slack_secret_arn or "",
+        "fsx_dns_name": lustre.dns_name if lustre else "",
+        "fsx_mount_name": lustre.mount_name if lustre else "",
+        "results_log_group": cluster.logs.groups["results"].name,
+        "preflight_log_group": cluster.logs.groups["preflight"].name,
+        "system_log_group": cluster.logs.groups["system"].name,
+    }

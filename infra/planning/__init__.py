@@ -1,0 +1,1 @@
+"""Pure functions from settings to plans. Nothing here imports pulumi or calls AWS."""

@@ -1,0 +1,286 @@
+"""The alarms of a cluster: what they look at, when they ring, whom they tell.
+
+One alarm covers the fleet. A SEARCH expression cannot be used in an alarm; a Metrics Insights query can, and with
+GROUP BY and ORDER BY every node is a contributor with a state of its own, also nodes that come later. Sources, read
+2026-11: CloudWatch user guide, "Create a CloudWatch alarm based on a Metrics Insights query" (multi time series),
+"Using search expressions" (not in alarms), "Metrics Insights quotas" (10,000 metrics looked at, 500 returned: ORDER
+BY puts the worst first; one query in a request, so no arithmetic between two), "Create a composite alarm".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from flightline_node import cwagent, expected
+from infra.config.model import Nodes, Thresholds
+from infra.functions.alert_router.events import alarm_prefix
+from infra.planning.names import FUNCTIONS, Names
+
+ABOVE, BELOW, AT_LEAST = "GreaterThanThreshold", "LessThanThreshold", "GreaterThanOrEqualToThreshold"
+MISSING_IS_FINE, MISSING_IS_BAD = "notBreaching", "breaching"
+PERIOD_S = 300
+MS_PER_PERCENT_OF_A_MINUTE = 600
+MAX_RULE_CHARS = 10_240
+MAX_CHILDREN = 100
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric of an alarm's arithmetic. dimensions: name and value pairs."""
+
+    id: str
+    namespace: str
+    name: str
+    stat: str
+    dimensions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One alarm. expression: a Metrics Insights query, arithmetic over metrics, or empty for the one metric itself.
+
+    unhealthy: part of "cluster unhealthy". direct: tells the topic itself; the others are told by the alert router,
+    which names the nodes. What watches the router must not need it.
+    """
+
+    name: str
+    description: str
+    expression: str
+    threshold: float
+    comparison: str = ABOVE
+    period_s: int = PERIOD_S
+    periods: int = 3
+    datapoints: int = 3
+    missing: str = MISSING_IS_FINE
+    metrics: tuple[Metric, ...] = ()
+    unhealthy: bool = True
+    direct: bool = False
+
+
+@dataclass(frozen=True)
+class Composite:
+    """An alarm over alarms."""
+
+    name: str
+    description: str
+    rule: str
+
+
+def fleet_query(stat: str, metric: str, namespace: str) -> str:
+    """The worst of every node, worst node first. stat: MAX, MIN or SUM."""
+    order = "ASC" if stat == "MIN" else "DESC"
+    where = f'SCHEMA("{namespace}", InstanceId)'
+    # Not a database: names of this project and of the agent, no text from outside.
+    return f"SELECT {stat}({metric}) FROM {where} GROUP BY InstanceId ORDER BY {stat}() {order}"  # noqa: S608
+
+
+def alarms(names: Names, nodes: Nodes, limits: Thresholds) -> list[Alarm]:
+    """Every alarm of the stack but the composite."""
+    made = [*_host(names, limits), *_network(names, limits), *_xid(names)]
+    hardware = expected.resolve(nodes.instance_type)
+    if hardware.has_nvidia_gpu:
+        made += _gpu(names, limits, hardware.gpu_memory_mib)
+    if nodes.efa and hardware.efa_count:
+        made += _efa(names, limits)
+    return [*made, *_monitor(names)]
+
+
+def composite(names: Names, made: Iterable[Alarm]) -> Composite:
+    """Rings while any alarm rings that says the cluster cannot be trusted with a job."""
+    children = [f'ALARM("{alarm.name}")' for alarm in made if alarm.unhealthy]
+    if not children or len(children) > MAX_CHILDREN:
+        raise ValueError(f"{len(children)} alarms under one composite alarm: 1 to {MAX_CHILDREN} are wanted")
+    rule = " OR ".join(children)
+    if len(rule) > MAX_RULE_CHARS:
+        raise ValueError(f"a composite rule of {len(rule)} characters: at most {MAX_RULE_CHARS}")
+    return Composite(
+        f"{_monitor_prefix(names)}cluster-unhealthy", "Something that a training job needs is wrong.", rule
+    )
+
+
+def _host(names: Names, limits: Thresholds) -> list[Alarm]:
+    return [
+        _fleet(names, "cpu", "MAX", "cpu_usage_active", limits.cpu_percent, "CPU busy, percent", unhealthy=False),
+        _fleet(names, "memory", "MAX", "mem_used_percent", limits.memory_percent, "memory used, percent"),
+        _fleet(names, "disk", "MAX", "disk_used_percent", limits.disk_percent, "fullest file system, percent"),
+        _fleet(
+            names,
+            "disk-busy",
+            "MAX",
+            "diskio_io_time",
+            limits.disk_busy_percent * MS_PER_PERCENT_OF_A_MINUTE,
+            f"busiest disk, milliseconds of a minute ({limits.disk_busy_percent} percent)",
+            unhealthy=False,
+        ),
+    ]
+
+
+def _network(names: Names, limits: Thresholds) -> list[Alarm]:
+    """Sums over a period; the agent publishes each minute's increase (its net section is delta)."""
+    allowed = limits.network_errors_per_minute * PERIOD_S / 60
+    return [
+        _fleet(names, f"net-{word}", "SUM", f"net_{name}", allowed, f"network {name} in {PERIOD_S} s")
+        for word, name in (
+            ("err-in", "err_in"),
+            ("err-out", "err_out"),
+            ("drop-in", "drop_in"),
+            ("drop-out", "drop_out"),
+        )
+    ]
+
+
+def _gpu(names: Names, limits: Thresholds, memory_mib: int | None) -> list[Alarm]:
+    made = [
+        _fleet(
+            names, "gpu-temperature", "MAX", "nvidia_smi_temperature_gpu", limits.gpu_temperature_c, "hottest GPU, C"
+        ),
+    ]
+    if limits.gpu_memory_percent and memory_mib:
+        most = memory_mib * limits.gpu_memory_percent / 100
+        made.append(
+            _fleet(names, "gpu-memory", "MAX", "nvidia_smi_memory_used", most, "GPU memory used, MiB", unhealthy=False)
+        )
+    if limits.gpu_power_w:
+        made.append(_fleet(names, "gpu-power", "MAX", "nvidia_smi_power_draw", limits.gpu_power_w, "GPU power, W"))
+    if limits.gpu_utilization_percent:
+        # Half an hour: a job that loads data or writes a checkpoint is not idle. An idle cluster is not unhealthy.
+        made.append(
+            _fleet(
+                names,
+                "gpu-utilization",
+                "MIN",
+                "nvidia_smi_utilization_gpu",
+                limits.gpu_utilization_percent,
+                "idlest GPU, percent",
+                unhealthy=False,
+                periods=6,
+            )
+        )
+    return made
+
+
+def _efa(names: Names, limits: Thresholds) -> list[Alarm]:
+    """Sums over a period and all devices; the agent's EFA metrics are deltas (its user guide says so)."""
+    allowed = limits.efa_errors_per_minute * PERIOD_S / 60
+    errors = [name for name in cwagent.EFA if not name.endswith("_bytes")]
+    return [
+        _fleet(names, name.replace("_", "-"), "SUM", name, allowed, f"{name} in {PERIOD_S} s", periods=2)
+        for name in errors
+    ]
+
+
+def _fleet(
+    names: Names,
+    key: str,
+    stat: str,
+    metric: str,
+    threshold: float,
+    what: str,
+    *,
+    unhealthy: bool = True,
+    periods: int = 3,
+) -> Alarm:
+    side = BELOW if stat == "MIN" else ABOVE
+    said = "below" if side == BELOW else "above"
+    return Alarm(
+        name=alarm_prefix(names.cluster) + key,
+        description=f"A node's {what}: {said} {threshold:g} for {periods * PERIOD_S // 60} minutes.",
+        expression=fleet_query(stat, metric, names.metric_namespace),
+        threshold=threshold,
+        comparison=side,
+        periods=periods,
+        datapoints=periods,
+        unhealthy=unhealthy,
+    )
+
+
+def _xid(names: Names) -> list[Alarm]:
+    return [
+        _one(
+            alarm_prefix(names.cluster) + "xid-fatal",
+            f"The kernel log has a fatal Xid or SXid; which node: log group {names.system_log_group}.",
+            Metric("m1", names.metric_namespace, "FatalXids", "Sum"),
+            period_s=60,
+        )
+    ]
+
+
+def _monitor(names: Names) -> list[Alarm]:
+    """What watches the monitoring: these tell the topic without the router's help."""
+    cluster = (("Cluster", names.cluster),)
+    prefix = _monitor_prefix(names)
+    watch = Metric("m1", names.metric_namespace, "WatchRuns", "Sum", cluster)
+    silent = Metric("m1", names.metric_namespace, "SilentNodes", "Maximum", cluster)
+    dead = Metric(
+        "m1", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", (("QueueName", names.dead_letter_queue),)
+    )
+    return [
+        _one(
+            f"{prefix}silent",
+            "The look at the nodes has not run for 15 minutes: nobody would notice a silent node.",
+            watch,
+            threshold=1,
+            comparison=BELOW,
+            missing=MISSING_IS_BAD,
+            periods=3,
+            direct=True,
+        ),
+        _one(f"{prefix}nodes-silent", "Running nodes report no metrics; the alert names them.", silent, periods=2),
+        _one(
+            f"{prefix}dead-letters", "Events could not be handled and wait in the dead-letter queue.", dead, direct=True
+        ),
+        _functions(
+            names, f"{prefix}bad-events", "Events that could not be used; see bad-events/ in the results bucket."
+        ),
+        _errors(names, f"{prefix}function-errors"),
+    ]
+
+
+def _one(
+    name: str,
+    description: str,
+    metric: Metric,
+    *,
+    threshold: float = 0,
+    comparison: str = ABOVE,
+    missing: str = MISSING_IS_FINE,
+    periods: int = 1,
+    period_s: int = PERIOD_S,
+    direct: bool = False,
+) -> Alarm:
+    return Alarm(
+        name, description, "", threshold, comparison, period_s, periods, periods, missing, (metric,), True, direct
+    )
+
+
+def _functions(names: Names, name: str, description: str) -> Alarm:
+    metrics = tuple(
+        Metric(f"m{number}", names.metric_namespace, "BadEvents", "Sum", (("Function", function),))
+        for number, function in enumerate(FUNCTIONS, 1)
+    )
+    expression = "SUM([" + ", ".join(f"FILL({metric.id}, 0)" for metric in metrics) + "])"
+    return Alarm(
+        name, description, expression, 0, periods=1, datapoints=1, metrics=metrics, unhealthy=False, direct=True
+    )
+
+
+def _errors(names: Names, name: str) -> Alarm:
+    """The share of invocations that failed, over all functions."""
+    metrics = [
+        Metric(f"{letter}{number}", "AWS/Lambda", metric, "Sum", (("FunctionName", names.functions[function]),))
+        for number, function in enumerate(FUNCTIONS, 1)
+        for letter, metric in (("e", "Errors"), ("i", "Invocations"))
+    ]
+    errors, calls = (_sum(metrics, letter) for letter in "ei")
+    text = "More than 5 percent of the functions' invocations fail."
+    expression = f"100 * {errors} / IF({calls} > 0, {calls}, 1)"
+    return Alarm(name, text, expression, 5, periods=3, datapoints=2, metrics=tuple(metrics), direct=True)
+
+
+def _sum(metrics: Sequence[Metric], letter: str) -> str:
+    return "SUM([" + ", ".join(f"FILL({m.id}, 0)" for m in metrics if m.id.startswith(letter)) + "])"
+
+
+def _monitor_prefix(names: Names) -> str:
+    return f"{names.cluster}-monitor-"

@@ -1,0 +1,157 @@
+"""The Lambda functions: what each is called, given and shipped with. Pure but for reading the files to ship."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.config.model import Settings
+from infra.planning.names import Names, Place
+
+RUNTIME = "python3.12"
+ARCHITECTURE = "arm64"
+ROOT = Path(__file__).parents[2]
+SHIPPED = (
+    "infra/__init__.py",
+    "infra/functions/__init__.py",
+    "flightline/__init__.py",
+    "flightline/cloud/__init__.py",
+    "flightline/cloud/batches.py",
+    "flightline/cloud/blobs.py",
+    "flightline/cloud/items.py",
+    "flightline/cloud/messages.py",
+    "flightline/cloud/slack.py",
+)
+"""Beside the functions' own folders; a test imports every handler from the archive alone."""
+NODE_LIBRARY = ("__init__.py", "model.py", "logline.py")
+FOLDERS: Mapping[str, tuple[str, ...]] = {
+    "storage": ("common", "storage"),
+    "alert-router": ("common", "alert_router"),
+    "training-input": ("common", "alert_router", "training_input"),
+}
+QUEUE_RETENTION_S = 14 * 86_400
+VISIBILITY_FACTOR = 6
+"""A queue hides a message for six times the function's time limit. Source: Lambda developer guide, SQS."""
+RECEIVES = 5
+REPLAY_BATCH, EVENTS_BATCH = 1, 10
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function. timeout_s is below the lease of a claim (infra/functions/common/claims.py)."""
+
+    key: str
+    name: str
+    handler: str
+    description: str
+    timeout_s: int
+    memory_mib: int
+    environment: Mapping[str, str]
+
+
+def functions(settings: Settings, names: Names, place: Place) -> dict[str, Function]:
+    """Every function by its key in names.functions."""
+    slack = settings.notifications.slack_webhook is not None
+    base = {
+        "FLIGHTLINE_CLUSTER": names.cluster,
+        "FLIGHTLINE_NAMESPACE": names.metric_namespace,
+        "FLIGHTLINE_RESULTS_TABLE": names.results_table,
+        "FLIGHTLINE_TRAINING_TABLE": names.training_table,
+        "FLIGHTLINE_RESULTS_BUCKET": names.results_bucket,
+    }
+    # The name of the secret, never the webhook: a function's environment can be read by whoever may describe it.
+    told = {**base, "FLIGHTLINE_TOPIC": place.arn("sns", names.alerts_topic)}
+    if slack:
+        told["FLIGHTLINE_SLACK_SECRET"] = names.slack_secret
+    train = {
+        **base,
+        "FLIGHTLINE_DATA_BUCKET": names.data_bucket,
+        "FLIGHTLINE_TRAINING_DOCUMENT": names.training_document,
+    }
+    return {
+        "storage": _function(names, "storage", "Stores what nodes log and tells people of failures", 110, 512, told),
+        "alert-router": _function(names, "alert-router", "Tells people of alarms and EC2 events", 110, 256, told),
+        "training-input": _function(names, "training-input", "Starts training runs on good nodes", 110, 512, train),
+    }
+
+
+def archive(key: str) -> dict[str, Path]:
+    """Path in a function's archive -> file."""
+    files = {path: ROOT / path for path in SHIPPED}
+    files |= {f"flightline_node/{name}": ROOT / "module_utils" / "flightline_node" / name for name in NODE_LIBRARY}
+    for folder in FOLDERS[key]:
+        base = ROOT / "infra" / "functions" / folder
+        files |= {f"infra/functions/{folder}/{path.name}": path for path in sorted(base.glob("*.py"))}
+    return files
+
+
+def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
+    """Who may send events to the router's queue: the rules of this cluster."""
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "Rules",
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Action": "sqs:SendMessage",
+                "Resource": place.arn("sqs", queue),
+                "Condition": {"ArnLike": {"aws:SourceArn": place.arn("events", f"rule/{names.cluster}-*")}},
+            },
+            {
+                "Sid": "TlsOnly",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "sqs:*",
+                "Resource": place.arn("sqs", queue),
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+            },
+        ],
+    }
+
+
+def redrive(names: Names, place: Place) -> str:
+    """After so many deliveries an event is a dead letter."""
+    target = place.arn("sqs", names.dead_letter_queue)
+    return json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": RECEIVES}, sort_keys=True)
+
+
+def training_document() -> Mapping[str, Any]:
+    """The SSM document that starts a run on a node. What the site runs is its unit flightline-train@<job>.
+
+    No parameter reaches the shell but in quotes and after its pattern: base64 has no character that means anything.
+    """
+    script = [
+        "set -eu",
+        "install -d -m 0750 /run/flightline/train",
+        "umask 027",
+        'printf "%s" "{{ manifest }}" > "/run/flightline/train/{{ job }}.manifest"',
+        'printf "%s" "{{ parameters }}" | base64 -d > "/run/flightline/train/{{ job }}.json"',
+        'systemctl start "flightline-train@{{ job }}.service"',
+    ]
+    return {
+        "schemaVersion": "2.2",
+        "description": "Start a Flightline training run on this node",
+        "parameters": {
+            "job": {"type": "String", "allowedPattern": "^[a-z0-9][a-z0-9-]{0,62}$"},
+            "manifest": {"type": "String", "allowedPattern": "^s3://[A-Za-z0-9./_-]{3,900}$"},
+            "parameters": {"type": "String", "allowedPattern": "^[A-Za-z0-9+/=]{0,8192}$"},
+        },
+        "mainSteps": [
+            {
+                "action": "aws:runShellScript",
+                "name": "start",
+                "inputs": {"timeoutSeconds": "600", "runCommand": script},
+            }
+        ],
+    }
+
+
+def _function(
+    names: Names, key: str, description: str, timeout_s: int, memory_mib: int, environment: Mapping[str, str]
+) -> Function:
+    handler = f"infra.functions.{key.replace('-', '_')}.handler.entry"
+    return Function(key, names.functions[key], handler, description, timeout_s, memory_mib, environment)

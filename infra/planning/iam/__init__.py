@@ -1,0 +1,20 @@
+"""IAM policy documents, one per purpose. Resources are planned names, so every document is known before `up`."""
+
+from __future__ import annotations
+
+from infra.planning.iam.control import head_policies, operator_policies
+from infra.planning.iam.functions import function_policies
+from infra.planning.iam.node import node_policies
+from infra.planning.iam.resources import flow_log_policy, tls_only, trust
+from infra.planning.iam.statements import Document
+
+__all__ = [
+    "Document",
+    "flow_log_policy",
+    "function_policies",
+    "head_policies",
+    "node_policies",
+    "operator_policies",
+    "tls_only",
+    "trust",
+]

@@ -1,0 +1,132 @@
+"""What the control node (the head node, or an operator's own role) may do: reach nodes, keep results, tell people."""
+
+from __future__ import annotations
+
+from infra.config.model import Settings
+from infra.contract import TAG_CLUSTER
+from infra.planning.iam.node import logs, managed, metrics
+from infra.planning.iam.statements import Arns, Document, allow, document
+from infra.planning.names import Names, Place
+
+SHELL_DOCUMENT = "AWS-RunShellScript"
+SESSION_DOCUMENTS = ("AWS-StartInteractiveCommand", "AWS-StartSSHSession", "SSM-SessionManagerRunShell")
+_LOOK = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:DescribeLifecycleHooks",
+    "autoscaling:DescribeScalingActivities",
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTopology",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeRegions",
+    "ec2:DescribeTags",
+    "fsx:DescribeDataRepositoryAssociations",
+    "fsx:DescribeFileSystems",
+    "ssm:DescribeInstanceInformation",
+    "ssm:GetCommandInvocation",
+    "ssm:ListCommandInvocations",
+    "ssm:ListCommands",
+)
+ITEMS = (
+    "dynamodb:BatchGetItem",
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:DescribeTable",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+)
+
+
+def head_policies(settings: Settings, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
+    """Purpose -> document of the head node's role."""
+    arns = Arns(names, place)
+    return {
+        "ssm": managed(arns),
+        "logs": logs(arns),
+        "metrics": metrics(names),
+        **operator_policies(settings, names, place, topic_key_arn),
+    }
+
+
+def operator_policies(settings: Settings, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
+    """Purpose -> document of whoever runs the playbooks: the head node, or a person's own role."""
+    arns = Arns(names, place)
+    return {
+        "fleet": _fleet(arns),
+        "store": _store(arns),
+        "notify": notify(arns, topic_key_arn, slack=settings.notifications.slack_webhook is not None),
+        "prove-monitoring": _prove_monitoring(arns),
+    }
+
+
+def _fleet(arns: Arns) -> Document:
+    mine = {"StringEquals": {f"ssm:resourceTag/{TAG_CLUSTER}": arns.names.cluster}}
+    sessions = [*map(arns.aws_document, SESSION_DOCUMENTS), arns.own_document("SSM-SessionManagerRunShell")]
+    return document(
+        allow("Look", _LOOK),
+        allow("ReachNodes", ["ssm:SendCommand", "ssm:StartSession"], [arns.instances()], mine),
+        allow("RunWhat", ["ssm:SendCommand"], [arns.aws_document(SHELL_DOCUMENT)]),
+        allow("SessionsOf", ["ssm:StartSession"], sessions),
+        allow(
+            "OwnSessions",
+            ["ssm:ResumeSession", "ssm:TerminateSession"],
+            [arns.place.arn("ssm", "session/${aws:userid}-*")],
+        ),
+        allow("ReplaceNodes", ["autoscaling:SetInstanceHealth"], [arns.node_group()]),
+    )
+
+
+def _prove_monitoring(arns: Arns) -> Document:
+    """playbooks/monitor.yml: a test metric and a test alert, read back from a queue of its own."""
+    names, place = arns.names, arns.place
+    queue = place.arn("sqs", f"{names.cluster}-monitor-probe-*")
+    queue_actions = ("CreateQueue", "DeleteQueue", "GetQueueAttributes", "ReceiveMessage", "SetQueueAttributes")
+    return document(
+        allow(
+            "TestMetric",
+            ["cloudwatch:PutMetricData"],
+            condition={"StringEquals": {"cloudwatch:namespace": names.metric_namespace}},
+        ),
+        allow("SeeMetric", ["cloudwatch:GetMetricData", "sns:Unsubscribe"]),
+        allow(
+            "TestEvent",
+            ["events:PutEvents"],
+            [place.arn("events", "event-bus/default")],
+            {"StringEquals": {"events:source": "flightline.monitor"}},
+        ),
+        allow("SeeAlert", ["sns:Subscribe"], [arns.topic()]),
+        allow("ProbeQueue", [f"sqs:{action}" for action in queue_actions], [queue]),
+    )
+
+
+def _store(arns: Arns) -> Document:
+    names = arns.names
+    tables = [*arns.table(names.results_table), *arns.table(names.training_table)]
+    buckets = [arns.bucket(name) for name in (names.results_bucket, names.data_bucket, names.transfer_bucket)]
+    return document(
+        allow("Items", ITEMS, tables),
+        allow("ListBuckets", ["s3:GetBucketLocation", "s3:ListBucket"], buckets),
+        allow("Objects", ["s3:GetObject", "s3:PutObject"], [arns.objects(names.results_bucket)]),
+        # The SSM connection moves files to the nodes through a bucket of its own and removes them again.
+        allow(
+            "MovedFiles",
+            ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
+            [arns.objects(names.transfer_bucket)],
+        ),
+    )
+
+
+def notify(arns: Arns, topic_key_arn: str, slack: bool) -> Document:
+    """Publish to the encrypted topic, and read the Slack webhook where the stack has one."""
+    statements = [
+        allow("Publish", ["sns:Publish"], [arns.topic()]),
+        allow("TopicKey", ["kms:Decrypt", "kms:GenerateDataKey"], [topic_key_arn]),
+    ]
+    if slack:
+        statements.append(allow("SlackWebhook", ["secretsmanager:GetSecretValue"], [arns.secret()]))
+    return document(*statements)

@@ -1,0 +1,106 @@
+"""What each Lambda function may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from infra.config.model import Settings
+from infra.contract import TAG_CLUSTER
+from infra.planning.iam.control import notify
+from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
+from infra.planning.names import Names, Place
+
+_CLAIM = ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem")
+_CONSUME = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+BAD_EVENTS_PREFIX = "bad-events/"
+RUNS_PREFIX = "runs/"
+
+
+def function_policies(
+    function: str, settings: Settings, names: Names, place: Place, topic_key_arn: str
+) -> dict[str, Document]:
+    """Purpose -> document of a Lambda function's role: "storage", "alert-router" or "training-input"."""
+    arns = Arns(names, place)
+    slack = settings.notifications.slack_webhook is not None
+    return {
+        "logs": _logs(arns, function),
+        "failures": _failures(arns, function),
+        **({"notify": notify(arns, topic_key_arn, slack)} if function != "training-input" else {}),
+        "work": _WORK[function](arns),
+    }
+
+
+def events_queue(names: Names, function: str) -> str:
+    """Name of the queue that feeds a function."""
+    return f"{names.functions[function]}-events"
+
+
+def log_group(names: Names, function: str) -> str:
+    """Name of a function's log group."""
+    return f"/aws/lambda/{names.functions[function]}"
+
+
+def _logs(arns: Arns, function: str) -> Document:
+    return document(allow("Write", WRITE_LOGS, arns.log_group(log_group(arns.names, function))))
+
+
+def _failures(arns: Arns, function: str) -> Document:
+    names = arns.names
+    return document(
+        allow("DeadLetters", ["sqs:SendMessage"], [arns.queue(names.dead_letter_queue)]),
+        allow("BadEvents", ["s3:PutObject"], [arns.objects(names.results_bucket, f"{BAD_EVENTS_PREFIX}{function}/")]),
+    )
+
+
+def _storage(arns: Arns) -> Document:
+    names = arns.names
+    tables = [*arns.table(names.results_table), *arns.table(names.training_table)]
+    return document(
+        allow("Items", [*_CLAIM, "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"], tables),
+        # What is too large for an item.
+        allow("Records", ["s3:PutObject"], [arns.objects(names.results_bucket, RUNS_PREFIX)]),
+        allow("Replay", _CONSUME, [arns.queue(names.dead_letter_queue)]),
+    )
+
+
+def _alert_router(arns: Arns) -> Document:
+    names = arns.names
+    return document(
+        allow("Items", [*_CLAIM, "dynamodb:BatchWriteItem"], arns.table(names.results_table)),
+        allow("Events", _CONSUME, [arns.queue(events_queue(names, "alert-router"))]),
+        # None of these takes a resource.
+        allow(
+            "Look",
+            [
+                "cloudwatch:DescribeAlarmContributors",
+                "cloudwatch:GetMetricData",
+                "ec2:DescribeInstanceStatus",
+                "ec2:DescribeInstances",
+            ],
+        ),
+    )
+
+
+def _training_input(arns: Arns) -> Document:
+    names = arns.names
+    mine = {"StringEquals": {f"ssm:resourceTag/{TAG_CLUSTER}": names.cluster}}
+    tables = [*arns.table(names.results_table), *arns.table(names.training_table)]
+    return document(
+        allow("Items", _CLAIM, tables),
+        allow("ListData", ["s3:ListBucket"], [arns.bucket(names.data_bucket)]),
+        allow("ReadData", ["s3:GetObject"], [arns.objects(names.data_bucket)]),
+        allow(
+            "Stage",
+            ["s3:AbortMultipartUpload", "s3:PutObject"],
+            [arns.objects(names.data_bucket, "staged/"), arns.objects(names.results_bucket, "training/")],
+        ),
+        allow("StartOn", ["ssm:SendCommand"], [arns.instances()], mine),
+        allow("StartWhat", ["ssm:SendCommand"], [arns.own_document(names.training_document)]),
+        allow("Look", ["ec2:DescribeInstances", "ssm:ListCommands"]),
+    )
+
+
+_WORK: Mapping[str, Callable[[Arns], Document]] = MappingProxyType(
+    {"storage": _storage, "alert-router": _alert_router, "training-input": _training_input}
+)

@@ -1,0 +1,107 @@
+"""What a GPU node may do: be managed, judge itself and say so, ship logs and metrics, read data, keep checkpoints."""
+
+from __future__ import annotations
+
+from infra.config.model import Settings
+from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
+from infra.planning.names import Names, Place
+
+# What the SSM agent needs for Run Command, Session Manager and State Manager, after AWS' AmazonSSMManagedInstanceCore;
+# without its GetParameter on every parameter of the account.
+_AGENT_MESSAGES = (
+    "ec2messages:AcknowledgeMessage",
+    "ec2messages:DeleteMessage",
+    "ec2messages:FailMessage",
+    "ec2messages:GetEndpoint",
+    "ec2messages:GetMessages",
+    "ec2messages:SendReply",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+)
+_AGENT_ON_INSTANCES = ("ssm:ListInstanceAssociations", "ssm:PutComplianceItems", "ssm:UpdateInstanceInformation")
+_AGENT_DOCUMENTS = ("ssm:DescribeDocument", "ssm:GetDocument")
+_AGENT_ASSOCIATIONS = (
+    "ssm:DescribeAssociation",
+    "ssm:UpdateAssociationStatus",
+    "ssm:UpdateInstanceAssociationStatus",
+)
+_WRITE_OBJECTS = ("s3:AbortMultipartUpload", "s3:ListMultipartUploadParts", "s3:PutObject")
+_LIST_BUCKET = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
+
+
+def node_policies(settings: Settings, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
+    """Purpose -> document of the GPU nodes' role.
+
+    topic_key_arn is taken for the same signature as the head node's: a GPU node publishes no alert itself.
+    """
+    arns = Arns(names, place)
+    return {
+        "ssm": managed(arns),
+        "boot": _boot(arns),
+        "logs": logs(arns),
+        "metrics": metrics(names),
+        "data": _data(arns, settings.storage.s3_express),
+    }
+
+
+def managed(arns: Arns) -> Document:
+    """The SSM agent."""
+    own = [arns.instances(), arns.place.arn("ssm", "managed-instance/*")]
+    documents = [arns.aws_document("AWS-*"), arns.aws_document("AmazonCloudWatch-*"), arns.own_document("*")]
+    return document(
+        allow("Messages", [*_AGENT_MESSAGES, "ssm:PutInventory"]),
+        allow("Instances", _AGENT_ON_INSTANCES, own),
+        allow("Documents", _AGENT_DOCUMENTS, documents),
+        allow("Associations", _AGENT_ASSOCIATIONS, [arns.place.arn("ssm", "association/*"), *own, *documents]),
+    )
+
+
+def _boot(arns: Arns) -> Document:
+    results = arns.names.results_bucket
+    return document(
+        allow("NodePackage", ["s3:GetObject"], [arns.objects(results, "artifacts/")]),
+        allow("Bundle", ["s3:PutObject"], [arns.objects(results, "bundles/")]),
+        allow(
+            "EnterService",
+            ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"],
+            [arns.node_group()],
+        ),
+    )
+
+
+def logs(arns: Arns) -> Document:
+    """The CloudWatch agent's logs. Groups are made by the stack, with their retention; an agent makes none."""
+    names = arns.names
+    groups = (names.results_log_group, names.preflight_log_group, names.system_log_group)
+    own = [arn for group in groups for arn in arns.log_group(group)]
+    return document(allow("Write", WRITE_LOGS, own))
+
+
+def metrics(names: Names) -> Document:
+    """The CloudWatch agent's metrics, in the cluster's own namespace only."""
+    return document(
+        allow(
+            "Metrics",
+            ["cloudwatch:PutMetricData"],
+            condition={"StringEquals": {"cloudwatch:namespace": names.metric_namespace}},
+        ),
+        # The agent reads the instance's tags and volumes for its dimensions; neither call takes a resource.
+        allow("Dimensions", ["ec2:DescribeTags", "ec2:DescribeVolumes"]),
+    )
+
+
+def _data(arns: Arns, express: bool) -> Document:
+    names = arns.names
+    buckets = [arns.bucket(names.data_bucket), arns.bucket(names.checkpoints_bucket)]
+    objects = [arns.objects(names.data_bucket), arns.objects(names.checkpoints_bucket)]
+    statements = [
+        allow("List", _LIST_BUCKET, buckets),
+        allow("Read", ["s3:GetObject"], objects),
+        # A trainer removes old checkpoints itself; the bucket is versioned, so a mistake can be taken back.
+        allow("Keep", [*_WRITE_OBJECTS, "s3:DeleteObject"], [objects[1]]),
+    ]
+    if express:
+        statements.append(allow("Express", ["s3express:CreateSession"], [arns.directory_bucket()]))
+    return document(*statements)

@@ -1,0 +1,190 @@
+"""What is watched beside the alarms: log filters, event rules, the dashboard. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flightline_node.catalog import xid
+from infra.functions.alert_router.events import TEST_SOURCE, TEST_TYPE, alarm_prefix
+from infra.planning.alarms import Alarm, Composite
+from infra.planning.names import Names, Place
+
+WATCH_RATE = "rate(5 minutes)"
+MAX_FILTER_CHARS = 1024
+FATAL, NVLINK5, RECOVERY = "FAIL", "DECODE", "TEXT"
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """A metric filter on a log group: each matching line counts one."""
+
+    key: str
+    pattern: str
+    metric: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An EventBridge rule: either a pattern (JSON) or a schedule."""
+
+    key: str
+    description: str
+    pattern: str = ""
+    schedule: str = ""
+
+
+def log_filters() -> list[LogFilter]:
+    """Xids and SXids in the kernel log.
+
+    A filter's regular expression knows no group and may hold few signs (CloudWatch Logs user guide, "Filter pattern
+    syntax": no parentheses, no colon by all of its versions, five patterns with one per log group), hence dots for
+    the signs of "NVRM: Xid (PCI:0000:65:00): 79, ..." and a branch per code.
+    """
+    table = xid.table()
+    codes = [code for code, entry in table.items() if entry.status == FATAL]
+    branches = [_code(code) for code in codes]
+    # Their severity is in the line: NVLink 5 errors say Fatal, 154 gives the recovery action as a number.
+    nvlink = [_code(code) + ".*Fatal" for code, entry in table.items() if entry.status == NVLINK5]
+    recovery = [_code(code) + ".*0x[1-9]" for code, entry in table.items() if entry.status == RECOVERY]
+    return [
+        LogFilter("xid", '"NVRM: Xid"', "Xids"),
+        LogFilter("xid-fatal", _regex(branches), "FatalXids"),
+        LogFilter("xid-decoded", _regex([*nvlink, *recovery]), "FatalXids"),
+        LogFilter("sxid-fatal", _regex(["SXid..PCI[^,]*,.Fatal"]), "FatalXids"),
+    ]
+
+
+def rules(names: Names) -> list[Rule]:
+    """Events that the alert router gets. It sorts out other clusters' nodes itself: these events carry no tags."""
+    mine = [{"prefix": alarm_prefix(names.cluster)}]
+    return [
+        _rule(
+            "alarms",
+            "The fleet's alarms and their nodes",
+            "aws.cloudwatch",
+            ["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"],
+            {"alarmName": mine},
+        ),
+        _rule(
+            "maintenance",
+            "Scheduled changes and hardware events",
+            "aws.health",
+            ["AWS Health Event"],
+            {"service": ["EC2"]},
+        ),
+        _rule("spot", "Spot interruptions", "aws.ec2", ["EC2 Spot Instance Interruption Warning"]),
+        _rule("rebalance", "Rebalance recommendations", "aws.ec2", ["EC2 Instance Rebalance Recommendation"]),
+        _rule(
+            "state",
+            "Instances that stop or end",
+            "aws.ec2",
+            ["EC2 Instance State-change Notification"],
+            {"state": ["running", "shutting-down", "stopped", "stopping", "terminated"]},
+        ),
+        _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
+        Rule("watch", "Look for nodes that went silent", schedule=WATCH_RATE),
+    ]
+
+
+def rule_name(names: Names, key: str) -> str:
+    """Physical name of a rule."""
+    return f"{names.cluster}-{key}"
+
+
+def dashboard(names: Names, place: Place, made: Sequence[Alarm], whole: Composite) -> str:
+    """The dashboard's body: the alarms on top, then the worst nodes by what the alarms look at."""
+    widgets = [_alarm_widget(place, [whole.name, *(alarm.name for alarm in made)])]
+    widgets += [_chart(place, alarm, f"{alarm.expression} LIMIT 10") for alarm in made if not alarm.metrics]
+    widgets += [_numbers(names, place), _xid_table(names, place)]
+    return json.dumps({"widgets": _placed(widgets)}, separators=(",", ":"))
+
+
+def _code(code: int) -> str:
+    return f"Xid..PCI[^,]*[^0-9]{code},"
+
+
+def _regex(branches: Sequence[str]) -> str:
+    pattern = "%" + "|".join(branches) + "%"
+    if len(pattern) > MAX_FILTER_CHARS:
+        raise ValueError(f"a filter pattern of {len(pattern)} characters: at most {MAX_FILTER_CHARS}")
+    return pattern
+
+
+def _rule(key: str, description: str, source: str, types: list[str], detail: dict[str, Any] | None = None) -> Rule:
+    pattern: dict[str, Any] = {"source": [source], "detail-type": types}
+    if detail:
+        pattern["detail"] = detail
+    return Rule(key, description, pattern=json.dumps(pattern, sort_keys=True))
+
+
+def _alarm_widget(place: Place, names: Sequence[str]) -> dict[str, Any]:
+    # A widget shows at most 100 alarms.
+    return {
+        "type": "alarm",
+        "height": 6,
+        "width": 24,
+        "properties": {"title": "Alarms", "alarms": [place.arn("cloudwatch", f"alarm:{name}") for name in names[:100]]},
+    }
+
+
+def _chart(place: Place, alarm: Alarm, query: str) -> dict[str, Any]:
+    title = alarm.description.split(":")[0]
+    return {
+        "type": "metric",
+        "height": 6,
+        "width": 8,
+        "properties": {
+            "title": title,
+            "region": place.region,
+            "view": "timeSeries",
+            "stacked": False,
+            "metrics": [[{"expression": query, "id": "q1", "period": alarm.period_s, "region": place.region}]],
+            "annotations": {"horizontal": [{"label": "alarm", "value": alarm.threshold}]},
+        },
+    }
+
+
+def _numbers(names: Names, place: Place) -> dict[str, Any]:
+    cluster = ["Cluster", names.cluster]
+    rows = [[names.metric_namespace, metric, *cluster] for metric in ("ReportingNodes", "SilentNodes")]
+    rows += [[names.metric_namespace, metric] for metric in ("Xids", "FatalXids")]
+    return {
+        "type": "metric",
+        "height": 6,
+        "width": 8,
+        "properties": {
+            "title": "Nodes and Xids",
+            "region": place.region,
+            "view": "singleValue",
+            "stat": "Maximum",
+            "period": 300,
+            "metrics": rows,
+        },
+    }
+
+
+def _xid_table(names: Names, place: Place) -> dict[str, Any]:
+    query = (
+        f"SOURCE '{names.system_log_group}' | fields @timestamp, @logStream, @message"
+        " | filter @message like /Xid/ | sort @timestamp desc | limit 50"
+    )
+    return {
+        "type": "log",
+        "height": 6,
+        "width": 24,
+        "properties": {"title": "Xids", "region": place.region, "view": "table", "query": query},
+    }
+
+
+def _placed(widgets: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give every widget its place in the 24 columns of a dashboard."""
+    placed, x, y, row = [], 0, 0, 0
+    for widget in widgets:
+        if x + widget["width"] > 24:
+            x, y, row = 0, y + row, 0
+        placed.append({**widget, "x": x, "y": y})
+        x, row = x + widget["width"], max(row, widget["height"])
+    return placed

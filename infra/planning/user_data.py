@@ -1,0 +1,165 @@
+"""Cloud-init user data of GPU nodes: the boot preflight and what it needs to know.
+
+Everything on the node can read its user data, and so can everybody with ec2:DescribeInstanceAttribute: no secret
+belongs here. The checksum does: it is what makes the package from S3 trustworthy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+from infra.config.model import Settings
+from infra.planning import efa
+from infra.planning.lifecycle import BUNDLES_PREFIX
+from infra.planning.names import Names
+
+MAX_BYTES = 16 * 1024
+"""EC2's limit, before base64."""
+
+START_UP_S = 180
+"""What the download and the call to the group may take of the hook's time, which the script starts anew."""
+
+CONFIGURED_LATER = (
+    *("clock_sync", "cpu_governor", "hugepages", "lnet", "lustre", "memlock", "mounts", "open_files", "raid"),
+    *("swap", "sysctl"),
+)
+"""Checks of what the playbooks set up after an instance is in service; `make preflight` judges them then."""
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SCRIPT = "/usr/local/sbin/flightline-boot"
+_UNIT = "flightline-boot.service"
+_NAME = r"[A-Za-z0-9_.-]{0,255}"
+_S3_URL = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
+_FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "cluster": r"[a-z0-9-]+",
+        "region": r"[a-z0-9-]+",
+        "instance_type": r"[a-z0-9-]+\.[a-z0-9-]+",
+        "level": r"quick|standard",
+        "package_url": _S3_URL,
+        "package_sha256": r"[0-9a-f]{64}",
+        "group": _NAME,
+        "launch_hook": _NAME,
+        "results_url": f"({_S3_URL})?",
+        "log_group": r"[A-Za-z0-9_./#-]{0,512}",
+    }
+)
+
+
+@dataclass(frozen=True)
+class BootPlan:
+    """What a node needs to judge itself at boot.
+
+    package_url: s3://bucket/key of the node package; package_sha256: its checksum, 64 hexadecimal digits.
+    launch_hook and group: the Auto Scaling lifecycle hook to complete; empty for nodes outside a group.
+    results_url: s3://bucket/prefix for records and for bundles of failed nodes; empty keeps them on the node only.
+    efa_count: EFA interfaces that the launch template asks for; None leaves it to the type's entry.
+    """
+
+    cluster: str
+    region: str
+    instance_type: str
+    level: str
+    time_limit_minutes: int
+    package_url: str
+    package_sha256: str
+    group: str
+    launch_hook: str
+    results_url: str
+    log_group: str
+    efa_count: int | None = None
+    skip: tuple[str, ...] = CONFIGURED_LATER
+
+
+def boot_plan(settings: Settings, names: Names, package_sha256: str) -> BootPlan:
+    """The plan of a stack's GPU nodes."""
+    nodes = settings.nodes
+    return BootPlan(
+        cluster=settings.cluster_name,
+        region=settings.region,
+        instance_type=nodes.instance_type,
+        level=settings.boot.level,
+        time_limit_minutes=settings.boot.time_limit_minutes,
+        package_url=f"s3://{names.results_bucket}/{names.package_key(package_sha256)}",
+        package_sha256=package_sha256,
+        group=names.node_group,
+        launch_hook=names.launch_hook,
+        results_url=f"s3://{names.results_bucket}/{BUNDLES_PREFIX.rstrip('/')}",
+        log_group=names.preflight_log_group,
+        # The nodes have what the template gives them: with efa off, a type's own count would condemn every node.
+        efa_count=efa.efa_count(efa.interfaces(nodes.instance_type, nodes.efa)),
+    )
+
+
+def render(plan: BootPlan) -> str:
+    """The user data as text (not base64). Raises ValueError when it is over MAX_BYTES or a field is malformed."""
+    _check(plan)
+    content = {
+        "write_files": [
+            _file("/etc/flightline/boot.env", _environment(plan), "0644"),
+            _file(_SCRIPT, template("flightline-boot.sh"), "0755"),
+            _file(f"/etc/systemd/system/{_UNIT}", template(_UNIT), "0644"),
+        ],
+        "runcmd": [
+            ["systemctl", "daemon-reload"],
+            ["systemctl", "enable", _UNIT],
+            # Not waited for: cloud-init would otherwise hold the boot for as long as the preflight lasts.
+            ["systemctl", "start", "--no-block", _UNIT],
+        ],
+    }
+    # JSON is YAML: no quoting of our own.
+    text = "#cloud-config\n" + json.dumps(content, indent=1, sort_keys=True) + "\n"
+    size = len(text.encode())
+    if size > MAX_BYTES:
+        raise ValueError(f"user data of {size} bytes; EC2 takes {MAX_BYTES}")
+    return text
+
+
+@lru_cache(maxsize=8)
+def template(name: str) -> str:
+    """A file of templates/ as text."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _file(path: str, content: str, mode: str) -> dict[str, str]:
+    return {"path": path, "content": content, "owner": "root:root", "permissions": mode}
+
+
+def _environment(plan: BootPlan) -> str:
+    values = {
+        "CLUSTER": plan.cluster,
+        "REGION": plan.region,
+        "INSTANCE_TYPE": plan.instance_type,
+        "LEVEL": plan.level,
+        "SKIP": ",".join(plan.skip),
+        "EXPECT": "" if plan.efa_count is None else f"efa_count={plan.efa_count}",
+        "LIMIT_S": str(plan.time_limit_minutes * 60 - START_UP_S),
+        "PACKAGE_URL": plan.package_url,
+        "PACKAGE_SHA256": plan.package_sha256,
+        "GROUP": plan.group,
+        "HOOK": plan.launch_hook,
+        "RESULTS_URL": plan.results_url,
+        "LOG_GROUP": plan.log_group,
+    }
+    return "".join(f"{name}='{value}'\n" for name, value in values.items())
+
+
+def _check(plan: BootPlan) -> None:
+    # The values are read by a shell: their forms leave no quote, no dollar and no space in them.
+    for name, form in _FORMS.items():
+        value = getattr(plan, name)
+        if not re.fullmatch(form, value):
+            raise ValueError(f"{name}: saw {value!r}; wanted text of the form {form}")
+    assert {field.name for field in fields(plan)} == {*_FORMS, "time_limit_minutes", "efa_count", "skip"}
+    if not all(re.fullmatch(r"[a-z0-9_]+", check) for check in plan.skip):
+        raise ValueError(f"skip: saw {plan.skip!r}; wanted ids or tags of checks")
+    if plan.time_limit_minutes * 60 <= START_UP_S:
+        raise ValueError(f"time_limit_minutes: saw {plan.time_limit_minutes}; wanted more than {START_UP_S // 60}")
+    if bool(plan.group) != bool(plan.launch_hook):
+        raise ValueError("group and launch_hook: wanted both or neither")

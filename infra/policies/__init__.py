@@ -1,0 +1,54 @@
+"""Policies: what no resource of any stack may break. Each is a file; `RULES` lists them.
+
+They are pure functions over (type token, logical name, properties). Tests run them over every resource of every
+example stack; `infra.guard` runs them inside `pulumi preview` and `pulumi up`.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Tuple
+
+from . import (
+    data_protection,
+    encryption,
+    imdsv2,
+    known_type,
+    log_retention,
+    open_ingress,
+    pass_role,
+    public_address,
+    public_bucket,
+    secrets,
+    tags,
+)
+from .model import UNKNOWN, Broken, Finding, Registered, Rule, Site, Unknown, Unsure
+
+__all__ = ["RULES", "UNKNOWN", "Broken", "Finding", "Registered", "Rule", "Site", "Unknown", "Unsure"]
+
+RULES: Tuple[Rule, ...] = (
+    open_ingress.RULE,
+    encryption.RULE,
+    imdsv2.RULE,
+    public_bucket.RULE,
+    public_address.RULE,
+    pass_role.RULE,
+    data_protection.RULE,
+    tags.RULE,
+    log_retention.RULE,
+    secrets.RULE,
+    known_type.RULE,
+)
+
+
+def judge(resource: Registered, site: Site) -> Iterator[Finding]:
+    """Every rule over one resource."""
+    for rule in RULES:
+        for answer in rule.check(resource, site):
+            yield Finding(rule.id, resource.title, answer)
+
+
+def judge_stack(resources: Tuple[Registered, ...]) -> Iterator[Finding]:
+    """The rules that need all resources together."""
+    for rule in RULES:
+        for resource, answer in rule.check_stack(resources):
+            yield Finding(rule.id, resource.title, answer)

@@ -1,0 +1,43 @@
+"""Data survives a mistaken destroy, unless the stack says that it may go."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from .model import Answer, Broken, Registered, Rule, Site
+from .values import require
+
+TABLE = "aws:dynamodb/table:Table"
+BUCKET = "aws:s3/bucket:Bucket"
+DIRECTORY_BUCKET = "aws:s3/directoryBucket:DirectoryBucket"
+COMPANIONS = tuple(
+    f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}"
+    for kind in (
+        "BucketPublicAccessBlock",
+        "BucketPolicy",
+        "BucketServerSideEncryptionConfiguration",
+        "BucketVersioning",
+    )
+)
+"""What makes a bucket private and safe: gone with the stack, it would leave a kept bucket without."""
+
+DATA = (TABLE, BUCKET, DIRECTORY_BUCKET, "aws:fsx/lustreFileSystem:LustreFileSystem")
+"""What holds data that cannot be made again."""
+
+
+def check(resource: Registered, site: Site) -> Iterator[Answer]:
+    """Pulumi's own guards, and the service's where it has one."""
+    if resource.type_ not in (*DATA, *COMPANIONS) or not site.keep_data:
+        return
+    if not resource.protect:
+        yield Broken("it is not protected; ResourceOptions(protect=True) is wanted while keepData is true")
+    if not resource.retain:
+        yield Broken("it is deleted with the stack; ResourceOptions(retain_on_delete=True) is wanted")
+    if resource.type_ == TABLE:
+        yield from require(resource.props, "deletionProtectionEnabled", True)
+        yield from require(resource.props, "pointInTimeRecovery.enabled", True)
+    if resource.type_ in (BUCKET, DIRECTORY_BUCKET) and resource.props.get("forceDestroy"):
+        yield Broken("forceDestroy is true; a bucket with data in it must refuse to go")
+
+
+RULE = Rule("data-protection", "Checkpoints and results cost more than the cluster that made them.", check)

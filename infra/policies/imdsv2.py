@@ -1,0 +1,19 @@
+"""Instances answer metadata requests with a session token only (IMDSv2)."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from .model import Answer, Registered, Rule, Site
+from .values import require
+
+INSTANCES = ("aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/instance:Instance")
+
+
+def check(resource: Registered, site: Site) -> Iterator[Answer]:
+    """Launch templates and single instances."""
+    if resource.type_ in INSTANCES:
+        yield from require(resource.props, "metadataOptions.httpTokens", "required")
+
+
+RULE = Rule("imdsv2", "Without tokens a forged request to a service on the node hands out the node's role.", check)

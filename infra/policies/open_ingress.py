@@ -1,0 +1,48 @@
+"""No rule lets the whole internet in."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Iterator, List
+
+from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .values import items
+
+WIDEST_PREFIX = 8
+"""A shorter prefix is the internet in disguise: 0.0.0.0/1 and 128.0.0.0/1 together are everybody."""
+
+_GROUPS = ("aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
+
+
+def check(resource: Registered, site: Site) -> Iterator[Answer]:
+    """Every source range of every ingress rule."""
+    for cidr in _sources(resource):
+        if cidr is UNKNOWN:
+            yield Unsure("an ingress source is known only during the update")
+        elif _too_wide(str(cidr)):
+            yield Broken(f"ingress from {cidr}; name the ranges that need it (prefix /{WIDEST_PREFIX} or longer)")
+
+
+def _sources(resource: Registered) -> List[Any]:
+    props = resource.props
+    if resource.type_ in _GROUPS:
+        return [cidr for rule in items(props, "ingress") for cidr in _of_rule(rule)]
+    if resource.type_ == "aws:ec2/securityGroupRule:SecurityGroupRule" and props.get("type") != "egress":
+        return _of_rule(props)
+    if resource.type_ == "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule":
+        return items(props, "cidrIpv4") + items(props, "cidrIpv6")
+    return []
+
+
+def _of_rule(rule: Any) -> List[Any]:
+    return [UNKNOWN] if rule is UNKNOWN else items(rule, "cidrBlocks") + items(rule, "ipv6CidrBlocks")
+
+
+def _too_wide(cidr: str) -> bool:
+    try:
+        return ipaddress.ip_network(cidr, strict=False).prefixlen < WIDEST_PREFIX
+    except ValueError:
+        return True
+
+
+RULE = Rule("open-ingress", "A node that answers the internet is found within minutes.", check)

@@ -1,0 +1,29 @@
+"""GPU nodes have no public address."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .values import items, look, truth
+
+_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+
+
+def check(resource: Registered, site: Site) -> Iterator[Answer]:
+    """Launch templates: the primary interface says no, for else its subnet decides; the others say nothing else."""
+    if resource.type_ != _TEMPLATE:
+        return
+    interfaces = items(resource.props, "networkInterfaces")
+    if not interfaces:
+        yield Broken("networkInterfaces is not set; the subnet would decide about a public address")
+    for number, interface in enumerate(interfaces):
+        public = truth(look(interface, "associatePublicIpAddress"))
+        if public is UNKNOWN:
+            yield Unsure(f"networkInterfaces[{number}].associatePublicIpAddress is known only during the update")
+        elif public or (public is None and number == 0):
+            seen = "not set" if public is None else "true"
+            yield Broken(f"networkInterfaces[{number}].associatePublicIpAddress is {seen}; false is wanted")
+
+
+RULE = Rule("public-address", "A training node needs no way in from the internet.", check)

@@ -1,0 +1,83 @@
+"""The only reader of pulumi.Config: every key is checked before any resource, every mistake is listed at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+from pulumi.runtime.config import CONFIG, get_config, get_config_env, is_config_secret
+
+from infra import node_package
+from infra.config.errors import ConfigError
+from infra.config.keys import BY_NAME
+from infra.config.model import (
+    Access,
+    Boot,
+    Budget,
+    Capacity,
+    Fsx,
+    Head,
+    Image,
+    Monitoring,
+    Network,
+    Nodes,
+    Notifications,
+    Settings,
+    Storage,
+    Thresholds,
+    Zones,
+)
+from infra.config.reader import read
+from infra.planning.zones import Lookup
+
+__all__ = [
+    "Access",
+    "Boot",
+    "Budget",
+    "Capacity",
+    "ConfigError",
+    "Fsx",
+    "Head",
+    "Image",
+    "Monitoring",
+    "Network",
+    "Nodes",
+    "Notifications",
+    "Settings",
+    "Storage",
+    "Thresholds",
+    "Zones",
+    "load",
+]
+
+
+PROJECT = "flightline"
+_WEBHOOK = "slackWebhook"
+
+
+def load(lookup: Lookup) -> Settings:
+    """Read and check the stack's configuration.
+
+    lookup answers which zones the region has and which of them offer an instance type: infra.zones.ask in a real
+    run, a function of its own in tests. Raises ConfigError with every mistake.
+    """
+    config = pulumi.Config(PROJECT)
+    return read(
+        _values(),
+        region=pulumi.Config("aws").get("region") or "",
+        lookup=lookup,
+        webhook=config.get_secret(_WEBHOOK),
+        webhook_is_secret=is_config_secret(config.full_key(_WEBHOOK)),
+        package_mistake=node_package.mistake,
+    )
+
+
+def _values() -> dict[str, Any]:
+    """What the stack says under the project's name: known keys, and unknown ones, which are mistakes.
+
+    Read below pulumi.Config, whose get() warns about a secret: the webhook's host is checked here and goes no further.
+    """
+    prefix = f"{PROJECT}:"
+    found = {name.removeprefix(prefix) for name in (*CONFIG.get(), *get_config_env()) if name.startswith(prefix)}
+    values = {name: get_config(prefix + name) for name in (*found, *BY_NAME)}
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,778 @@
+"""The Lambda functions on emulated AWS: real envelopes and events in, DynamoDB, S3, SNS and Slack's place out.
+
+moto does not run Lambda here; the handlers are called as Lambda would call them. Events are written by hand after
+AWS' documentation (tests/unit/functions/samples.py). What moto lacks (alarm contributors) answers from a stub.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import os
+import random
+import threading
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from flightline.cloud import batches, items, slack
+from flightline_node import logline
+from infra import contract
+from infra.functions.alert_router import handler as router_handler
+from infra.functions.alert_router import watch
+from infra.functions.common import services as common
+from infra.functions.common import training
+from infra.functions.common.errors import TryAgain
+from infra.functions.common.slack import Slack
+from infra.functions.storage import handler as storage_handler
+from infra.functions.training_input import handler as training_handler
+from infra.functions.training_input.data import Data
+from tests.emulated import REGION, Cloud
+from tests.unit.cloud.receiver import Receiver
+from tests.unit.functions import samples
+
+RESULTS, TRAINING, BUCKET, DATA = "demo-results", "demo-training", "demo-results-bucket", "demo-data-bucket"
+NAMESPACE = "Flightline/demo"
+QUICK = batches.Patience(attempts=3, sleep=lambda seconds: None)
+
+
+@pytest.fixture(scope="module")
+def server():
+    cloud = Cloud()
+    cloud.client = functools.cache(cloud.client)  # making a client takes longer than most tests
+    yield cloud
+    cloud.close()
+
+
+class Stack:
+    """What `pulumi up` would have made, and what people were told."""
+
+    def __init__(self, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cloud = cloud
+        cloud.table(RESULTS)
+        cloud.client("dynamodb").create_table(**training.table_definition(TRAINING))
+        for bucket in (BUCKET, DATA):
+            cloud.bucket(bucket)
+        self.topic, self.reader = cloud.topic("demo-alerts")
+        self.names = common.Names(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, self.topic)
+        monkeypatch.setattr(common, "client", cloud.client)
+
+    def services(self, function: str) -> common.Services:
+        return common.services(function, self.names)
+
+    def storage(self) -> storage_handler.Storage:
+        return storage_handler.build(self.services("storage"), self.cloud.client("s3"))
+
+    def router(self, cloudwatch: object | None = None) -> router_handler.Router:
+        client = self.cloud.client
+        return router_handler.build(self.services("alert-router"), client("ec2"), cloudwatch or client("cloudwatch"))
+
+    def items(self, start: str) -> dict[tuple[str, str], dict]:
+        return {key: item for key, item in self.cloud.items(RESULTS).items() if key[0].startswith(start)}
+
+    def told(self) -> list[str]:
+        return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
+
+    def bad(self, function: str) -> list[dict]:
+        found = self.cloud.objects(BUCKET)
+        return [json.loads(body) for key, body in found.items() if key.startswith(f"bad-events/{function}/")]
+
+    def node(self, name: str = "gpu-01", cluster: str = samples.CLUSTER) -> str:
+        """A running instance of the cluster."""
+        ec2 = self.cloud.client("ec2")
+        tags = {"Name": name, contract.TAG_CLUSTER: cluster, contract.TAG_ROLE: contract.ROLE_GPU}
+        made = ec2.run_instances(
+            ImageId="ami-12345678",
+            MinCount=1,
+            MaxCount=1,
+            TagSpecifications=[
+                {"ResourceType": "instance", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+            ],
+        )
+        return made["Instances"][0]["InstanceId"]
+
+
+@pytest.fixture
+def stack(server, monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "FLIGHTLINE")):
+            monkeypatch.delenv(name)
+    for name, value in server.env.items():
+        monkeypatch.setenv(name, value)
+    server.reset()
+    # Throttled requests are tried again at once: the waits are not what is tested here.
+    monkeypatch.setattr(batches.Patience, "wait", lambda self, attempt, at_least_s=0.0: None)
+    yield Stack(server, monkeypatch)
+    server.before = server.after = None
+
+
+def _lines(*records: dict, kind: str = "node") -> list[str]:
+    return [line for record in records for line in logline.lines(kind, f"self-{record['host']}", record)]
+
+
+def _nodes(count: int, bad: int = 0) -> list[dict]:
+    return [samples.record(f"i-0abc{n:08x}", f"gpu-{n:02d}", "no-go" if n < bad else "go") for n in range(count)]
+
+
+# Storage.
+
+
+def test_logged_results_are_stored_once_and_failures_told(stack):
+    event = samples.envelope(_lines(*_nodes(3, bad=1)), stream="all")
+    assert stack.storage().handle(event)["stored"] == 3
+    records = stack.items("RUN#self-gpu-00")
+    assert records["RUN#self-gpu-00", "RECORD#gpu-00"]["verdict"] == "no-go"
+    assert records["RUN#self-gpu-00", "NODE#i-0abc00000000#gpu_count"]["message"] == "7 of 8 GPUs: 1 missing"
+    assert items.unpack(records["RUN#self-gpu-00", "RECORD#gpu-00"]["body"])["host"] == "gpu-00"
+    (told,) = stack.told()
+    for word in ("1 of 3 nodes no-go", "gpu-00 (i-0abc00000000)", "GPU 3", "measured 7", "expected  8", "REPLACE"):
+        assert word in told
+    before = stack.cloud.items(RESULTS)
+    again = stack.storage().handle(event)
+    assert (again["stored"], again["duplicate"], again["told"]) == (0, 3, 0)
+    assert stack.cloud.items(RESULTS) == before and stack.told() == []
+
+
+def test_recovery_is_told_once_and_only_by_a_measurement(stack):
+    storage = stack.storage()
+    storage.handle(samples.envelope(_lines(samples.record(verdict="no-go"))))
+    stack.told()
+    later = samples.record(started_at="2026-11-21T11:00:00+00:00")
+    unmeasured = {**later, "findings": [{"check": "xid", "status": "PASS"}]}
+    storage.handle(samples.envelope(logline.lines("node", "later-1", unmeasured)))
+    assert stack.told() == [], "the check was not run: silence is no recovery"
+    good = {**later, "started_at": "2026-11-21T12:00:00+00:00"}
+    storage.handle(samples.envelope(logline.lines("node", "later-2", good)))
+    (told,) = stack.told()
+    assert "Recovered" in told and "gpu_count on gpu-01" in told
+
+
+def test_a_late_old_result_does_not_bring_an_old_trouble_back(stack):
+    storage = stack.storage()
+    newest = samples.record(verdict="no-go", started_at="2026-11-21T12:00:00+00:00")
+    storage.handle(samples.envelope(logline.lines("node", "new", newest)))
+    stack.told()
+    storage.handle(samples.envelope(logline.lines("node", "old", samples.record())))
+    assert stack.told() == [], "what was measured at ten says nothing about noon"
+    assert list(stack.items("ALERT#")) == [("ALERT#demo", f"{samples.NODE}#gpu_count#GPU 3")]
+
+
+def test_bad_lines_are_kept_and_counted_and_cost_no_other_line(stack, capsys):
+    good = _lines(*_nodes(2))
+    liar = _lines(samples.record("i-0aaaaaaaaaaaaaaaa", "liar"))
+    forged = _lines(samples.record("i-0abc00000000", findings=[{"check": "xid", "status": "UNKNOWN"}]))
+    lines = [good[0], good[1][:-30], *liar, *forged, "a line of another program"]
+    answer = stack.storage().handle(samples.envelope(lines, stream="i-0abc00000000"))
+    assert (answer["stored"], answer["bad"], answer["foreign"]) == (1, 3, 1)
+    cut, other, go = sorted(kept["reason"] for kept in stack.bad("storage"))
+    assert "cut off" in cut
+    assert other == "the log stream of i-0abc00000000 holds a record of i-0aaaaaaaaaaaaaaaa"
+    assert go == "verdict go, but the worst finding is UNKNOWN"
+    assert sum('"BadEvents":1' in line for line in capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("event", [None, {}, [], {"awslogs": {"data": "x"}}, {"awslogs": {}}])
+def test_a_malformed_event_is_kept_and_not_tried_again(stack, event):
+    assert stack.storage().handle(event) == {"bad": 1}
+    assert len(stack.bad("storage")) == 1
+
+
+def test_the_same_bad_event_is_kept_once(stack):
+    for _ in range(3):
+        stack.storage().handle({"awslogs": {"data": "x"}})
+    assert len(stack.bad("storage")) == 1
+
+
+def test_a_control_message_is_answered(stack):
+    assert stack.storage().handle(samples.envelope(["hello"], kind="CONTROL_MESSAGE"))["stored"] == 0
+
+
+def _large(host: str = "gpu-01") -> dict:
+    source = random.Random(3)
+    noise = [{"check": f"c{n}", "status": "PASS", "message": source.randbytes(600).hex()} for n in range(700)]
+    return samples.record(host=host, findings=noise)
+
+
+def test_a_record_in_parts_is_stored_when_its_last_part_is_there(stack):
+    lines = logline.lines("node", "self", _large())
+    assert len(lines) >= 2
+    storage = stack.storage()
+    *early, last = reversed(lines)
+    for line in early:
+        assert storage.handle(samples.envelope([line]))["incomplete"] == 1
+        assert stack.items("RUN#") == {}
+    assert storage.handle(samples.envelope([last]))["stored"] == 1
+    assert storage.handle(samples.envelope([last]))["duplicate"] == 1
+    item = stack.items("RUN#")["RUN#self", "RECORD#gpu-01"]
+    assert item["body_at"].startswith(f"s3://{BUCKET}/runs/self/"), "too large for an item: its body lies in S3"
+    assert all(part["expires_at"] for part in stack.items("PART#").values())
+
+
+def test_a_throttled_table_brings_the_event_back_and_nothing_is_lost(stack):
+    event = samples.envelope(_lines(*_nodes(30, bad=2)), stream="all")
+    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "BatchWriteItem" else None
+    with pytest.raises(TryAgain):
+        stack.storage().handle(event)
+    stack.cloud.before = None
+    assert stack.storage().handle(event)["stored"] == 30
+    assert len([key for key in stack.items("RUN#") if key[1].startswith("RECORD#")]) == 30
+    assert len(stack.told()) == 1
+
+
+@pytest.mark.parametrize("action", ["PutItem", "BatchWriteItem", "BatchGetItem", "Query", "DeleteItem"])
+def test_a_moment_of_throttling_is_sat_out(stack, action):
+    left = {"times": 3}
+
+    def refuse(seen: str):
+        if seen == action and left["times"] > 0:
+            left["times"] -= 1
+            return 400, "ProvisionedThroughputExceededException"
+        return None
+
+    stack.cloud.before = refuse
+    assert stack.storage().handle(samples.envelope(_lines(*_nodes(3, bad=1)), stream="all"))["stored"] == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dying_anywhere_and_coming_again_gives_the_same_store(stack, seed):
+    """The function dies after a random request; the event comes again, as Lambda does it."""
+    event = samples.envelope(_lines(*_nodes(4, bad=2)), stream="all")
+    source = random.Random(seed)
+
+    class Died(BaseException):
+        pass
+
+    client = stack.cloud.client("dynamodb")
+    real = client._make_api_call
+    for _ in range(3):
+        left = {"requests": source.randrange(1, 25)}
+
+        def dying(operation, arguments, left=left):
+            answer = real(operation, arguments)
+            left["requests"] -= 1
+            if left["requests"] <= 0:
+                raise Died
+            return answer
+
+        client._make_api_call = dying
+        try:
+            stack.storage().handle(event)
+        except Died:
+            died = True
+        else:
+            died = False
+        finally:
+            del client._make_api_call
+        if died:
+            # Its claims are still taken: a later delivery comes when their lease is over.
+            _end_leases(stack)
+    stack.storage().handle(event)
+    told = stack.told()
+    assert 1 <= len(told) <= 4 and all("2 of 4 nodes no-go" in text for text in told)
+    records = {key: item for key, item in stack.items("RUN#").items() if key[1].startswith(("RECORD#", "NODE#"))}
+    assert len(records) == 4 + 2
+    before = stack.cloud.items(RESULTS)
+    stack.storage().handle(event)
+    assert stack.cloud.items(RESULTS) == before and stack.told() == []
+
+
+def _end_leases(stack: Stack) -> None:
+    client = stack.cloud.client("dynamodb")
+    for (pk, sk), item in stack.items("EVENT#").items():
+        if item["state"] == "working":
+            client.put_item(TableName=RESULTS, Item=items.marshal({**item, "pk": pk, "sk": sk, "lease_until": 0}))
+
+
+def test_two_invocations_at_once_store_and_tell_once(stack):
+    event = samples.envelope(_lines(*_nodes(6, bad=3)), stream="all")
+    problems: list[BaseException] = []
+
+    def invoke() -> None:
+        try:
+            stack.storage().handle(event)
+        except TryAgain:
+            pass  # the other one is telling people: this delivery would come again
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=invoke) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    stack.storage().handle(event)
+    assert len(stack.told()) == 1
+    assert len([key for key in stack.items("RUN#") if key[1].startswith("RECORD#")]) == 6
+
+
+def test_another_record_of_the_same_node_and_run_does_not_overwrite(stack):
+    storage = stack.storage()
+    storage.handle(samples.envelope(logline.lines("node", "run", samples.record(verdict="no-go"))))
+    answer = storage.handle(samples.envelope(logline.lines("node", "run", samples.record())))
+    assert answer["conflicting"] == 1
+    assert stack.items("RUN#run")["RUN#run", "RECORD#gpu-01"]["verdict"] == "no-go"
+
+
+def test_a_control_nodes_header_of_the_run_stays(stack):
+    header = items.run_item({"run_id": "run", "started_at": samples.UTC, "level": "deep", "hosts": []}, 0)
+    stack.cloud.client("dynamodb").put_item(TableName=RESULTS, Item=items.marshal(header))
+    stack.storage().handle(samples.envelope(logline.lines("node", "run", samples.record())))
+    assert stack.items("RUN#run")["RUN#run", "META"]["level"] == "deep"
+
+
+def test_training_metadata_is_stored_and_found_by_data_set(stack):
+    meta = {"job": "j1", "dataset": "c4", "model": "m", "status": "finished", "at": samples.AT, "loss": 1.25}
+    lines = logline.lines("training", "run-1", meta) + logline.lines("training", "run-1", {**meta, "job": ""})
+    answer = stack.storage().handle(samples.envelope(lines))
+    assert (answer["training"], answer["bad"]) == (1, 1)
+    found = stack.cloud.client("dynamodb").query(
+        TableName=TRAINING,
+        IndexName="by_dataset",
+        KeyConditionExpression="dataset = :d",
+        ExpressionAttributeValues={":d": {"S": "c4"}},
+    )["Items"]
+    assert [item["job"]["S"] for item in found] == ["j1"]
+
+
+def test_dead_letters_are_replayed_through_a_queue_and_failures_named(stack):
+    good = samples.envelope(_lines(samples.record()))
+    answer = stack.storage().handle(samples.sqs(good, {"surprise": 1}, "no json"))
+    assert answer == {"batchItemFailures": []}, "bad ones are kept and never come again"
+    assert len(stack.bad("storage")) == 2 and stack.items("RUN#")
+    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "BatchGetItem" else None
+    answer = stack.storage().handle(samples.sqs(samples.envelope(["x"]), good))
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+
+
+def test_sns_that_throttles_loses_no_alert(stack):
+    event = samples.envelope(_lines(samples.record(verdict="no-go")))
+    # SNS speaks the query protocol, whose requests are all "POST /".
+    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "POST /" else None
+    with pytest.raises(TryAgain, match="SNS"):
+        stack.storage().handle(event)
+    stack.cloud.before = None
+    assert stack.storage().handle(event)["duplicate"] == 1
+    assert len(stack.told()) == 1
+
+
+def _with_slack(stack, receiver: Receiver) -> storage_handler.Storage:
+    """Storage with the channel that services() makes, led to the receiver."""
+    secrets = stack.cloud.client("secretsmanager")
+    secrets.create_secret(Name="demo/slack", SecretString=receiver.url)
+    storage = stack.storage()
+    post = functools.partial(slack.post, hosts=("127.0.0.1",), ca_file=str(receiver.ca))
+    storage.on.teller.channels["slack"] = Slack(secrets, "demo/slack", post)
+    return storage
+
+
+@pytest.fixture
+def receiver(tmp_path):
+    made = Receiver(tmp_path)
+    yield made
+    made.close()
+
+
+def test_slack_is_told_as_well_and_its_rate_limit_sat_out(stack, receiver, capsys):
+    receiver.script = [(429, {"Retry-After": "0"})]
+    _with_slack(stack, receiver).handle(samples.envelope(_lines(samples.record(verdict="no-go"))))
+    (message,) = receiver.got
+    assert "1 of 1 nodes no-go" in message["text"] and "gpu-01" in json.dumps(message["blocks"])
+    assert len(stack.told()) == 1
+    assert "very-secret-part" not in capsys.readouterr().out
+
+
+def test_slack_that_is_down_gets_it_later_and_sns_is_not_told_twice(stack, receiver):
+    storage = _with_slack(stack, receiver)
+    event = samples.envelope(_lines(samples.record(verdict="no-go")))
+    receiver.script = [(503, {"Retry-After": "0"})] * 5
+    with pytest.raises(TryAgain, match="Slack"):
+        storage.handle(event)
+    assert len(stack.told()) == 1 and receiver.got == []
+    assert storage.handle(event)["duplicate"] == 1
+    assert len(receiver.got) == 1 and stack.told() == []
+
+
+def test_the_entry_reads_its_environment(stack, monkeypatch):
+    for name, value in {
+        "FLIGHTLINE_CLUSTER": samples.CLUSTER,
+        "FLIGHTLINE_NAMESPACE": NAMESPACE,
+        "FLIGHTLINE_RESULTS_TABLE": RESULTS,
+        "FLIGHTLINE_TRAINING_TABLE": TRAINING,
+        "FLIGHTLINE_RESULTS_BUCKET": BUCKET,
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(storage_handler, "client", stack.cloud.client)
+    storage_handler._storage.cache_clear()
+    try:
+        assert storage_handler.entry(samples.envelope(_lines(samples.record())), None)["stored"] == 1
+    finally:
+        storage_handler._storage.cache_clear()
+
+
+# Alert router.
+
+
+def test_a_spot_interruption_is_told_with_the_state_of_the_node(stack):
+    instance = stack.node()
+    stack.storage().handle(samples.envelope(_lines(samples.record(instance, verdict="no-go")), stream=instance))
+    stack.told()
+    assert stack.router().handle(samples.sqs(samples.spot(instance))) == {"batchItemFailures": []}
+    (told,) = stack.told()
+    for word in ("spot_interruption", f"gpu-01 ({instance})", "REPLACE", "instance running", "last preflight no-go"):
+        assert word in told
+
+
+def test_the_same_event_is_told_once_in_whatever_way_it_comes(stack):
+    instance = stack.node()
+    router = stack.router()
+    for delivery in (samples.spot(instance), samples.sqs(samples.spot(instance)), samples.sqs(samples.spot(instance))):
+        router.handle(delivery)
+    assert len(stack.told()) == 1
+
+
+def test_an_alarm_in_both_shapes_is_told_once(stack):
+    router = stack.router(_Contributors(samples.NODE))
+    router.handle(samples.sqs(samples.alarm()))
+    router.handle(samples.sns(samples.sns_alarm()))
+    (told,) = stack.told()
+    assert "alarm_gpu_temperature" in told and "91.5" in told and "threshold 85" in told
+
+
+class _Contributors:
+    """Answers DescribeAlarmContributors, which moto lacks, in the shape of botocore's model."""
+
+    def __init__(self, *instances: str) -> None:
+        self.instances = instances
+
+    def describe_alarm_contributors(self, AlarmName: str) -> dict:
+        found = [
+            {"ContributorId": str(n), "ContributorAttributes": {"InstanceId": instance}, "StateReason": "high"}
+            for n, instance in enumerate(self.instances)
+        ]
+        return {"AlarmContributors": found}
+
+
+def test_a_fleets_alarm_names_its_nodes_and_their_recovery(stack):
+    first, second = stack.node("gpu-01"), stack.node("gpu-02")
+    router = stack.router(_Contributors(first, second))
+    router.handle(samples.alarm())
+    (told,) = stack.told()
+    assert f"gpu-01 ({first})" in told and f"gpu-02 ({second})" in told
+    # Each node's own event follows; people know already.
+    router.handle(samples.contributor(instance=first))
+    assert stack.told() == []
+    router.handle(samples.contributor("OK", first, at="2026-11-21T10:30:00.000+0000"))
+    (told,) = stack.told()
+    assert "Recovered" in told and first in told and second not in told
+    router.handle(samples.alarm("OK", at="2026-11-21T10:40:00.000+0000"))
+    (told,) = stack.told()
+    assert "Recovered" in told and second in told
+
+
+def test_an_alarm_whose_nodes_cannot_be_had_is_told_all_the_same(stack):
+    class Broken:
+        def describe_alarm_contributors(self, AlarmName: str) -> dict:
+            raise RuntimeError("access denied")
+
+    stack.router(Broken()).handle(samples.alarm())
+    (told,) = stack.told()
+    assert "alarm_gpu_temperature" in told
+
+
+def test_no_data_is_neither_trouble_nor_recovery(stack):
+    router = stack.router(_Contributors(samples.NODE))
+    router.handle(samples.alarm())
+    stack.told()
+    router.handle(samples.alarm("INSUFFICIENT_DATA", at="2026-11-21T10:30:00.000+0000"))
+    assert stack.told() == []
+    assert stack.items("ALERT#")
+
+
+def test_maintenance_is_told_for_our_nodes_only(stack):
+    ours, other = stack.node("gpu-01"), stack.node("web-1", cluster="other")
+    stack.router().handle(samples.health([ours, other]))
+    (told,) = stack.told()
+    assert ours in told and other not in told and "REPLACE" in told
+
+
+def test_an_issue_of_a_whole_zone_is_told_for_the_cluster(stack):
+    event = samples.health([], code="AWS_EC2_OPERATIONAL_ISSUE")
+    event["detail"]["eventTypeCategory"] = "issue"
+    assert stack.router().handle(event) == {"told": 1}
+    (told,) = stack.told()
+    assert "FAIL health_aws_ec2_operational_issue" in told and "where     demo" in told
+    over = samples.health([], code="AWS_EC2_OPERATIONAL_ISSUE", status="closed")
+    assert stack.router().handle({**over, "id": "closed", "time": "2026-11-21T12:00:00Z"}) == {"told": 1}
+
+
+def test_good_news_of_an_unknown_node_is_no_bad_event(stack):
+    assert stack.router().handle(samples.state("running", "i-0fffffffffffffff0")) == {"not_ours": 1}
+    assert stack.bad("alert-router") == []
+
+
+def test_events_of_other_clusters_are_let_go(stack):
+    other = stack.node("web-1", cluster="other")
+    assert stack.router().handle(samples.spot(other)) == {"not_ours": 1}
+    assert stack.router().handle(samples.alarm(name="somebody-elses")) == {"not_ours": 1}
+    assert stack.told() == [] and stack.bad("alert-router") == []
+
+
+def test_an_event_of_an_unknown_node_is_kept_and_counted(stack, capsys):
+    assert stack.router().handle(samples.spot("i-0fffffffffffffff0")) == {"bad": 1}
+    (kept,) = stack.bad("alert-router")
+    assert "neither EC2 nor the results know it" in kept["reason"]
+    assert '"BadEvents":1' in capsys.readouterr().out
+
+
+def test_a_node_that_ec2_forgot_but_that_reported_is_ours(stack):
+    gone = "i-0dddddddddddddddd"
+    stack.storage().handle(samples.envelope(_lines(samples.record(gone)), stream=gone))
+    assert stack.router().handle(samples.state("terminated", gone)) == {"told": 1}
+    (told,) = stack.told()
+    assert "the instance is terminated" in told and "knows no status" in told and "last preflight go" in told
+
+
+def test_a_malformed_event_does_not_hold_up_the_batch(stack):
+    instance = stack.node()
+    batch = samples.sqs(
+        "no json", {"detail-type": "Odd", "detail": {}, "id": "1"}, samples.spot(instance), samples.spot("i-x")
+    )
+    assert stack.router().handle(batch) == {"batchItemFailures": []}
+    assert len(stack.bad("alert-router")) == 3 and len(stack.told()) == 1
+
+
+def test_a_partial_failure_names_its_messages_and_the_rest_is_done(stack):
+    first, second = stack.node("gpu-01"), stack.node("gpu-02")
+    router = stack.router()
+    real = router.fleet.find
+
+    def find(instances):
+        if second in instances:
+            raise TryAgain("EC2 is slow")
+        return real(instances)
+
+    object.__setattr__(router, "fleet", _Wrapped(router.fleet, find))
+    batch = samples.sqs(samples.spot(first, "event-1"), samples.spot(second, "event-2"))
+    assert router.handle(batch) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert len(stack.told()) == 1
+    # Delivered again, when EC2 answers: only the second is told.
+    stack.router().handle(batch)
+    (told,) = stack.told()
+    assert second in told
+
+
+class _Wrapped:
+    def __init__(self, inner, find) -> None:
+        self._inner, self.find = inner, find
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+
+def test_many_repetitions_collapse_to_one_message(stack):
+    """The same trouble in 25 events of their own (the alarm flaps): people know after the first."""
+    instance, router = stack.node(), stack.router()
+    router.handle(samples.spot(instance, "event-0"))
+    stack.cloud.seen.clear()
+    for number in range(1, 25):
+        router.handle(samples.spot(instance, f"event-{number}"))
+    assert len(stack.told()) == 1
+    # Claim, look up the node, read what people know, mark as done; and nothing about the state of the node.
+    assert stack.cloud.seen["PutItem"] == 2 * 24 and stack.cloud.seen["Query"] == 24
+
+
+def test_a_silent_node_is_told_and_a_young_one_is_not(stack, capsys, monkeypatch):
+    talking, silent = stack.node("gpu-01"), stack.node("gpu-02")
+    stack.cloud.client("cloudwatch").put_metric_data(
+        Namespace=NAMESPACE,
+        MetricData=[
+            {
+                "MetricName": watch.HEARTBEAT,
+                "Dimensions": [{"Name": "InstanceId", "Value": talking}],
+                "Timestamp": datetime.now(timezone.utc) - timedelta(minutes=2),
+                "Value": 40.0,
+            }
+        ],
+    )
+    router = stack.router()
+    assert router.handle(samples.schedule()) == {"watched": 1}, "both were launched a moment ago"
+    assert stack.told() == []
+    monkeypatch.setattr(watch, "BOOT_GRACE", watch.SILENT_AFTER * 0)
+    capsys.readouterr()
+    router.handle(samples.schedule(event_id="second"))
+    (told,) = stack.told()
+    assert "node_silent" in told and silent in told and talking not in told
+    (measured,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "WatchRuns" in line]
+    assert (measured["SilentNodes"], measured["ReportingNodes"], measured["WatchRuns"]) == (1, 1, 1)
+
+
+def test_a_test_alert_comes_through(stack):
+    assert stack.router().handle(samples.sqs(samples.test_alert("p-42"))) == {"batchItemFailures": []}
+    (told,) = stack.told()
+    assert "probe p-42" in told
+
+
+# Training input.
+
+
+@pytest.fixture
+def trainer(stack):
+    left = {"ms": 600_000}
+    s3 = stack.cloud.client("s3")
+    stack.cloud.client("ssm").create_document(
+        Name="demo-start-training",
+        DocumentType="Command",
+        Content=json.dumps({"schemaVersion": "2.2", "description": "x", "mainSteps": []}),
+    )
+    for name in ("c4/a.parquet", "c4/b.parquet", "c4/readme.txt", "other/x.parquet"):
+        s3.put_object(Bucket=DATA, Key=name, Body=name.encode() * 10)
+    data = Data(s3, DATA, BUCKET, lambda: left["ms"])
+    client = stack.cloud.client
+    made = training_handler.build(
+        stack.services("training-input"), client("ec2"), client("ssm"), data, "demo-start-training"
+    )
+    return made, left
+
+
+def _good_node(stack, name: str = "gpu-01") -> str:
+    instance = stack.node(name)
+    now = training_handler.stamps.now()
+    stack.storage().handle(samples.envelope(_lines(samples.record(instance, name, started_at=now)), stream=instance))
+    return instance
+
+
+def _request(*instances: str, mode: str = "list", **changes) -> dict:
+    made = {
+        "request_id": "req-00001",
+        "job": "llama-1",
+        "dataset": "c4",
+        "model": "llama-70b",
+        "data": {"prefix": "c4/", "suffixes": [".parquet"], "mode": mode},
+        "nodes": {"instance_ids": list(instances)},
+        "parameters": {"epochs": "3"},
+    }
+    return {**made, **changes}
+
+
+def test_a_run_starts_once_on_good_nodes(stack, trainer):
+    instance = _good_node(stack)
+    answer = trainer[0].handle(_request(instance))
+    assert (answer["status"], answer["objects"], answer["nodes"]) == ("started", 2, 1)
+    commands = stack.cloud.client("ssm").list_commands()["Commands"]
+    assert [command["CommandId"] for command in commands] == answer["commands"]
+    assert commands[0]["Parameters"]["manifest"] == [f"s3://{BUCKET}/training/llama-1/req-00001.json"]
+    manifest = json.loads(stack.cloud.objects(BUCKET)["training/llama-1/req-00001.json"])
+    assert [row["key"] for row in manifest["objects"]] == ["c4/a.parquet", "c4/b.parquet"]
+    assert trainer[0].handle(_request(instance)) == answer, "the same request is answered the same"
+    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
+    (item,) = stack.cloud.items(TRAINING).values()
+    assert (item["job"], item["status"], item["dataset"]) == ("llama-1", "started", "c4")
+
+
+def test_a_first_try_that_died_after_sending_does_not_start_twice(stack, trainer):
+    instance = _good_node(stack)
+    trainer[0].handle(_request(instance))
+    for key, _ in stack.items("EVENT#training").items():
+        stack.cloud.client("dynamodb").delete_item(
+            TableName=RESULTS, Key=items.marshal(dict(zip(("pk", "sk"), key, strict=True)))
+        )
+    assert trainer[0].handle(_request(instance))["status"] == "started"
+    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
+
+
+def test_nodes_that_are_not_go_are_refused_by_name(stack, trainer):
+    good, never = _good_node(stack), stack.node("gpu-02")
+    other = stack.node("web", cluster="other")
+    answer = trainer[0].handle(_request(good, never, other, "i-0fffffffffffffff0"))
+    assert answer["status"] == "refused"
+    assert answer["reasons"] == [
+        f"{never}: never judged by a preflight",
+        f"{other}: not a node of cluster demo",
+        "i-0fffffffffffffff0: not a node of cluster demo",
+    ]
+    assert stack.cloud.client("ssm").list_commands()["Commands"] == []
+    # Mended, the same request starts.
+    assert trainer[0].handle(_request(good))["status"] == "started"
+
+
+def test_all_nodes_means_the_clusters_running_ones(stack, trainer):
+    wanted = sorted(_good_node(stack, f"gpu-{n:02d}") for n in range(3))
+    stack.node("web", cluster="other")
+    # Asked of the request, because moto adds every instance there is to a command's.
+    sent: list[dict] = []
+    hook = "provide-client-params.ssm.SendCommand"
+    trainer[0].ssm.meta.events.register(hook, lambda params, **_: sent.append(params), unique_id="asked")
+    assert trainer[0].handle(_request(nodes={"all": True}))["nodes"] == 3
+    trainer[0].ssm.meta.events.unregister(hook, unique_id="asked")
+    assert [request["InstanceIds"] for request in sent] == [wanted]
+
+
+def test_a_large_cluster_takes_several_commands(stack, trainer, monkeypatch):
+    monkeypatch.setattr(training_handler, "IDS_PER_COMMAND", 2)
+    nodes = [_good_node(stack, f"gpu-{n:02d}") for n in range(3)]
+    answer = trainer[0].handle(_request(*nodes))
+    comments = {command["Comment"] for command in stack.cloud.client("ssm").list_commands()["Commands"]}
+    assert comments == {"flightline req-00001 1/2", "flightline req-00001 2/2"} and len(answer["commands"]) == 2
+
+
+def test_links_and_copies(stack, trainer):
+    instance = _good_node(stack)
+    trainer[0].handle(_request(instance, mode="presign"))
+    manifest = json.loads(stack.cloud.objects(BUCKET)["training/llama-1/req-00001.json"])
+    assert all("X-Amz-Expires=43200" in row["url"] or "Expires=" in row["url"] for row in manifest["objects"])
+    staged = _request(instance, mode="stage", request_id="req-00002")
+    assert trainer[0].handle(staged)["status"] == "started"
+    copies = [key for key in stack.cloud.objects(DATA) if key.startswith("staged/")]
+    assert copies == ["staged/llama-1/req-00002/c4/a.parquet", "staged/llama-1/req-00002/c4/b.parquet"]
+
+
+def test_staging_goes_on_where_the_last_try_ended(stack, trainer):
+    made, left = trainer
+    instance = _good_node(stack)
+    left["ms"] = 1000
+    with pytest.raises(TryAgain, match="time of this invocation is over"):
+        made.handle(_request(instance, mode="stage"))
+    left["ms"] = 600_000
+    assert made.handle(_request(instance, mode="stage"))["objects"] == 2
+    # Asked anew, what is staged is not copied again.
+    stack.cloud.seen.clear()
+    left["ms"] = 1000
+    made.data.prepare(
+        training_handler.read(_request(instance, mode="stage")),
+        made.data.find(training_handler.read(_request(instance, mode="stage"))),
+    )
+    assert not any(action.startswith("PUT /") and "staged" in action for action in stack.cloud.seen)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"data": {"prefix": "empty/"}}, "no objects under"),
+        ({"job": "Bad Job"}, "job"),
+        ({"command": "x"}, "unknown keys"),
+    ],
+)
+def test_a_request_that_cannot_run_is_refused_with_the_reason(stack, trainer, change, reason):
+    instance = _good_node(stack)
+    answer = trainer[0].handle(_request(instance, **change))
+    assert answer["status"] == "refused" and reason in answer["reasons"][0]
+    assert stack.cloud.client("ssm").list_commands()["Commands"] == []
+
+
+def test_ssm_that_throttles_is_asked_again_by_the_caller(stack, trainer):
+    instance = _good_node(stack)
+    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "SendCommand" else None
+    with pytest.raises(TryAgain, match="SSM"):
+        trainer[0].handle(_request(instance))
+    stack.cloud.before = None
+    assert trainer[0].handle(_request(instance))["status"] == "started"
+    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
+
+
+def test_the_region_is_the_emulators(stack):
+    """A guard for these tests themselves: nothing here may reach the real AWS."""
+    assert stack.cloud.client("dynamodb").meta.region_name == REGION
+    assert stack.cloud.client("dynamodb").meta.endpoint_url.startswith("http://127.0.0.1:")
+    assert gzip.decompress(gzip.compress(b"x")) == b"x"

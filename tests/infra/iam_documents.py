@@ -1,0 +1,45 @@
+"""Every IAM document of a stack, and a small judge of what a role may do."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from infra.planning import iam
+from infra.planning.names import FUNCTIONS
+from tests.infra.stacks import place, planned_names, settings
+
+KEY_ARN = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+ROLES = ("node", "head", *FUNCTIONS)
+
+
+def roles(stack: str, slack: bool = True) -> dict[str, dict[str, iam.Document]]:
+    """Role -> purpose -> document."""
+    found = settings(stack)
+    if slack:
+        found = dataclasses.replace(
+            found, notifications=dataclasses.replace(found.notifications, slack_webhook="an output")
+        )
+    names, where = planned_names(stack), place(stack)
+    return {
+        "node": iam.node_policies(found, names, where, KEY_ARN),
+        "head": iam.head_policies(found, names, where, KEY_ARN),
+        **{name: iam.function_policies(name, found, names, where, KEY_ARN) for name in FUNCTIONS},
+    }
+
+
+def statements(documents: Iterable[iam.Document]) -> list[Mapping[str, Any]]:
+    """Every statement."""
+    return [statement for document in documents for statement in document["Statement"]]
+
+
+def allowed(documents: Iterable[iam.Document], action: str, resource: str | None = None) -> bool:
+    """Whether some statement allows the action, on the resource where one is given. Conditions are not judged."""
+    return any(
+        statement["Effect"] == "Allow"
+        and action in statement["Action"]
+        and (resource is None or any(fnmatch.fnmatchcase(resource, pattern) for pattern in statement["Resource"]))
+        for statement in statements(documents)
+    )

@@ -1,0 +1,107 @@
+"""Runs the whole Pulumi program for an example stack, on the stand-in engine."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+from flightline.nodepackage import Package
+from infra import node_package
+from tests.infra import engine, stacks
+
+WEBHOOK = "https://hooks.slack.com/services/T000/B000/notarealwebhook"
+SECRET_KEYS = ("flightline:slackWebhook",)
+
+
+def answers(in_region: str, account: str = stacks.ACCOUNT) -> dict[str, Any]:
+    """What AWS says to the program's questions; invented."""
+    offer = stacks.offer(in_region)
+    return {
+        "aws:index/getAvailabilityZones:getAvailabilityZones": {
+            "names": [zone.name for zone in offer.zones],
+            "zoneIds": [zone.zone_id for zone in offer.zones],
+            "id": in_region,
+        },
+        "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": {
+            "locations": sorted(offer.offering or ()),
+            "instanceTypes": [],
+            "locationTypes": [],
+            "id": in_region,
+        },
+        "aws:index/getPartition:getPartition": {"partition": "aws", "dnsSuffix": "amazonaws.com", "id": "aws"},
+        "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": account, "arn": "", "userId": "", "id": account},
+        "aws:ec2/getAmi:getAmi": lambda args: {"id": "ami-0123456789abcdef0", "rootDeviceName": "/dev/sda1"},
+        "aws:ssm/getParameter:getParameter": {"insecureValue": "ami-0123456789abcdef0", "value": "", "id": "x"},
+    }
+
+
+def text_config(values: Mapping[str, Any]) -> dict[str, str]:
+    """Configuration as the engine hands it over: text, structures as JSON."""
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
+
+
+@lru_cache(maxsize=32)
+def planned(stack: str, preview: bool = False) -> engine.Run:
+    """An example stack as it stands; one run serves every test that only reads it."""
+    return run(stack, preview=preview)
+
+
+def run(
+    stack: str,
+    *,
+    preview: bool = False,
+    changes: Mapping[str, Any] | None = None,
+    program: Callable[[], Any] | None = None,
+) -> engine.Run:
+    """Run `infra/__main__.py` (or another program) with a stack's configuration and some keys changed."""
+    config = {**stacks.config(stack), **{f"{stacks.PREFIX}{key}": value for key, value in (changes or {}).items()}}
+    return engine.run(
+        program or _main,
+        calls=answers(str(config["aws:region"])),
+        config=text_config(config),
+        secret_keys=SECRET_KEYS,
+        stack=stack,
+        preview=preview,
+    )
+
+
+@lru_cache(maxsize=4)
+def _package(chosen: str | None) -> Package:
+    """The node package, built once for all runs: what it is made of may change under a long test session."""
+    return _built(chosen)
+
+
+_built = node_package.package
+
+
+def _main() -> None:
+    with mock.patch.object(node_package, "package", _package):
+        runpy.run_path(str(stacks.ROOT / "infra" / "__main__.py"), run_name="__main__")
+
+
+FULL = {
+    "slackWebhook": WEBHOOK,
+    "alertEmails": ["ops@example.com"],
+    "auditTrail": True,
+    "monthlyBudgetUsd": 1000,
+    "orchestrator": "slurm",
+    "s3Express": True,
+    "interfaceEndpoints": True,
+    "flowLogs": True,
+    "fsxSizeGib": 4800,
+    "fsxThroughput": 1000,
+    "fsxEfa": True,
+    "fsxDataRepository": "data",
+    "permissionsBoundary": "arn:aws:iam::123456789012:policy/boundary",
+}
+"""Every option on: with these the p5-reservation stack has every component."""
+
+
+@lru_cache(maxsize=4)
+def full(preview: bool = False) -> engine.Run:
+    """The p5-reservation stack with every option on."""
+    return run("p5-reservation", preview=preview, changes=FULL)

@@ -1,0 +1,59 @@
+"""The example stacks as values, and an AWS that answers without AWS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.config.model import Settings
+from infra.config.reader import read
+from infra.planning.names import Names, Place, names
+from infra.planning.zones import Offer, Zone
+
+ROOT = Path(__file__).resolve().parents[2]
+STACKS = ("dev", "p5-reservation", "p5en-capacity-block", "spot", "local")
+ACCOUNT = "123456789012"
+PREFIX = "flightline:"
+ZONE_LETTERS = "abc"
+
+
+def config(stack: str) -> dict[str, Any]:
+    """A stack file's configuration with its namespaces."""
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return loaded
+
+
+def values(stack: str) -> dict[str, Any]:
+    """The project's own keys of a stack file, without their namespace."""
+    return {key.removeprefix(PREFIX): value for key, value in config(stack).items() if key.startswith(PREFIX)}
+
+
+def region(stack: str) -> str:
+    """The stack's region."""
+    return str(config(stack)["aws:region"])
+
+
+def offer(in_region: str, offering: tuple[str, ...] | None = None) -> Offer:
+    """Three zones of a region; all of them offer the type unless their letters are given."""
+    zones = tuple(Zone(f"{in_region}{letter}", f"use1-az{index}") for index, letter in enumerate(ZONE_LETTERS, 1))
+    letters = ZONE_LETTERS if offering is None else offering
+    return Offer(zones, frozenset(zone.zone_id for zone in zones if zone.name[-1] in letters))
+
+
+def settings(stack: str, **changes: Any) -> Settings:
+    """Settings of an example stack with some keys changed."""
+    where = region(stack)
+    return read({**values(stack), **changes}, where, lambda _: offer(where))
+
+
+def place(stack: str) -> Place:
+    """Where a stack lives."""
+    return Place("aws", region(stack), ACCOUNT)
+
+
+def planned_names(stack: str) -> Names:
+    """Physical names of a stack."""
+    found = settings(stack)
+    return names(found.cluster_name, place(stack), found.network.zones.gpu_id)

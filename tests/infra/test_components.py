@@ -1,0 +1,443 @@
+"""Each component by itself under mocks: what it makes from its arguments, and what it makes only when asked."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pulumi
+import pulumi_aws as aws
+import pytest
+
+from infra.components.access import Access, AccessArgs
+from infra.components.audit import Audit, AuditArgs
+from infra.components.bucket import Bucket, BucketArgs
+from infra.components.endpoints import GATEWAYS, INTERFACES, Endpoints, EndpointsArgs
+from infra.components.fabric import Fabric, FabricArgs
+from infra.components.file_system import FileSystem, FileSystemArgs
+from infra.components.flow_logs import FlowLogs, FlowLogsArgs
+from infra.components.gpu_nodes import GpuNodes, GpuNodesArgs
+from infra.components.head_node import HeadNode, HeadNodeArgs
+from infra.components.log_groups import LogGroups, LogGroupsArgs
+from infra.components.network import Network, NetworkArgs
+from infra.components.notifications import Notifications, NotificationsArgs
+from infra.components.spending import Spending, SpendingArgs
+from infra.components.storage import Storage, StorageArgs
+from infra.components.tables import Tables, TablesArgs
+from infra.config.model import Fsx
+from infra.planning import efa, lifecycle
+from tests.infra import engine, program, schema, stacks
+
+STACK = "p5-reservation"
+TAGS = {"flightline:cluster": "c"}
+NAMES = stacks.planned_names(STACK)
+PLACE = stacks.place(STACK)
+
+
+def build(make):
+    """Run one component; every resource below it must be its child and take only what the SDK knows."""
+    run = engine.run(make)
+    assert run.error is None
+    assert [text for request in run.custom for text in schema.mistakes(request)] == []
+    assert all("flightline:infra:" in request.parent for request in run.custom)
+    assert run.custom
+    return run
+
+
+def settings(stack=STACK, **changes):
+    return stacks.settings(stack, **changes)
+
+
+def kinds(run):
+    return sorted(request.type_.split(":")[-1] for request in run.custom)
+
+
+def network(**changes):
+    chosen = settings(**changes)
+    return build(lambda: Network("network", NetworkArgs(chosen.network, NAMES, PLACE, TAGS, 30)))
+
+
+@pytest.mark.parametrize(("nat", "gateways", "ways_out"), [("one", 1, 3), ("per-az", 2, 3), ("none", 0, 1)])
+def test_network_ways_out(nat, gateways, ways_out):
+    run = network(natGateways=nat, interfaceEndpoints=True)
+    assert len(run.of("aws:ec2/natGateway:NatGateway")) == gateways
+    assert len(run.of("aws:ec2/route:Route")) == ways_out
+    assert len(run.of("aws:ec2/routeTable:RouteTable")) == 3
+
+
+def test_network_with_a_nat_for_each_zone_keeps_traffic_in_the_zone():
+    run = network(natGateways="per-az")
+    nat = {one.id: one.props["subnetId"] for one in run.of("aws:ec2/natGateway:NatGateway")}
+    subnets = {one.id: one.props["availabilityZone"] for one in run.of("aws:ec2/subnet:Subnet")}
+    for key in ("private-1", "private-2"):
+        through = nat[run.one(f"network-{key}-out").props["natGatewayId"]]
+        own = [one for one in run.of("aws:ec2/subnet:Subnet") if one.name == f"network-{key}"]
+        assert subnets[through] == own[0].props["availabilityZone"]
+
+
+def test_network_gives_no_public_address_by_default_and_empties_the_default_group():
+    run = network()
+    assert {one.props["mapPublicIpOnLaunch"] for one in run.of("aws:ec2/subnet:Subnet")} == {False}
+    (group,) = run.of("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
+    assert group.props["ingress"] == [] and group.props["egress"] == []
+
+
+def endpoints(interfaces):
+    return build(
+        lambda: Endpoints(
+            "endpoints",
+            EndpointsArgs("vpc-1", "10.0.0.0/16", "us-east-1", ["rtb-1"], ["subnet-1"], interfaces, "c", TAGS),
+        )
+    )
+
+
+def test_endpoints_without_and_with_interfaces():
+    few, all_of_them = endpoints(False), endpoints(True)
+    assert kinds(few) == ["VpcEndpoint"] * len(GATEWAYS)
+    assert len(all_of_them.of("aws:ec2/vpcEndpoint:VpcEndpoint")) == len(GATEWAYS) + len(INTERFACES)
+    (rule,) = all_of_them.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    assert (rule.props["cidrIpv4"], rule.props["fromPort"], rule.props["toPort"]) == ("10.0.0.0/16", 443, 443)
+
+
+def test_flow_logs_write_to_a_group_that_forgets():
+    run = build(lambda: FlowLogs("flow", FlowLogsArgs("vpc-1", NAMES, PLACE, 14, TAGS)))
+    assert run.one("flow-log").props["retentionInDays"] == 14
+    assert run.one("flow-vpc").props["logDestination"].endswith(f"log-group:{NAMES.flow_log_group}")
+    assert run.one("flow-log").urn in run.one("flow-vpc").dependencies
+
+
+def fabric(*cidrs):
+    return build(lambda: Fabric("fabric", FabricArgs("vpc-1", "c", TAGS, cidrs)))
+
+
+def test_fabric_lets_everything_through_among_its_members_both_ways():
+    run = fabric()
+    group = run.one("fabric-group").id
+    for name in ("fabric-self-in", "fabric-self-out"):
+        props = run.one(name).props
+        assert (props["securityGroupId"], props["referencedSecurityGroupId"], props["ipProtocol"]) == (
+            group,
+            group,
+            "-1",
+        )
+    inward = run.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    assert [one.name for one in inward] == ["fabric-self-in"]
+
+
+def test_fabric_opens_ssh_to_named_ranges_only():
+    run = fabric("192.0.2.0/24", "198.51.100.7/32")
+    inward = run.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    ranges = {one.props["cidrIpv4"] for one in inward if "cidrIpv4" in one.props}
+    assert ranges == {"192.0.2.0/24", "198.51.100.7/32"}
+    assert {one.props["fromPort"] for one in inward if "cidrIpv4" in one.props} == {22}
+
+
+def test_fabric_rules_keep_their_names_when_a_range_goes():
+    before, after = fabric("192.0.2.0/24", "198.51.100.7/32"), fabric("198.51.100.7/32")
+    assert {one.name for one in after.requests} < {one.name for one in before.requests}
+
+
+def access(**changes):
+    chosen = settings(**changes)
+    return build(lambda: Access("access", AccessArgs(chosen, NAMES, PLACE, "arn:aws:kms:us-east-1:1:key/k", TAGS)))
+
+
+def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
+    without, with_head = access(orchestrator="none"), access(orchestrator="slurm")
+    assert [one.props["name"] for one in without.of("aws:iam/role:Role")] == [NAMES.node_role]
+    assert [one.props["name"] for one in with_head.of("aws:iam/role:Role")] == [NAMES.node_role, NAMES.head_role]
+
+
+def test_access_policies_name_their_purpose_and_no_wildcard_action():
+    run = access(orchestrator="slurm")
+    policies = run.of("aws:iam/rolePolicy:RolePolicy")
+    assert len({one.props["name"] for one in policies}) >= 5
+    for policy in policies:
+        for statement in json.loads(policy.props["policy"])["Statement"]:
+            assert not any(action.endswith(":*") or action == "*" for action in statement["Action"]), policy.name
+
+
+def test_access_respects_the_permissions_boundary():
+    boundary = "arn:aws:iam::123456789012:policy/edge"
+    run = access(permissionsBoundary=boundary)
+    assert {one.props["permissionsBoundary"] for one in run.of("aws:iam/role:Role")} == {boundary}
+
+
+def bucket(**changes):
+    args = {
+        "bucket": "b",
+        "place": PLACE,
+        "keep_data": True,
+        "versioned": True,
+        "rules": lifecycle.rules("data", True),
+        "tls_only": True,
+        "tags": TAGS,
+    }
+    return build(lambda: Bucket("data", BucketArgs(**{**args, **changes})))
+
+
+def test_bucket_refuses_plain_http_and_other_statements_stand_beside():
+    extra = {"Sid": "More", "Effect": "Allow", "Principal": {"Service": "x"}, "Action": "s3:GetObject", "Resource": "*"}
+    policy = json.loads(bucket(extra=[extra]).one("data-policy").props["policy"])
+    assert [one["Effect"] for one in policy["Statement"]] == ["Deny", "Allow"]
+    assert policy["Statement"][0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_bucket_of_an_emulator_has_no_policy_that_would_lock_it_out():
+    assert bucket(tls_only=False).of("aws:s3/bucketPolicy:BucketPolicy") == []
+
+
+def test_bucket_can_be_emptied_only_where_data_may_go():
+    kept, thrown = bucket().one("data-bucket"), bucket(keep_data=False).one("data-bucket")
+    assert (kept.props.get("forceDestroy"), kept.protect, kept.retain) == (False, True, True)
+    assert (thrown.props.get("forceDestroy"), thrown.protect, thrown.retain) == (True, False, False)
+
+
+def test_a_kept_bucket_keeps_what_makes_it_private():
+    assert all(one.protect and one.retain for one in bucket().custom)
+    assert not any(one.protect or one.retain for one in bucket(keep_data=False).custom)
+
+
+def storage(**changes):
+    chosen = settings(**changes)
+    return build(lambda: Storage("storage", StorageArgs(chosen.storage, NAMES, PLACE, "use1-az1", True, TAGS)))
+
+
+def test_storage_versions_what_would_hurt_to_lose():
+    versioned = {one.props["bucket"] for one in storage().of("aws:s3/bucketVersioning:BucketVersioning")}
+    assert versioned == {NAMES.checkpoints_bucket, NAMES.results_bucket}
+
+
+def test_storage_puts_the_express_bucket_into_the_zone_of_the_nodes():
+    assert storage(s3Express=False).of("aws:s3/directoryBucket:DirectoryBucket") == []
+    (express,) = storage(s3Express=True).of("aws:s3/directoryBucket:DirectoryBucket")
+    assert express.props["location"] == {"name": "use1-az1", "type": "AvailabilityZone"}
+
+
+def test_tables_are_guarded_only_while_their_data_is_to_be_kept():
+    for keep in (True, False):
+        run = build(lambda keep=keep: Tables("tables", TablesArgs(NAMES, keep, TAGS)))
+        assert [one.props["deletionProtectionEnabled"] for one in run.custom] == [keep, keep]
+        assert [one.protect for one in run.custom] == [keep, keep]
+
+
+def file_system(fsx, keep=True, repository="s3://b"):
+    def make():
+        group = aws.cloudwatch.LogGroup("g", name="/aws/fsx/x", retention_in_days=1, tags=TAGS)
+        FileSystem("lustre", FileSystemArgs(fsx, NAMES, "vpc-1", "subnet-1", "sg-nodes", group, repository, keep, TAGS))
+
+    run = engine.run(make)
+    assert run.error is None
+    return run
+
+
+def test_lustre_ports_are_open_both_ways_between_servers_and_nodes():
+    run = file_system(Fsx(4800, 1000, True, "data"))
+    servers = run.one("lustre-group").id
+    opened = {
+        (
+            one.props["securityGroupId"],
+            one.props["referencedSecurityGroupId"],
+            one.props["fromPort"],
+            one.props["toPort"],
+        )
+        for one in run.custom
+        if one.type_.endswith("IngressRule") and one.props["ipProtocol"] == "tcp"
+    }
+    pairs = [(servers, servers), (servers, "sg-nodes"), ("sg-nodes", servers)]
+    assert opened == {(*pair, *ports) for pair in pairs for ports in ((988, 988), (1018, 1023))}
+
+
+def test_lustre_over_efa_needs_all_traffic_and_plain_lustre_does_not():
+    def everything(run):
+        return [one for one in run.custom if one.props.get("ipProtocol") == "-1"]
+
+    assert len(everything(file_system(Fsx(4800, 1000, True, None)))) == 6
+    assert everything(file_system(Fsx(4800, 1000, False, None))) == []
+
+
+def test_lustre_without_a_repository_takes_backups():
+    linked = file_system(Fsx(4800, 1000, False, "data")).one("lustre-lustre").props
+    alone = file_system(Fsx(4800, 1000, False, None), repository=None)
+    assert linked["automaticBackupRetentionDays"] == 0 and linked["skipFinalBackup"] is True
+    assert alone.one("lustre-lustre").props["automaticBackupRetentionDays"] == 7
+    assert alone.of("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation") == []
+
+
+def test_log_groups_forget():
+    run = build(lambda: LogGroups("logs", LogGroupsArgs({"a": "/x/a", "b": "/x/b"}, 7, TAGS)))
+    assert [one.props["retentionInDays"] for one in run.custom] == [7, 7]
+
+
+def notifications(**changes):
+    chosen = settings(**changes).notifications
+    return build(lambda: Notifications("alerts", NotificationsArgs(chosen, NAMES, PLACE, True, TAGS)))
+
+
+def test_notifications_subscribe_everybody_once_by_address():
+    run = notifications(alertEmails=["a@example.com", "b@example.com"])
+    assert {one.name for one in run.of("aws:sns/topicSubscription:TopicSubscription")} == {
+        "alerts-email-a@example.com",
+        "alerts-email-b@example.com",
+    }
+    assert run.of("aws:secretsmanager/secret:Secret") == []
+
+
+def test_notifications_let_only_aws_services_of_this_account_publish():
+    run = notifications()
+    policy = json.loads(run.one("alerts-alerts-policy").props["policy"])
+    services = next(one for one in policy["Statement"] if one["Sid"] == "Services")
+    assert services["Condition"] == {"StringEquals": {"aws:SourceAccount": stacks.ACCOUNT}}
+    key = json.loads(run.one("alerts-key").props["policy"])
+    assert set(services["Principal"]["Service"]) == set(key["Statement"][1]["Principal"]["Service"])
+
+
+def test_audit_writes_only_its_own_trail_into_its_bucket():
+    run = build(lambda: Audit("audit", AuditArgs(NAMES, PLACE, True, True, TAGS)))
+    policy = json.loads(run.one("audit-trail-policy").props["policy"])
+    allowed = [one for one in policy["Statement"] if one["Effect"] == "Allow"]
+    assert all(one["Condition"]["StringEquals"]["aws:SourceArn"].endswith(f"trail/{NAMES.trail}") for one in allowed)
+    (trail,) = run.of("aws:cloudtrail/trail:Trail")
+    assert trail.props["enableLogFileValidation"] is True
+    management, data = trail.props["eventSelectors"]
+    assert (management["includeManagementEvents"], data["readWriteType"]) == (True, "WriteOnly")
+    assert f"arn:aws:s3:::{NAMES.checkpoints_bucket}/" in data["dataResources"][0]["values"]
+    assert run.one("audit-trail-policy").urn in trail.dependencies
+
+
+def test_spending_tells_the_topic_before_the_money_is_gone():
+    run = build(lambda: Spending("spending", SpendingArgs(NAMES, 5000, "arn:topic", TAGS)))
+    notices = run.one("spending-budget").props["notifications"]
+    assert {(one["threshold"], one["notificationType"]) for one in notices} >= {(80, "FORECASTED"), (100, "ACTUAL")}
+    assert all(one["subscriberSnsTopicArns"] == ["arn:topic"] for one in notices)
+    expression = run.one("spending-anomalies").props["thresholdExpression"]["dimension"]
+    assert expression["values"] == ["250"]
+
+
+def gpu_nodes(stack=STACK, user_data="#cloud-config\n", **changes):
+    chosen = settings(stack, **changes).nodes
+    return build(
+        lambda: GpuNodes(
+            "nodes",
+            GpuNodesArgs(
+                settings=chosen,
+                names=NAMES,
+                image_id="ami-1",
+                root_device="/dev/sda1",
+                user_data=user_data,
+                profile_name="profile",
+                security_group_ids=["sg-1"],
+                subnet_ids=[pulumi.Output.from_input("subnet-1")],
+                time_limit_minutes=20,
+                tags=TAGS,
+                instance_tags={**TAGS, "Name": "n"},
+            ),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("stack", "market", "preference"),
+    [
+        ("dev", None, None),
+        ("spot", "spot", None),
+        ("p5-reservation", None, "capacity-reservations-only"),
+        ("p5en-capacity-block", "capacity-block", "capacity-reservations-only"),
+    ],
+)
+def test_capacity_of_each_kind(stack, market, preference):
+    props = gpu_nodes(stack).one("nodes-template").props
+    assert props.get("instanceMarketOptions", {}).get("marketType") == market
+    reservation = props.get("capacityReservationSpecification", {})
+    assert reservation.get("capacityReservationPreference") == preference
+    if preference:
+        wanted = settings(stack).nodes.capacity.reservation_id
+        assert reservation["capacityReservationTarget"] == {"capacityReservationId": wanted}
+
+
+@pytest.mark.parametrize("instance_type", ["p5.48xlarge", "p6-b300.48xlarge", "p4d.24xlarge", "g6.xlarge"])
+def test_interfaces_are_the_planned_ones_and_carry_the_group(instance_type):
+    chosen = settings("dev", gpuInstanceType=instance_type).nodes
+    interfaces = gpu_nodes("dev", gpuInstanceType=instance_type).one("nodes-template").props["networkInterfaces"]
+    planned = efa.interfaces(instance_type, chosen.efa)
+    assert [(one["networkCardIndex"], one["deviceIndex"], one["interfaceType"]) for one in interfaces] == [
+        (one.card, one.device, one.kind) for one in planned
+    ]
+    assert all(one["securityGroups"] == ["sg-1"] for one in interfaces)
+    assert interfaces[0]["associatePublicIpAddress"] == "false"
+
+
+def test_the_size_of_the_group_is_the_only_thing_that_a_count_changes():
+    few, many = gpu_nodes("dev", gpuNodeCount=1), gpu_nodes("dev", gpuNodeCount=200, gpuNodeMaximum=200)
+    assert few.one("nodes-template").props == many.one("nodes-template").props
+    before, after = few.one("nodes-group").props, many.one("nodes-group").props
+    assert {key for key in before if before[key] != after[key]} == {"desiredCapacity", "maxSize"}
+    assert len(few.requests) == len(many.requests)
+
+
+def test_placement_group_made_given_or_none():
+    made = gpu_nodes("local", placementGroup="cluster")
+    assert made.one("nodes-template").props["placement"] == {"groupName": NAMES.placement_group}
+    assert made.one("nodes-placement").props["strategy"] == "cluster"
+    given = gpu_nodes("local", placementGroup="mine")
+    assert given.one("nodes-template").props["placement"] == {"groupName": "mine"}
+    none = gpu_nodes("local")
+    assert "placement" not in none.one("nodes-template").props
+    for run in (given, none):
+        assert run.of("aws:ec2/placementGroup:PlacementGroup") == []
+
+
+def test_an_instance_that_says_nothing_in_time_is_abandoned():
+    run = gpu_nodes()
+    hook = run.one("nodes-hook").props
+    assert (hook["defaultResult"], hook["heartbeatTimeout"]) == ("ABANDON", 1200)
+    assert run.one("nodes-group").props["suspendedProcesses"] == ["AZRebalance"]
+    # `pulumi up` does not wait for capacity that may take hours.
+    assert run.one("nodes-group").props["waitForCapacityTimeout"] == "0"
+
+
+def test_user_data_arrives_encoded_once():
+    run = gpu_nodes(user_data="#cloud-config\nruncmd: []\n")
+    encoded = run.one("nodes-template").props["userData"]
+    assert base64.b64decode(encoded).decode() == "#cloud-config\nruncmd: []\n"
+
+
+def head_node(public, *cidrs):
+    chosen = settings(orchestrator="slurm").head
+    return build(
+        lambda: HeadNode(
+            "head",
+            HeadNodeArgs(
+                settings=chosen,
+                cluster="c",
+                image_id="ami-1",
+                vpc_id="vpc-1",
+                subnet_id="subnet-1",
+                fabric_group_id="sg-nodes",
+                profile_name="p",
+                public=public,
+                ssh_cidrs=cidrs,
+                ssh_key_name=None,
+                tags=TAGS,
+                instance_tags=TAGS,
+            ),
+        )
+    )
+
+
+def test_head_node_is_private_with_session_manager_and_reachable_from_named_ranges_with_ssh():
+    closed, opened = head_node(False), head_node(True, "192.0.2.0/24")
+    assert closed.one("head-instance").props["associatePublicIpAddress"] is False
+    assert kinds(closed) == ["Instance"]
+    assert opened.one("head-instance").props["associatePublicIpAddress"] is True
+    (rule,) = opened.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    assert rule.props["cidrIpv4"] == "192.0.2.0/24"
+    assert "sg-nodes" in opened.one("head-instance").props["vpcSecurityGroupIds"]
+
+
+def test_the_cluster_makes_optional_components_only_when_asked():
+    full, least = program.full(), program.planned("dev")
+    for kind in ("HeadNode", "Audit", "Spending", "FileSystem"):
+        assert full.of(f"flightline:infra:{kind}"), kind
+    for kind in ("HeadNode", "Audit", "FileSystem"):
+        assert not least.of(f"flightline:infra:{kind}"), kind

@@ -1,0 +1,138 @@
+"""The real engine: preview, up, a second up without a change and destroy, against an AWS emulator on loopback.
+
+It needs the Pulumi CLI and the AWS provider plugin, which come from Pulumi's own installer; without them it is skipped.
+FLIGHTLINE_EMULATOR names another emulator than moto (a loopback URL); then every resource must be made. moto has no
+composite alarms: there the update goes on past them, and nothing else may be missing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from tests.infra import program, stacks
+
+PULUMI = shutil.which("pulumi")
+STACK = "local"
+OTHER_EMULATOR = os.environ.get("FLIGHTLINE_EMULATOR", "")
+MOTO_LACKS = set() if OTHER_EMULATOR else {"aws:cloudwatch/compositeAlarm:CompositeAlarm"}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PULUMI is None, reason="the Pulumi CLI is not on the PATH (its official installer brings it)"),
+]
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    if OTHER_EMULATOR:
+        yield OTHER_EMULATOR
+        return
+    server_module = pytest.importorskip("moto.server", reason="moto[server] is not installed")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = server_module.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, emulator):
+    """A copy of the project with the local stack pointed at the emulator, and its state in a directory."""
+    root = tmp_path_factory.mktemp("project")
+    for part in ("infra", "flightline", "module_utils"):
+        shutil.copytree(stacks.ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    manifest = yaml.safe_load((stacks.ROOT / "Pulumi.yaml").read_text())
+    # The interpreter of this test run, instead of a .venv inside the copy.
+    manifest["runtime"] = {"name": "python"}
+    (root / "Pulumi.yaml").write_text(yaml.safe_dump(manifest))
+    text = (stacks.ROOT / f"Pulumi.{STACK}.yaml").read_text()
+    text = re.sub(r"http://127\.0\.0\.1:\d+", emulator, text)
+    (root / f"Pulumi.{STACK}.yaml").write_text(text)
+    return root
+
+
+@pytest.fixture(scope="module")
+def pulumi(project, emulator, tmp_path_factory):
+    state = tmp_path_factory.mktemp("state")
+    environment = {
+        **os.environ,
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_ENDPOINT_URL": emulator,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}",
+        "PULUMI_BACKEND_URL": f"file://{state}",
+        "PULUMI_CONFIG_PASSPHRASE": "only-for-this-test",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }
+
+    def call(*arguments, ok=True):
+        run = subprocess.run(
+            [PULUMI, "--non-interactive", "--color", "never", *arguments],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        if ok:
+            assert run.returncode == 0, f"pulumi {' '.join(arguments)}\n{run.stdout[-4000:]}\n{run.stderr[-4000:]}"
+        return run
+
+    call("stack", "init", STACK)
+    plugin = call("plugin", "install", ok=False)
+    if plugin.returncode:
+        pytest.skip(f"the AWS provider plugin cannot be had: {(plugin.stderr or plugin.stdout).strip()[-300:]}")
+    return call
+
+
+def test_a_broken_policy_stops_the_preview(pulumi, project):
+    source = project / "infra" / "components" / "gpu_nodes.py"
+    kept = source.read_text()
+    source.write_text(kept.replace('http_tokens="required"', 'http_tokens="optional"'))
+    try:
+        run = pulumi("preview", "--stack", STACK, ok=False)
+    finally:
+        source.write_text(kept)
+    assert run.returncode != 0
+    assert "[imdsv2] nodes-template" in run.stdout + run.stderr
+
+
+def resources(pulumi):
+    """URN -> type and id of what the state holds."""
+    deployment = json.loads(pulumi("stack", "export", "--stack", STACK).stdout)["deployment"]
+    return {one["urn"]: (one["type"], one.get("id")) for one in deployment.get("resources", [])}
+
+
+def update(pulumi, *more):
+    arguments = ["up", "--yes", "--skip-preview", "--stack", STACK, *more]
+    return pulumi(*arguments) if not MOTO_LACKS else pulumi(*arguments, "--continue-on-error", ok=False)
+
+
+def test_preview_up_again_and_destroy(pulumi):
+    pulumi("preview", "--stack", STACK)
+    update(pulumi)
+    made = resources(pulumi)
+    planned = program.run(STACK)
+    missing = {one.type_ for one in planned.requests} - {type_ for type_, _ in made.values()}
+    assert missing <= MOTO_LACKS
+    if not MOTO_LACKS:
+        update(pulumi, "--expect-no-changes")
+        outputs = json.loads(pulumi("stack", "output", "--json", "--stack", STACK).stdout)
+        assert outputs["cluster_name"] == stacks.settings(STACK).cluster_name
+    else:
+        update(pulumi)
+    assert resources(pulumi) == made, "a second update must change nothing"
+    pulumi("destroy", "--yes", "--skip-preview", "--stack", STACK)
+    assert [urn for urn, (type_, _) in resources(pulumi).items() if type_.startswith("aws:")] == []

@@ -1,0 +1,192 @@
+"""The Lambda functions as infrastructure: what is shipped, what they are given, who may call them.
+
+Pulumi's mocks prove what the program asks for, not that AWS takes it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from infra import contract
+from infra.components.functions import Functions, FunctionsArgs
+from infra.functions.alert_router import nodes
+from infra.functions.common import training
+from infra.functions.common.claims import LEASE_S
+from infra.guard import Guard
+from infra.planning import functions as planning
+from infra.planning import tables
+from infra.planning.names import FUNCTIONS
+from infra.policies import Site
+from tests.infra import engine, stacks
+
+STACK = "p5-reservation"
+RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3")
+"""What the Lambda runtime brings: boto3 and what it needs."""
+
+
+def _args(stack: str = STACK, tags: dict[str, str] | None = None) -> FunctionsArgs:
+    settings = stacks.settings(stack)
+    return FunctionsArgs(
+        settings=settings,
+        names=stacks.planned_names(stack),
+        place=stacks.place(stack),
+        topic_key_arn="arn:aws:kms:us-east-1:123456789012:key/k",
+        results_log_group=stacks.planned_names(stack).results_log_group,
+        tags=tags if tags is not None else contract.common_tags(settings, stack),
+    )
+
+
+def _run(args: FunctionsArgs) -> engine.Run:
+    def program() -> None:
+        Guard(Site(True, frozenset(contract.COMMON_TAGS))).install()
+        Functions("functions", args)
+
+    run = engine.run(program)
+    assert run.error is None, run.error
+    return run
+
+
+@pytest.fixture(scope="module")
+def run() -> engine.Run:
+    return _run(_args())
+
+
+def _lambdas_python() -> str:
+    """The Python that Lambda will run, where this machine has it; else the one of the tests."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [*map(str, sorted(pyenv.glob("3.12.*/bin/python"))), shutil.which("python3.12") or ""]
+    # A shim can be on the path without a Python behind it.
+    works = [path for path in found if path and subprocess.run([path, "-c", ""], check=False).returncode == 0]
+    return works[-1] if works else sys.executable
+
+
+@pytest.mark.parametrize("key", FUNCTIONS)
+def test_a_function_runs_from_its_archive_alone(key, tmp_path):
+    """With boto3 and the standard library, as in Lambda: a forgotten file would fail only after the deployment."""
+    archive = tmp_path / "function.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        for path, file in planning.archive(key).items():
+            made.write(file, path)
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    for name in RUNTIME_PACKAGES:
+        spec = importlib.util.find_spec(name)
+        assert spec and spec.origin
+        place = Path(spec.origin)
+        place = place.parent if place.name == "__init__.py" else place
+        (runtime / place.name).symlink_to(place)
+    handler = planning.functions(stacks.settings(STACK), stacks.planned_names(STACK), stacks.place(STACK))[key].handler
+    module, _, entry = handler.rpartition(".")
+    code = (
+        f"import sys; sys.path[:0] = [{str(archive)!r}, {str(runtime)!r}]; import boto3, botocore.config;"
+        f"import importlib; print(callable(importlib.import_module({module!r}).{entry}))"
+    )
+    done = subprocess.run(
+        [_lambdas_python(), "-I", "-S", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.stdout.strip() == "True", done.stderr
+
+
+def test_no_invocation_outlives_its_claim():
+    plans = planning.functions(stacks.settings(STACK), stacks.planned_names(STACK), stacks.place(STACK))
+    assert all(plan.timeout_s < LEASE_S for plan in plans.values())
+
+
+def test_the_webhook_is_not_in_the_environment():
+    settings = stacks.settings(STACK)
+    plans = planning.functions(settings, stacks.planned_names(STACK), stacks.place(STACK))
+    for plan in plans.values():
+        assert not any("hooks.slack.com" in value for value in plan.environment.values())
+
+
+def test_the_functions_and_the_stack_mean_the_same_tables_and_tags():
+    made = tables.training("t")
+    wanted = training.table_definition("t")
+    assert [index["IndexName"] for index in wanted["GlobalSecondaryIndexes"]] == [index.name for index in made.indexes]
+    keys = {part["AttributeName"] for part in wanted["AttributeDefinitions"]}
+    assert keys == set(made.attributes)
+    assert (nodes.TAG_CLUSTER, nodes.TAG_ROLE, nodes.ROLE_GPU) == (
+        contract.TAG_CLUSTER,
+        contract.TAG_ROLE,
+        contract.ROLE_GPU,
+    )
+
+
+def test_only_rules_of_this_cluster_may_fill_the_queue():
+    names = stacks.planned_names(STACK)
+    policy = planning.queue_policy(names, stacks.place(STACK), "q")
+    (rules,) = [part for part in policy["Statement"] if part["Effect"] == "Allow"]
+    assert rules["Principal"] == {"Service": "events.amazonaws.com"}
+    assert rules["Condition"]["ArnLike"]["aws:SourceArn"].endswith(f":rule/{names.cluster}-*")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("job", 'x"; reboot; "'),
+        ("job", "../../etc/passwd"),
+        ("manifest", "s3://b/$(reboot)"),
+        ("manifest", "https://evil.example/x"),
+        ("parameters", "`reboot`"),
+    ],
+)
+def test_the_ssm_document_takes_nothing_that_the_shell_would_read(parameter, value):
+    pattern = planning.training_document()["parameters"][parameter]["allowedPattern"]
+    assert not re.fullmatch(pattern, value)
+
+
+def test_every_function_has_a_log_group_that_forgets_and_a_place_for_dead_letters(run):
+    names = stacks.planned_names(STACK)
+    groups = {group.props["name"]: group.props for group in run.of("aws:cloudwatch/logGroup:LogGroup")}
+    for function in run.of("aws:lambda/function:Function"):
+        group = groups[function.props["loggingConfig"]["logGroup"]]
+        assert group["retentionInDays"] == stacks.settings(STACK).monitoring.log_retention_days
+        assert function.props["deadLetterConfig"]["targetArn"].endswith(names.dead_letter_queue)
+        assert function.props["runtime"] == "python3.12"
+    assert len(run.of("aws:lambda/function:Function")) == len(FUNCTIONS)
+
+
+def test_queues_report_partial_failures_and_replay_is_off(run):
+    mappings = {request.name: request.props for request in run.of("aws:lambda/eventSourceMapping:EventSourceMapping")}
+    assert all(props["functionResponseTypes"] == ["ReportBatchItemFailures"] for props in mappings.values())
+    assert {name: props["enabled"] for name, props in mappings.items()} == {
+        "functions-events-to-alert-router": True,
+        "functions-replay-to-storage": False,
+    }
+
+
+def test_a_message_is_hidden_longer_than_it_is_handled_and_ends_as_a_dead_letter(run):
+    queue = run.one("functions-events").props
+    longest = max(request.props["timeout"] for request in run.of("aws:lambda/function:Function"))
+    assert queue["visibilityTimeoutSeconds"] >= 6 * longest
+    redrive = json.loads(queue["redrivePolicy"])
+    assert redrive["deadLetterTargetArn"].endswith(stacks.planned_names(STACK).dead_letter_queue)
+    assert redrive["maxReceiveCount"] == planning.RECEIVES
+
+
+def test_the_results_group_feeds_storage_and_nobody_else_may_call_it(run):
+    names = stacks.planned_names(STACK)
+    (subscription,) = run.of("aws:cloudwatch/logSubscriptionFilter:LogSubscriptionFilter")
+    assert subscription.props["logGroup"] == names.results_log_group
+    (permission,) = run.of("aws:lambda/permission:Permission")
+    assert permission.props["principal"] == "logs.amazonaws.com"
+    assert permission.props["sourceArn"].endswith(f"log-group:{names.results_log_group}:*")
+    assert permission.props["sourceAccount"] == stacks.ACCOUNT
+
+
+def test_a_function_without_tags_is_refused_by_the_policies():
+    def program() -> None:
+        Guard(Site(True, frozenset(contract.COMMON_TAGS))).install()
+        Functions("functions", _args(tags={}))
+
+    assert "tags" in str(engine.run(program).error)

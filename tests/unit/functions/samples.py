@@ -1,0 +1,239 @@
+"""Events as AWS sends them, written by hand after its documentation; no event here was recorded from an account.
+
+Sources: CloudWatch user guide "Alarm events and EventBridge", "Notifying users on alarm changes"; CloudWatch Logs
+user guide "Real-time processing of log data with subscriptions"; EC2 user guide on spot interruption, rebalance and
+state changes; AWS Health user guide, event schema; Lambda developer guide on SQS and SNS.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Sequence
+from typing import Any
+
+NODE = "i-0123456789abcdef0"
+CLUSTER = "demo"
+AT = "2026-11-21T10:00:00Z"
+UTC = "2026-11-21T10:00:00+00:00"
+
+
+def envelope(messages: Sequence[str], stream: str = NODE, kind: str = "DATA_MESSAGE") -> dict[str, Any]:
+    """A CloudWatch Logs subscription's event: base64 of gzip of JSON."""
+    content = {
+        "messageType": kind,
+        "owner": "123456789012",
+        "logGroup": f"/flightline/{CLUSTER}/results",
+        "logStream": stream,
+        "subscriptionFilters": [f"{CLUSTER}-storage"],
+        "logEvents": [
+            {
+                "id": f"3195310660696698337880902507980421114328961542429{n:07d}",
+                "timestamp": 1795255200000 + n,
+                "message": text,
+            }
+            for n, text in enumerate(messages)
+        ],
+    }
+    return {"awslogs": {"data": base64.b64encode(gzip.compress(json.dumps(content).encode())).decode()}}
+
+
+def record(instance: str = NODE, host: str = "gpu-01", verdict: str = "go", **more: Any) -> dict[str, Any]:
+    """A node's record as flightline_node.node.record() makes it, shortened."""
+    found = [
+        {"check": "gpu_count", "status": "PASS", "message": "8 of 8 GPUs"},
+        {"check": "xid", "status": "PASS", "message": "no Xid"},
+    ]
+    if verdict == "no-go":
+        found[0] = {
+            "check": "gpu_count",
+            "status": "FAIL",
+            "message": "7 of 8 GPUs: 1 missing",
+            "measured": 7,
+            "expected": 8,
+            "remedy": "REPLACE",
+            "device": {"index": 3},
+        }
+    made = {
+        "schema": "flightline-node/1",
+        "host": host,
+        "instance_id": instance,
+        "instance_type": "p5.48xlarge",
+        "level": "quick",
+        "verdict": verdict,
+        "started_at": UTC,
+        "findings": found,
+        "gpus": [{"index": 0, "serial": f"serial-{host}", "uuid": f"GPU-{host}"}],
+    }
+    return {**made, **more}
+
+
+def bridge(kind: str, source: str, detail: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """EventBridge's envelope."""
+    made = {
+        "version": "0",
+        "id": "7bf73129-1428-4cd3-a780-95db273d1602",
+        "detail-type": kind,
+        "source": source,
+        "account": "123456789012",
+        "time": AT,
+        "region": "eu-west-1",
+        "resources": [],
+        "detail": detail,
+    }
+    return {**made, **more}
+
+
+def alarm(
+    value: str = "ALARM", name: str = f"{CLUSTER}-node-gpu-temperature", at: str = "2026-11-21T10:00:00.123+0000"
+) -> dict[str, Any]:
+    """A Metrics Insights alarm's change of state."""
+    reason = {"version": "1.0", "recentDatapoints": [88.0, 91.5], "threshold": 85.0}
+    return bridge(
+        "CloudWatch Alarm State Change",
+        "aws.cloudwatch",
+        {
+            "alarmName": name,
+            "state": {
+                "value": value,
+                "reason": "1 out of 3 time series evaluated to ALARM",
+                "reasonData": json.dumps(reason),
+                "timestamp": at,
+            },
+            "previousState": {"value": "OK", "reason": "", "timestamp": "2026-11-21T09:00:00.000+0000"},
+            "configuration": {
+                "metrics": [
+                    {
+                        "id": "q1",
+                        "expression": "SELECT MAX(nvidia_smi_temperature_gpu) ...",
+                        "period": 300,
+                        "returnData": True,
+                    }
+                ]
+            },
+        },
+        resources=[f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}"],
+    )
+
+
+def contributor(value: str = "ALARM", instance: str = NODE, at: str = "2026-11-21T10:00:05.000+0000") -> dict[str, Any]:
+    """One node of a fleet's alarm changes its state."""
+    name = f"{CLUSTER}-node-gpu-temperature"
+    return bridge(
+        "CloudWatch Alarm Contributor State Change",
+        "aws.cloudwatch",
+        {
+            "alarmName": name,
+            "alarmContributor": {"id": "6d442278dba546f6", "attributes": {"InstanceId": instance}},
+            "state": {
+                "value": value,
+                "reason": "Threshold Crossed: 3 datapoints were greater than the threshold (85.0).",
+                "timestamp": at,
+            },
+            "configuration": {"metrics": []},
+        },
+        resources=[f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}"],
+    )
+
+
+def sns_alarm(value: str = "ALARM", at: str = "2026-11-21T10:00:00.123+0000") -> dict[str, Any]:
+    """What an alarm's action publishes to SNS."""
+    name = f"{CLUSTER}-node-gpu-temperature"
+    return {
+        "AlarmName": name,
+        "AlarmDescription": "A node's hottest GPU, C: above 85 for 15 minutes.",
+        "AWSAccountId": "123456789012",
+        "NewStateValue": value,
+        "NewStateReason": "Threshold Crossed: 3 datapoints were greater than the threshold (85.0).",
+        "StateChangeTime": at,
+        "Region": "Europe (Ireland)",
+        "AlarmArn": f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}",
+        "OldStateValue": "OK",
+        "Trigger": {
+            "MetricName": "nvidia_smi_temperature_gpu",
+            "Namespace": f"Flightline/{CLUSTER}",
+            "Dimensions": [{"value": NODE, "name": "InstanceId"}],
+            "Period": 300,
+            "Threshold": 85.0,
+        },
+    }
+
+
+def spot(instance: str = NODE, event_id: str = "1e5527d7-bb36-4607-3370-4164db56a40e") -> dict[str, Any]:
+    return bridge(
+        "EC2 Spot Instance Interruption Warning",
+        "aws.ec2",
+        {"instance-id": instance, "instance-action": "terminate"},
+        id=event_id,
+    )
+
+
+def rebalance(instance: str = NODE) -> dict[str, Any]:
+    return bridge("EC2 Instance Rebalance Recommendation", "aws.ec2", {"instance-id": instance})
+
+
+def state(
+    word: str, instance: str = NODE, event_id: str = "ee376907-2647-4179-9203-343cfb3017a4", time: str = AT
+) -> dict[str, Any]:
+    return bridge(
+        "EC2 Instance State-change Notification",
+        "aws.ec2",
+        {"instance-id": instance, "state": word},
+        id=event_id,
+        time=time,
+    )
+
+
+def health(
+    instances: Sequence[str] = (NODE,),
+    code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
+    status: str = "upcoming",
+) -> dict[str, Any]:
+    return bridge(
+        "AWS Health Event",
+        "aws.health",
+        {
+            "eventArn": f"arn:aws:health:eu-west-1::event/EC2/{code}/{code}_1",
+            "service": "EC2",
+            "eventTypeCode": code,
+            "eventTypeCategory": "scheduledChange",
+            "statusCode": status,
+            "startTime": "Sat, 5 Dec 2026 06:00:00 GMT",
+            "eventDescription": [
+                {"language": "en_US", "latestDescription": "The instance is scheduled for retirement."}
+            ],
+            "affectedEntities": [{"entityValue": instance} for instance in instances],
+        },
+        id="121345678-1234-1234-1234-123456789012",
+    )
+
+
+def test_alert(probe: str = "p-1") -> dict[str, Any]:
+    return bridge("Flightline Test Alert", "flightline.monitor", {"cluster": CLUSTER, "probe": probe})
+
+
+test_alert.__test__ = False  # type: ignore[attr-defined]  # an event, not a test
+
+
+def schedule(time: str = AT, event_id: str = "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa") -> dict[str, Any]:
+    return bridge("Scheduled Event", "aws.events", {}, time=time, id=event_id)
+
+
+def sqs(*bodies: Any) -> dict[str, Any]:
+    """A batch as SQS hands it over; message ids are m0, m1, ..."""
+    records = [
+        {"messageId": f"m{n}", "eventSource": "aws:sqs", "body": body if isinstance(body, str) else json.dumps(body)}
+        for n, body in enumerate(bodies)
+    ]
+    return {"Records": records}
+
+
+def sns(*messages: Any) -> dict[str, Any]:
+    """A delivery of SNS itself."""
+    return {
+        "Records": [
+            {"EventSource": "aws:sns", "Sns": {"MessageId": f"s{n}", "Message": json.dumps(message)}}
+            for n, message in enumerate(messages)
+        ]
+    }
