@@ -8,7 +8,7 @@ INVENTORY ?= inventory/demo
 LEVEL ?= quick
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight test lint types bench corpus mutation fuzz demo-faults clean
+.PHONY: help compliance preflight test lint types bench corpus mutation fuzz up down down-compute outputs configure demo-faults hosts hosts-down integration clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -44,11 +44,40 @@ corpus: $(VENV)/.dev-ready ## Judge the labelled corpus: recall and false positi
 mutation: $(VENV)/.dev-ready ## Change each check and see whether its tests notice: PER_CHECK=12 SEED=1
 	@$(BIN)/python -m tests.mutation.run --write --per-check $(or $(PER_CHECK),12) --seed $(or $(SEED),1)
 
-fuzz: $(VENV)/.dev-ready ## Mutate every parser's fixtures: CASES=10000 SEED=1
-	@$(BIN)/python -m tests.fuzz.run --cases $(or $(CASES),10000) --seed $(or $(SEED),1)
+fuzz: $(VENV)/.dev-ready ## Mutate every parser's fixtures: CASES=10000 SEED=1; RECORD=1 adds to docs/fuzz.md
+	@$(BIN)/python -m tests.fuzz.run --cases $(or $(CASES),10000) --seed $(or $(SEED),1) $(if $(RECORD),--record)
+	@$(if $(RECORD),$(BIN)/python -m tests.fuzz.ledger)
+
+up: $(VENV)/.run-ready ## Build a stack, or bring its nodes back: STACK=dev; YES=1 answers Pulumi's question
+	@YES="$(YES)" scripts/cluster up "$(STACK)"
+
+down: $(VENV)/.run-ready ## Tear a stack down; data stays where keepData is true: STACK=dev
+	@YES="$(YES)" scripts/cluster down "$(STACK)"
+
+down-compute: $(VENV)/.run-ready ## Tear down a stack's nodes only: STACK=dev
+	@YES="$(YES)" scripts/cluster down-compute "$(STACK)"
+
+outputs: $(VENV)/.run-ready ## Give a stack's outputs to Ansible: STACK=dev, or OUTPUTS=FILE
+	@$(BIN)/python -m infra.link $(if $(OUTPUTS),--outputs "$(OUTPUTS)",--stack "$(STACK)")
+
+configure: $(VENV)/.run-ready ## Configure the nodes of INVENTORY with the roles
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook -i "$(INVENTORY)" -i inventory/roles.yml playbooks/site.yml
 
 demo-faults: $(VENV)/.run-ready ## List the faults that the demo fleet can have
 	@$(BIN)/flightline demo --faults
+
+hosts: $(VENV)/.dev-ready ## Make the real hosts (root, Debian): N=4 systemd-nspawn machines and their inventory
+	@scripts/hosts up $(or $(N),4)
+
+hosts-down: ## Remove the real hosts; their image and package cache stay in .flightline/hosts
+	@scripts/hosts down
+
+compliance: $(VENV)/.dev-ready ## Look at configured hosts: INVENTORY=..., GROUP=gpu_nodes; JUnit and HTML in .flightline/compliance
+	@$(BIN)/python -m pytest tests/compliance --hosts=ansible://$(or $(GROUP),gpu_nodes) --ansible-inventory=$(INVENTORY) \
+	    --junitxml=.flightline/compliance/junit.xml --html=.flightline/compliance/report.html --self-contained-html
+
+integration: $(VENV)/.dev-ready ## Configure the real hosts with the roles, twice, and break them in between
+	@$(BIN)/python -m pytest tests/integration --durations=0
 
 clean: ## Remove the environment, run store and reports
 	rm -rf $(VENV) .flightline .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,113 @@
+#!/usr/bin/python
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Verify NCCL and build nccl-tests: a thin shell over module_utils/flightline_host/nccl.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: flightline_nccl
+short_description: Verify the NCCL version and build nccl-tests for the node's GPU
+description:
+  - Finds every NCCL library on the linker's usual places and compares it, and the header, with the wanted version.
+    A second NCCL is a problem; which one a program loads would depend on its search path.
+  - With O(archive) it builds nccl-tests for one GPU architecture. Source, architecture, CUDA, NCCL and MPI are kept
+    beside the programs, and a change of any of them builds again.
+version_added: "0.1.0"
+author:
+  - Flightline contributors (@flightline)
+options:
+  version:
+    description: NCCL version or its beginning; any when empty.
+    type: str
+    default: ""
+  archive:
+    description: Source archive of nccl-tests on the node; nothing is built when empty.
+    type: str
+    default: ""
+  sha256:
+    description: SHA-256 of O(archive).
+    type: str
+    default: ""
+  prefix:
+    description: Directory for the programs.
+    type: path
+    default: /opt/nccl-tests/build
+  architecture:
+    description: Compute capability of the GPU without the dot, for example V(90) for H100; needed with O(archive).
+    type: str
+    default: ""
+  cuda_home:
+    description: The CUDA toolkit.
+    type: path
+    default: /usr/local/cuda
+  mpi_home:
+    description: The MPI to build with; without MPI when empty.
+    type: str
+    default: ""
+  jobs:
+    description: How many compilers run at once.
+    type: int
+    default: 4
+attributes:
+  check_mode:
+    support: full
+    description: Looks and compares the same; nothing is built.
+  diff_mode:
+    support: full
+    description: Shows what the programs were, and would be, built from.
+"""
+
+EXAMPLES = r"""
+- name: Verify NCCL only
+  flightline_nccl:
+    version: 2.28.3
+
+- name: Build nccl-tests for H100
+  flightline_nccl:
+    version: 2.28.3
+    archive: /var/cache/flightline/nccl-tests-2.17.6.tar.gz
+    sha256: 0f3b7a3c8c2b4d0d9b4f4a86c9d2d6a0a5a3d8e1c6b7f2e4d5c6b7a8091a2b3c
+    architecture: "90"
+    mpi_home: /opt/amazon/openmpi
+"""
+
+RETURN = r"""
+facts:
+  description: C(nccl) (versions found), C(cuda), and with O(archive) C(build) and C(prefix).
+  returned: success
+  type: dict
+  sample: {nccl: [2.28.3], cuda: "13.0"}
+commands:
+  description: The changing commands that ran, as argument lists.
+  returned: always
+  type: list
+  elements: list
+problems:
+  description: What stands in the way, each with C(seen), C(wanted) and C(do).
+  returned: failure
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.flightline_host import nccl, shell
+
+ARGUMENT_SPEC = {
+    "version": {"type": "str", "default": ""},
+    "archive": {"type": "str", "default": ""},
+    "sha256": {"type": "str", "default": ""},
+    "prefix": {"type": "path", "default": "/opt/nccl-tests/build"},
+    "architecture": {"type": "str", "default": ""},
+    "cuda_home": {"type": "path", "default": "/usr/local/cuda"},
+    "mpi_home": {"type": "str", "default": ""},
+    "jobs": {"type": "int", "default": 4},
+}
+
+
+def main() -> None:
+    """Read the arguments, look and act."""
+    shell.run_module(ARGUMENT_SPEC, nccl.ensure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+#!/usr/bin/python
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Remove what validation left behind: a thin shell over module_utils/flightline_host/stray.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: flightline_stray
+short_description: Stop stray test programs and remove diagnostics
+description:
+  - A test program is stray when its parent is process 1, so that whoever started it is gone. One with a living parent
+    belongs to a run and is left alone.
+  - Stopping a stray test program is what frees the GPU memory it holds; who still holds some is reported.
+version_added: "0.1.0"
+author:
+  - Flightline contributors (@flightline)
+options:
+  programs:
+    description: Names of test programs, as the kernel shows them (at most 15 characters).
+    type: list
+    elements: str
+    default: []
+  paths:
+    description: Files and directories to remove, as shell patterns.
+    type: list
+    elements: str
+    default: []
+attributes:
+  check_mode:
+    support: full
+    description: Looks the same; stops and removes nothing.
+  diff_mode:
+    support: full
+    description: Shows processes and paths.
+"""
+
+EXAMPLES = r"""
+- name: Stop stray NCCL tests and remove bundles
+  flightline_stray:
+    programs: [all_reduce_perf]
+    paths: [/tmp/flightline-*]
+"""
+
+RETURN = r"""
+facts:
+  description: C(stopped), C(removed), and C(gpu_processes) that still hold GPU memory.
+  returned: success
+  type: dict
+  sample: {stopped: [{pid: 4711, name: all_reduce_perf}], removed: [/tmp/flightline-abc], gpu_processes: []}
+commands:
+  description: The changing commands that ran, as argument lists.
+  returned: always
+  type: list
+  elements: list
+problems:
+  description: What stands in the way, each with C(seen), C(wanted) and C(do).
+  returned: failure
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.flightline_host import shell, stray
+
+ARGUMENT_SPEC = {
+    "programs": {"type": "list", "elements": "str", "default": []},
+    "paths": {"type": "list", "elements": "str", "default": []},
+}
+
+
+def main() -> None:
+    """Read the arguments, look and act."""
+    shell.run_module(ARGUMENT_SPEC, stray.ensure)
+
+
+if __name__ == "__main__":
+    main()

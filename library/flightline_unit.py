@@ -1,0 +1,89 @@
+#!/usr/bin/python
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Keep a unit running with its current configuration: a thin shell over module_utils/flightline_host/fresh.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: flightline_unit
+short_description: Keep a systemd unit enabled, running, and no older than its configuration
+description:
+  - Enables and starts a unit, and restarts or reloads it when one of its files is younger than its last start.
+  - In place of M(ansible.builtin.systemd_service) with a handler, because a handler is lost when the control process
+    dies before the end of the play, and the service then keeps its old configuration for ever.
+  - Also fails when the unit does not run after it was started, for example because a condition of it is not met.
+version_added: "0.1.0"
+author:
+  - Flightline contributors (@flightline)
+options:
+  name:
+    description: Name of the unit.
+    type: str
+    required: true
+  files:
+    description: What the unit reads when it starts; shell patterns are allowed. A file that is not there is ignored.
+    type: list
+    elements: str
+    default: []
+  on_change:
+    description: How the unit takes a younger file.
+    type: str
+    choices: [restart, reload]
+    default: restart
+attributes:
+  check_mode:
+    support: full
+    description: Looks the same; a unit that is not installed yet would change.
+  diff_mode:
+    support: full
+    description: Shows whether the unit is there, enabled, active and stale.
+"""
+
+EXAMPLES = r"""
+- name: Run chrony with its current sources
+  flightline_unit:
+    name: chrony.service
+    files: [/etc/chrony/chrony.conf]
+
+- name: Let sshd take its settings without ending sessions
+  flightline_unit:
+    name: ssh.service
+    files: [/etc/ssh/sshd_config.d/*.conf]
+    on_change: reload
+"""
+
+RETURN = r"""
+facts:
+  description: C(there), C(enabled), C(active) and C(stale) of the unit, afterwards.
+  returned: success
+  type: dict
+  sample: {active: true, enabled: true, stale: false, there: true}
+commands:
+  description: The changing commands that ran, as argument lists.
+  returned: always
+  type: list
+  elements: list
+problems:
+  description: What stands in the way, each with C(seen), C(wanted) and C(do).
+  returned: failure
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.flightline_host import fresh, shell
+
+ARGUMENT_SPEC = {
+    "name": {"type": "str", "required": True},
+    "files": {"type": "list", "elements": "str", "default": []},
+    "on_change": {"type": "str", "choices": ["restart", "reload"], "default": "restart"},
+}
+
+
+def main() -> None:
+    """Read the arguments, look and act."""
+    shell.run_module(ARGUMENT_SPEC, fresh.ensure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""One file system over the instance-store disks of an EC2 instance.
+
+The disks are blank after every stop and start, so the same code runs from the Ansible module and at every boot:
+python3 -m flightline_host.instance_store SETTINGS.json
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from .host import Host, Problem
+from .outcome import Outcome
+
+LINKS = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_*"
+"""The names that udev gives to instance-store disks (EC2 user guide: model 'Amazon EC2 NVMe Instance Storage')."""
+LABEL = "flightline"
+ARRAY = "/dev/md/flightline"
+MEMBER = "linux_raid_member"
+NOT_FOUND = 2
+_ERASE = "save what is on it, then set instance_store_erase or run wipefs --all on it"
+
+
+class Content(NamedTuple):
+    """What blkid sees on a device; kind is empty for a blank one."""
+
+    kind: str = ""
+    label: str = ""
+
+    @property
+    def ours(self) -> bool:
+        """A member of our array carries HOST:NAME as its label (mdadm(8), --name)."""
+        return self.label.rpartition(":")[2] == LABEL
+
+
+class State(NamedTuple):
+    """The disks, the device of the file system, and what is there already."""
+
+    disks: List[str]
+    device: str
+    assembled: bool
+    blank: bool
+    content: Content
+    mounted: str
+
+
+def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
+    """Make the array, the file system and the mount, whatever is missing."""
+    state = look(host, wanted)
+    before = _shown(state, wanted)
+    plan = _plan(state, wanted)
+    after = {**before, "device": state.device, "type": "xfs", "mounted": True}
+    if not check:
+        for argv in plan:
+            host.change(argv, f"instance store on {wanted['path']}", f"journalctl -k -b; lsblk; look at {state.device}")
+    return Outcome(bool(plan), before, after if plan else before, {**after, "disks": state.disks})
+
+
+def disks(host: Host) -> List[str]:
+    """Instance-store disks, each once: udev makes several links to one disk."""
+    names = {host.link(path) for path in host.glob(LINKS) if not re.search(r"-part\d+$", path)}
+    return [f"/dev/{name}" for name in sorted(names - {""})]
+
+
+def look(host: Host, wanted: Mapping[str, Any]) -> State:
+    """What there is. Raises Problem when it is not what the inventory says, or holds somebody's data."""
+    found = disks(host)
+    _enough(found, wanted["disks"])
+    contents = {disk: _content(host, disk) for disk in found}
+    single = len(found) == 1
+    device = found[0] if single else ARRAY
+    if not wanted["erase"]:
+        _nothing_foreign(contents, "xfs" if single else MEMBER)
+    blank = [disk for disk, content in contents.items() if not content.ours]
+    if blank and len(blank) < len(found) and not wanted["erase"]:
+        raise Problem(
+            f"{', '.join(blank)} without the array that the other disks have",
+            f"one array of {len(found)} disks",
+            _ERASE,
+        )
+    assembled = single or host.exists(ARRAY)
+    content = contents[device] if single else _content(host, device) if assembled else Content()
+    return State(found, device, assembled, bool(blank), content, _mounted(host, wanted["path"]))
+
+
+def _enough(found: List[str], expected: int) -> None:
+    if not found or (expected and len(found) != expected):
+        raise Problem(
+            f"{len(found)} instance-store disks" if found else "no instance-store disks",
+            f"{expected} of them" if expected else "at least one",
+            "use an instance type with NVMe instance storage, correct instance_store_disks, or take the host out of "
+            "the group instance_store; a lost disk means a new instance",
+        )
+
+
+def _nothing_foreign(contents: Mapping[str, Content], kind: str) -> None:
+    for disk, content in contents.items():
+        if content.kind and not (content.ours and content.kind == kind):
+            raise Problem(f"{disk} holds {content.kind} {content.label}".rstrip(), "a blank disk or our own", _ERASE)
+
+
+def _content(host: Host, device: str) -> Content:
+    """Probe the device itself: a cached answer would outlive a wiped disk."""
+    answer = host.ask(["blkid", "--probe", "--output", "export", device])
+    if answer.rc not in (0, NOT_FOUND):
+        raise Problem(
+            f"blkid {device}: {answer.said}", "a readable disk", "journalctl -k -b; a broken disk: new instance"
+        )
+    pairs = dict(line.split("=", 1) for line in answer.out.splitlines() if "=" in line)
+    return Content(pairs.get("TYPE") or pairs.get("PTTYPE", ""), pairs.get("LABEL", ""))
+
+
+def _mounted(host: Host, path: str) -> str:
+    rows = (line.split() for line in (host.read("/proc/self/mounts") or "").splitlines())
+    found = [row[0] for row in rows if len(row) > 1 and row[1] == path]
+    return found[-1] if found else ""
+
+
+def _plan(state: State, wanted: Mapping[str, Any]) -> List[List[str]]:
+    if state.mounted:
+        return []
+    path, several = wanted["path"], len(state.disks) > 1
+    fresh = state.blank or not (state.content.ours and state.content.kind == "xfs")
+    plan: List[List[str]] = []
+    if state.blank and wanted["erase"]:
+        plan.append(["wipefs", "--all", *state.disks])
+    if several and state.blank:
+        count = f"--raid-devices={len(state.disks)}"
+        plan.append(["mdadm", "--create", ARRAY, "--level=0", f"--name={LABEL}", count, "--run", *state.disks])
+    elif several and not state.assembled:
+        plan.append(["mdadm", "--assemble", ARRAY, *state.disks])
+        fresh = False  # what is on an array that stood still is seen by mount
+    if fresh:
+        plan.append(["mkfs.xfs", "-q", "-f", "-L", LABEL, state.device])
+    plan.append(["mkdir", "--parents", path])
+    plan.append(["mount", "-t", "xfs", "-o", wanted["options"], state.device, path])
+    plan.append(["chmod", wanted["mode"], path])
+    return plan
+
+
+def _shown(state: State, wanted: Mapping[str, Any]) -> Dict[str, Any]:
+    return {
+        "path": wanted["path"],
+        "device": state.mounted or (state.device if state.content.kind else ""),
+        "type": state.content.kind,
+        "mounted": bool(state.mounted),
+    }
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """At boot: by the settings that the role wrote."""
+    try:
+        wanted = json.loads(Path((argv or sys.argv[1:])[0]).read_text(encoding="utf-8"))
+        outcome = ensure(Host(), wanted, check=False)
+    except Problem as problem:
+        sys.stderr.write(f"flightline-instance-store: {problem}\n")
+        return 1
+    sys.stdout.write(f"{json.dumps(outcome.facts, sort_keys=True)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

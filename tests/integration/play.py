@@ -1,0 +1,89 @@
+"""Run playbooks against the bed and read what they did."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .bed import layout
+
+_RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+PLAY_TIMEOUT_S = 1800
+
+
+@dataclass(frozen=True)
+class Recap:
+    """One host's line at the end of a playbook."""
+
+    ok: int
+    changed: int
+    unreachable: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a playbook run gave back."""
+
+    status: int
+    output: str
+
+    @property
+    def recap(self) -> dict[str, Recap]:
+        """The last line of every host."""
+        return {row[0]: Recap(*map(int, row[1:])) for row in _RECAP.findall(self.output)}
+
+
+def command(
+    inventory: Path,
+    playbook: Path,
+    *,
+    limit: str = "",
+    tags: Sequence[str] = (),
+    variables: dict[str, Any] | None = None,
+    options: Sequence[str] = (),
+) -> list[str]:
+    """The argument list of ansible-playbook."""
+    program = str(Path(sys.executable).with_name("ansible-playbook"))
+    argv = [program, "-i", str(inventory), "-i", "inventory/roles.yml", str(playbook), *options]
+    if limit:
+        argv += ["--limit", limit]
+    if tags:
+        argv += ["--tags", ",".join(tags)]
+    for name, value in (variables or {}).items():
+        argv += ["--extra-vars", yaml.safe_dump({name: value}, default_flow_style=True, width=100_000).strip()]
+    return argv
+
+
+def environment() -> dict[str, str]:
+    """The caller's, without what would change Ansible's output."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+    return {
+        **kept,
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_FORCE_COLOR": "0",
+        "ANSIBLE_ROLES_PATH": str(layout.ROOT / "roles"),
+    }
+
+
+def play(inventory: Path, playbook: Path, **given: Any) -> Played:
+    """Run a playbook to its end."""
+    done = subprocess.run(
+        command(inventory, playbook, **given),
+        cwd=layout.ROOT,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PLAY_TIMEOUT_S,
+        check=False,
+    )
+    return Played(done.returncode, done.stdout + done.stderr)

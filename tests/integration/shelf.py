@@ -1,0 +1,44 @@
+"""What the bed offers and what its inventory says, beside addresses and keys."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from .bed import layout
+from .mirror import Mirror
+
+HOST_CHECKS = ["disk_space", "memory", "swap", "uptime", "sysctl"]
+"""Checks that a machine without a GPU can pass."""
+
+OWN: dict[str, Any] = {
+    "base_hugepages": 64,
+    "flightline_node_checks": HOST_CHECKS,
+    "flightline_node_expected": {"sysctl": {"vm.swappiness": "1"}},
+    "slurm_cpus": 1,
+    "slurm_memory_mib": 512,
+    # A container has no cgroup of its own to hand on.
+    "slurm_proctrack": "proctrack/linuxproc",
+    "slurm_task_plugin": "task/none",
+    "slurm_constrain_devices": False,
+}
+
+
+def stock(mirror: Mirror) -> dict[str, Any]:
+    """Fill the mirror; returns the inventory variables of all machines, `{url}` filled in."""
+    given = dict(OWN)
+    if importlib.util.find_spec("tests.integration.shelf_gpu"):
+        given |= importlib.import_module("tests.integration.shelf_gpu").stock(mirror)
+    filled: dict[str, Any] = _fill(given)
+    return filled
+
+
+def _fill(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("{url}", layout.URL)
+    if isinstance(value, list):
+        return [_fill(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _fill(entry) for key, entry in value.items()}
+    return value

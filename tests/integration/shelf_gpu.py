@@ -1,0 +1,277 @@
+"""What the GPU roles fetch from vendors, as stand-ins on the test bed's shelf.
+
+Names, versions, paths and options are the vendors'; what the programs do and print is written by hand, for machines
+without GPU, EFA and Lustre. Debian's own driver packages are real: one machine of the bed installs those.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from .mirror import Deb, Executable, Mirror, pack
+
+DRIVER, CUDA, NCCL, DCGM, TOOLKIT = "580.95.05", "13.0", "2.28.3", "4.5.2", "1.18.0-1"
+EFA, LIBFABRIC, PLUGIN, EFA_DRIVER = "1.44.0", "2.3.1amzn1.0", "1.17.1", "2.17.3"
+TESTS, AGENT = "2.17.6", "1.300071.0"
+REAL_DRIVER_HOST = "gpu-02"
+PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+NO_DRIVER = (
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
+    "Make sure that the latest NVIDIA driver is installed and running."
+)
+
+
+def unit(description: str, program: str) -> str:
+    return f"[Unit]\nDescription={description}\n\n[Service]\nExecStart={program}\n\n[Install]\nWantedBy=multi-user.target\n"
+
+
+def sleeper() -> Executable:
+    return Executable("#!/bin/sh\nexec sleep infinity\n")
+
+
+def driver_debs() -> list[Deb]:
+    version = f"{DRIVER}-1"
+    smi = Executable(f'#!/bin/sh\necho "{NO_DRIVER}"\nexit 9\n')
+    manager = Executable(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "Fabric Manager version is : {DRIVER}" && exit\nexec sleep infinity\n'
+    )
+    return [
+        Deb(
+            "nvidia-open-580",
+            version,
+            depends=[f"libnvidia-compute-580 (= {version})"],
+            files={"/usr/bin/nvidia-smi": smi},
+        ),
+        Deb("libnvidia-compute-580", version, files={f"{LIBRARIES}/libnvidia-ml.so.{DRIVER}": "stand-in\n"}),
+        Deb(
+            "nvidia-fabricmanager",
+            version,
+            files={
+                "/usr/bin/nv-fabricmanager": manager,
+                "/lib/systemd/system/nvidia-fabricmanager.service": unit("Fabric Manager", "/usr/bin/nv-fabricmanager"),
+            },
+        ),
+        Deb(
+            "nvidia-persistenced",
+            version,
+            files={
+                "/usr/bin/nvidia-persistenced": sleeper(),
+                "/lib/systemd/system/nvidia-persistenced.service": unit("Persistence", "/usr/bin/nvidia-persistenced"),
+            },
+        ),
+        # A later driver that the pin must keep out.
+        Deb("nvidia-open-580", "580.105.08-1", files={"/usr/bin/nvidia-smi": smi}),
+        Deb("libnvidia-compute-580", "580.105.08-1", files={f"{LIBRARIES}/libnvidia-ml.so.580.105.08": "stand-in\n"}),
+    ]
+
+
+def cuda_debs() -> list[Deb]:
+    compiler = (
+        '#!/bin/sh\n[ "$1" = --version ] && echo "Cuda compilation tools, release 13.0, V13.0.88" && exit\n'
+        'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done\n'
+        'printf "#!/bin/sh\\necho built by a stand-in\\n" > "$out" && chmod 755 "$out"\n'
+    )
+    major, minor, patch = NCCL.split(".")
+    header = f"#define NCCL_MAJOR {major}\n#define NCCL_MINOR {minor}\n#define NCCL_PATCH {patch}\n"
+    return [
+        Deb("cuda-nvcc-13-0", "13.0.88-1", files={"/usr/local/cuda/bin/nvcc": Executable(compiler)}),
+        Deb("cuda-cudart-dev-13-0", "13.0.96-1", files={"/usr/local/cuda/include/cuda_runtime.h": "/* stand-in */\n"}),
+        Deb("libnccl2", f"{NCCL}-1+cuda{CUDA}", files={f"{LIBRARIES}/libnccl.so.{NCCL}": "stand-in\n"}),
+        Deb("libnccl-dev", f"{NCCL}-1+cuda{CUDA}", files={"/usr/include/nccl.h": header}),
+    ]
+
+
+def dcgm_deb() -> Deb:
+    return Deb(
+        "datacenter-gpu-manager-4-cuda13",
+        f"1:{DCGM}-1",
+        files={
+            "/usr/bin/nv-hostengine": sleeper(),
+            "/usr/bin/dcgmi": Executable('#!/bin/sh\necho "0 GPUs found."\n'),
+            "/lib/systemd/system/nvidia-dcgm.service": unit("DCGM", "/usr/bin/nv-hostengine"),
+        },
+    )
+
+
+def toolkit_debs() -> list[Deb]:
+    configure = """#!/bin/sh
+# Stand-in for nvidia-ctk runtime configure: adds the runtime to the file that is named.
+for word; do case $word in --config=*) file=${word#*=} ;; --runtime=*) engine=${word#*=} ;; esac; done
+mkdir -p "$(dirname "$file")"
+if [ "$engine" = docker ]; then
+    echo '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}' > "$file"
+else
+    printf 'version = 2\\n[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]\\nBinaryName = "/usr/bin/nvidia-container-runtime"\\n' > "$file"
+fi
+"""
+    base = {
+        "/usr/bin/nvidia-ctk": Executable(configure),
+        "/usr/bin/nvidia-container-runtime": Executable('#!/bin/sh\nexec runc "$@"\n'),
+    }
+    names = ("nvidia-container-toolkit", "libnvidia-container-tools", "libnvidia-container1")
+    return [Deb(name, TOOLKIT) for name in names] + [Deb("nvidia-container-toolkit-base", TOOLKIT, files=base)]
+
+
+def lustre_debs() -> list[Deb]:
+    mount = '#!/bin/sh\n# Stand-in for mount.lustre: SOURCE DIRECTORY -o OPTIONS; a tmpfs takes the place of the file system.\nexec mount -i -t tmpfs "$1" "$2"\n'
+    return [
+        Deb(f"lustre-client-modules-{os.uname().release}", "2.15.6-1"),
+        Deb("lustre-client-utils", "2.15.6-1", files={"/usr/sbin/mount.lustre": Executable(mount)}),
+    ]
+
+
+def efa_members(driver: str = EFA_DRIVER) -> dict[str, str | Executable]:
+    """The installer's archive; the stand-in installer leaves what the real one leaves."""
+    names = [f"libfabric1-aws_{LIBFABRIC}_amd64", f"libnccl-ofi_{PLUGIN}-1_amd64", f"efa_{driver}-1.amzn1_amd64"]
+    installer = f"""#!/bin/sh
+set -eu
+mkdir -p /opt/amazon/efa/bin /opt/amazon/ofi-nccl/lib /opt/amazon/openmpi/include
+printf '#!/bin/sh\\necho "fi_getinfo: -61"; exit 61\\n' > /opt/amazon/efa/bin/fi_info
+chmod 755 /opt/amazon/efa/bin/fi_info
+echo stand-in > /opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so
+echo stand-in > /opt/amazon/openmpi/include/mpi.h
+echo "$*" > /opt/amazon/efa/arguments
+printf '# EFA installer version: {EFA}\\n# Debug packages installed: no\\n# Packages installed:\\n{" ".join(names)}\\n' > /opt/amazon/efa_installed_packages
+"""
+    packages: dict[str, str | Executable] = {f"aws-efa-installer/DEBS/DEBIAN12/x86_64/{name}.deb": "" for name in names}
+    return {"aws-efa-installer/efa_installer.sh": Executable(installer), **packages}
+
+
+def tests_members() -> dict[str, str | Executable]:
+    """nccl-tests with a makefile that asks the compiler as the real one does."""
+    names = " ".join(f"build/{name}" for name in PROGRAMS)
+    makefile = f"all: {names}\nbuild/%: Makefile\n\tmkdir -p build\n\t$(CUDA_HOME)/bin/nvcc $(NVCC_GENCODE) -o $@ $<\n"
+    return {f"nccl-tests-{TESTS}/Makefile": makefile}
+
+
+def agent_schema() -> str:
+    """The agent's schema in small: its sections and their closed lists, by hand after the agent's documentation."""
+    import json
+
+    section = {"type": "object", "minProperties": 1, "additionalProperties": True}
+    names = ("cpu", "mem", "swap", "disk", "diskio", "net", "ethtool", "nvidia_gpu", "efa", "netstat", "processes")
+    metrics = {
+        "type": "object",
+        "properties": {
+            "namespace": {"type": "string", "minLength": 1, "maxLength": 255},
+            "append_dimensions": {"type": "object"},
+            "aggregation_dimensions": {"type": "array"},
+            "force_flush_interval": {"type": "integer", "minimum": 1},
+            "metrics_collected": {
+                "type": "object",
+                "properties": dict.fromkeys(names, section),
+                "additionalProperties": False,
+            },
+        },
+        "required": ["metrics_collected"],
+        "additionalProperties": False,
+    }
+    top = {"agent": {"type": "object"}, "metrics": metrics, "logs": {"type": "object"}, "traces": {"type": "object"}}
+    return json.dumps(
+        {
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "type": "object",
+            "properties": top,
+            "additionalProperties": False,
+        }
+    )
+
+
+def agent_deb() -> Deb:
+    home = "/opt/aws/amazon-cloudwatch-agent"
+    control = f"""#!/bin/sh
+# Stand-in for the agent's control program: fetch-config and status.
+set -eu
+action=; config=
+while [ $# -gt 0 ]; do case $1 in -a) action=$2; shift ;; -c) config=${{2#file:}}; shift ;; esac; shift; done
+case $action in
+fetch-config)
+    if grep -q refused-by-the-agent "$config"; then echo "Configuration validation second phase failed"; exit 1; fi
+    mkdir -p {home}/etc/amazon-cloudwatch-agent.d
+    cp "$config" "{home}/etc/amazon-cloudwatch-agent.d/file_$(basename "$config")"
+    systemctl restart amazon-cloudwatch-agent ;;
+status)
+    if systemctl is-active --quiet amazon-cloudwatch-agent; then
+        echo '{{"status": "running", "configstatus": "configured", "version": "{AGENT}"}}'
+    else
+        echo '{{"status": "stopped", "configstatus": "not configured", "version": "{AGENT}"}}'
+    fi ;;
+esac
+"""
+    return Deb(
+        "amazon-cloudwatch-agent",
+        f"{AGENT}-1",
+        files={
+            f"{home}/bin/amazon-cloudwatch-agent-ctl": Executable(control),
+            f"{home}/bin/amazon-cloudwatch-agent": sleeper(),
+            f"{home}/bin/CWAGENT_VERSION": f"{AGENT}\n",
+            f"{home}/doc/amazon-cloudwatch-agent-schema.json": agent_schema(),
+            "/lib/systemd/system/amazon-cloudwatch-agent.service": unit(
+                "CloudWatch agent", f"{home}/bin/amazon-cloudwatch-agent"
+            ),
+        },
+    )
+
+
+def stock(mirror: Mirror) -> dict[str, object]:
+    """Put everything on the shelf; returns the variables that point the roles at it."""
+    for deb in (*driver_debs(), *cuda_debs(), dcgm_deb(), *toolkit_debs(), *lustre_debs()):
+        mirror.add_deb(deb)
+    with tempfile.TemporaryDirectory() as scratch:
+        agent = pack(agent_deb(), Path(scratch)).read_bytes()
+    mirror.add_file("amazon-cloudwatch-agent.deb", agent)
+    sums = {
+        "efa_sha256": mirror.add_tarball(f"aws-efa-installer-{EFA}.tar.gz", efa_members()),
+        "cuda_nccl_tests_sha256": mirror.add_tarball(f"nccl-tests-{TESTS}.tar.gz", tests_members()),
+    }
+    mirror.close()
+    return {**sums, **repositories(mirror.fingerprint), **driver(), **others(mirror.fingerprint)}
+
+
+def repositories(fingerprint: str) -> dict[str, object]:
+    """Every repository of the roles is the one signed shelf."""
+    found: dict[str, object] = {}
+    for role in ("nvidia_repository", "container_toolkit", "lustre_client"):
+        name = role if role == "nvidia_repository" else f"{role}_repository"
+        key = role
+        found |= {f"{name}_url": "{url}/apt", f"{name}_suites": "bookworm", f"{name}_components": ["main"]}
+        found |= {f"{key}_key_url": "{url}/key.asc", f"{key}_key_fingerprint": fingerprint}
+    return found
+
+
+def driver() -> dict[str, object]:
+    """The vendor's driver everywhere but on one machine, which has Debian's real packages."""
+    real = f"inventory_hostname == '{REAL_DRIVER_HOST}'"
+    return {
+        "nvidia_driver_state": "packages",
+        "nvidia_driver_kernel_headers": False,
+        "nvidia_driver_source": "{{ 'distribution' if " + real + " else 'vendor' }}",
+        "nvidia_driver_version": "{{ '535' if " + real + " else '" + DRIVER + "' }}",
+        "nvidia_driver_packages": "{{ ['nvidia-smi', 'libcuda1'] if " + real + " else [] }}",
+        "nvidia_driver_fabric_manager": "{{ not (" + real + ") }}",
+        "nvidia_driver_persistenced": "{{ not (" + real + ") }}",
+    }
+
+
+def others(fingerprint: str) -> dict[str, object]:
+    """What else differs from a GPU node: no Lustre modules, nothing that would send metrics to AWS."""
+    return {
+        "cuda_nccl_architecture": "90",
+        "cuda_nccl_tests_url": "{url}/files/nccl-tests-" + TESTS + ".tar.gz",
+        "cuda_nccl_jobs": 1,
+        "efa_url": "{url}/files/aws-efa-installer-" + EFA + ".tar.gz",
+        "efa_key_url": "{url}/key.asc",
+        "efa_key_fingerprint": fingerprint,
+        "lustre_client_lnet": False,
+        # A container has no /dev/autofs.
+        "lustre_client_automount": False,
+        "lustre_client_port": 3142,
+        "lustre_client_mounts": [{"dns_name": "mirror", "mount_name": "fsx", "path": "/fsx"}],
+        "cloudwatch_agent_package_url": "{url}/files/amazon-cloudwatch-agent.deb",
+        "cloudwatch_agent_key_url": "{url}/key.asc",
+        "cloudwatch_agent_key_fingerprint": fingerprint,
+        "cloudwatch_agent_instance_type": "p5.48xlarge",
+    }

@@ -1,0 +1,220 @@
+"""playbooks/site.yml on real hosts: converges, changes nothing twice, survives what goes wrong on the way.
+
+The tests run in the order in which they stand: each begins from hosts that the ones before left converged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from . import play as plays
+from .bed import bed as beds
+from .conftest import SITE
+
+BARE = "gpu-04"
+"""The machine that tests make bare again."""
+STORE_LINK = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS0001"
+
+
+@pytest.fixture(scope="module")
+def first(bed):
+    return bed.converge()
+
+
+def clean(played, names):
+    """Every host went through, and nobody failed."""
+    assert played.status == 0, played.output[-6000:]
+    assert set(played.recap) == set(names), played.output[-3000:]
+    assert all(row.failed == row.unreachable == 0 for row in played.recap.values())
+
+
+def changed(played):
+    """The tasks that changed something, for a message."""
+    lines, task, found = played.output.splitlines(), "", []
+    for line in lines:
+        task = line if line.startswith("TASK") else task
+        if line.startswith("changed:"):
+            found.append(f"{task.strip(' *')} {line}")
+    return found
+
+
+def test_bare_hosts_become_ready(bed, first):
+    clean(first, bed.hosts)
+
+
+def test_a_second_run_changes_nothing(bed, first):
+    second = bed.converge()
+    clean(second, bed.hosts)
+    assert {name: row.changed for name, row in second.recap.items()} == dict.fromkeys(bed.hosts, 0), changed(second)
+
+
+def test_check_mode_on_ready_hosts_finds_nothing_to_do(bed, first):
+    checked = bed.converge(limit="gpu-03", tags=["base", "instance_store"], options=["--check"])
+    clean(checked, ["gpu-03"])
+    assert checked.recap["gpu-03"].changed == 0, changed(checked)
+
+
+def test_the_role_builds_the_node_package_itself(bed, first):
+    built = bed.converge(limit="gpu-03", tags=["flightline_node"], variables={"flightline_node_package": ""})
+    clean(built, ["gpu-03"])
+    assert "go" in bed.ssh("gpu-03", "flightline-check 60 --reason")
+
+
+def test_the_clock_follows_the_time_source_of_ec2(bed, first):
+    assert "169.254.169.123" in bed.ssh("gpu-03", "chronyc waitsync 30 0 0 1 >/dev/null; chronyc -n sources")
+    assert bed.ssh("gpu-03", "chronyc -c tracking").split(",")[13].strip() == "Normal"
+
+
+def test_a_job_runs_on_all_nodes(bed, first):
+    answer = bed.ssh("gpu-01", f"srun --nodes={len(bed.hosts)} --immediate=120 hostname")
+    assert sorted(answer.split()) == bed.hosts
+
+
+def test_a_node_that_is_not_fit_is_drained_before_the_job_starts(bed, first):
+    bed.ssh("gpu-02", "sysctl -q -w vm.swappiness=60")
+    try:
+        bed.ssh("gpu-01", "srun --nodelist=gpu-02 --immediate=30 hostname", check=False)
+        state = bed.ssh("gpu-01", "scontrol show node gpu-02")
+    finally:
+        bed.ssh("gpu-02", "sysctl -q -w vm.swappiness=1")
+        bed.ssh("gpu-01", "scancel --user=root; scontrol update NodeName=gpu-02 State=RESUME")
+    assert "DRAIN" in state
+    assert "flightline: sysctl: vm.swappiness is 60, wanted 1" in state
+
+
+def test_the_mpi_key_starts_the_daemon_without_a_shell_and_nothing_else(bed, first):
+    bed.ssh("gpu-02", "printf '#!/bin/sh\\necho \"$@\"\\n' > /usr/bin/orted; chmod 755 /usr/bin/orted")
+    user = "sudo -u admin ssh -o ControlPath=none gpu-02"
+    assert bed.ssh("gpu-01", f"{user} 'orted -mca ess env; id'").strip() == "-mca ess env; id"
+    refused = bed.ssh("gpu-01", f"{user} id", check=False)
+    assert "this key starts MPI daemons only" in refused
+    assert "uid=" not in refused
+    assert "uid=" not in bed.ssh("gpu-01", f"{user} -t < /dev/null", check=False)
+    assert "administratively prohibited" in bed.ssh(
+        "gpu-01", "sudo -u admin ssh -o ControlPath=none -W localhost:22 gpu-02 </dev/null", check=False
+    )
+    bed.ssh("gpu-02", "rm /usr/bin/orted")
+
+
+def test_after_stop_and_start_the_blank_disk_serves_again_and_the_node_was_judged_once(bed, first):
+    bed.ssh("gpu-03", "touch /mnt/local/scratch")
+    boots = "touch /var/log/flightline/records.jsonl; grep -c run.:.boot-gpu-03- /var/log/flightline/records.jsonl"
+    before = int(bed.ssh("gpu-03", boots, check=False))
+    beds.restart(bed.machine("gpu-03"), wipe_disk=True)
+    bed.ssh("gpu-03", "timeout 120 systemctl is-system-running --wait; systemctl is-active slurmd", check=False)
+    assert "/dev/nvme1n1 /mnt/local xfs" in bed.ssh("gpu-03", "cat /proc/mounts")
+    assert bed.ssh("gpu-03", "ls /mnt/local").strip() == ""
+    assert json.loads(bed.ssh("gpu-03", "cat /var/lib/flightline/boot-record.json"))["verdict"] == "go"
+    assert int(bed.ssh("gpu-03", boots)) == before + 1
+    times = "systemctl show flightline-boot slurmd --property=ExecMainExitTimestampMonotonic,ExecMainStartTimestampMonotonic"
+    boot, slurmd = (dict(row.split("=") for row in part.split()) for part in bed.ssh("gpu-03", times).split("\n\n"))
+    assert 0 < int(boot["ExecMainExitTimestampMonotonic"]) <= int(slurmd["ExecMainStartTimestampMonotonic"])
+
+
+def test_preflight_over_ssh_names_what_is_missing(bed, first, tmp_path):
+    report = tmp_path / "report.json"
+    program = plays.command(bed.inventory, SITE)[0].replace("ansible-playbook", "flightline")
+    argv = [program, "preflight", "-i", str(bed.inventory), "--json", str(report)]
+    done = subprocess.run(
+        argv,
+        cwd=beds.layout.ROOT,
+        env={**plays.environment(), "FLIGHTLINE_STORE": str(tmp_path / "runs.sqlite")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert all(name in done.stdout for name in bed.hosts)
+    assert "nvidia-smi" in report.read_text()
+
+
+def test_an_interrupted_run_converges_when_it_is_started_again(bed, first):
+    beds.reset(bed.machine(BARE))
+    argv = plays.command(bed.inventory, SITE, limit=BARE, tags=["base"])
+    with subprocess.Popen(
+        argv, cwd=beds.layout.ROOT, env=plays.environment(), stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as control:
+        for line in control.stdout:
+            # sshd's settings are on disk now, and sshd has not been told.
+            if "Let sshd take its options" in line:
+                os.killpg(control.pid, signal.SIGKILL)
+                break
+        else:
+            pytest.fail("the run ended before it could be interrupted")
+    before = bed.ssh(BARE, "systemctl show ssh --property=StateChangeTimestampMonotonic")
+    clean(bed.converge(limit=BARE, tags=["base"]), [BARE])
+    assert bed.ssh(BARE, "systemctl show ssh --property=StateChangeTimestampMonotonic") != before
+    again = bed.converge(limit=BARE, tags=["base"])
+    assert again.recap[BARE].changed == 0, changed(again)
+
+
+def refused(played):
+    """The message of the task that failed."""
+    assert played.status != 0, played.output[-2000:]
+    assert played.recap[BARE].failed == 1
+    return " ".join(played.output.split())
+
+
+def test_a_full_disk_is_named_and_the_run_goes_on_when_it_is_free(bed, first):
+    bed.ssh(BARE, "mount -t tmpfs -o size=1m tmpfs /var/cache")
+    try:
+        said = refused(bed.converge(limit=BARE, tags=["base"]))
+    finally:
+        bed.ssh(BARE, "umount /var/cache")
+    assert "seen: 1 MiB free on /var/cache; wanted: 1024 MiB; do: free space there" in said
+    clean(bed.converge(limit=BARE, tags=["base"]), [BARE])
+
+
+def test_another_system_is_named_and_nothing_is_changed(bed, first):
+    bed.ssh(BARE, "cp -a /etc/debian_version /root/; cp --remove-destination /usr/lib/os-release /etc/os-release")
+    bed.ssh(BARE, "sed -i s/12/11/ /etc/os-release; echo 11.11 > /etc/debian_version")
+    try:
+        played = bed.converge(limit=BARE, tags=["base"])
+    finally:
+        bed.ssh(BARE, "cp -a /root/debian_version /etc/; ln -sf ../usr/lib/os-release /etc/os-release")
+    assert "seen: Debian 11; wanted: one of Amazon 2023, Debian 12" in refused(played)
+    assert played.recap[BARE].changed == 0
+
+
+def test_stray_tests_and_diagnostics_are_removed_and_reported(bed, first):
+    bed.ssh("gpu-02", "mkdir -p /tmp/flightline-left; cp /bin/sleep /tmp/all_reduce_perf")
+    bed.ssh(
+        "gpu-02",
+        "setsid --fork /tmp/all_reduce_perf 600 > /dev/null 2>&1 < /dev/null; sleep 1; pgrep -x all_reduce_perf",
+    )
+    cleaned = bed.converge(beds.layout.ROOT / "playbooks" / "cleanup.yml", limit="gpu-02")
+    clean(cleaned, ["gpu-02"])
+    assert '"stopped": ["all_reduce_perf"]' in " ".join(cleaned.output.split()).replace("[ ", "[").replace(" ]", "]")
+    assert bed.ssh("gpu-02", "pgrep -x all_reduce_perf; ls -d /tmp/flightline-*", check=False).count("all_reduce") == 0
+    assert "No such file" in bed.ssh("gpu-02", "ls -d /tmp/flightline-left", check=False)
+
+
+def test_no_instance_disks_is_named(bed, first):
+    bed.ssh(BARE, f"mv {STORE_LINK} /root/")
+    try:
+        said = refused(bed.converge(limit=BARE, tags=["instance_store"]))
+    finally:
+        bed.ssh(BARE, f"mv /root/{STORE_LINK.rsplit('/', 1)[1]} {STORE_LINK}")
+    assert "saw: no instance-store disks; wanted: at least one; do: use an instance type with NVMe" in said
+    clean(bed.converge(limit=BARE, tags=["instance_store"]), [BARE])
+
+
+def test_an_unreachable_repository_is_named(bed, first):
+    beds.reset(bed.machine(BARE))
+    bed.ssh(BARE, "sed -i 's/:3142/:3143/' /etc/apt/apt.conf.d/81proxy")
+    said = refused(bed.converge(limit=BARE, tags=["base"]))
+    assert "10.213.77.1 3143" in said.replace(":", " ") or "Unable to connect" in said
+
+
+def test_a_host_that_fails_does_not_stop_the_others(bed, first):
+    played = bed.converge(limit=f"gpu-03,{BARE}", tags=["base"])
+    assert played.recap[BARE].failed == 1
+    assert played.recap["gpu-03"].failed == 0
+    assert played.recap["gpu-03"].ok > played.recap[BARE].ok
+    beds.reset(bed.machine(BARE))
+    clean(bed.converge(limit=BARE, tags=["base"]), [BARE])
