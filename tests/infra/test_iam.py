@@ -52,7 +52,7 @@ def linted(document: Any) -> list[tuple[str, str, str]]:
     policy = parliament.analyze_policy_string(json.dumps(document), include_community_auditors=True)
     found = []
     for finding in policy.findings:
-        place = finding.location.get("string") or ", ".join(finding.location.get("actions", ()))
+        place = finding.location.get("string") or ", ".join(sorted(finding.location.get("actions", ())))
         for detail in finding.detail if isinstance(finding.detail, list) else [finding.detail]:
             action = detail["action"] if isinstance(detail, dict) else str(place)
             found.append((finding.issue, action, str(detail)))
