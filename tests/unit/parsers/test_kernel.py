@@ -331,3 +331,12 @@ def test_a_gpu_that_does_not_wake_up():
     line = "nvidia 0000:9b:00.0: Unable to change power state from D3cold to D0, device inaccessible"
     (event,) = parse(f"[ 1.5] {line}\n")["nvidia_driver"]
     assert (event["kind"], event["pci"]) == ("gpu_is_lost", "0000:9b:00.0")
+
+
+@pytest.mark.parametrize("code", [31, 74, 94, 145, 154])
+def test_a_long_run_of_letters_in_an_xid_line_costs_no_more_than_its_length(code):
+    # A fuzzed case: the NVLink unit's pattern was tried from every letter of the run.
+    line = f"[ 1.0] NVRM: Xid (PCI:0000:a4:00): {code}, pid=812, n{'A' * 1900}\n".encode()
+    started = time.process_time()
+    assert len(parse(line * 50)["xids"]) == 50
+    assert time.process_time() - started < 0.5
