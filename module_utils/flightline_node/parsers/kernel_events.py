@@ -22,7 +22,8 @@ _PID = re.compile(r"\bpid='?(\d{1,9}|<unknown>)'?")
 _PROCESS = re.compile(r"\bname='?([^,]{1,200}?)'?(?=,|$)")
 _NVLINK5 = re.compile(
     # From the start of a word only, and bounded: a long run of letters must not be tried from each of them.
-    r"(?<![A-Za-z0-9_/])(?P<unit>[A-Z][A-Za-z0-9_/]{1,60}(?: [A-Z][a-z]+)?) +(?P<word>Nonfatal|Non-fatal|Fatal) +XC ?(?P<xc>\d+)"
+    r"(?<![A-Za-z0-9_/])(?P<unit>[A-Z][A-Za-z0-9_/]{1,60}(?: [A-Z][a-z]+)?)"
+    r" +(?P<word>Nonfatal|Non-fatal|Fatal) +XC ?(?P<xc>\d+)"
     r" +i ?(?P<injected>\d+) +Link +(?P<link>-?\d+)(?: *[(\[](?P<words>[0-9a-fA-Fx ,]+)[)\]])?"
 )
 _WORDS = re.compile(r"0x[0-9a-fA-F]{1,8}")
