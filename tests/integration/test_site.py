@@ -26,9 +26,15 @@ def first(bed):
     return bed.converge()
 
 
+def troubles(played):
+    """What failed, and the end of the output, for a message."""
+    lines = [line for line in played.output.splitlines() if line.startswith(("[ERROR]", "fatal:", "failed:"))]
+    return "\n".join([*lines, played.output[-2000:]])
+
+
 def clean(played, names):
     """Every host went through, and nobody failed."""
-    assert played.status == 0, played.output[-6000:]
+    assert played.status == 0, troubles(played)
     assert set(played.recap) == set(names), played.output[-3000:]
     assert all(row.failed == row.unreachable == 0 for row in played.recap.values())
 

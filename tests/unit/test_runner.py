@@ -67,7 +67,9 @@ def test_a_child_that_holds_the_output_open_does_not_hold_the_run(tools, tmp_pat
     assert time.monotonic() - started < 3
     assert results["daemon"].rc == 0
     child = int((tmp_path / "child").read_text())
-    time.sleep(0.1)
+    until = time.monotonic() + 10
+    while not gone(child) and time.monotonic() < until:
+        time.sleep(0.02)
     assert gone(child)
 
 

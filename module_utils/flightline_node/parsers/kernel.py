@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import islice
 from typing import Any, Deque, Dict, List, Mapping, Match, NamedTuple, Optional, Tuple
 
 from ..bundle import Data
@@ -27,6 +28,9 @@ MAX_SORTS = 2000
 
 TEXT_CHARS = 600
 HEAD_BYTES = 64 << 10
+UNSTAMPED_LINES = 2000
+"""So many lines without a stamp, and no more, are read to find the first or last one."""
+
 UPTIME_BACK_S = 60.0
 """Uptime that falls back by more is another boot; printk on several CPUs jitters by far less."""
 
@@ -288,7 +292,7 @@ def _span(data: Data) -> Dict[str, Any]:
 
 
 def _stamped(lines: Any) -> Any:
-    for raw in lines:
+    for raw in islice(filter(bytes.strip, lines), UNSTAMPED_LINES):
         line = kernel_lines.read(kernel_lines.text_of(raw[: kernel_scan.LINE_BYTES]))
         if line and line.time is not None:
             yield line
