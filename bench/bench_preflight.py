@@ -1,6 +1,7 @@
 """A quick preflight of simulated nodes against Ansible's own floor.
 
-1. 64 nodes, report included, over `ansible all -m ping` on the same inventory (wanted: at most 1.5).
+1. 64 nodes, report included, over `ansible all -m ping` on the same inventory (wanted: at most 1.5). The first run, which
+   makes the simulated nodes and leaves the node library on them, is printed for itself.
 2. 8 nodes over a playbook with one task per check (wanted: at most 1/8). Eight, because 64 nodes times one
    task per check would run for a quarter of an hour; the cost is per task and host, so the ratio does not
    depend on the count. The compared tasks only run `true`: a real one task per check would cost more.
@@ -26,17 +27,17 @@ def _one_task_per_check(path: Path) -> Path:
     return path
 
 
-def measure(nodes: int, rounds: int) -> tuple[float, float]:
-    """Best wall time in seconds of (preflight with report, ping), interleaved."""
+def measure(nodes: int, rounds: int) -> tuple[float, float, float]:
+    """Wall time in seconds of (first preflight, best later preflight with report, best ping), interleaved."""
     with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
         directory = Path(name)
         inventory = str(demo_inventory(directory / "fleet", nodes))
         env = environment(directory / "runs.sqlite")
         preflight = [str(BIN / "ansible-playbook"), "-i", inventory, "playbooks/preflight.yml"]
         ping = [str(BIN / "ansible"), "all", "-i", inventory, "-m", "ping"]
-        seconds(preflight, env)  # makes the simulated nodes
+        first = seconds(preflight, env)
         pairs = [(seconds(preflight, env), seconds(ping, env)) for _ in range(rounds)]
-    return min(first for first, _ in pairs), min(second for _, second in pairs)
+    return first, min(ours for ours, _ in pairs), min(ping for _, ping in pairs)
 
 
 def measure_tasks(nodes: int) -> tuple[float, float, int]:
@@ -58,10 +59,10 @@ def main() -> None:
     arguments.add_argument("--nodes", type=int, default=64)
     arguments.add_argument("--rounds", type=int, default=3)
     given = arguments.parse_args()
-    ours, ping = measure(given.nodes, given.rounds)
+    first, ours, ping = measure(given.nodes, given.rounds)
     print(
         f"quick preflight of {given.nodes} nodes with report {ours:.1f} s, ansible ping {ping:.1f} s: "
-        f"ratio {ours / ping:.2f}"
+        f"ratio {ours / ping:.2f}; the first run {first:.1f} s"
     )
     ours, tasks, checks = measure_tasks(8)
     print(

@@ -9,17 +9,17 @@ import subprocess
 import time
 from pathlib import Path
 
-from . import layout, processes, timesource
+from . import cgroups, layout, processes, timesource
 from .layout import BedError, Machine
 
 BOOTS_WITHIN_S = 60
 DISK_MIB = 320
 """xfs wants at least 300 MiB."""
 
-SUPERVISOR = """\
+SUPERVISOR = f"""\
 # Runs in namespaces of its own. Arguments: the image, the machine's directory, its name, its disk.
 set -eu
-mount -t tmpfs -o mode=0755 tmpfs /run
+{cgroups.ENTER}mount -t tmpfs -o mode=0755 tmpfs /run
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
 while :; do
     status=0
@@ -110,6 +110,7 @@ def stop(machine: Machine) -> None:
         processes.end(pid)
     for left in processes.marked(str(machine.directory)):
         processes.end(left)
+    cgroups.remove(machine.name)
     release_disk(machine)
 
 
