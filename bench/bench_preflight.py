@@ -1,7 +1,7 @@
 """A quick preflight of simulated nodes against Ansible's own floor.
 
-1. 64 nodes, report included, over `ansible all -m ping` on the same inventory (wanted: at most 1.5). The first run, which
-   makes the simulated nodes and leaves the node library on them, is printed for itself.
+1. 64 nodes, report included, over `ansible all -m ping` on the same inventory (wanted: at most 1.5). The first run, in
+   which the simulated nodes are made and get the node library, is printed for itself.
 2. 8 nodes over a playbook with one task per check (wanted: at most 1/8). Eight, because 64 nodes times one
    task per check would run for a quarter of an hour; the cost is per task and host, so the ratio does not
    depend on the count. The compared tasks only run `true`: a real one task per check would cost more.
