@@ -3,8 +3,9 @@
 Three ways, chosen for each needle by the letters of this very log; the answer is always that of a
 plain search for every needle, only the time differs:
 - a needle with a letter that the log hardly uses: memchr for that letter, shared by every needle that has it;
-- else libc's memmem, which is three times as fast as bytes.find and lets other threads run meanwhile;
-- bytes.find where memmem cannot be had.
+- else libc's strstr or, where the log has a zero byte, memmem: six and three times as fast as bytes.find here
+  (glibc 2.36, AVX-512; strstr compares 16 to 64 places at once), and they let other threads run meanwhile;
+- bytes.find where libc has neither.
 Needles with a common core (`rror` of "I/O error", "[Hardware Error]", ...) are found by one search for it.
 """
 
@@ -28,14 +29,14 @@ MAX_THREADS = 4
 
 SAMPLES, SAMPLE_BYTES = 64, 4096
 RARE = 5e-5
-"""Hits per byte up to which stepping from hit to hit (0.4 us each) beats one more memmem pass (0.2 ns a byte)."""
+"""Hits per byte up to which stepping from hit to hit (0.4 us each) beats one more pass (0.2 ns a byte)."""
 
 LINE_BYTES = 2048
 LOOK_BACK_BYTES = 1024
 """A kernel line is under 1 KiB (LOG_LINE_MAX) and names its event early; what is further off is not looked at."""
 
 MANY = 16
-"""Hits in one chunk from which on the next is near, and bytes.find has it before memmem is set up."""
+"""Hits in one chunk from which on the next is near, and bytes.find has it before libc is called."""
 
 SMALL_BYTES = 64 << 10
 """Below this, weighing the letters takes longer than plain searches."""
@@ -56,22 +57,33 @@ class _Plan(NamedTuple):
     by_letter: Dict[bytes, List[_Member]]
     by_core: Dict[bytes, List[_Member]]
     find: Find
+    find_text: Find
+    """For a chunk without a zero byte."""
 
 
-def _libc_find() -> Optional[Find]:
+def _libc_finds() -> Optional[Tuple[Find, Find]]:
+    """(any bytes, bytes without a zero), or None."""
     try:
-        memmem = ctypes.CDLL(None).memmem
+        libc = ctypes.CDLL(None)
+        memmem, strstr = libc.memmem, libc.strstr
     except (AttributeError, OSError):  # no libc by that name, or one without memmem
         return None
-    memmem.restype = ctypes.c_void_p
+    memmem.restype = strstr.restype = ctypes.c_void_p
     memmem.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
+    strstr.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
 
     def find(chunk: bytes, needle: bytes, start: int) -> int:
         base = ctypes.cast(ctypes.c_char_p(chunk), ctypes.c_void_p).value or 0
         hit = memmem(base + start, len(chunk) - start, needle, len(needle))
         return hit - base if hit else -1
 
-    return find
+    def find_text(chunk: bytes, needle: bytes, start: int) -> int:
+        # Python ends every bytes object with a zero byte of its own, where strstr stops.
+        base = ctypes.cast(ctypes.c_char_p(chunk), ctypes.c_void_p).value or 0
+        hit = strstr(base + start, needle)
+        return hit - base if hit else -1
+
+    return find, find_text
 
 
 def _sample(data: Data) -> bytes:
@@ -81,7 +93,7 @@ def _sample(data: Data) -> bytes:
 
 def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan:
     if len(data) < SMALL_BYTES:
-        return _Plan({}, _cores(tuple(needles), tuple(cores)), bytes.find)
+        return _Plan({}, _cores(tuple(needles), tuple(cores)), bytes.find, bytes.find)
     sample = _sample(data)
     share = {letter: sample.count(letter) / max(len(sample), 1) for letter in _letters(b"".join(needles))}
     by_letter: Dict[bytes, List[_Member]] = {}
@@ -93,7 +105,7 @@ def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan
         else:
             core = _core(needle, cores)
             by_core.setdefault(core, []).append(_Member(index, needle, needle.index(core)))
-    return _Plan(by_letter, by_core, _libc_find() or bytes.find)
+    return _Plan(by_letter, by_core, *(_libc_finds() or (bytes.find, bytes.find)))
 
 
 def _core(needle: bytes, cores: Sequence[bytes]) -> bytes:
@@ -144,11 +156,12 @@ def _scan(data: Data, begin: int, end: int, plan: _Plan, overlap: int) -> Hits:
     result: Hits = []
     for start in range(begin, end, CHUNK_BYTES):
         chunk = bytes(data[start : start + CHUNK_BYTES + overlap])
+        find = plan.find if b"\0" in chunk else plan.find_text
         hits: Hits = []
         for letter, members in plan.by_letter.items():
-            _step(chunk, letter, members, hits, plan.find)
+            _step(chunk, letter, members, hits, find)
         for core, members in plan.by_core.items():
-            _search(chunk, plan.find, core, members, hits)
+            _search(chunk, find, core, members, hits)
         if hits:
             result += [(start + at, index) for at, index in sorted(hits) if at < CHUNK_BYTES]
     return result

@@ -26,7 +26,7 @@ def test_same_as_a_plain_search(monkeypatch, letters, libc, small_bytes):
     monkeypatch.setattr(kernel_scan, "CHUNK_BYTES", 997)
     monkeypatch.setattr(kernel_scan, "THREADS_FROM_BYTES", 60_000)
     if not libc:
-        monkeypatch.setattr(kernel_scan, "_libc_find", lambda: None)
+        monkeypatch.setattr(kernel_scan, "_libc_finds", lambda: None)
     dice = random.Random(3)
     for size in (1, 500, 5000, 80_000):
         data = bytearray(dice.choices(letters, k=size))
@@ -34,6 +34,15 @@ def test_same_as_a_plain_search(monkeypatch, letters, libc, small_bytes):
             needle, at = dice.choice(NEEDLES), dice.randrange(size)
             data[at : at + len(needle)] = needle
         assert list(kernel_scan.occurrences(bytes(data), NEEDLES, CORES)) == plain(bytes(data))
+
+
+@pytest.mark.parametrize("at", [0, 1, 300_000, -1])
+def test_a_zero_byte_ends_no_search(at):
+    """strstr stops at one; memmem takes its place in the chunk that has it."""
+    data = bytearray(b"a line of varied EXTRMISBGUL letters\n" * 20_000)
+    data[500_000:500_000] = b"NVRM: Xid BUG: I/O error"
+    data[at] = 0
+    assert list(kernel_scan.occurrences(bytes(data), NEEDLES, CORES)) == plain(bytes(data))
 
 
 def test_a_letter_denser_than_the_sample_says_is_still_found():
