@@ -17,6 +17,7 @@ import flightline_node
 from flightline_node.checks import CHECKS
 from flightline_node.model import BLOCKING, RANK, UNSAID, Remedy, Status, Verdict, as_status, verdict_of, worst
 
+from . import growth
 from .fleet_checks import FLEET_CHECKS, UNIFORM
 from .fleet_waivers import FleetWaivers, date_of
 from .groups import group
@@ -39,6 +40,7 @@ class _Intake:
     twice: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     skips: dict[tuple[str, str], FindingDict] = field(default_factory=dict)
     waivers: FleetWaivers = field(default_factory=lambda: FleetWaivers(date.max))
+    counters: dict[str, growth.Sample] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         row = self._row(record)
@@ -47,6 +49,9 @@ class _Intake:
         self.rows[row.host] = row
         if record.get("fleet_waivers"):
             self.waivers.add(row.host, record["fleet_waivers"])
+        counters = growth.sample(record)
+        if counters.nonzero:
+            self.counters[row.host] = counters
         self.samples.add(row.host, row.instance_type, record.get("measures") or {})
         for gpu in record.get("gpus") or ():
             for key in ("uuid", "serial"):
@@ -106,6 +111,7 @@ def judge_run(store: Store, run_id: str, extra: Iterable[Record] = ()) -> Report
         for record in records:
             intake.add(record)
     rows = [_row_of(host, intake) for host in run.hosts]
+    _grow(rows, intake, growth.earlier(store, run, intake.counters))
     fleet = [*_inventory(rows), *_uniform(rows, intake.waivers), *_duplicates(rows, intake.twice)]
     go = rows and all(row.verdict is Verdict.GO for row in rows)
     blocked = any(Status(finding["status"]) in BLOCKING for finding in fleet)
@@ -148,6 +154,26 @@ def _inventory(rows: list[NodeRow]) -> list[FindingDict]:
         return []
     message = "no hosts: the inventory (or --limit) selects none, wanted at least one"
     return [_finding("inventory", Status.FAIL, message, Remedy.FIX_CONFIG, [], measured=0, expected=1, unit="hosts")]
+
+
+def _grow(rows: list[NodeRow], intake: _Intake, earlier: Mapping[str, tuple[str, growth.Sample]]) -> None:
+    """Compare every node's error counters with its own of an earlier run."""
+    for row in rows:
+        since, then = earlier.get(row.host, ("", None))
+        if then is None:
+            continue
+        now = intake.counters[row.host]
+        for check in growth.compared(then, now):
+            row.cells[check] = Status.PASS
+        for grown in growth.compare(then, now, since):
+            if grown.check == growth.ECC_CHECK and row.cells.get("ecc_uncorrected") is Status.FAIL:
+                continue  # the same errors, named by the node already
+            finding = _node_finding(
+                grown.check, grown.status, grown.message, grown.remedy, grown.measured, grown.expected
+            )
+            finding.update(device=dict(grown.device), unit="errors", evidence=list(grown.evidence))
+            for one in intake.waivers.settle(row, finding):
+                _blame(row, one)
 
 
 def _uniform(rows: list[NodeRow], waivers: FleetWaivers) -> list[FindingDict]:

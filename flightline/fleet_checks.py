@@ -1,4 +1,4 @@
-"""The checks that no single node can answer: their texts, and which versions a fleet must share."""
+"""The checks that one look at one node cannot answer: their texts, and which versions a fleet must share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from flightline_node.checks import CHECKS
 from flightline_node.model import Status
 
+from .growth import ECC_CHECK, EFA_CHECK
 from .recorder import NODE, REACHABLE
 
 
@@ -57,6 +58,17 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "GPU seen once",
         "One GPU on two hosts means that two names lead to one node, or that an answer is a stale copy.",
         "Find out which host the names really reach (host keys, DNS, instance ids) and correct the inventory.",
+    ),
+    ECC_CHECK: FleetCheck(
+        "Memory errors since an earlier run",
+        "Totals outlive resets and say nothing about when. An uncorrectable error of the last day that no row remap "
+        "answers comes back in the middle of a job; so does a GPU with over a hundred corrected ones a day (AWS).",
+        "Reset the GPU and run the node at level deep. When the count grows again, replace the instance.",
+    ),
+    EFA_CHECK: FleetCheck(
+        "EFA errors since an earlier run",
+        "Drops and timeouts stall collectives for seconds; EFA's counters survive a reboot, so only growth counts.",
+        "On one node: replace it. On many: look at security groups and placement.",
     ),
     **{
         f"uniform_{key}": FleetCheck(

@@ -40,7 +40,8 @@ class FleetWaivers:
         waivers = self.by_host.get(row.host)
         if not waivers:
             return [finding]
-        plain = Finding(finding["check"], Status(finding["status"]), finding["message"], Remedy(finding["remedy"]))
+        words = finding["check"], Status(finding["status"]), finding["message"], Remedy(finding["remedy"])
+        plain = Finding(*words, device=finding["device"])
         names = [name for name in (row.host, row.instance_id) if name]
         return [_joined(finding, settled.to_dict()) for settled in apply([plain], waivers, names, self.today)]
 

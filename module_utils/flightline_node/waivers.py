@@ -10,10 +10,12 @@ from typing import Any, Iterable, List, Mapping, Sequence
 from .model import Finding, Remedy, SettingsError, Status
 
 FIELDS = ("check", "scope", "reason", "owner", "expiry")
-FLEET_CHECKS = tuple(
-    f"uniform_{what}" for what in ("driver", "cuda", "nccl", "efa_installer", "efa_driver", "kernel", "vbios")
+FLEET_CHECKS = (
+    *(f"uniform_{what}" for what in ("driver", "cuda", "nccl", "efa_installer", "efa_driver", "kernel", "vbios")),
+    "growth_ecc",
+    "growth_efa",
 )
-"""Checks across nodes that may be waived: the fleet's judgement applies these waivers, a node hands them on."""
+"""Checks across nodes or runs that may be waived: the fleet's judgement applies these waivers, a node hands them on."""
 
 WAIVABLE = frozenset({Status.INFO, Status.WARN, Status.FAIL, Status.UNKNOWN})
 

@@ -14,6 +14,8 @@ import pytest
 from flightline.demo import FAULTS, prepare
 from flightline.demo.faults import FLEET, NODE
 from flightline.demo.hardware import machine
+from flightline.fleet import judge_run
+from flightline.store import Host, Run, SqliteStore
 from flightline_node import node, probes, settings
 from flightline_node.checks import CHECKS
 from flightline_node.expected import known_types, resolve
@@ -147,3 +149,16 @@ def test_two_faults_at_once_are_both_found(judged):
     assert "FAIL" in found["row_remap"]
     assert "FAIL" in found["efa_count"]
     assert record["verdict"] == "no-go"
+
+
+def test_errors_counted_between_two_runs_are_dated(judged, tmp_path):
+    with SqliteStore(tmp_path / "runs.sqlite") as store:
+        for hour, faults in ((1, ()), (2, ("ecc_corrected",))):
+            run = Run(f"run-{hour}", f"2026-11-20T{hour:02}:00:00+00:00", hosts=(Host("gpu-01", "p5.48xlarge"),))
+            store.start(run)
+            store.save(run.run_id, {**judged("p5.48xlarge", *faults), "host": "gpu-01"})
+        (row,) = judge_run(store, "run-2").rows
+    (finding,) = [finding for finding in row.findings if finding["check"] == "growth_ecc"]
+    assert (finding["status"], finding["measured"]) == ("WARN", 200_000)
+    assert finding["device"]["serial"]
+    assert row.verdict is Verdict.GO

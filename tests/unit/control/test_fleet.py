@@ -262,8 +262,9 @@ def test_an_expired_waiver_fails_the_run_and_says_so():
     assert any("expired on 2020-01-01" in item["message"] for item in row(report, "c").findings)
 
 
-def test_the_waivable_fleet_checks_are_the_uniform_ones():
+def test_the_waivable_fleet_checks_are_those_that_compare_versions_and_runs():
+    from flightline import growth
     from flightline.fleet_checks import UNIFORM
     from flightline_node.waivers import FLEET_CHECKS
 
-    assert set(FLEET_CHECKS) == {f"uniform_{key}" for key in UNIFORM}
+    assert set(FLEET_CHECKS) == {f"uniform_{key}" for key in UNIFORM} | {growth.ECC_CHECK, growth.EFA_CHECK}
