@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 from flightline import stack
@@ -29,6 +32,9 @@ VARIABLES: Mapping[str, str] = {
     "flightline_hosts": "pattern of the hosts to judge; all when not given",
 }
 MOST_HOSTS_NAMED = 8
+SSM_PLUGIN = "/usr/local/bin/session-manager-plugin"
+"""Where amazon.aws.aws_ssm looks first; then on the PATH."""
+
 CALLBACK_ENV = "FLIGHTLINE_CALLBACK"
 """Set by the flightline_store callback while it watches a preflight, for the tasks of that playbook."""
 
@@ -86,6 +92,7 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         if key not in seen:
             seen[key] = tuple(_mistakes(given, skip=variables.errors))
         mistakes += _stack_mistakes(variables, seen)
+        mistakes += _connection_mistakes(variables)
         for mistake in (*mistakes, *seen[key], *_misspelt(variables.names())):
             checked.mistakes.setdefault(mistake, []).append(name)
         checked.hosts[name] = {
@@ -112,6 +119,17 @@ def _stack_mistakes(variables: HostVars, seen: dict[str, tuple[str, ...]]) -> li
         seen[key] = tuple(stack.outputs_mistakes(outputs))
     facts = {name: variables.get(name) for name in stack.FACTS}
     return [*seen[key], *stack.host_mistakes(outputs, {stack.TAGS: tags, **facts})]
+
+
+def _connection_mistakes(variables: HostVars) -> list[str]:
+    """Without its plugin no SSM connection can be made: this machine's fault, which would look like every node's."""
+    if str(variables.get("ansible_connection") or "").rpartition(".")[2] != "aws_ssm":
+        return []
+    named = variables.get("ansible_aws_ssm_plugin") or os.environ.get("AWS_SESSION_MANAGER_PLUGIN")
+    if Path(named).exists() if named else Path(SSM_PLUGIN).exists() or which(Path(SSM_PLUGIN).name):
+        return []
+    seen = f"{named} is not there" if named else f"no {Path(SSM_PLUGIN).name} on the PATH of this machine"
+    return [f"ansible_connection aws_ssm: {seen}; install AWS's Session Manager plugin here, or set accessMode: ssh"]
 
 
 PUBLISH_DIFFERS = "flightline_publish: not as on the first host; a run is published as a whole: set it for all hosts"

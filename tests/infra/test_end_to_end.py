@@ -143,6 +143,13 @@ def test_validation_passes_on_what_was_planned(linked):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_validation_names_what_this_machine_lacks_to_reach_the_nodes(linked):
+    run = linked.play("validate.yml", "-e", f"ansible_aws_ssm_plugin={linked.home}/session-manager-plugin")
+    assert run.returncode != 0
+    said = run.stdout + run.stderr
+    assert "all 2 hosts: ansible_connection aws_ssm: " in said and "install AWS's Session Manager plugin" in said
+
+
 @pytest.mark.parametrize(
     ("tag", "value", "words"),
     [

@@ -9,8 +9,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import xml.etree.ElementTree as Xml
 
 import pytest
+
+from tests.compliance.mutations import MUTATIONS
 
 from . import play as plays
 from .bed import bed as beds
@@ -63,6 +67,28 @@ def test_check_mode_on_ready_hosts_finds_nothing_to_do(bed, first):
     checked = bed.converge(limit="gpu-03", tags=["base", "instance_store"], options=["--check"])
     clean(checked, ["gpu-03"])
     assert checked.recap["gpu-03"].changed == 0, changed(checked)
+
+
+def test_the_hosts_comply(bed, first, tmp_path):
+    report = tmp_path / "junit.xml"
+    argv = [sys.executable, "-m", "pytest", "tests/compliance", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    argv += ["--hosts=ansible://gpu_nodes", f"--ansible-inventory={bed.inventory}"]
+    done = subprocess.run(argv, cwd=beds.layout.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    passed = {case.get("name") for case in Xml.parse(report).iter("testcase") if case.find("skipped") is None}
+    for name in bed.hosts:
+        assert sum(f"ansible://{name}" in case for case in passed) > 100, name
+
+
+def test_every_compliance_test_can_fail(bed, first):
+    """Breaks one thing at a time on one host; docs/compliance.md is this table (--write)."""
+    argv = [sys.executable, "-m", "tests.compliance.mutate", "--inventory", str(bed.inventory), "--host", "gpu-02"]
+    done = subprocess.run(argv, cwd=beds.layout.ROOT, capture_output=True, text=True, check=False)
+    rows = done.stdout.splitlines()
+    assert len([row for row in rows if row.startswith("caught: ")]) == len(MUTATIONS), "\n".join(
+        row for row in rows if not row.startswith("caught: ")
+    )
+    assert rows[-1] == "the host is whole again"
 
 
 def test_the_role_builds_the_node_package_itself(bed, first):

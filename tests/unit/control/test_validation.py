@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from flightline import validation
 from flightline.validation import VARIABLES, HostVars, explain, validate
 
 WAIVER = {"check": "memory", "scope": "a", "reason": "x", "owner": "ops", "expiry": "2026-12-01"}
@@ -52,6 +53,20 @@ def test_each_mistake_is_named_with_what_was_wanted(given, wanted):
     checked = check(good={}, bad=given)
     (mistake,) = [text for text in checked.mistakes if wanted in text]
     assert checked.mistakes[mistake] == ["bad"]
+
+
+def test_a_control_node_without_the_ssm_plugin_is_named_before_any_node_is(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("AWS_SESSION_MANAGER_PLUGIN", raising=False)
+    monkeypatch.setattr(validation, "SSM_PLUGIN", str(tmp_path / "bin" / "session-manager-plugin"))
+    over_ssm = {"ansible_connection": "amazon.aws.aws_ssm"}
+    (mistake,) = check(a=over_ssm, b=over_ssm, c={"ansible_connection": "local"}, d={}).mistakes.items()
+    assert "no session-manager-plugin on the PATH of this machine; install AWS's Session Manager plugin" in mistake[0]
+    assert mistake[1] == ["a", "b"]
+    gone = {**over_ssm, "ansible_aws_ssm_plugin": str(tmp_path / "gone")}
+    assert any("gone is not there" in text for text in check(a=gone).mistakes)
+    (tmp_path / "session-manager-plugin").touch(mode=0o755)
+    assert not check(a=over_ssm).mistakes
 
 
 def test_all_mistakes_of_all_hosts_come_at_once_and_the_same_one_is_listed_once():
