@@ -7,16 +7,17 @@ flightline_node makes it), and a disk that is nearly full is left alone.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
 import signal
 import subprocess
+import tarfile
 import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from . import packing
 from .bundle import Bundle
 from .checks import CHECKS
 from .model import Finding, Status
@@ -28,6 +29,7 @@ PREFIX, ARCHIVE, REPORT = "bundle-", ".tar.gz", ".nvidia-bug-report.log"
 KEPT = 5
 """Failures kept on the node; older ones are removed."""
 MAX_FILE_BYTES = 64 << 20
+"""Of a longer file the end is kept: the newest kernel messages, the last lines of a test."""
 MIN_FREE_BYTES = 1 << 30
 TOOL = "nvidia-bug-report.sh"
 REPORT_DEADLINE_S = 180.0
@@ -68,24 +70,13 @@ def _name(manifest: Mapping[str, Any]) -> str:
 
 
 def _pack(bundle: Path, target: Path) -> Path:
-    import tarfile
-
     part = target.with_name(target.name + ".part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
     with open(handle, "wb") as out, tarfile.open(fileobj=out, mode="w:gz", compresslevel=6) as archive:
         for path in sorted(path for path in bundle.iterdir() if path.is_file()):
-            member, content = tarfile.TarInfo(path.name), _end_of(path)
-            member.size, member.mtime = len(content), int(path.stat().st_mtime)
-            archive.addfile(member, io.BytesIO(content))
+            packing.add(archive, path.name, packing.end_of(path, MAX_FILE_BYTES), path.stat().st_mtime)
     os.replace(part, target)
     return target
-
-
-def _end_of(path: Path) -> bytes:
-    """Of a longer file its end: the newest kernel messages, the last lines of a test."""
-    with open(path, "rb") as handle:
-        handle.seek(max(os.fstat(handle.fileno()).st_size - MAX_FILE_BYTES, 0))
-        return handle.read(MAX_FILE_BYTES)
 
 
 def _no_report(findings: Sequence[Finding], level: str, options: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A node's bundle as one text, for the way back to the control node. Imported only for a node that failed."""
+"""A node's bundle in an archive, and as one text for the way back to the control node. Only for a node that failed."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ def packed(directory: Path) -> str:
             if buffer.tell() > MAX_PACKED_BYTES:
                 left_out.append(path.name)
             else:
-                _add(archive, path.name, _end_of(path))
+                add(archive, path.name, end_of(path, MAX_FILE_BYTES))
         if left_out:
-            _add(archive, "LEFT_OUT.txt", "\n".join(left_out).encode())
+            add(archive, "LEFT_OUT.txt", "\n".join(left_out).encode())
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _end_of(path: Path) -> bytes:
+def end_of(path: Path, most: int) -> bytes:
+    """The last bytes of a file, at most so many. Raises OSError."""
     with open(path, "rb") as handle:
-        handle.seek(max(os.fstat(handle.fileno()).st_size - MAX_FILE_BYTES, 0))
-        return handle.read(MAX_FILE_BYTES)
+        handle.seek(max(os.fstat(handle.fileno()).st_size - most, 0))
+        return handle.read(most)
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def add(archive: tarfile.TarFile, name: str, content: bytes, mtime: float = 0) -> None:
+    """One more file in an archive."""
     member = tarfile.TarInfo(name)
-    member.size = len(content)
+    member.size, member.mtime = len(content), int(mtime)
     archive.addfile(member, io.BytesIO(content))
