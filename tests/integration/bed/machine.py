@@ -13,6 +13,7 @@ from . import cgroups, layout, processes, timesource
 from .layout import BedError, Machine
 
 BOOTS_WITHIN_S = 60
+DETACHES_WITHIN_S = 30
 DISK_MIB = 320
 """xfs wants at least 300 MiB."""
 
@@ -80,11 +81,23 @@ def _loop(machine: Machine) -> str:
 
 
 def release_disk(machine: Machine) -> None:
-    """Detach the loop devices of the machine's disk."""
+    """Detach the loop devices of the machine's disk, and wait until they are gone.
+
+    A file system of a machine that was killed is written back when its last namespace goes, a moment after its processes:
+    a disk used again or wiped before that gets the old machine's writes. Raises BedError when they stay.
+    """
+    deadline = time.monotonic() + DETACHES_WITHIN_S
+    while found := _attached(machine):
+        for device in found:
+            subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
+        if time.monotonic() > deadline:
+            raise BedError(f"seen: {' '.join(found)} still hold {machine.disk}; wanted: free; do: look who mounts them")
+        time.sleep(0.05)
+
+
+def _attached(machine: Machine) -> list[str]:
     argv = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(machine.disk)]
-    found = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
-    for device in found:
-        subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
 
 
 def running(machine: Machine) -> bool:
