@@ -11,7 +11,7 @@ sys.path[:0] = [path for path in (str(_ROOT), str(_ROOT / "module_utils")) if pa
 
 import pulumi  # noqa: E402
 
-from infra import contract, settings, zones  # noqa: E402
+from infra import contract, images, settings, zones  # noqa: E402
 from infra.cluster import Cluster, Plan  # noqa: E402
 from infra.config.errors import ConfigError  # noqa: E402
 from infra.guard import Guard  # noqa: E402
@@ -24,13 +24,14 @@ def main() -> None:
     """Read, guard, build, seal."""
     try:
         chosen = settings.load(zones.ask)
+        image = images.find(chosen)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     guard = Guard(Site(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()
     place = zones.place(chosen.region)
-    plan = Plan(chosen, pulumi.get_stack(), names(chosen.cluster_name, place, chosen.network.zones.gpu_id), place)
-    cluster = Cluster(plan)
+    named = names(chosen.cluster_name, place, chosen.network.zones.gpu_id)
+    cluster = Cluster(Plan(chosen, pulumi.get_stack(), named, place, image))
     guard.seal(outputs(cluster), cluster.components)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra import contract, images, node_package
+from infra import contract, node_package
 from infra.components.access import Access, AccessArgs
 from infra.components.audit import Audit, AuditArgs
 from infra.components.fabric import Fabric, FabricArgs
@@ -23,6 +23,7 @@ from infra.components.spending import Spending, SpendingArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
 from infra.config.model import Settings
+from infra.images import Found
 from infra.planning import user_data
 from infra.planning.names import Names, Place
 
@@ -37,6 +38,7 @@ class Plan:
     stack: str
     names: Names
     place: Place
+    image: Found
 
     @property
     def tags(self) -> dict[str, str]:
@@ -65,7 +67,6 @@ class Cluster:
         self.monitoring = self._monitoring()
         self.fabric = self._fabric()
         self.file_system = self._file_system()
-        self.image = images.find(settings.image)
         self.built = node_package.package(settings.boot.package)
         self.package = self._package()
         self.nodes = self._nodes()
@@ -88,6 +89,8 @@ class Cluster:
                 place=self.plan.place,
                 tags=self.plan.tags,
                 retention_days=settings.monitoring.log_retention_days,
+                express=settings.storage.s3_express,
+                head=settings.head.enabled,
                 permissions_boundary=settings.permissions_boundary,
             ),
         )
@@ -96,7 +99,6 @@ class Cluster:
         names = self.plan.names
         groups = {
             "results": names.results_log_group,
-            "preflight": names.preflight_log_group,
             "system": names.system_log_group,
         }
         if self.plan.settings.storage.fsx:
@@ -126,7 +128,6 @@ class Cluster:
                 settings=settings.notifications,
                 names=self.plan.names,
                 place=self.plan.place,
-                keep_data=settings.storage.keep_data,
                 tags=self.plan.tags,
             ),
         )
@@ -218,8 +219,8 @@ class Cluster:
             GpuNodesArgs(
                 settings=settings.nodes,
                 names=self.plan.names,
-                image_id=self.image.image_id,
-                root_device=self.image.root_device,
+                image_id=self.plan.image.image_id,
+                root_device=self.plan.image.root_device,
                 user_data=user_data.render(user_data.boot_plan(settings, self.plan.names, self.built.sha256)),
                 profile_name=self.access.node_profile.name,
                 security_group_ids=[self.fabric.id],
@@ -241,7 +242,7 @@ class Cluster:
             HeadNodeArgs(
                 settings=settings.head,
                 cluster=settings.cluster_name,
-                image_id=self.image.image_id,
+                image_id=self.plan.image.image_id,
                 vpc_id=self.network.vpc.id,
                 subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
                 fabric_group_id=self.fabric.id,

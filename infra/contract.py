@@ -86,7 +86,6 @@ OUTPUTS = (
     Output("fsx_mount_name", "the file system's mount name", r"[a-z0-9]{1,8}", optional=True),
     Output("fsx_efa", "true or false", r"true|false"),
     Output("results_log_group", "a log group", _LOG_GROUP),
-    Output("preflight_log_group", "a log group", _LOG_GROUP),
     Output("system_log_group", "a log group", _LOG_GROUP),
     Output("log_retention_days", "a whole number above 0", r"[1-9]\d*"),
     Output("metric_namespace", "the cluster's namespace, Flightline/...", r"Flightline/[a-z0-9-]+"),

@@ -19,18 +19,31 @@ BROKEN = 2
 
 
 def values(stack: str, root: Path) -> dict[str, Any]:
-    """The stack's values over the project's defaults. Raises FileNotFoundError for a stack without a file."""
+    """The stack's values over the project's defaults. Raises FileNotFoundError, or ValueError for a broken file."""
     project = yaml.safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))
-    chosen = (yaml.safe_load((root / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")) or {}).get("config") or {}
     found = {key: entry.get("default") for key, entry in project["config"].items()}
-    found.update({key.removeprefix(PREFIX): value for key, value in chosen.items()})
+    found.update({key.removeprefix(PREFIX): value for key, value in _chosen(root / f"Pulumi.{stack}.yaml").items()})
     return found
 
 
-def lines(action: str, stack: str, given: Mapping[str, Any]) -> list[str]:
-    """What the action does, a line each."""
+def _chosen(path: Path) -> Mapping[str, Any]:
+    text = path.read_text(encoding="utf-8")
+    wanted = f"{path}: wanted YAML with `config:` and below it keys with values"
+    try:
+        parsed = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"{wanted}; saw {' '.join(str(error).split())}") from None
+    config = parsed.get("config", {}) if isinstance(parsed, dict) else parsed
+    if not isinstance(config or {}, dict):
+        raise ValueError(f"{wanted}; saw {config!r}")
+    return config or {}
+
+
+def lines(action: str, stack: str, given: Mapping[str, Any], asks: bool = True) -> list[str]:
+    """What the action does, a line each. asks: whether Pulumi waits for a yes."""
     head = f"{action} {stack}: cluster {given['clusterName']} in {given.get('aws:region', 'no region')}"
     made = {"up": _up, "down": _down, "down-compute": _down_compute}[action](given)
+    made.append("Pulumi shows the preview next and asks." if asks else "Pulumi shows the preview next and goes on.")
     return [head, *(f"  {line}" for line in made)]
 
 
@@ -45,38 +58,41 @@ def _up(given: Mapping[str, Any]) -> list[str]:
     found.append("costs    AWS bills the nodes from their launch, by the second; NAT, FSx and S3 as long as they exist")
     if given["monthlyBudgetUsd"]:
         found.append(f"budget   alerts near {given['monthlyBudgetUsd']} USD a month; it stops nothing")
-    return [*found, "Pulumi shows the preview next and asks."]
+    return found
 
 
 def _kept(given: Mapping[str, Any]) -> str:
     if given["keepData"]:
-        network = " and its network" if given["fsxSizeGib"] else ""
-        return f"keeps    buckets, tables and the file system{network} (keepData is true): they go on costing"
-    return "destroys buckets, tables and the file system as well, with everything in them (keepData is false)"
+        file_system = ", the file system and the subnet it is in" if given["fsxSizeGib"] else ""
+        return f"keeps    buckets, tables{file_system} (keepData is true): they go on costing"
+    return "destroys buckets, tables and file system as well, with everything in them (keepData is false)"
 
 
 def _down(given: Mapping[str, Any]) -> list[str]:
-    return ["destroys nodes, network, functions, alarms", _kept(given), "Pulumi shows the preview next and asks."]
+    return ["destroys nodes, NAT gateways and the rest of the network, functions, alarms", _kept(given)]
 
 
 def _down_compute(_: Mapping[str, Any]) -> list[str]:
     return [
         "destroys GPU nodes, head node and what hangs on them (hook, node alarms)",
         "keeps    network, buckets, tables and file system: they go on costing; `make up` brings the nodes back",
-        "Pulumi shows the preview next and asks.",
     ]
 
 
 @click.command(epilog="Example: python -m infra.describe up dev")
 @click.argument("action", type=click.Choice(ACTIONS))
 @click.argument("stack")
-def main(action: str, stack: str) -> None:
+@click.option("--yes", is_flag=True, help="Pulumi's question is answered already.")
+def main(action: str, stack: str, yes: bool) -> None:
     """Say what ACTION will do to STACK."""
     try:
-        click.echo("\n".join(lines(action, stack, values(stack, Path()))))
+        click.echo("\n".join(lines(action, stack, values(stack, Path()), asks=not yes)))
     except FileNotFoundError as error:
         known = ", ".join(sorted(path.name.split(".")[1] for path in Path().glob("Pulumi.*.yaml")))
         click.echo(f"{error.filename}: no such file; stacks with a file here: {known or 'none'}", err=True)
+        sys.exit(BROKEN)
+    except ValueError as error:
+        click.echo(str(error), err=True)
         sys.exit(BROKEN)
 
 

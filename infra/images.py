@@ -1,31 +1,65 @@
-"""The nodes' image: which one it is, and what its root device is called."""
+"""The nodes' image: which one it is, whether it fits the nodes, and what its root device is called."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pulumi_aws as aws
 
-from infra.config.model import Image
+from infra.asking import asking
+from infra.config.errors import ConfigError, Mistake
+from infra.config.model import Image, Settings
 
 
 @dataclass(frozen=True)
 class Found:
-    """image_id and root_device as EC2 knows them."""
+    """An image as EC2 knows it. smallest_gib: what a root volume must hold; 0 where EC2 does not say."""
 
     image_id: str
+    architecture: str
     root_device: str
+    smallest_gib: int
 
 
-def find(image: Image) -> Found:
-    """Resolve the image now, so that every node of this update gets the same one."""
+def find(settings: Settings) -> Found:
+    """Resolve the image now, so that every node of this update gets the same one. Raises ConfigError."""
+    image = settings.image
+    name = image.ami_id or image.ssm_parameter
+    with asking(f"the image {name} in {settings.region}", "set flightline:ami to one that this account may use there"):
+        found = _look_up(image)
+    mistakes = tuple(_mistakes(settings, found))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
+
+
+def _look_up(image: Image) -> Found:
     image_id = image.ami_id or _parameter(str(image.ssm_parameter))
     # A volume mapped under another name than the image's root device would be a second, empty disk, and the root
     # volume would keep the image's own size and encryption.
-    found = aws.ec2.get_ami(filters=[aws.ec2.GetAmiFilterArgs(name="image-id", values=[image_id])])
-    return Found(image_id, found.root_device_name)
+    ami = aws.ec2.get_ami(
+        filters=[aws.ec2.GetAmiFilterArgs(name="image-id", values=[image_id])], include_deprecated=True
+    )
+    root = [one.ebs for one in ami.block_device_mappings if one.device_name == ami.root_device_name]
+    sizes = [int(ebs.get("volume_size") or 0) for ebs in root]
+    return Found(image_id, ami.architecture, ami.root_device_name, max(sizes, default=0))
 
 
 def _parameter(name: str) -> str:
     # `value` would be a secret to Pulumi, whatever the parameter holds.
     return aws.ssm.get_parameter(name=name).insecure_value
+
+
+def _mistakes(settings: Settings, found: Found) -> Iterator[Mistake]:
+    """What would fail only when an instance is launched."""
+    wanted = settings.image.architecture
+    if found.architecture != wanted:
+        seen = f"{found.image_id} for {found.architecture}"
+        yield Mistake("ami", seen, f"an image for {wanted}, the architecture of {settings.nodes.instance_type}")
+    volumes = {"rootVolumeGib": settings.nodes.root_volume_gib}
+    if settings.head.enabled:
+        volumes["headRootVolumeGib"] = settings.head.root_volume_gib
+    for key, size_gib in volumes.items():
+        if size_gib < found.smallest_gib:
+            yield Mistake(key, str(size_gib), f"at least {found.smallest_gib} GiB, the size of {found.image_id}")

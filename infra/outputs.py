@@ -63,6 +63,5 @@ def _learned(cluster: Cluster) -> dict[str, Any]:
         "fsx_dns_name": lustre.dns_name if lustre else "",
         "fsx_mount_name": lustre.mount_name if lustre else "",
         "results_log_group": cluster.logs.groups["results"].name,
-        "preflight_log_group": cluster.logs.groups["preflight"].name,
         "system_log_group": cluster.logs.groups["system"].name,
     }

@@ -69,7 +69,14 @@ def load(lookup: Lookup) -> Settings:
         webhook=config.get_secret(_WEBHOOK),
         webhook_is_secret=is_config_secret(config.full_key(_WEBHOOK)),
         package_mistake=node_package.mistake,
+        endpoints=endpoints(pulumi.Config("aws").get_object("endpoints")),
     )
+
+
+def endpoints(services: Any) -> frozenset[str]:
+    """URLs in aws:endpoints, a list of service and URL; what has another form, the provider refuses."""
+    listed = services if isinstance(services, list) else []
+    return frozenset(str(url) for part in listed if isinstance(part, dict) for url in part.values())
 
 
 def _values() -> dict[str, Any]:

@@ -6,11 +6,12 @@ Nothing in it is the real service: it proves requests, order and content, not IA
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -18,6 +19,9 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flightline.cloud import items
+
+if TYPE_CHECKING:
+    import pytest
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -37,6 +41,7 @@ class Cloud:
     before: Hook | None = None
     after: Callable[[str], None] | None = None
     seen: Counter[str] = field(default_factory=Counter)
+    _clients: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
@@ -64,9 +69,13 @@ class Cloud:
         }
 
     def client(self, service: str) -> Any:
-        keys = {"aws_access_key_id": "made-up", "aws_secret_access_key": "made-up"}
-        config = Config(retries={"total_max_attempts": 1})
-        return boto3.client(service, region_name=REGION, endpoint_url=self.url, config=config, **keys)
+        """One client per service: making one takes longer than most tests."""
+        if service not in self._clients:
+            keys = {"aws_access_key_id": "made-up", "aws_secret_access_key": "made-up"}
+            config = Config(retries={"total_max_attempts": 1})
+            made = boto3.client(service, region_name=REGION, endpoint_url=self.url, config=config, **keys)
+            self._clients[service] = made
+        return self._clients[service]
 
     def close(self) -> None:
         self._server.shutdown()
@@ -138,6 +147,17 @@ class Cloud:
                 found.append(json.loads(message["Body"]))
                 client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
         return found
+
+
+def lead_to(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    """Empty the server and lead this process's environment to it and nowhere else."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "FLIGHTLINE")):
+            monkeypatch.delenv(name)
+    for name, value in cloud.env.items():
+        monkeypatch.setenv(name, value)
+    cloud.reset()
+    return cloud
 
 
 def _action(environ: dict[str, Any]) -> str:

@@ -17,17 +17,17 @@ from .messages import Alert, Digest, Plan, device_text
 FLEET = "fleet"
 
 
-def alerts_of(report: Report, link: str = "") -> list[Alert]:
+def alerts_of(report: Report) -> list[Alert]:
     """What blocks in a run, a row per part of a node; troubles of the fleet that no node carries come last."""
     names = _names(report.rows)
     at = report.run.finished_at or report.run.started_at
     found = [
-        _alert(names[row.host], finding, link, at, row.host, row.instance_id)
+        _alert(names[row.host], finding, at, row.host, row.instance_id)
         for row in report.rows
         for finding in _blocking(row)
     ]
     lonely = [finding for finding in report.fleet if as_status(finding["status"]) in BLOCKING and not finding["hosts"]]
-    return found + [_alert(FLEET, finding, link, at) for finding in lonely]
+    return found + [_alert(FLEET, finding, at) for finding in lonely]
 
 
 def healthy(report: Report) -> set[tuple[str, str]]:
@@ -43,7 +43,7 @@ def healthy(report: Report) -> set[tuple[str, str]]:
     return good
 
 
-def digest_of(report: Report, plan: Plan, scope: str, link: str = "") -> Digest | None:
+def digest_of(report: Report, plan: Plan, scope: str, link: str = "", store: str = "") -> Digest | None:
     """The one message of a run; None when there is nothing new to say."""
     if not plan.tell and not plan.recovered:
         return None
@@ -59,6 +59,7 @@ def digest_of(report: Report, plan: Plan, scope: str, link: str = "") -> Digest 
         run_id=run.id,
         facts=tuple(fact for fact in (f"run {run.id}", f"level {run.level}", run.inventory, run.finished_at) if fact),
         link=link,
+        store=store,
     )
 
 
@@ -79,7 +80,7 @@ def _blocking(row: NodeRow) -> Iterator[FindingDict]:
         yield {"check": NODE, "status": "UNKNOWN", "message": "nothing could be judged", "remedy": "INVESTIGATE"}
 
 
-def _alert(node: str, finding: Mapping[str, Any], link: str, at: str, host: str = "", instance_id: str = "") -> Alert:
+def _alert(node: str, finding: Mapping[str, Any], at: str, host: str = "", instance_id: str = "") -> Alert:
     unit, device = str(finding.get("unit") or ""), finding.get("device") or {}
     return Alert(
         node=node,
@@ -93,6 +94,5 @@ def _alert(node: str, finding: Mapping[str, Any], link: str, at: str, host: str 
         expected=show_value(finding.get("expected"), unit),
         remedy=str(finding.get("remedy") or "INVESTIGATE"),
         remedy_text=remedy_of(str(finding["check"])),
-        link=link,
         at=at,
     )

@@ -33,7 +33,11 @@ class AwsStore:
     """Runs in one DynamoDB table. See store.Store for the methods."""
 
     def __init__(
-        self, table: str = items.DEFAULT_TABLE, bucket: str = "", clients: Clients | None = None, ttl_days: float = 90.0
+        self,
+        table: str = items.DEFAULT_TABLE,
+        bucket: str = "",
+        clients: Clients | None = None,
+        ttl_days: float = items.TTL_DAYS,
     ) -> None:
         self.table, self.bucket, self.ttl_days = table, bucket, ttl_days
         self.path = f"aws:{table}"

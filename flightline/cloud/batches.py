@@ -20,6 +20,7 @@ MAX_DELAY_S = 5.0
 
 THROTTLED = frozenset(
     {
+        "ConditionalRequestConflict",
         "InternalServerError",
         "InternalFailure",
         "LimitExceededException",

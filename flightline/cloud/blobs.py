@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from .batches import error_code, retrying
 
-TAKEN = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
+TAKEN = "PreconditionFailed"
 
 
 def run_key(run_id: str, *parts: str) -> str:
@@ -24,7 +24,7 @@ def put(client: Any, bucket: str, key: str, body: bytes, content_type: str = "ap
             lambda: client.put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*")
         )
     except Exception as error:
-        if error_code(error) not in TAKEN:
+        if error_code(error) != TAKEN:
             raise
     return f"s3://{bucket}/{key}"
 

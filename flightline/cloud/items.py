@@ -58,10 +58,14 @@ MAX_ITEM_BYTES = 400 * 1024
 MAX_BODY_BYTES = 300 * 1024
 """What a packed record may take of it; a larger one goes to S3."""
 MAX_FINDINGS = 32
+MAX_FINDINGS_BYTES = 256 * 1024
+"""What the findings may take of a check's item: 32 long ones of four-byte characters are more than an item may be."""
 MAX_TEXT = 2000
 MAX_KEY = 900
 """A sort key may have 1,024 bytes."""
 DAY_S = 86_400
+TTL_DAYS = 90.0
+"""Until results expire, unless a setting says otherwise."""
 
 
 def table_definition(name: str = DEFAULT_TABLE) -> dict[str, Any]:
@@ -214,7 +218,7 @@ def _finding_item(
     found: list[Mapping[str, Any]],
 ) -> Item:
     ordered = sorted(found, key=lambda finding: -RANKS[worst([finding])])
-    status = worst(found)
+    status, kept = worst(found), _fitting(ordered)
     item: Item = {
         PK: run_pk(run["run_id"]),
         SK: f"{NODE}{part(node)}#{part(check)}",
@@ -229,10 +233,22 @@ def _finding_item(
         "status_day": status_day(status, run["started_at"]),
         "message": clip(str(ordered[0].get("message") or "")),
         "remedy": str(ordered[0].get("remedy") or "NONE"),
-        "findings": [_bounded(finding) for finding in ordered[:MAX_FINDINGS]],
-        "more": max(len(ordered) - MAX_FINDINGS, 0),
+        "findings": kept,
+        "more": len(ordered) - len(kept),
     }
     return _with_ttl(item, run, ttl_days)
+
+
+def _fitting(findings: Iterable[Mapping[str, Any]]) -> list[Item]:
+    """The first findings, each bounded, as many as an item can hold."""
+    kept: list[Item] = []
+    room = MAX_FINDINGS_BYTES
+    for finding in map(_bounded, findings):
+        room -= _size(finding)
+        if room < 0 or len(kept) == MAX_FINDINGS:
+            break
+        kept.append(finding)
+    return kept
 
 
 def gpu_items(record: Mapping[str, Any]) -> list[Item]:
@@ -257,43 +273,6 @@ def node_items(
 def alert_item(scope: str, key: str, kept: Mapping[str, Any], now: str, ttl_days: float) -> Item:
     """What people have been told about one trouble. kept: as messages.plan() gives it in `put`."""
     return _with_ttl({PK: alert_pk(scope), SK: key, **kept}, {"started_at": now}, ttl_days)
-
-
-def alert_claim(table: str, item: Mapping[str, Any], due_before: str) -> dict[str, Any]:
-    """Arguments of `update_item` that succeed for one caller only: the one that is to tell people.
-
-    It is refused (ConditionalCheckFailedException) while the same status was told after due_before, a stamp as
-    notified_at has it (UTC, the same format, so that text order is time order). first_at stays as it was.
-    """
-    kept = {name: value for name, value in item.items() if name not in (PK, SK, "first_at")}
-    names = {f"#{number}": name for number, name in enumerate(kept)}
-    sets = [f"{place} = :{place[1:]}" for place in names]
-    values = {f":{number}": value for number, value in enumerate(kept.values())}
-    values |= {":first": item["first_at"], ":due": due_before, ":status": item["status"]}
-    return {
-        "TableName": table,
-        "Key": marshal({PK: item[PK], SK: item[SK]}),
-        "UpdateExpression": f"SET #first = if_not_exists(#first, :first), {', '.join(sets)}",
-        "ConditionExpression": "attribute_not_exists(#pk) OR #told <= :due OR #state <> :status",
-        "ExpressionAttributeNames": {
-            **names,
-            "#first": "first_at",
-            "#pk": PK,
-            "#told": "notified_at",
-            "#state": "status",
-        },
-        "ExpressionAttributeValues": marshal(values),
-    }
-
-
-def alert_release(table: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `delete_item` that take a claim back when telling failed; a later claim is left alone."""
-    return {
-        "TableName": table,
-        "Key": marshal({PK: item[PK], SK: item[SK]}),
-        "ConditionExpression": "notified_at = :now",
-        "ExpressionAttributeValues": marshal({":now": item["notified_at"]}),
-    }
 
 
 def at(run: Mapping[str, Any]) -> str:

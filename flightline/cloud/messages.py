@@ -47,7 +47,6 @@ class Alert:
     expected: str = ""
     remedy: str = "INVESTIGATE"
     remedy_text: str = ""
-    link: str = ""
     at: str = ""
     seen: int = 1
 
@@ -65,7 +64,10 @@ class Alert:
 
 @dataclass(frozen=True)
 class Digest:
-    """One message about a run or a burst of events. quiet: known troubles that are not told again."""
+    """One message about a run or a burst of events. quiet: known troubles that are not told again.
+
+    link: where to see more, link_name says what that is. store: where the records are, as --store takes it.
+    """
 
     title: str
     alerts: tuple[Alert, ...] = ()
@@ -74,12 +76,23 @@ class Digest:
     run_id: str = ""
     facts: tuple[str, ...] = ()
     link: str = ""
+    link_name: str = "Report"
+    store: str = ""
 
     @property
     def key(self) -> str:
         """De-duplication key: the same content of the same run has the same key."""
         told = [[alert.key, alert.status] for alert in (*self.alerts, *self.recovered)]
         return hashlib.sha256(json.dumps([self.run_id, self.title, sorted(told)]).encode()).hexdigest()
+
+    @property
+    def again(self) -> str:
+        """The command that shows more: of the run, or of the first node when it is about no run; may be empty."""
+        store = f" --store {self.store}" if self.store else ""
+        if self.run_id:
+            return f"flightline report {self.run_id}{store}"
+        nodes = [alert.instance_id for alert in (*self.alerts, *self.recovered) if alert.instance_id]
+        return f"flightline history {nodes[0]}{store}" if nodes and store else ""
 
     def to_json(self) -> str:
         """The digest as it is spooled."""
@@ -212,14 +225,14 @@ def subject(text: str) -> str:
 
 def render(digest: Digest, limit_bytes: int = MAX_SNS_BYTES - SNS_ROOM_BYTES) -> str:
     """The digest as text of at most limit_bytes in UTF-8; what does not fit is counted, with where it is."""
-    tail = [f"Report: {clean(digest.link)}"] if digest.link else []
-    tail += [f"Again:  flightline report {clean(digest.run_id)}"] if digest.run_id else []
+    tail = [f"{digest.link_name}: {clean(digest.link)}"] if digest.link else []
+    tail += [f"Look back: {clean(digest.again)}"] if digest.again else []
     lines, kept, used = list(_lines(digest)), [], 0
     room = limit_bytes - sum(len(line.encode()) + 1 for line in tail) - 200
     for number, line in enumerate(lines):
         used += len(line.encode("utf-8", "replace")) + 1
         if used > room:
-            kept += ["", f"... {len(lines) - number:,} more lines do not fit into a message: see the report."]
+            kept += ["", f"... {len(lines) - number:,} more lines do not fit into a message; all of it:"]
             break
         kept.append(line)
     text = "\n".join([*kept, "", *tail]).strip() + "\n"
@@ -264,8 +277,7 @@ def _place(alert: Alert) -> str:
     device = f", {clean(alert.device)}" if alert.device else ""
     measured = f": measured {alert.measured}" if alert.measured else ""
     often = f" ({alert.seen:,} times)" if alert.seen > 1 else ""
-    link = f" {clean(alert.link)}" if alert.link else ""
-    return f"{clean(alert.where)}{device}{measured}{often}{link}"
+    return f"{clean(alert.where)}{device}{measured}{often}"
 
 
 def _do(alert: Alert) -> str:
@@ -313,8 +325,10 @@ def slack_message(digest: Digest) -> dict[str, Any]:
     if digest.quiet:
         blocks.append(_context(f"{digest.quiet:,} more known and told before, still there."))
     if digest.link:
-        link = _escape(digest.link)
-        blocks.append(_section(f"<{link}|Report>" if digest.link.startswith("https://") else f"Report: `{link}`"))
+        link, name = _escape(digest.link), digest.link_name
+        blocks.append(_section(f"<{link}|{name}>" if digest.link.startswith("https://") else f"{name}: `{link}`"))
+    if digest.again:
+        blocks.append(_context(f"Look back: {digest.again}"))
     return {"text": _escape(_clip(clean(digest.title), MAX_HEADER)), "blocks": blocks[:MAX_BLOCKS]}
 
 

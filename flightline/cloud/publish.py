@@ -102,14 +102,14 @@ class _Job:
                 self.job = self.queue.advance(self.job, spool.DONE)
                 return f"run {self.job.run_id} is not in the run store any more: dropped from the queue"
             if self.job.stage == spool.WAITING:
-                self._stage(spool.STORED, lambda: self._keep(local, run))
+                self._stage(spool.STORED, f"s3://{self.settings.bucket}", lambda: self._keep(local, run))
             if self.job.stage == spool.STORED:
                 self.job = self.queue.advance(self.job, spool.PLANNED, self._plan(local, run))
         if self.job.stage == spool.PLANNED:
-            self._stage(spool.SNS_SENT, self._tell_sns)
+            self._stage(spool.SNS_SENT, self.settings.topic, self._tell_sns)
         if self.job.stage == spool.SNS_SENT:
-            self._stage(spool.SLACK_SENT, self._tell_slack)
-        self._stage(spool.DONE, self._remember)
+            self._stage(spool.SLACK_SENT, self.settings.slack, self._tell_slack)
+        self._stage(spool.DONE, self.aws.path, self._remember)
         return f"run {self.job.run_id} published: {', '.join(self.said) or 'nothing was left to do'}"
 
     def _find(self, local: SqliteStore) -> Run | None:
@@ -121,8 +121,8 @@ class _Job:
                 raise
             return None
 
-    def _stage(self, stage: str, work: Callable[[], None]) -> None:
-        with _in_words():
+    def _stage(self, stage: str, where: str, work: Callable[[], None]) -> None:
+        with _in_words(where):
             work()
         self.job = self.queue.advance(self.job, stage)
 
@@ -167,14 +167,11 @@ class _Job:
         settings = self.settings
         if not (settings.topic or settings.slack):
             return {}
-        report, link, now = (
-            judge_run(local, run.run_id),
-            settings.link_of(run.run_id),
-            run.finished_at or run.started_at,
-        )
+        report, now = judge_run(local, run.run_id), run.finished_at or run.started_at
         known = self.aws.alerts(settings.scope) if settings.table else self.queue.alerts(settings.scope)
-        plan = messages.plan(known, alerts_of(report, link), healthy(report), now, settings.renotify_hours * HOUR_S)
-        digest = digest_of(report, plan, settings.scope, link)
+        plan = messages.plan(known, alerts_of(report), healthy(report), now, settings.renotify_hours * HOUR_S)
+        store = self.aws.path if settings.table else ""
+        digest = digest_of(report, plan, settings.scope, settings.link_of(run.run_id), store)
         return {"digest": digest.to_json() if digest else "", "put": plan.put, "drop": plan.drop, "now": now}
 
     def _digest(self) -> messages.Digest | None:
@@ -220,8 +217,8 @@ class _Job:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
-    """Turn what AWS, Slack or a secret's place says into a PublishError."""
+def _in_words(where: str) -> Iterator[None]:
+    """Turn what AWS, Slack or a secret's place says into a PublishError that names it."""
     try:
         yield
     except (slack.SlackError, SecretError) as error:
@@ -231,4 +228,4 @@ def _in_words() -> Iterator[None]:
     except Exception as error:
         if not is_aws_error(error):
             raise
-        raise PublishError(explain(error, "AWS")) from error
+        raise PublishError(explain(error, where)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -12,12 +13,12 @@ from typing import Any
 from flightline_node.model import SettingsError
 
 from . import items
+from .slack import HOSTS
 
 DEFAULT_TABLE = items.DEFAULT_TABLE
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
 VARIABLE = "flightline_publish"
 SECRET_KINDS = ("env", "file", "secretsmanager")
-SLACK_HOSTS = ("hooks.slack.com",)
 AWS = "aws"
 
 _TOPIC = re.compile(r"arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?")
@@ -36,9 +37,9 @@ class Publish:
     region: str = ""
     scope: str = "fleet"
     link: str = ""
-    ttl_days: float = 90.0
+    ttl_days: float = items.TTL_DAYS
     renotify_hours: float = 24.0
-    slack_hosts: tuple[str, ...] = SLACK_HOSTS
+    slack_hosts: tuple[str, ...] = HOSTS
     slack_ca: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +83,9 @@ def publish(given: Any) -> Publish | None:
     if given is True or given == AWS:
         given = {"table": DEFAULT_TABLE}
     if not isinstance(given, Mapping):
-        raise SettingsError(f"{VARIABLE}: got {given!r}, wanted true or a mapping with {', '.join(WHAT)}")
+        raise SettingsError(f"{VARIABLE}: got {_shown(given)}, wanted true or a mapping with {', '.join(WHAT)}")
+    if given.get("table") is True:
+        given = {**given, "table": DEFAULT_TABLE}
     mistakes = list(_mistakes(given))
     if mistakes:
         raise SettingsError("; ".join(f"{VARIABLE}.{text}" for text in mistakes))
@@ -99,11 +102,18 @@ def publish(given: Any) -> Publish | None:
 
 
 _NUMBERS = ("ttl_days", "renotify_hours")
+_TEXTS = ("region", "scope", "link", "slack_ca")
+MOST_DAYS = 36_500
 
 
-def _hosts(value: Any) -> list[str]:
+def _shown(value: Any) -> str:
+    """What was given, for a message; an address may be the webhook, which is a secret."""
+    return "an address (not shown: it may be a secret)" if "//" in str(value) else repr(value)
+
+
+def _hosts(value: str | Iterable[str]) -> list[str]:
     parts = value.split() if isinstance(value, str) else value
-    return [str(part).strip().lower() for part in parts]
+    return [part.strip().lower() for part in parts]
 
 
 def _mistakes(given: Mapping[str, Any]) -> Iterable[str]:
@@ -112,20 +122,35 @@ def _mistakes(given: Mapping[str, Any]) -> Iterable[str]:
             yield f"{name}: no such setting; known: {', '.join(WHAT)}"
     if not any(given.get(name) for name in ("table", "bucket", "topic", "slack")):
         yield "table: nothing to publish to; give at least one of table, bucket, topic, slack"
-    for name in _NUMBERS:
-        try:
-            if float(given.get(name) or 0) < 0:
-                raise ValueError
-        except (TypeError, ValueError):
-            yield f"{name}: got {given[name]!r}, wanted a number from 0"
+    yield from _type_mistakes(given)
     for name, pattern, wanted in (
         ("topic", _TOPIC, "an SNS topic's ARN such as arn:aws:sns:eu-west-1:123456789012:flightline"),
         ("table", _TABLE, "a DynamoDB table's name"),
         ("bucket", _BUCKET, "an S3 bucket's name"),
     ):
         if given.get(name) and not pattern.fullmatch(str(given[name])):
-            yield f"{name}: got {given[name]!r}, wanted {wanted}"
+            yield f"{name}: got {_shown(given[name])}, wanted {wanted}"
     yield from _slack_mistakes(str(given.get("slack") or ""))
+
+
+def _type_mistakes(given: Mapping[str, Any]) -> Iterable[str]:
+    for name in _NUMBERS:
+        if not _is_number(given.get(name) or 0):
+            yield f"{name}: got {_shown(given[name])}, wanted a number from 0 to {MOST_DAYS:,}"
+    for name in _TEXTS:
+        if not isinstance(given.get(name) or "", str):
+            yield f"{name}: got {_shown(given[name])}, wanted text: {WHAT[name]}"
+    hosts = given.get("slack_hosts") or ""
+    if not isinstance(hosts, (str, list, tuple)) or not all(isinstance(host, str) for host in hosts):
+        yield f"slack_hosts: got {_shown(hosts)}, wanted a list of host names"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return False
+    return math.isfinite(number) and 0 <= number <= MOST_DAYS
 
 
 def _slack_mistakes(slack: str) -> Iterable[str]:

@@ -58,10 +58,12 @@ def post(
 
 
 def _wait_s(attempt: int, retry_after: str) -> float:
+    """As long as Slack says; twice as long each time when it says nothing that is a number of seconds."""
     try:
-        return max(float(retry_after), 0.0)
+        seconds = float(retry_after)
     except ValueError:
-        return float(2 ** (attempt - 1))
+        seconds = -1.0
+    return seconds if seconds >= 0 else float(2 ** (attempt - 1))
 
 
 def _address(webhook: str, hosts: Collection[str]) -> tuple[str, int, str]:

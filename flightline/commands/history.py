@@ -29,7 +29,8 @@ from . import options
 def command(node: str, limit: int, as_json: bool, store_path: str | None) -> None:
     """Show the results of NODE, newest first: a host name, instance id, GPU serial or GPU UUID.
 
-    A GPU that was blamed in more than one run is named by its serial, with every instance it was blamed on.
+    A GPU that was blamed in more than one run is named by its serial, with every instance it was blamed on; what no GPU
+    is blamed for is the node's.
     """
     with open_store(store_path) as store:
         past = store.history(node, limit)
@@ -59,7 +60,7 @@ def _sentence(offender: Offender) -> str:
     places = ", ".join(f"{instance} ({host})" if instance else host for instance, host in offender.places)
     moved = " (it came back on another node)" if offender.moved else ""
     return (
-        f"repeat offender: GPU {offender.serial} was blamed in {offender.blamed} of {count(offender.runs, 'run')} "
+        f"repeat offender: {offender.name} was blamed in {offender.blamed} of {count(offender.runs, 'run')} "
         f"({', '.join(offender.checks)}) on {places}{moved}"
     )
 

@@ -1,4 +1,4 @@
-"""VPC endpoints: S3 and DynamoDB always, because their gateways cost nothing; interfaces where the stack asks."""
+"""VPC endpoints, as planned."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ import pulumi_aws as aws
 
 from .base import child, named
 
-GATEWAYS = ("s3", "dynamodb")
-INTERFACES = ("ssm", "ssmmessages", "ec2messages", "logs", "monitoring", "autoscaling", "sns", "sts")
-"""Session Manager's three, CloudWatch's two, and what a node calls at boot: its lifecycle hook, alerts, identity."""
-
 
 @dataclass(frozen=True)
 class EndpointsArgs:
-    """interfaces: whether the interface endpoints are wanted, in subnet_ids."""
+    """gateways, interfaces: services, see planning.endpoints. subnet_ids: where the interfaces are."""
 
     vpc_id: pulumi.Input[str]
     vpc_cidr: str
     region: str
     route_table_ids: Sequence[pulumi.Input[str]]
     subnet_ids: Sequence[pulumi.Input[str]]
-    interfaces: bool
+    gateways: Sequence[str]
+    interfaces: Sequence[str]
     cluster: str
     tags: Mapping[str, str]
 
@@ -35,11 +32,11 @@ class Endpoints(pulumi.ComponentResource):
     def __init__(self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Endpoints", name, {}, opts)
         self._name, self._args = name, args
-        self.gateways = {service: self._gateway(service) for service in GATEWAYS}
+        self.gateways = {service: self._gateway(service) for service in args.gateways}
         self.interfaces: dict[str, aws.ec2.VpcEndpoint] = {}
         if args.interfaces:
             group = self._group()
-            self.interfaces = {service: self._interface(service, group) for service in INTERFACES}
+            self.interfaces = {service: self._interface(service, group) for service in args.interfaces}
         self.register_outputs({"services": [*self.gateways, *self.interfaces]})
 
     def _service(self, service: str) -> str:

@@ -46,26 +46,27 @@ class FileSystem(pulumi.ComponentResource):
             tags=self._tags,
             opts=child(self),
         )
-        self._rules()
-        self.file_system = self._file_system()
+        self.file_system = self._file_system(self._rules())
         self.dns_name = self.file_system.dns_name
         self.mount_name = self.file_system.mount_name
         if args.data_repository is not None:
             self._repository(args.data_repository)
         self.register_outputs({"dns_name": self.dns_name, "mount_name": self.mount_name})
 
-    def _rules(self) -> None:
+    def _rules(self) -> list[pulumi.Resource]:
         servers, clients = self.group.id, self._args.fabric_group_id
+        made: list[pulumi.Resource] = []
         for key, owner, peer in (
             ("servers", servers, servers),
             ("from-nodes", servers, clients),
             ("to-nodes", clients, servers),
         ):
             for first, last in LUSTRE_PORTS:
-                self._pair(f"{key}-{first}", owner, peer, "tcp", first, last)
+                made += self._pair(f"{key}-{first}", owner, peer, "tcp", first, last)
             if self._args.settings.efa:
                 # EFA carries no ports: it needs all traffic between the groups, in and out.
-                self._pair(f"{key}-efa", owner, peer, "-1", None, None)
+                made += self._pair(f"{key}-efa", owner, peer, "-1", None, None)
+        return made
 
     def _pair(
         self,
@@ -75,11 +76,9 @@ class FileSystem(pulumi.ComponentResource):
         protocol: str,
         first: int | None,
         last: int | None,
-    ) -> None:
-        for kind, suffix in (
-            (aws.vpc.SecurityGroupIngressRule, "in"),
-            (aws.vpc.SecurityGroupEgressRule, "out"),
-        ):
+    ) -> list[pulumi.Resource]:
+        kinds = ((aws.vpc.SecurityGroupIngressRule, "in"), (aws.vpc.SecurityGroupEgressRule, "out"))
+        return [
             kind(
                 f"{self._name}-{key}-{suffix}",
                 security_group_id=owner,
@@ -91,8 +90,10 @@ class FileSystem(pulumi.ComponentResource):
                 tags=dict(self._args.tags),
                 opts=child(self),
             )
+            for kind, suffix in kinds
+        ]
 
-    def _file_system(self) -> aws.fsx.LustreFileSystem:
+    def _file_system(self, rules: list[pulumi.Resource]) -> aws.fsx.LustreFileSystem:
         fsx, linked = self._args.settings, self._args.data_repository is not None
         return aws.fsx.LustreFileSystem(
             f"{self._name}-lustre",
@@ -115,7 +116,8 @@ class FileSystem(pulumi.ComponentResource):
                 level="WARN_ERROR", destination=self._args.log_group.arn
             ),
             tags=self._tags,
-            opts=data(self, self._args.keep_data),
+            # FSx looks into its security group when it is asked for a file system, and refuses one that is closed.
+            opts=data(self, self._args.keep_data, depends_on=rules),
         )
 
     def _repository(self, url: pulumi.Input[str]) -> None:

@@ -125,7 +125,14 @@ class Functions(pulumi.ComponentResource):
             opts=child(self),
         )
 
-    def _queue(self, key: str, name: str, redrive: str | None, visibility_s: int | None = None) -> aws.sqs.Queue:
+    def _queue(
+        self,
+        key: str,
+        name: str,
+        redrive: str | None,
+        visibility_s: int | None = None,
+        after: tuple[pulumi.Resource, ...] = (),
+    ) -> aws.sqs.Queue:
         longest = max(plan.timeout_s for plan in self._plans.values())
         return aws.sqs.Queue(
             f"{self._name}-{key}",
@@ -135,14 +142,15 @@ class Functions(pulumi.ComponentResource):
             redrive_policy=redrive,
             sqs_managed_sse_enabled=True,
             tags=dict(self._args.tags),
-            opts=child(self),
+            opts=child(self, depends_on=list(after)),
         )
 
     def _router_queue(self) -> aws.sqs.Queue:
         args = self._args
         name = events_queue(args.names, "alert-router")
         redrive = planning.redrive(args.names, args.place)
-        queue = self._queue("events", name, redrive)
+        # The redrive policy names the other queue as text, and SQS refuses one that is not there.
+        queue = self._queue("events", name, redrive, after=(self.dead_letters,))
         aws.sqs.QueuePolicy(
             f"{self._name}-events-policy",
             queue_url=queue.url,
@@ -178,6 +186,7 @@ class Functions(pulumi.ComponentResource):
             event_source_arn=queue_arn,
             function_name=self.functions[function].arn,
             batch_size=planning.EVENTS_BATCH if enabled else planning.REPLAY_BATCH,
+            maximum_batching_window_in_seconds=planning.EVENTS_WINDOW_S if enabled else None,
             function_response_types=["ReportBatchItemFailures"],
             enabled=enabled,
             tags=dict(self._args.tags),

@@ -15,7 +15,11 @@ from infra.planning.names import Names
 
 from .base import child
 
+LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TAGGED = ("instance", "volume", "network-interface")
+DRAIN = "60m"
+"""What the nodes may take to go away: the provider's ten minutes are short for machines with 2 TiB of memory."""
+
 METRICS = (
     aws.autoscaling.Metric.GROUP_DESIRED_CAPACITY,
     aws.autoscaling.Metric.GROUP_IN_SERVICE_INSTANCES,
@@ -152,14 +156,7 @@ class GpuNodes(pulumi.ComponentResource):
             vpc_zone_identifiers=list(args.subnet_ids),
             launch_template=aws.autoscaling.GroupLaunchTemplateArgs(id=self.template.id, version="$Latest"),
             # Here as well as below: a hook that comes after the group misses the group's first instances.
-            initial_lifecycle_hooks=[
-                aws.autoscaling.GroupInitialLifecycleHookArgs(
-                    name=args.names.launch_hook,
-                    lifecycle_transition="autoscaling:EC2_INSTANCE_LAUNCHING",
-                    default_result="ABANDON",
-                    heartbeat_timeout=args.time_limit_minutes * 60,
-                )
-            ],
+            initial_lifecycle_hooks=[self._first_hook()],
             # Rebalancing would end healthy nodes of a running job to even out zones.
             suspended_processes=["AZRebalance"],
             health_check_type="EC2",
@@ -167,7 +164,21 @@ class GpuNodes(pulumi.ComponentResource):
             wait_for_capacity_timeout="0",
             enabled_metrics=list(METRICS),
             tags=self._group_tags(),
-            opts=child(self, depends_on=list(args.ready)),
+            opts=child(
+                self,
+                depends_on=list(args.ready),
+                # The provider replaces a group, nodes and all, when the hooks it was made with change.
+                ignore_changes=["initialLifecycleHooks"],
+                custom_timeouts=pulumi.CustomTimeouts(update=DRAIN, delete=DRAIN),
+            ),
+        )
+
+    def _first_hook(self) -> aws.autoscaling.GroupInitialLifecycleHookArgs:
+        return aws.autoscaling.GroupInitialLifecycleHookArgs(
+            name=self._args.names.launch_hook,
+            lifecycle_transition=LAUNCHING,
+            default_result="ABANDON",
+            heartbeat_timeout=self._args.time_limit_minutes * 60,
         )
 
     def _group_tags(self) -> list[aws.autoscaling.GroupTagArgs]:
@@ -181,7 +192,7 @@ class GpuNodes(pulumi.ComponentResource):
             f"{self._name}-hook",
             name=self._args.names.launch_hook,
             autoscaling_group_name=self.group.name,
-            lifecycle_transition="autoscaling:EC2_INSTANCE_LAUNCHING",
+            lifecycle_transition=LAUNCHING,
             default_result="ABANDON",
             heartbeat_timeout=self._args.time_limit_minutes * 60,
             opts=child(self),

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import Network as NetworkSettings
-from infra.planning import subnets
+from infra.planning import endpoints, subnets
 from infra.planning.names import Names, Place
 
 from .base import child, named
@@ -22,13 +22,15 @@ ANYWHERE = "0.0.0.0/0"
 
 @dataclass(frozen=True)
 class NetworkArgs:
-    """settings: what the stack asks for. retention_days: of flow logs."""
+    """settings: what the stack asks for. retention_days: of flow logs. express, head: what the VPC has in it."""
 
     settings: NetworkSettings
     names: Names
     place: Place
     tags: Mapping[str, str]
     retention_days: int
+    express: bool
+    head: bool
     permissions_boundary: str | None = None
 
 
@@ -148,7 +150,8 @@ class Network(pulumi.ComponentResource):
                 region=self._args.place.region,
                 route_table_ids=[table.id for table in self.route_tables.values()],
                 subnet_ids=self.gpu_subnet_ids[:1],
-                interfaces=self._args.settings.interface_endpoints,
+                gateways=endpoints.gateways(self._args.express),
+                interfaces=endpoints.interfaces(self._args.head) if self._args.settings.interface_endpoints else (),
                 cluster=self._cluster,
                 tags=self._args.tags,
             ),

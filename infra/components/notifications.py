@@ -17,12 +17,11 @@ from .base import child, text
 
 @dataclass(frozen=True)
 class NotificationsArgs:
-    """keep_data: whether a deleted webhook can be brought back for thirty days."""
+    """What is told to whom, and where."""
 
     settings: NotificationSettings
     names: Names
     place: Place
-    keep_data: bool
     tags: Mapping[str, str]
 
 
@@ -41,13 +40,14 @@ class Notifications(pulumi.ComponentResource):
             tags=dict(args.tags),
             opts=child(self),
         )
-        self.topic_arn = self.topic.arn
-        aws.sns.TopicPolicy(
+        policy = aws.sns.TopicPolicy(
             f"{name}-alerts-policy",
             arn=self.topic.arn,
             policy=text(alerts.topic_policy(args.names, args.place)),
             opts=child(self),
         )
+        # With the policy behind it: a budget or an anomaly alarm is refused a topic that it may not publish to.
+        self.topic_arn = pulumi.Output.all(self.topic.arn, policy.id).apply(_first)
         for email in args.settings.emails:
             aws.sns.TopicSubscription(
                 f"{name}-email-{email}", topic=self.topic.arn, protocol="email", endpoint=email, opts=child(self)
@@ -78,7 +78,8 @@ class Notifications(pulumi.ComponentResource):
             f"{self._name}-slack",
             name=self._args.names.slack_secret,
             description="Incoming webhook that alerts are posted to",
-            recovery_window_in_days=30 if self._args.keep_data else 0,
+            # A name that waits for its deletion cannot be used, and the webhook stays in the stack's configuration.
+            recovery_window_in_days=0,
             tags=dict(self._args.tags),
             opts=child(self),
         )
@@ -89,3 +90,7 @@ class Notifications(pulumi.ComponentResource):
             opts=child(self),
         )
         return secret.arn
+
+
+def _first(parts: list[str]) -> str:
+    return parts[0]

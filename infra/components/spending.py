@@ -68,12 +68,15 @@ class Spending(pulumi.ComponentResource):
         # An account has one monitor over its services at most, so this one looks at the cluster's tag. It sees
         # something once the tag is activated for cost allocation.
         monitor = aws.costexplorer.AnomalyMonitor(
-            f"{self._name}-monitor",
+            # By the cluster, because what it looks at is ignored below.
+            f"{self._name}-monitor-{self._args.names.cluster}",
             name=self._args.names.budget,
             monitor_type="CUSTOM",
             monitor_specification=json.dumps(cluster, sort_keys=True),
             tags=dict(self._args.tags),
-            opts=child(self),
+            # The provider reads it back with the empty members of the API's type as well (aws_ce_anomaly_monitor), and
+            # would make a new monitor in each update.
+            opts=child(self, ignore_changes=["monitorSpecification"]),
         )
         least = max(ANOMALY_LEAST_USD, self._args.monthly_usd * ANOMALY_PERCENT_OF_BUDGET // 100)
         aws.costexplorer.AnomalySubscription(

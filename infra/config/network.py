@@ -7,11 +7,13 @@ import re
 from infra.config.draft import Draft
 from infra.config.model import Network, Zones
 from infra.planning import subnets
+from infra.planning.instance_types import CAPACITY_BLOCK, RESERVATION
 from infra.planning.zones import Lookup, choose
 
 NATS = (subnets.NAT_ONE, subnets.NAT_PER_AZ, subnets.NAT_NONE)
 SUBNETS_PER_KIND = 2
 ZONE = r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(-[a-z]+\d)?-az\d+"
+BOUGHT_IN_A_ZONE = (RESERVATION, CAPACITY_BLOCK)
 _NO_ZONES = Zones(("", ""), ("", ""))
 
 
@@ -52,6 +54,13 @@ def _blocks(draft: Draft, public: tuple[str, ...], private: tuple[str, ...]) -> 
 
 def _zones(draft: Draft, lookup: Lookup) -> Zones:
     zone = draft.text("availabilityZone")
+    bought = draft.text("capacityType")
+    if not zone and bought in BOUGHT_IN_A_ZONE:
+        draft.refuse(
+            "availabilityZone",
+            f"the zone of the {bought}, where alone its instances start: `aws ec2 describe-capacity-reservations`",
+        )
+        return _NO_ZONES
     if zone and not re.fullmatch(ZONE, zone):
         draft.refuse("availabilityZone", "a zone name such as us-east-1a, a zone id such as use1-az4, or nothing")
         return _NO_ZONES

@@ -121,8 +121,9 @@ def tags(draft: Draft) -> Mapping[str, str]:
         wanted = _tag_mistake(key, bool(equals), value)
         if wanted:
             draft.refuse("tags", wanted, item)
-        elif key in found:
-            draft.refuse("tags", f"each key once, {key} is there already", item)
+        # IAM takes Owner and owner for one key.
+        elif same := [there for there in found if there.lower() == key.lower()]:
+            draft.refuse("tags", f"each key once, {same[0]} is there already", item)
         found[key] = value
     if len(found) > MOST_TAGS:
         draft.refuse("tags", f"at most {MOST_TAGS} tags", str(len(found)))
@@ -145,9 +146,13 @@ def permissions_boundary(draft: Draft) -> str | None:
     )
 
 
-def emulator(draft: Draft) -> str | None:
-    """Endpoint of an AWS emulator; only this machine's, or a stack could send credentials anywhere."""
-    return (
-        draft.matching("emulatorEndpoint", f"({LOOPBACK})?", "nothing, or a loopback URL: http://127.0.0.1:5000")
-        or None
-    )
+def emulator(draft: Draft, endpoints: frozenset[str]) -> str | None:
+    """Endpoint of an AWS emulator; only this machine's, or a stack could send credentials anywhere.
+
+    endpoints: where aws:endpoints sends calls. Buckets of an emulator lack their TLS rule, so it must be one.
+    """
+    url = draft.matching("emulatorEndpoint", f"({LOOPBACK})?", "nothing, or a loopback URL: http://127.0.0.1:5000")
+    if url and not draft.refused("emulatorEndpoint") and endpoints != {url}:
+        seen = f"{url}, and in aws:endpoints {', '.join(sorted(endpoints)) or 'nothing'}"
+        draft.refuse("emulatorEndpoint", "the URL of every service in aws:endpoints, or nothing for AWS itself", seen)
+    return url or None

@@ -28,6 +28,7 @@ class _Given:
     webhook: Any
     webhook_is_secret: bool
     package_mistake: PackageMistake
+    endpoints: frozenset[str]
 
 
 def read(
@@ -37,10 +38,11 @@ def read(
     webhook: Any = None,
     webhook_is_secret: bool = False,
     package_mistake: PackageMistake = lambda _: None,
+    endpoints: frozenset[str] = frozenset(),
 ) -> Settings:
-    """Check all values and return the settings. Raises ConfigError with every mistake."""
+    """Check all values and return the settings. endpoints: URLs of aws:endpoints. Raises ConfigError."""
     draft = Draft(raw)
-    settings = _settings(draft, _Given(region, lookup, webhook, webhook_is_secret, package_mistake))
+    settings = _settings(draft, _Given(region, lookup, webhook, webhook_is_secret, package_mistake, endpoints))
     if draft.mistakes:
         raise ConfigError(draft.mistakes)
     return settings
@@ -59,7 +61,7 @@ def _settings(draft: Draft, given: _Given) -> Settings:
         nodes=planned,
         image=nodes.image(draft, facts),
         access=access.read(draft),
-        head=access.head(draft),
+        head=access.head(draft, facts.architecture if facts else None),
         storage=storage.read(draft, planned),
         notifications=operations.notifications(draft, given.webhook, given.webhook_is_secret),
         monitoring=operations.monitoring(draft),
@@ -68,7 +70,7 @@ def _settings(draft: Draft, given: _Given) -> Settings:
         audit_trail=draft.flag("auditTrail"),
         tags=operations.tags(draft),
         permissions_boundary=operations.permissions_boundary(draft),
-        emulator_endpoint=operations.emulator(draft),
+        emulator_endpoint=operations.emulator(draft, given.endpoints),
     )
     nodes.room(draft, planned)
     return settings

@@ -231,7 +231,16 @@ def _monitor(names: Names) -> list[Alarm]:
             f"{prefix}dead-letters", "Events could not be handled and wait in the dead-letter queue.", dead, direct=True
         ),
         _functions(
-            names, f"{prefix}bad-events", "Events that could not be used; see bad-events/ in the results bucket."
+            names,
+            f"{prefix}bad-events",
+            "BadEvents",
+            "Events that could not be used; see bad-events/ in the results bucket.",
+        ),
+        _functions(
+            names,
+            f"{prefix}alerts-lost",
+            "AlertsLost",
+            "Slack refuses the webhook for good and was not told; put a valid one into the stack's configuration.",
         ),
         _errors(names, f"{prefix}function-errors"),
     ]
@@ -254,12 +263,13 @@ def _one(
     )
 
 
-def _functions(names: Names, name: str, description: str) -> Alarm:
+def _functions(names: Names, name: str, metric: str, description: str) -> Alarm:
+    """More than none of what the functions count, over all of them."""
     metrics = tuple(
-        Metric(f"m{number}", names.metric_namespace, "BadEvents", "Sum", (("Function", function),))
+        Metric(f"m{number}", names.metric_namespace, metric, "Sum", (("Function", function),))
         for number, function in enumerate(FUNCTIONS, 1)
     )
-    expression = "SUM([" + ", ".join(f"FILL({metric.id}, 0)" for metric in metrics) + "])"
+    expression = "SUM([" + ", ".join(f"FILL({one.id}, 0)" for one in metrics) + "])"
     return Alarm(
         name, description, expression, 0, periods=1, datapoints=1, metrics=metrics, unhealthy=False, direct=True
     )

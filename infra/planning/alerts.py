@@ -11,9 +11,8 @@ PUBLISHERS = (
     "budgets.amazonaws.com",
     "cloudwatch.amazonaws.com",
     "costalerts.amazonaws.com",
-    "events.amazonaws.com",
 )
-"""AWS' services that publish to the topic: budget, alarms, cost anomalies, rules."""
+"""AWS' services that publish to the topic: budget, alarms, cost anomalies. Rules send their events to a queue."""
 
 
 def _own_account(place: Place) -> dict[str, Any]:

@@ -36,7 +36,14 @@ QUEUE_RETENTION_S = 14 * 86_400
 VISIBILITY_FACTOR = 6
 """A queue hides a message for six times the function's time limit. Source: Lambda developer guide, SQS."""
 RECEIVES = 5
-REPLAY_BATCH, EVENTS_BATCH = 1, 10
+_CONSOLES: Mapping[str, str] = {
+    "aws": "console.aws.amazon.com",
+    "aws-cn": "console.amazonaws.cn",
+    "aws-us-gov": "console.amazonaws-us-gov.com",
+}
+"""Hosts of the console by partition. Source: AWS China and GovCloud user guides."""
+REPLAY_BATCH, EVENTS_BATCH, EVENTS_WINDOW_S = 1, 100, 10
+"""Events of many nodes at once are one message; the window is what an alert may wait for others of its kind."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,11 @@ def functions(settings: Settings, names: Names, place: Place) -> dict[str, Funct
         "FLIGHTLINE_RESULTS_BUCKET": names.results_bucket,
     }
     # The name of the secret, never the webhook: a function's environment can be read by whoever may describe it.
-    told = {**base, "FLIGHTLINE_TOPIC": place.arn("sns", names.alerts_topic)}
+    told = {
+        **base,
+        "FLIGHTLINE_TOPIC": place.arn("sns", names.alerts_topic),
+        "FLIGHTLINE_LINK": dashboard_link(names, place),
+    }
     if slack:
         told["FLIGHTLINE_SLACK_SECRET"] = names.slack_secret
     train = {
@@ -76,6 +87,12 @@ def functions(settings: Settings, names: Names, place: Place) -> dict[str, Funct
         "alert-router": _function(names, "alert-router", "Tells people of alarms and EC2 events", 110, 256, told),
         "training-input": _function(names, "training-input", "Starts training runs on good nodes", 110, 512, train),
     }
+
+
+def dashboard_link(names: Names, place: Place) -> str:
+    """The dashboard in the console, for messages."""
+    host = _CONSOLES.get(place.partition, _CONSOLES["aws"])
+    return f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.cluster}"
 
 
 def archive(key: str) -> dict[str, Path]:

@@ -32,7 +32,6 @@ _EFA_CARDS = {
     # Four at 400 Gbps: cards 1 and 3 share a GPU, so do 5 and 7, 9 and 11, 13 and 15 (AWS EFA page).
     "p6e-gb200.36xlarge": (1, 5, 9, 13),
 }
-_OFFERED_ACCELERATORS = ("nvidia_gpu", "neuron")
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def facts(instance_type: str) -> NetworkFacts:
     """Facts of a type. Raises ValueError naming the nearest known types."""
     if instance_type not in known():
         near = ", ".join(get_close_matches(instance_type, known(), n=3, cutoff=0.4)) or "p5.48xlarge, g6.xlarge"
-        raise ValueError(f"a GPU or Trainium type of the table, for example {near}")
+        raise ValueError(f"a GPU, Trainium or Inferentia type of the table, for example {near}")
     entry = expected.resolve(instance_type)
     return NetworkFacts(
         instance_type=instance_type,

@@ -37,23 +37,24 @@ class Rule:
 
 
 def log_filters() -> list[LogFilter]:
-    """Xids and SXids in the kernel log.
+    r"""Xids and SXids in the kernel log.
 
-    A filter's regular expression knows no group and may hold few signs (CloudWatch Logs user guide, "Filter pattern
-    syntax": no parentheses, no colon by all of its versions, five patterns with one per log group), hence dots for
-    the signs of "NVRM: Xid (PCI:0000:65:00): 79, ..." and a branch per code.
+    A filter's regular expression knows no group and may hold few signs (CloudWatch Logs user guide, "Supported
+    regular expressions syntax": no parentheses but as \x28 and \x29, no colon by all of its versions, no word of
+    negated classes, five such filters per log group), hence dots and codes for the signs of
+    "NVRM: Xid (PCI:0000:65:00): 79, ..." and a branch per code.
     """
     table = xid.table()
     codes = [code for code, entry in table.items() if entry.status == FATAL]
     branches = [_code(code) for code in codes]
     # Their severity is in the line: NVLink 5 errors say Fatal, 154 gives the recovery action as a number.
     nvlink = [_code(code) + ".*Fatal" for code, entry in table.items() if entry.status == NVLINK5]
-    recovery = [_code(code) + ".*0x[1-9]" for code, entry in table.items() if entry.status == RECOVERY]
+    recovery = [_code(code) + ".*to.0x[1-9]" for code, entry in table.items() if entry.status == RECOVERY]
     return [
         LogFilter("xid", '"NVRM: Xid"', "Xids"),
         LogFilter("xid-fatal", _regex(branches), "FatalXids"),
         LogFilter("xid-decoded", _regex([*nvlink, *recovery]), "FatalXids"),
-        LogFilter("sxid-fatal", _regex(["SXid..PCI[^,]*,.Fatal"]), "FatalXids"),
+        LogFilter("sxid-fatal", _regex([f"S{_PLACE}[0-9]+,.Fatal"]), "FatalXids"),
     ]
 
 
@@ -102,8 +103,12 @@ def dashboard(names: Names, place: Place, made: Sequence[Alarm], whole: Composit
     return json.dumps({"widgets": _placed(widgets)}, separators=(",", ":"))
 
 
+_PLACE = r"Xid..PCI.{9,40}\x29.."
+"""From "Xid (PCI" to the code; an address with its MIG parts has up to 40 characters."""
+
+
 def _code(code: int) -> str:
-    return f"Xid..PCI[^,]*[^0-9]{code},"
+    return f"{_PLACE}{code},"
 
 
 def _regex(branches: Sequence[str]) -> str:
@@ -149,8 +154,9 @@ def _chart(place: Place, alarm: Alarm, query: str) -> dict[str, Any]:
 
 def _numbers(names: Names, place: Place) -> dict[str, Any]:
     cluster = ["Cluster", names.cluster]
-    rows = [[names.metric_namespace, metric, *cluster] for metric in ("ReportingNodes", "SilentNodes")]
-    rows += [[names.metric_namespace, metric] for metric in ("Xids", "FatalXids")]
+    rows: list[list[Any]] = [[names.metric_namespace, name, *cluster] for name in ("ReportingNodes", "SilentNodes")]
+    # Each matching line is a 1: only their sum is a number of Xids.
+    rows += [[names.metric_namespace, name, {"stat": "Sum"}] for name in ("Xids", "FatalXids")]
     return {
         "type": "metric",
         "height": 6,

@@ -58,7 +58,6 @@ class Names:
     placement_group: str
     results_log_group: str
     system_log_group: str
-    preflight_log_group: str
     flow_log_group: str
     fsx_log_group: str
     trail: str
@@ -117,7 +116,7 @@ def _groups(cluster: str) -> dict[str, str]:
     return {
         **dict.fromkeys(("node_group", "launch_template", "placement_group"), f"{cluster}-gpu"),
         "launch_hook": f"{cluster}-boot-preflight",
-        **{f"{kind}_log_group": f"/flightline/{cluster}/{kind}" for kind in ("results", "system", "preflight", "flow")},
+        **{f"{kind}_log_group": f"/flightline/{cluster}/{kind}" for kind in ("results", "system", "flow")},
         # FSx only writes to groups under this prefix.
         "fsx_log_group": f"/aws/fsx/{cluster}",
     }

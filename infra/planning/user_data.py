@@ -38,7 +38,6 @@ _NAME = r"[A-Za-z0-9_.-]{0,255}"
 _S3_URL = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
 _FORMS: Mapping[str, str] = MappingProxyType(
     {
-        "cluster": r"[a-z0-9-]+",
         "region": r"[a-z0-9-]+",
         "instance_type": r"[a-z0-9-]+\.[a-z0-9-]+",
         "level": r"quick|standard",
@@ -47,7 +46,6 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "group": _NAME,
         "launch_hook": _NAME,
         "results_url": f"({_S3_URL})?",
-        "log_group": r"[A-Za-z0-9_./#-]{0,512}",
     }
 )
 
@@ -62,7 +60,6 @@ class BootPlan:
     efa_count: EFA interfaces that the launch template asks for; None leaves it to the type's entry.
     """
 
-    cluster: str
     region: str
     instance_type: str
     level: str
@@ -72,7 +69,6 @@ class BootPlan:
     group: str
     launch_hook: str
     results_url: str
-    log_group: str
     efa_count: int | None = None
     skip: tuple[str, ...] = CONFIGURED_LATER
 
@@ -81,7 +77,6 @@ def boot_plan(settings: Settings, names: Names, package_sha256: str) -> BootPlan
     """The plan of a stack's GPU nodes."""
     nodes = settings.nodes
     return BootPlan(
-        cluster=settings.cluster_name,
         region=settings.region,
         instance_type=nodes.instance_type,
         level=settings.boot.level,
@@ -91,7 +86,6 @@ def boot_plan(settings: Settings, names: Names, package_sha256: str) -> BootPlan
         group=names.node_group,
         launch_hook=names.launch_hook,
         results_url=f"s3://{names.results_bucket}/{BUNDLES_PREFIX.rstrip('/')}",
-        log_group=names.preflight_log_group,
         # The nodes have what the template gives them: with efa off, a type's own count would condemn every node.
         efa_count=efa.efa_count(efa.interfaces(nodes.instance_type, nodes.efa)),
     )
@@ -133,7 +127,6 @@ def _file(path: str, content: str, mode: str) -> dict[str, str]:
 
 def _environment(plan: BootPlan) -> str:
     values = {
-        "CLUSTER": plan.cluster,
         "REGION": plan.region,
         "INSTANCE_TYPE": plan.instance_type,
         "LEVEL": plan.level,
@@ -145,7 +138,6 @@ def _environment(plan: BootPlan) -> str:
         "GROUP": plan.group,
         "HOOK": plan.launch_hook,
         "RESULTS_URL": plan.results_url,
-        "LOG_GROUP": plan.log_group,
     }
     return "".join(f"{name}='{value}'\n" for name, value in values.items())
 

@@ -15,7 +15,9 @@ _GROUPS = ("aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:
 
 
 def check(resource: Registered, site: Site) -> Iterator[Answer]:
-    """Every source range of every ingress rule."""
+    """Every source range of every ingress rule; a list of ranges kept elsewhere can hold any."""
+    for prefix_list in _prefix_lists(resource):
+        yield Broken(f"ingress from the prefix list {prefix_list}, which nobody here sees into; name the ranges")
     for cidr in _sources(resource):
         if cidr is UNKNOWN:
             yield Unsure("an ingress source is known only during the update")
@@ -31,6 +33,18 @@ def _sources(resource: Registered) -> List[Any]:
         return _of_rule(props)
     if resource.type_ == "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule":
         return items(props, "cidrIpv4") + items(props, "cidrIpv6")
+    return []
+
+
+def _prefix_lists(resource: Registered) -> List[Any]:
+    props = resource.props
+    if resource.type_ in _GROUPS:
+        rules = [rule for rule in items(props, "ingress") if rule is not UNKNOWN]
+        return [one for rule in rules for one in items(rule, "prefixListIds")]
+    if resource.type_ == "aws:ec2/securityGroupRule:SecurityGroupRule" and props.get("type") != "egress":
+        return items(props, "prefixListIds")
+    if resource.type_ == "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule":
+        return items(props, "prefixListId")
     return []
 
 

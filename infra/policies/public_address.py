@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from infra.contract import ROLE_GPU, TAG_ROLE
+
 from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
-from .values import items, look, truth
+from .values import items, look, require, truth
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+_INSTANCE = "aws:ec2/instance:Instance"
 
 
 def check(resource: Registered, site: Site) -> Iterator[Answer]:
-    """Launch templates: the primary interface says no, for else its subnet decides; the others say nothing else."""
-    if resource.type_ != _TEMPLATE:
-        return
+    """Launch templates, which are all of GPU nodes, and single instances with their role."""
+    if resource.type_ == _TEMPLATE:
+        yield from _template(resource)
+    if resource.type_ == _INSTANCE:
+        tags = look(resource.props, "tags")
+        if tags is UNKNOWN or (tags or {}).get(TAG_ROLE) in (ROLE_GPU, UNKNOWN):
+            yield from require(resource.props, "associatePublicIpAddress", False)
+
+
+def _template(resource: Registered) -> Iterator[Answer]:
+    """The primary interface says no, for else its subnet decides; the others say nothing else."""
     interfaces = items(resource.props, "networkInterfaces")
     if not interfaces:
         yield Broken("networkInterfaces is not set; the subnet would decide about a public address")

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping, Tuple
 from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
 
 SECRET_PROPS = {
-    "aws:secretsmanager/secretVersion:SecretVersion": ("secretString", "secretBinary"),
+    "aws:secretsmanager/secretVersion:SecretVersion": ("secretString", "secretBinary", "secretStringWo"),
 }
 """Properties that are secret by what they are for."""
 

@@ -6,6 +6,8 @@ a dimension of our own, so what tells clusters apart is the namespace.
 
 Every metric is rolled up by InstanceId: then one query over the fleet sees one time series per node, which keeps
 it below the 10,000 metrics that a Metrics Insights query can look at, and a maximum is over all devices of a node.
+
+An agent older than a section refuses the whole file: `efa` is there since 1.300068.0, `journald` since 1.300070.0.
 """
 
 from __future__ import annotations
@@ -17,15 +19,7 @@ from .expected import resolve
 
 DEFAULT_NAMESPACE = "Flightline"
 INTERVAL_S = 60
-EFA_SINCE = "1.300068.0"
-"""The agent's first version with the section `efa`; an older agent refuses the whole file."""
-JOURNALD_SINCE = "1.300070.0"
 RECORDS_FILE = "/var/log/flightline/records.jsonl"
-KERNEL_FILES = ("/var/log/kern.log", "/var/log/messages")
-RETENTION_DAYS = (
-    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
-)
-"""What PutRetentionPolicy takes."""
 
 GPU = (
     "utilization_gpu",
@@ -110,13 +104,6 @@ def config(plan: AgentPlan) -> Dict[str, Any]:
             "logs_collected": _logs(plan),
         },
     }
-
-
-def minimum_version(plan: AgentPlan) -> str:
-    """The oldest agent that takes the configuration; empty when any does."""
-    if plan.kernel_log == "journald":
-        return JOURNALD_SINCE
-    return EFA_SINCE if "efa" in _collected(plan) else ""
 
 
 def _collected(plan: AgentPlan) -> Dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import gzip
 import json
-import os
 import random
 import threading
 from datetime import datetime, timedelta, timezone
@@ -17,6 +16,8 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from flightline.cloud import batches, items, slack
+from flightline.cloud.awsstore import AwsStore
+from flightline.fleet import judge_run
 from flightline_node import logline
 from infra import contract
 from infra.functions.alert_router import handler as router_handler
@@ -27,8 +28,9 @@ from infra.functions.common.errors import TryAgain
 from infra.functions.common.slack import Slack
 from infra.functions.storage import handler as storage_handler
 from infra.functions.training_input import handler as training_handler
+from infra.functions.training_input import request as training_request
 from infra.functions.training_input.data import Data
-from tests.emulated import REGION, Cloud
+from tests.emulated import REGION, Cloud, lead_to
 from tests.unit.cloud.receiver import Receiver
 from tests.unit.functions import samples
 
@@ -40,7 +42,6 @@ QUICK = batches.Patience(attempts=3, sleep=lambda seconds: None)
 @pytest.fixture(scope="module")
 def server():
     cloud = Cloud()
-    cloud.client = functools.cache(cloud.client)  # making a client takes longer than most tests
     yield cloud
     cloud.close()
 
@@ -55,7 +56,8 @@ class Stack:
         for bucket in (BUCKET, DATA):
             cloud.bucket(bucket)
         self.topic, self.reader = cloud.topic("demo-alerts")
-        self.names = common.Names(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, self.topic)
+        link = {"link": "https://dashboard.example/demo"}
+        self.names = common.Names(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, self.topic, **link)
         monkeypatch.setattr(common, "client", cloud.client)
 
     def services(self, function: str) -> common.Services:
@@ -95,16 +97,10 @@ class Stack:
 
 @pytest.fixture
 def stack(server, monkeypatch):
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "FLIGHTLINE")):
-            monkeypatch.delenv(name)
-    for name, value in server.env.items():
-        monkeypatch.setenv(name, value)
-    server.reset()
+    lead_to(server, monkeypatch)
     # Throttled requests are tried again at once: the waits are not what is tested here.
     monkeypatch.setattr(batches.Patience, "wait", lambda self, attempt, at_least_s=0.0: None)
-    yield Stack(server, monkeypatch)
-    server.before = server.after = None
+    return Stack(server, monkeypatch)
 
 
 def _lines(*records: dict, kind: str = "node") -> list[str]:
@@ -128,10 +124,20 @@ def test_logged_results_are_stored_once_and_failures_told(stack):
     (told,) = stack.told()
     for word in ("1 of 3 nodes no-go", "gpu-00 (i-0abc00000000)", "GPU 3", "measured 7", "expected  8", "REPLACE"):
         assert word in told
+    assert "Dashboard: https://dashboard.example/demo" in told
+    assert "Look back: flightline history i-0abc00000000 --store aws:demo-results" in told
     before = stack.cloud.items(RESULTS)
     again = stack.storage().handle(event)
     assert (again["stored"], again["duplicate"], again["told"]) == (0, 3, 0)
     assert stack.cloud.items(RESULTS) == before and stack.told() == []
+
+
+def test_what_a_message_says_to_look_back_with_works(stack):
+    """The commands `flightline report` and `flightline history` read what the function stored."""
+    stack.storage().handle(samples.envelope(_lines(*_nodes(2, bad=1)), stream="all"))
+    store = AwsStore(RESULTS)
+    assert judge_run(store, "self-gpu-00").verdict == "no-go" and judge_run(store, "self-gpu-01").verdict == "go"
+    assert [past.run_id for past in store.history("i-0abc00000000")] == ["self-gpu-00"]
 
 
 def test_recovery_is_told_once_and_only_by_a_measurement(stack):
@@ -363,7 +369,7 @@ def _with_slack(stack, receiver: Receiver) -> storage_handler.Storage:
     secrets.create_secret(Name="demo/slack", SecretString=receiver.url)
     storage = stack.storage()
     post = functools.partial(slack.post, hosts=("127.0.0.1",), ca_file=str(receiver.ca))
-    storage.on.teller.channels["slack"] = Slack(secrets, "demo/slack", post)
+    storage.on.teller.channels["slack"] = Slack(secrets, "demo/slack", pytest.fail, post)
     return storage
 
 
@@ -563,6 +569,61 @@ def test_a_partial_failure_names_its_messages_and_the_rest_is_done(stack):
     assert second in told
 
 
+def _burst(instances: list[str], minute: str = "10:00") -> list[dict]:
+    found = [samples.spot(instance, f"burst-{instance}") for instance in instances]
+    return [{**event, "time": f"2026-11-21T{minute}:{n:02d}Z"} for n, event in enumerate(found)]
+
+
+def test_a_burst_is_one_message_that_names_every_node(stack):
+    """A capacity block ends: each instance has an event of its own, and people get one message."""
+    nodes = [stack.node(f"gpu-{n:02d}") for n in range(12)]
+    unknown = samples.spot("i-0fffffffffffffff0", "burst-unknown")
+    batch = samples.sqs(*_burst(nodes), unknown, *_burst(nodes))
+    assert stack.router().handle(batch) == {"batchItemFailures": []}, "what is there twice is no failure"
+    (told,) = stack.told()
+    assert "spot_interruption on 12 nodes" in told and all(node in told for node in nodes)
+    assert len(stack.bad("alert-router")) == 1, "the node that nobody knows is kept, and told to nobody"
+    assert stack.router().handle(samples.sqs(*_burst(nodes), unknown)) == {"batchItemFailures": []}
+    assert stack.told() == []
+
+
+def test_a_burst_that_could_not_be_told_comes_again_as_a_whole(stack):
+    nodes = [stack.node(f"gpu-{n:02d}") for n in range(3)]
+    batch = samples.sqs(*_burst(nodes))
+    router, sns = stack.router(), stack.router().on.teller.channels["sns"]
+
+    def refuse(digest):
+        raise TryAgain("SNS: Throttling")
+
+    router.on.teller.channels["sns"] = refuse
+    failed = {"batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in range(3)]}
+    assert router.handle(batch) == failed and stack.told() == []
+    router.on.teller.channels["sns"] = sns
+    assert router.handle(batch) == {"batchItemFailures": []} and len(stack.told()) == 1
+
+
+def test_trouble_and_recovery_of_one_node_in_one_batch_are_told_in_their_order(stack):
+    instance, other = stack.node("gpu-01"), stack.node("gpu-02")
+    events = [("running", other, "10:05"), ("stopping", instance, "10:01"), ("running", instance, "10:04")]
+    made = [
+        {**samples.state(word, who), "id": f"e{n}", "time": f"2026-11-21T{at}:00Z"}
+        for n, (word, who, at) in enumerate(events)
+    ]
+    assert stack.router().handle(samples.sqs(*made)) == {"batchItemFailures": []}
+    trouble, over = stack.told()
+    assert "the instance is stopping" in trouble and "Recovered" in over and instance in over
+    assert not stack.items("ALERT#")
+
+
+def test_an_alarm_and_its_end_in_one_batch_leave_nothing_behind(stack):
+    instance = stack.node()
+    router = stack.router(_Contributors(instance))
+    over = samples.alarm("OK", at="2026-11-21T10:40:00.000+0000")
+    assert router.handle(samples.sqs(over, samples.alarm())) == {"batchItemFailures": []}
+    trouble, recovered = stack.told()
+    assert instance in trouble and "Recovered" in recovered and not stack.items("ALERT#")
+
+
 class _Wrapped:
     def __init__(self, inner, find) -> None:
         self._inner, self.find = inner, find
@@ -736,14 +797,31 @@ def test_staging_goes_on_where_the_last_try_ended(stack, trainer):
         made.handle(_request(instance, mode="stage"))
     left["ms"] = 600_000
     assert made.handle(_request(instance, mode="stage"))["objects"] == 2
-    # Asked anew, what is staged is not copied again.
+    # Asked anew, what is staged is neither copied nor asked for one by one: a large set would never end.
     stack.cloud.seen.clear()
     left["ms"] = 1000
     made.data.prepare(
         training_handler.read(_request(instance, mode="stage")),
         made.data.find(training_handler.read(_request(instance, mode="stage"))),
     )
-    assert not any(action.startswith("PUT /") and "staged" in action for action in stack.cloud.seen)
+    assert not any(action.startswith(("PUT /", "HEAD /")) and "staged" in action for action in stack.cloud.seen)
+
+
+def test_what_changed_after_it_was_staged_is_staged_again(stack, trainer):
+    made, _ = trainer
+    request = training_handler.read(_request(_good_node(stack), mode="stage"))
+    made.data.prepare(request, made.data.find(request))
+    stack.cloud.client("s3").put_object(Bucket=DATA, Key="c4/a.parquet", Body=b"another length")
+    made.data.prepare(request, made.data.find(request))
+    assert stack.cloud.objects(DATA)["staged/llama-1/req-00001/c4/a.parquet"] == b"another length"
+
+
+def test_more_objects_than_a_mode_can_handle_are_refused_before_the_time_is_over(stack, trainer, monkeypatch):
+    monkeypatch.setitem(training_request.MAX_OBJECTS, "presign", 1)
+    instance = _good_node(stack)
+    answer = trainer[0].handle(_request(instance, mode="presign"))
+    assert answer["reasons"] == ["more than 1 objects under c4/, the most for mode presign: name a narrower prefix"]
+    assert trainer[0].handle(_request(instance))["status"] == "started"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ moto delivers EventBridge to SQS and SNS to SQS; in Lambda's place a thread hand
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from infra.functions.alert_router import events, watch
 from infra.functions.alert_router import handler as router_handler
 from infra.functions.common import services as common
 from infra.planning import monitoring
-from tests.emulated import ACCOUNT, REGION, Cloud
+from tests.emulated import ACCOUNT, REGION, Cloud, lead_to
 from tests.infra import stacks
 
 ROOT = Path(__file__).parents[2]
@@ -33,21 +32,13 @@ NODE = "i-0123456789abcdef0"
 @pytest.fixture(scope="module")
 def server():
     cloud = Cloud()
-    cloud.client = functools.cache(cloud.client)  # making a client takes longer than most tests
     yield cloud
     cloud.close()
 
 
 @pytest.fixture
 def cloud(server, monkeypatch):
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "FLIGHTLINE")):
-            monkeypatch.delenv(name)
-    for name, value in server.env.items():
-        monkeypatch.setenv(name, value)
-    server.reset()
-    yield server
-    server.before = server.after = None
+    return lead_to(server, monkeypatch)
 
 
 @pytest.fixture

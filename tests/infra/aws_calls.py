@@ -126,11 +126,11 @@ def clients(source: str) -> Iterator[str]:
 
 
 def sources(*folders: str) -> dict[str, str]:
-    """Path -> text of every Python file under folders of the repository."""
+    """Path -> text of every Python file under folders of the repository; a file stands for itself."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in folders
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        for path in (sorted((ROOT / folder).rglob("*.py")) or [ROOT / folder])
     }
 
 

@@ -6,6 +6,7 @@ ids where the stand-in engine had invented ones. Only the types in CREATORS are 
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,7 +52,11 @@ class World:
 
 
 def create(run: Run, endpoint: str, region: str) -> World:
-    """Create the stack's resources in the order in which they were registered."""
+    """Create the stack's resources in the order in which they were registered, in an account with nothing else in it.
+
+    Every moto server of a process keeps the same account, so what earlier tests left is taken away first.
+    """
+    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/moto-api/reset", method="POST"), timeout=30)
     world = World(endpoint, region)
     for request in run.custom:
         creator = CREATORS.get(request.type_)

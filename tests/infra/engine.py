@@ -25,7 +25,10 @@ _IDLE_LOOP = asyncio.new_event_loop()
 
 @dataclass(frozen=True)
 class Request:
-    """One resource as it reached the engine. props: plain values by the engine's names. id, arn: invented."""
+    """One resource as it reached the engine. props: plain values by the engine's names. id, arn: invented.
+
+    ignored: properties whose change the engine leaves alone.
+    """
 
     urn: str
     type_: str
@@ -37,6 +40,7 @@ class Request:
     dependencies: frozenset[str]
     protect: bool
     retain: bool
+    ignored: frozenset[str]
     id: str
     arn: str
 
@@ -168,6 +172,7 @@ def _request(monitor: mocks.MockMonitor, request: Any, response: Any) -> Request
         dependencies=frozenset(request.dependencies),
         protect=request.protect,
         retain=request.retainOnDelete,
+        ignored=frozenset(request.ignoreChanges),
         id=response.id,
         arn=str(rpc.deserialize_properties(response.object).get("arn", "")),
     )

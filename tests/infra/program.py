@@ -17,6 +17,13 @@ WEBHOOK = "https://hooks.slack.com/services/T000/B000/notarealwebhook"
 SECRET_KEYS = ("flightline:slackWebhook",)
 
 
+def image(architecture: str = "x86_64", size_gib: int = 75) -> dict[str, Any]:
+    """EC2's answer about an image."""
+    root = {"deviceName": "/dev/sda1", "ebs": {"volume_size": str(size_gib)}, "noDevice": "", "virtualName": ""}
+    found = {"id": "ami-0123456789abcdef0", "architecture": architecture, "rootDeviceName": "/dev/sda1"}
+    return {**found, "blockDeviceMappings": [root]}
+
+
 def answers(in_region: str, account: str = stacks.ACCOUNT) -> dict[str, Any]:
     """What AWS says to the program's questions; invented."""
     offer = stacks.offer(in_region)
@@ -34,7 +41,7 @@ def answers(in_region: str, account: str = stacks.ACCOUNT) -> dict[str, Any]:
         },
         "aws:index/getPartition:getPartition": {"partition": "aws", "dnsSuffix": "amazonaws.com", "id": "aws"},
         "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": account, "arn": "", "userId": "", "id": account},
-        "aws:ec2/getAmi:getAmi": lambda args: {"id": "ami-0123456789abcdef0", "rootDeviceName": "/dev/sda1"},
+        "aws:ec2/getAmi:getAmi": image(),
         "aws:ssm/getParameter:getParameter": {"insecureValue": "ami-0123456789abcdef0", "value": "", "id": "x"},
     }
 
@@ -56,12 +63,16 @@ def run(
     preview: bool = False,
     changes: Mapping[str, Any] | None = None,
     program: Callable[[], Any] | None = None,
+    said: Mapping[str, Any] | None = None,
 ) -> engine.Run:
-    """Run `infra/__main__.py` (or another program) with a stack's configuration and some keys changed."""
+    """Run `infra/__main__.py` (or another program) with a stack's configuration and some keys changed.
+
+    said: other answers of AWS than those above.
+    """
     config = {**stacks.config(stack), **{f"{stacks.PREFIX}{key}": value for key, value in (changes or {}).items()}}
     return engine.run(
         program or _main,
-        calls=answers(str(config["aws:region"])),
+        calls={**answers(str(config["aws:region"])), **(said or {})},
         config=text_config(config),
         secret_keys=SECRET_KEYS,
         stack=stack,

@@ -11,6 +11,7 @@ from infra.config.model import Settings
 from infra.config.reader import read
 from infra.planning.names import Names, Place, names
 from infra.planning.zones import Offer, Zone
+from infra.settings import endpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("dev", "p5-reservation", "p5en-capacity-block", "spot", "local")
@@ -45,7 +46,8 @@ def offer(in_region: str, offering: tuple[str, ...] | None = None) -> Offer:
 def settings(stack: str, **changes: Any) -> Settings:
     """Settings of an example stack with some keys changed."""
     where = region(stack)
-    return read({**values(stack), **changes}, where, lambda _: offer(where))
+    given = endpoints(config(stack).get("aws:endpoints", []))
+    return read({**values(stack), **changes}, where, lambda _: offer(where), endpoints=given)
 
 
 def place(stack: str) -> Place:

@@ -16,7 +16,7 @@ from tests.infra.stacks import ROOT, place, planned_names, settings
 
 STACK = "p5-reservation"
 HANDLERS = {name: f"infra/functions/{name.replace('-', '_')}/handler.py" for name in FUNCTIONS}
-CONTROL = ("flightline", "library", "plugins")
+CONTROL = ("flightline", "library", "plugins", "infra/link.py")
 """Code that runs on the control node, with the head node's role or an operator's."""
 
 TELLS_NOBODY = "it tells nobody: its environment has neither topic nor secret"
@@ -46,7 +46,7 @@ def found_in(files) -> list[Call]:
 
 def test_the_control_side_may_do_what_it_does():
     found = found_in(sources(*CONTROL))
-    assert {"put_item", "batch_write_item", "get_object"} <= {call.operation for call in found}
+    assert {"put_item", "batch_write_item", "get_object", "get_console_output"} <= {call.operation for call in found}
     assert denied("head", found) == []
 
 

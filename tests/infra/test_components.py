@@ -12,7 +12,7 @@ import pytest
 from infra.components.access import Access, AccessArgs
 from infra.components.audit import Audit, AuditArgs
 from infra.components.bucket import Bucket, BucketArgs
-from infra.components.endpoints import GATEWAYS, INTERFACES, Endpoints, EndpointsArgs
+from infra.components.endpoints import Endpoints, EndpointsArgs
 from infra.components.fabric import Fabric, FabricArgs
 from infra.components.file_system import FileSystem, FileSystemArgs
 from infra.components.flow_logs import FlowLogs, FlowLogsArgs
@@ -25,7 +25,7 @@ from infra.components.spending import Spending, SpendingArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
 from infra.config.model import Fsx
-from infra.planning import efa, lifecycle
+from infra.planning import efa, endpoints, lifecycle
 from tests.infra import engine, program, schema, stacks
 
 STACK = "p5-reservation"
@@ -54,7 +54,7 @@ def kinds(run):
 
 def network(**changes):
     chosen = settings(**changes)
-    return build(lambda: Network("network", NetworkArgs(chosen.network, NAMES, PLACE, TAGS, 30)))
+    return build(lambda: Network("network", NetworkArgs(chosen.network, NAMES, PLACE, TAGS, 30, False, True)))
 
 
 @pytest.mark.parametrize(("nat", "gateways", "ways_out"), [("one", 1, 3), ("per-az", 2, 3), ("none", 0, 1)])
@@ -82,20 +82,16 @@ def test_network_gives_no_public_address_by_default_and_empties_the_default_grou
     assert group.props["ingress"] == [] and group.props["egress"] == []
 
 
-def endpoints(interfaces):
-    return build(
-        lambda: Endpoints(
-            "endpoints",
-            EndpointsArgs("vpc-1", "10.0.0.0/16", "us-east-1", ["rtb-1"], ["subnet-1"], interfaces, "c", TAGS),
-        )
-    )
+def made_endpoints(*interfaces):
+    args = ("vpc-1", "10.0.0.0/16", "us-east-1", ["rtb-1"], ["subnet-1"], endpoints.GATEWAYS, interfaces, "c", TAGS)
+    return build(lambda: Endpoints("endpoints", EndpointsArgs(*args)))
 
 
 def test_endpoints_without_and_with_interfaces():
-    few, all_of_them = endpoints(False), endpoints(True)
-    assert kinds(few) == ["VpcEndpoint"] * len(GATEWAYS)
-    assert len(all_of_them.of("aws:ec2/vpcEndpoint:VpcEndpoint")) == len(GATEWAYS) + len(INTERFACES)
-    (rule,) = all_of_them.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
+    few, more = made_endpoints(), made_endpoints("ssm", "logs")
+    assert kinds(few) == ["VpcEndpoint"] * len(endpoints.GATEWAYS)
+    assert len(more.of("aws:ec2/vpcEndpoint:VpcEndpoint")) == len(endpoints.GATEWAYS) + 2
+    (rule,) = more.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
     assert (rule.props["cidrIpv4"], rule.props["fromPort"], rule.props["toPort"]) == ("10.0.0.0/16", 443, 443)
 
 
@@ -145,7 +141,7 @@ def access(**changes):
 def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
     without, with_head = access(orchestrator="none"), access(orchestrator="slurm")
     assert [one.props["name"] for one in without.of("aws:iam/role:Role")] == [NAMES.node_role]
-    assert [one.props["name"] for one in with_head.of("aws:iam/role:Role")] == [NAMES.node_role, NAMES.head_role]
+    assert {one.props["name"] for one in with_head.of("aws:iam/role:Role")} == {NAMES.node_role, NAMES.head_role}
 
 
 def test_access_policies_name_their_purpose_and_no_wildcard_action():
@@ -248,6 +244,14 @@ def test_lustre_ports_are_open_both_ways_between_servers_and_nodes():
     assert opened == {(*pair, *ports) for pair in pairs for ports in ((988, 988), (1018, 1023))}
 
 
+@pytest.mark.parametrize("efa_enabled", [True, False])
+def test_lustre_is_made_after_its_ports_are_open(efa_enabled):
+    """FSx refuses a group without the rules (user guide, "Creating an FSx for Lustre file system fails")."""
+    run = file_system(Fsx(4800, 1000, efa_enabled, None))
+    rules = {one.urn for one in run.custom if one.type_.endswith("gressRule")}
+    assert rules and rules <= run.one("lustre-lustre").dependencies
+
+
 def test_lustre_over_efa_needs_all_traffic_and_plain_lustre_does_not():
     def everything(run):
         return [one for one in run.custom if one.props.get("ipProtocol") == "-1"]
@@ -271,7 +275,7 @@ def test_log_groups_forget():
 
 def notifications(**changes):
     chosen = settings(**changes).notifications
-    return build(lambda: Notifications("alerts", NotificationsArgs(chosen, NAMES, PLACE, True, TAGS)))
+    return build(lambda: Notifications("alerts", NotificationsArgs(chosen, NAMES, PLACE, TAGS)))
 
 
 def test_notifications_subscribe_everybody_once_by_address():
@@ -310,6 +314,10 @@ def test_spending_tells_the_topic_before_the_money_is_gone():
     notices = run.one("spending-budget").props["notifications"]
     assert {(one["threshold"], one["notificationType"]) for one in notices} >= {(80, "FORECASTED"), (100, "ACTUAL")}
     assert all(one["subscriberSnsTopicArns"] == ["arn:topic"] for one in notices)
+    monitor = run.one(f"spending-monitor-{NAMES.cluster}")
+    looks_at = json.loads(monitor.props["monitorSpecification"])["Tags"]
+    assert (looks_at["Key"], looks_at["Values"]) == ("flightline:cluster", [NAMES.cluster])
+    assert monitor.ignored == {"monitorSpecification"}, "the provider would replace it in every update"
     expression = run.one("spending-anomalies").props["thresholdExpression"]["dimension"]
     assert expression["values"] == ["250"]
 

@@ -43,7 +43,6 @@ OUTPUTS = {
     "fsx_mount_name": "abcdefgh",
     "fsx_efa": True,
     "results_log_group": "/flightline/train-p5/results",
-    "preflight_log_group": "/flightline/train-p5/preflight",
     "system_log_group": "/flightline/train-p5/system",
     "log_retention_days": 90,
     "metric_namespace": "Flightline/train-p5",

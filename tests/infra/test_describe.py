@@ -1,15 +1,21 @@
-"""What make up, down and down-compute say before they do it."""
+"""What make up, down and down-compute say before they do it, and what they then ask of Pulumi."""
 
 from __future__ import annotations
 
+import fnmatch
+import json
 import os
 import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
 
-from infra import describe
+from infra import describe, link
+from infra.policies.data_protection import DATA
+from tests.infra import program
 from tests.infra.stacks import ROOT, STACKS, settings, values
+from tests.infra.test_contract import OUTPUTS
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -27,11 +33,29 @@ def test_down_says_whether_the_data_stays(stack):
     assert ("keeps    buckets" in text) == bool(values(stack).get("keepData", True))
 
 
+@pytest.mark.parametrize("action", describe.ACTIONS)
+def test_it_says_whether_pulumi_asks(action, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    asked, answered = (CliRunner().invoke(describe.main, [*more, action, "dev"]).output for more in ((), ("--yes",)))
+    assert asked.endswith("shows the preview next and asks.\n")
+    assert answered.endswith("shows the preview next and goes on.\n")
+
+
 def test_an_unknown_stack_is_refused_with_the_known_ones(monkeypatch):
     monkeypatch.chdir(ROOT)
     ended = CliRunner().invoke(describe.main, ["up", "nowhere"])
     assert ended.exit_code == 2
     assert "Pulumi.nowhere.yaml" in ended.output and "p5-reservation" in ended.output
+
+
+@pytest.mark.parametrize("text", ["config: [", "- a list", "config: word", "config: [a]", "config:\n\t- x"])
+def test_a_stack_file_that_cannot_be_read_is_named(monkeypatch, tmp_path, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
+    (tmp_path / "Pulumi.mine.yaml").write_text(text)
+    ended = CliRunner().invoke(describe.main, ["up", "mine"])
+    assert ended.exit_code == 2 and isinstance(ended.exception, SystemExit)
+    assert ended.output.startswith("Pulumi.mine.yaml: wanted YAML") and "; saw " in ended.output
 
 
 @pytest.mark.parametrize(
@@ -56,3 +80,78 @@ def test_the_script_says_what_it_lacks(tmp_path, arguments, words):
     assert run.returncode == 2
     assert words in run.stderr
     assert not arguments[1:] or "cluster flightline-dev in us-east-1" in run.stdout
+
+
+# A stand-in for Pulumi's command line: it writes down what it is asked, and tells invented outputs.
+PULUMI = """#!/bin/sh
+echo "$*" >>"$CALLS"
+[ "$1 $2" != "stack output" ] || cat "$OUTPUTS"
+"""
+PYTHON = f"""#!/bin/sh
+exec {sys.executable} "$@"
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """scripts/cluster in a directory of its own, with a stand-in for Pulumi; answers what Pulumi was asked."""
+    for name in ("infra", "scripts", "Pulumi.yaml", "Pulumi.dev.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for path, text in ((".venv/bin/python", PYTHON), ("bin/pulumi", PULUMI)):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    (tmp_path / "outputs.json").write_text(json.dumps(OUTPUTS))
+
+    def call(action, **env):
+        calls = tmp_path / "calls"
+        env = {"CALLS": str(calls), "OUTPUTS": str(tmp_path / "outputs.json"), **env}
+        run = subprocess.run(
+            ["/bin/sh", "scripts/cluster", action, "dev"],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}", **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.startswith(f"{action} dev: cluster flightline-dev")
+        return calls.read_text().splitlines()
+
+    return call
+
+
+def test_up_updates_the_stack_and_gives_its_outputs_to_ansible(cluster, tmp_path):
+    assert cluster("up") == [
+        "stack select --create dev --non-interactive",
+        "up --stack dev",
+        "stack output --json --non-interactive --stack dev",
+    ]
+    written = json.loads((tmp_path / "inventory" / link.STACK_FILE).read_text())
+    assert written[link.VARIABLE]["cluster_name"] == OUTPUTS["cluster_name"]
+
+
+@pytest.mark.parametrize(("env", "yes"), [({}, False), ({"YES": ""}, False), ({"YES": "1"}, True)])
+@pytest.mark.parametrize("action", ["up", "down", "down-compute"])
+def test_nothing_is_answered_for_the_user_without_yes(cluster, action, env, yes):
+    (change,) = [one for one in cluster(action, **env) if one.split()[0] in ("up", "destroy")]
+    assert ("--yes" in change.split()) == yes
+
+
+def test_down_passes_protected_data_by(cluster):
+    assert cluster("down")[-1] == "destroy --stack dev --exclude-protected"
+
+
+def test_down_compute_takes_the_nodes_and_no_data(cluster):
+    """With --target-dependents Pulumi takes what depends on the nodes as well: none of it may be data or network."""
+    words = cluster("down-compute")[-1].split()
+    assert words[0] == "destroy" and "--target-dependents" in words
+    patterns = [after for word, after in zip(words, words[1:], strict=False) if word == "--target"]
+    requests = program.full().requests
+    gone = {one.urn for one in requests for pattern in patterns if fnmatch.fnmatchcase(one.urn, pattern)}
+    assert sorted(urn.rsplit("::", 1)[1] for urn in gone) == ["head-instance", "nodes-group"]
+    while more := {one.urn for one in requests if one.dependencies & gone or one.parent in gone} - gone:
+        gone |= more
+    lost = [one for one in requests if one.urn in gone]
+    assert [one.name for one in lost if one.protect or one.type_ in DATA or one.type_.startswith("aws:ec2/vpc")] == []

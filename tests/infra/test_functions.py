@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,15 @@ def test_the_webhook_is_not_in_the_environment():
         assert not any("hooks.slack.com" in value for value in plan.environment.values())
 
 
+@pytest.mark.parametrize(
+    ("partition", "host"), [("aws", "console.aws.amazon.com"), ("aws-us-gov", "console.amazonaws-us-gov.com")]
+)
+def test_messages_lead_to_the_dashboard(partition, host):
+    names, place = stacks.planned_names(STACK), replace(stacks.place(STACK), partition=partition)
+    link = planning.functions(stacks.settings(STACK), names, place)["alert-router"].environment["FLIGHTLINE_LINK"]
+    assert link == f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.cluster}"
+
+
 def test_the_functions_and_the_stack_mean_the_same_tables_and_tags():
     made = tables.training("t")
     wanted = training.table_definition("t")
@@ -163,6 +173,9 @@ def test_queues_report_partial_failures_and_replay_is_off(run):
         "functions-events-to-alert-router": True,
         "functions-replay-to-storage": False,
     }
+    events = mappings["functions-events-to-alert-router"]
+    # Source: Lambda API reference, CreateEventSourceMapping: more than 10 messages of a queue need a window.
+    assert events["batchSize"] == 100 and 0 < events["maximumBatchingWindowInSeconds"] <= 30, "one message for a burst"
 
 
 def test_a_message_is_hidden_longer_than_it_is_handled_and_ends_as_a_dead_letter(run):

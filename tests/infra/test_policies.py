@@ -11,6 +11,7 @@ from infra.policies import RULES, UNKNOWN, Broken, Registered, Site, Unsure, jud
 
 SITE = Site(keep_data=True, required_tags=frozenset({"flightline:cluster"}))
 TAGS = {"flightline:cluster": "c"}
+GPU = {**TAGS, "flightline:role": "gpu-node"}
 GROUP, RULE_IN = "aws:ec2/securityGroup:SecurityGroup", "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 OLD_RULE, DEFAULT = "aws:ec2/securityGroupRule:SecurityGroupRule", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 TEMPLATE, INSTANCE = "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/instance:Instance"
@@ -89,6 +90,8 @@ KEEPS = [
     ("public-bucket", BUCKET_POLICY, {"policy": grant("*", Condition={"StringEquals": {"aws:SourceAccount": "1"}})}),
     ("public-bucket", BUCKET_POLICY, {"policy": grant("*").replace("Allow", "Deny")}),
     ("public-address", TEMPLATE, interfaces("false", None, None)),
+    ("public-address", INSTANCE, {"tags": GPU, "associatePublicIpAddress": False}),
+    ("public-address", INSTANCE, {"tags": {"flightline:role": "head-node"}, "associatePublicIpAddress": True}),
     ("pass-role", ROLE_POLICY, {"policy": allow("iam:PassRole", "arn:aws:iam::1:role/x")}),
     ("pass-role", ROLE_POLICY, {"policy": allow("s3:*")}),
     ("pass-role", ROLE_POLICY, {"policy": allow("iam:PassRole").replace("Allow", "Deny")}),
@@ -110,6 +113,9 @@ BREAKS = [
     ("open-ingress", RULE_IN, {"cidrIpv4": "anywhere"}, "anywhere"),
     ("open-ingress", GROUP, {"ingress": [{"cidrBlocks": ["10.0.0.0/8", "0.0.0.0/0"]}]}, "0.0.0.0/0"),
     ("open-ingress", GROUP, {"ingress": [{"ipv6CidrBlocks": ["::/0"]}]}, "::/0"),
+    ("open-ingress", RULE_IN, {"prefixListId": "pl-1"}, "pl-1"),
+    ("open-ingress", GROUP, {"ingress": [{"prefixListIds": ["pl-2"]}]}, "pl-2"),
+    ("open-ingress", OLD_RULE, {"type": "ingress", "prefixListIds": ["pl-3"]}, "pl-3"),
     ("open-ingress", DEFAULT, {"ingress": [{"cidrBlocks": ["0.0.0.0/0"]}]}, "0.0.0.0/0"),
     ("open-ingress", OLD_RULE, {"type": "ingress", "cidrBlocks": ["0.0.0.0/0"]}, "0.0.0.0/0"),
     ("encryption-at-rest", TEMPLATE, volume("false"), "encrypted is 'false'"),
@@ -136,6 +142,9 @@ BREAKS = [
     ("public-address", TEMPLATE, interfaces("false", "true"), "networkInterfaces[1]"),
     ("public-address", TEMPLATE, interfaces(None), "not set"),
     ("public-address", TEMPLATE, {}, "not set"),
+    ("public-address", INSTANCE, {"tags": GPU, "associatePublicIpAddress": True}, "is true"),
+    ("public-address", INSTANCE, {"tags": GPU}, "not set"),
+    ("public-address", INSTANCE, {"tags": UNKNOWN, "associatePublicIpAddress": True}, "is true"),
     ("pass-role", ROLE_POLICY, {"policy": allow("iam:PassRole")}, "PassRole"),
     ("pass-role", ROLE_POLICY, {"policy": allow(["s3:GetObject", "IAM:pass*"])}, "PassRole"),
     ("pass-role", ROLE_POLICY, {"policy": allow("iam:*", ["arn:aws:iam::1:role/*"])}, "PassRole"),

@@ -23,7 +23,9 @@ from tests.infra.stacks import PREFIX, ROOT, STACKS, config, offer, region, sett
 
 REGION = "us-east-1"
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/abcdefghijklmnopqrstuvwx"
-BLOCK = {"gpuInstanceType": "p5en.48xlarge", "capacityType": "capacity-block"}
+ZONE = {"availabilityZone": "us-east-1a"}
+BLOCK = {"gpuInstanceType": "p5en.48xlarge", "capacityType": "capacity-block", **ZONE}
+RESERVATION = {"capacityType": "reservation", **ZONE}
 RESERVATION_ID = "cr-0123456789abcdef0"
 
 
@@ -136,7 +138,7 @@ BAD = [
     ("publicSubnetCidrs", {"publicSubnetCidrs": "10.0.1.0/24"}, "a list of text"),
     ("natGateways", {"natGateways": "two"}, "one, per-az, none"),
     ("natGateways", {"natGateways": "none"}, "interfaceEndpoints true"),
-    ("gpuInstanceType", {"gpuInstanceType": "m5.large"}, "GPU or Trainium type"),
+    ("gpuInstanceType", {"gpuInstanceType": "m5.large"}, "a GPU, Trainium or Inferentia type"),
     ("gpuInstanceType", {"gpuInstanceType": "p5.48xlrage"}, "p5.48xlarge"),
     ("gpuNodeCount", {"gpuNodeCount": 0}, "make down-compute"),
     ("gpuNodeCount", {"gpuNodeCount": 2, "gpuNodeMinimum": 3}, "at least gpuNodeMinimum, 3"),
@@ -146,8 +148,22 @@ BAD = [
     ("efa", {"efa": "on", "gpuInstanceType": "g6.xlarge"}, "g6.xlarge has no EFA"),
     ("efa", {"efa": "yes"}, "auto, on, off"),
     ("capacityType", {"capacityType": "cheap"}, "on-demand, spot, reservation, capacity-block"),
-    ("capacityType", {"capacityType": "capacity-block", "capacityReservationId": RESERVATION_ID}, "g6.xlarge is sold"),
-    ("capacityReservationId", {"capacityType": "reservation"}, "the reservation's id"),
+    (
+        "capacityType",
+        {"capacityType": "capacity-block", "capacityReservationId": RESERVATION_ID, **ZONE},
+        "g6.xlarge is sold",
+    ),
+    (
+        "availabilityZone",
+        {"capacityType": "reservation", "capacityReservationId": RESERVATION_ID},
+        "the zone of the reservation",
+    ),
+    (
+        "availabilityZone",
+        {**BLOCK, "availabilityZone": "", "capacityReservationId": RESERVATION_ID},
+        "the zone of the capacity-block",
+    ),
+    ("capacityReservationId", RESERVATION, "the reservation's id"),
     ("capacityReservationId", BLOCK, "the capacity-block's id"),
     (
         "capacityReservationId",
@@ -159,7 +175,7 @@ BAD = [
     ("placementGroup", {**BLOCK, "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"}, "auto or none"),
     (
         "placementGroup",
-        {"capacityType": "reservation", "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"},
+        {**RESERVATION, "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"},
         "the group that the reservation was made in",
     ),
     ("placementGroup", {"placementGroup": "a group"}, "name of an existing group"),
@@ -174,9 +190,16 @@ BAD = [
     ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["0.0.0.0/0"]}, "never open to the world"),
     ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["0.0.0.0/1", "128.0.0.0/1"]}, "128.0.0.0/1"),
     ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["::/0"]}, "an IPv4 block"),
-    ("sshKeyName", {"accessMode": "ssh", "sshCidrs": ["203.0.113.0/24"]}, "EC2 key pair"),
+    (
+        "sshCidrs",
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"]},
+        "GPU nodes have no public address",
+    ),
+    ("sshKeyName", {"accessMode": "ssh", "sshCidrs": ["10.0.0.0/8"]}, "EC2 key pair"),
     ("sshKeyName", {"sshKeyName": "me"}, "uses no key"),
     ("headInstanceType", {"headInstanceType": "big"}, "an EC2 type"),
+    ("headInstanceType", {"gpuInstanceType": "g5g.xlarge", "headNode": True}, "a type for arm64 such as m7g.xlarge"),
+    ("headInstanceType", {"headInstanceType": "c7gn.xlarge", "orchestrator": "slurm"}, "for x86_64 such as m7i.xlarge"),
     ("headRootVolumeGib", {"headRootVolumeGib": 0}, "30 to"),
     ("fsxSizeGib", {"fsxSizeGib": 3000}, "2400 and 4800"),
     ("fsxSizeGib", {"fsxSizeGib": 100}, "1200 and 2400"),
@@ -216,6 +239,7 @@ BAD = [
     ("tags", {"tags": ["aws:x=1"]}, "not under aws:"),
     ("tags", {"tags": ["flightline:role=gpu-node"]}, "not under aws: or flightline:"),
     ("tags", {"tags": ["Owner=a", "Owner=b"]}, "each key once"),
+    ("tags", {"tags": ["Owner=a", "owner=b"]}, "each key once, Owner is there"),
     ("tags", {"tags": [f"k{index}=v" for index in range(31)]}, "at most 30"),
     ("permissionsBoundary", {"permissionsBoundary": "boundary"}, "a policy's ARN"),
     ("emulatorEndpoint", {"emulatorEndpoint": "https://aws.example.com:443"}, "a loopback URL"),
@@ -235,18 +259,38 @@ def test_bad_input_is_refused(key, raw, says):
     [
         {"gpuNodeCount": 2, "gpuNodeMinimum": 2, "gpuNodeMaximum": 2},
         {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["10.0.0.0/8", "203.0.113.0/24"]},
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "headNode": True},
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "orchestrator": "slurm"},
         {"natGateways": "none", "interfaceEndpoints": True},
         {"bootPreflightMinutes": 120},
         {"tags": ["Owner="]},
         {"gpuNodeCount": 235},
         {**BLOCK, "capacityReservationId": RESERVATION_ID, "gpuNodeCount": 64},
         {"thresholdGpuUtilizationPercent": 0, "thresholdCpuPercent": 100},
-        {"emulatorEndpoint": "http://[::1]:5000"},
+        {"gpuInstanceType": "g5g.xlarge", "headNode": True, "headInstanceType": "m7g.xlarge"},
+        {"gpuInstanceType": "g5g.xlarge"},
+        {"headNode": True, "headInstanceType": "g6.xlarge"},
         {"permissionsBoundary": "arn:aws-us-gov:iam::123456789012:policy/path/boundary"},
     ],
 )
 def test_what_is_just_right_is_accepted(raw):
     assert errors(raw) == {}
+
+
+EMULATOR = "http://[::1]:5000"
+
+
+def test_an_emulator_is_accepted_where_every_service_is_sent_to_it():
+    assert errors({"emulatorEndpoint": EMULATOR}, endpoints=frozenset({EMULATOR})) == {}
+
+
+@pytest.mark.parametrize(
+    "endpoints", [(), ("http://127.0.0.1:4566",), (EMULATOR, "https://s3.us-east-1.amazonaws.com")]
+)
+def test_an_emulator_beside_aws_is_refused(endpoints):
+    """Its buckets have no rule against plain HTTP: such a stack must never reach AWS."""
+    raw = {"emulatorEndpoint": EMULATOR}
+    only(raw, "emulatorEndpoint", says="every service in aws:endpoints", endpoints=frozenset(endpoints))
 
 
 def test_every_key_has_a_refusal_or_takes_anything():
@@ -341,7 +385,7 @@ def test_a_secret_webhook_is_kept_as_the_output_it_came_as():
         ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2, "placementGroup": "mine"}, False, "mine"),
         ({**BLOCK, "gpuNodeCount": 2, "capacityReservationId": RESERVATION_ID}, False, None),
         (
-            {"capacityType": "reservation", "capacityReservationId": RESERVATION_ID, "placementGroup": "mine"},
+            {**RESERVATION, "capacityReservationId": RESERVATION_ID, "placementGroup": "mine"},
             False,
             "mine",
         ),
@@ -448,6 +492,13 @@ class TestLoad(Loading):
     def test_a_missing_node_package_is_a_mistake_of_the_stack(self):
         with pytest.raises(ConfigError, match="no node package"):
             self.load({"aws:region": REGION, "flightline:nodePackage": "dist/missing.pyz"})
+
+    def test_the_endpoints_of_an_emulator_are_read(self):
+        given = {"aws:region": REGION, "flightline:emulatorEndpoint": EMULATOR}
+        with pytest.raises(ConfigError, match="aws:endpoints nothing"):
+            self.load(given)
+        services = json.dumps([{"ec2": EMULATOR, "s3": EMULATOR}])
+        assert self.load({**given, "aws:endpoints": services}).emulator_endpoint == EMULATOR
 
     def test_the_webhook_must_be_encrypted(self):
         given = {"aws:region": REGION, "flightline:slackWebhook": WEBHOOK}

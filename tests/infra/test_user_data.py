@@ -20,7 +20,6 @@ from tests.infra.stacks import STACKS, planned_names, settings
 
 SHA = "0" * 64
 PLAN = BootPlan(
-    cluster="train",
     region="us-east-1",
     instance_type="p5.48xlarge",
     level="quick",
@@ -30,7 +29,6 @@ PLAN = BootPlan(
     group="train-gpu",
     launch_hook="train-boot-preflight",
     results_url="s3://train-results/bundles",
-    log_group="/flightline/train/preflight",
 )
 
 
@@ -55,6 +53,11 @@ def test_user_data_of_an_example_stack(stack):
     assert (env["GROUP"], env["HOOK"]) == (names.node_group, names.launch_hook)
     assert env["PACKAGE_URL"] == f"s3://{names.results_bucket}/{names.package_key(SHA)}"
     assert env["PACKAGE_SHA256"] == SHA
+
+
+def test_the_script_reads_every_value_that_it_is_given():
+    script = template("flightline-boot.sh")
+    assert [name for name in environment(render(PLAN)) if f"${name}" not in script and f"${{{name}" not in script] == []
 
 
 def test_the_node_is_judged_by_the_interfaces_it_gets():
@@ -96,7 +99,7 @@ def test_no_value_can_run_on_the_node(name, value):
     except ValueError as error:
         assert name in str(error)
         return
-    assert value in environment(text).values() or name in ("log_group", "cluster")
+    assert value in environment(text).values()
 
 
 def test_too_large_user_data_is_refused():

@@ -1,7 +1,8 @@
 """The alert router: alarms and EC2 events in, messages to people out, with the state of the node.
 
 Ways in: an SQS queue (EventBridge rules and schedules send there; failed messages are named and come again), SNS
-and EventBridge themselves. An event that comes again, or in another shape, is told once.
+and EventBridge themselves. An event that comes again, or in another shape, is told once; events of one kind that come
+together, such as the end of many instances, are one message.
 """
 
 from __future__ import annotations
@@ -34,6 +35,23 @@ MOST_DETAILS = 20
 
 
 @dataclass(frozen=True)
+class News:
+    """What an event has to tell: troubles, or (node, check) pairs that are good again.
+
+    With neither, its trouble is over for every node that people were told of by then.
+    """
+
+    event: Event
+    alerts: Sequence[Alert] = ()
+    healthy: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Troubles of one kind and minute are told together; a recovery stands alone: it counts from its own moment."""
+        return (self.event.name, self.event.status, self.event.at[:16]) if self.alerts else (self.event.id,)
+
+
+@dataclass(frozen=True)
 class Router:
     """The function on its services."""
 
@@ -43,22 +61,40 @@ class Router:
 
     def handle(self, event: object) -> dict[str, Any]:
         """Any event that Lambda may hand over."""
+        counts: Counter[str] = Counter()
+        each = functools.partial(self._each, counts=counts, claimed=set())
+        tell = functools.partial(self._tell_all, counts=counts)
         if is_batch(event):
             assert isinstance(event, dict)
-            return handle_batch(event, self.each, self.bad)
-        return self.each(event)
-
-    def each(self, event: object) -> dict[str, Any]:
-        """Every event in a delivery; a bad one is kept, and does not hold up the others."""
-        counts: Counter[str] = Counter()
-        for raw in _unwrap(event):
-            try:
-                counts[self._one(read(raw))] += 1
-            except BadEvent as error:
-                self.bad(raw, str(error))
-                counts["bad"] += 1
+            answer = handle_batch(event, each, self.bad, tell)
+        else:
+            for error in tell([("", each(event))]).values():
+                raise error
+            answer = dict(counts)
         self.on.count(FUNCTION, **{f"Events{name.title().replace('_', '')}": n for name, n in counts.items()})
-        return dict(counts)
+        return answer
+
+    def _each(self, event: object, counts: Counter[str], claimed: set[str]) -> list[News]:
+        """Every event of a message; a bad one is kept, and does not hold up the others.
+
+        Claims of news stay taken until it is told; claimed: the ids of this delivery, to know what comes twice in it.
+        """
+        news: list[News] = []
+        try:
+            for raw in _unwrap(event):
+                try:
+                    outcome = self._one(read(raw), claimed)
+                except BadEvent as error:
+                    self.bad(raw, str(error))
+                    outcome = "bad"
+                if isinstance(outcome, News):
+                    news.append(outcome)
+                else:
+                    counts[outcome] += 1
+        except BaseException:
+            self._release(news)
+            raise
+        return news
 
     def bad(self, event: object, reason: str) -> None:
         """Keep an event that cannot be used, and count it."""
@@ -66,21 +102,24 @@ class Router:
         self.on.count(FUNCTION, BadEvents=1)
         say("bad event kept", reason=reason, place=place)
 
-    def _one(self, event: Event) -> str:
-        state = self.on.claims.take(event.id)
+    def _one(self, event: Event, claimed: set[str]) -> str | News:
+        state = IS_DONE if event.id in claimed else self.on.claims.take(event.id)
         if state == IS_DONE:
             return "duplicate"
         if state == BUSY:
             raise TryAgain(f"event {event.id} is being handled")
+        claimed.add(event.id)
         try:
             outcome = self._act(event)
         except BaseException:
+            claimed.discard(event.id)
             self.on.claims.release(event.id)
             raise
-        self.on.claims.done(event.id, outcome=outcome)
+        if isinstance(outcome, str):
+            self.on.claims.done(event.id, outcome=outcome)
         return outcome
 
-    def _act(self, event: Event) -> str:
+    def _act(self, event: Event) -> str | News:
         if event.kind == TEST:
             self.on.teller.announce(Story(f"Flightline {self.fleet.cluster}: test, {event.message}", event.at))
             return "told"
@@ -90,7 +129,7 @@ class Router:
             return self._alarm(event)
         return self._node(event)
 
-    def _alarm(self, event: Event) -> str:
+    def _alarm(self, event: Event) -> str | News:
         prefix = alarm_prefix(self.fleet.cluster)
         if not event.alarm.startswith(prefix):
             return "not_ours"
@@ -98,10 +137,9 @@ class Router:
         if event.status == "UNKNOWN":
             return "no_data"  # neither trouble nor recovery; nodes that went silent are the watch's business
         if event.status == "PASS":
-            who = set(event.instances) or self.on.teller.nodes_with(event.name)
-            return self._tell([], {(node, event.name) for node in who}, event)
+            return News(event, healthy=frozenset((node, event.name) for node in event.instances))
         instances = event.instances or tuple(self._contributors(event.alarm))
-        return self._tell(self._alerts(event, instances or ("",)), set(), event)
+        return News(event, self._alerts(event, instances or ("",)))
 
     def _contributors(self, alarm: str) -> list[str]:
         """The nodes behind a fleet's alarm; when they cannot be had, people are told without them."""
@@ -111,21 +149,21 @@ class Router:
             say("the alarm's nodes are not known", alarm=alarm, error=f"{type(error).__name__}: {error}")
             return []
 
-    def _node(self, event: Event) -> str:
+    def _node(self, event: Event) -> str | News:
         if event.status == "INFO":
             return "noted"
         if not event.instances:
             # An event of AWS Health about a zone or the region: it is about this cluster as far as anybody knows.
             if event.status == "PASS":
-                return self._tell([], {(self.fleet.cluster, event.name)}, event)
-            return self._tell(self._alerts(event, [""]), set(), event)
+                return News(event, healthy=frozenset({(self.fleet.cluster, event.name)}))
+            return News(event, self._alerts(event, [""]))
         known = self.fleet.find(event.instances)
         ours = self._ours(event, known)
         if not ours:
             return "not_ours"
         if event.status == "PASS":
-            return self._tell([], {(instance, event.name) for instance in ours}, event)
-        return self._tell(self._alerts(event, ours, known), set(), event)
+            return News(event, healthy=frozenset((instance, event.name) for instance in ours))
+        return News(event, self._alerts(event, ours, known))
 
     def _ours(self, event: Event, known: Mapping[str, Node]) -> list[str]:
         """The event's instances of this cluster. Raises BadEvent when nobody knows any of them."""
@@ -143,9 +181,8 @@ class Router:
         text = f"runs, but its agent reported nothing for {minutes} minutes"
         silent = replace(event, name=SILENT, status="UNKNOWN", message=text, kind=NODE)
         by_id = {node.instance_id: node for node in seen.silent}
-        outcome = self._tell(
-            self._alerts(silent, list(by_id), by_id), {(node.instance_id, SILENT) for node in seen.reporting}, silent
-        )
+        good = frozenset((node.instance_id, SILENT) for node in seen.reporting)
+        outcome = self._tell([News(silent, self._alerts(silent, list(by_id), by_id), good)])
         numbers = {"SilentNodes": len(seen.silent), "ReportingNodes": len(seen.reporting), "WatchRuns": 1}
         self.on.measure(**numbers)
         return "watched" if outcome == "quiet" else outcome
@@ -184,7 +221,37 @@ class Router:
             for i in instances
         )
 
-    def _tell(self, alerts: Sequence[Alert], healthy: set[tuple[str, str]], event: Event) -> str:
+    def _tell_all(self, found: Sequence[tuple[str, list[News] | None]], counts: Counter[str]) -> dict[str, Exception]:
+        """Tell what the messages have to tell, in order of time; returns why, by message, what could not be told."""
+        groups: dict[tuple[str, ...], list[tuple[str, News]]] = {}
+        for message_id, news in found:
+            for one in news or ():
+                groups.setdefault(one.group, []).append((message_id, one))
+        failed: dict[str, Exception] = {}
+        for group in sorted(groups.values(), key=lambda group: max(one.event.at for _, one in group)):
+            news = [one for _, one in group]
+            try:
+                outcome = self._tell(news)
+                for one in news:
+                    self.on.claims.done(one.event.id, outcome=outcome)
+            except Exception as error:
+                self._release(news)
+                failed |= dict.fromkeys((message_id for message_id, _ in group), error)
+            else:
+                counts[outcome] += len(news)
+        return failed
+
+    def _release(self, news: Sequence[News]) -> None:
+        for one in news:
+            self.on.claims.release(one.event.id)
+
+    def _tell(self, news: Sequence[News]) -> str:
+        """One message about events of one kind."""
+        event = max((one.event for one in news), key=lambda event: event.at)
+        alerts = [alert for one in news for alert in one.alerts]
+        healthy = {pair for one in news for pair in one.healthy}
+        if not alerts and not healthy:
+            healthy = {(node, event.name) for node in self.on.teller.nodes_with(event.name)}
         nodes = len({alert.node for alert in alerts})
         about = f"{event.name} on {nodes} node{'' if nodes == 1 else 's'}" if alerts else f"{event.name} recovered"
         story = Story(f"Flightline {self.fleet.cluster}: {about}", event.at, facts=self._facts)

@@ -12,9 +12,6 @@ import time
 from collections.abc import Mapping
 from typing import TextIO
 
-NAMESPACE_ENV = "FLIGHTLINE_NAMESPACE"
-DEFAULT_NAMESPACE = "Flightline"
-
 
 def say(message: str, **fields: object) -> None:
     """One structured line. Fields must not hold secrets: this is the place where they would become readable."""

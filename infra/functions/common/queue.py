@@ -14,6 +14,7 @@ from .errors import BadEvent
 from .log import say
 
 Event = dict[str, Any]
+Finish = Callable[[list[tuple[str, Any]]], dict[str, Exception]]
 
 
 def is_batch(event: object) -> bool:
@@ -33,27 +34,36 @@ def bodies(event: Event) -> Iterator[tuple[str, Event | BadEvent, object]]:
             yield record["messageId"], BadEvent(f"the message is not JSON: {error}"), raw
 
 
-def handle_batch(event: Event, one: Callable[[Event], object], bad: Callable[[object, str], object]) -> Event:
-    """Handle each message; what raised is named for another delivery, what is bad is kept and not delivered again."""
-    failures = []
+def handle_batch(
+    event: Event, one: Callable[[Event], Any], bad: Callable[[object, str], object], finish: Finish | None = None
+) -> Event:
+    """Handle each message; what raised is named for another delivery, what is bad is kept and not delivered again.
+
+    finish: gets message ids with what `one` returned, when all have been handled; returns what failed after all.
+    """
+    done: list[tuple[str, Any]] = []
+    failed: dict[str, Exception] = {}
     for message_id, body, raw in bodies(event):
         try:
-            _handle(body, raw, one, bad)
+            done.append((message_id, _handle(body, raw, one, bad)))
         except Exception as error:  # any message may fail for any reason, and must cost only itself
-            say("message failed, will come again", message_id=message_id, error=f"{type(error).__name__}: {error}")
-            failures.append({"itemIdentifier": message_id})
-    return {"batchItemFailures": failures}
+            failed[message_id] = error
+    failed |= finish(done) if finish else {}
+    for message_id, why in failed.items():
+        say("message failed, will come again", message_id=message_id, error=f"{type(why).__name__}: {why}")
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
 def _handle(
-    body: Event | BadEvent, raw: object, one: Callable[[Event], object], bad: Callable[[object, str], object]
-) -> None:
+    body: Event | BadEvent, raw: object, one: Callable[[Event], Any], bad: Callable[[object, str], object]
+) -> Any:
     try:
         if isinstance(body, BadEvent):
             raise body
-        one(body)
+        return one(body)
     except BadEvent as error:
         bad(raw, str(error))
+        return None
 
 
 def _from_sqs(record: object) -> bool:

@@ -12,14 +12,14 @@ from .claims import Claims
 from .errors import ConfigMissing
 from .log import count
 from .slack import Slack
-from .tell import RENOTIFY_S, Channel, Teller, to_sns
+from .tell import Channel, Teller, to_sns
 
 ENV = "FLIGHTLINE_"
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names of what a function uses. topic, secret: empty when nobody is to be told that way."""
+    """Names of what a function uses. topic, secret: empty when nobody is to be told that way. link: for messages."""
 
     cluster: str
     namespace: str
@@ -28,8 +28,7 @@ class Names:
     results_bucket: str
     topic: str = ""
     secret: str = ""
-    renotify_s: float = RENOTIFY_S
-    ttl_days: float = 400.0
+    link: str = ""
 
     @staticmethod
     def read(env: Mapping[str, str]) -> Names:
@@ -47,8 +46,7 @@ class Names:
             bucket,
             topic=env.get(ENV + "TOPIC", ""),
             secret=env.get(ENV + "SLACK_SECRET", ""),
-            renotify_s=float(env.get(ENV + "RENOTIFY_S") or RENOTIFY_S),
-            ttl_days=float(env.get(ENV + "TTL_DAYS") or 400.0),
+            link=env.get(ENV + "LINK", ""),
         )
 
 
@@ -89,6 +87,7 @@ def services(function: str, names: Names) -> Services:
     if names.topic:
         channels["sns"] = to_sns(client("sns"), names.topic)
     if names.secret:
-        channels["slack"] = Slack(client("secretsmanager"), names.secret)
-    teller = Teller(dynamodb, names.results_table, names.cluster, claims, channels, names.renotify_s, names.ttl_days)
+        lost = functools.partial(count, names.namespace, {"Function": function}, {"AlertsLost": 1})
+        channels["slack"] = Slack(client("secretsmanager"), names.secret, lost)
+    teller = Teller(dynamodb, names.results_table, names.cluster, claims, channels, link=names.link)
     return Services(names, dynamodb, claims, BadEvents(client("s3"), names.results_bucket, function), teller)

@@ -18,25 +18,29 @@ LONGEST_WAIT_S = 40.0
 
 
 class Slack:
-    """secrets: a Secrets Manager client. secret: the secret's name or ARN. post: flightline.cloud.slack.post."""
+    """secrets: a Secrets Manager client. secret: the secret's name or ARN. lost: counts a message nobody will get."""
 
-    def __init__(self, secrets: Any, secret: str, post: Callable[..., int] = slack.post) -> None:
-        self._secrets, self._secret, self._post = secrets, secret, post
+    def __init__(
+        self, secrets: Any, secret: str, lost: Callable[[], object], post: Callable[..., int] = slack.post
+    ) -> None:
+        self._secrets, self._secret, self._lost, self._post = secrets, secret, lost, post
         self._webhook, self._read_at = "", 0.0
 
     def __call__(self, digest: Digest) -> None:
-        """Send a digest. Raises TryAgain when Slack may take it later; what it refuses for good is logged."""
-        webhook = self._address()
-        if not webhook:
-            say("the Slack secret is empty: nobody is told there")
-            return
-        try:
-            self._post(webhook, slack_message(digest), sleep=_Waits())
-        except slack.SlackError as error:
-            self._webhook = ""  # it may have been replaced in the secret
-            if error.later:
-                raise TryAgain(str(error)) from None
-            say("not told in Slack", why=str(error))
+        """Send a digest. Raises TryAgain when Slack may take it later; what it refuses for good is logged, counted."""
+        refused, why = "", "the Slack secret is empty"
+        while (webhook := self._address()) != refused:
+            try:
+                self._post(webhook, slack_message(digest), sleep=_Waits())
+            except slack.SlackError as error:
+                if error.later:
+                    raise TryAgain(str(error)) from None
+                # It may have been replaced in the secret: read it again.
+                self._webhook, refused, why = "", webhook, str(error)
+            else:
+                return
+        say("not told in Slack", why=why)
+        self._lost()
 
     def _address(self) -> str:
         if not self._webhook or time.monotonic() - self._read_at > CACHE_S:

@@ -33,12 +33,11 @@ class Story:
     now: str
     run_id: str = ""
     facts: Callable[[Sequence[Alert]], Sequence[str]] = lambda alerts: ()
-    link: str = ""
 
 
 @dataclass(frozen=True)
 class Teller:
-    """Tells people of one cluster. client: DynamoDB. channels: name -> how to send a digest."""
+    """Tells people of one cluster. client: DynamoDB. channels: name -> how to send a digest. link: the dashboard."""
 
     client: Any
     table: str
@@ -46,7 +45,8 @@ class Teller:
     claims: Claims
     channels: Mapping[str, Channel] = field(default_factory=dict)
     renotify_s: float = RENOTIFY_S
-    ttl_days: float = 400.0
+    ttl_days: float = items.TTL_DAYS
+    link: str = ""
 
     def tell(self, alerts: Sequence[Alert], healthy: Collection[tuple[str, str]], story: Story) -> int:
         """Send what is to be sent; returns how many troubles and recoveries were told."""
@@ -78,7 +78,9 @@ class Teller:
             len(made.quiet),
             story.run_id,
             tuple(story.facts(made.tell)),
-            story.link,
+            self.link,
+            "Dashboard",
+            f"aws:{self.table}",
         )
         failed = []
         for name, channel in self.channels.items():

@@ -150,7 +150,7 @@ class Storage:
 def build(on: Services, s3: Any) -> Storage:
     """The function on given services."""
     names = on.names
-    store = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket, names.ttl_days)
+    store = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket)
     return Storage(on, store, Parts(on.dynamodb, names.results_table))
 
 

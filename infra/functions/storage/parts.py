@@ -11,7 +11,6 @@ from flightline.cloud import batches, items
 from flightline_node.logline import Piece, join
 
 KEEP_S = 3 * 86_400
-MAX_PART_BYTES = 300 * 1024
 
 
 @dataclass(frozen=True)

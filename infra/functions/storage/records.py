@@ -89,7 +89,7 @@ def _is_finding(finding: object) -> bool:
     )
 
 
-def alerts(result: NodeResult, link: str = "") -> list[Alert]:
+def alerts(result: NodeResult) -> list[Alert]:
     """What blocks a node, for people."""
     record = result.record
     node = items.node_name(record)
@@ -106,7 +106,6 @@ def alerts(result: NodeResult, link: str = "") -> list[Alert]:
             measured=shown(finding.get("measured"), str(finding.get("unit") or "")),
             expected=shown(finding.get("expected"), str(finding.get("unit") or "")),
             remedy=str(finding.get("remedy") or "INVESTIGATE"),
-            link=link,
             at=result.at,
         )
         for finding in blocking

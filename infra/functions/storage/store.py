@@ -40,7 +40,7 @@ class ResultStore:
     table: str
     s3: Any
     bucket: str
-    ttl_days: float = 400.0
+    ttl_days: float = items.TTL_DAYS
 
     def save(self, results: Sequence[NodeResult]) -> Outcome:
         """Store records. Raises TryAgain when the table is too busy: what was written is found by the next try."""

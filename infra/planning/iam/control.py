@@ -66,6 +66,7 @@ def operator_policies(settings: Settings, names: Names, place: Place, topic_key_
 
 def _fleet(arns: Arns) -> Document:
     mine = {"StringEquals": {f"ssm:resourceTag/{TAG_CLUSTER}": arns.names.cluster}}
+    own_nodes = {"StringEquals": {f"aws:ResourceTag/{TAG_CLUSTER}": arns.names.cluster}}
     sessions = [*map(arns.aws_document, SESSION_DOCUMENTS), arns.own_document("SSM-SessionManagerRunShell")]
     return document(
         allow("Look", _LOOK),
@@ -77,6 +78,7 @@ def _fleet(arns: Arns) -> Document:
             ["ssm:ResumeSession", "ssm:TerminateSession"],
             [arns.place.arn("ssm", "session/${aws:userid}-*")],
         ),
+        allow("HostKeys", ["ec2:GetConsoleOutput"], [arns.instances()], own_nodes),
         allow("ReplaceNodes", ["autoscaling:SetInstanceHealth"], [arns.node_group()]),
     )
 

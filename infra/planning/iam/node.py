@@ -74,7 +74,7 @@ def _boot(arns: Arns) -> Document:
 def logs(arns: Arns) -> Document:
     """The CloudWatch agent's logs. Groups are made by the stack, with their retention; an agent makes none."""
     names = arns.names
-    groups = (names.results_log_group, names.preflight_log_group, names.system_log_group)
+    groups = (names.results_log_group, names.system_log_group)
     own = [arn for group in groups for arn in arns.log_group(group)]
     return document(allow("Write", WRITE_LOGS, own))
 

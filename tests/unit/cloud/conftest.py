@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from tests.emulated import Cloud
+from tests.emulated import Cloud, lead_to
 
 
 @pytest.fixture(scope="session")
@@ -18,12 +16,4 @@ def server():
 
 @pytest.fixture
 def aws(server, monkeypatch):
-    """The server, empty, with an environment that leads there and nowhere else."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "FLIGHTLINE")):
-            monkeypatch.delenv(name)
-    for name, value in server.env.items():
-        monkeypatch.setenv(name, value)
-    server.reset()
-    yield server
-    server.before = server.after = None
+    return lead_to(server, monkeypatch)

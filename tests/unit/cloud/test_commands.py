@@ -87,6 +87,21 @@ def test_history_and_report_of_the_store_in_aws(call, where):
     assert status == 2 and "nothing known of 'nobody'; hosts of the last run: gpu-07" in err
 
 
+def test_history_names_a_node_that_is_blamed_again_for_what_is_no_gpus(call, tmp_path):
+    path = tmp_path / "runs.sqlite"
+    cable = finding("efa_errors", "FAIL", device={"name": "rdmap79s0"})
+    with SqliteStore(path) as store:
+        for run_id, day, found in zip(("r1", "r2", "r3"), DAYS, (cable, finding(), cable), strict=False):
+            store.start(a_run("gpu-03", run_id=run_id, started_at=day))
+            store.save(run_id, record("gpu-03", found))
+    for name in ("i-gpu-03", "gpu-03"):
+        _, out, _ = call("history", name, "--store", path)
+        assert f"repeat offender: node {name} was blamed in 2 of 3 runs (efa_errors) on i-gpu-03 (gpu-03)" in out
+        assert "GPU S-gpu-03 was" not in out
+    _, out, _ = call("history", "S-gpu-03", "--store", path)
+    assert "repeat offender" not in out, "the GPU was there, and is not to blame"
+
+
 @pytest.mark.parametrize(
     ("device", "blamed"),
     [

@@ -156,6 +156,14 @@ def test_an_oversized_finding_is_bounded_in_its_item_and_whole_in_the_record():
     assert items.unpack(made[-1]["body"])["findings"][0]["message"] == HUGE
 
 
+def test_characters_of_four_bytes_do_not_make_an_item_too_large():
+    wide = "\N{MAHJONG TILE RED DRAGON}" * 5_000
+    huge = finding("xid", "FAIL", message=wide, measured=wide, expected=wide, evidence=[wide] * 9)
+    (made,) = items.finding_items(RUN, record("a", *[huge] * 40), 90)
+    assert items.size(made) < items.MAX_ITEM_BYTES
+    assert 0 < len(made["findings"]) < items.MAX_FINDINGS and made["more"] + len(made["findings"]) == 40
+
+
 def test_a_record_without_a_place_is_shortened_and_stays_as_bad_as_it_was():
     noise = [
         finding(f"c{number}", "PASS", message=str(hash((number, part)))) for number in range(200) for part in range(9)

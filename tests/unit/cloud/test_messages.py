@@ -49,7 +49,7 @@ def test_the_text_names_node_device_check_measured_expected_remedy_and_link():
         "expected  no",
         "REPLACE: Replace the",
         "https://x.example/r1",
-        "flightline report r1",
+        "Look back: flightline report r1\n",
     ):
         assert wanted in text, wanted
 
@@ -146,6 +146,21 @@ def test_a_fifo_topic_gets_the_key_to_drop_what_comes_twice():
     made = messages.sns_message(digest(alert()), "arn:aws:sns:eu-west-1:123456789012:t.fifo")
     assert made["MessageDeduplicationId"] == digest(alert()).key and len(digest(alert()).key) <= 128
     assert "MessageGroupId" not in messages.sns_message(digest(alert()), "arn:aws:sns:eu-west-1:123456789012:t")
+
+
+@pytest.mark.parametrize(
+    ("made", "command"),
+    [
+        (digest(alert(), store="aws:t"), "flightline report r1 --store aws:t"),
+        (Digest("burst", (alert(),), store="aws:t"), "flightline history i-1 --store aws:t"),
+        (Digest("burst", recovered=(alert(),), store="aws:t"), "flightline history i-1 --store aws:t"),
+        (Digest("test", store="aws:t"), ""),
+    ],
+)
+def test_the_message_says_how_to_look_back_from_anywhere(made, command):
+    assert made.again == command
+    assert ("Look back: " in messages.render(made)) is bool(command)
+    assert (f"Look back: {command}" in json.dumps(messages.slack_message(made))) is bool(command)
 
 
 def test_a_digest_survives_the_spool():

@@ -101,7 +101,8 @@ def test_a_run_is_stored_and_told(aws, target, path):
         "measured 9 rows",
         "0 rows",
         "REPLACE",
-        "s3://flightline-bundles/runs/r1/report.html",
+        "Report: s3://flightline-bundles/runs/r1/report.html",
+        "Look back: flightline report r1 --store aws:flightline-results",
     ):
         assert wanted in told["Message"], wanted
     assert told["MessageAttributes"]["state"]["Value"] == "alert"
@@ -195,7 +196,7 @@ def test_sns_that_throttles_to_the_end_loses_nothing(aws, target, path):
     a_run(path, "r1", 1, record("a", BAD))
     aws.before = lambda action: (400, "Throttling") if action == "POST /" else None
     (trouble,) = publishing.publish_run(path, "r1", target).troubles
-    assert "Throttling" in trouble and [job[1] for job in waiting(path)] == [spool.PLANNED]
+    assert f"{target.topic}: Throttling" in trouble and [job[1] for job in waiting(path)] == [spool.PLANNED]
     aws.before = None
     aws.seen.clear()
     assert publishing.drain(path).troubles == []
@@ -205,6 +206,12 @@ def test_sns_that_throttles_to_the_end_loses_nothing(aws, target, path):
     assert [told["MessageAttributes"]["run"]["Value"] for told in aws.told(aws.queue)] == ["r1"], (
         "told once, then known"
     )
+
+
+def test_a_bucket_that_is_not_there_is_named(aws, path):
+    a_run(path, "r1", 1, record("a"))
+    (trouble,) = publishing.publish_run(path, "r1", settings({"bucket": "no-such-bucket"})).troubles
+    assert "s3://no-such-bucket: not there (NoSuchBucket); check the name" in trouble
 
 
 def test_another_target_does_not_wait(aws, target, path):
@@ -283,7 +290,7 @@ def test_the_webhook_comes_from_secrets_manager(aws, hook, path):
     assert len(hook.got) == 1
     a_run(path, "r2", 2, record("b", BAD))
     (trouble,) = publishing.publish_run(path, "r2", to_slack(hook, "secretsmanager:nope")).troubles
-    assert "not there" in trouble
+    assert "secretsmanager:nope: not there (ResourceNotFoundException)" in trouble
 
 
 def test_slack_that_is_down_is_told_later(aws, hook, path):

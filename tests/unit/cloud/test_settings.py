@@ -12,6 +12,7 @@ TOPIC = "arn:aws:sns:eu-west-1:123456789012:flightline"
 
 def test_true_is_the_default_table():
     assert settings.publish(True) == settings.publish("aws") == settings.Publish(table="flightline-results")
+    assert settings.publish({"table": True}) == settings.Publish(table="flightline-results")
     assert settings.publish(None) is settings.publish({}) is settings.publish(False) is None
 
 
@@ -30,6 +31,11 @@ def test_settings_survive_the_spool():
         ({"bucket": "Not_A_Bucket"}, "S3 bucket's name"),
         ({"table": "abc", "ttl_days": "soon"}, "ttl_days: got 'soon', wanted a number"),
         ({"table": "abc", "renotify_hours": -1}, "renotify_hours: got -1"),
+        ({"table": "abc", "ttl_days": "inf"}, "ttl_days: got 'inf', wanted a number from 0 to 36,500"),
+        ({"table": "abc", "renotify_hours": "nan"}, "renotify_hours: got 'nan'"),
+        ({"table": "abc", "slack_hosts": 5}, "slack_hosts: got 5, wanted a list of host names"),
+        ({"table": "abc", "slack_hosts": [None]}, "wanted a list of host names"),
+        ({"table": "abc", "region": {"a": 1}}, "region: got {'a': 1}, wanted text: AWS region"),
         ({"slack": "HOOK"}, "slack: got 'HOOK', wanted where the incoming webhook is kept"),
         (7, "got 7, wanted true or a mapping"),
     ],
@@ -40,10 +46,17 @@ def test_mistakes_say_what_was_wanted(given, wanted):
     assert wanted in str(caught.value)
 
 
-def test_a_webhook_in_the_open_is_refused_and_not_repeated():
+WEBHOOK = "https://hooks.slack.com/services/T0/B0/verysecret"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [({"slack": WEBHOOK}, "env:NAME"), ({"topic": WEBHOOK}, "an SNS topic's ARN"), (WEBHOOK, "true or a mapping")],
+)
+def test_a_webhook_in_the_open_is_refused_and_not_repeated(given, wanted):
     with pytest.raises(SettingsError) as caught:
-        settings.publish({"slack": "https://hooks.slack.com/services/T0/B0/verysecret"})
-    assert "verysecret" not in str(caught.value) and "env:NAME" in str(caught.value)
+        settings.publish(given)
+    assert "verysecret" not in str(caught.value) and wanted in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,11 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(receive):
     assert receiver.got == [MESSAGE]
 
 
+@pytest.mark.parametrize("said", ["soon", "nan", "-3", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_rate_limit_that_is_no_number_is_waited_for_as_an_error_is(receive, said):
+    assert send(receive((429, {"Retry-After": said}))) == (2, [1.0], None)
+
+
 def test_a_rate_limit_that_is_too_long_is_for_later(receive):
     receiver = receive((429, {"Retry-After": "3600"}))
     _, waits, error = send(receiver)

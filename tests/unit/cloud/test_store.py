@@ -147,6 +147,16 @@ def test_objects_are_written_once(aws):
     assert blobs.get(client, f"s3://{bucket}/k") == b"first"
 
 
+def test_an_object_that_another_request_is_at_is_tried_again(aws, monkeypatch):
+    """Source: S3 API reference, PutObject: after 409 ConditionalRequestConflict the upload is to be tried again."""
+    monkeypatch.setattr("flightline.cloud.batches.Patience.wait", lambda *_: None)
+    client, bucket = aws.client("s3"), aws.bucket()
+    refusals = iter([(409, "ConditionalRequestConflict")])
+    aws.before = lambda action: next(refusals, None) if action == f"PUT /{bucket}/k" else None
+    blobs.put(client, bucket, "k", b"first")
+    assert aws.objects(bucket) == {"k": b"first"}
+
+
 def test_without_a_bucket_it_is_shortened_and_stays_no_go(aws):
     store = AwsStore(aws.table())
     fill(store, huge("a"))

@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import time
 import zlib
 from datetime import datetime, timezone
 
@@ -266,6 +267,7 @@ def test_a_request_is_read():
         ({"parameters": {"x": "$(reboot)"}}, "parameters x"),
         ({"parameters": {"x": "a\nb"}}, "parameters x"),
         ({"parameters": {f"p{n}": 1 for n in range(51)}}, "51 parameters"),
+        ({"parameters": {f"p{n}": "x" * 200 for n in range(40)}}, "parameters of 8,430 bytes: at most 6,000"),
         ({"max_result_age_hours": 0}, "max_result_age_hours"),
         ({"max_result_age_hours": True}, "max_result_age_hours"),
         ({"command": "rm -rf /"}, "unknown keys command"),
@@ -378,12 +380,17 @@ class _Secrets:
         return {"SecretString": self.value}
 
 
+def _slack(secrets: _Secrets, post=None) -> tuple[Slack, list[int]]:
+    lost: list[int] = []
+    return Slack(secrets, "s", lambda: lost.append(1), **({"post": post} if post else {})), lost
+
+
 def test_slack_gets_the_message_and_the_secret_is_read_once():
     sent, secrets = [], _Secrets(WEBHOOK)
-    channel = Slack(secrets, "s", post=lambda url, payload, sleep: sent.append((url, payload)) or 1)
+    channel, lost = _slack(secrets, lambda url, payload, sleep: sent.append((url, payload)) or 1)
     channel(DIGEST)
     channel(DIGEST)
-    assert [url for url, _ in sent] == [WEBHOOK, WEBHOOK] and secrets.reads == 1
+    assert lost == [] and [url for url, _ in sent] == [WEBHOOK, WEBHOOK] and secrets.reads == 1
     assert sent[0][1]["text"] == "title"
 
 
@@ -396,16 +403,30 @@ def _refusing(later: bool):
 
 def test_slack_that_may_take_it_later_brings_the_event_back():
     with pytest.raises(TryAgain, match="Slack said no"):
-        Slack(_Secrets(WEBHOOK), "s", post=_refusing(later=True))(DIGEST)
+        _slack(_Secrets(WEBHOOK), _refusing(later=True))[0](DIGEST)
 
 
-def test_slack_that_refuses_for_good_is_logged_without_the_webhook(capsys):
-    secrets = _Secrets(WEBHOOK)
-    channel = Slack(secrets, "s", post=_refusing(later=False))
+def test_slack_that_refuses_for_good_is_logged_without_the_webhook_and_counted(capsys):
+    channel, lost = _slack(_Secrets(WEBHOOK), _refusing(later=False))
     channel(DIGEST)
     channel(DIGEST)
-    assert secrets.reads == 2, "the webhook may have been replaced in the secret"
-    assert "not told in Slack" in capsys.readouterr().out
+    assert lost == [1, 1] and capsys.readouterr().out.count("not told in Slack") == 2
+
+
+def test_a_webhook_that_was_replaced_in_the_secret_is_used_at_once():
+    secrets, sent = _Secrets(WEBHOOK), []
+
+    def post(url, payload, sleep):
+        if url == WEBHOOK:
+            raise SlackError("HTTP 404", later=False)
+        sent.append(url)
+        return 1
+
+    channel, lost = _slack(secrets, post)
+    channel._webhook, channel._read_at = WEBHOOK, time.monotonic()
+    secrets.value = WEBHOOK + "2"
+    channel(DIGEST)
+    assert sent == [WEBHOOK + "2"] and lost == []
 
 
 def test_slack_is_not_waited_for_longer_than_a_function_lives():
@@ -414,12 +435,14 @@ def test_slack_is_not_waited_for_longer_than_a_function_lives():
         return 1
 
     with pytest.raises(TryAgain, match="too long"):
-        Slack(_Secrets(WEBHOOK), "s", post=post)(DIGEST)
+        _slack(_Secrets(WEBHOOK), post)[0](DIGEST)
 
 
 def test_no_secret_is_printed(capsys):
-    Slack(_Secrets(WEBHOOK), "s", post=_refusing(later=False))(DIGEST)
-    Slack(_Secrets(""), "s")(DIGEST)
+    _slack(_Secrets(WEBHOOK), _refusing(later=False))[0](DIGEST)
+    channel, lost = _slack(_Secrets(""))
+    channel(DIGEST)
+    assert lost == [1], "an empty secret tells nobody"
     assert "secret" not in capsys.readouterr().out.replace("the Slack secret is empty", "")
 
 

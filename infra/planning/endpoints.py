@@ -1,0 +1,26 @@
+"""Which AWS services have a VPC endpoint, by the last part of the service's name.
+
+A gateway costs nothing. Interfaces are paid for by the hour; without NAT they are the only way to their services.
+"""
+
+from __future__ import annotations
+
+GATEWAYS = ("s3", "dynamodb")
+EXPRESS_GATEWAY = "s3express"
+"""Directory buckets are behind endpoints of their own (S3 user guide, networking for directory buckets)."""
+
+OF_NODES = ("ssm", "ssmmessages", "ec2messages", "logs", "monitoring", "autoscaling", "ec2")
+"""Session Manager, the CloudWatch agent (`ec2` for its dimensions), and the launch hook."""
+
+OF_HEAD = ("events", "fsx", "secretsmanager", "sns", "sqs", "sts")
+"""What a control node calls beside those: alerts, the webhook, the file system, the proof of the monitoring."""
+
+
+def gateways(express: bool) -> tuple[str, ...]:
+    """Gateway endpoints; express: whether the stack has a directory bucket."""
+    return (*GATEWAYS, EXPRESS_GATEWAY) if express else GATEWAYS
+
+
+def interfaces(head: bool) -> tuple[str, ...]:
+    """Interface endpoints of a stack that wants them; head: whether a head node is in the VPC."""
+    return (*OF_NODES, *OF_HEAD) if head else OF_NODES
