@@ -9,7 +9,7 @@ from flightline_node.checks import CHECKS
 from flightline_node.model import Status
 
 from .growth import ECC_CHECK, EFA_CHECK
-from .recorder import NODE, REACHABLE
+from .recorder import ABSENT, NODE, REACHABLE
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "Node judged",
         "The checks did not run to their end on the node, so nothing is known about it.",
         "Read the message; usual causes are no Python 3.8 or later, a full disk, or memory exhausted.",
+    ),
+    ABSENT: FleetCheck(
+        "All nodes there",
+        "A job for eight nodes stalls on a node that was never launched as it does on a broken one.",
+        "Look at the Auto Scaling group's activity. Where fewer nodes are meant: change gpuNodeCount and `make up`, or "
+        "name those to judge with --limit.",
     ),
     "inventory": FleetCheck(
         "Inventory",

@@ -22,6 +22,7 @@ RETRY_BUSY_S = 0.2
 
 REACHABLE = "reachable"
 NODE = "node"
+ABSENT = "absent"
 ANSIBLE_PREFIX = "Task failed: "
 
 
@@ -35,6 +36,11 @@ def unreachable_record(host: stores.Host, message: str) -> stores.Record:
 def broken_record(host: stores.Host, message: str) -> stores.Record:
     """The row of a host where the module did not end well: nothing was measured, so UNKNOWN."""
     return _one_finding(host, NODE, Status.UNKNOWN, f"the node could not be judged: {_one_line(message)}")
+
+
+def absent_record(host: stores.Host, message: str) -> stores.Record:
+    """The row of a node that its stack has and the inventory lacks."""
+    return _one_finding(host, ABSENT, Status.FAIL, _one_line(message))
 
 
 def lost_record(host: stores.Host) -> stores.Record:

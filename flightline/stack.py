@@ -5,6 +5,7 @@ Hosts of inventory/aws_ec2.yml bring both; an inventory written by hand has neit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,33 @@ def outputs_mistakes(outputs: Any) -> list[str]:
     if not isinstance(outputs, Mapping):
         return [f"{OUTPUTS}: not set, wanted the outputs of the stack that made these hosts; {RELINK}"]
     return [f"{OUTPUTS}.{mistake}; {RELINK}" for mistake in contract.mistakes(outputs)]
+
+
+def absent(hosts: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Nodes that a stack has and the inventory does not list: {host, instance_type, message} of each.
+
+    hosts: OUTPUTS and TAGS of every host of the whole inventory. A node that was never launched stalls a job as a
+    broken one does, and no list of hosts shows it.
+    """
+    from infra import contract
+
+    stacks: dict[str, Mapping[str, Any]] = {}
+    listed: Counter[str] = Counter()
+    for given in hosts:
+        outputs, tags = given[OUTPUTS], given[TAGS]
+        if isinstance(outputs, Mapping) and isinstance(tags, Mapping):
+            cluster = str(outputs.get("cluster_name"))
+            stacks[cluster] = outputs
+            listed[cluster] += tags.get(contract.TAG_ROLE) == contract.ROLE_GPU
+    found = []
+    for cluster, outputs in stacks.items():
+        count = str(outputs.get("node_count"))
+        wanted, seen = int(count) if count.isdecimal() else 0, listed[cluster]
+        message = f"the stack has {wanted} GPU nodes ({OUTPUTS}.node_count), {seen} are listed"
+        kind = str(outputs.get("instance_type") or "")
+        names = (f"{cluster}-absent-{number}" for number in range(1, wanted - seen + 1))
+        found += [{"host": name, "instance_type": kind, "message": message} for name in names]
+    return found
 
 
 def host_mistakes(outputs: Any, given: Mapping[str, Any]) -> Iterable[str]:

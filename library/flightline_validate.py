@@ -48,6 +48,14 @@ hosts:
   returned: success
   type: dict
   sample: {gpu-1: {instance_type: p5.48xlarge, instance_id: i-0123456789abcdef0}}
+absent:
+  description:
+    - Nodes that the stack has and the inventory does not list, with a message; none under C(--limit). A preflight gives
+      each a row of its own, which is a no-go.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{host: flightline-absent-1, instance_type: p5.48xlarge, message: "the stack has 8 GPU nodes, 7 are listed"}]
 level:
   description: The level of the run, from its first host.
   returned: success

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from flightline import validation
+    from flightline import stack, validation
 except ImportError as error:
     MISSING: ImportError | None = error
 else:
@@ -49,4 +49,14 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "changed": False, "msg": text, "mistakes": checked.mistakes}
         validation.prepare_demo(checked.demo)
         answer = {"hosts": checked.hosts, "level": checked.level, "publish": checked.publish}
-        return {**result, "changed": False, **answer}
+        absent = self._absent(variables, names)
+        warnings = list(dict.fromkeys(entry["message"] for entry in absent))
+        return {**result, "changed": False, **answer, "absent": absent, "warnings": warnings}
+
+    def _absent(self, variables: dict[str, Any], names: list[str]) -> list[dict[str, str]]:
+        """Nodes of the stack that the inventory lacks; none under --limit, which leaves nodes out by intent."""
+        listed = [name for name in variables["groups"].get("gpu_nodes", []) if name]
+        if not set(listed) <= set(names):
+            return []
+        known = {name: validation.HostVars(variables["hostvars"][name]) for name in listed}
+        return stack.absent({part: each.get(part) for part in (stack.OUTPUTS, stack.TAGS)} for each in known.values())

@@ -138,20 +138,23 @@ class CallbackModule(CallbackBase):
 
     def _open(self, task: Any) -> None:
         from flightline import store
-        from flightline.recorder import Recorder
+        from flightline.recorder import Recorder, absent_record
 
         run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
         known = self._validated.get("hosts") or {}
         self._hosts = {name: store.Host(name, **known.get(name, {})) for name in self._names()}
+        absent = {store.Host(one["host"], one["instance_type"]): one for one in self._validated.get("absent") or ()}
         run = store.Run(
             run_id,
             store.now_stamp(),
             str(self._validated.get("level") or "quick"),
             self._inventory(),
-            tuple(self._hosts.values()),
+            (*self._hosts.values(), *absent),
         )
         self._recorder = Recorder(store.default_path(), run)
         self._recorder.open()
+        for host, one in absent.items():
+            self._recorder.add(absent_record(host, one["message"]))
 
     def _names(self) -> list[str]:
         """Every host the play selects under --limit, whatever batch or failure it is in."""

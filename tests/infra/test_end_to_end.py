@@ -179,17 +179,23 @@ def test_validation_names_an_output_that_is_wrong_or_missing(linked):
     assert all(word in run.stdout + run.stderr for word in ("results_bucket", "Not A Bucket", "vpc_id", "make outputs"))
 
 
+def simulated(account, broken=""):
+    """Demo nodes in the place of instances that are no machines."""
+    return json.dumps(
+        {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": sys.executable,
+            "demo_dir": f"{account.home}/nodes/{{{{ inventory_hostname }}}}",
+            "demo_faults": f"{{{{ ['remap_pending'] if inventory_hostname == '{broken}' else [] }}}}",
+            "flightline_root": "{{ demo_dir }}/root",
+            "flightline_tool_path": ["{{ demo_dir }}/tools"],
+        }
+    )
+
+
 def test_a_preflight_of_the_stack_is_stored_in_its_table(linked):
     broken = linked.instances[0]["InstanceId"]
-    simulated = {
-        "ansible_connection": "local",
-        "ansible_python_interpreter": sys.executable,
-        "demo_dir": f"{linked.home}/nodes/{{{{ inventory_hostname }}}}",
-        "demo_faults": f"{{{{ ['remap_pending'] if inventory_hostname == '{broken}' else [] }}}}",
-        "flightline_root": "{{ demo_dir }}/root",
-        "flightline_tool_path": ["{{ demo_dir }}/tools"],
-    }
-    run = linked.play("preflight.yml", "-e", json.dumps(simulated))
+    run = linked.play("preflight.yml", "-e", simulated(linked, broken))
     assert run.returncode == 1, run.stdout + run.stderr
     scan = linked.world.client("dynamodb").scan(TableName=linked.outputs["results_table"])
     stored = [item for item in map(items.unmarshal, scan["Items"]) if item["pk"].startswith("RUN#")]
@@ -199,3 +205,14 @@ def test_a_preflight_of_the_stack_is_stored_in_its_table(linked):
     assert hosts == {instance["InstanceId"] for instance in linked.instances}
     bucket = linked.world.client("s3").list_objects_v2(Bucket=linked.outputs["results_bucket"])
     assert any(entry["Key"].endswith("report.html") for entry in bucket["Contents"])
+
+
+def test_a_node_of_the_stack_that_is_not_there_is_a_no_go(linked):
+    path = linked.home / "inventory" / link.STACK_FILE
+    path.write_text(json.dumps({link.VARIABLE: {**linked.outputs, "node_count": "3"}}))
+    run = linked.play("preflight.yml", "-e", simulated(linked))
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "NO-GO  2 of 3 nodes go" in run.stdout
+    assert "flightline-local-absent-1" in run.stdout
+    some = linked.play("preflight.yml", "-e", simulated(linked), "--limit", linked.instances[0]["InstanceId"])
+    assert some.returncode == 0, some.stdout + some.stderr

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flightline import validation
+from flightline import stack, validation
 from flightline.validation import VARIABLES, HostVars, explain, validate
 
 WAIVER = {"check": "memory", "scope": "a", "reason": "x", "owner": "ops", "expiry": "2026-12-01"}
@@ -111,3 +111,20 @@ def test_ten_thousand_alike_hosts_are_checked_once_each_kind(monkeypatch):
 
 def test_every_variable_is_explained():
     assert all(VARIABLES.values())
+
+
+def of_a_stack(role="gpu-node", **outputs):
+    known = {"cluster_name": "lab", "instance_type": "p5.48xlarge", "node_count": "3", **outputs}
+    return {"flightline_stack": known, "ec2_tags": {"flightline:role": role}}
+
+
+def test_a_node_of_the_stack_that_is_not_listed_has_a_name_and_a_reason():
+    found = stack.absent([of_a_stack(), of_a_stack("head-node"), {"flightline_stack": None, "ec2_tags": None}])
+    assert [entry["host"] for entry in found] == ["lab-absent-1", "lab-absent-2"]
+    assert found[0]["instance_type"] == "p5.48xlarge"
+    assert found[0]["message"] == "the stack has 3 GPU nodes (flightline_stack.node_count), 1 are listed"
+
+
+@pytest.mark.parametrize("count", ["2", "1", "many", None])
+def test_a_stack_with_all_its_nodes_lacks_none(count):
+    assert stack.absent([of_a_stack(node_count=count), of_a_stack(node_count=count)]) == []
