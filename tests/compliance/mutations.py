@@ -112,7 +112,12 @@ BASE = [
     edit("test_base.py::test_journal_is_kept_over_a_boot", "/etc/systemd/journald.conf.d/90-flightline.conf", "s/persistent/volatile/"),
     edit("test_base.py::test_drivers_are_held_back_from_automatic_upgrades", "/etc/apt/apt.conf.d/60flightline", "/nvidia/d"),
     mode("test_base.py::test_file_belongs_to_root", "/etc/sysctl.d/90-flightline.conf"),
-    Mutation("test_base.py::test_huge_pages", "other huge pages in the kernel", "sysctl -qw vm.nr_hugepages=2", "sysctl -qw vm.nr_hugepages=0"),
+    Mutation(
+        "test_base.py::test_huge_pages",
+        "other huge pages in the kernel",
+        "sysctl -n vm.nr_hugepages > /run/kept-pages && sysctl -qw vm.nr_hugepages=2",
+        "sysctl -qw vm.nr_hugepages=$(cat /run/kept-pages)",
+    ),
 ]  # fmt: skip
 DRIVER = [
     Mutation(
@@ -186,7 +191,7 @@ CLUSTER = [
     mode("test_cluster_ssh.py::test_key_is_readable_by_its_user_only", "/home/admin/.ssh/id_flightline_mpi", "0644"),
     edit("test_cluster_ssh.py::test_key_can_only_launch_mpi", "/home/admin/.ssh/authorized_keys", "s/restrict,.* ssh-ed25519/ssh-ed25519/"),
     mode("test_cluster_ssh.py::test_launch_program_belongs_to_root", "/usr/local/libexec/flightline-mpi-launch", "0777"),
-    edit("test_cluster_ssh.py::test_host_keys_of_the_cluster_are_known", "/etc/ssh/ssh_known_hosts", "1d"),
+    edit("test_cluster_ssh.py::test_host_keys_of_the_cluster_are_known", "/etc/ssh/ssh_known_hosts", "/ssh-ed25519/d"),
     append("test_cluster_ssh.py::test_host_key_checking_stays_on", "/etc/ssh/ssh_config.d/10-flightline-cluster.conf", "StrictHostKeyChecking no"),
     stop("test_slurm.py::test_scheduler_runs", "slurmd"),
     disable("test_slurm.py::test_scheduler_starts_at_boot", "slurmd"),
