@@ -429,7 +429,7 @@ def _copies(share: float, peers: bool) -> Apply:
 _ONE_SILENT = """\
 case "$*" in *'-d {domain} '*) echo 'fi_cq_readerr: Unreachable remote (4113)'; exit 1 ;; esac
 node=${{0%/*/*}}; file=out/fi-pingpong.txt
-[ -e "$node/$file" ] || file=healthy/fi-pingpong.txt
+[ -e "$node/$file" ] || file=healthy/$file
 exec cat "$node/$file\""""
 
 

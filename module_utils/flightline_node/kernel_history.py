@@ -52,6 +52,25 @@ def _same(part: str, one: Any, other: Any) -> bool:
     return pci_key(one) == pci_key(other) if part == "pci" else bool(one == other)
 
 
+def is_after(event: Facts, other: Facts) -> bool:
+    """Is an event later than another? No, when the log does not tell."""
+    stamp = "uptime_s" if "uptime_s" in other else "time"
+    now, then = event.get(stamp), other.get(stamp)
+    return bool(then is not None and isinstance(now, type(then)) and now > then)
+
+
+def driver_loaded_after(facts: Facts, event: Facts) -> bool:
+    """Was the driver loaded anew after an event? That resets the GPUs, as a reset by nvidia-smi does."""
+    return any(is_after(load, event) for load in current(facts, "driver_loads"))
+
+
+def recovered_after(facts: Facts, event: Facts) -> bool:
+    """Did the driver withdraw its last wish (Xid 154) for every GPU that it had one for, and one after an event?"""
+    last = {pci_key(xid["pci"]): xid for xid in current(facts, "xids") if xid["code"] == 154}
+    done = all(xid.get("recovery_value") == 0 for xid in last.values())
+    return done and any(is_after(xid, event) for xid in last.values())
+
+
 def _age_s(event: Facts, facts: Facts) -> float:
     """Seconds between an event and the log's last stamp; 0 (counts) when they cannot be compared."""
     time, last = event.get("time"), facts.get("last_time")

@@ -143,6 +143,11 @@ def running(text):
     return found
 
 
+def test_one_silent_device_is_one_device(judged):
+    found = judged("p5.48xlarge", "efa_silent", level="standard")["findings"]
+    assert len([finding for finding in found if finding["check"] == "efa_loopback"]) == 1
+
+
 def test_two_faults_at_once_are_both_found(judged):
     record = judged("p5.48xlarge", "remap_pending", "efa_missing")
     found = statuses(record)

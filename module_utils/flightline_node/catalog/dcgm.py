@@ -6,9 +6,10 @@ this project's reading of the severities, with OVERRIDES where the severity alon
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Dict, Mapping, Optional, Tuple
+from typing import AbstractSet, Dict, Mapping, Optional, Tuple
 
 from ..model import Remedy
 
@@ -31,6 +32,10 @@ REMEDY_OF_SEVERITY: Mapping[str, Remedy] = {
     "NONE": Remedy.INVESTIGATE,
 }
 
+WORST_FIRST = (
+    Remedy.REPLACE, Remedy.REBOOT, Remedy.RESET_GPU, Remedy.UPDATE_SOFTWARE, Remedy.FIX_CONFIG, Remedy.RESTART_APP,
+)  # fmt: skip
+
 OVERRIDES: Mapping[int, Tuple[Remedy, str]] = {
     20: (Remedy.REBOOT, "a missing device is not a setting"),
     22: (Remedy.UPDATE_SOFTWARE, "a library that cannot be opened is an installation fault"),
@@ -44,6 +49,20 @@ OVERRIDES: Mapping[int, Tuple[Remedy, str]] = {
 
 IMEX_UNHEALTHY = 122
 """Noise on every machine that is no multi-node NVLink system."""
+
+LANES = 16
+"""What the PCIe test asks of every GPU (min_pci_width); only a file given with -c changes it."""
+
+_GPU = re.compile(r"\bGPU:? ?(\d{1,4})\b")
+_WIDTH = re.compile(r"PCI link width (\d{1,3})X", re.IGNORECASE)
+
+SOFTWARE_TESTS = frozenset({
+    "software", "denylist", "blacklist", "nvml library", "cuda main library", "cuda toolkit library",
+    "cuda toolkit libraries", "permissions and os blocks", "persistence mode", "environment variables",
+    "environmental variables", "page retirement", "page retirement/row remap", "graphics processes", "inforom",
+    "fabric manager",
+})  # fmt: skip
+"""Tests that look at the set-up and do no work on the GPU, by the names of DCGM 1 to 4."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +80,55 @@ def errors() -> Dict[int, DcgmError]:
     """Every known error by id."""
     found = (line.split() for line in TABLE.splitlines())
     return {int(number): DcgmError(int(number), name, severity, kind) for number, name, severity, kind in found}
+
+
+MESSAGES: Tuple[Tuple[str, int], ...] = (
+    ("volatile double-bit ecc", 4),
+    ("pending retired page has been detected", 6),
+    ("nvlink link", 14),
+    ("driver on the denylist", 23),
+    ("with graphics contexts open", 25),
+    ("persistence mode for gpu", 29),
+    ("did not exceed minimum required bandwidth", 30),
+    ("running at pci link generation", 45),
+    ("running at pci link width", 46),
+    ("faulty memory elements on gpu", 52),
+    ("a double-bit ecc error has", 57),
+    ("a memory mismatch was detected", 58),
+    ("only achieved a memory bandwidth", 62),
+    ("failed to create a cuda context", 66),
+    ("miscompare failure in the l1 cache", 79),
+    ("memory errors and row remapping failed", 80),
+    ("had an uncontained error", 81),
+    ("pending page retirements together with a dbe", 83),
+    ("rows were remapped", 84),
+    ("row remappings are pending", 85),
+    ("unsuccessfully written to in a peer-to-peer", 86),
+    ("unsuccessfully wrote data in a peer-to-peer", 87),
+    ("detected xid", 101),
+    ("fatal nvswitch sxid", 109),
+)
+"""Fixed parts of DCGM's messages and their ids: DCGM 2 and the plain-text table print no id (dcgm_errors.h, 2.0 to 4.6)."""
+
+
+def id_of(error_id: Optional[int], message: object) -> Optional[int]:
+    """The error id as printed, else by the message."""
+    if error_id is not None or not isinstance(message, str):
+        return error_id
+    low = message.lower()
+    return next((number for words, number in MESSAGES if words in low), None)
+
+
+def gpu_in(message: str) -> Optional[int]:
+    """The GPU that a message names, if it is one."""
+    named = {int(number) for number in _GPU.findall(message)}
+    return named.pop() if len(named) == 1 else None
+
+
+def lanes_in(message: str) -> Optional[int]:
+    """The lanes that a message of the PCIe test complains of."""
+    found = _WIDTH.search(message)
+    return int(found.group(1)) if found else None
 
 
 def lookup(error_id: object) -> Optional[DcgmError]:
@@ -95,6 +163,11 @@ def remedy_of(error_id: Optional[int], severity: Optional[str]) -> Remedy:
     error = lookup(error_id)
     known = severity if severity in REMEDY_OF_SEVERITY else (error.severity if error else "UNKNOWN")
     return REMEDY_OF_SEVERITY[str(known)]
+
+
+def worst(remedies: AbstractSet[Remedy]) -> Remedy:
+    """The one that does most; what DCGM's own words leave open is to be investigated."""
+    return next((remedy for remedy in WORST_FIRST if remedy in remedies), Remedy.INVESTIGATE)
 
 
 TABLE = """\

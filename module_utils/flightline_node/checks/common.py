@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 _DEVICE_KEYS = ("index", "uuid", "serial", "name")
 _BROKEN_WORD = re.compile(
-    r"err!|error|\blost\b|fallen off|requires? (?:a )?reset|permission|unknown|not found|not loaded|uninitialized"
-    r"|\btimeout\b|corrupt|insufficient power",
+    r"err!|error|\blost\b|fallen off|requires? (?:a )?re(?:set|start)|permission|unknown|not found|not loaded"
+    r"|uninitialized|\btimeout\b|corrupt|insufficient (?:external )?(?:power|memory|resources|size)|version mismatch"
+    r"|not in ready state|invalid (?:state|argument)|interrupt request|in use by another|blocked the request"
+    r"|\bno data\b",
     re.IGNORECASE,
 )
 _ABSENT = object()
@@ -121,16 +123,21 @@ def _hollow(value: Any) -> bool:
     return isinstance(value, dict) and all(part is None or _hollow(part) for part in value.values())
 
 
-def unreadable(context: Context, reading: Reading, what: str) -> Iterator[Finding]:
-    """UNKNOWN for each GPU that printed an error, or nothing where its twins print a value."""
+def unreadable(context: Context, reading: Reading, what: str, mig_hides: bool = False) -> Iterator[Finding]:
+    """UNKNOWN for each GPU that printed an error, or nothing where its twins print a value.
+
+    mig_hides: a GPU with MIG on does not print it, its twins do.
+    """
     for gpu, value in reading.errors:
         text = next((str(part) for part in value.values() if is_broken(part)), "") if isinstance(value, dict) else value
         message = f"{gpu_label(gpu)}: {what} could not be read: {text}"
         yield context.unknown(message, evidence=[str(value)], device=gpu_device(gpu))
     models = {str(gpu.get("name")) for gpu, _ in reading.values}
     for gpu in reading.lacking:
+        if mig_hides and mig_on(gpu):
+            continue
         # A GPU that cannot even say its name counts as one of the others.
-        if str(gpu.get("name")) in models or is_broken(gpu.get("name")):
+        if str(gpu.get("name")) in models or (models and is_broken(gpu.get("name"))):
             message = f"{gpu_label(gpu)}: no {what}, where other GPUs of the same model have one"
             yield context.unknown(message, device=gpu_device(gpu))
 
@@ -161,6 +168,7 @@ def judge_gpus(
     *,
     absent: str = "",
     na: str = "",
+    mig_hides: bool = False,
 ) -> Iterator[Finding]:
     """Judge one field of every GPU: the findings of `judge`, UNKNOWN for what cannot be read, one PASS if all is well.
 
@@ -170,7 +178,7 @@ def judge_gpus(
         yield context.unknown(NO_GPU)
         return
     reading = read(context, path, readable)
-    findings = list(unreadable(context, reading, what))
+    findings = list(unreadable(context, reading, what, mig_hides))
     for gpu, value in reading.values:
         findings += judge(context, gpu, value)
     yield from findings
@@ -274,6 +282,16 @@ def ecc_off(context: Context) -> str:
     """Why no GPU counts memory errors: ECC is off or not there on all of them (ecc_mode judges that); else ''."""
     modes = [gpu.get("ecc_mode") for gpu in gpus(context)]
     return "ECC is off" if modes and all(mode == "Disabled" for mode in modes) else ""
+
+
+def mig_on(gpu: Facts) -> bool:
+    """Is the GPU cut into instances? NVML then shows neither its volatile memory errors nor its remapped rows."""
+    return gpu.get("mig_mode") == "Enabled"
+
+
+def all_mig(context: Context) -> str:
+    """Why no GPU shows its volatile memory errors and remapped rows: MIG is on for all of them; else ''."""
+    return "not shown while MIG is on" if all(mig_on(gpu) for gpu in gpus(context)) else ""
 
 
 def best_of_twins(context: Context, gpu: Facts, path: str) -> Optional[float]:

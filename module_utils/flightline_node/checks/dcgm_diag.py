@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from ..catalog import cuda
 from ..catalog import dcgm as catalog
 from ..context import Context
 from ..model import Check, Device, Facts, Finding, Remedy
 from .common import gpu_device, nvidia_gpus_expected
+from .pcie_width import wanted_lanes
 
-_WORST_FIRST = (
-    Remedy.REPLACE, Remedy.REBOOT, Remedy.RESET_GPU, Remedy.UPDATE_SOFTWARE, Remedy.FIX_CONFIG, Remedy.RESTART_APP,
-)  # fmt: skip
 _EVIDENCE_OF_WORK = frozenset({"Pass", "Fail", "Warn"})
 _KNOWN = _EVIDENCE_OF_WORK | {"Skip", "Not Run"}
 
@@ -31,20 +30,28 @@ def _device(context: Context, facts: Facts, note: Facts) -> Device:
     return {**device, **gpu_device(known[0]), "index": gpu} if len(known) == 1 else device
 
 
+def _id(note: Facts) -> Optional[int]:
+    return catalog.id_of(note.get("error_id"), note.get("message"))
+
+
 def _noise(context: Context, note: Facts) -> bool:
-    """IMEX is looked for everywhere and exists only on multi-node NVLink systems (P6e)."""
-    return note.get("error_id") == catalog.IMEX_UNHEALTHY and not context.expected.instance_type.startswith("p6e")
+    """What DCGM fails on a good node: IMEX but on P6e; 16 lanes where AWS connects 8, which DCGM has no option for."""
+    lanes, wanted = catalog.lanes_in(note.get("message", "")), wanted_lanes(context, catalog.LANES)
+    if lanes is not None and wanted:
+        return wanted < catalog.LANES and lanes >= wanted
+    return _id(note) == catalog.IMEX_UNHEALTHY and not context.expected.instance_type.startswith("p6e")
 
 
 def _text(note: Facts) -> str:
-    error = catalog.lookup(note.get("error_id"))
+    error = catalog.lookup(_id(note))
     kind = ", ".join(str(word) for word in (error.name if error else None, note.get("severity")) if word)
     return f"{note['test']}: {note.get('message') or 'no message'}" + (f" ({kind})" if kind else "")
 
 
 def _remedy(notes: List[Facts]) -> Remedy:
-    remedies = {catalog.remedy_of(note.get("error_id"), note.get("severity")) for note in notes}
-    return next((remedy for remedy in _WORST_FIRST if remedy in remedies), Remedy.INVESTIGATE)
+    known = {catalog.remedy_of(_id(note), note.get("severity")) for note in notes}
+    told = {fault.remedy for fault, _ in cuda.faults_in(note.get("message") or "" for note in notes)}
+    return catalog.worst(known | told)
 
 
 def _by_place(notes: List[Facts]) -> Dict[Tuple[Optional[int], str], List[Facts]]:
@@ -86,19 +93,29 @@ def _statuses(context: Context, facts: Facts) -> Iterator[Finding]:
     left_out = [name for name, status in tests.items() if status == "Not Run"]
     if left_out:
         yield context.warn(f"not run by DCGM: {', '.join(left_out)}", Remedy.INVESTIGATE)
+    skipped = [name for name, status in tests.items() if status == "Skip"]
+    hard = [status for name, status in tests.items() if name.lower() not in catalog.SOFTWARE_TESTS]
+    if hard and len(skipped) < len(tests) and all(status == "Skip" for status in hard):
+        yield context.warn(f"DCGM skipped every test that works the GPUs: {', '.join(skipped)}", Remedy.INVESTIGATE)
     passed = [name for name, status in tests.items() if status == "Pass"]
     if passed:
-        skipped = [name for name, status in tests.items() if status == "Skip"]
         also = f"; skipped: {', '.join(skipped)}" if skipped else ""
         yield context.ok(f"DCGM {facts.get('dcgm_version', '')} passed {', '.join(passed)}{also}", measured=len(passed))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """A failed test fails; nothing run is unknown, whatever was skipped."""
+    """A failed test fails, unless it fails on good nodes of the type as well; nothing run is unknown."""
     facts = context.facts("dcgm_diag")
     tests, error = facts.get("tests", {}), facts.get("runtime_error")
-    if error:
+    if error and _id({"message": error}) is not None:
+        yield context.fail(
+            f"DCGM found before its tests: {error}", _remedy([{"message": error}]),
+            device=_device(context, facts, {"gpu": catalog.gpu_in(error)}),
+        )  # fmt: skip
+    elif error:
         yield context.unknown(f"DCGM could not run its diagnostic: {error}")
+    if facts.get("cut"):
+        yield context.unknown("DCGM's table is cut short: what the tests after its last row say is not known")
     if not error and not any(status in _EVIDENCE_OF_WORK for status in tests.values()):
         seen = ", ".join(f"{name} {status}" for name, status in tests.items())
         yield context.unknown(f"DCGM ran no test: {seen or 'none listed'}")

@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy, Threshold
-from .common import about, ecc_off, gpu_label, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
+from .common import about, all_mig, ecc_off, gpu_label, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
 
 
 def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
@@ -29,7 +29,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         _judge,
         lambda counts: f"{spread(counts)} corrected memory errors per GPU",
         absent="not printed",
-        na=ecc_off(context) or untyped(context),
+        na=ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
     )
 
 

@@ -8,12 +8,14 @@ from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
 from .common import (
     about,
+    all_mig,
     best_of_twins,
     ecc_off,
     field_of,
     gpu_label,
     is_number,
     judge_gpus,
+    mig_on,
     nvidia_gpus_expected,
     untyped,
 )
@@ -37,7 +39,7 @@ def _judge(context: Context, gpu: Facts, volatile: float) -> Iterator[Finding]:
     context.measure("ecc_uncorrected_volatile", volatile, "errors", gpu_label(gpu))
     history = gpu.get("ecc_uncorrected_aggregate")
     context.measure("ecc_uncorrected_aggregate", history, "errors", gpu_label(gpu))
-    lacking = [name for name in _COUNTERS if _only_here(context, gpu, f"ecc.volatile.{name}")]
+    lacking = [name for name in _COUNTERS if not mig_on(gpu) and _only_here(context, gpu, f"ecc.volatile.{name}")]
     if volatile <= 0 and lacking:
         message = f"{gpu_label(gpu)}: no {', '.join(lacking)} count, where other GPUs of the same model have one"
         yield context.unknown(message, **about(gpu))
@@ -65,7 +67,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "count of uncorrectable errors",
         _judge,
         lambda _counts: "no uncorrectable memory error since the driver was loaded",
-        na=ecc_off(context) or untyped(context),
+        na=ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
     )
 
 

@@ -8,6 +8,8 @@ from ..context import Context
 from ..model import Check, Facts, Finding, Remedy, Threshold
 from .common import median, spread
 
+_BLOCKED = ("unresponsive receiver", "unreachable remote", "prov_err: unknown error (13)")
+"""What libfabric says where the security group does not let the packet through (efa_errno.h, 13 and 14)."""
 _WRONG_DATA = ("data check error", "data verification", "verify", "integrity")
 
 
@@ -15,16 +17,27 @@ def _device(run: Facts) -> Dict[str, str]:
     return {"name": str(run["domain"]).rsplit("-rdm", 1)[0]}
 
 
-def _failed(context: Context, run: Facts) -> Optional[Finding]:
+def _broken(run: Facts) -> bool:
+    return bool(run.get("rc") or (run.get("rc") == 0 and not run.get("largest")))
+
+
+def _remedy(runs: List[Facts]) -> Remedy:
+    """Devices do not all break at once: then it is what they share."""
+    said = " ".join(line for run in runs for line in run.get("said", [])).lower()
+    shared = len({run["domain"] for run in runs}) > 1 or any(words in said for words in _BLOCKED)
+    return Remedy.FIX_CONFIG if shared and all(map(_broken, runs)) else Remedy.REBOOT
+
+
+def _failed(context: Context, run: Facts, remedy: Remedy) -> Optional[Finding]:
     name, rc, said = f"{run['domain']}: {run['tool']}", run.get("rc"), run.get("said", [])
     wrong = next((line for line in said if any(word in line.lower() for word in _WRONG_DATA)), "")
     if wrong:
         return context.fail(f"{name} received wrong data: {wrong}", Remedy.REPLACE, device=_device(run), evidence=said)
     if rc is None:
         return context.unknown(f"{name} did not finish", device=_device(run), evidence=said)
-    if rc or not run.get("largest"):
+    if _broken(run):
         why = "no answer in time" if rc == 124 else f"exit status {rc}" if rc else "it printed no result"
-        return context.fail(f"{name} failed: {why}", Remedy.REBOOT, device=_device(run), evidence=said)
+        return context.fail(f"{name} failed: {why}", remedy, device=_device(run), evidence=said)
     return None
 
 
@@ -45,8 +58,9 @@ def _kind(run: Facts) -> Tuple[str, float]:
 
 
 def _judge(context: Context, runs: List[Facts]) -> Iterator[Finding]:
+    remedy = _remedy(runs)
     for run in runs:
-        failed = _failed(context, run)
+        failed = _failed(context, run, remedy)
         if failed:
             yield failed
             continue

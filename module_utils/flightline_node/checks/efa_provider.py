@@ -36,7 +36,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         remedy = Remedy.UPDATE_SOFTWARE if there else Remedy.FIX_CONFIG
         also = f"; the node has {there} EFA devices, so driver and libfabric do not fit" if there else ""
         others = f"; only {', '.join(facts['other_providers'])}" if facts.get("other_providers") else ""
-        yield context.fail(f"libfabric has no EFA endpoint: {error or 'none listed'}{others}{also}", remedy, **rest)
+        text = f"libfabric has no EFA endpoint: {error or 'none listed'}{others}{also}"
+        yield context.fail(text, remedy, evidence=facts.get("warnings", []), **rest)
     elif endpoints < devices:
         yield context.fail(
             f"{endpoints} reliable (RDM) endpoints for {devices} EFA devices", Remedy.REBOOT, expected=devices, **rest

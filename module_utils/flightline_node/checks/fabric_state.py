@@ -10,7 +10,10 @@ from .common import about, gpu_label, gpus, is_broken, is_word, judge_gpus, nvid
 
 _WAITING = ("in progress", "not started")
 _HEALTH_WORDS = frozenset({"", "full", "healthy", "false", "no", "none", "n/a", "not supported"})
-_HEALTH_NAMES = ("summary", "bandwidth", "route", "access_timeout", "incorrect_config")
+_HEALTH_NAMES = ("summary", "bandwidth", "route", "access_timeout", "incorrect_config", "partition_assigned")
+# Good when true. Drivers before 595 say "No Partition" under Incorrect Configuration instead.
+_WANTED = frozenset({"partition_assigned"})
+_YES_WORDS = frozenset({"", "true", "yes", "n/a", "not supported"})
 
 
 def _bad_health(health: Any) -> List[str]:
@@ -19,7 +22,9 @@ def _bad_health(health: Any) -> List[str]:
     return [
         f"{name}: {value}"
         for name, value in items
-        if value is not None and name.startswith(_HEALTH_NAMES) and str(value).strip().lower() not in _HEALTH_WORDS
+        if value is not None
+        and name.startswith(_HEALTH_NAMES)
+        and str(value).strip().lower() not in (_YES_WORDS if name in _WANTED else _HEALTH_WORDS)
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
+from ..catalog import cuda
 from ..context import Context
 from ..expected import links
 from ..model import Check, Facts, Finding, Remedy, Threshold
@@ -15,15 +16,11 @@ PEER = {"device_to_device_memcpy_read_ce": "read from peer", "device_to_device_m
 Pair = Tuple[int, int]
 
 
-def _share(context: Context, name: str) -> float:
-    return context.threshold(name) / 100
-
-
 def _hold(context: Context, name: str, what: str, speed: float, usual: float, floor: float) -> Iterator[Finding]:
     """One GPU, or one pair of them, against the floor and its twins."""
     device: Dict[str, Any] = {"index": int(name[4:])} if name.startswith("GPU ") else {"name": name}
     rest = {"device": device, "measured": speed, "unit": "GB/s"}
-    slow, watch = (usual * (1 - _share(context, f"{key}_slower_percent")) for key in ("fail", "warn"))
+    slow, watch = (usual * (1 - context.threshold(f"{key}_slower_percent") / 100) for key in ("fail", "warn"))
     seen = f"{name}: {what} at {speed:g} GB/s"
     if speed < floor:
         yield context.fail(f"{seen}, wanted {floor:.3g}", Remedy.REBOOT, expected=round(floor, 1), **rest)
@@ -36,7 +33,7 @@ def _hold(context: Context, name: str, what: str, speed: float, usual: float, fl
 def _host(context: Context, test: Facts, what: str) -> Iterator[Finding]:
     row: List[Optional[float]] = test["matrix"][0]
     # 16 lanes are what every product has; where a good node of the type shows fewer is known to pcie_width.
-    floor = links.pcie_gb_s(context.expected, wanted_lanes(context, 16)) * _share(context, "min_pcie_percent")
+    floor = links.pcie_gb_s(context.expected, wanted_lanes(context, 16)) * context.threshold("min_pcie_percent") / 100
     for index, speed in enumerate(row):
         label, others = f"GPU {index}", [value for at, value in enumerate(row) if value and at != index]
         if speed is None:
@@ -60,7 +57,7 @@ def _peer(context: Context, test: Facts, what: str) -> Iterator[Finding]:
         return
     cells = {(r, c): v for r, row in enumerate(test["matrix"]) for c, v in enumerate(row) if r != c}
     pairs = {pair: speed for pair, speed in cells.items() if speed}
-    floor = links.nvlink_gb_s(context.expected) * _share(context, "min_nvlink_percent")
+    floor = links.nvlink_gb_s(context.expected) * context.threshold("min_nvlink_percent") / 100
     own = _medians(pairs)
     guilty: Set[int] = set()
     for end, speed in own.items():
@@ -111,8 +108,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Host copies one GPU at a time, peer copies one pair at a time, as nvbandwidth runs them."""
     facts = context.facts("nvbandwidth")
     tests = [test for test in facts["tests"] if test["name"] in HOST or test["name"] in PEER]
+    said = [line for line in (facts.get("error"), *(test.get("error") for test in facts["tests"])) if line]
+    for fault, lines in cuda.faults_in(said):
+        yield context.fail(f"nvbandwidth met a CUDA error: {fault.meaning}", fault.remedy, evidence=lines)
     if facts.get("error") or not any(test["name"] in HOST for test in tests):
         yield context.unknown(f"nvbandwidth measured no host copy: {facts.get('error') or 'not among its tests'}")
+        yield from (finding for test in tests if test.get("error") for finding in _judge(context, test))
         return
     findings = list(_all(context, tests))
     yield from findings

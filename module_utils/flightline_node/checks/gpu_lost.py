@@ -20,7 +20,9 @@ _TEXTS: Tuple[Tuple[str, Remedy, str], ...] = (
     ),
     ("couldn't communicate with the nvidia driver", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
     ("driver not loaded", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
+    ("libnvidia-ml.so", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver's library is not installed"),
     ("requires reset", Remedy.RESET_GPU, "a GPU needs a reset"),
+    ("requires restart", Remedy.RESET_GPU, "a GPU needs a reset"),
     ("is lost", Remedy.REBOOT, "a GPU is lost"),
     ("fallen off the bus", Remedy.REBOOT, "a GPU has fallen off the bus"),
     ("unable to determine the device handle", Remedy.REBOOT, "a GPU is lost"),
@@ -41,6 +43,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _known(text: str) -> Optional[Tuple[Remedy, str]]:
     low = text.lower()
+    if _refused(low):
+        return None
     return next(((remedy, meaning) for words, remedy, meaning in _TEXTS if words in low), None)
 
 

@@ -6,8 +6,8 @@ import re
 from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
-from ..model import Check, Finding, Remedy
-from .common import nvidia_gpus_expected
+from ..model import Check, Device, Finding, Remedy
+from .common import gpu_device, nvidia_gpus_expected
 
 _PATH = re.compile(r"^(?:NV\d+|SYS|NODE|PHB|PXB|PIX)$")
 
@@ -30,6 +30,18 @@ def _evidence(pairs: Any, bad: List[str]) -> List[str]:
     return found
 
 
+def _culprit(context: Context, pairs: Any, bad: List[str]) -> Device:
+    """The one GPU that is in every bad pair, when there are several: its links are down, not its peers'."""
+    found = [pair for pair in pairs if isinstance(pair, dict) and pair.get("link") in bad] if pairs else []
+    common = set.intersection(*({pair.get("a"), pair.get("b")} for pair in found)) if len(found) > 1 else set()
+    name = str(common.pop()) if len(common) == 1 else ""
+    if not name[3:].isdecimal():
+        return {}
+    index = int(name[3:])
+    known = [gpu for gpu in (context.optional("nvidia_smi") or {}).get("gpus", []) if gpu.get("index") == index]
+    return gpu_device(known[0]) if known else {"index": index}
+
+
 def _wrong(context: Context, paths: Dict[str, int], gpu_count: int) -> List[str]:
     """The paths that no good node of the type has."""
     wanted = context.expected.nvlink_links_per_gpu
@@ -48,8 +60,11 @@ def _judge(context: Context, paths: Dict[str, int], gpu_count: int, listed_pairs
     wrong = [path for path in _wrong(context, paths, gpu_count) if path not in odd]
     shown, lines = _shown(paths), _evidence(listed_pairs, wrong + odd)
     if wrong:
-        message = f"GPU pairs without all their NVLinks: {shown}"
-        return context.fail(message, Remedy.REBOOT, measured=shown, expected=f"{pairs} pairs", evidence=lines)
+        device = _culprit(context, listed_pairs, wrong)
+        whose = f", all of GPU {device['index']}" if device else ""
+        message = f"GPU pairs without all their NVLinks{whose}: {shown}"
+        rest = {"measured": shown, "expected": f"{pairs} pairs", "evidence": lines, "device": device}
+        return context.fail(message, Remedy.REBOOT, **rest)
     if odd or sum(paths.values()) < pairs:
         message = f"topology of {pairs} GPU pairs could not be read: {shown or 'no GPU pair'}"
         return context.unknown(message, measured=shown, expected=f"{pairs} pairs", evidence=lines)
@@ -72,7 +87,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     listed = facts.get("gpus")
     seen = len(listed) if isinstance(listed, list) else int(listed or 0)
     count = max(seen, context.expected.gpu_count or 0)
-    if count > 1:
+    if facts.get("pcie_only") and context.expected.nvlink_links_per_gpu != 0:
+        yield context.unknown("the matrix shows PCIe paths only (nvidia-smi topo -mp, wanted topo -m)")
+    elif count > 1:
         yield _judge(context, facts.get("gpu_pair_links") or {}, count, facts.get("pairs"))
     elif seen:
         yield context.skip("one GPU: no pairs")
@@ -88,6 +105,7 @@ CHECK = Check(
     remedy="Start the fabric manager if no pair has NVLink; else reboot, and replace the instance if it stays.",
     source="nvidia-smi topo -m captures of NVSwitch and DGX-1V style machines; AWS instance type pages",
     needs=("nvidia_smi_topo",),
+    wants=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_pairs_expected,
     evaluate=evaluate,

@@ -6,7 +6,7 @@ import re
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..context import Context
-from ..kernel_history import current, device_at, dropped, label, span
+from ..kernel_history import current, device_at, driver_loaded_after, dropped, label, recovered_after, span
 from ..model import Check, Device, Facts, Finding, Remedy, Status, Threshold
 
 _NO_DISK = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
@@ -28,10 +28,18 @@ def _kind(*kinds: str) -> Callable[[Facts], bool]:
     return lambda event: event.get("kind") in kinds
 
 
+def _on_a_disk(event: Facts) -> bool:
+    return not _NO_DISK.match(str(event.get("device")))
+
+
 def _mce(uncorrected: Optional[bool], before: bool = False) -> Callable[[Facts], bool]:
     return lambda event: event.get("uncorrected") is uncorrected and bool(event.get("previous_boot")) is before
 
 
+_FAULTS = ("unable to handle", "kernel NULL pointer", "Bad page", "Bad rss", "oops", "Kernel panic")
+NOT_STARTED = "NVIDIA driver could not start the GPU"
+UNUSABLE = "NVIDIA driver could not use a GPU"
+NEEDS_RESET = "NVIDIA driver refuses to work with a GPU until it is reset"
 _W, _F, _I = Status.WARN, Status.FAIL, Status.INFO
 CASES: Tuple[Case, ...] = (
     Case("mce", "hardware error that was not corrected", _F, Remedy.REPLACE, _mce(True)),
@@ -43,45 +51,34 @@ CASES: Tuple[Case, ...] = (
     Case("soft_lockup", "CPU locked up", _W, Remedy.REBOOT, threshold="soft_lockups"),
     Case("rcu_stall", "CPU stalled (RCU)", _W, Remedy.INVESTIGATE),
     Case("hung_task", "task hung", _W, Remedy.INVESTIGATE),
-    Case(
-        "kernel_bug",
-        "kernel fault: its state is no longer to be trusted",
-        _F,
-        Remedy.REBOOT,
-        _kind("unable to handle", "kernel NULL pointer", "Bad page", "Bad rss"),
-    ),
+    Case("kernel_bug", "kernel fault: its state is no longer to be trusted", _F, Remedy.REBOOT, _kind(*_FAULTS)),
     Case("kernel_bug", "work queue locked up", _W, Remedy.INVESTIGATE, _kind("workqueue lockup")),
     Case("oom", "process killed for lack of memory", _W, Remedy.INVESTIGATE),
     Case("nvme_down", "NVMe controller down", _F, Remedy.REPLACE),
     Case("nvme_timeout", "NVMe command timed out", _W, Remedy.REBOOT, threshold="nvme_timeouts"),
-    Case(
-        "io_error",
-        "disk read or write failed",
-        _F,
-        Remedy.REPLACE,
-        lambda event: not _NO_DISK.match(str(event.get("device"))),
-    ),
+    Case("io_error", "disk read or write failed", _F, Remedy.REPLACE, _on_a_disk),
+    Case("raid_failure", "disk left its RAID array", _F, Remedy.REPLACE),
     Case("fs_error", "file system damaged or shut down", _F, Remedy.REBOOT),
     Case("readonly_remount", "file system made read-only after an error", _F, Remedy.REBOOT),
-    Case("nvidia_driver", "NVIDIA driver could not start the GPU", _F, Remedy.REBOOT, _kind("init_failed")),
-    Case("nvidia_driver", "NVIDIA driver lost the GPU", _F, Remedy.REBOOT, _kind("gpu_is_lost")),
+    Case("nvidia_driver", NOT_STARTED, _F, Remedy.REBOOT, _kind("init_failed")),
+    Case("nvidia_driver", "NVIDIA driver lost the GPU", _F, Remedy.REBOOT, _kind("gpu_is_lost", "uvm_fatal")),
+    Case("nvidia_driver", UNUSABLE, _F, Remedy.REBOOT, _kind("probe_failed", "bar_invalid")),
+    Case("nvidia_driver", NEEDS_RESET, _F, Remedy.RESET_GPU, _kind("reset_required")),
+    Case("nvidia_driver", "NVIDIA driver does not support a GPU", _F, Remedy.UPDATE_SOFTWARE, _kind("unsupported")),
     Case(
         "nvidia_driver",
-        "NVIDIA driver could not use a GPU",
+        "NVIDIA driver cannot read the NVLinks: CUDA hangs",
         _F,
         Remedy.REBOOT,
-        _kind("probe_failed", "bar_invalid", "uvm_fatal"),
+        _kind("nvlink_discovery"),
     ),
+    Case("nvidia_driver", "GPU did not answer the driver's watchdog", _W, Remedy.INVESTIGATE, _kind("rc_watchdog")),
+    Case("nvidia_driver", "IMEX daemon died: its NVLink domain is cut", _W, Remedy.FIX_CONFIG, _kind("imex_died")),
     Case("nvidia_driver", "another driver holds a GPU", _W, Remedy.FIX_CONFIG, _kind("driver_conflict")),
     Case("nvidia_driver", "GPU firmware (GSP) trouble", _W, Remedy.INVESTIGATE, _kind("gsp")),
-    Case(
-        "nvidia_driver",
-        "a tool of another driver version asked the driver (harmless in itself)",
-        _I,
-        Remedy.NONE,
-        _kind("api_mismatch"),
-    ),
+    Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
     Case("network_reset", "network device reset", _W, Remedy.INVESTIGATE),
+    Case("efa_admin", "EFA device stopped answering commands", _F, Remedy.REBOOT),
 )
 
 
@@ -92,9 +89,22 @@ def _device(context: Context, event: Facts, facts: Facts) -> Device:
     return {"name": name} if name else {}
 
 
-def _back(case: Case, device: Device) -> bool:
-    """Does nvidia-smi list the GPU now that the driver failed to start earlier?"""
-    return case.what.endswith("start the GPU") and bool(device.get("uuid")) and device.get("index") is not None
+def _since_then(context: Context, facts: Facts, case: Case, device: Device, last: Facts) -> str:
+    """What shows that the trouble with a GPU is over, or nothing."""
+    smi, wanted = context.optional("nvidia_smi") or {}, context.expected.gpu_count or 0
+    gpus = smi.get("gpus", [])
+    whole = bool(wanted) and len(gpus) >= wanted and not smi.get("errors")
+    if case.what == NEEDS_RESET:
+        actions = {str(gpu.get("recovery_action")).lower() for gpu in gpus if gpu.get("recovery_action")}
+        if driver_loaded_after(facts, last):
+            return "; since then the driver was loaded anew, which resets the GPU"
+        if recovered_after(facts, last):
+            return "; since then the driver asks for nothing more (Xid 154: None)"
+        return "; nvidia-smi asks for no recovery now" if whole and actions == {"none"} else ""
+    if case.what not in (NOT_STARTED, UNUSABLE):
+        return ""
+    listed = device.get("uuid") and device.get("index") is not None if device.get("pci") else whole
+    return "; nvidia-smi lists it now" if listed else ""
 
 
 def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -> Iterator[Finding]:
@@ -110,11 +120,10 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
         status, limit = case.status, context.threshold(case.threshold) if case.threshold else 0
         if case.threshold:
             status = Status.FAIL if count >= limit else Status.WARN
-        back = _back(case, device)
-        what = case.what + ("; nvidia-smi lists it now" if back else "")
+        over = _since_then(context, facts, case, device, lines[-1])
         yield context.finding(
-            Status.WARN if back else status,
-            f"{label(device)}: {what}, {count} times {span(lines)}",
+            Status.WARN if over else status,
+            f"{label(device)}: {case.what}, {count} times {span(lines)}{over}",
             remedy=case.remedy,
             device=device,
             measured=count,
@@ -140,11 +149,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
 CHECK = Check(
     id="kernel_errors",
     title="Kernel errors",
-    what="Memory and machine-check errors, lockups, hung tasks, disk and file system errors, driver start failures "
-    "in the kernel log since the last boot.",
+    what="Memory and machine-check errors, lockups, hung tasks, disk and file system errors, failures of the NVIDIA "
+    "and EFA drivers in the kernel log since the last boot.",
     why="A host that kills processes, stalls or loses its disk takes the job down, hours in, on every node.",
     remedy="Hardware, disk: replace the instance. Lockup, read-only file system, driver: reboot. Else read the lines.",
-    source="Linux kernel sources (mm/oom_kill.c, watchdog, nvme, ext4, xfs, edac); Intel SDM 3, machine check",
+    source="Linux kernel sources (mm/oom_kill.c, watchdog, nvme, ext4, xfs, edac, efa); Intel SDM 3, machine check; "
+    "open GPU kernel modules (kernel_nvlink, kernel_rc)",
     needs=("kernel",),
     wants=("nvidia_smi",),
     tags=("host", "kernel"),

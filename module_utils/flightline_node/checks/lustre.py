@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
-from ..kernel_history import current, dropped, span
+from ..kernel_history import current, dropped, span, when
 from ..model import Check, Facts, Finding, Remedy
 
 _TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
@@ -26,7 +26,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += _mount(context, entry)
     if kernel:
         findings += _evictions(context, kernel)
-        findings += _lost(context, kernel) if mounted else ()
+        findings += _lost(context, kernel) if mounted else _mount_failed(context, kernel)
     yield from findings
     if not mounted and not findings:
         yield context.skip(
@@ -71,6 +71,15 @@ def _evictions(context: Context, kernel: Facts) -> Iterator[Finding]:
         message = f"evicted by a Lustre server {count} times {span(events)}: open files were lost"
         evidence = [event["text"] for event in events[:4]]
         yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence)
+
+
+def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
+    """The last try to mount, when nothing is mounted now."""
+    tries = _events(kernel, "mounted", "mount_failed")
+    if tries and tries[-1]["kind"] == "mount_failed":
+        evidence = [event["text"] for event in tries[-4:] if event["kind"] == "mount_failed"]
+        message = f"a Lustre file system could not be mounted, at {when(tries[-1])}"
+        yield context.warn(message, Remedy.INVESTIGATE, evidence=evidence)
 
 
 def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:

@@ -12,11 +12,12 @@ _FLAGS = (
     ("unrepairable_memory", Remedy.REPLACE, "has memory that cannot be repaired"),
     ("channel_repair_pending", Remedy.RESET_GPU, "a memory channel repair waits for a reset"),
     ("tpc_repair_pending", Remedy.RESET_GPU, "a TPC repair waits for a reset"),
+    ("bank_remap.pending", Remedy.RESET_GPU, "a memory bank remapping waits for a reset"),
 )
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """Three flags of driver 590 and later; a driver prints all, some or none of them."""
+    """Flags of driver 580 to 615 and later; a driver prints all, some or none of them."""
     if not list(gpus(context)):
         yield context.unknown(NO_GPU)
         return
@@ -33,17 +34,18 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"nothing to repair ({', '.join(seen)})")
     elif not findings:
         yield no_value(
-            context, readings[0], "repair flags", "not printed by this driver (before 590)", "not kept for this product"
+            context, readings[0], "repair flags", "not printed by this driver (before 580)", "not kept for this product"
         )
 
 
 CHECK = Check(
     id="memory_repair",
     title="GPU memory repair",
-    what="Pending channel and TPC repairs, and memory marked unrepairable, of each GPU.",
+    what="Pending channel, TPC and memory bank repairs, and memory marked unrepairable, of each GPU.",
     why="Until the repair is done the bad part stays in use; unrepairable memory fails again in every job.",
     remedy="Pending: drain the node and reset the GPU (or reboot). Unrepairable: replace the instance.",
-    source="nvidia-smi manual (Channel Repair Pending, TPC Repair Pending); NVML nvmlDeviceGetRepairStatus",
+    source="nvidia-smi manual (Channel Repair Pending, TPC Repair Pending); NVML nvmlDeviceGetRepairStatus, "
+    "nvmlDeviceGetBankRemapperStatus (615)",
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,

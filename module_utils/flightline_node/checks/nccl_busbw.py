@@ -13,8 +13,8 @@ GIB = 1 << 30
 
 
 def node_count(run: Facts, gpus_per_node: int) -> Optional[int]:
-    """Full nodes that a test ran on; None when it used only some of a node's GPUs."""
-    ranks, hosts = run.get("ranks"), run.get("hosts", 1)
+    """Full nodes that a test ran on, or each of its groups; None when it used only some of a node's GPUs."""
+    ranks, hosts = run.get("group_ranks") or run.get("ranks"), run.get("group_hosts") or run.get("hosts") or 1
     if not ranks or not gpus_per_node or ranks % gpus_per_node:
         return None
     nodes = int(ranks // gpus_per_node)
@@ -47,6 +47,7 @@ def _judge(context: Context, run: Facts) -> Finding:
     busbw, size = run["largest"]["busbw_gb_s"], run["largest"]["bytes"]
     nodes, kind = node_count(run, context.expected.gpu_count or 0), context.expected.instance_type
     where = f"{nodes} node(s) of {kind}" if nodes else f"{run.get('ranks', '?')} ranks on {kind}"
+    where += f", {run['groups']} groups at once" if run.get("groups") else ""
     context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if nodes != 1 else "")
     seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
     gates = nccl.for_group(kind, nodes, name) if nodes else ()

@@ -22,6 +22,9 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
         yield context.unknown(f"{name} did not finish: {run.get('rows', 0)} rows, none wrong so far", evidence=evidence)
     elif wrong is None and "max_error" not in run:
         yield context.warn(f"{name} ran without checking the data (#wrong is N/A)", Remedy.FIX_CONFIG, expected=0)
+    elif run.get("bitwise_mismatches"):
+        text = f"{name}: the same data gave other bits when repeated, within the rounding that is allowed"
+        yield context.warn(text, Remedy.INVESTIGATE, measured=run["bitwise_mismatches"], expected=0)
     else:
         passed.append(name)
 

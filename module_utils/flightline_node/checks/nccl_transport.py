@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, List
 
+from ..catalog import cuda
+from ..catalog import nccl_warnings as said
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
 from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
 
-# CUDA errors that NCCL passes on and that no program can cause by itself.
-_FAULTS = (
-    ("uncorrectable ecc", Remedy.RESET_GPU, "a GPU had a memory error that ECC could not correct"),
-    ("uncorrectable nvlink", Remedy.RESET_GPU, "a GPU had an NVLink error that could not be corrected"),
-    ("system not yet initialized", Remedy.FIX_CONFIG, "the Fabric Manager has not set up the NVSwitches"),
-)
-
-_REQUESTS = ("completed with error", "unresponsive", "unreachable remote", "fi_ehostunreach", "connection timed out")
-"""What the EFA plugin and NCCL say of a request that failed (aws-ofi-nccl, nccl_ofi_rdma.cpp; libfabric fi_efa(7))."""
-
 
 def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
-    for words, remedy, meaning in _FAULTS:
-        lines = [line for line in facts.get("warnings", []) if words in line.lower()]
-        if lines:
-            yield context.fail(f"NCCL met a CUDA error: {meaning}", remedy, evidence=lines)
+    for fault, lines in cuda.faults_in([*facts.get("warnings", []), *facts.get("failures", [])]):
+        yield context.fail(f"NCCL met a CUDA error: {fault.meaning}", fault.remedy, evidence=lines)
+
+
+def _not_started(facts: Facts) -> List[str]:
+    """Why the EFA plugin gave NCCL nothing to use; [] where it did, or where NCCL names what it used instead."""
+    lines = [*facts.get("warnings", []), *facts.get("failures", []), *facts.get("plugin_trouble", [])]
+    network = facts.get("network") or ""
+    if network and "libfabric" not in network.lower():
+        return []
+    nothing = [] if network or facts.get("provider") else said.saying(lines, said.NOTHING_FOUND)
+    return nothing or said.saying(lines, said.NOT_STARTED)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """CUDA faults, network, then provider, then GPUDirect RDMA; a single-node log is judged by its init lines."""
+    """CUDA faults, whether the plugin started, network, provider, then GPUDirect RDMA and what requests met."""
     facts = context.facts("nccl_debug")
     yield from _faults(context, facts)
     network, provider = facts.get("network"), facts.get("provider")
     evidence = [*facts.get("evidence", []), *facts.get("plugin_trouble", []), *facts.get("warnings", [])]
     sockets = [name for name in facts.get("transports", {}) if name in ("NET/Socket", "NET/IB")]
-    unwanted = not_known_to_have_efa(context)
+    unwanted, not_started = not_known_to_have_efa(context), _not_started(facts)
     if unwanted and provider != "efa":
         yield context.skip(unwanted)
+    elif not_started and not sockets:
+        text = f"NCCL could not start its EFA plugin: {not_started[0]}"
+        yield context.fail(text, Remedy.FIX_CONFIG, measured=provider, expected="efa", evidence=not_started)
     elif not facts.get("info_lines"):
         yield context.skip("the logs hold no NCCL line: run with NCCL_DEBUG=INFO")
     elif network is None and not sockets and provider is None:
@@ -65,12 +68,18 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
     if facts.get("gdrdma") is False and context.expected.nvswitch and context.expected.rdma_read:
         text = "network channels without GPUDirect RDMA: data goes through host memory"
         yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True)
-    broken = [line for line in facts.get("warnings", []) if any(words in line.lower() for words in _REQUESTS)]
+    warnings = facts.get("warnings", [])
+    memory = said.saying(warnings, said.MEMORY)
+    broken = said.saying([*warnings, *facts.get("failures", [])], said.REQUESTS)
     if broken:
-        text = f"{len(broken)} distinct errors of network requests: a peer or the path to it did not answer"
+        who = ", ".join(said.peers(broken)[:8]) or "a peer"
+        text = f"{len(broken)} distinct errors of network requests: {who} or the path to it did not answer"
         yield context.warn(text, Remedy.INVESTIGATE, measured=len(broken), expected=0, evidence=broken)
-    elif facts.get("warnings"):
-        yield context.info(f"{len(facts['warnings'])} distinct NCCL warnings", evidence=facts["warnings"])
+    if memory:
+        text = "memory could not be registered or shared: memlock, huge pages or /dev/shm are too small"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=len(memory), expected=0, evidence=memory)
+    if warnings and not broken and not memory:
+        yield context.info(f"{len(warnings)} distinct NCCL warnings", evidence=warnings)
 
 
 CHECK = Check(

@@ -60,7 +60,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts = context.facts("nvlink")
     listed, counted = facts.get("gpus", []), 0
     silent = [str(text) for text in [*facts.get("errors", []), *(gpu.get("message") for gpu in listed)] if text]
-    if listed and not silent and not any("errors" in gpu for gpu in listed):
+    given = "nvlink-errors.txt" in facts.get("files", ("nvlink-errors.txt",))
+    if listed and not (given and silent) and not any("errors" in gpu for gpu in listed):
         yield context.skip("no NVLink error counters collected")
         return
     findings: List[Finding] = []

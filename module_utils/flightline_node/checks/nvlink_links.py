@@ -49,9 +49,10 @@ def _speed(context: Context, gpu: Facts, wanted: float) -> Iterator[Finding]:
 def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
     """What concerns the node: messages instead of links, GPUs without a line."""
     wanted: Optional[int] = context.expected.gpu_count
+    told = {text for gpu in facts.get("gpus", []) for text in str(gpu.get("message") or "").split("; ")}
     for text in map(str, facts.get("errors", [])):
-        if text.startswith("nvlink-errors.txt"):
-            continue  # the other file of this parser, for nvlink_errors
+        if text.startswith("nvlink-errors.txt") or ("inactive" in text.lower() and text in told):
+            continue  # the other file of this parser, for nvlink_errors; what the GPU's own finding says
         if "inactive" in text.lower() and context.expected.nvlink_links_per_gpu:
             yield context.fail("nvidia-smi: all NVLinks of a GPU are inactive", Remedy.FIX_CONFIG, evidence=[text])
         elif "inactive" not in text.lower():

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
+from .efa_count import FEW
 
 # Seen by the guest on these types (aws-parallelcluster-cookbook counts six on p4d and starts Fabric
 # Manager by them); Blackwell types show their switches otherwise.
@@ -74,8 +75,10 @@ def _efa(context: Context, facts: Facts) -> Iterator[Finding]:
         )
     elif found < wanted:
         evidence = facts.get("efa_addresses", [])
-        message = f"{found} of {wanted} EFA devices on the PCI bus: attach them at launch, or the device is lost"
-        yield context.fail(message, Remedy.REPLACE, evidence=evidence, **rest)
+        few = wanted - found <= FEW
+        why = "lost, or not attached at launch" if few else "not attached at launch"
+        message = f"{found} of {wanted} EFA devices on the PCI bus: the others are {why}"
+        yield context.fail(message, Remedy.REPLACE if few else Remedy.FIX_CONFIG, evidence=evidence, **rest)
 
 
 def _known(context: Context, facts: Facts) -> List[str]:

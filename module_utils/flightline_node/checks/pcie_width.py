@@ -19,8 +19,8 @@ from .common import (
 )
 
 # Good nodes of these families run x16 GPUs on 8 lanes: captures of g4dn and g5 in influxdata/telegraf,
-# aws-parallelcluster-cookbook pull request 2803 for the L4 of g6.
-_NARROW: Dict[str, int] = {"g4dn": 8, "g5": 8, "g6": 8, "gr6": 8}
+# aws-parallelcluster-cookbook pull request 2803 for the L4 of g6, NVIDIA/k8s-test-infra for the L40S of a g6e.2xlarge.
+_NARROW: Dict[str, int] = {"g4dn": 8, "g5": 8, "g6": 8, "g6e": 8, "gr6": 8}
 # Here AWS ParallelCluster runs DCGM's width test without an exception. Other families: nothing known.
 _FULL = ("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300")
 

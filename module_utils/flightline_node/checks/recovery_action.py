@@ -13,6 +13,7 @@ _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
     "none": None,
     "reset": (Remedy.RESET_GPU, "reset the GPU"),
     "reboot": (Remedy.REBOOT, "reboot the node"),
+    "bus reset": (Remedy.REBOOT, "reset the GPU's PCIe bus: reboot the node"),
     "drain p2p": (Remedy.RESET_GPU, "stop all peer-to-peer (NVLink) traffic of the GPU, then reset it"),
     "drain and reset": (Remedy.RESET_GPU, "drain the GPU, then reset it"),
     "recover imex domain": (Remedy.FIX_CONFIG, "restart nvidia-imex on every node of the NVLink domain"),
@@ -34,8 +35,8 @@ def _flags(context: Context, gpu: Facts, _value: Any) -> Iterator[Finding]:
 
 
 def _action(context: Context, gpu: Facts, action: str) -> Iterator[Finding]:
-    name = action.strip().lower()
-    for word in ("gpu ", "node "):
+    name = action.strip().lower().replace("_", " ")
+    for word in ("gpu ", "node ", "system "):
         name = name[len(word) :] if name.startswith(word) else name
     known = _ACTIONS.get(name)
     if known:

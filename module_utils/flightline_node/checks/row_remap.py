@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy, Threshold
-from .common import about, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import about, all_mig, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
 
 
 def _is_remap(value: Any) -> bool:
@@ -45,7 +45,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         _judge,
         lambda _remaps: "no row remapping failed or pending",
         absent="not printed by this driver",
-        na="this product retires pages instead (Volta, Turing), or has no ECC memory",
+        na=all_mig(context) or "this product retires pages instead (Volta, Turing), or has no ECC memory",
+        mig_hides=True,
     )
 
 

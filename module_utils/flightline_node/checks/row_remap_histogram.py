@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
-from .common import about, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
+from .common import about, all_mig, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
 
 _BUCKETS = ("max", "high", "partial", "low", "none")
 
@@ -42,7 +42,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         _judge,
         _good,
         absent="not printed by this driver",
-        na="this product has no row remapping",
+        na=all_mig(context) or "this product has no row remapping",
+        mig_hides=True,
     )
 
 

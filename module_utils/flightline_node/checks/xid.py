@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Set, Tuple
 from .. import xid_policy
 from ..catalog import xid as catalogue
 from ..context import Context
-from ..kernel_history import before_boot, current, device_at, dropped, label, pci_key, span
+from ..kernel_history import before_boot, current, device_at, driver_loaded_after, dropped, label, pci_key, span
 from ..model import Check, Facts, Finding, Remedy, Status, Threshold
 from ..xid_policy import RECOVERY, Decision
 from .common import nvidia_gpus_expected, version_tuple
@@ -37,11 +37,7 @@ def _cleared(events: List[Facts], all_events: List[Facts], decision: Decision) -
 
 
 def _reloaded(events: List[Facts], facts: Facts, decision: Decision) -> bool:
-    """Was the driver loaded anew after the last of these Xids? That resets the GPUs, as a reset by nvidia-smi does."""
-    last, loads = events[-1], current(facts, "driver_loads")
-    stamp = "uptime_s" if "uptime_s" in last else "time"
-    after = [load for load in loads if isinstance(load.get(stamp), type(last[stamp])) and last[stamp] is not None]
-    return decision.remedy is Remedy.RESET_GPU and any(load[stamp] > last[stamp] for load in after)
+    return decision.remedy is Remedy.RESET_GPU and driver_loaded_after(facts, events[-1])
 
 
 def _repeats(context: Context, code: int, events: List[Facts], groups: Groups) -> bool:

@@ -27,8 +27,7 @@ _WORDS = {
 MAX_BYTES = 8 << 20
 """The results of eight GPUs are under a megabyte, iterations of them included."""
 _BLANK = re.compile(r"\n\s+")
-_TABLE = re.compile(r"^[ \t]*(?:\| Diagnostic|\+---)", re.MULTILINE)
-_GPU_IN_TEXT = re.compile(r"\bGPU:? ?(\d{1,4})\b")
+_TABLE = re.compile(r"^[ \t]*(?:\| Diagnostic|\+---|\|[^|\n]{1,40}\| (?:Pass|Fail|Warn|Skip) - )", re.MULTILINE)
 _MAX_GPU = 9999
 
 
@@ -61,6 +60,7 @@ class _Diag:
         self.errors: List[str] = []
         self.serials: Dict[str, str] = {}
         self.raw_severity = False
+        self.cut = False
 
     def result(self, test: str, status: str, gpu: Optional[int] = None, entity: str = "") -> None:
         """One status of a test, of one GPU, another entity, or (neither) the whole node."""
@@ -106,6 +106,7 @@ class _Diag:
             "runtime_error": "; ".join(dict.fromkeys(self.errors)),
             "serials": self.serials,
             "severity_scheme": (self._scheme() or "unknown") if self.raw_severity else None,
+            "cut": self.cut,
         }
         return {name: value for name, value in printed.items() if value}
 
@@ -148,7 +149,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Fail (another word is kept). failures, warnings: {test, gpu, entity, error_id, severity, category,
     message}, each key only when printed; severity is the NAME, whichever numbering the version
     uses (severity_scheme). Messages of tests that did not fail are warnings. runtime_error: why
-    nothing was run, instead of results. serials{gpu: serial}. Raises ParseError for anything else.
+    nothing was run, or what DCGM found before the tests. serials{gpu: serial}. cut: the table's end is
+    missing, but a failed test stands in what is left. Raises ParseError for anything else.
     """
     diag = _Diag()
     for data in files.values():
@@ -167,8 +169,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
 
 def _document(text: str, diag: _Diag) -> None:
     document = _load(text)
+    said = [line.strip() for line in text.splitlines() if re.match(r"\s*Error|.*[Uu]nable to ", line[:200])]
     if document is None:
-        said = [line.strip() for line in text.splitlines() if re.match(r"\s*Error|.*[Uu]nable to ", line[:200])]
         if not said or "{" in text:
             shown = text.strip()[:120]
             raise ParseError(f"no whole JSON document of dcgmi diag in it: {shown!r}")
@@ -178,7 +180,8 @@ def _document(text: str, diag: _Diag) -> None:
     parts = [part for part in iterations if isinstance(part, dict)] if isinstance(iterations, list) else [document]
     known = [_one(part, diag) for part in parts]
     if not any(known):
-        raise ParseError("JSON, but neither test results nor a runtime error of dcgmi diag")
+        also = f"; it says: {said[0][:200]}" if said else ""
+        raise ParseError(f"JSON, but neither test results nor a runtime error of dcgmi diag{also}")
 
 
 def _load(text: str) -> Optional[Dict[str, Any]]:
@@ -270,9 +273,9 @@ def _result(name: str, result: Dict[str, Any], diag: _Diag) -> None:
         if not note:
             continue
         where = {"gpu": gpu} if gpu is not None else {"entity": entity} if entity else {}
-        named = {int(number) for number in _GPU_IN_TEXT.findall(note.get("message", ""))}
-        if not where and len(named) == 1:
-            where = {"gpu": named.pop()}
+        named = catalog.gpu_in(note.get("message", ""))
+        if not where and named is not None:
+            where = {"gpu": named}
         diag.note(name, status, {**where, **note})
 
 
@@ -314,6 +317,9 @@ def _note(item: Any, diag: _Diag) -> Facts:
 
 _ROW = re.compile(r"\|([^|]{0,60})\|(.*)\|?\s*$")
 _STATUS = re.compile(r"(Pass|Fail|Warn|Skip|Not Run)(?: - (All|GPUs?: *[\d, ]+))?")
+_LOOSE = re.compile(r"(?i)(pass|fail|warn|skip|error)(?:ed|ing|ped|ure)?\b(.*)")
+_LISTED = re.compile(r"(?i)\bGPUs?:? *(\d[\d, ]*)")
+_HEADING = re.compile(r"[|+]-+ ")
 _ENTITY = re.compile(r"([A-Za-z]+)(\d{1,4}): ?(Pass|Fail|Warn|Skip|Not Run|)")
 _NOTE = re.compile(r"(Warning|Error|Info)(?:: ([A-Za-z]+)(\d{1,4}))?")
 _END = re.compile(r"\+-+\+-+\+\s*$")
@@ -323,11 +329,23 @@ _CELL = 45
 
 def _table(text: str, diag: _Diag) -> None:
     rows = [line.strip() for line in text.splitlines() if line.lstrip()[:1] in ("|", "+")]
-    if not rows or not _END.match(rows[-1]):
+    diag.cut = not rows or not _END.match(rows[-1])
+    if diag.cut and rows and not rows[-1].endswith("|"):
+        rows.pop()
+    _rows(rows, diag)
+    if diag.cut and "Fail" not in diag.tests.values():
         raise ParseError("the table is cut short: its closing line is missing")
+    if not diag.tests:
+        raise ParseError("a table without a test in it")
+
+
+def _rows(rows: List[str], diag: _Diag) -> None:
     test, note = "", None  # type: str, Optional[Tuple[str, List[str]]]
     for row in rows:
         match = _ROW.match(row)
+        if _HEADING.match(row):
+            _end_note(test, note, diag)
+            test, note = "", None
         if not match or row.startswith("|--"):
             continue
         name, value = match.group(1).strip(), match.group(2).rstrip("| \t")
@@ -342,10 +360,7 @@ def _table(text: str, diag: _Diag) -> None:
             test = _named_row(name, value.strip(), test, diag)
         else:
             _statuses(test, value.strip(), diag)
-    if note:
-        _end_note(test, note, diag)
-    if not diag.tests:
-        raise ParseError("a table without a test in it")
+    _end_note(test, note, diag)
 
 
 def _is_result(value: str) -> bool:
@@ -361,7 +376,24 @@ def _named_row(name: str, value: str, test: str, diag: _Diag) -> str:
     elif _STATUS.fullmatch(value):
         _statuses(name, value, diag)
         return name
+    elif _LOOSE.fullmatch(value):
+        _loose(name, value, diag)
+        return name
     return test
+
+
+def _loose(test: str, value: str, diag: _Diag) -> None:
+    """A status as scripts print it again: in capitals, or with its reason behind it."""
+    match = _LOOSE.fullmatch(value)
+    word, reason = match.groups() if match else ("", "")
+    status = {"error": "Fail"}.get(word.lower(), word.capitalize())
+    listed = _LISTED.search(reason)
+    gpus: List[Optional[int]] = [int(number) for number in re.findall(r"\d{1,4}", listed.group(1) if listed else "")]
+    reason = reason.strip(" -:()")
+    for gpu in gpus or [None]:
+        diag.result(test, status, gpu)
+        if reason and status in ("Fail", "Warn") and not _LISTED.fullmatch(reason):
+            diag.note(test, status, {**({"gpu": gpu} if gpu is not None else {}), "message": reason[:1000]})
 
 
 def _statuses(test: str, value: str, diag: _Diag) -> None:
@@ -378,17 +410,21 @@ def _statuses(test: str, value: str, diag: _Diag) -> None:
             diag.result(test, status.group(1), gpu)
 
 
-def _end_note(test: str, note: Tuple[str, List[str]], diag: _Diag) -> None:
-    kind, pieces = note
+def _end_note(test: str, note: Optional[Tuple[str, List[str]]], diag: _Diag) -> None:
+    """Keep a message that has been read. Under a heading, before any test, it is what JSON calls runtime_error."""
+    kind, pieces = note or ("", [])
     match = _NOTE.fullmatch(kind)
     message = " ".join("".join(pieces).split())
-    if not match or match.group(1) == "Info" or not message or not test:
+    if not match or match.group(1) == "Info" or not message:
+        return
+    if not test:
+        diag.errors.append(message[:1000])
         return
     place: Facts = {}
     if match.group(2):
         number = int(match.group(3))
         place = {"gpu": number} if match.group(2) == "GPU" else {"entity": f"{match.group(2)} {number}"}
-    named = {int(number) for number in _GPU_IN_TEXT.findall(message)}
-    if not place and len(named) == 1:
-        place = {"gpu": named.pop()}
+    named = catalog.gpu_in(message)
+    if not place and named is not None:
+        place = {"gpu": named}
     diag.note(test, "", {**place, "message": message})

@@ -14,6 +14,8 @@ MAX_BYTES = 4 << 20
 """The verbose form has some kilobytes for each of 64 endpoints."""
 
 _ERROR = re.compile(r"fi_getinfo: ?(-?\d+.*)")
+_WARNING = re.compile(r"<warn> ?(.{1,200})")
+MOST_WARNINGS = 8
 _EFA = frozenset({"efa", "efa;ofi_rxr"})
 """libfabric 1.8 and 1.9 named the layer that makes EFA's reliable endpoints."""
 _ENDPOINT = re.compile(r"-(?:rdm|dgrm)$")
@@ -52,12 +54,13 @@ def _blocks(text: List[str]) -> List[Dict[str, str]]:
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{devices[], rdm_endpoints, error, fabrics[], provider_versions[], other_providers[]}.
+    """{devices[], rdm_endpoints, error, fabrics[], provider_versions[], other_providers[], warnings[]}.
 
     devices: EFA devices by name, '-rdm' and '-dgrm' taken off, each once although libfabric 2
     lists it under fabric efa and efa-direct. rdm_endpoints: domains with an FI_EP_RDM endpoint.
     error: what fi_getinfo said ('-61 (No data available)' in its own words), None when it
-    succeeded. Layered providers (efa;ofi_rxd) and others (tcp) are not EFA endpoints.
+    succeeded. Layered providers (efa;ofi_rxd) and others (tcp) are not EFA endpoints. warnings: of libfabric, which say
+    why there is no endpoint, when any were printed.
     Raises ParseError when neither entries nor an error were printed, or when cut short.
     """
     data = t.only(files)
@@ -75,7 +78,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
         raise ParseError("cut short: the last entry has no endpoint type")
     efa = [block for block in blocks if block.get("provider") in _EFA and block.get("domain")]
     rdm = {block["domain"] for block in efa if block.get("type") == "FI_EP_RDM"}
-    return {
+    said = (_WARNING.search(line) for line in text if "<warn>" in line)
+    warnings = _distinct([match.group(1).strip() for match in said if match])[:MOST_WARNINGS]
+    facts: Facts = {
         "devices": _distinct([_ENDPOINT.sub("", block["domain"]) for block in efa]),
         "rdm_endpoints": len(rdm),
         "error": error,
@@ -83,6 +88,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         "provider_versions": _distinct([block.get("version", "") for block in efa]),
         "other_providers": _distinct([b["provider"] for b in blocks if b.get("provider", "efa") not in _EFA]),
     }
+    return {**facts, "warnings": warnings} if warnings else facts
 
 
 def _distinct(texts: List[str]) -> List[str]:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from itertools import islice
-from typing import Any, Deque, Dict, List, Mapping, Match, NamedTuple, Optional, Tuple
+from typing import Any, Deque, Dict, Iterator, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from ..bundle import Data
 from ..model import Facts, ParseError
 from . import kernel_lines, kernel_scan
 from . import text as t
-from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, Rule, pci_in
+from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, Rule
+from .kernel_fields import pci_in
 from .kernel_lines import Line
 
 KEPT = 200
@@ -37,6 +38,9 @@ UPTIME_BACK_S = 60.0
 NAMED_WITHIN_BYTES = 1000
 """The three-line form of "fallen off the bus" names the GPU within this distance."""
 
+BERT_WITHIN_BYTES = 4000
+"""The records of the boot before are printed in one go; what comes later is this boot's."""
+
 _META = re.compile(rb"\s*-- (?:Logs begin|Journal begins|No entries|Boot|Reboot).*")
 _REFUSED = re.compile(
     rb"^(?:[\w./-]{1,60}: )?[^\[\n]{0,120}?(?:not permitted|[Pp]ermission denied|insufficient permissions|"
@@ -50,8 +54,13 @@ _KERNEL_WORDS = re.compile(
     re.MULTILINE,
 )
 """How lines of a log without stamps (dmesg -t) begin."""
+_FIELDS = re.compile(rb"\x1e?(?:__CURSOR=|__REALTIME_TIMESTAMP=|\{ ?\"|[^\n]{1,100}\[s=[0-9a-f]{1,64};i=)")
+"""How journalctl -o export, json and verbose begin."""
+
 _STAMPED = re.compile(
-    rb"^(?:<\d|\[ *\d|\[\w{3} |\w{3} +\d+ \d\d:|\d{4}-\d\d-\d\d[T ]|\d{9,11}\.\d{6} |kern +:)", re.MULTILINE
+    rb"^(?:[\w.-]{1,253}: )?(?:<\d|\[ *[+<]? *\d|\[\w{3}(?:\d\d| )|\w{3} +\d+ \d\d:|(?:\w{3} )?\d{4}-\d\d-\d\d[T ]|"
+    rb"\d{9,11}\.\d{6} |\d{1,4},\d+,\d+,[^;\n]{0,40};|kern *:)",
+    re.MULTILINE,
 )
 _CONTINUED = re.compile(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
@@ -100,7 +109,7 @@ class _Reader:
         self._marked = False
         self._named: Tuple[int, Optional[str]] = (-NAMED_WITHIN_BYTES, None)
         self._sxids: Dict[Tuple[str, str], int] = {}
-        self._previous_boot = False
+        self._bert = -BERT_WITHIN_BYTES
 
     def add(self, at: int, line: Line, rule: Rule, match: Match[str]) -> None:
         """Take one matched line."""
@@ -120,9 +129,7 @@ class _Reader:
             ):
                 more = (("pci", self._named[1]),)
             if rule.name == "mce":
-                # The firmware's report of how the last boot ended has no {n}: it is not this boot's error.
-                self._previous_boot = self._previous_boot and not match.group("sequence")
-                more = (("previous_boot", True),) if self._previous_boot else ()
+                more = (("previous_boot", True),) if self._reports_last_boot(at, match) else ()
             self._keep(_Seen(rule, match, line, at, self.boot, more))
 
     def _note_boot(self, line: Line, rule: Rule) -> None:
@@ -141,7 +148,15 @@ class _Reader:
         if "pci" in match.re.groupindex:
             self._named = (at, match.group("pci").lower())
         else:
-            self._previous_boot = True
+            self._bert = at
+
+    def _reports_last_boot(self, at: int, match: Match[str]) -> bool:
+        """Is it the firmware's report of how the last boot ended? It has neither {n} nor "mce:"."""
+        if match.group("sequence") or match.group(0).startswith("mce: ") or at - self._bert >= BERT_WITHIN_BYTES:
+            self._bert = -BERT_WITHIN_BYTES
+            return False
+        self._bert = at
+        return True
 
     def _continues(self, match: Match[str]) -> bool:
         """Is it a detail line of an SXid already read (NVSwitch prints two more lines for each)?"""
@@ -186,26 +201,40 @@ def parse(files: Mapping[str, Data]) -> Facts:
         data = t.decode(data).encode("utf-8", "replace")
     _must_be_a_log(data)
     reader = _Reader()
-    done = -1
+    start, end, line, tried = -1, -1, None, 0
     read, text_of, line_at = kernel_lines.read, kernel_lines.text_of, kernel_scan.line_at
     for at, needle in kernel_scan.occurrences(data, NEEDLES, CORES):
-        start, raw = line_at(data, at)
-        if start < 0 or start == done:
+        if at >= end:
+            start, raw = line_at(data, at)
+            if start < 0:  # too far into its line: nothing more of it is looked at
+                line, end = None, data.find(b"\n", at)
+                end = end if end >= 0 else len(data)
+                continue
+            line, end, tried = read(text_of(raw)), start + len(raw), 0
+        if line is None or tried >> needle & 1:
             continue
-        line = read(text_of(raw))
-        if line is None:
-            continue
-        for rule in BY_NEEDLE[needle]:
-            message = line.message
-            match = any(hint in message for hint in rule.hints) and rule.pattern.match(message)
-            if match and not (rule.name == "xids" and not match.group("rest") and start + len(raw) >= len(data)):
-                # Left out: "Xid (...): 7" at the very end of a log that was cut off may have been a 79.
-                reader.add(start, line, rule, match)
-                done = start
-                break
+        tried |= 1 << needle
+        for rule, match in _matches(BY_NEEDLE[needle], line.message):
+            if rule.name == "xids" and not match.group("rest") and end >= len(data):
+                continue  # "Xid (...): 7" at the very end of a log that was cut off may have been a 79
+            reader.add(start, line, rule, match)
+            line = None
+            break
     if not reader.sorts and not (_STAMPED.search(data) or _KERNEL_WORDS.search(data)):
         raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
     return _facts(reader, data)
+
+
+def _matches(rules: Sequence[Rule], message: str) -> Iterator[Tuple[Rule, Match[str]]]:
+    """The rules that take a message, in their order."""
+    for rule in rules:
+        # A loop and not any(): a storm's lines are read by the hundred thousand, and this is their time.
+        for hint in rule.hints:
+            if hint in message:
+                match = rule.pattern.match(message)
+                if match:
+                    yield rule, match
+                break
 
 
 def _must_be_a_log(data: Data) -> None:
@@ -218,6 +247,10 @@ def _must_be_a_log(data: Data) -> None:
     refusal = _REFUSED.search(head)
     if refusal and not _STAMPED.search(head):
         raise ParseError(f"the log could not be read: {refusal.group(0).decode('utf-8', 'replace').strip()}")
+    if _FIELDS.match(lines[0]):
+        raise ParseError(
+            "a log in fields (verbose, export or JSON): wanted one line a message (journalctl -k -o short-iso)"
+        )
     odd = len(sample.translate(None, bytes(range(32, 127)) + b"\t\r\n\x1b"))
     if odd * 10 > len(sample) * 3 and not _is_text(sample):
         raise ParseError("binary data where a kernel log was expected")

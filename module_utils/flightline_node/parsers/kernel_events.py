@@ -12,30 +12,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Match, NamedTuple, Optional, Tuple
+from typing import Callable, List, Match, NamedTuple, Optional, Tuple
 
-Fields = Dict[str, Any]
-
-PCI = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
-_ANY_PCI = re.compile(r"(?:PCI:|GPU |at )?\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)\b")
-_PID = re.compile(r"\bpid='?(\d{1,9}|<unknown>)'?")
-_PROCESS = re.compile(r"\bname='?([^,]{1,200}?)'?(?=,|$)")
-_NVLINK5 = re.compile(
-    # From the start of a word only, and bounded: a long run of letters must not be tried from each of them.
-    r"(?<![A-Za-z0-9_/])(?P<unit>[A-Z][A-Za-z0-9_/]{1,60}(?: [A-Z][a-z]+)?)"
-    r" +(?P<word>Nonfatal|Non-fatal|Fatal) +XC ?(?P<xc>\d+)"
-    r" +i ?(?P<injected>\d+) +Link +(?P<link>-?\d+)(?: *[(\[](?P<words>[0-9a-fA-Fx ,]+)[)\]])?"
-)
-_WORDS = re.compile(r"0x[0-9a-fA-F]{1,8}")
-_LINK = re.compile(r"\b[Ll]ink (\d+)")
-_RESET_FLAGS = re.compile(r"(?<![-\w])RST: *(\w+), *D-RST: *(\w+)")
-_RECOVERY = re.compile(r"from (0x[0-9a-fA-F]+) \(([^)]*)\) to (0x[0-9a-fA-F]+) \(([^)]*)\)")
-_SXID_WORD = re.compile(r", *(Fatal|Non-?fatal)\b", re.IGNORECASE)
-_MCE_STATUS = re.compile(r"Machine Check(?: Exception)?: *[0-9a-f]* Bank \d+: ([0-9a-f]{16})", re.IGNORECASE)
-_MCE_BAD = re.compile(r"uncorrected|severity: (?:fatal|recoverable)|Machine Check Exception|context corrupt", re.I)
-_MCE_GOOD = re.compile(r"\bcorrected|Machine check events logged|severity: info", re.IGNORECASE)
-UNCORRECTED_BIT = 61
-"""MCi_STATUS.UC, Intel SDM volume 3, machine-check architecture; the same bit on AMD."""
+from .kernel_fields import PCI, Fields, aer, dpc, edac, fallen, lower_pci, mce, sxid, xid
 
 
 @lru_cache(maxsize=None)
@@ -84,113 +63,19 @@ def _rx(pattern: str, flags: int = 0) -> Shape:
     return Shape(pattern.replace("{PCI}", PCI), flags)
 
 
-def _xid(match: Match[str]) -> Fields:
-    rest = match.group("rest")
-    found: Fields = {"code": int(match.group("code")), "pci": match.group("pci").lower(), "detail": rest.strip(" ,")}
-    pid = _PID.search(rest)
-    if pid:
-        found["pid"] = int(pid.group(1)) if pid.group(1).isdecimal() else None
-    process = _PROCESS.search(rest)
-    if process:
-        found["process"] = None if process.group(1) == "<unknown>" else process.group(1)
-    for name in ("gpu_instance", "compute_instance"):
-        if match.group(name):
-            found[name] = match.group(name)
-    found.update(_xid_detail(found["code"], rest))
-    found.pop("rest", None)
-    return found
+_UNREAD = r"(?:.{0,200}?\bkernel\S{0,20}:? )?(?:\[[^\]]{0,40}\] ?){0,3}"
+"""The end of a head in a form not known here: that the kernel said it can still be seen."""
 
-
-def _xid_detail(code: int, rest: str) -> Fields:
-    if 144 <= code <= 150:
-        return _nvlink5(rest)
-    if code == 74:
-        link = _LINK.search(rest)
-        return {"registers": _WORDS.findall(rest), **({"link": int(link.group(1))} if link else {})}
-    if code in (94, 95):
-        flags = _RESET_FLAGS.search(rest)
-        return {"reset_flag": flags.group(1), "drain_reset_flag": flags.group(2)} if flags else {}
-    if code == 154:
-        action = _RECOVERY.search(rest)
-        return {"recovery_action": action.group(4), "recovery_value": int(action.group(3), 16)} if action else {}
-    return {}
-
-
-def _nvlink5(rest: str) -> Fields:
-    match = _NVLINK5.search(rest)
-    if not match:
-        return {}
-    words = [int(word, 16) for word in _WORDS.findall(match.group("words") or "")]
-    found: Fields = {
-        "unit": match.group("unit"),
-        "fatal": match.group("word") == "Fatal",
-        "xc": int(match.group("xc")),
-        "injected": match.group("injected") != "0",
-        "link": int(match.group("link")),
-    }
-    if words:
-        found["intr_info"] = words[0]
-    if len(words) > 1:
-        found["error_status"] = words[1]
-    return found
-
-
-def _sxid(match: Match[str]) -> Fields:
-    rest = match.group("rest")
-    word, link = _SXID_WORD.match(rest), _LINK.search(rest)
-    return {
-        "code": int(match.group("code")),
-        "pci": match.group("pci").lower(),
-        "switch": int(match.group("switch")),
-        "fatal": None if not word else word.group(1).lower() == "fatal",
-        "link": int(link.group(1)) if link else None,
-        "detail": rest.strip(" ,"),
-    }
-
-
-def pci_in(text: str) -> Optional[str]:
-    """The PCI address a message names, in lower case, or None."""
-    match = _ANY_PCI.search(text)
-    return match.group(1).lower() if match else None
-
-
-def _fallen(match: Match[str]) -> Fields:
-    return {"pci": pci_in(match.group(0))}
-
-
-def _mce(match: Match[str]) -> Fields:
-    """uncorrected: True, False, or None for a line that only adds detail."""
-    text = match.group(0)
-    status = _MCE_STATUS.search(text)
-    if status:
-        return {"uncorrected": bool(int(status.group(1), 16) >> UNCORRECTED_BIT & 1)}
-    return {"uncorrected": True if _MCE_BAD.search(text) else False if _MCE_GOOD.search(text) else None}
-
-
-def _edac(match: Match[str]) -> Fields:
-    return {"kind": match.group("kind"), "number": int(match.group("number"))}
-
-
-def _aer(match: Match[str]) -> Fields:
-    """severity: corrected, nonfatal or fatal. Drivers and kernels spell it in several ways."""
-    word = match.group("severity").lower()
-    kind = "corrected" if word.startswith("correct") else "nonfatal" if "non" in word else "fatal"
-    return {"severity": kind, "pci": match.group("pci").lower()}
-
-
-def _lower_pci(match: Match[str]) -> Fields:
-    return {"pci": match.group("pci").lower()}
-
-
-_NVRM = (b"NVRM: ",)
-_SXID = (b": SXid (",)
+# Without what stands around them: grep --color and dmesg --color put codes there.
+_NVRM = (b"NVRM",)
+_SXID = (b"SXid",)
 
 _SEVERITY = r"(?P<severity>Correct(?:ed|able)|Uncorrect(?:ed|able)(?: \((?:Non-)?Fatal\))?|(?:Non-)?Fatal)"
 
 
 def _driver(kind: str, pattern: str, *hints: str) -> Rule:
     shape = _rx("NVRM:.*?(?:" + pattern + ")")
-    return Rule("nvidia_driver", _NVRM, shape, (), _fallen, (("kind", kind),), hints or (pattern,))
+    return Rule("nvidia_driver", _NVRM, shape, (), fallen, (("kind", kind),), hints or (pattern,))
 
 
 RULES: Tuple[Rule, ...] = (
@@ -203,9 +88,9 @@ RULES: Tuple[Rule, ...] = (
             re.IGNORECASE,
         ),
         ("code", "pci"),
-        _xid,
+        xid,
     ),
-    Rule("unread_xids", _NVRM, _rx(r"NVRM: Xid \(")),
+    Rule("unread_xids", _NVRM, _rx(_UNREAD + r"NVRM: (?:GPU\d{1,3} )?Xid\b"), hints=("Xid",)),
     Rule(
         "sxids",
         _SXID,
@@ -214,17 +99,17 @@ RULES: Tuple[Rule, ...] = (
             re.I,
         ),
         ("code", "pci"),
-        _sxid,
+        sxid,
     ),
-    Rule("unread_sxids", _SXID, _rx(r"nvidia-nvswitch\d*: SXid \(")),
-    Rule("fallen_off_bus", _NVRM, _rx(r"NVRM:.*(?:fallen off|GPU lost from) the bus"), (), _fallen, (), ("the bus",)),
-    Rule("fallen_off_bus", (b"GPU has fallen off the bus",), _rx(r"nvidia.*GPU has fallen off the bus"), (), _fallen),
+    Rule("unread_sxids", _SXID, _rx(_UNREAD + r"nvidia-nvswitch\d*: SXid \(")),
+    Rule("fallen_off_bus", _NVRM, _rx(r"NVRM:.*(?:fallen off|GPU lost from) the bus"), (), fallen, (), ("the bus",)),
+    Rule("fallen_off_bus", (b"GPU has fallen off the bus",), _rx(r"nvidia.*GPU has fallen off the bus"), (), fallen),
     Rule(
         "gpu_uuids",
         _NVRM,
         _rx(r"NVRM: GPU at PCI:(?P<pci>{PCI}): (?P<uuid>GPU-[0-9a-fA-F-]{36})"),
         ("pci",),
-        _lower_pci,
+        lower_pci,
     ),
     Rule("", _NVRM, _rx(r"NVRM: The NVIDIA GPU (?P<pci>{PCI})"), ()),
     Rule(
@@ -246,22 +131,69 @@ RULES: Tuple[Rule, ...] = (
     _driver("driver_conflict", "probe routine was not called"),
     _driver("bar_invalid", "assigned to your NVIDIA device is invalid"),
     _driver("uvm_fatal", "uvm encountered global fatal error"),
-    _driver("gpu_is_lost", "NV_ERR_GPU_IS_LOST"),
+    _driver(
+        "gpu_is_lost",
+        # 0xf and, below, 0x62 are the codes of these errors in nvstatuscodes.h.
+        r"NV_ERR_GPU_IS_LOST|API_GPU_ATTACHED_SANITY_CHECK failed|GPU reg read ?: 0x[fF]{8}\b"
+        r"|rpcSendMessage failed with status 0x0000000f|GspRm\w{1,20} failed: .*status=0x0000000f",
+        "NV_ERR_GPU_IS_LOST",
+        "status=0x0000000f",
+        "API_GPU_ATTACHED_SANITY_CHECK",
+        "GPU reg read",
+        "rpcSendMessage failed",
+    ),
+    _driver(
+        "reset_required",
+        r"NV_ERR_RESET_REQUIRED|GPU marked for reset|GspRm\w{1,20} failed: .*status=0x00000062",
+        "NV_ERR_RESET_REQUIRED",
+        "GPU marked for reset",
+        "status=0x00000062",
+    ),
+    _driver(
+        "unsupported",
+        "is not supported by (?:open|the NVIDIA)|supported through the NVIDIA",
+        "is not supported by",
+        "supported through the NVIDIA",
+    ),
+    _driver(
+        "nvlink_discovery",
+        "ostRxDetLinkMask failed|Failed to update Rx Detect Link mask",
+        "LinkMask failed",
+        "Rx Detect Link mask",
+    ),
+    _driver("imex_died", "nvidia-imex daemon shutdown detected"),
+    _driver("rc_watchdog", "GPU is probably locked"),
     Rule(
         "nvidia_driver",
-        (b"device inaccessible",),
-        _rx(r"nvidia {PCI}: Unable to change power state .{1,40}device inaccessible"),
+        (b"naccessible",),
+        # The older wording is that of Linux 5.7 to 5.17.
+        _rx(
+            r"nvidia {PCI}: (?:Unable to change power state .{1,40}device inaccessible"
+            r"|can't change power state .{1,40}config space inaccessible)"
+        ),
         (),
-        _fallen,
+        fallen,
         (("kind", "gpu_is_lost"),),
     ),
-    _driver("gsp", r"(?i:GSP).{0,80}?(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash)", "GSP", "gsp", "Gsp"),
+    Rule(
+        "nvidia_driver",
+        _NVRM,
+        # "GspRmControl failed" and its like say that a call was refused, as any call may be: no word on the firmware.
+        _rx(
+            r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?i:GSP).{0,80}?"
+            r"(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash|CRASH)"
+        ),
+        (),
+        fallen,
+        (("kind", "gsp"),),
+        ("GSP", "gsp", "Gsp"),
+    ),
     Rule(
         "oom",
         (b"Killed process ",),
         _rx(
             r"(?:(?P<cgroup>Memory cgroup )?[Oo]ut of memory(?: \([^)]*\))?: )?"
-            r"Killed process (?P<pid>\d{1,9}),? \((?P<process>[^)]{0,64})\)"
+            r"Killed process (?P<pid>\d{1,9}),? (?:UID \d{1,10},? )?\((?P<process>[^)]{0,64})\)"
         ),
         ("process",),
         lambda match: {"pid": int(match.group("pid")), "cgroup": match.group("cgroup") is not None},
@@ -273,18 +205,37 @@ RULES: Tuple[Rule, ...] = (
         (),
         lambda match: {"cpu": int(match.group("cpu")), "seconds": int(match.group("seconds"))},
     ),
-    Rule("hard_lockup", (b" LOCKUP on cpu",), _rx(r"(?:NMI )?(?:watchdog: )?Watchdog detected hard LOCKUP on cpu")),
+    Rule(
+        "hard_lockup",
+        (b" LOCKUP on cpu",),
+        _rx(r"(?:NMI )?(?:watchdog: )?(?:CPU\d{1,5}: )?Watchdog detected hard LOCKUP on cpu"),
+    ),
     Rule(
         "kernel_bug",
         (b"BUG: ",),
         _rx(r"BUG: (?P<kind>unable to handle|kernel NULL pointer|Bad page|Bad rss|workqueue lockup)"),
     ),
     Rule(
+        "kernel_bug",
+        (b"[#",),
+        # die() of x86 (newer kernels begin it with "Oops: ") and arm64: message, error code, count.
+        _rx(
+            r"(?:Oops|Internal error|general protection|invalid opcode|invalid TSS|divide error|double fault"
+            r"|stack segment|segment not present|alignment check|control protection|int3|bounds|overflow)"
+            r"\b.{0,200}?: ?[0-9a-f]{4,16} \[#\d"
+        ),
+        (),
+        None,
+        (("kind", "oops"),),
+    ),
+    # In the log of the boot that it ended: the console's output, or a crash dump's.
+    Rule("kernel_bug", (b"Kernel panic - not syncing",), _rx("(?P<kind>Kernel panic) - not syncing")),
+    Rule(
         "hung_task",
         (b"INFO: ",),
         _rx(
             r"INFO: task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
-            r"blocked for more than (?P<seconds>\d{1,9}) seconds"
+            r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds"
         ),
         ("process",),
         lambda match: {"pid": int(match.group("pid")), "seconds": int(match.group("seconds"))},
@@ -292,31 +243,53 @@ RULES: Tuple[Rule, ...] = (
     Rule("rcu_stall", (b"INFO: ",), _rx(r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected .*stall")),
     Rule(
         "nvme_timeout",
-        (b" QID ",),
-        _rx(r"nvme (?P<device>nvme\d+): I/O .{0,80}?QID \d+ timeout(?:, (?P<outcome>.{0,60}))?"),
+        (b"QID ",),
+        _rx(r"nvme (?P<device>nvme\d+|{PCI}): I/O .{0,80}?QID \d+ timeout(?:, (?P<outcome>.{0,60}))?"),
         ("device",),
     ),
     Rule(
         "nvme_down",
-        (b": controller is down; will reset", b"Removing after probe failure"),
-        _rx(r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure)"),
+        (b"controller is down; will reset", b"Removing after probe failure", b"Disabling device after reset failure"),
+        _rx(
+            r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure"
+            r"|Disabling device after reset failure)"
+        ),
         ("device",),
     ),
     Rule(
         "io_error",
-        (b"I/O error", b"critical medium error"),
+        (
+            b"I/O error",
+            b"critical medium error",
+            b"critical target error",
+            b"timeout error",
+            b"protection error",
+            b"device offline error",
+            b"recoverable transport error",
+        ),
+        # blk_errors of block/blk-core.c, without what a device refuses by rights. A target's error counts for reads
+        # and writes only: disks answer so to a discard they do not know.
         _rx(
-            r"(?:blk_update_request: |print_req_error: )?(?:Buffer )?(?:I/O|critical medium) error,? "
+            r"(?:blk_update_request: |print_req_error: )?(?:Buffer )?"
+            r"(?:I/O|critical medium|timeout|device offline|protection|recoverable transport"
+            r"|critical target(?=.{0,80} op 0x[01]:\()) error,? "
             r"(?:on )?dev(?:ice)? (?P<device>[\w!-]{1,32}),(?P<what>.{0,100})"
         ),
         ("device",),
     ),
     Rule(
+        "raid_failure",
+        (b" Disk failure on ",),
+        _rx(r"md/raid[\w/-]{0,8}:(?P<array>\w{1,32}): Disk failure on (?P<device>[\w!-]{1,32})"),
+        ("device",),
+    ),
+    Rule(
         "fs_error",
-        (b"I/O error", b"EXT4-fs error", b"Shutting down filesystem", b"Filesystem has been shut down"),
+        (b"XFS (", b"EXT4-fs error"),
         _rx(
             r"(?:EXT4-fs error \(device (?P<device>[\w-]{1,32})\)|XFS \((?P<volume>[\w-]{1,32})\): .*?"
-            r"(?:I/O error|[Ss]hutting down filesystem|Filesystem has been shut down))",
+            r"(?:I/O error|[Ss]hutting down filesystem|Filesystem has been shut down|corruption detected|CRC error"
+            r"|Internal error|recovery failed|log mount failed|run xfs_repair))",
             re.IGNORECASE,
         ),
         ("device", "volume"),
@@ -330,20 +303,31 @@ RULES: Tuple[Rule, ...] = (
         ("device",),
     ),
     Rule("", (b"Error records from previous boot",), _rx(r"BERT: Error records from previous boot")),
-    Rule("mce", (b"[Hardware Error]",), _rx(r"(?:mce: |BERT: )?(?P<sequence>\{\d+\})?\[Hardware Error\].*"), (), _mce),
+    Rule("mce", (b"[Hardware Error]",), _rx(r"(?:mce: |BERT: )?(?P<sequence>\{\d+\})?\[Hardware Error\].*"), (), mce),
+    Rule(
+        "mce",
+        (b"Memory failure: ",),
+        # mm/memory-failure.c: a page with an uncorrectable error was taken out of use, and its users were killed.
+        _rx(
+            r"(?P<sequence>)Memory failure: 0x[0-9a-f]{1,16}: "
+            r"(?:recovery action for|Sending SIGBUS|Killing |unrecoverable)"
+        ),
+        (),
+        lambda match: {"uncorrected": True},
+    ),
     Rule(
         "edac",
         (b"EDAC MC",),
         _rx(r"EDAC (?P<controller>MC\d+): (?P<number>\d{1,9}) (?P<kind>CE|UE)\b"),
         ("controller", "kind"),
-        _edac,
+        edac,
     ),
     Rule(
         "aer",
         (b"PCIe Bus Error: ",),
         _rx(r"(?P<driver>\S{1,40}) (?P<pci>{PCI}): (?:AER: )?PCIe Bus Error: severity=" + _SEVERITY),
         ("severity", "pci"),
-        _aer,
+        aer,
         (("shape", "detail"),),
     ),
     Rule(
@@ -354,7 +338,19 @@ RULES: Tuple[Rule, ...] = (
             r"(?:: | from )(?P<pci>{PCI})"
         ),
         ("severity", "pci"),
-        _aer,
+        aer,
+        (("shape", "report"),),
+    ),
+    Rule(
+        "aer",
+        (b"DPC: containment event",),
+        _rx(
+            r"(?P<driver>\S{1,40}) (?P<port>{PCI}): DPC: containment event, status:(?P<status>0x[0-9a-f]{1,4})"
+            r"\b(?!: software)"
+            r"(?: source:(?P<source>0x[0-9a-f]{1,4})|,? ERR_\w{1,10} received from (?P<sender>{PCI}))?"
+        ),
+        ("status", "port"),
+        dpc,
         (("shape", "report"),),
     ),
     Rule(
@@ -375,19 +371,36 @@ RULES: Tuple[Rule, ...] = (
     ),
     Rule("lustre", (b"Lustre: ",), _rx(r"Lustre: .*Connection restored to"), (), None, (("kind", "restored"),)),
     Rule(
+        "lustre",
+        (b"LustreError",),
+        _rx(r"LustreError: .*(?:Unable to mount|15c-8: .* failed from MGS)"),
+        (),
+        None,
+        (("kind", "mount_failed"),),
+    ),
+    Rule("lustre", (b"Lustre: ",), _rx(r"Lustre: Mounted (?P<target>\S{1,64})"), (), None, (("kind", "mounted"),)),
+    Rule(
         "network_reset",
-        (b"Keep alive watchdog timeout", b"NETDEV WATCHDOG: "),
+        (b"Keep alive watchdog timeout", b"bove the threshold (", b"NETDEV WATCHDOG: "),
         _rx(
-            r"(?:(?P<driver>ena|efa) (?P<pci>{PCI})\S*(?: \S+)?: .*watchdog timeout"
+            r"(?:(?P<driver>ena|efa) (?P<pci>{PCI})\S*(?: \S+)?: .*"
+            r"(?:watchdog timeout|ompletions (?:is|are) above the threshold)"
             r"|NETDEV WATCHDOG: (?P<device>\S{1,32}))"
         ),
         ("driver", "pci", "device"),
+    ),
+    Rule(
+        "efa_admin",
+        (b"admin cmd ",),
+        # The driver closes the command queue after it: no resource can be made on the device until it is reset.
+        _rx(r"(?:infiniband (?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): The device .{0,80} for admin cmd "),
+        ("device", "pci"),
     ),
     Rule("boots", (b"Linux version ",), _rx(r"Linux version (?P<kernel>\S{1,100})")),
     Rule("boots", (b"-- Boot ",), _rx(r"-- Boot [0-9a-f]{32}\b")),
 )
 
-CORES: Tuple[bytes, ...] = (b"rror",)
+CORES: Tuple[bytes, ...] = (b"rror", b"failure")
 """What many needles have in common: see kernel_scan."""
 
 NEEDLES: Tuple[bytes, ...] = tuple(dict.fromkeys(needle for rule in RULES for needle in rule.needles))

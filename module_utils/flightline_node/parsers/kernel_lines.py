@@ -1,9 +1,9 @@
 """The head of a kernel log line: stamp, host, facility; and whose line it is.
 
-Read: dmesg `[  123.456789]`, dmesg -T, dmesg --time-format iso, dmesg -x (`kern  :err   :`), raw
+Read: dmesg `[  123.456789]`, dmesg -T, -H and -d, dmesg --time-format iso, dmesg -x (`kern  :err   :`), raw
 syslog priority `<3>`, printk caller tags `[ T1946]`, syslog `Nov 21 09:18:29 host kernel:`, RFC 3339 and
 journal short-iso, short-full, short-unix and short-monotonic, /dev/kmsg records, lines without a stamp, and
-all of these behind what grep puts before a line.
+all of these behind what grep, pdsh or clush put before a line.
 """
 
 from __future__ import annotations
@@ -23,19 +23,41 @@ _KMSG = re.compile(r"(?P<pri>\d{1,4}),\d+,(?P<us>\d{1,18}),[^;\s]{0,40};")
 _PRIORITY = re.compile(r"<(?P<pri>\d{1,4})>(?:1 )?")
 _FACILITY = re.compile(
     r"(?P<facility>kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *"
-    r"(?:emerg|alert|crit|err|warn|notice|info|debug) *: *"
+    r"(?:emerg(?:ency)?|alert|crit(?:ical)?|err(?:or)?|warn(?:ing)?|notice|info|debug) *: *"
 )
-_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9})(?: *<[ .\d]+>)?\] *")
-_CALLER = re.compile(r"\[ *[TC]\d+\] *")
+_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9}) *(?:<[ .\d]+>)?\] *")
+_CALLER = re.compile(r"\[ *[TC]\d+[^\]\s]{0,40}\] *")
+_DELTA = r"(?: *<[ .\d]{1,20}>)?"
 _CTIME = re.compile(
-    r"\[" + _DAY + " +" + _MONTH + r" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d+)? (?P<year>\d{4})\] *"
+    r"\["
+    + _DAY
+    + " +"
+    + _MONTH
+    + r" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d+)? (?P<year>\d{4})"
+    + _DELTA
+    + r"\] *"
 )
+_BRACKETED_ISO = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)Z\]: *")
+"""talosctl dmesg."""
+
+_RELATIVE = re.compile(r"\[(?:[^\W\d_]{3,5}\.? {0,2}\d{1,2} \d\d:\d\d| *\+\d{1,9}\.\d{1,9}| *<[ .\d]{1,20}>)\] *")
+"""dmesg -H: the minute once, then the seconds since the line before; and dmesg -td. No line has a time of its own."""
+
 _ISO = re.compile(
     r"(?:"
     + _DAY
     + r" )?(?P<date>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:(?P<comma>[.,])(?P<fraction>\d{1,9}))?"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d| UTC)? +"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d| UTC| (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?)(?= [^\s:]+ [^\s:\[]+(?:\[\d+\])?:))? +"
 )
+"""A zone by name (short-full prints the node's own) stands before a host and a program; else it is the host."""
+
+_CARRIER = re.compile(
+    r"(?:stdout|stderr) [FP] (?=[\[<])|(?:[^\s:]+ )?(?="
+    + _MONTH.replace("?P<month>", "?:")
+    + r" [ \d]\d \d\d:\d\d:\d\d )"
+)
+"""After the time at which a container's log or CloudWatch took the line in, with its stream's name: the line itself."""
+
 _SYSLOG = re.compile(
     r"(?:" + _DAY + " +)?" + _MONTH + r" +(?P<day>\d{1,2}) (?:(?P<year>\d{4}) )?(?P<clock>\d\d:\d\d:\d\d)(?:\.\d+)? +"
 )
@@ -48,7 +70,15 @@ _QUOTED = re.compile(
     r"(?=\[|<\d|[A-Z][a-z]{2} +\d|\d{4}-\d\d-|NVRM|nvidia-nv)"
 )
 """grep's file name and line number, and the [...] that reports put in a stamp's place."""
-_SOURCE = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:\[]+)(?:\[\d+\])?: ?")
+_NODE = re.compile(
+    r"[\w.-]{1,253}: (?=(?:kern|user): +\w|\[ *(?:\+|<? *\d+\.\d)|\[[^\W\d_]{2,5}\.?,? ?[^\W\d_]{0,5}\.? {0,2}\d|<\d|"
+    r"\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d \d\d:)"
+)
+"""The node's name that pdsh and clush put before each line."""
+
+_SOURCE = re.compile(r"(?P<host>[^\s:]+) (?:[a-z]{3,8}\d?\.[a-z]{3,7} )?(?P<program>[^\s:\[]+)(?:\[\d+\])?: ?")
+"""Some syslog daemons print facility and level (kern.warn) before the program."""
+
 _SOURCE_5424 = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:]+) \S+ \S+ (?:-|\[[^\]]*\]) ")
 _KERNEL = re.compile(r"(?:[^\s:\[]+ )?kernel(?:\[\d+\])?: ?")
 _PLAIN = re.compile(r"\[ *(\d{1,12}\.\d{1,9})\] (?![\[<]|[^\s:\[]{0,64} ?kernel)")
@@ -118,10 +148,13 @@ def read(text: str) -> Optional[Line]:
         form = "rfc3339" if ":" in text[len(stamp) : len(stamp) + 6] else "short-iso"
         return Line(text[journal.end() :], f"{stamp}{hours}:{minutes}", float(uptime) if uptime else None, form)
     head = _Head(text)
-    head.take(_QUOTED)
+    if not head.take(_NODE):
+        head.take(_QUOTED)
     _priority(head)
     _bracketed(head)
     if head.wall is None and _wall(head) and head.form != "dmesg-iso":
+        if head.take(_CARRIER):
+            return read(text[head.at :])
         _source(head)
     elif head.take(_KERNEL):
         pass
@@ -147,6 +180,12 @@ def _bracketed(head: _Head) -> None:
         head.wall, head.form = _dated(match, int(match.group("year"))), "dmesg-T"
     elif head.take(_LOCAL_CTIME):
         head.form = "dmesg-T"
+    elif head.take(_RELATIVE):
+        head.form = "dmesg-H"
+    elif head.wall is None:
+        match = head.take(_BRACKETED_ISO)
+        head.wall = f"{match.group(1)}+00:00" if match else None
+        head.form = "rfc3339" if match else head.form
     match = head.take(_UPTIME)
     if match:
         head.uptime = float(match.group("uptime"))
@@ -159,8 +198,7 @@ def _wall(head: _Head) -> bool:
     if match:
         zone, fraction = (match.group("zone") or "").strip(), match.group("fraction")
         head.form = "dmesg-iso" if match.group("comma") == "," else "short-iso" if _no_colon(zone) else "rfc3339"
-        zone = "+00:00" if zone in ("Z", "UTC") else f"{zone[:3]}:{zone[3:]}" if _no_colon(zone) else zone
-        head.wall = f"{match.group('date')}T{match.group('clock')}{'.' + fraction if fraction else ''}{zone}"
+        head.wall = f"{match.group('date')}T{match.group('clock')}{'.' + fraction if fraction else ''}{_offset(zone)}"
         return True
     match = head.take(_UNIX)
     if match:
@@ -178,7 +216,15 @@ def _wall(head: _Head) -> bool:
 
 
 def _no_colon(zone: str) -> bool:
-    return len(zone) == 5
+    return len(zone) == 5 and zone[0] in "+-"
+
+
+def _offset(zone: str) -> str:
+    """+02:00; nothing for a zone by name, which stands for several."""
+    if zone in ("Z", "UTC"):
+        return "+00:00"
+    digits = zone[1:].replace(":", "")
+    return f"{zone[0]}{digits[:2]}:{digits[2:] or '00'}" if digits.isdecimal() else ""
 
 
 def _dated(match: Match[str], year: int) -> str:
@@ -197,3 +243,5 @@ def _source(head: _Head) -> None:
     match = head.take(_SOURCE) or head.take(_SOURCE_5424)
     if match:
         head.foreign = head.foreign or match.group("program") != "kernel"
+    else:
+        head.take(_KERNEL)  # journalctl --no-hostname

@@ -53,8 +53,16 @@ class _Member(NamedTuple):
     at: int
 
 
+class _Letter(NamedTuple):
+    """The needles found by one letter, by it and the byte after it: most hits are none. `last`: it ends the needle."""
+
+    members: List[_Member]
+    by_pair: Dict[bytes, List[_Member]]
+    last: List[_Member]
+
+
 class _Plan(NamedTuple):
-    by_letter: Dict[bytes, List[_Member]]
+    by_letter: Dict[bytes, _Letter]
     by_core: Dict[bytes, List[_Member]]
     find: Find
     find_text: Find
@@ -95,7 +103,7 @@ def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan
     if len(data) < SMALL_BYTES:
         return _Plan({}, _cores(tuple(needles), tuple(cores)), bytes.find, bytes.find)
     sample = _sample(data)
-    share = {letter: sample.count(letter) / max(len(sample), 1) for letter in _letters(b"".join(needles))}
+    share = {letter: sample.count(letter) / max(len(sample), 1) for letter in set(_letters(b"".join(needles)))}
     by_letter: Dict[bytes, List[_Member]] = {}
     by_core: Dict[bytes, List[_Member]] = {}
     for index, needle in enumerate(needles):
@@ -105,7 +113,15 @@ def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan
         else:
             core = _core(needle, cores)
             by_core.setdefault(core, []).append(_Member(index, needle, needle.index(core)))
-    return _Plan(by_letter, by_core, *(_libc_finds() or (bytes.find, bytes.find)))
+    letters = {letter: _letter(members) for letter, members in by_letter.items()}
+    return _Plan(letters, by_core, *(_libc_finds() or (bytes.find, bytes.find)))
+
+
+def _letter(members: List[_Member]) -> _Letter:
+    pairs = {member.needle[member.at : member.at + 2] for member in members}
+    last = [member for member in members if member.at == len(member.needle) - 1]
+    by_pair = {pair: [one for one in members if one.needle[one.at : one.at + 2] == pair] + last for pair in pairs}
+    return _Letter(members, by_pair, last)
 
 
 def _core(needle: bytes, cores: Sequence[bytes]) -> bytes:
@@ -135,17 +151,17 @@ def _search(chunk: bytes, find: Find, core: bytes, members: List[_Member], hits:
         at = chunk.find(core, at + 1) if found > MANY else find(chunk, core, at + 1)
 
 
-def _step(chunk: bytes, letter: bytes, members: List[_Member], hits: Hits, other: Find) -> None:
+def _step(chunk: bytes, letter: bytes, needles: _Letter, hits: Hits, other: Find) -> None:
     """As _search for one letter; goes over to plain searches where the letter is denser than in the sample."""
     left = int(len(chunk) * RARE * 8) + 8
     at = chunk.find(letter)
     while at >= 0:
-        for index, needle, offset in members:
+        for index, needle, offset in needles.by_pair.get(chunk[at : at + 2], needles.last):
             if at >= offset and chunk.startswith(needle, at - offset):
                 hits.append((at - offset, index))
         left -= 1
         if left < 0:
-            for member in members:
+            for member in needles.members:
                 _search(chunk, other, member.needle, [member._replace(at=0)], hits, max(0, at + 1 - member.at))
             return
         at = chunk.find(letter, at + 1)
@@ -158,8 +174,8 @@ def _scan(data: Data, begin: int, end: int, plan: _Plan, overlap: int) -> Hits:
         chunk = bytes(data[start : start + CHUNK_BYTES + overlap])
         find = plan.find if b"\0" in chunk else plan.find_text
         hits: Hits = []
-        for letter, members in plan.by_letter.items():
-            _step(chunk, letter, members, hits, find)
+        for letter, needles in plan.by_letter.items():
+            _step(chunk, letter, needles, hits, find)
         for core, members in plan.by_core.items():
             _search(chunk, find, core, members, hits)
         if hits:

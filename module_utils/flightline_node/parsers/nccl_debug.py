@@ -25,6 +25,10 @@ _PROVIDER = re.compile(r"Selected [Pp]rovider is ([\w;-]+)\*?(?:, fabric is ([\w
 _VIA = re.compile(r" via (NET/([\w ]+?)/\d+\S*|[A-Z]\w*(?:/[A-Za-z]\w*)*)")
 _HCA = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for HCA")
 _RANKS = re.compile(r"n[Rr]anks (\d+)")
+_FAILURE = re.compile(r"\b(?:CUDA|Cuda) failure\b|Failed to (?:initialize any NET plugin|bind NVLink SHARP)")
+_COMPLETION = re.compile(r"efa:cq:\w{0,40}?_error\(\):\d{1,6}<(?:warn|info)> (?!.{0,40}message: Flushed ).*")
+"""A request that libfabric gave up. One flushed is what a queue pair that is closed leaves."""
+_NVLS = "transport/nvls.cc"
 _PLUGIN_TROUBLE = ("No eligible providers", "Could not find any optimal provider", "No plugin found")
 
 
@@ -38,6 +42,7 @@ class _Reading:
         self.providers: List[str] = []
         self.fabrics: List[str] = []
         self.warnings: List[str] = []
+        self.failures: List[str] = []
         self.plugin_trouble: List[str] = []
         self.evidence: List[str] = []
         self.transports: Counter[str] = Counter()
@@ -48,6 +53,11 @@ class _Reading:
 
     def feed(self, line: str) -> None:
         if "NCCL" not in line:
+            if "ail" in line and _FAILURE.search(line):
+                _add(self.failures, line.strip())
+            completion = _COMPLETION.search(line) if "efa:cq:" in line else None
+            if completion:
+                _add(self.failures, completion.group(0).strip())
             return
         version = _VERSION.search(line) if "NCCL version" in line else None
         if version:
@@ -57,7 +67,11 @@ class _Reading:
         where = line.find("NCCL WARN")
         if where >= 0:
             self.info_lines += 1
-            _add(self.warnings, line[where + len("NCCL WARN") :].strip())
+            text = line[where + len("NCCL WARN") :].strip()
+            _add(self.warnings, text)
+            # An 'invalid argument' means a fault of the fabric there, and any mistake elsewhere.
+            if text.startswith("Cuda failure") and line.find(_NVLS, max(0, where - 80), where) >= 0:
+                _add(self.failures, f"{_NVLS}: {text}")
             return
         where = line.find("NCCL INFO")
         if where < 0:
@@ -66,7 +80,7 @@ class _Reading:
         origin = _ORIGIN.search(line, max(0, where - 400), where)
         before = line[: origin.start()].rstrip() if origin else ""
         # After a piece of an nccl-tests row the host name has a number glued to it: not a host.
-        if origin and (not before or before[-1] in "]|") and len(self.hosts) < MAX_TEXTS:
+        if origin and (not before or before[-1] in "]|:>") and len(self.hosts) < MAX_TEXTS:
             self.hosts.add(origin.group(1))
         self._info(line[where + len("NCCL INFO") :].strip())
 
@@ -126,6 +140,7 @@ class _Reading:
         if self.providers:
             facts["provider"] = next((p for p in self.providers if p != "efa"), self.providers[0])
         lists: Dict[str, Any] = {
+            "failures": self.failures,
             "fabrics": self.fabrics,
             "plugin_trouble": self.plugin_trouble,
             "evidence": self.evidence,
@@ -156,16 +171,21 @@ def parse(files: Mapping[str, Data]) -> Facts:
     network: as NCCL names it ('AWS Libfabric', 'Libfabric', 'Socket', 'IB'); when ranks differ, one
     that is not libfabric (all are in networks[]). provider: likewise one that is not efa. gdrdma:
     True when every network channel shows GDRDMA, False when one does not, None when the log shows no
-    network channel. warnings: distinct NCCL WARN texts. Also info_lines (number of NCCL lines; 0 for a
+    network channel. warnings: distinct NCCL WARN texts. failures[]: what the program itself printed of a CUDA error or
+    of NCCL's last one, and libfabric of a request that failed. Also info_lines (number of NCCL lines; 0 for a
     test run without NCCL_DEBUG), nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks,
     transports{path: channels}, nvls, plugin_trouble[], evidence[].
     Raises ParseError when nccl-debug.log holds no NCCL line.
     """
     reading = _Reading()
     for file, data in files.items():
-        before = reading.info_lines
+        before = (reading.info_lines, len(reading.failures))
         for line in ranks.lines(data):
             reading.feed(line)
-        if file == JOB_LOG and reading.info_lines == before and "nccl_version" not in reading.one:
+        if (
+            file == JOB_LOG
+            and (reading.info_lines, len(reading.failures)) == before
+            and "nccl_version" not in reading.one
+        ):
             raise ParseError(f"{file}: no NCCL INFO or WARN line in it")
     return reading.facts()

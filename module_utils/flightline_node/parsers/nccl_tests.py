@@ -14,12 +14,14 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ..bundle import Data
 from ..model import Facts, ParseError
-from .nccl_files import BY_FILE
+from .nccl_files import BY_FILE, COLLECTIVES
 from .ranks import MAX_LINE, lines
 
 MAX_DIGITS = 18
 MAX_PIECES, MAX_COLUMNS = 16, 64
 _REDOP = 3
+_REDUCING, _COPYING = {"all_reduce", "reduce_scatter", "reduce"}, {"all_gather", "broadcast", "alltoall"}
+"""The first print an operation in their redop column, the second `none`; what the others print has changed."""
 _GROUPS = ("out-of-place", "in-place")
 """Each with its time, algbw, busbw and #wrong; a header without both is torn."""
 
@@ -35,14 +37,16 @@ _GLUED = re.compile(r"(-1(?=\S)|\d+(?:\.\d*)?(?=[A-Za-z])|N/A(?=\S))")
 _NTHREAD = re.compile(r"(?:# *)?nThreads? +(\d+) +nGpus +(\d+) +min[Bb]ytes +(\d+) +max[Bb]ytes +(\d+)")
 _VALIDATION = re.compile(r"(?:validation|check): *(\d+)")
 _STARTING = re.compile(r"# *Collective test starting: *(\S+)")
-_RANK = re.compile(r"# +Rank +(\d+) .*? on +(\S+) +device")
+_COMMAND = re.compile(r"(?:^|[/\s])([a-z_]{2,20})_perf(?:_mpi)? ")
+_RANK = re.compile(r"# +Rank +(\d+) (?: *Group +(\d+) )?.*? on +(\S+) +device")
 _BOUNDS = re.compile(r"#? *Out of bounds values *: *(\d+)")
 _AVERAGE = re.compile(r"#? *Avg bus bandwidth *: *(\S+)")
 _VERSION = re.compile(r"# *nccl-tests version +(\S+)")
+_BITWISE = re.compile(r"#? *Bitwise mismatches *: *(\d+)")
 _NRANKS = re.compile(r" nranks (\d+) ")
-_UNMARKED = ("nThread", " Out of bounds", " Avg bus")
-"""Comment lines that had no # until 2019."""
-_FAILURES = ("Test NCCL failure", "Test CUDA failure", "Test failure", "Test timeout", "Invalid number of GPUs")
+_UNMARKED = ("nThread", "Rank ", "size ", "Out of bounds values", "Avg bus bandwidth", "nccl-tests version")
+"""Comment lines without their #: as printed until 2019, or as a web page shows them."""
+_FAILURES = ("NCCL failure", "CUDA failure", "Cuda failure", "Test failure", "Test timeout", "Invalid number of GPUs")
 
 
 def collective_of(file: str) -> str:
@@ -59,6 +63,9 @@ class _Run:
         self.rows: List[Dict[str, Any]] = []
         self.ranks: Set[int] = set()
         self.hosts: Set[str] = set()
+        self.groups: Dict[int, Dict[int, str]] = {}
+        self.redops: Set[str] = set()
+        self.named = False
         self.started = False
         self.damaged = 0
         self.threads_gpus: Optional[int] = None
@@ -71,11 +78,17 @@ class _Run:
 
     def finish(self) -> Facts:
         facts, rows = self.facts, self.rows
+        others = _REDUCING if "none" in self.redops else _COPYING if self.redops else ()
+        if facts["collective"] in others and not self.named:
+            facts["collective"] = ""
         ranks = len(self.ranks) or self.nranks or self.threads_gpus
         if ranks:
             facts["ranks"] = ranks
         if self.hosts:
             facts["hosts"] = len(self.hosts)
+        if len(self.groups) > 1:
+            largest = max(self.groups.values(), key=len)
+            facts.update(groups=len(self.groups), group_ranks=len(largest), group_hosts=len(set(largest.values())))
         facts["rows"] = len(rows)
         if rows:
             best = max(rows, key=lambda row: (row["bytes"], row["busbw"]))
@@ -158,12 +171,22 @@ class _Log:
             return
         if self.comment:
             line, self.comment = self.comment + line, ""
-        if line.startswith("#") or line.startswith(_UNMARKED):
-            self._comment(line)
+        bare = line.lstrip()
+        if line.startswith("#") or bare.startswith(_UNMARKED):
+            self._comment(line if line.startswith("#") else "# " + bare)
         elif _ROW.match(line) or (self._goes_on(line) if self.pieces else _TORN.fullmatch(line)):
             self._piece(line)
         elif any(words in line for words in _FAILURES):
             self.run.errors.append(line.strip())
+        elif "_perf " in line:
+            self._command(line)
+
+    def _command(self, line: str) -> None:
+        """A shell's echo of the command, options and all: a list of programs names no test."""
+        command = _COMMAND.search(line)
+        options = line[command.end() :] if command else ""
+        if command and command.group(1) in COLLECTIVES and (options.startswith(("-", "\\")) or " -" in options):
+            self.collective = command.group(1)
 
     def close(self) -> List[Facts]:
         self._next()
@@ -223,19 +246,30 @@ class _Log:
             words = words[: words.index("timestamp")] if "timestamp" in words else words
             self.run.columns = tuple(words) if words.count("busbw") == len(_GROUPS) else ()
             return
+        if words[:1] == ["Rank"]:
+            self._rank(line)
+            return
         run = self.run
-        starting, thread, rank = _STARTING.match(line), _NTHREAD.match(line), _RANK.match(line)
+        starting, thread = _STARTING.match(line), _NTHREAD.match(line)
         bounds, average, version = _BOUNDS.match(line), _AVERAGE.match(line), _VERSION.match(line)
+        bitwise = _BITWISE.match(line)
         if starting or thread or version:
             self._header(starting, thread, version, line)
-        elif rank:
-            run.ranks.add(int(rank.group(1)[:9]))
-            run.hosts.add(rank.group(2))
         elif bounds:
             run.facts["out_of_bounds"] = int(bounds.group(1)[:18])
+        elif bitwise:
+            run.facts["bitwise_mismatches"] = int(bitwise.group(1)[:18])
         elif average:
             value = _float(average.group(1))
             run.facts["avg_busbw_gb_s"] = average.group(1) if value is None else value
+
+    def _rank(self, line: str) -> None:
+        rank = _RANK.match(line)
+        if rank:
+            number, group = (int(word[:9]) for word in (rank.group(1), rank.group(2) or "0"))
+            self.run.ranks.add(number)
+            self.run.hosts.add(rank.group(3))
+            self.run.groups.setdefault(group, {})[number] = rank.group(3)
 
     def _header(
         self,
@@ -248,9 +282,12 @@ class _Log:
         if self.run.rows or self.run.threads_gpus is not None:
             self._next()
         run = self.run
+        if not run.started:
+            run.facts["collective"] = self.collective
         run.started = True
         if starting:
             run.facts["collective"] = re.sub(r"_perf\S*$", "", starting.group(1).rsplit("/", 1)[-1])
+            run.named = True
         if version:
             run.facts["version"] = version.group(1)
         if thread:
@@ -282,6 +319,8 @@ class _Log:
         row = _row(columns, words)
         if row:
             self.run.rows.append(row)
+            if columns[_REDOP : _REDOP + 1] == ("redop",):
+                self.run.redops.add(words[_REDOP])
         else:
             self.run.damaged += 1
         return True
@@ -290,11 +329,14 @@ class _Log:
 def parse(files: Mapping[str, Data]) -> Facts:
     """{runs[], version}: one entry per test in the logs, in the logs' order.
 
-    A run: collective, ranks, hosts (number of host names), rows (data rows), min_bytes,
+    A run: collective (as printed, else by the command before it, else by the file's name; '' when that contradicts the
+    redop column), ranks, hosts (number of host names), groups, group_ranks, group_hosts (when NCCL_TESTS_SPLIT made
+    several communicators of the ranks: how many, and the size of the largest), rows (data rows), min_bytes,
     max_bytes (of the rows), avg_busbw_gb_s (as printed), peak_busbw_gb_s (largest out-of-place
     busbw), largest{bytes busbw_gb_s time_us} (the row of the largest message, out-of-place),
     wrong (sum of both #wrong columns; None when all are N/A or the log has an error column
-    instead, then max_error), out_of_bounds (number of values), complete (both closing lines
+    instead, then max_error), out_of_bounds (number of values), bitwise_mismatches (of repeated runs, from 2.19 on and
+    only when asked for), complete (both closing lines
     were printed and no row is torn), damaged_rows, errors[], requested_min_bytes,
     requested_max_bytes, validation. Raises ParseError when a file holds no test.
     """

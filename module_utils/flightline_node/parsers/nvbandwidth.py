@@ -20,6 +20,7 @@ _WAIVED = re.compile(r"(Waived|Error|Not Found)\b:? ?(.*)")
 _ROW = re.compile(r"\s*\d{1,3}((?:\s+(?:\d{1,9}(?:\.\d{1,6})?|N/A))+)\s*$")
 _ABOUT = re.compile(r"(?:memcpy|memory latency|Device local copy)\b.*\([A-Za-z/]+\)\s*$")
 _VERSION = re.compile(r"nvbandwidth Version: *v?(\S{1,20})")
+_TROUBLE = re.compile(r"error|Invalid value when checking the pattern", re.IGNORECASE)
 _DEVICE = re.compile(r"Device \d{1,3}: ")
 _MAX_CELLS, _MAX_TESTS, _MAX_TEXT = 1024, 256, 300
 
@@ -80,6 +81,7 @@ def _text(text: str) -> Facts:
     for line in text.splitlines():
         if len(line) > v.MAX_LINE_CHARS or len(facts["tests"]) > _MAX_TESTS:
             continue
+        line = line.strip()
         started = _RUNNING.match(line)
         if started:
             test = {"name": started.group(1), "status": "Running", "matrix": []}
@@ -87,7 +89,7 @@ def _text(text: str) -> Facts:
         elif test:
             _continue(test, line)
         elif re.match(r"\s*\[?(?:CUDA|CU|NVML)[A-Z_ ]*ERROR|ERROR|Invalid|No (?:CUDA )?device", line, re.IGNORECASE):
-            complaints.append(line.strip())
+            complaints.append(line)
     if complaints:
         facts["error"] = "; ".join(complaints[:3])[:_MAX_TEXT]
     return facts
@@ -103,5 +105,6 @@ def _continue(test: Facts, line: str) -> None:
         test["status"] = "Passed"
     elif waived:
         test["status"] = waived.group(1)
-    elif "error" in line.lower() and not line.startswith("SUM"):
-        test.update(status="Error", error=line.strip()[:_MAX_TEXT])
+    elif _TROUBLE.search(line) and not line.startswith("SUM"):
+        said = [word for word in (test.get("error"), line.strip()) if word]
+        test.update(status="Error", error="; ".join(said)[:_MAX_TEXT])

@@ -24,16 +24,18 @@ MAX_MESSAGES = 256
 MAX_TEXT = 500
 
 _ERROR = re.compile(
-    r"(?:nvidia-smi has failed|failed to |unable to |no devices (?:were )?found|nvml: |nvml error|error[ :]"
-    r"|driver not loaded|driver/library version mismatch|unknown error|insufficient permissions|function not found"
-    r"|gpu access blocked|gpu.{0,60}(?:is lost|requires reset|has fallen off the bus))",
+    r"(?:nvidia-smi (?:has failed|couldn't )|failed to |unable to |no devices (?:were )?found|nvml: |nvml error"
+    r"|error[ :]|driver not loaded|driver/library version mismatch|unknown error|insufficient permissions"
+    r"|function not found|gpu access blocked|gpu.{0,60}(?:is lost|requires re(?:set|start)|has fallen off the bus))",
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"warning[: ]", re.IGNORECASE)
 _CONTINUED = re.compile(
-    r"(?:nvml library version|make sure that|reboot the system|please |this can also|also )", re.IGNORECASE
+    r"(?:nvml library version|make sure that|reboot the system|please |this can also|this may be|also )", re.IGNORECASE
 )
 _PCI = re.compile(r"(?<![0-9a-fA-F])([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
+# nvmlErrorString of every nvmlReturn_t that can stand for a value; "Not Supported", "Not Found" and
+# "Requested functionality has been deprecated" say that there is no value.
 _VALUE_ERRORS = frozenset(
     {
         "err!",
@@ -41,15 +43,28 @@ _VALUE_ERRORS = frozenset(
         "unknown error",
         "insufficient permissions",
         "function not found",
+        "nvml shared library not found",
         "driver not loaded",
         "uninitialized",
         "timeout",
         "corrupted inforom",
         "insufficient power",
+        "insufficient external power",
         "interrupt request issue",
+        "system is not in ready state",
+        "invalid state",
+        "invalid argument",
+        "in use by another client",
+        "insufficient memory",
+        "insufficient resources",
+        "insufficient size",
+        "no data",
+        "argument version mismatch",
+        "the operating system has blocked the request.",
+        "rm has detected an nvml/rm version mismatch.",
     }
 )
-_DEVICE_GONE = ("gpu is lost", "requires reset", "fallen off the bus")
+_DEVICE_GONE = ("gpu is lost", "requires reset", "requires restart", "fallen off the bus")
 
 
 @dataclass

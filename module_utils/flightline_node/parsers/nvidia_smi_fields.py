@@ -118,6 +118,7 @@ remap.failure | flag | remapped_rows/remapped_row_failure | remapped rows/remapp
 remap.histogram.HIST | number
     | remapped_rows/row_remapper_histogram/row_remapper_histogram_HIST
     | remapped rows/bank remap availability histogram/HIST
+bank_remap.pending | flag | remapped_banks/bank_remapper_pending | remapped banks/pending
 retired_pages.single_bit | number
     | retired_pages/multiple_single_bit_retirement/retired_count
     | retired pages/single bit ecc
@@ -174,7 +175,11 @@ _BLOCKS = {
     "POWER": ("gpu_power_readings", "power_readings"),
 }
 # None when the block itself is printed as N/A: the product has no such mechanism.
-_WHOLE = (("remap", ("remapped_rows", "remapped rows")), ("retired_pages", ("retired_pages", "retired pages")))
+_WHOLE = (
+    ("remap", ("remapped_rows", "remapped rows")),
+    ("bank_remap", ("remapped_banks", "remapped banks")),
+    ("retired_pages", ("retired_pages", "retired pages")),
+)
 
 _REASON_BLOCKS = (
     ("clocks_event_reasons", "clocks_throttle_reasons"),
@@ -203,6 +208,7 @@ class RawGpu:
     leaves: Dict[str, str] = field(default_factory=dict)
     processes: Optional[List[Dict[str, str]]] = None
     mig_devices: int = 0
+    mig_errors: List[str] = field(default_factory=list)
 
 
 @dataclass
@@ -246,6 +252,7 @@ def _gpu(gpu: RawGpu, index: int, form: int) -> Facts:
         if names[form] in leaves:
             _collapse(facts, name)
     _ecc_totals(facts, leaves, form)
+    _mig_errors(facts, gpu.mig_errors)
     _throttle(facts, leaves, form)
     _health(facts, leaves, form)
     if gpu.mig_devices or "mig_devices" in leaves or "mig_mode" in facts:
@@ -314,6 +321,13 @@ def _ecc_totals(facts: Facts, leaves: Mapping[str, str], form: int) -> None:
             if parts:
                 name = "uncorrected" if kind == "uncorrectable" else "corrected"
                 facts[f"ecc_{name}_{scope}"] = _sum(parts)
+
+
+def _mig_errors(facts: Facts, counts: List[str]) -> None:
+    """With MIG on, NVML counts volatile errors per instance (SRAM only), and the GPU itself prints N/A."""
+    total = _sum(map(number, counts))
+    if total is not None and not facts.get("ecc_uncorrected_volatile"):
+        facts["ecc_uncorrected_volatile"] = total
 
 
 def _new_parts(counters: Mapping[str, Value], kind: str) -> List[Value]:

@@ -12,6 +12,7 @@ _GPU = re.compile(r"GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-f
 _SPECIFICATION = " specification"  # 610 appends it to the names of temperature limits
 _PROCESS_KEYS = {"process id": "pid", "type": "type", "name": "process_name", "used gpu memory": "used_memory"}
 _SKIP = ("mig device", "mig devices", "supported clocks", "accounted processes")
+_MIG_ERRORS = ("mig device", "ecc errors", "volatile", "sram uncorrectable")
 
 MAX_GPUS = 1024
 MAX_DEPTH = 32
@@ -29,15 +30,25 @@ def read(text: str) -> Raw:
 
     Raises ParseError when it is cut off, or has neither a GPU nor a message of the tool.
     """
-    reader = _Reader()
-    for line in text.splitlines():
-        reader.line(line)
+    reader, lines = _Reader(), text.splitlines()
+    margin = _margin(lines)
+    for line in lines:
+        reader.line(line[margin:] if line[:margin].isspace() else line)
     raw = reader.raw
     if not raw.top and not raw.gpus and not raw.messages.errors:
         raise ParseError("no driver version and no GPU section in the text")
     if not raw.messages.errors:
         _check_complete(raw)
     return raw
+
+
+def _margin(lines: List[str]) -> int:
+    """How far the whole output is indented: notebooks and bug reports paste it as a block."""
+    for line in lines:
+        body = line.lstrip()
+        if body.startswith("Attached GPUs"):
+            return len(line) - len(body)
+    return 0
 
 
 def _check_complete(raw: Raw) -> None:
@@ -98,6 +109,9 @@ class _Reader:
         section = above[0][1]
         if section in _SKIP:
             gpu.mig_devices += len(above) == 1 and name == "mig device" and value is None
+            if value is not None and tuple(item[1] for item in above) == _MIG_ERRORS:
+                self._count()
+                gpu.mig_errors.append(value)
         elif section == "processes" and (len(above) > 1 or value is None):
             self._process(gpu, name, value)
         elif value is not None:

@@ -1,8 +1,8 @@
 """nvidia-smi topo -m: how GPUs and NICs reach each other.
 
 Columns are separated by tabs (spaces in pasted copies), sometimes by two; the header is
-underlined by ANSI codes; drivers before 5xx name the NIC columns mlx5_0, later ones NIC0
-with a legend; the affinity columns grew from one to three.
+underlined by ANSI codes (of which a web page keeps "[4m" and "[0m"); drivers before 5xx name
+the NIC columns mlx5_0, later ones NIC0 with a legend; the affinity columns grew from one to three.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from .nvidia_messages import Messages, decode
 
 MAX_COLUMNS = 4096
 MAX_GPUS = 256
-_HEADER = re.compile(r"CPU Affinity|NUMA Affinity|GPU NUMA ID|\S+")
+_HEADER = re.compile(r"CPU Affinity|NUMA Affinity|GPU NUMA ID|(?:GPU|NIC)\d{1,4}|\S+")
+_UNDERLINE = re.compile(r"\[[04]m")
 _GPU = re.compile(r"GPU\d{1,4}")
 _LINK = re.compile(r"(?:X|NV\d{1,3}|PIX|PXB|PHB|NODE|SYS)+")
 _AFFINITIES = {"CPU Affinity": "cpu_affinity", "NUMA Affinity": "numa_affinity", "GPU NUMA ID": "gpu_numa_id"}
@@ -29,11 +30,12 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """{gpus[], nics[], nic_legend{}, gpu_pair_links{link: pairs}, pairs[], cpu_affinity{}, numa_affinity{}, errors[]}.
 
     Each unordered GPU pair counts once. A pair whose two cells differ counts with the longer
-    path and is listed in asymmetric[]{a b link reverse}. gpu_numa_id{} when printed.
+    path and is listed in asymmetric[]{a b link reverse}. gpu_numa_id{} when printed. pcie_only is True for
+    the matrix of topo -mp, which shows no NVLinks and whose legend leaves them out.
     errors[]: messages of the tool in place of the matrix. Raises ParseError when the matrix is
     cut off or is none.
     """
-    lines = decode(t.only(files)).splitlines()
+    lines = _UNDERLINE.sub("", decode(t.only(files))).splitlines()
     errors = [message["text"] for message in Messages().read_all(lines).errors]
     start = next((i for i, line in enumerate(lines) if _is_header(line)), None)
     if start is None:
@@ -49,6 +51,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     facts: Facts = {"gpus": gpus, "nics": nics, "nic_legend": _legend(lines[start + 1 :])}
     facts.update(_links(gpus, rows))
     facts.update(_affinities(header, gpus, len(nics), rows))
+    if _pcie_only(lines[start + 1 :]) and not any(link.startswith("NV") for link in facts["gpu_pair_links"]):
+        facts["pcie_only"] = True
     facts["errors"] = errors
     return facts
 
@@ -123,6 +127,11 @@ def _fit(cells: List[str], columns: List[str]) -> List[str]:
     if missing > 0 and cells and columns[-1] == "gpu_numa_id":
         return cells[:-1] + [""] * missing + cells[-1:]
     return cells
+
+
+def _pcie_only(lines: List[str]) -> bool:
+    explained = [line.split("=")[0].strip() for line in lines if "= Connection " in line]
+    return "PIX" in explained and "NV#" not in explained
 
 
 def _legend(lines: List[str]) -> Dict[str, str]:

@@ -19,6 +19,7 @@ _END = f"</{ROOT}>"
 _BULK = ("supported_clocks", "accounted_processes")  # most of the file, and nothing is read from them
 _PROCESS = "processes/process_info"
 _MIG = "mig_devices"
+_MIG_ERRORS = "mig_devices/mig_device/ecc_error_count/volatile_count/sram_uncorrectable"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 MAX_DEPTH = 32
@@ -37,10 +38,13 @@ def read(text: str) -> Raw:
 
     Text around the document, or lines of the tool between its elements, are read for
     messages. Raises ParseError when the document is cut off or broken and no message of
-    the tool says why; with such a message the GPUs that were complete are kept.
+    the tool says why; with such a message the GPUs that were complete are kept. Of several
+    documents (-l, a log that was appended to) the last complete one counts.
     """
     begin = min(place for place in map(text.find, ("<?xml", "<!DOCTYPE", f"<{ROOT}")) if place >= 0)
-    end = text.find(_END, begin)
+    end = text.rfind(_END)
+    if text.count(f"<{ROOT}>", begin, max(end, 0)) > 1:
+        begin = text.rfind(f"<{ROOT}>", 0, end)
     body = text[begin : end + len(_END) if end >= 0 else len(text)]
     rest = "" if end < 0 else text[end + len(_END) :]
     body = _without_bulk(body)
@@ -190,6 +194,9 @@ class _Collector:
             self._end_process(self._gpu, path, leaf)
         elif path.startswith(_MIG + "/"):
             self._gpu.mig_devices += path == _MIG + "/mig_device"
+            if leaf and path == _MIG_ERRORS:
+                self._count()
+                self._gpu.mig_errors.append("".join(self._buffer).strip())
         elif leaf:
             self._keep(self._gpu.leaves, path)
 
@@ -204,7 +211,10 @@ class _Collector:
             self._keep(gpu.leaves, path)
 
     def _keep(self, into: Dict[str, str], path: str) -> None:
+        self._count()
+        into.setdefault(path, "".join(self._buffer).strip())
+
+    def _count(self) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
             raise ParseError(f"more than {MAX_VALUES} values: not the output of nvidia-smi")
-        into.setdefault(path, "".join(self._buffer).strip())

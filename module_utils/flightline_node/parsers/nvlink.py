@@ -23,6 +23,7 @@ MAX_GPUS = 1024
 
 _GPU = re.compile(r"GPU (\d{1,4}):\s*(.*)")
 _LINK = re.compile(r"Link (\d{1,4}):\s*(.*)")
+_OTHER_OPTION = re.compile(r"Link \d{1,4}(?:,|:.{1,200}:)")  # -e, -c, -R and -gt print a name before the value
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) GB/s")
 _INACTIVE = frozenset({"<inactive>", "inactive", "<down>", "down", "<disabled>", "disabled", "<off>", "off"})
 _UNSUPPORTED = re.compile(r"not (?:have or )?support|not supported", re.IGNORECASE)
@@ -42,13 +43,14 @@ class _Gpu:
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{gpus[]{index name uuid links inactive speed_gb_s link_speeds[] errors{} errors_by_link{}}, errors[]}.
+    """{gpus[]{index name uuid links inactive speed_gb_s link_speeds[] errors{} errors_by_link{}}, errors[], files[]}.
 
     links: links printed with a rate; inactive: printed as inactive; other_links{link: text}:
     printed as anything else. errors{counter: sum over the links}, for a bit error rate (ber) the
     worst link; errors_by_link{link: {counter: value}} has those that are not 0. message: what the
     tool says of a GPU in place of its links; supported: False when it says there is no NVLink.
-    errors[]: messages of the tool. Keys of a file that is missing or unreadable are absent.
+    errors[]: messages of the tool; files[]: what there was to read. Keys of a file that is missing or
+    unreadable are absent.
     Raises ParseError when no file could be read.
     """
     gpus: Dict[int, _Gpu] = {}
@@ -62,7 +64,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
                 failed.append(f"{name}: {error}")
     if len(failed) == len(files):
         raise ParseError("; ".join(failed))
-    return {"gpus": [_facts(gpus[index]) for index in sorted(gpus)], "errors": list(dict.fromkeys(errors + failed))}
+    listed, said = [_facts(gpus[index]) for index in sorted(gpus)], list(dict.fromkeys(errors + failed))
+    return {"gpus": listed, "errors": said, "files": sorted(files)}
 
 
 def _read(data: Data, status: bool, gpus: Dict[int, _Gpu]) -> List[str]:
@@ -84,6 +87,8 @@ def _read(data: Data, status: bool, gpus: Dict[int, _Gpu]) -> List[str]:
         raise ParseError("no GPU and no message of the tool")
     if status and not text.endswith("\n") and not _complete(lines[-1]):
         raise ParseError(f"cut off within the line {lines[-1][:80]!r}")
+    if status and any(map(_OTHER_OPTION.match, lines)) and not any(map(_has_state, found.values())):
+        raise ParseError("no state of a link: the output of another option than -s")
     _merge(gpus, found, status)
     return [message["text"] for message in messages.errors]
 
@@ -103,7 +108,7 @@ def _heading(match: re.Match[str], found: Dict[int, _Gpu], messages: Messages) -
 
 def _message(line: str, gpu: Optional[_Gpu], messages: Messages) -> None:
     # "Device does not have or support Nvlink" is the truth on a T4, not an error.
-    if gpu is None:
+    if gpu is None or "device handle" in line.lower():  # of another GPU, which is not listed
         messages.read(line)
     elif _UNSUPPORTED.search(line) or messages.read(line):
         gpu.messages.append(line[:500])
@@ -130,6 +135,10 @@ def _complete(line: str) -> bool:
         return bool(_RATE.fullmatch(link.group(2))) or link.group(2).lower() in _INACTIVE
     heading = _GPU.match(line)
     return bool(heading and line.endswith(")")) or bool(_UNSUPPORTED.search(line)) or Messages().read(line)
+
+
+def _has_state(gpu: _Gpu) -> bool:
+    return any(state == "" or isinstance(state, float) for state in (gpu.states or {}).values())
 
 
 def _merge(gpus: Dict[int, _Gpu], found: Mapping[int, _Gpu], status: bool) -> None:

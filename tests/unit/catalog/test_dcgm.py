@@ -42,3 +42,11 @@ def test_unknown_ids():
     assert dcgm.lookup("4") is None
     assert dcgm.remedy_of(None, None) is Remedy.INVESTIGATE
     assert dcgm.remedy_of(None, "ISOLATE") is Remedy.REPLACE
+
+
+def test_messages_stand_for_known_errors():
+    assert {number for _, number in dcgm.MESSAGES} <= set(dcgm.errors())
+    assert all(words == words.lower() for words, _ in dcgm.MESSAGES)
+    assert dcgm.id_of(None, "GPU 3 had memory errors and row remappings are pending") == 85
+    assert dcgm.id_of(52, "GPU 3 had memory errors and row remappings are pending") == 52
+    assert (dcgm.id_of(None, "new"), dcgm.id_of(None, None)) == (None, None)

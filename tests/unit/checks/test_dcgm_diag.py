@@ -43,10 +43,10 @@ def test_each_bad_gpu_has_its_finding():
 @pytest.mark.parametrize(
     ("name", "gpu", "remedy"),
     [
-        ("2x-memory-fail.json", 5, Remedy.INVESTIGATE),
+        ("2x-memory-fail.json", 5, Remedy.REPLACE),
         ("3x-fail-old-severity.json", 1, Remedy.REPLACE),
         ("4x-nvlink-fail.json", 3, Remedy.INVESTIGATE),
-        ("3x-table-fail.txt", 6, Remedy.INVESTIGATE),
+        ("3x-table-fail.txt", 6, Remedy.REPLACE),
         ("4x-table-fail.txt", 1, Remedy.INVESTIGATE),
     ],
 )
@@ -145,3 +145,79 @@ def test_a_failed_summary_over_passed_gpus_still_fails():
     assert facts["failures"] == [{"test": "memory"}]
     assert only(judge(facts), Status.FAIL).measured == "memory"
     assert status(judge({**facts, "failures": []})) is Status.FAIL
+
+
+WIDTH = "GPU 3 is running at PCI link width {}X, which is below the minimum allowed link generation of 16"
+
+
+@pytest.mark.parametrize(
+    ("lanes", "instance_type", "wanted"),
+    [
+        (8, "g6.12xlarge", Status.WARN),
+        (4, "g6.12xlarge", Status.FAIL),
+        (8, "p5.48xlarge", Status.FAIL),
+        (8, "none", Status.FAIL),
+    ],
+)
+def test_fewer_lanes_than_dcgm_wants_are_normal_where_aws_connects_fewer(lanes, instance_type, wanted):
+    for error_id in (46, None):
+        facts = failed(error_id, message=WIDTH.format(lanes))
+        assert status(judge(facts, instance_type)) is wanted
+    facts["failures"].append({"test": "pcie", "gpu": 3, "error_id": 30, "message": "slow"})
+    assert status(judge(facts, instance_type)) is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("GPU 3 had uncorrectable memory errors and row remapping failed.", Remedy.REPLACE),
+        ("GPU 3 had memory errors and row remappings are pending", Remedy.RESET_GPU),
+        ("Persistence mode for GPU 3 is disabled.", Remedy.FIX_CONFIG),
+        (
+            "Bandwidth of GPU 3 in direction d2h of 1.0 did not exceed minimum required bandwidth of 3.0",
+            Remedy.INVESTIGATE,
+        ),
+        ("Something new", Remedy.INVESTIGATE),
+    ],
+)
+def test_the_remedy_by_the_message_where_no_id_is_printed(message, remedy):
+    assert only(judge(failed(None, message=message)), Status.FAIL).remedy is remedy
+    assert only(judge(failed(52, message=message)), Status.FAIL).remedy is Remedy.REPLACE
+
+
+def test_nothing_but_the_set_up_was_tested():
+    tests = {"Denylist": "Pass", "NVML Library": "Pass", "PCIe": "Skip", "GPU Memory": "Skip"}
+    finding = only(judge({**HEALTHY, "tests": tests}), Status.WARN)
+    assert "PCIe, GPU Memory" in finding.message
+    assert status(judge({**HEALTHY, "tests": {**tests, "PCIe": "Pass"}})) is Status.PASS
+    assert status(judge({**HEALTHY, "tests": {"software": "Pass"}})) is Status.PASS
+
+
+def test_a_gpu_found_bad_before_the_tests():
+    error = "GPU 3 has uncorrectable memory errors and row remappings are pending"
+    for facts in (
+        {**HEALTHY, "runtime_error": error},
+        {"tests": {}, "failures": [], "warnings": [], "runtime_error": error},
+    ):
+        finding = only(judge(facts), Status.FAIL)
+        assert (finding.device["index"], finding.remedy) == (3, Remedy.RESET_GPU)
+
+
+def test_what_a_cut_table_shows_fails_and_the_rest_is_unknown():
+    findings = judge({**failed(52), "cut": True})
+    assert {finding.status for finding in findings} == {Status.FAIL, Status.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        (
+            "Error using CUDA API cuInit. Unable to initialize CUDA library: 'system not yet initialized'",
+            Remedy.FIX_CONFIG,
+        ),
+        ("'system has unsupported display driver / cuda driver combination' for GPU 0", Remedy.UPDATE_SOFTWARE),
+        ("There was an internal error during the test", Remedy.INVESTIGATE),
+    ],
+)
+def test_a_cuda_error_in_the_message_decides(message, remedy):
+    assert only(judge(failed(51, "MONITOR", message=message)), Status.FAIL).remedy is remedy

@@ -26,3 +26,10 @@ def test_limit_is_the_site_s():
 def test_unreadable_is_unknown(value):
     facts = gpus.put(gpus.node(), 5, "ecc_corrected_volatile", value)
     assert only(judge_facts("ecc_corrected", facts), Status.UNKNOWN).device["index"] == 5
+
+
+def test_a_gpu_with_mig_on_shows_no_count():
+    facts = gpus.put(gpus.put(gpus.node(), 5, "mig_mode", "Enabled"), 5, "ecc_corrected_volatile", None)
+    assert status(judge_facts("ecc_corrected", facts)) is Status.PASS
+    facts = gpus.put_all(gpus.put_all(gpus.node(), "mig_mode", "Enabled"), "ecc_corrected_volatile", None)
+    assert "MIG" in only(judge_facts("ecc_corrected", facts), Status.SKIP).message

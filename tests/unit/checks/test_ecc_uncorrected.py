@@ -46,3 +46,17 @@ def test_a_counter_that_only_one_gpu_lacks_is_unknown():
     assert status(judge_facts("ecc_uncorrected", facts)) is Status.PASS
     gpus.put(facts, 5, "ecc", {"volatile": {"dram_uncorrectable": None, "sram_uncorrectable": 0}})
     assert only(judge_facts("ecc_uncorrected", facts), Status.UNKNOWN).device["index"] == 5
+
+
+def test_a_gpu_with_mig_on_shows_the_count_of_its_instances_or_none():
+    facts = gpus.put_all(gpus.node(), "ecc", {"volatile": {"dram_uncorrectable": 0}})
+    gpus.put(gpus.put(facts, 5, "mig_mode", "Enabled"), 5, "ecc", {"volatile": {"dram_uncorrectable": None}})
+    assert status(judge_facts("ecc_uncorrected", facts)) is Status.PASS
+    gpus.put(facts, 5, "ecc_uncorrected_volatile", 2)
+    assert only(judge_facts("ecc_uncorrected", facts), Status.FAIL).device["index"] == 5
+    gpus.put(facts, 5, "ecc_uncorrected_volatile", None)
+    assert status(judge_facts("ecc_uncorrected", facts)) is Status.PASS
+    gpus.put(facts, 5, "ecc_uncorrected_volatile", "[Unknown Error]")
+    assert only(judge_facts("ecc_uncorrected", facts), Status.UNKNOWN).device["index"] == 5
+    facts = gpus.put_all(gpus.put_all(gpus.node(), "mig_mode", "Enabled"), "ecc_uncorrected_volatile", None)
+    assert "MIG" in only(judge_facts("ecc_uncorrected", facts), Status.SKIP).message

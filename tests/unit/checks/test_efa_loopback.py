@@ -71,3 +71,25 @@ def test_not_run():
     assert status(judge_facts("efa_loopback", {})) is Status.UNKNOWN
     assert status(judge_facts("efa_loopback", {"efa_loopback": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("efa_loopback", {}, "g6.xlarge")) is Status.SKIP
+
+
+def test_all_devices_at_once_are_not_all_broken():
+    dead = [run(number, rc=5, rows=0, largest=None) for number in range(4)]
+    assert {finding.remedy for finding in judge(*dead)} == {Remedy.FIX_CONFIG}
+    assert {finding.remedy for finding in judge(*dead[:3], run(3, rc=None, largest=None))} == {
+        Remedy.REBOOT,
+        Remedy.INVESTIGATE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("fi_cq_readerr: err: Input/output error (5), prov_err: unknown error (13)", Remedy.FIX_CONFIG),
+        ("cq_readerr: 4113 (Unresponsive receiver)", Remedy.FIX_CONFIG),
+        ("failed to connect: Connection refused", Remedy.REBOOT),
+    ],
+)
+def test_the_only_device_needs_the_reason(said, remedy):
+    dead = run(1, rc=5, rows=0, largest=None, said=[said])
+    assert only(judge(dead, instance_type="g5.8xlarge"), Status.FAIL).remedy is remedy

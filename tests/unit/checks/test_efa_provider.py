@@ -63,3 +63,8 @@ def test_without_a_type_endpoints_that_are_there_are_evidence():
     assert status(judge_facts("efa_provider", {"fi_info": there}, "none")) is Status.PASS
     gone = {"devices": [], "rdm_endpoints": 0, "error": "fi_getinfo: -61 (No data available)"}
     assert status(judge_facts("efa_provider", {"fi_info": gone}, "none")) is Status.SKIP
+
+
+def test_why_libfabric_has_none_is_shown():
+    facts = {**fixture("none.txt"), "warnings": ["ibv_open_device failed! errno: 2"]}
+    assert only(judge(facts), Status.FAIL).evidence == ("ibv_open_device failed! errno: 2",)

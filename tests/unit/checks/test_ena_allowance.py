@@ -37,3 +37,8 @@ def test_a_node_without_ethtool_is_not_blocked():
     for facts in ({"sysfs": {}}, {"sysfs": {}, "ethtool": BROKEN}):
         assert status(judge_facts("ena_allowance", facts)) is Status.SKIP
     assert status(judge_facts("ena_allowance", {})) in BLOCKING  # not even the reader ran
+
+
+def test_the_counters_alone_are_judged():
+    counters = {"counters": {"conntrack_allowance_exceeded": 3}}
+    assert status(judge_facts("ena_allowance", {"ethtool": counters}, required=False)) is Status.WARN

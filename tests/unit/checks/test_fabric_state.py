@@ -29,6 +29,7 @@ def test_completed():
         ({"fabric_health": {"bandwidth": "Full", "route_unhealthy": "True"}}, Status.FAIL, Remedy.REBOOT),
         ({"fabric_health": {"summary": "Limited Capacity"}}, Status.FAIL, Remedy.REBOOT),
         ({"fabric_health": {"incorrect_configuration": "Insufficient NVLinks"}}, Status.FAIL, Remedy.REBOOT),
+        ({"fabric_health": {"summary": "Healthy", "partition_assigned": "False"}}, Status.FAIL, Remedy.REBOOT),
         ({"fabric_cluster_uuid": "b2daed23-0000-0000-0000-000000000000"}, Status.FAIL, Remedy.REBOOT),
         ({"fabric_clique_id": 1}, Status.FAIL, Remedy.REBOOT),
         ({"fabric_state": "[Unknown Error]"}, Status.UNKNOWN, Remedy.INVESTIGATE),
@@ -50,6 +51,12 @@ def test_faults(values, wanted, remedy):
     [
         None,
         {"bandwidth": None, "route_unhealthy": None},
+        {
+            "summary": "Healthy",
+            "access_timeout_recovery": "False",
+            "partition_assigned": None,
+            "gfm_state": "Connected",
+        },
         {"summary": "Healthy", "bandwidth": "Full", "incorrect_configuration": "None", "partition_assigned": "True"},
     ],
 )

@@ -69,9 +69,9 @@ def test_floor_by_generation_and_lanes(kind, count, good, bad):
 
 
 def test_without_a_known_link_only_the_twins_count():
-    assert status(judge(host(*[3.0] * 8), instance_type="g6e.48xlarge")) is Status.PASS
-    assert status(judge(host(*[3.0] * 7, 1.0), instance_type="g6e.48xlarge")) is Status.FAIL
-    assert status(judge(host(3.0), instance_type="g6e.xlarge")) is Status.PASS
+    assert status(judge(host(*[3.0] * 8), instance_type="g7e.48xlarge")) is Status.PASS
+    assert status(judge(host(*[3.0] * 7, 1.0), instance_type="g7e.48xlarge")) is Status.FAIL
+    assert status(judge(host(3.0), instance_type="g7e.2xlarge")) is Status.PASS
 
 
 def test_one_gpu_slow_to_all_peers_is_named_once():
@@ -158,3 +158,19 @@ def test_not_run():
 def test_bidirectional_tests_are_left_alone():
     extra = {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Passed", "matrix": [[18.5] * 8]}
     assert status(judge(host(*[54.0] * 8), extra)) is Status.PASS
+
+
+def test_a_cuda_error_is_named():
+    text = "[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression cuMemcpyAsync"
+    findings = judge({"name": "host_to_device_memcpy_ce", "status": "Error", "matrix": [], "error": text})
+    named = next(finding for finding in findings if finding.remedy is Remedy.RESET_GPU)
+    assert (named.status, named.evidence) == (Status.FAIL, (text,))
+    facts = read("nvbandwidth", "nvbandwidth/v08-error.json")
+    assert only(judge_facts("gpu_bandwidth", {"nvbandwidth": facts}), Status.FAIL).remedy is Remedy.FIX_CONFIG
+
+
+def test_wrong_data_between_gpus_is_told_without_a_host_copy():
+    wrong = {"name": "device_to_device_memcpy_read_ce", "status": "Error", "matrix": [], "error": "Invalid value"}
+    findings = judge_facts("gpu_bandwidth", {"nvbandwidth": {"tests": [wrong]}})
+    assert only(findings, Status.FAIL).evidence == ("Invalid value",)
+    assert "no host copy" in only(findings, Status.UNKNOWN).message

@@ -30,6 +30,18 @@ def test_identity_that_is_an_error():
     assert only(judge_facts("gpu_lost", facts), Status.FAIL).evidence == ("uuid: [Unknown Error]",)
 
 
+@pytest.mark.parametrize("words", ["System is not in ready state", "Invalid State", "In use by another client"])
+def test_gpu_that_answers_with_another_of_nvmls_errors(words):
+    facts = gpus.put(gpus.put(gpus.node(), 3, "name", words), 3, "memory_total_mib", words)
+    assert only(judge_facts("gpu_lost", facts), Status.FAIL).device["index"] == 3
+    assert status(judge_facts("gpu_model", facts)) is Status.UNKNOWN
+
+
+def test_a_handle_that_is_refused_says_nothing_of_the_gpu():
+    facts = smi_error("Unable to determine the device handle for GPU 0000:53:00.0: Insufficient Permissions")
+    assert status(judge_facts("gpu_lost", facts)) is Status.UNKNOWN
+
+
 def test_one_unreadable_sensor_is_not_a_lost_gpu():
     facts = gpus.put(gpus.node(), 3, "power.draw_w", "[Unknown Error]")
     assert status(judge_facts("gpu_lost", facts)) is Status.PASS
@@ -43,8 +55,9 @@ def test_an_unreadable_temperature_counts_with_a_second_field_only():
     assert only(judge_facts("gpu_lost", facts), Status.FAIL).device["index"] == 3
 
 
-def test_requires_reset():
-    facts = gpus.put(gpus.node(), 3, "memory_total_mib", "[GPU requires reset]")
+@pytest.mark.parametrize("words", ["[GPU requires reset]", "GPU requires restart"])
+def test_requires_reset(words):
+    facts = gpus.put(gpus.node(), 3, "memory_total_mib", words)
     assert only(judge_facts("gpu_lost", facts), Status.FAIL).remedy is Remedy.RESET_GPU
 
 
@@ -55,6 +68,7 @@ def test_requires_reset():
         ("Unable to determine the device handle for gpu 0000:53:00.0: GPU is lost.  Reboot the system", Remedy.REBOOT),
         ("Failed to initialize NVML: Driver/library version mismatch NVML library version: 580.95", Remedy.REBOOT),
         ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", Remedy.UPDATE_SOFTWARE),
+        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.", Remedy.UPDATE_SOFTWARE),
         ("No devices were found", Remedy.REBOOT),
         ("7 of 8 attached GPUs are listed", Remedy.REBOOT),
     ],

@@ -53,6 +53,28 @@ def test_evidence_names_the_pair():
     assert only(judge({"NV18": 27, "SYS": 1}), Status.FAIL).evidence == ("GPU0 GPU2 SYS",)
 
 
+def test_the_gpu_that_is_in_every_bad_pair_is_named():
+    facts = gpus.topo({"NV18": 21, "NODE": 3, "SYS": 4})
+    facts["nvidia_smi_topo"]["pairs"] = [
+        {"a": f"GPU{a}", "b": f"GPU{b}", "link": ("NODE" if max(a, b) < 4 else "SYS") if 2 in (a, b) else "NV18"}
+        for a in range(8)
+        for b in range(a + 1, 8)
+    ]
+    finding = only(judge_facts("gpu_topology", facts, "p6-b200.48xlarge"), Status.FAIL)
+    assert (finding.device, len(finding.evidence)) == ({"index": 2}, 7) and "GPU 2" in finding.message
+    finding = only(judge_facts("gpu_topology", {**facts, **gpus.node()}, "p6-b200.48xlarge"), Status.FAIL)
+    assert finding.device["uuid"] == "GPU-2"
+
+
+def test_no_gpu_is_named_for_one_pair_or_for_all():
+    assert only(judge({"NV18": 27, "SYS": 1}), Status.FAIL).device == {}
+    facts = gpus.topo({"SYS": 28})
+    facts["nvidia_smi_topo"]["pairs"] = [
+        {"a": f"GPU{a}", "b": f"GPU{b}", "link": "SYS"} for a in range(8) for b in range(a + 1, 8)
+    ]
+    assert only(judge_facts("gpu_topology", facts), Status.FAIL).device == {}
+
+
 @pytest.mark.parametrize("paths", [{}, {"NV18": 21}, {"NV18": 27, "ERR": 1}])
 def test_cut_or_strange_matrix_is_unknown(paths):
     assert status(judge(paths)) is Status.UNKNOWN
@@ -70,3 +92,10 @@ def test_one_gpu_or_none():
     assert status(judge({}, "g5.xlarge", 1)) is Status.SKIP
     assert status(judge({}, "none", 0)) is Status.UNKNOWN
     assert status(judge_facts("gpu_topology", {"nvidia_smi_topo": BROKEN})) is Status.UNKNOWN
+
+
+def test_the_pcie_matrix_says_nothing_about_nvlink():
+    facts = gpus.topo({"SYS": 28}, 8)
+    facts["nvidia_smi_topo"]["pcie_only"] = True
+    assert "topo -mp" in only(judge_facts("gpu_topology", facts, "p5.48xlarge"), Status.UNKNOWN).message
+    assert status(judge_facts("gpu_topology", facts, "g5.48xlarge")) is Status.PASS

@@ -57,6 +57,19 @@ def judge(*lines, smi=None, **rest):
         ("NVRM: API mismatch: the client has the version 580.95.05", Status.PASS),
         ("Lustre: fsx-OST0000-osc: Connection to fsx-OST0000 (at 10.0.0.4@tcp) was lost; in progress", Status.PASS),
         ("I/O error, dev fd0, sector 0 op 0x0:(READ)", Status.PASS),
+        ("invalid opcode: 0000 [#1] SMP NOPTI", Status.FAIL),
+        ("Kernel panic - not syncing: Fatal exception", Status.FAIL),
+        ("Memory failure: 0x51c0de: recovery action for dirty LRU page: Recovered", Status.FAIL),
+        ("[Hardware Error]: System Fatal error.", Status.FAIL),
+        ("EDAC MC1: 0 CE memory read error on CPU_SrcID#1", Status.WARN),
+        ("nvme nvme1: Disabling device after reset failure: -19", Status.FAIL),
+        ("md/raid0:md0: Disk failure on nvme1n1 detected, failing array.", Status.FAIL),
+        ("NVRM: installed in this system is not supported by open", Status.FAIL),
+        ("NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!", Status.FAIL),
+        ("NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7", Status.WARN),
+        ("NVRM: imexRecover: Abrupt nvidia-imex daemon shutdown detected, robust channel recovery invoked!", Status.WARN),
+        ("NVRM: GPU0 rpcRmApiControl_GSP: GspRmControl failed: status=0x00000056", Status.PASS),
+        ("efa 0000:4f:00.0 rdmap79s0: The device didn't send any completion for admin cmd CREATE_QP(1)", Status.FAIL),
     ],
 )  # fmt: skip
 def test_each_kind(line, wanted):
@@ -89,6 +102,55 @@ def test_a_gpu_that_started_after_all_only_warns():
     line = "NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)"
     assert only(judge(line, smi=GPU), Status.WARN).device["index"] == 0
     assert status(judge(line, smi={"gpus": []})) is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["NVRM: rm_init_adapter failed for device bearing minor number 3", "NVRM: The NVIDIA probe routine failed for 1 device(s)."],
+)  # fmt: skip
+def test_a_start_that_failed_on_no_named_gpu_only_warns_when_all_are_there(line):
+    all_there = {"gpus": GPU["gpus"] * 8, "errors": []}
+    assert status(judge(line, smi=all_there)) is Status.WARN
+    assert status(judge(line, smi={**all_there, "gpus": GPU["gpus"] * 7})) is Status.FAIL
+    assert status(judge(line, smi={**all_there, "errors": [{"text": "a GPU is lost"}]})) is Status.FAIL
+    fatal = "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover."
+    assert status(judge(fatal, smi=all_there)) is Status.FAIL
+
+
+RESET = (
+    "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from x"
+)
+LOADED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)"
+WISH = "NVRM: Xid (PCI:0000:53:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+DONE = "NVRM: Xid (PCI:0000:53:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+
+
+def smi_that_asks(action, count=8):
+    return {"gpus": [{**GPU["gpus"][0], "recovery_action": action}] * count, "errors": []}
+
+
+def test_a_gpu_that_refuses_to_work_until_it_is_reset():
+    for line in (RESET, "NVRM: GPU0 rpcRmApiAlloc_GSP: GspRmAlloc failed: hClient=0xc1; status=0x00000062"):
+        assert only(judge(line), Status.FAIL).remedy is Remedy.RESET_GPU
+    assert status(judge(RESET, WISH)) is Status.FAIL
+    assert status(judge(LOADED, RESET)) is Status.FAIL
+    assert status(judge(WISH, DONE, RESET)) is Status.FAIL
+    assert status(judge(RESET, WISH, DONE, WISH.replace(":53:", ":64:"))) is Status.FAIL
+    assert status(judge(RESET, smi=smi_that_asks("Reset"))) is Status.FAIL
+    assert status(judge(RESET, smi=smi_that_asks("None", 7))) is Status.FAIL
+    assert status(judge(RESET, smi=smi_that_asks(None))) is Status.FAIL
+
+
+def test_a_reset_since_then_leaves_a_warning():
+    assert status(judge(RESET, LOADED)) is Status.WARN
+    assert status(judge(WISH, RESET, DONE)) is Status.WARN
+    assert status(judge(RESET, smi=smi_that_asks("None"))) is Status.WARN
+
+
+def test_many_corrected_errors_without_a_count_of_the_hardware_block():
+    line = "EDAC MC1: 0 CE memory read error on CPU_SrcID#1"
+    assert status(judge(*[line] * 99)) is Status.WARN
+    assert status(judge(*[line] * 100)) is Status.FAIL
 
 
 def test_error_that_ended_the_boot_before_does_not_block():

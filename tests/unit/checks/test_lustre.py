@@ -46,6 +46,32 @@ def test_a_lost_server_counts_until_it_is_back():
     assert status(judge(messages=[LOST, RESTORED])) is Status.PASS
 
 
+# Client 2.15 and 2.12 against a server that does not answer as wanted; hand-written after Lustre's llite and mgc sources.
+NO_CONFIG = (
+    "LustreError: 15c-8: MGC10.0.1.23@tcp: Confguration from log abcdefgh-client failed from MGS -5. "
+    "Communication error between node & MGS, a bad configuration, or other errors. See syslog for more info"
+)
+NOT_MOUNTED = (
+    "LustreError: 2611:0:(super25.c:187:lustre_fill_super()) llite: Unable to mount <unknown>: rc = -5",
+    "LustreError: 2611:0:(obd_mount.c:1608:lustre_fill_super()) Unable to mount  (-5)",
+)
+NO_LUSTRE = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
+
+
+def test_a_mount_that_failed_and_is_not_there():
+    for line in NOT_MOUNTED:
+        finding = only(judge(NO_LUSTRE, [NO_CONFIG, line]), Status.WARN)
+        assert finding.evidence == (NO_CONFIG, line)
+    assert status(judge_facts("lustre", {"kernel": log(NO_CONFIG)})) is Status.WARN
+
+
+def test_a_mount_that_failed_and_came_right():
+    done = "Lustre: Mounted abcdefgh-client"
+    assert status(judge(messages=[NO_CONFIG])) is Status.PASS
+    assert status(judge(NO_LUSTRE, [NO_CONFIG, done])) is Status.SKIP
+    assert status(judge(NO_LUSTRE, [done, NO_CONFIG])) is Status.WARN
+
+
 def test_read_only():
     finding = only(judge(mounted("ro,flock"), mounts=["/fsx/"]), Status.FAIL)
     assert (finding.remedy, finding.device) == (Remedy.FIX_CONFIG, {"mount": "/fsx"})

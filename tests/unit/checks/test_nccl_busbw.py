@@ -113,3 +113,17 @@ def test_unreadable_missing_and_no_type():
 )
 def test_a_gate_holds_at_its_own_figure(busbw, wanted):
     assert status(judge(run(busbw))) is wanted
+
+
+@pytest.mark.parametrize(
+    ("group", "busbw", "wanted"),
+    [
+        ({"group_ranks": 2, "group_hosts": 2}, 47, Status.INFO),
+        ({"group_ranks": 8, "group_hosts": 8}, 47, Status.INFO),
+        ({"group_ranks": 8, "group_hosts": 1}, 480, Status.PASS),
+        ({"group_ranks": 8, "group_hosts": 1}, 240, Status.FAIL),
+    ],
+)
+def test_groups_of_a_split_test_are_not_held_to_the_figure_of_all_ranks(group, busbw, wanted):
+    finding = only(judge({**run(busbw), "ranks": 64, "hosts": 8, "groups": 8, **group}), wanted)
+    assert "8 groups at once" in finding.message

@@ -65,3 +65,10 @@ def test_needs_no_type_but_a_gpu():
 def test_unreadable_and_missing():
     assert status(judge_facts("nccl_correctness", {"nccl_tests": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("nccl_correctness", {}, required=False)) is Status.SKIP
+
+
+def test_other_bits_in_a_repeated_run():
+    finding = only(judge({**GOOD, "bitwise_mismatches": 3}), Status.WARN)
+    assert (finding.measured, finding.remedy) == (3, Remedy.INVESTIGATE)
+    assert status(judge({**GOOD, "bitwise_mismatches": 0})) is Status.PASS
+    assert status(judge({**GOOD, "bitwise_mismatches": 3, "wrong": 1})) is Status.FAIL

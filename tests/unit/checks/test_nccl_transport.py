@@ -87,3 +87,47 @@ def test_a_hardware_error_in_a_warning_fails(text, remedy):
     assert (finding.remedy, finding.evidence) == (remedy, (text,))
     facts["warnings"] = ["Cuda failure 'an illegal memory access was encountered'"]
     assert not [f for f in judge_facts("nccl_transport", {"nccl_debug": facts}) if f.status is Status.FAIL]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted", "remedy"),
+    [
+        ({"warnings": ["NET/OFI Couldn't open CQ. RC: -22, ERROR: Invalid argument"]}, Status.FAIL, Remedy.FIX_CONFIG),
+        ({"warnings": ["NET/OFI Couldn't enable endpoint. RC: -12"]}, Status.FAIL, Remedy.FIX_CONFIG),
+        ({"warnings": ["NET/OFI aws-ofi-nccl initialization failed"]}, Status.FAIL, Remedy.FIX_CONFIG),
+        ({"warnings": ["NET/OFI Unable to register memory (type = 1) for device 0"]}, Status.WARN, Remedy.FIX_CONFIG),
+        ({"warnings": ["Error: failed to extend /dev/shm/nccl-a to 9 bytes"]}, Status.WARN, Remedy.FIX_CONFIG),
+        (
+            {"warnings": ["NET/OFI Unable to insert remote address into address vector"]},
+            Status.WARN,
+            Remedy.INVESTIGATE,
+        ),
+        ({"warnings": ["nvmlDeviceGetHandleByIndex(5) failed: GPU is lost"]}, Status.FAIL, Remedy.REBOOT),
+        ({"failures": ["Test CUDA failure 'uncorrectable ECC error encountered'"]}, Status.FAIL, Remedy.RESET_GPU),
+    ],
+)
+def test_what_goes_wrong_beside_the_efa_provider(change, wanted, remedy):
+    finding = only(judge({**EFA, **change}), wanted)
+    assert (finding.remedy, finding.evidence) == (remedy, tuple(next(iter(change.values()))))
+
+
+@pytest.mark.parametrize("text", ["Error: network AWS Libfabric not found.", "Failed to initialize any NET plugin"])
+def test_no_network_at_all_fails_unless_one_is_used(text):
+    none = {"info_lines": 9, "gdrdma": None, "warnings": [text]}
+    assert only(judge(none), Status.FAIL).remedy is Remedy.FIX_CONFIG
+    assert only(judge({"info_lines": 0, "warnings": [], "failures": [text]}), Status.FAIL)
+    assert status(judge({**EFA, "warnings": [text]})) is Status.INFO
+    assert status(judge(none, "none")) is Status.SKIP
+    assert "uses Socket" in only(judge({**none, "network": "Socket"}), Status.FAIL).message
+
+
+def test_one_protocol_without_a_provider_where_the_other_has_one():
+    assert status(judge({**EFA, "warnings": ["NET/OFI No eligible providers were found"]})) is Status.INFO
+
+
+def test_a_failed_request_names_the_peer():
+    line = "efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address "
+    line += "My host id: i-0aaaaaaaaaaaaaaaa Peer host id: i-0bbbbbbbbbbbbbbbb (7)"
+    finding = only(judge({**EFA, "failures": [line]}), Status.WARN)
+    assert ("i-0bbbbbbbbbbbbbbbb" in finding.message, "i-0aaaaaaaaaaaaaaaa" in finding.message) == (True, False)
+    assert list(finding.evidence) == [line]

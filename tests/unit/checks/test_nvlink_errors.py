@@ -97,3 +97,14 @@ def test_no_counters():
 def test_no_gpu_and_no_nvlink():
     assert status(judge_facts("nvlink_errors", gpus.nvlink(count=0))) is Status.UNKNOWN
     assert status(judge_facts("nvlink_errors", gpus.nvlink(), "g5.48xlarge")) is Status.SKIP
+
+
+def test_a_message_of_the_status_says_nothing_of_counters_that_were_not_collected():
+    facts = gpus.nvlink()
+    for gpu in facts["nvlink"]["gpus"]:
+        del gpu["errors"]
+    facts["nvlink"]["gpus"][3]["message"] = "NVML: Unable to retrieve NVLink information as all links are inActive"
+    facts["nvlink"]["files"] = ["nvlink-status.txt"]
+    assert only(judge_facts("nvlink_errors", facts), Status.SKIP)
+    facts["nvlink"]["files"] = ["nvlink-errors.txt", "nvlink-status.txt"]
+    assert status(judge_facts("nvlink_errors", facts)) is Status.UNKNOWN

@@ -48,6 +48,15 @@ def test_a_link_down_fails(values):
     assert (finding.device["index"], finding.expected, finding.remedy) == (3, 18, Remedy.REBOOT)
 
 
+def test_one_dark_gpu_is_told_once_and_is_no_matter_of_the_fabric_manager():
+    """NVLink 5, one GPU after Xid 149: its links are all down, its peers' are up."""
+    dark = "NVML: Unable to retrieve NVLink information as all links are inActive"
+    facts = change(3, links=0, inactive=0, link_speeds=[], speed_gb_s=None, message=dark)
+    facts["nvlink"]["errors"] = [dark]
+    finding = only(judge_facts("nvlink_links", facts), Status.FAIL)
+    assert (finding.device["index"], finding.remedy, finding.evidence) == (3, Remedy.REBOOT, (dark,))
+
+
 def test_no_link_anywhere_points_to_the_fabric_manager():
     facts = gpus.nvlink(links=0)
     for gpu in facts["nvlink"]["gpus"]:

@@ -23,6 +23,7 @@ def test_healthy_fixtures():
         ({"nvidia_gpus": 7}, "FAIL", Remedy.REBOOT),
         ({"nvidia_gpus": 9}, "FAIL", Remedy.FIX_CONFIG),
         ({"efa": 31}, "FAIL", Remedy.REPLACE),
+        ({"efa": 8}, "FAIL", Remedy.FIX_CONFIG),
         ({"efa": 0}, "FAIL", Remedy.FIX_CONFIG),
         ({"nvidia_bridges": 3}, "FAIL", Remedy.REPLACE),
         ({"nvidia_bridges": 0}, "WARN", Remedy.INVESTIGATE),

@@ -24,13 +24,13 @@ def test_training_types_have_all_lanes(instance_type):
     assert status(judge(instance_type, [8] * 8)) is Status.FAIL
 
 
-@pytest.mark.parametrize("instance_type", ["g5.48xlarge", "g4dn.metal", "g6.48xlarge", "gr6.4xlarge"])
+@pytest.mark.parametrize("instance_type", ["g5.48xlarge", "g4dn.metal", "g6.48xlarge", "g6e.2xlarge", "gr6.4xlarge"])
 def test_eight_of_sixteen_is_normal_here(instance_type):
     assert status(judge(instance_type, [8] * 8)) is Status.PASS
     assert status(judge(instance_type, [8] * 7 + [4])) is Status.FAIL
 
 
-@pytest.mark.parametrize("instance_type", ["g6e.48xlarge", "g5g.metal", "none"])
+@pytest.mark.parametrize("instance_type", ["g7e.48xlarge", "g5g.metal", "none"])
 def test_where_no_good_node_is_known_it_warns(instance_type):
     assert {finding.status for finding in judge(instance_type, [8] * 8)} == {Status.WARN}
     assert status(judge(instance_type, [16] * 8)) is Status.PASS

@@ -26,6 +26,10 @@ def test_nothing_to_do():
         ("Drain P2P", Remedy.RESET_GPU),
         ("Drain and Reset", Remedy.RESET_GPU),
         ("Recover IMEX Domain", Remedy.FIX_CONFIG),
+        ("Bus Reset", Remedy.REBOOT),
+        ("System Reboot", Remedy.REBOOT),
+        ("GPU_RESET", Remedy.RESET_GPU),
+        ("DRAIN_AND_RESET", Remedy.RESET_GPU),
     ],
 )
 def test_actions(action, remedy):
@@ -33,7 +37,9 @@ def test_actions(action, remedy):
     assert (finding.device["index"], finding.remedy, finding.measured) == (0, remedy, action)
 
 
-@pytest.mark.parametrize("action", ["Do A Barrel Roll", "ERR!", "[Unknown Error]", None])
+@pytest.mark.parametrize(
+    "action", ["Do A Barrel Roll", "ERR!", "[Unknown Error]", "System is not in ready state", None]
+)
 def test_anything_else_is_unknown(action):
     assert only(judge(action), Status.UNKNOWN).device["index"] == 0
 

@@ -67,3 +67,11 @@ def test_a_block_of_na_is_a_product_without_remapping():
     na = {"corrected": None, "uncorrected": None, "pending": None, "failure": None, "histogram": None}
     assert status(judge_facts("row_remap", gpus.put_all(gpus.node(), "remap", na))) is Status.SKIP
     assert only(judge_facts("row_remap", gpus.put(gpus.node(), 3, "remap", na)), Status.UNKNOWN).device["index"] == 3
+
+
+def test_a_gpu_with_mig_on_does_not_show_it():
+    facts = gpus.put(gpus.put(gpus.node(), 4, "mig_mode", "Enabled"), 4, "remap", None)
+    assert status(judge_facts("row_remap", facts)) is Status.PASS
+    assert status(judge_facts("row_remap", gpus.put(facts, 4, "remap", "GPU is lost"))) is Status.UNKNOWN
+    facts = gpus.put_all(gpus.put_all(gpus.node(), "mig_mode", "Enabled"), "remap", None)
+    assert "MIG" in only(judge_facts("row_remap", facts), Status.SKIP).message

@@ -39,3 +39,10 @@ def test_no_histogram():
     for gpu in facts["nvidia_smi"]["gpus"]:
         del gpu["remap"]["histogram"]
     assert status(judge_facts("row_remap_histogram", facts)) is Status.SKIP
+
+
+def test_a_gpu_with_mig_on_does_not_show_it():
+    facts = gpus.put(gpus.put(gpus.node(), 4, "mig_mode", "Enabled"), 4, "remap", None)
+    assert status(judge_facts("row_remap_histogram", facts)) is Status.PASS
+    facts = gpus.put_all(gpus.put_all(gpus.node(), "mig_mode", "Enabled"), "remap", None)
+    assert "MIG" in only(judge_facts("row_remap_histogram", facts), Status.SKIP).message

@@ -184,12 +184,56 @@ def test_warning_of_a_passed_test_is_no_failure():
     assert facts["warnings"][0]["severity"] == "MONITOR"
 
 
-@pytest.mark.parametrize("name", ["3x-pass.json", "4x-nvlink-fail.json", "3x-table-fail.txt", "4x-table-fail.txt"])
-@pytest.mark.parametrize("share", [0.2, 0.6, 0.97])
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        *((name, share) for name in ("3x-pass.json", "4x-nvlink-fail.json") for share in (0.2, 0.6, 0.97)),
+        ("3x-table-fail.txt", 0.2),
+        ("3x-table-fail.txt", 0.6),
+        ("4x-table-fail.txt", 0.2),
+    ],
+)
 def test_cut_short(name, share):
     data = (FOLDER / name).read_bytes()
     with pytest.raises(ParseError):
         dcgm_diag.parse({"dcgm-diag.json": data[: int(len(data) * share)]})
+
+
+@pytest.mark.parametrize("name", ["3x-table-fail.txt", "4x-table-fail.txt"])
+def test_a_cut_table_keeps_the_failure_it_shows(name):
+    data = (FOLDER / name).read_bytes()
+    whole, cut = (dcgm_diag.parse({"dcgm-diag.json": part}) for part in (data, data[: int(len(data) * 0.97)]))
+    assert "cut" not in whole
+    assert cut["cut"] is True
+    assert cut["failures"][0]["gpu"] == whole["failures"][0]["gpu"]
+
+
+def test_a_row_that_is_cut_is_not_read():
+    text = "| GPU Memory                | Pass - GPUs: 1, 2, 3                           |\n"
+    text += "|                           | Fail - GPU: 0                                  |\n"
+    text += "|                           | Fail - GPU: 1"
+    assert dcgm_diag.parse({"dcgm-diag.json": text.encode()})["failures"] == [{"test": "GPU Memory", "gpu": 0}]
+
+
+HEADED = """+---------------------------+------------------------------------------------+
+| Diagnostic                | Result                                         |
++===========================+================================================+
+|-----  Deployment  --------+------------------------------------------------|
+| Error                     | GPU 3 has uncorrectable memory errors and row  |
+|                           |  remappings are pending                        |
+| Denylist                  | Pass                                           |
+| NVML Library              | Pass                                           |
+|-----  Hardware  ----------+------------------------------------------------|
+| GPU Memory                | Pass - All                                     |
++---------------------------+------------------------------------------------+
+"""
+
+
+def test_an_error_under_a_heading_is_of_no_test():
+    """As in stas00/ml-engineering, compute/accelerator/nvidia/debug.md."""
+    facts = dcgm_diag.parse({"dcgm-diag.txt": HEADED.encode()})
+    assert facts["runtime_error"] == "GPU 3 has uncorrectable memory errors and row remappings are pending"
+    assert set(facts["tests"].values()) == {"Pass"}
 
 
 @pytest.mark.parametrize(
@@ -207,3 +251,40 @@ def test_cut_short(name, share):
 def test_anything_else(data):
     with pytest.raises(ParseError):
         dcgm_diag.parse({"dcgm-diag.json": data})
+
+
+def test_an_error_before_an_empty_document_is_told():
+    text = b'Error: Unable to run diagnostic on unsupported GPU 0.\n{"DCGM GPU Diagnostic": {"version": "4.2.3"}}\n'
+    with pytest.raises(ParseError, match="unsupported GPU 0"):
+        dcgm_diag.parse({"dcgm-diag.json": text})
+
+
+def row(name, value):
+    return f"| {name:<25} | {value:<46} |\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "gpus"),
+    [
+        ("FAIL - GPU 3: memory test failed", "Fail", [3]),
+        ("Fail - GPUs 3, 5", "Fail", [3, 5]),
+        ("FAILED (GPU 3)", "Fail", [3]),
+        ("ERROR: no result", "Fail", [None]),
+        ("WARN", "Warn", [None]),
+        ("SKIPPED", "Skip", []),
+        ("PASSED", "Pass", []),
+    ],
+)
+def test_a_status_that_a_script_prints_again(value, status, gpus):
+    text = "+-----+-----+\n" + row("Denylist", "Pass") + row("GPU Memory", value) + "+-----+-----+\n"
+    facts = dcgm_diag.parse({"dcgm-diag.txt": text.encode()})
+    assert facts["tests"] == {"Denylist": "Pass", "GPU Memory": status}
+    assert [note.get("gpu") for note in (*facts["failures"], *facts["warnings"])] == gpus
+
+
+def test_a_heading_ends_the_test_above_it():
+    """DCGM prints later headings with a plus sign (dcgmi/Diag.cpp 3.x)."""
+    text = "+-----+-----+\n" + row("Denylist", "Pass") + "+-----  Hardware  ----------+------+\n"
+    text += row("Error", "GPU 1 had an uncontained error") + row("GPU Memory", "Pass - All") + "+-----+-----+\n"
+    facts = dcgm_diag.parse({"dcgm-diag.txt": text.encode()})
+    assert (facts["runtime_error"], facts["warnings"]) == ("GPU 1 had an uncontained error", [])

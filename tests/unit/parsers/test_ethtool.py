@@ -23,3 +23,16 @@ def test_another_device():
 def test_anything_else(data):
     with pytest.raises(ParseError):
         parse("ethtool", data)
+
+
+@pytest.mark.parametrize("before", ["", "[ec2-user ~]$ ethtool -S eth0 | grep allowance\n"])
+def test_the_allowances_alone(before):
+    """As AWS's guide prints them."""
+    text = before + "bw_in_allowance_exceeded: 0\n     bw_out_allowance_exceeded: 77\n"
+    counters = parse("ethtool", text)["counters"]
+    assert counters == {"bw_in_allowance_exceeded": 0, "bw_out_allowance_exceeded": 77}
+
+
+def test_what_stands_before_the_title_is_not_the_devices():
+    text = "Speed: 100\nNIC statistics:\n     bw_in_allowance_exceeded: 4\n"
+    assert parse("ethtool", text)["counters"] == {"bw_in_allowance_exceeded": 4}

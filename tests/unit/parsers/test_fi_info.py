@@ -78,3 +78,21 @@ def test_the_layered_name_of_libfabric_1_8_is_efa_and_the_datagram_layer_is_not(
     assert fi_info.parse({"fi-info.txt": entry.format("rxr", "rdm").encode()})["rdm_endpoints"] == 1
     facts = fi_info.parse({"fi-info.txt": entry.format("rxd", "dgrm").encode()})
     assert (facts["rdm_endpoints"], facts["other_providers"]) == (0, ["efa;ofi_rxd"])
+
+
+@pytest.mark.parametrize("label", ["0: ", " 3: ", "    [1,0]<stdout>:", "[default0]:", "    "])
+def test_labels_of_launchers(label):
+    text = (FOLDER / "p5-32-devices.txt").read_text()
+    labelled = "".join(label + line for line in text.splitlines(keepends=True))
+    assert fi_info.parse({"fi-info.txt": labelled.encode()}) == fi_info.parse({"fi-info.txt": text.encode()})
+
+
+def test_warnings_say_why_there_is_none():
+    line = (
+        "libfabric:77:1755745200::efa:ep_data:efa_device_construct_gid():47<warn> ibv_open_device failed! errno: {}\n"
+    )
+    text = "".join(line.format(number % 20) for number in range(200)) + "fi_getinfo: -61 (No data available)\n"
+    facts = fi_info.parse({"fi-info.txt": text.encode()})
+    assert facts["warnings"][:2] == ["ibv_open_device failed! errno: 0", "ibv_open_device failed! errno: 1"]
+    assert len(facts["warnings"]) == fi_info.MOST_WARNINGS
+    assert "warnings" not in fi_info.parse({"fi-info.txt": b"fi_getinfo: -61\n"})

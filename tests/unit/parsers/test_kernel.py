@@ -57,13 +57,18 @@ def test_stamp_forms(head, form, stamp, uptime):
     assert event["text"] == XID_79
 
 
-def test_syslog_gets_the_latest_year_that_is_not_in_the_future(monkeypatch):
+@pytest.fixture
+def today(monkeypatch):
     class Fixed(kernel_lines.datetime):
         @classmethod
         def now(cls):
             return cls(2027, 2, 1)
 
     monkeypatch.setattr(kernel_lines, "datetime", Fixed)
+
+
+@pytest.mark.usefixtures("today")
+def test_syslog_gets_the_latest_year_that_is_not_in_the_future():
     facts = parse(f"Nov 21 09:18:29 host kernel: [ 7.5] {XID_79}\nFeb  1 00:00:01 host kernel: {XID_79}\n")
     assert [event["time"] for event in facts["xids"]] == ["2026-11-21T09:18:29", "2027-02-01T00:00:01"]
     assert facts["stamp_format"] == "syslog"
@@ -116,6 +121,9 @@ def test_colours_and_line_ends_do_not_hide_an_xid():
         f"12,1234,123456789,-;{XID_79}",
         f'[   40.0] audit: type=1400 name="{XID_79}"',
         f"I think that {XID_79}",
+        f"Nov 21 09:18:29 python[123]: {XID_79}",
+        f"2026-11-21T09:18:30.123Z stdout F {XID_79}",
+        f"2026-11-21T09:18:30.1+00:00 i-0abc Nov 21 09:18:29 ip-10-0-0-1 python[12]: {XID_79}",
     ],
 )
 def test_what_other_programs_quote_does_not_count(line):
@@ -153,7 +161,8 @@ def test_sxid_detail_line_alone_is_an_event_without_a_word():
 
 def test_a_healthy_boot_has_no_events():
     facts = fixture("healthy-p5-dmesg.log")
-    assert events(facts) == {"driver_loads": 1, "io_error": 1, "boots": 1}
+    assert events(facts) == {"driver_loads": 1, "io_error": 1, "boots": 1, "lustre": 1}
+    assert facts["lustre"][0]["kind"] == "mounted"
     assert facts["driver_version"] == "580.95.05"
 
 
@@ -340,3 +349,195 @@ def test_a_long_run_of_letters_in_an_xid_line_costs_no_more_than_its_length(code
     started = time.process_time()
     assert len(parse(line * 50)["xids"]) == 50
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("line", "time"),
+    [
+        # dmesg -H (reltime), -td and -Td of util-linux 2.39; made lines.
+        (f"[Nov21 09:18] {XID_79}", None),
+        (f"[Nov 1 09:18] {XID_79}", None),
+        (f"[  +0.000003] {XID_79}", None),
+        (f"[+12345.000003] {XID_79}", None),
+        (f"[<    0.000003>] {XID_79}", None),
+        (f"[Sat Nov 21 09:18:29 2026 <    0.000003>] {XID_79}", "2026-11-21T09:18:29"),
+        # journalctl -o short-full in the node's own zone
+        (f"Sat 2026-11-21 09:18:29 CEST ip-10-0-0-1 kernel: {XID_79}", "2026-11-21T09:18:29"),
+        (f"Sat 2026-11-21 09:18:29 +03 ip-10-0-0-1 kernel: {XID_79}", "2026-11-21T09:18:29+03:00"),
+        (f"2026-11-21 09:18:29 HOST kernel: {XID_79}", "2026-11-21T09:18:29"),
+        # a syslog daemon that prints facility and level
+        (f"Nov 21 09:18:29 ip-10-0-0-1 kern.warn kernel: [   12.5] {XID_79}", "2026-11-21T09:18:29"),
+        # pdsh, clush
+        (f"ip-10-0-0-1: [  123.456789] {XID_79}", 123.456789),
+        (f"ip-10-0-0-1.ec2.internal: [Sat Nov 21 09:18:29 2026] {XID_79}", "2026-11-21T09:18:29"),
+        (f"node7: 2026-11-21T09:18:29+0000 node7 kernel: {XID_79}", "2026-11-21T09:18:29+00:00"),
+        # journalctl --no-hostname, -o short-delta, printk's newest caller
+        (f"Nov 21 09:18:29 kernel: {XID_79}", "2026-11-21T09:18:29"),
+        (f"2026-11-21T09:18:29+0000 kernel: {XID_79}", "2026-11-21T09:18:29+00:00"),
+        (f"[   12.345678                ] ip-10-0-0-1 kernel: {XID_79}", 12.345678),
+        (f"[   12.345678] [T4711@C3] {XID_79}", 12.345678),
+        # talosctl dmesg
+        (f"10.0.0.7: kern: warning: [2026-11-21T09:18:29.123456Z]: {XID_79}", "2026-11-21T09:18:29.123456+00:00"),
+        (f"kern:    info: [2026-11-21T09:18:29.123456Z]: {XID_79}", "2026-11-21T09:18:29.123456+00:00"),
+        # taken in by CloudWatch or a container's log
+        (f"2026-11-21T09:18:30.000Z Nov 21 09:18:29 ip-10-0-0-1 kernel: [   12.3] {XID_79}", "2026-11-21T09:18:29"),
+        (f"2026-11-21T09:18:30.1+00:00 i-0abc Nov 21 09:18:29 ip-10-0-0-1 kernel: {XID_79}", "2026-11-21T09:18:29"),
+        (f"2026-11-21T09:18:30.123456789Z stdout F [   12.345678] {XID_79}", 12.345678),
+    ],
+)
+@pytest.mark.usefixtures("today")
+def test_further_heads(line, time):
+    assert [(event["code"], event["time"]) for event in parse(f"{line}\n")["xids"]] == [(79, time)]
+    assert parse(f"{line}\n".replace("NVRM: Xid", "eth0: Xid"))["counts"]["xids"] == 0
+
+
+def test_a_head_of_no_known_form_does_not_lose_what_the_kernel_said():
+    for head in ("2026/11/21 09.18 node7 kernel[0]: ", "node7 kernel: [x] "):
+        facts = parse(f"[ 1.0] ok\n{head}{XID_79}\n{head}nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 24007, Fatal, x\n")
+        assert (facts["counts"]["unread_xids"], facts["counts"]["unread_sxids"]) == (1, 1)
+    for line in ("NVRM: Xid 79, GPU has fallen off the bus", "NVRM: GPU0 Xid: 79"):
+        assert parse(f"[ 1.0] {line}\n")["counts"]["unread_xids"] == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\x1b[33mnvidia-nvswitch0: \x1b[0m\x1b[31mSXid (PCI:0000:c1:00.0): 24007, Fatal, Link 3 x\x1b[0m",
+        "nvidia-nvswitch0: \x1b[01;31m\x1b[KSXid\x1b[m\x1b[K (PCI:0000:c1:00.0): 24007, Fatal, Link 3 x",
+    ],
+)
+def test_colours_do_not_hide_an_sxid(line):
+    assert [event["code"] for event in parse(f"[ 1.0] {line}\n")["sxids"]] == [24007]
+    assert parse("[ 1.0] \x1b[01;31m\x1b[KNVRM\x1b[m\x1b[K: Xid (PCI:0000:53:00): 79, x\n")["counts"]["xids"] == 1
+    down = "\x1b[33mnvme nvme1: \x1b[0mcontroller is down; will reset: CSTS=0xffffffff"
+    assert parse(f"[ 1.0] {down}\n")["counts"]["nvme_down"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sat 2026-11-21 09:18:29.000000 UTC [s=0a1b;i=1;b=2c;m=1;t=2;x=3]\n    MESSAGE=NVRM: Xid\n",
+        "__CURSOR=s=0a1b;i=1\n__REALTIME_TIMESTAMP=1\nMESSAGE=NVRM: Xid\n",
+        '{"__CURSOR":"s=0a1b","MESSAGE":"NVRM: Xid"}\n',
+    ],
+)
+def test_a_journal_in_fields_is_not_read_as_an_empty_one(text):
+    with pytest.raises(ParseError, match="a log in fields"):
+        parse(text)
+
+
+def test_records_of_dev_kmsg_without_an_event_are_a_log():
+    assert not events(parse("6,3969,206764319,-;nvidia-nvswitch3: open (major=510)\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        # The wording of early R570 drivers: small letters, no XC and i, words without 0x.
+        ("144, SAW fatal 0 0 Link 1 (00000021, 00000002, 00000000)", {"fatal": True, "link": 1, "intr_info": 0x21, "error_status": 2}),
+        # cut off before the bracket closes
+        ("145, RLW_REMAP Nonfatal XC1 i0 Link 17 (0x04084507 0x00000004 0x0000", {"fatal": False, "intr_info": 0x04084507, "error_status": 4}),
+        ("149, something Fatal in a shape not known", {"fatal": True}),
+        ("149, something Non-fatal in a shape not known", {"fatal": False}),
+    ],
+)  # fmt: skip
+def test_nvlink5_in_other_words(line, wanted):
+    (event,) = parse(f"[ 1.0] NVRM: Xid (PCI:0000:b9:00): {line}\n")["xids"]
+    assert {name: event.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "wanted"),
+    [
+        # Linux 4.x and RHEL 7 name the user; 6.13 names the CPU that saw the lockup; 6.19 says what the task waits for.
+        ("Out of memory: Killed process 812, UID 1000, (python) total-vm:1kB", "oom", {"pid": 812, "process": "python"}),
+        ("watchdog: CPU4: Watchdog detected hard LOCKUP on cpu 5", "hard_lockup", {}),
+        ("INFO: task kworker/u8:2:77 blocked in I/O wait for more than 122 seconds.", "hung_task", {"pid": 77, "seconds": 122}),
+        # die() of x86, old and new, and of arm64
+        ("invalid opcode: 0000 [#1] SMP NOPTI", "kernel_bug", {"kind": "oops"}),
+        ("general protection fault, probably for non-canonical address 0x1: 0000 [#1] PREEMPT SMP", "kernel_bug", {"kind": "oops"}),
+        ("Oops: general protection fault, probably for non-canonical address 0x1: 0000 [#2] SMP", "kernel_bug", {"kind": "oops"}),
+        ("Internal error: Oops: 0000000096000004 [#1] SMP", "kernel_bug", {"kind": "oops"}),
+        ("Internal error: Oops - BUG: 00000000f2000800 [#1] SMP", "kernel_bug", {"kind": "oops"}),
+        ("Kernel panic - not syncing: Fatal exception", "kernel_bug", {"kind": "Kernel panic"}),
+        ("nvme nvme1: Disabling device after reset failure: -19", "nvme_down", {"device": "nvme1"}),
+        ("nvme 0000:00:1f.0: I/O 30 QID 0 timeout, disable controller", "nvme_timeout", {"device": "0000:00:1f.0"}),
+        ("timeout error, dev nvme1n1, sector 8 op 0x0:(READ) flags 0x0", "io_error", {"device": "nvme1n1"}),
+        ("critical target error, dev nvme1n1, sector 8 op 0x1:(WRITE) flags 0x0", "io_error", {"device": "nvme1n1"}),
+        ("XFS (nvme1n1): Metadata corruption detected at xfs_inode_buf_verify+0x170/0x1a0 [xfs], xfs_inode block 0x7a0", "fs_error", {"volume": "nvme1n1"}),
+        ("XFS (dm-0): Metadata CRC error detected at xfs_agi_read_verify+0xd2/0x110 [xfs], xfs_agi block 0x2", "fs_error", {"volume": "dm-0"}),
+        ("XFS (md0): Corruption detected. Unmount and run xfs_repair", "fs_error", {"volume": "md0"}),
+        ("XFS (md0): log mount/recovery failed: error -117", "fs_error", {"volume": "md0"}),
+        ("md/raid0:md0: Disk failure on nvme3n1 detected, failing array.", "raid_failure", {"array": "md0", "device": "nvme3n1"}),
+        ("md/raid1:md127: Disk failure on nvme3n1, disabling device.", "raid_failure", {"device": "nvme3n1"}),
+        ("Memory failure: 0x80067800: recovery action for huge page: Ignored", "mce", {"uncorrected": True}),
+        ("Memory failure: 0x1850: Sending SIGBUS to python:812 due to hardware memory corruption", "mce", {"uncorrected": True}),
+        ("[Hardware Error]: System Fatal error.", "mce", {"uncorrected": True}),
+        ("[Hardware Error]: Deferred error, no action required.", "mce", {"uncorrected": True}),
+        ("[Hardware Error]: CPU:4 (19:11:1) MC5_STATUS[-|UE|MiscV|AddrV|PCC|-]: 0xbea0000000000108", "mce", {"uncorrected": True}),
+        ("[Hardware Error]: CPU:4 (19:11:1) MC17_STATUS[Over|CE|MiscV|-|-]: 0xdc2040000400011b", "mce", {"uncorrected": None}),
+        ("EDAC MC0: 0 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0", "edac", {"kind": "CE", "number": 1}),
+        ("nvidia 0000:9b:00.0: can't change power state from D3cold to D0 (config space inaccessible)", "nvidia_driver", {"kind": "gpu_is_lost", "pci": "0000:9b:00.0"}),
+        ("NVRM: GPU0 _intrServiceStallCommonCheckBegin: Failed GPU reg read : 0xffffffff. Check whether GPU is present on the bus", "nvidia_driver", {"kind": "gpu_is_lost"}),
+        ("NVRM: installed in this system is not supported by open", "nvidia_driver", {"kind": "unsupported"}),
+        ("NVRM: installed in this system is not supported by the NVIDIA 590.48.01 driver release.", "nvidia_driver", {"kind": "unsupported"}),
+        ("NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!", "nvidia_driver", {"kind": "nvlink_discovery"}),
+        ("NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!", "nvidia_driver", {"kind": "nvlink_discovery"}),
+        ("NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7", "nvidia_driver", {"kind": "rc_watchdog"}),
+        ("NVRM: nvAssertFailedNoLog: Assertion failed: Back to back GSP RPC timeout detected! GPU marked for reset @ x.c:1", "nvidia_driver", {"kind": "reset_required"}),
+        ("NVRM: GPU0 rpcRmApiFree_GSP: GspRmFree failed: hClient=0xc1d00001; status=0x0000000f", "nvidia_driver", {"kind": "gpu_is_lost"}),
+        ("NVRM: _kgspProcess: GSP-CRASHCAT Report", "nvidia_driver", {"kind": "gsp"}),
+        ("ena 0000:00:05.0 ens5: The number of lost tx completions is above the threshold (130 > 128). Reset the device", "network_reset", {"driver": "ena", "pci": "0000:00:05.0"}),
+        ("ena 0000:00:05.0 ens5: Lost TX completions are above the threshold (130 > 128). Completion transmission timeout: 5000.", "network_reset", {"driver": "ena"}),
+        ("infiniband rdmap79s0: The device didn't send any completion for admin cmd CREATE_QP(1) status 0", "efa_admin", {"device": "rdmap79s0"}),
+        ("efa 0000:4f:00.0 rdmap79s0: The device sent a completion but the driver didn't receive any MSI-X interrupt for admin cmd CREATE_AH(5)", "efa_admin", {"pci": "0000:4f:00.0"}),
+        # Downstream port containment: trigger reason 2 is ERR_FATAL; the source is a requester id
+        ("pcieport 0000:30:03.0: DPC: containment event, status:0x0005 source:0x3400", "aer", {"severity": "fatal", "pci": "0000:34:00.0"}),
+        ("pcieport 0015:00:00.0: DPC: containment event, status:0x200d, ERR_FATAL received from 0015:01:00.0", "aer", {"severity": "fatal", "pci": "0015:01:00.0"}),
+        ("pcieport 0000:00:01.4: DPC: containment event, status:0x1f01 source:0x0000", "aer", {"severity": "nonfatal", "pci": "0000:00:01.4"}),
+    ],
+)  # fmt: skip
+def test_wordings_of_other_kernels_and_drivers(line, name, wanted):
+    """Written by hand after the sources of Linux 4.14 to 6.19, ena, efa and the open GPU kernel modules."""
+    (event,) = parse(f"[ 1.0] {line}\n")[name]
+    assert {part: event.get(part) for part in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "traps: python3[812] general protection fault ip:7f12 sp:7ffd error:0 in libc.so.6[7f00+1000]",
+        "critical target error, dev nvme1n1, sector 8 op 0x3:(DISCARD) flags 0x0",
+        "operation not supported error, dev nvme1n1, sector 8 op 0x9:(WRITE_ZEROES) flags 0x0",
+        "NVRM: rpcRmApiControl_GSP: GspRmControl failed: hClient=0xc1d00001; hObject=0x5c000002; status=0x00000056",
+        "NVRM: GPU0 rpcRmApiAlloc_GSP: GspRmAlloc failed: hClient=0xc1d00001; status=0x0000001a",
+        "NVRM: GPU4 GSP RPC buffer contains function 103 (GSP_RM_ALLOC) and data 0x0 0x0.",
+        "NVRM: nvAssertFailedNoLog: Assertion failed: 0 @ kernel_gsp.c:123",
+        "NVRM: kbifInitLtr_GB202: LTR is disabled in the hierarchy",
+        "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+        "Injecting memory failure at pfn 0x10d88e",
+        "Memory failure: soft offline: 0x10d88e: page already poisoned",
+        "pcieport 0000:00:01.0: DPC: error containment capabilities: Int Msg #0, RPExt+ PoisonedTLP+ SwTrigger+",
+        "pcieport 0000:00:01.0: DPC: containment event, status:0x1f0f: software trigger detected",
+        "ena 0000:00:05.0 ens5: Local page cache is disabled for less than 16 channels",
+        "infiniband rdmap79s0: Failed to modify QP state",
+        "CPU3: Core temperature is above threshold, cpu clock is throttled (total events = 1)",
+        "XFS (nvme1n1): Mounting V5 Filesystem 5e6f7a01-0000-4000-8000-000000000001",
+        "XFS (nvme1n1): Ending clean mount",
+        "XFS (nvme1n1): Unmounting Filesystem 5e6f7a01-0000-4000-8000-000000000001",
+        "XFS (nvme1n1): Starting recovery (logdev: internal)",
+        "MCE: In-kernel MCE decoding enabled.",
+        "EDAC MC0: Giving out device to module skx_edac controller Skylake",
+    ],
+)
+def test_harmless_lines_of_other_kernels_and_drivers(line):
+    assert not events(parse(f"[ 1.0] {line}\n"))
+
+
+def test_an_error_of_this_boot_after_the_last_boots_report():
+    facts = parse(
+        "[ 1.0] BERT: Error records from previous boot:\n[ 1.0] [Hardware Error]: event severity: fatal\n"
+        "[ 90.0] mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 7: bd80000000100134\n"
+        "[ 91.0] [Hardware Error]: System Fatal error.\n"
+    )
+    assert [event.get("previous_boot") for event in facts["mce"]] == [True, None, None]

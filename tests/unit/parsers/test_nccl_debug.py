@@ -87,3 +87,48 @@ def test_warnings_are_kept_once_and_bounded():
 def test_a_job_log_without_nccl(data):
     with pytest.raises(ParseError):
         nccl_debug.parse({"nccl-debug.log": data})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ip-10-1-0-11: Test CUDA failure common.cu:941 'system not yet initialized'",
+        "[rank0]: Cuda failure 802 'system not yet initialized'",
+        "ncclInvalidUsage: last error: Failed to initialize any NET plugin",
+        "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 4096 : CUDA error 401 'the operation'",
+    ],
+)
+def test_what_the_program_says_of_its_failure(line):
+    facts = nccl_debug.parse({"nccl-debug.log": f"step 1\n{line}\n{line}\n".encode()})
+    assert (facts["failures"], facts["info_lines"], facts["warnings"]) == ([line], 0, [])
+
+
+def test_hosts_behind_a_label():
+    line = "ip-10-1-0-{0}: ip-10-1-0-{0}:9:9 [0] NCCL INFO Using network AWS Libfabric\n"
+    assert nccl_debug.parse({"nccl-debug.log": (line.format(1) + line.format(2)).encode()})["hosts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address Peer host id: i-0a1 (7)", True),
+        ("efa:cq:rxr_cq_handle_error():99<warn> err: 113, message: Unresponsive receiver (13)", True),
+        ("efa:cq:efa_rdm_rxe_handle_error():610<info> err: 5, message: Flushed during queue pair destroy (1)", False),
+        ("efa:core:efa_device_construct():120<warn> no message", False),
+    ],
+)
+def test_a_request_that_libfabric_gave_up(text, kept):
+    """ofiwg/libfabric, prov/efa/src/rdm/efa_rdm_ope.c: "err: %d, message: %s (%d)"."""
+    log = f"a:1:2 [0] NCCL INFO Using network Libfabric\nlibfabric:7:1708520807::{text}\n"
+    facts = nccl_debug.parse({"nccl-debug.log": (log * 2).encode()})
+    assert facts.get("failures", []) == ([text] if kept else [])
+
+
+def test_where_in_nccl_a_cuda_failure_came_from():
+    """NVIDIA/nccl 976, 1488: in transport/nvls.cc it is the Fabric Manager's."""
+    text = "Cuda failure 1 'invalid argument'"
+    log = f"a:1:2 [0] transport/nvls.cc:254 NCCL WARN {text}\na:1:2 [1] transport/p2p.cc:9 NCCL WARN {text}\n"
+    facts = nccl_debug.parse({"nccl-debug.log": log.encode()})
+    assert (facts["warnings"], facts["failures"]) == ([text], [f"transport/nvls.cc: {text}"])
+    other = nccl_debug.parse({"nccl-debug.log": log.replace("nvls", "net").encode()})
+    assert "failures" not in other

@@ -233,7 +233,85 @@ def test_the_form_of_2018_without_comment_marks():
         "nccl-worker-0: ",
         "2026-11-21T12:00:01.123456789Z ",
         "2026-11-21T12:00:01+00:00 ",
+        " 0: ",
+        "[default0]:",
+        "[pod/nccl-launcher-x7kd2/mpi] ",
+        "nccl-launcher-x7kd2 mpi ",
+        "  | 2026-11-21T12:00:01.528Z | ",
+        "        [1,0]<stdout>:",
+        "    ",
     ],
 )
 def test_labels_of_launchers_and_log_collectors(label):
-    assert runs("".join(label + line for line in WHOLE.splitlines(keepends=True))) == runs(WHOLE)
+    def labelled(text):
+        return "".join(label + line for line in text.splitlines(keepends=True))
+
+    torn = WHOLE.replace("    1.5 \n", "    1.5\n").replace("float     sum      -1", "float     sum      -1" + INFO)
+    assert torn.count(INFO) == 2
+    assert runs(labelled(WHOLE)) == runs(labelled(torn)) == runs(WHOLE)
+
+
+def test_what_stands_before_another_text_is_not_taken_for_a_label():
+    assert runs("3 NCCL tests # nThread\n" + WHOLE) == runs(WHOLE)
+    assert runs("".join(f"label-{n} # Using devices\n" for n in range(99)) + WHOLE) == runs(WHOLE)
+
+
+def ranks(groups):
+    lines = (f"#  Rank {n:2} Group {group:2} Pid 70{n} on ip-10-1-0-{n // 4} device {n % 4:2} [0x0{n}] NVIDIA H100\n"
+             for n, group in enumerate(groups))  # fmt: skip
+    return HEADER.replace("\n#", "\n" + "".join(lines) + "#", 1) + WHOLE[len(HEADER) :]
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        ([0] * 8, {}),
+        ([n // 4 for n in range(8)], {"groups": 2, "group_ranks": 4, "group_hosts": 1}),
+        ([n % 4 for n in range(8)], {"groups": 4, "group_ranks": 2, "group_hosts": 2}),
+        ([0] + [1] * 7, {"groups": 2, "group_ranks": 7, "group_hosts": 2}),
+    ],
+)
+def test_several_communicators_of_one_test(groups, found):
+    (run,) = runs(ranks(groups))
+    assert {key: run[key] for key in run if key.startswith("group")} == found
+    assert (run["ranks"], run["hosts"]) == (8, 2)
+
+
+def test_a_web_page_that_lost_the_comment_marks():
+    text = ranks([0] * 8).replace("#wrong", "+wrong").replace("#", "").replace("+", "#")
+    assert runs(text) == runs(ranks([0] * 8))
+
+
+def test_bitwise_and_per_iteration_columns():
+    extra = "#wrong  #bitdiff   i_min   i_max   i_p99   i_cv%"
+    text = WHOLE.replace("#wrong", extra).replace("      0", "      0      7    98.2   105.1   104.9     1.2")
+    text = text.replace("# Avg", "# Bitwise mismatches    : 3 FAILED\n# Avg")
+    (run,) = runs(text)
+    assert (run["wrong"], run["largest"], run["complete"]) == (0, runs(WHOLE)[0]["largest"], True)
+    assert run["bitwise_mismatches"] == 3
+
+
+@pytest.mark.parametrize(
+    "line", ["NCCL failure all_reduce.cu:95 'unhandled cuda error'", "Cuda failure common.cu:9 'x'"]
+)
+def test_the_failures_of_2018(line):
+    (run,) = runs(HEADER + line + "\n")
+    assert (run["errors"], run["complete"]) == ([line], False)
+
+
+GATHER = WHOLE.replace("sum ", "none")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (WHOLE + GATHER, ["all_reduce", ""]),
+        (WHOLE + "+ mpirun -np 8 ./build/all_gather_perf -b 1G -e 8G\n" + GATHER, ["all_reduce", "all_gather"]),
+        ("$ /opt/nccl-tests/build/alltoall_perf \\\n    -b 1G\n" + GATHER, ["alltoall"]),
+        ("$ ls build\nall_gather_perf all_reduce_perf broadcast_perf \n" + WHOLE, ["all_reduce"]),
+        ("$ ./build/all_gather_perf -b 1G\n" + WHOLE, [""]),
+        ("$ ./build/all_gather_perf -b 1G\n# Collective test starting: all_reduce_perf\n" + WHOLE, ["all_reduce"]),
+    ],
+)
+def test_the_collective_where_no_line_of_the_test_names_it(text, names):
+    assert [run["collective"] for run in runs(text)] == names

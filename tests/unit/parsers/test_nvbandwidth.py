@@ -83,3 +83,18 @@ def test_odd_cells_are_not_numbers():
     case = {"name": NAMES[0], "status": "Passed", "bandwidth_matrix": [["N/A", "this", None, [], "nan", "25.5"], 7]}
     (test,) = parse(json.dumps({"nvbandwidth": {"testcases": [case]}}))["tests"]
     assert test["matrix"] == [[None, None, None, None, None, 25.5]]
+
+
+def test_text_of_wrong_data_keeps_what_was_seen_first():
+    text = (
+        "nvbandwidth Version: v0.7\n\nRunning device_to_device_memcpy_read_ce.\n"
+        " Invalid value when checking the pattern at 0x7f00aa000000\n Current offset : 8 \n"
+        "ASSERT in expression h_errorFlag == 0 in void memcmpPatternHelper() : memcpy.cpp:165\n"
+    )
+    (test,) = parse(text)["tests"]
+    assert (test["status"], test["error"].split(" at ")[0]) == ("Error", "Invalid value when checking the pattern")
+
+
+def test_an_indented_text_reads_alike():
+    text = fixture("nvbandwidth/a100-v04.txt").decode()
+    assert parse("".join(f"        {line}\n" for line in text.splitlines())) == parse(text)

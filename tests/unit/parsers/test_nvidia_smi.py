@@ -165,6 +165,33 @@ def test_mig():
     assert found["processes"] == [{"pid": 4711, "type": "C", "name": "/usr/bin/python3", "used_mib": 19456}]
 
 
+@pytest.mark.parametrize("form", ["xml", "txt"])
+def test_mig_errors_are_counted_per_instance_where_the_gpu_itself_prints_na(form):
+    text = raw(f"a100-535-mig.{form}").decode()
+
+    def volatile(changed):
+        return nvidia_smi.parse({f"nvidia-smi.{form}": changed.encode()})["gpus"][0]["ecc_uncorrected_volatile"]
+
+    count = "<sram_uncorrectable>{}<" if form == "xml" else "                SRAM Uncorrectable        : {}\n"
+    assert volatile(text) == 0
+    assert volatile(text.replace(count.format(0), count.format(2), 2)) == 4
+    start = text.rindex("<volatile>" if form == "xml" else "        Volatile\n")
+    end = text.index("ggregate", start)
+    hidden = text[:start] + text[start:end].replace("0", "N/A") + text[end:]
+    assert hidden != text and volatile(hidden) == 0
+    assert volatile(hidden.replace(count.format(0), count.format("N/A"))) is None
+
+
+def test_the_last_complete_document_counts():
+    old, new = (
+        raw("h200-610.xml"),
+        raw("h200-610.xml").replace(b"<remapped_row_pending>No", b"<remapped_row_pending>Yes"),
+    )
+    assert old != new
+    assert parse(old + new) == parse(new) and parse(new + old) == parse(old)
+    assert parse(new + old + new[:3000]) == parse(old)
+
+
 def test_ecc_off():
     found = facts("rtxpro6000-590.xml")["gpus"][0]
     assert (found["ecc_mode"], found["ecc_mode_pending"]) == ("Disabled", "Enabled")
@@ -209,6 +236,52 @@ def test_gpu_that_needs_a_reset_is_reported():
         "<fan_speed>[GPU requires reset]</fan_speed></gpu></nvidia_smi_log>"
     )
     assert parse(document)["errors"] == [{"pci_bus_id": "00000000:53:00.0", "text": "[GPU requires reset]"}]
+
+
+@pytest.mark.parametrize("words", ["System is not in ready state", "Invalid State", "In use by another client"])
+def test_gpu_of_any_of_nvmls_error_strings_counts_as_broken(words):
+    """nvmlErrorString has more than "Unknown Error"; a GPU that hangs in its reset answers most queries with these."""
+    document = (
+        '<nvidia_smi_log><gpu id="00000000:53:00.0"><minor_number>0</minor_number>'
+        f"<fan_speed>{words}</fan_speed><performance_state>{words}</performance_state></gpu></nvidia_smi_log>"
+    )
+    found = parse(document)
+    assert found["errors"] == [{"pci_bus_id": "00000000:53:00.0", "text": words}]
+
+
+def test_older_words_for_a_reset():
+    body = "<uuid>GPU-1</uuid><serial>1</serial><fan_speed>GPU requires restart</fan_speed>"
+    document = f'<nvidia_smi_log><gpu id="00000000:53:00.0">{body}</gpu></nvidia_smi_log>'
+    assert parse(document)["errors"] == [{"pci_bus_id": "00000000:53:00.0", "text": "GPU requires restart"}]
+
+
+def test_missing_library_is_a_message_of_the_tool():
+    found = nvidia_smi.parse(
+        {
+            "nvidia-smi.txt": b"NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that "
+            b"it is installed.\nPlease also try adding its directory to your system PATH.\n"
+        }
+    )
+    [error] = found["errors"]
+    assert "libnvidia-ml.so" in error["text"] and error["text"].endswith("PATH.")
+
+
+def test_bank_remapping_of_driver_615():
+    """Written by hand after the elements of driver 615 and NVML's nvmlEccBankRemapperStatus."""
+    banks = "<remapped_banks><bank_remapper_pending>{}</bank_remapper_pending></remapped_banks>"
+    assert gpu(banks.format("Yes"))["bank_remap"] == {"pending": True}
+    assert gpu(banks.format("No"))["bank_remap"] == {"pending": False}
+    assert gpu("<remapped_banks>N/A</remapped_banks>")["bank_remap"] is None
+    assert gpu("<remapped_banks>GPU is lost</remapped_banks>")["bank_remap"] == {"pending": "GPU is lost"}
+    assert "bank_remap" not in gpu("<uuid>GPU-1</uuid>")
+
+
+@pytest.mark.parametrize("margin", ["    ", "\t", "        "])
+def test_text_that_is_indented_as_a_whole(margin):
+    """As a notebook or a report quotes it, with other text around."""
+    lines = raw("h100-550-faulty.txt").decode().splitlines()
+    text = "Output:\n\n" + "\n".join(margin + line if line else line for line in lines) + "\n\nThanks\n"
+    assert nvidia_smi.parse({"nvidia-smi.txt": text.encode()}) == facts("h100-550-faulty.txt")
 
 
 def test_text_around_the_document():

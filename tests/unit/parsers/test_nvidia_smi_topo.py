@@ -79,6 +79,24 @@ def test_cells_run_together_in_a_pasted_copy():
     assert found["numa_affinity"] == {"GPU0": "0", "GPU1": "0"}
 
 
+@pytest.mark.parametrize("escape", ["\x1b", ""])
+def test_underline_of_the_header_with_and_without_its_escape_character(escape):
+    """A web page drops the escape character and keeps the rest of the code."""
+    found = parse(f"\t{escape}[4mGPU0\tGPU1\tNUMA Affinity{escape}[0m\nGPU0\t X \tNV18\t0\nGPU1\tNV18\t X \t1\n")
+    assert found["gpus"] == ["GPU0", "GPU1"] and found["gpu_pair_links"] == {"NV18": 1}
+    assert found["numa_affinity"] == {"GPU0": "0", "GPU1": "1"}
+
+
+def test_headings_run_together_in_a_pasted_copy():
+    found = parse(
+        "     GPU0  GPU1  NIC9  NIC10   NIC11NIC12    CPU Affinity  NUMA Affinity\n"
+        "GPU0  X  NV18  SYS  NODE  PIX  NODE     0-15  0\nGPU1  NV18  X  SYS  PIX  NODE NODE   16-31  1\n"
+    )
+    assert found["nics"] == ["NIC9", "NIC10", "NIC11", "NIC12"]
+    assert found["cpu_affinity"] == {"GPU0": "0-15", "GPU1": "16-31"}
+    assert found["numa_affinity"] == {"GPU0": "0", "GPU1": "1"}
+
+
 def test_message_in_place_of_the_matrix():
     found = parse("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.161\n")
     assert found["gpus"] == [] and found["gpu_pair_links"] == {}
@@ -117,3 +135,11 @@ def test_not_a_matrix(text):
 def test_a_digit_that_is_no_number_is_a_word_like_any_other():
     found = parse("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV1\u00b2\t0-3\nGPU1\tNV18\t X \t0-3\n")
     assert found["gpu_pair_links"] == {"NV1\u00b2": 1}
+
+
+def test_the_pcie_matrix_leaves_nvlink_out_of_its_legend():
+    text = (FOLDER / "p5-8gpu-nics.txt").read_text()
+    legend = next(line for line in text.splitlines(True) if line.strip().startswith("NV#"))
+    assert "pcie_only" not in parse(text.encode())
+    assert "pcie_only" not in parse(text.replace(legend, "").encode())  # a copy without its last line
+    assert parse(text.replace(legend, "").replace("NV18", "NODE").encode())["pcie_only"] is True

@@ -32,6 +32,18 @@ def test_hopper():
     assert second["errors_by_link"] == {"3": {"replay_errors": 7, "recovery_errors": 2}, "4": {"recovery_errors": 2}}
 
 
+def test_a_message_about_a_gpu_that_is_not_listed_is_not_of_the_one_before():
+    lost = "Unable to determine the device handle for GPU1: 0000:64:00.0: GPU is lost.  Reboot the system"
+    found = parse(f"GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n\t Link 0: 26.562 GB/s\n{lost}\n")
+    assert found["errors"] == [lost] and "message" not in found["gpus"][0]
+
+
+def test_the_files_that_were_there():
+    both = ["nvlink-errors.txt", "nvlink-status.txt"]
+    assert parse(read("h100-status.txt"), read("h100-errors.txt"))["files"] == both
+    assert parse(read("h100-status.txt"))["files"] == both[1:]
+
+
 def test_inactive_and_slow_links():
     first, second = parse(read("h100-status-degraded.txt"))["gpus"]
     assert (first["links"], first["speed_gb_s"], min(first["link_speeds"])) == (18, 26.562, 13.281)
@@ -134,3 +146,15 @@ def test_cut_off_within_a_line():
 def test_a_number_that_is_none():
     found = parse(errors="GPU 0: x\n\t Link 0: CRC Errors: " + "9" * 5000 + "\n")
     assert found["gpus"][0]["errors"]["crc_errors"] == "9" * 80
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Link 0: Remote Device 00000000:C4:00.0: Link 2", "Link 0, P2P is supported: true", "Link 0: CRC Errors: 0"],
+)
+def test_the_output_of_another_option_is_no_status(line):
+    text = f"GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-1)\n\t {line}\n"
+    with pytest.raises(ParseError, match="another option"):
+        nvlink.parse({"nvlink-status.txt": text.encode()})
+    found = nvlink.parse({"nvlink-status.txt": (text + "\t Link 1: 25 GB/s\n").encode()})
+    assert found["gpus"][0]["links"] == 1
