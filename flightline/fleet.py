@@ -169,7 +169,7 @@ def _grow(rows: list[NodeRow], intake: _Intake, earlier: Mapping[str, tuple[str,
             if grown.check == growth.ECC_CHECK and row.cells.get("ecc_uncorrected") is Status.FAIL:
                 continue  # the same errors, named by the node already
             finding = _node_finding(
-                grown.check, grown.status, grown.message, grown.remedy, grown.measured, grown.expected
+                grown.check, grown.status, grown.message, Remedy.INVESTIGATE, grown.measured, grown.expected
             )
             finding.update(device=dict(grown.device), unit="errors", evidence=list(grown.evidence))
             for one in intake.waivers.settle(row, finding):

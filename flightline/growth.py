@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from flightline_node.checks.common import gpu_device, gpu_label
 from flightline_node.checks.efa_counters import ERRORS
-from flightline_node.model import Remedy, Status
+from flightline_node.model import Status
 
-from .result import FindingDict
 from .store import Record, Run, Store, StoreError
 
 WINDOW = timedelta(hours=24)
@@ -69,14 +69,13 @@ class Growth:
     expected: float
     device: Mapping[str, Any]
     evidence: tuple[str, ...] = ()
-    remedy: Remedy = Remedy.INVESTIGATE
 
 
 def sample(record: Record) -> Sample:
     """The counters of a node's record."""
     measures = record.get("measures") or {}
     counts = {name: _numbers(measures[name].get("values")) for name in COUNTERS & set(measures)}
-    gpus = {f"GPU {gpu.get('index')}": _device(gpu) for gpu in record.get("gpus") or ()}
+    gpus = {gpu_label(gpu): gpu_device(gpu) for gpu in record.get("gpus") or ()}
     names = frozenset(str(gpu.get("uuid") or gpu.get("serial") or label) for label, gpu in gpus.items())
     return Sample((str(record.get("instance_id") or ""), names), counts, gpus)
 
@@ -84,11 +83,6 @@ def sample(record: Record) -> Sample:
 def _numbers(values: Any) -> dict[str, float]:
     given = values.items() if isinstance(values, Mapping) else ()
     return {str(device): value for device, value in given if isinstance(value, (int, float)) and value >= 0}
-
-
-def _device(gpu: Mapping[str, Any]) -> FindingDict:
-    named = {"index": "index", "uuid": "uuid", "serial": "serial", "pci": "pci_bus_id", "name": "name"}
-    return {key: gpu[other] for key, other in named.items() if gpu.get(other) is not None}
 
 
 def earlier(store: Store, run: Run, now: Mapping[str, Sample]) -> dict[str, tuple[str, Sample]]:

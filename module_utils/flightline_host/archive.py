@@ -84,6 +84,6 @@ def unpack(host: Host, path: str, into: str, member: Optional[str] = None) -> No
             if not (target + os.sep).startswith(into.rstrip(os.sep) + os.sep) or entry.isdev():
                 raise Problem(f"{path} holds {entry.name}", "names inside the archive's own directory", _ADVICE)
         chosen = [entry for entry in archive.getmembers() if member is None or entry.name == member]
-        # Symbolic links could still lead out; the 'data' filter stops them where this Python has it.
+        # Symbolic links could still lead out; the 'tar' filter stops them where this Python has it.
         safe = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
         archive.extractall(into, members=chosen, **safe)  # type: ignore[arg-type] # noqa: S202

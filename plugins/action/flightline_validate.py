@@ -55,8 +55,8 @@ class ActionModule(ActionBase):
 
     def _absent(self, variables: dict[str, Any], names: list[str]) -> list[dict[str, str]]:
         """Nodes of the stack that the inventory lacks; none under --limit, which leaves nodes out by intent."""
-        listed = [name for name in variables["groups"].get("gpu_nodes", []) if name]
+        listed = variables["groups"].get("gpu_nodes", [])
         if not set(listed) <= set(names):
             return []
-        known = {name: validation.HostVars(variables["hostvars"][name]) for name in listed}
-        return stack.absent({part: each.get(part) for part in (stack.OUTPUTS, stack.TAGS)} for each in known.values())
+        hosts = (validation.HostVars(variables["hostvars"][name]) for name in listed)
+        return stack.absent({part: host.get(part) for part in (stack.OUTPUTS, stack.TAGS)} for host in hosts)

@@ -1,7 +1,7 @@
 """`flightline judge` on a bundle brought back gives the findings that the node gave, at every level. The tools are simulated."""
 
 import json
-import tarfile
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -76,8 +76,8 @@ def test_the_evidence_that_a_failed_node_keeps_can_be_judged(park):
     evidence = record["evidence"]
     assert Path(evidence["archive"]).parent == park / "keeps" / "root" / DIRECTORY
     assert "quick run" in evidence["note"]
-    with tarfile.open(evidence["archive"]) as archive:
-        archive.extractall(park / "unpacked", filter="data")
+    (park / "unpacked").mkdir()
+    subprocess.run(("tar", "-xf", evidence["archive"], "-C", str(park / "unpacked")), check=True)
     again = judged(park / "unpacked", "--level", "quick")
     assert again["findings"] == [{**UNSAID, **finding} for finding in record["findings"]]
 
