@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline_node.catalog import xid
-from infra.functions.alert_router.events import TEST_SOURCE, TEST_TYPE, alarm_prefix
+from infra.functions.alert_router.events import LAUNCH_FAILED, LAUNCHED, TEST_SOURCE, TEST_TYPE, alarm_prefix
 from infra.planning.alarms import Alarm, Composite
 from infra.planning.names import Names, Place
 
@@ -84,6 +84,13 @@ def rules(names: Names) -> list[Rule]:
             "aws.ec2",
             ["EC2 Instance State-change Notification"],
             {"state": ["running", "shutting-down", "stopped", "stopping", "terminated"]},
+        ),
+        _rule(
+            "launch",
+            "Nodes that could not be launched, or that their boot preflight kept out",
+            "aws.autoscaling",
+            [LAUNCH_FAILED, LAUNCHED],
+            {"AutoScalingGroupName": [names.node_group]},
         ),
         _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
         Rule("watch", "Look for nodes that went silent", schedule=WATCH_RATE),

@@ -513,6 +513,19 @@ def test_an_issue_of_a_whole_zone_is_told_for_the_cluster(stack):
     assert stack.router().handle({**over, "id": "closed", "time": "2026-11-21T12:00:00Z"}) == {"told": 1}
 
 
+def test_failed_launches_are_told_once_until_one_succeeds(stack):
+    """Each try ends another instance; whoever is asleep wants one message, not one for each."""
+    for number, instance in enumerate(("i-0aaaaaaaaaaaaaaa1", "i-0aaaaaaaaaaaaaaa2")):
+        event = samples.launch(instance=instance, event_id=f"launch-{number}")
+        assert stack.router().handle(event) == {("told", "quiet")[number]: 1}
+    (told,) = stack.told()
+    assert "FAIL launch" in told and "i-0aaaaaaaaaaaaaaa1" in told and "abandoned" in told
+    later = {**samples.launch("Successful", event_id="launch-2"), "time": "2026-11-21T12:00:00Z"}
+    assert stack.router().handle(later) == {"told": 1}
+    (recovered,) = stack.told()
+    assert "launch recovered" in recovered
+
+
 def test_good_news_of_an_unknown_node_is_no_bad_event(stack):
     assert stack.router().handle(samples.state("running", "i-0fffffffffffffff0")) == {"not_ours": 1}
     assert stack.bad("alert-router") == []

@@ -219,10 +219,14 @@ def test_rules_ask_for_every_kind_of_event():
         "EC2 Spot Instance Interruption Warning",
         "EC2 Instance Rebalance Recommendation",
         "EC2 Instance State-change Notification",
+        "EC2 Instance Launch Unsuccessful",
         "CloudWatch Alarm State Change",
         "CloudWatch Alarm Contributor State Change",
     } <= types
     assert rules["watch"].schedule == "rate(5 minutes)"
+    assert json.loads(rules["launch"].pattern)["detail"] == {
+        "AutoScalingGroupName": [stacks.planned_names(STACK).node_group]
+    }
     prefix = json.loads(rules["alarms"].pattern)["detail"]["alarmName"][0]["prefix"]
     assert any(alarm.name.startswith(prefix) for alarm in _made())
 

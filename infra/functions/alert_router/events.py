@@ -3,7 +3,8 @@
 Shapes after the documentation: CloudWatch user guide "Alarm events and EventBridge" (alarm, composite and
 contributor state changes) and "Notifying users on alarm changes" (the message that SNS gets); EC2 user guide "Spot
 Instance interruption notices", "EC2 instance rebalance recommendations", "Monitor for instance state changes";
-AWS Health user guide "Amazon EventBridge event schema for AWS Health".
+EC2 Auto Scaling user guide "Amazon EC2 Auto Scaling event reference"; AWS Health user guide "Amazon EventBridge event
+schema for AWS Health".
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..common.stamps import utc
 
 INSTANCE = re.compile(r"\bi-[0-9a-f]{8,17}\b")
 ALARM, CONTRIBUTOR, NODE, TEST, WATCH = "alarm", "contributor", "node", "test", "watch"
+LAUNCH_FAILED, LAUNCHED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Launch Successful"
 TEST_SOURCE, TEST_TYPE = "flightline.monitor", "Flightline Test Alert"
 
 Raw = Mapping[str, Any]
@@ -144,6 +146,17 @@ def _state(raw: Raw, detail: Raw) -> Event:
     return _node(raw, "instance_state", status, f"the instance is {state}", (str(detail["instance-id"]),))
 
 
+def _launch_failed(raw: Raw, detail: Raw) -> Event:
+    """A launch without capacity, or abandoned by the boot preflight. The group's trouble: each try is a new node."""
+    said = str(detail.get("StatusMessage") or detail.get("Cause") or detail["StatusCode"])
+    who = f"{detail['EC2InstanceId']}: " if detail.get("EC2InstanceId") else ""
+    return _node(raw, "launch", "FAIL", f"{detail['AutoScalingGroupName']} could not launch a node: {who}{said}", ())
+
+
+def _launched(raw: Raw, detail: Raw) -> Event:
+    return _node(raw, "launch", "PASS", f"{detail['AutoScalingGroupName']} launched a node", ())
+
+
 def _health(raw: Raw, detail: Raw) -> Event:
     code, category = str(detail["eventTypeCode"]), str(detail["eventTypeCategory"])
     described = detail.get("eventDescription") or []
@@ -207,6 +220,8 @@ _READERS = {
     "EC2 Spot Instance Interruption Warning": _spot,
     "EC2 Instance Rebalance Recommendation": _rebalance,
     "EC2 Instance State-change Notification": _state,
+    LAUNCH_FAILED: _launch_failed,
+    LAUNCHED: _launched,
     "AWS Health Event": _health,
     "Scheduled Event": _watch,
     TEST_TYPE: _test,

@@ -153,7 +153,8 @@ class Router:
         if event.status == "INFO":
             return "noted"
         if not event.instances:
-            # An event of AWS Health about a zone or the region: it is about this cluster as far as anybody knows.
+            # A launch of this cluster's group, or an event of AWS Health about a zone or the region: it is about this
+            # cluster as far as anybody knows.
             if event.status == "PASS":
                 return News(event, healthy=frozenset({(self.fleet.cluster, event.name)}))
             return News(event, self._alerts(event, [""]))

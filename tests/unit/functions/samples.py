@@ -185,6 +185,23 @@ def state(
     )
 
 
+def launch(
+    result: str = "Unsuccessful",
+    instance: str = NODE,
+    event_id: str = "7bf73129-1428-4cd3-a780-95db273d1602",
+    **said: str,
+) -> dict[str, Any]:
+    detail = {
+        "StatusCode": "Failed",
+        "StatusMessage": "Instance failed to complete user's Lifecycle Action: it was abandoned",
+        "Cause": "An instance was started in response to a difference between desired and actual capacity.",
+        "AutoScalingGroupName": f"{CLUSTER}-gpu",
+        "EC2InstanceId": instance,
+        **said,
+    }
+    return bridge(f"EC2 Instance Launch {result}", "aws.autoscaling", detail, id=event_id)
+
+
 def health(
     instances: Sequence[str] = (NODE,),
     code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",

@@ -152,6 +152,18 @@ def test_every_shape_is_read(raw, kind, name, status, remedy):
         assert event.instances == (samples.NODE,)
 
 
+def test_a_failed_launch_is_the_groups_trouble():
+    event = events.read(samples.launch())
+    assert (event.kind, event.name, event.status, event.instances) == ("node", "launch", "FAIL", ())
+    assert event.message == (
+        f"{samples.CLUSTER}-gpu could not launch a node: {samples.NODE}: "
+        "Instance failed to complete user's Lifecycle Action: it was abandoned"
+    )
+    bare = samples.launch(instance="", StatusMessage="", Cause="no capacity")
+    assert events.read(bare).message.endswith("could not launch a node: no capacity")
+    assert events.read(samples.launch("Successful")).status == "PASS"
+
+
 def test_an_alarm_says_what_was_measured():
     event = events.read(samples.alarm())
     assert (event.measured, event.expected, event.at) == ("91.5", "85", samples.UTC)
@@ -178,6 +190,7 @@ def test_the_same_alarm_has_the_same_id_in_both_shapes():
         ({**samples.sns_alarm(), "StateChangeTime": None}, "stamp"),
         ({"AlarmName": "x", "NewStateValue": "ALARM"}, "StateChangeTime"),
         ({**samples.health(), "detail": {"eventTypeCode": "X"}}, "eventTypeCategory"),
+        ({**samples.launch(), "detail": {"StatusCode": "Failed"}}, "AutoScalingGroupName"),
     ],
 )
 def test_a_malformed_event_is_bad_and_says_what_is_missing(raw, wrong):
