@@ -73,9 +73,10 @@ def _repeated(name: str, past: Sequence[Past], found: Sequence[tuple[Past, list[
 
 
 def _blamed(record: Record, serial: str) -> list[str]:
-    """Checks of a record that block because of this GPU."""
-    gpu = next((gpu for gpu in record.get("gpus") or () if str(gpu.get("serial")) == serial), None)
-    return [str(finding["check"]) for finding in _blocking(record) if gpu and _is(finding.get("device") or {}, gpu)]
+    """Checks of a record that block because of this GPU, or of these: two of a GB200 board share its serial."""
+    gpus = [gpu for gpu in record.get("gpus") or () if str(gpu.get("serial")) == serial]
+    found = _blocking(record)
+    return [str(item["check"]) for item in found if any(_is(item.get("device") or {}, gpu) for gpu in gpus)]
 
 
 def _blamed_beside_gpus(record: Record) -> list[str]:

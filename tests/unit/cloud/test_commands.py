@@ -126,6 +126,14 @@ def test_a_gpu_is_blamed_by_the_surest_name(device, blamed):
         assert not found.moved and found.places == (("i-a", "a"),) and found.checks == ("xid",)
 
 
+def test_both_gpus_of_a_board_that_share_its_serial_are_blamed():
+    gpus = [{"index": index, "serial": "S-board", "uuid": f"GPU-{index}"} for index in (0, 1)]
+    row = record("a", finding("xid", "FAIL", device={"index": 1}), gpus=gpus)
+    past = [Past(f"r{n}", DAYS[n], "a", "i-a", "no-go", "FAIL", row) for n in (1, 0)]
+    found = judge("S-board", past)
+    assert found and found.blamed == 2
+
+
 def test_report_shows_the_files_that_the_run_left(call, tmp_path, monkeypatch):
     monkeypatch.delenv("FLIGHTLINE_REPORT_DIR", raising=False)
     path = tmp_path / "runs.sqlite"
