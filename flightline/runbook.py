@@ -19,6 +19,7 @@ from .fleet_checks import FLEET_CHECKS
 PAGE = Path(__file__).parents[1] / "docs" / "runbook.md"
 
 FIRST: Mapping[str, str] = {
+    "compute_mode": "nvidia-smi --query-gpu=index,compute_mode --format=csv",
     "cpu_governor": "grep -H . /sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
     "cuda_version": "nvidia-smi --query-gpu=driver_version --format=csv; ldconfig -p | grep libcuda",
     "dcgm_diag": "dcgmi diag -r 2 -j",

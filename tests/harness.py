@@ -42,12 +42,24 @@ def judge_facts(
     options: dict[str, Any] | None = None,
     level: str = "deep",
     required: bool = True,
+    measures: dict[str, Any] | None = None,
 ) -> list[Finding]:
-    """Findings of one check for given facts (parser name -> facts, or BROKEN)."""
+    """Findings of one check for given facts (parser name -> facts, or BROKEN); `measures` takes its measures.
+
+    Fails when the check breaks: the judge's UNKNOWN for that must not pass for the check's own.
+    """
     settings = site.build(level=level, thresholds=thresholds, options=options)
-    return judging._judge_check(
-        CHECKS[check_id], _Given(facts), resolve(instance_type, expected), settings, NOW, {}, required
+    findings = judging._judge_check(
+        CHECKS[check_id],
+        _Given(facts),
+        resolve(instance_type, expected),
+        settings,
+        NOW,
+        {} if measures is None else measures,
+        required,
     )
+    assert not any(finding.message.startswith("the check itself broke") for finding in findings), findings
+    return findings
 
 
 def judge_dir(directory: Path, instance_type: str = "p5.48xlarge", **expected: Any) -> judging.Judgement:

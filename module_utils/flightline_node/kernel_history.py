@@ -37,8 +37,13 @@ def before_boot(facts: Facts, name: str) -> List[Facts]:
     return [event for event in facts.get(name, []) if event.get("boot") != facts.get("last_boot")]
 
 
-def dropped(facts: Facts, name: str, **match: Any) -> int:
-    """How many more events of this boot there were than a storm's list shows."""
+def dropped(facts: Facts, name: str, window_hours: float = 0, **match: Any) -> int:
+    """How many more events of this boot there were than a storm's list shows.
+
+    0 where a window leaves out some of those listed: those not listed may be as old.
+    """
+    if window_hours > 0 and len(current(facts, name, window_hours)) < len(current(facts, name)):
+        return 0
     return sum(
         int(storm["count"]) - int(storm["kept"])
         for storm in facts.get("storms", [])

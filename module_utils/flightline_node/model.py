@@ -25,7 +25,11 @@ class ParseError(ValueError):
 
 
 class SettingsError(ValueError):
-    """What the user gave (threshold, check id, waiver, instance type) is unusable."""
+    """What the user gave (threshold, check id, waiver, instance type) is unusable; mistakes: one sentence each."""
+
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = mistakes
 
 
 class _Word(str, enum.Enum):

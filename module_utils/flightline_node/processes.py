@@ -14,6 +14,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 WATCH_S = 1.0
 """A process that writes to a disk sleeps uninterruptibly for milliseconds; one that is stuck does not move."""
 _PF_KTHREAD = 0x00200000
+_INIT = 1
 _KTHREADD = 2
 _MAX_LISTED = 20
 _MAX_STACK_LINES = 8
@@ -61,10 +62,13 @@ def _switches(proc: str, pid: int) -> List[bytes]:
 
 
 def _below(table: Dict[int, _Process], pid: int, top: int) -> bool:
-    """Is a process one of ours? Tools that Flightline runs at this moment must not count."""
+    """Is a process one of ours? Tools that Flightline runs at this moment must not count.
+
+    Where Flightline runs as a container's first process, everything is below it: then nothing is ours.
+    """
     for _ in range(_DEPTH):
         if pid == top:
-            return True
+            return pid != _INIT
         if pid not in table:
             return False
         pid = table[pid].parent

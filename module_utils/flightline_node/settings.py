@@ -51,9 +51,9 @@ def build(
     try:
         accepted = parse_waivers(waivers, (*CHECKS, *FLEET_CHECKS))
     except SettingsError as error:
-        errors.append(str(error))
+        errors += error.mistakes
     if errors:
-        raise SettingsError("; ".join(errors))
+        raise SettingsError(*errors)
     chosen = [check for check in CHECKS.values() if not select or check.id in selected]
     return Settings(
         level,
@@ -66,11 +66,11 @@ def build(
 
 
 def _pick(names: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
-    if isinstance(names, str):
-        names = [part.strip() for part in names.split(",") if part.strip()]
+    # Ansible splits "a, b" at the comma and keeps the space.
+    given = [names] if isinstance(names, str) else [str(name) for name in names or ()]
     tags = sorted({tag for check in CHECKS.values() for tag in check.tags})
     picked: List[str] = []
-    for name in names or ():
+    for name in (part.strip() for text in given for part in text.split(",") if part.strip()):
         if name in CHECKS:
             picked.append(name)
         elif name in tags:
@@ -87,7 +87,7 @@ def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
     if not thresholds:
         return {}
     if not isinstance(thresholds, Mapping):
-        errors.append(f"thresholds: got {type(thresholds).__name__}, wanted a mapping of <check>.<name> to a number")
+        errors.append(f"thresholds: got {thresholds!r}, wanted a mapping of <check>.<name> to a number")
         return {}
     known, numbers = known_thresholds(), {}  # type: Dict[str, Threshold], Dict[str, float]
     for name, given in thresholds.items():

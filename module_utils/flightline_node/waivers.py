@@ -17,6 +17,7 @@ FLEET_CHECKS = (
 )
 """Checks across nodes or runs that may be waived: the fleet's judgement applies these waivers, a node hands them on."""
 
+WAIVED = "waived until"
 WAIVABLE = frozenset({Status.INFO, Status.WARN, Status.FAIL, Status.UNKNOWN})
 
 
@@ -49,13 +50,22 @@ def for_fleet(waivers: Iterable[Waiver]) -> List[Mapping[str, str]]:
 
 
 def parse(items: Any, known_checks: Iterable[str]) -> List[Waiver]:
-    """Read waivers from the inventory. Raises SettingsError naming the entry and what was wanted."""
+    """Read waivers from the inventory. Raises SettingsError naming each wrong entry and what was wanted."""
     if not items:
         return []
     if not isinstance(items, (list, tuple)):
-        raise SettingsError(f"waivers: got {type(items).__name__}, wanted a list of mappings with {', '.join(FIELDS)}")
+        raise SettingsError(f"waivers: got {items!r}, wanted a list of mappings with {', '.join(FIELDS)}")
     known = sorted(known_checks)
-    return [_one(position, item, known) for position, item in enumerate(items, 1)]
+    waivers: List[Waiver] = []
+    mistakes: List[str] = []
+    for position, item in enumerate(items, 1):
+        try:
+            waivers.append(_one(position, item, known))
+        except SettingsError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise SettingsError(*mistakes)
+    return waivers
 
 
 def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
@@ -91,8 +101,13 @@ def apply(findings: Iterable[Finding], waivers: Sequence[Waiver], names: Sequenc
     return result
 
 
+def is_waived(finding: Mapping[str, Any]) -> bool:
+    """Tell a waived finding, as it is stored, from one that was skipped for another reason."""
+    return finding.get("status") == Status.SKIP and str(finding.get("message")).startswith(WAIVED)
+
+
 def _waived(finding: Finding, waiver: Waiver) -> Finding:
-    reason = f"waived until {waiver.expiry} by {waiver.owner}: {waiver.reason}"
+    reason = f"{WAIVED} {waiver.expiry} by {waiver.owner}: {waiver.reason}"
     return replace(
         finding, status=Status.SKIP, message=f"{reason} (was {finding.status}: {finding.message})", remedy=Remedy.NONE
     )

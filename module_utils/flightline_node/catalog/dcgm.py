@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import AbstractSet, Dict, Mapping, Optional, Tuple
+from typing import AbstractSet, Dict, List, Mapping, Optional, Tuple
 
-from ..model import Remedy
+from ..model import Facts, Remedy
 
 NEW_SCHEME = "3.3.1 and later"
 OLD_SCHEME = "before 3.3.1"
@@ -134,6 +134,21 @@ def lanes_in(message: str) -> Optional[int]:
 def lookup(error_id: object) -> Optional[DcgmError]:
     """The error of an id, or None when DCGM is newer than the table."""
     return errors().get(error_id) if isinstance(error_id, int) else None
+
+
+def told(note: Facts) -> str:
+    """A message of a test, with the error's name and severity."""
+    error = lookup(id_of(note.get("error_id"), note.get("message")))
+    kind = ", ".join(str(word) for word in (error.name if error else None, note.get("severity")) if word)
+    return f"{note['test']}: {note.get('message') or 'no message'}" + (f" ({kind})" if kind else "")
+
+
+def by_place(notes: List[Facts]) -> Dict[Tuple[Optional[int], str], List[Facts]]:
+    """Messages by the GPU, or the other entity, that they are of."""
+    places: Dict[Tuple[Optional[int], str], List[Facts]] = {}
+    for note in notes:
+        places.setdefault((note.get("gpu"), note.get("entity", "")), []).append(note)
+    return places
 
 
 def scheme_of(version: Tuple[int, ...]) -> str:

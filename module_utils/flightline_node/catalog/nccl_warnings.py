@@ -1,8 +1,9 @@
 """What NCCL and the EFA plugin print when the network fails them, in lower case.
 
 Sources: aws/aws-ofi-nccl src (nccl_ofi_net.cpp, nccl_ofi_rdma.cpp, nccl_ofi_ofiutils.cpp), 1.0 to 1.21; NVIDIA/nccl
-src/net.cc and src/plugin/net.cc, 2.4 to 2.31; libfabric fi_efa(7). The causes are those its users found: a security group
-without the group itself in both directions, too little memory to lock, a plugin that is not on the library path.
+src/net.cc and src/plugin/net.cc, 2.4 to 2.31; libfabric fi_efa(7); PyTorch ProcessGroupNCCL.cpp. The causes are those
+their users found: a security group without the group itself in both directions, too little memory to lock, a plugin that
+is not on the library path.
 """
 
 from __future__ import annotations
@@ -39,8 +40,12 @@ REQUESTS: Tuple[str, ...] = (
     "fi_ehostunreach",
     "connection timed out",
     "unable to insert remote address",
+    "collective operation timeout",
 )
 """A peer, or the path to it, did not answer."""
+
+VERSIONS: Tuple[str, ...] = ("mismatched nccl version detected",)
+"""NCCL's src/init.cc, before the first collective: the job cannot start."""
 
 MEMORY: Tuple[str, ...] = (
     "unable to register memory",

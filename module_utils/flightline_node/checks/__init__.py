@@ -13,6 +13,7 @@ from ..model import Check
 from . import (
     clock_source,
     clock_sync,
+    compute_mode,
     cpu,
     cpu_governor,
     cuda_version,
@@ -129,6 +130,7 @@ _MODULES: Tuple[ModuleType, ...] = (
     pcie_gen,
     pcie_replays,
     gpu_processes,
+    compute_mode,
     mig_mode,
     nvlink_links,
     nvlink_errors,

@@ -9,6 +9,8 @@ from ..model import Check, Facts, Finding, Remedy, Threshold
 
 MAX_STRATUM = 15
 LOCAL_REFERENCE = "7F7F01"
+MAX_DISPERSION_S = 1.0
+"""RFC 5905, MAXDIST. chrony lets the dispersion grow with every second without an answer; leap stays Normal."""
 _DAEMONS = ("chronyd", "chrony", "systemd-timesyncd", "ntp", "ntpd", "ntpsec", "ptp4l", "phc2sys", "timebeat")
 
 
@@ -63,6 +65,10 @@ def _offset(context: Context, offset_s: float, facts: Facts) -> Finding:
         return context.warn(message, Remedy.INVESTIGATE, expected=warn_s, **rest)
     if str(facts.get("reference", "")).startswith(LOCAL_REFERENCE):
         return context.warn("the clock follows itself (chrony's local mode), no time server", Remedy.FIX_CONFIG, **rest)
+    spread = facts.get("root_dispersion_s") or 0.0
+    if spread >= MAX_DISPERSION_S:
+        message = f"the clock may be off by {spread:.3g} s, wanted under {MAX_DISPERSION_S:g} s: its source is silent"
+        return context.warn(message, Remedy.INVESTIGATE, **{**rest, "measured": spread, "expected": MAX_DISPERSION_S})
     return context.ok(f"synchronised, {away:.6g} s {way}, stratum {facts.get('stratum', '?')}", expected=warn_s, **rest)
 
 

@@ -244,6 +244,13 @@ def nvlink_expected(context: Context) -> Optional[str]:
     return nvidia_gpus_expected(context)
 
 
+def no_nvlink(context: Context, facts: Facts) -> bool:
+    """nvidia-smi nvlink says "No NVLink devices found", and none is expected."""
+    said = [str(text).lower() for text in facts.get("errors", [])]
+    expected = bool(context.expected.nvlink_links_per_gpu)
+    return bool(said) and not expected and all("no nvlink devices" in text for text in said)
+
+
 def version_tuple(text: str) -> Tuple[int, ...]:
     """'580.95.05' -> (580, 95, 5): compared as numbers, because '10' sorts below '8' as text."""
     return tuple(int(part) for part in re.findall(r"\d+", text))

@@ -13,21 +13,21 @@ _LISTED = 16
 def evaluate(context: Context) -> Iterator[Finding]:
     """Online CPUs against the type's vCPUs, or half of them where simultaneous multithreading is off."""
     facts = context.facts("cpuinfo")
-    online, wanted = facts.get("online", facts.get("cpus")), context.expected.vcpus
-    if online is None or wanted is None:
+    online, wanted = facts.get("online", facts.get("cpus")), context.expected.vcpus or 0
+    if online is None:
         yield context.unknown("the number of CPUs was not printed")
         return
     context.measure("cpus_online", online, "CPUs")
     rest = {"measured": online, "expected": wanted, "unit": "CPUs"}
     offline = facts.get("offline") or []
-    if online == wanted:
+    if online > wanted:
+        yield context.fail(f"{online} CPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
+    elif online == wanted:
         yield context.ok(f"{online} CPUs online", **rest)
     elif _single_threaded(context, online, facts.get("threads_per_core")):
         yield context.ok(
             f"{online} CPUs online: one per core of {wanted} vCPUs, simultaneous multithreading is off", **rest
         )
-    elif online > wanted:
-        yield context.fail(f"{online} CPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
     elif offline:
         shown = ", ".join(map(str, offline[:_LISTED])) + (" ..." if len(offline) > _LISTED else "")
         message = f"{online} of {wanted} CPUs online: offline are {shown}"

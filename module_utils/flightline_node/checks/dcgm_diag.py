@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional
 
 from ..catalog import cuda
 from ..catalog import dcgm as catalog
@@ -42,40 +42,35 @@ def _noise(context: Context, note: Facts) -> bool:
     return _id(note) == catalog.IMEX_UNHEALTHY and not context.expected.instance_type.startswith("p6e")
 
 
-def _text(note: Facts) -> str:
-    error = catalog.lookup(_id(note))
-    kind = ", ".join(str(word) for word in (error.name if error else None, note.get("severity")) if word)
-    return f"{note['test']}: {note.get('message') or 'no message'}" + (f" ({kind})" if kind else "")
-
-
 def _remedy(notes: List[Facts]) -> Remedy:
     known = {catalog.remedy_of(_id(note), note.get("severity")) for note in notes}
     told = {fault.remedy for fault, _ in cuda.faults_in(note.get("message") or "" for note in notes)}
     return catalog.worst(known | told)
 
 
-def _by_place(notes: List[Facts]) -> Dict[Tuple[Optional[int], str], List[Facts]]:
-    places: Dict[Tuple[Optional[int], str], List[Facts]] = {}
-    for note in notes:
-        places.setdefault((note.get("gpu"), note.get("entity", "")), []).append(note)
-    return places
-
-
 def _messages(context: Context, facts: Facts) -> Iterator[Finding]:
     """One finding per bad device; then what DCGM warns of without failing a test."""
     failures = [note for note in facts["failures"] if not _noise(context, note)]
-    for notes in _by_place(failures).values():
+    for notes in catalog.by_place(failures).values():
         tests = ", ".join(dict.fromkeys(note["test"] for note in notes))
         yield context.fail(
-            f"DCGM test failed: {_text(notes[0])}", _remedy(notes), measured=tests, expected="Pass",
-            device=_device(context, facts, notes[0]), evidence=[_text(note) for note in notes],
+            f"DCGM test failed: {catalog.told(notes[0])}", _remedy(notes), measured=tests, expected="Pass",
+            device=_device(context, facts, notes[0]), evidence=[catalog.told(note) for note in notes],
         )  # fmt: skip
     noise = [note for note in facts["failures"] if _noise(context, note)]
-    for notes in _by_place([*facts["warnings"], *noise]).values():
+    for notes in catalog.by_place([*facts["warnings"], *noise]).values():
         yield context.warn(
-            f"DCGM warns: {_text(notes[0])}", _remedy(notes), measured="Warn", expected="Pass",
-            device=_device(context, facts, notes[0]), evidence=[_text(note) for note in notes],
+            f"DCGM warns: {catalog.told(notes[0])}", _remedy(notes), measured="Warn", expected="Pass",
+            device=_device(context, facts, notes[0]), evidence=[catalog.told(note) for note in notes],
         )  # fmt: skip
+
+
+def _skipped_on_some(context: Context, facts: Facts, partly: Dict[str, List[int]]) -> Iterator[Finding]:
+    """A node's GPUs are alike: what DCGM can test on one of them it should be able to test on all."""
+    for name, gpus in partly.items():
+        device = _device(context, facts, {"gpu": gpus[0]}) if len(gpus) == 1 else {}
+        text = f"DCGM skipped {name} on GPU {', '.join(map(str, gpus))} alone"
+        yield context.warn(text, Remedy.INVESTIGATE, measured="Skip", expected="Pass", device=device)
 
 
 def _statuses(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -93,9 +88,11 @@ def _statuses(context: Context, facts: Facts) -> Iterator[Finding]:
     left_out = [name for name, status in tests.items() if status == "Not Run"]
     if left_out:
         yield context.warn(f"not run by DCGM: {', '.join(left_out)}", Remedy.INVESTIGATE)
-    skipped = [name for name, status in tests.items() if status == "Skip"]
-    hard = [status for name, status in tests.items() if name.lower() not in catalog.SOFTWARE_TESTS]
-    if hard and len(skipped) < len(tests) and all(status == "Skip" for status in hard):
+    partly = facts.get("skipped_on", {})
+    yield from _skipped_on_some(context, facts, partly)
+    skipped = [name for name, status in tests.items() if status == "Skip" and name not in partly]
+    hard = [name for name in tests if name.lower() not in catalog.SOFTWARE_TESTS]
+    if hard and len(skipped) < len(tests) and all(name in skipped for name in hard):
         yield context.warn(f"DCGM skipped every test that works the GPUs: {', '.join(skipped)}", Remedy.INVESTIGATE)
     passed = [name for name, status in tests.items() if status == "Pass"]
     if passed:
@@ -114,9 +111,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )  # fmt: skip
     elif error:
         yield context.unknown(f"DCGM could not run its diagnostic: {error}")
+    seen, there = facts.get("gpus"), context.expected.gpu_count
+    if seen and there and seen < there:
+        yield context.unknown(f"DCGM tested {seen} of {there} GPUs", measured=seen, expected=there, unit="GPUs")
     if facts.get("cut"):
         yield context.unknown("DCGM's table is cut short: what the tests after its last row say is not known")
-    if not error and not any(status in _EVIDENCE_OF_WORK for status in tests.values()):
+    worked = facts.get("skipped_on") or any(status in _EVIDENCE_OF_WORK for status in tests.values())
+    if not error and not worked:
         seen = ", ".join(f"{name} {status}" for name, status in tests.items())
         yield context.unknown(f"DCGM ran no test: {seen or 'none listed'}")
     yield from _messages(context, facts)

@@ -32,12 +32,14 @@ def _failed(context: Context, run: Facts, remedy: Remedy) -> Optional[Finding]:
     name, rc, said = f"{run['domain']}: {run['tool']}", run.get("rc"), run.get("said", [])
     wrong = next((line for line in said if any(word in line.lower() for word in _WRONG_DATA)), "")
     if wrong:
-        return context.fail(f"{name} received wrong data: {wrong}", Remedy.REPLACE, device=_device(run), evidence=said)
+        rest = {"measured": "wrong data", "expected": "the data sent", "device": _device(run), "evidence": said}
+        return context.fail(f"{name} received wrong data: {wrong}", Remedy.REPLACE, **rest)
     if rc is None:
         return context.unknown(f"{name} did not finish", device=_device(run), evidence=said)
     if _broken(run):
         why = "no answer in time" if rc == 124 else f"exit status {rc}" if rc else "it printed no result"
-        return context.fail(f"{name} failed: {why}", remedy, device=_device(run), evidence=said)
+        rest = {"measured": why, "expected": "every message back", "device": _device(run), "evidence": said}
+        return context.fail(f"{name} failed: {why}", remedy, **rest)
     return None
 
 

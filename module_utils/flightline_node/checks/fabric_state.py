@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Iterator, List, Optional
 
 from ..context import Context
@@ -54,10 +55,18 @@ def _one_domain(context: Context) -> Iterator[Finding]:
     """GPUs of one node that are in different NVLink domains cannot reach each other."""
     joined = [gpu for gpu in gpus(context) if str(gpu.get("fabric_state")).lower() == "completed"]
     for name in ("fabric_cluster_uuid", "fabric_clique_id"):
-        values = [gpu[name] for gpu in joined if gpu.get(name) is not None and not is_broken(gpu[name])]
-        if len({str(value) for value in values}) > 1:
-            message = f"the GPUs of the node are in different NVLink domains ({name}: {one_of_each(values)})"
-            yield context.fail(message, Remedy.REBOOT, measured=one_of_each(values))
+        told = [(gpu, str(gpu[name])) for gpu in joined if gpu.get(name) is not None and not is_broken(gpu[name])]
+        (most, count), *others = Counter(value for _, value in told).most_common() or [("", 0)]
+        if not others:
+            continue
+        odd = [gpu for gpu, value in told if value != most]
+        one = odd[0] if len(odd) == 1 < count else None  # the one that differs from all the others
+        shown = one_of_each(value for _, value in told)
+        whose = f", {gpu_label(one)} from the others" if one else ""
+        message = f"the GPUs of the node are in different NVLink domains{whose} ({name}: {shown}), wanted one domain"
+        lines = [f"{gpu_label(gpu)}: {name} {value}" for gpu, value in told]
+        rest = about(one, shown, "one domain") if one else {"measured": shown, "expected": "one domain"}
+        yield context.fail(message, Remedy.REBOOT, evidence=lines, **rest)
 
 
 def _silent(context: Context) -> str:

@@ -61,7 +61,7 @@ def _peer(context: Context, test: Facts, what: str) -> Iterator[Finding]:
     own = _medians(pairs)
     guilty: Set[int] = set()
     for end, speed in own.items():
-        usual = median([value for other, value in own.items() if other != end] or [speed])
+        usual = median([value for other, value in own.items() if other != end])
         context.measure(f"bandwidth_{what.replace(' ', '_')}", speed, "GB/s", f"GPU {end}")
         for finding in _hold(context, f"GPU {end}", what, speed, usual, floor):
             guilty.add(end)
@@ -85,8 +85,8 @@ def _judge(context: Context, test: Facts) -> Iterator[Finding]:
         text = f"{what}: nvbandwidth says {status or 'nothing'}"
         evidence = [test["error"]] if test.get("error") else []
         # It compares what it copied: its error is the GPU's or the link's.
-        failed = status in ("Error", "Failed") or bool(evidence)
-        yield context.fail(text, Remedy.INVESTIGATE, evidence=evidence) if failed else context.unknown(text)
+        judge = context.fail if evidence or status in ("Error", "Failed") else context.unknown
+        yield judge(text, Remedy.INVESTIGATE, measured=status, expected="Passed", evidence=evidence)
     else:
         yield from _host(context, test, what) if name in HOST else _peer(context, test, what)
 
@@ -110,7 +110,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     tests = [test for test in facts["tests"] if test["name"] in HOST or test["name"] in PEER]
     said = [line for line in (facts.get("error"), *(test.get("error") for test in facts["tests"])) if line]
     for fault, lines in cuda.faults_in(said):
-        yield context.fail(f"nvbandwidth met a CUDA error: {fault.meaning}", fault.remedy, evidence=lines)
+        message = f"nvbandwidth met a CUDA error: {fault.meaning}"
+        yield context.fail(message, fault.remedy, measured=len(lines), expected=0, evidence=lines)
     if facts.get("error") or not any(test["name"] in HOST for test in tests):
         yield context.unknown(f"nvbandwidth measured no host copy: {facts.get('error') or 'not among its tests'}")
         yield from (finding for test in tests if test.get("error") for finding in _judge(context, test))

@@ -12,7 +12,7 @@ from .common import is_word, nvidia_gpus_expected
 def evaluate(context: Context) -> Iterator[Finding]:
     """Compare the GPUs listed with the instance type's count; more is as wrong as fewer."""
     facts = context.facts("nvidia_smi")
-    wanted, gpus = context.expected.gpu_count, facts.get("gpus", [])
+    wanted, gpus = context.expected.gpu_count or 0, facts.get("gpus", [])
     listed, evidence = len(gpus), [str(error.get("text", "")) for error in facts.get("errors", [])]
     context.measure("gpu_count", listed, "GPUs")
     rest: Dict[str, Any] = {"measured": listed, "expected": wanted, "unit": "GPUs"}
@@ -21,14 +21,14 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown("nvidia-smi could not list the GPUs", expected=wanted, unit="GPUs", evidence=evidence)
     elif len(set(ids)) < len(ids):
         yield context.unknown(f"nvidia-smi lists a GPU twice: {len(set(ids))} different of {len(ids)}", **rest)
-    elif listed == wanted:
-        yield context.ok(f"{listed} GPUs", **rest)
-    elif wanted is not None and listed < wanted:
+    elif listed < wanted:
         yield context.fail(
             f"{listed} of {wanted} GPUs: {wanted - listed} missing", Remedy.REBOOT, evidence=evidence, **rest
         )
-    else:
+    elif listed > wanted:
         yield context.fail(f"{listed} GPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
+    else:
+        yield context.ok(f"{listed} GPUs", **rest)
 
 
 CHECK = Check(

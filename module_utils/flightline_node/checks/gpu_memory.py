@@ -14,9 +14,9 @@ def _judge(context: Context, gpu: Facts, total_mib: float) -> Iterator[Finding]:
     wanted = context.expected.gpu_memory_mib or 0
     message = f"{gpu_label(gpu)}: {total_mib:g} MiB of memory, wanted about {wanted} MiB"
     rest = about(gpu, total_mib, wanted, "MiB")
-    if total_mib < wanted * (1 - context.threshold("tolerance_percent") / 100):
+    if total_mib * 100 < wanted * (100 - context.threshold("tolerance_percent")):
         yield context.fail(message, Remedy.REPLACE, **rest)
-    elif total_mib > wanted * (1 + context.threshold("excess_percent") / 100):
+    elif total_mib * 100 > wanted * (100 + context.threshold("excess_percent")):
         yield context.fail(message + ": another model than expected", Remedy.FIX_CONFIG, **rest)
 
 

@@ -26,11 +26,14 @@ def _memory_headroom(gpu: Facts) -> Optional[float]:
 
 
 def _near(context: Context, gpu: Facts, what: str, celsius: float, left: float) -> Iterator[Finding]:
-    rest = about(gpu, celsius, None, "C")
-    message = f"{gpu_label(gpu)}: {what} at {celsius:g} C, {left:g} C below its limit"
+    spare = context.threshold("warn_headroom_c")
+    rest = about(gpu, celsius, f"below {celsius + left - spare:g}", "C")
+    message = (
+        f"{gpu_label(gpu)}: {what} at {celsius:g} C, {left:g} C below its limit, wanted more than {spare:g} C below"
+    )
     if left <= context.threshold("fail_headroom_c"):
         yield context.fail(message, Remedy.REPLACE, **rest)
-    elif left < context.threshold("warn_headroom_c"):
+    elif left <= spare:
         yield context.warn(message, Remedy.INVESTIGATE, **rest)
 
 

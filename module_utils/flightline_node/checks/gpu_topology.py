@@ -33,7 +33,7 @@ def _evidence(pairs: Any, bad: List[str]) -> List[str]:
 def _culprit(context: Context, pairs: Any, bad: List[str]) -> Device:
     """The one GPU that is in every bad pair, when there are several: its links are down, not its peers'."""
     found = [pair for pair in pairs if isinstance(pair, dict) and pair.get("link") in bad] if pairs else []
-    common = set.intersection(*({pair.get("a"), pair.get("b")} for pair in found)) if len(found) > 1 else set()
+    common = set.intersection(*({pair.get("a"), pair.get("b")} for pair in found)) if found else set()
     name = str(common.pop()) if len(common) == 1 else ""
     if not name[3:].isdecimal():
         return {}
@@ -66,7 +66,8 @@ def _judge(context: Context, paths: Dict[str, int], gpu_count: int, listed_pairs
         rest = {"measured": shown, "expected": f"{pairs} pairs", "evidence": lines, "device": device}
         return context.fail(message, Remedy.REBOOT, **rest)
     if odd or sum(paths.values()) < pairs:
-        message = f"topology of {pairs} GPU pairs could not be read: {shown or 'no GPU pair'}"
+        unread = pairs - sum(count for path, count in paths.items() if path not in odd)
+        message = f"topology of {unread} of {pairs} GPU pairs could not be read: {shown or 'no GPU pair'}"
         return context.unknown(message, measured=shown, expected=f"{pairs} pairs", evidence=lines)
     mixed = len({path.startswith("NV") for path in paths}) > 1
     if mixed and context.expected.nvlink_links_per_gpu is None:
@@ -84,8 +85,7 @@ def _pairs_expected(context: Context) -> Optional[str]:
 def evaluate(context: Context) -> Iterator[Finding]:
     """NVSwitch types: all NVLinks between all pairs. Cube mesh: as many links in all. PCIe: for information."""
     facts = context.facts("nvidia_smi_topo")
-    listed = facts.get("gpus")
-    seen = len(listed) if isinstance(listed, list) else int(listed or 0)
+    seen = len(facts.get("gpus", []))
     count = max(seen, context.expected.gpu_count or 0)
     if facts.get("pcie_only") and context.expected.nvlink_links_per_gpu != 0:
         yield context.unknown("the matrix shows PCIe paths only (nvidia-smi topo -mp, wanted topo -m)")

@@ -39,6 +39,7 @@ def _mce(uncorrected: Optional[bool], before: bool = False) -> Callable[[Facts],
 _FAULTS = ("unable to handle", "kernel NULL pointer", "Bad page", "Bad rss", "oops", "Kernel panic")
 NOT_STARTED = "NVIDIA driver could not start the GPU"
 UNUSABLE = "NVIDIA driver could not use a GPU"
+NOT_LOADED = "NVIDIA driver was built for another kernel"
 NEEDS_RESET = "NVIDIA driver refuses to work with a GPU until it is reset"
 _W, _F, _I = Status.WARN, Status.FAIL, Status.INFO
 CASES: Tuple[Case, ...] = (
@@ -65,20 +66,17 @@ CASES: Tuple[Case, ...] = (
     Case("nvidia_driver", UNUSABLE, _F, Remedy.REBOOT, _kind("probe_failed", "bar_invalid")),
     Case("nvidia_driver", NEEDS_RESET, _F, Remedy.RESET_GPU, _kind("reset_required")),
     Case("nvidia_driver", "NVIDIA driver does not support a GPU", _F, Remedy.UPDATE_SOFTWARE, _kind("unsupported")),
-    Case(
-        "nvidia_driver",
-        "NVIDIA driver cannot read the NVLinks: CUDA hangs",
-        _F,
-        Remedy.REBOOT,
-        _kind("nvlink_discovery"),
-    ),
+    Case("nvidia_driver", NOT_LOADED, _F, Remedy.UPDATE_SOFTWARE, _kind("not_loaded")),
+    Case("nvidia_driver", "driver cannot read the NVLinks: CUDA hangs", _F, Remedy.REBOOT, _kind("nvlink_discovery")),
     Case("nvidia_driver", "GPU did not answer the driver's watchdog", _W, Remedy.INVESTIGATE, _kind("rc_watchdog")),
     Case("nvidia_driver", "IMEX daemon died: its NVLink domain is cut", _W, Remedy.FIX_CONFIG, _kind("imex_died")),
     Case("nvidia_driver", "another driver holds a GPU", _W, Remedy.FIX_CONFIG, _kind("driver_conflict")),
     Case("nvidia_driver", "GPU firmware (GSP) trouble", _W, Remedy.INVESTIGATE, _kind("gsp")),
     Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
     Case("network_reset", "network device reset", _W, Remedy.INVESTIGATE),
-    Case("efa_admin", "EFA device stopped answering commands", _F, Remedy.REBOOT),
+    Case("network_failed", "network device could not be reset", _F, Remedy.REBOOT),
+    Case("efa_admin", "EFA device stopped answering commands", _F, Remedy.REBOOT, _kind("admin")),
+    Case("efa_admin", "EFA driver could not start the device", _F, Remedy.REBOOT, _kind("probe_failed")),
 )
 
 
@@ -94,14 +92,17 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
     smi, wanted = context.optional("nvidia_smi") or {}, context.expected.gpu_count or 0
     gpus = smi.get("gpus", [])
     whole = bool(wanted) and len(gpus) >= wanted and not smi.get("errors")
+    if case.what in (NEEDS_RESET, NOT_LOADED) and driver_loaded_after(facts, last):
+        return "; since then the driver was loaded anew, which resets the GPU"
     if case.what == NEEDS_RESET:
         actions = {str(gpu.get("recovery_action")).lower() for gpu in gpus if gpu.get("recovery_action")}
-        if driver_loaded_after(facts, last):
-            return "; since then the driver was loaded anew, which resets the GPU"
         if recovered_after(facts, last):
             return "; since then the driver asks for nothing more (Xid 154: None)"
         return "; nvidia-smi asks for no recovery now" if whole and actions == {"none"} else ""
-    if case.what not in (NOT_STARTED, UNUSABLE):
+    if case.name == "efa_admin" and last["kind"] == "probe_failed":
+        whole = len((context.optional("efa_counters") or {}).get("devices", ())) >= (context.expected.efa_count or 1)
+        return "; all EFA devices are there now" if whole else ""
+    if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):
         return ""
     listed = device.get("uuid") and device.get("index") is not None if device.get("pci") else whole
     return "; nvidia-smi lists it now" if listed else ""
@@ -115,7 +116,7 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
     for device, lines in groups.values():
         parts = {part: lines[0].get(part) for part in ("kind", "uncorrected") if part in lines[0]}
         count = sum(int(line.get("number", 1)) for line in lines) + (
-            dropped(facts, case.name, **parts) if len(groups) == 1 else 0
+            dropped(facts, case.name, context.threshold("window_hours"), **parts) if len(groups) == 1 else 0
         )
         status, limit = case.status, context.threshold(case.threshold) if case.threshold else 0
         if case.threshold:
@@ -153,10 +154,9 @@ CHECK = Check(
     "and EFA drivers in the kernel log since the last boot.",
     why="A host that kills processes, stalls or loses its disk takes the job down, hours in, on every node.",
     remedy="Hardware, disk: replace the instance. Lockup, read-only file system, driver: reboot. Else read the lines.",
-    source="Linux kernel sources (mm/oom_kill.c, watchdog, nvme, ext4, xfs, edac, efa); Intel SDM 3, machine check; "
-    "open GPU kernel modules (kernel_nvlink, kernel_rc)",
+    source="Linux kernel sources (mm, watchdog, nvme, ext4, xfs, edac, efa); Intel SDM 3; open GPU kernel modules",
     needs=("kernel",),
-    wants=("nvidia_smi",),
+    wants=("nvidia_smi", "efa_counters"),
     tags=("host", "kernel"),
     thresholds=(
         Threshold(

@@ -17,15 +17,27 @@ def evaluate(context: Context) -> Iterator[Finding]:
     shown = ", ".join(f"{name} {net['up']}" for name, net in nets.items()) or "none"
     rest: Dict[str, Any] = {"measured": shown, "expected": wanted, "unit": "interfaces"}
     down = [nid for net in nets.values() for nid in net["down"]]
+    refused = (context.optional("lnetctl") or {}).get("error")
     if wanted and not any(_kind(name) == wanted and net["up"] for name, net in nets.items()):
-        message = f"Lustre has no {wanted} interface that is up, only: {shown}"
+        message = f"Lustre has no {wanted} interface that is up, only: {shown}" + (f" ({refused})" if refused else "")
         yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+    elif refused and not nets:
+        yield context.info(f"LNet lists no network: {refused}", **rest)
+    elif down and not any(net["up"] for net in nets.values()) and _mounted(context):
+        message = f"none of the {len(down)} Lustre interfaces is up, and a Lustre file system is mounted"
+        yield context.fail(message, Remedy.INVESTIGATE, evidence=down, **{**rest, "expected": wanted or "one up"})
     elif down:
         yield context.warn(f"{len(down)} Lustre interfaces are down", Remedy.INVESTIGATE, evidence=down, **rest)
     elif not any(_kind(name) == EFA for name in nets) and context.expected.efa_count and not wanted:
         yield context.info(f"Lustre talks over {shown}; the inventory does not say that it should use EFA", **rest)
     else:
         yield context.ok(f"Lustre interfaces up: {shown}", **rest)
+
+
+def _mounted(context: Context) -> bool:
+    """A Lustre mount; one hangs when nothing carries it."""
+    mounts = (context.optional("mounts") or {}).get("mounts", [])
+    return any(entry.get("fstype") == "lustre" for entry in mounts)
 
 
 def _kind(net: str) -> str:
@@ -43,7 +55,10 @@ def _not_in_use(context: Context) -> Optional[str]:
     """Nothing to judge where Lustre is neither loaded nor declared, or its networks cannot be read."""
     if context.expected.lustre_net or context.optional("lnetctl") is not None:
         return None
-    lnet = (context.optional("sysfs") or {}).get("lnet")
+    sysfs = context.optional("sysfs")
+    if sysfs is None:
+        return None  # nothing says that Lustre is not in use: what was given and cannot be read is no answer
+    lnet = sysfs.get("lnet")
     if lnet is None:
         return "LNet is not loaded, and the inventory declares no Lustre network"
     return None if lnet.get("nets") else "LNet is loaded; its networks cannot be read here (debugfs)"
@@ -57,6 +72,7 @@ CHECK = Check(
     remedy="Unload Lustre (lustre_rmmod), run the FSx EFA client set-up again, mount; lnetctl net show must list efa.",
     source="AWS FSx for Lustre user guide, EFA-enabled file systems; lnetctl(8); Lustre lnet/router_proc.c (nis)",
     needs_any=("lnetctl", "sysfs"),
+    wants=("mounts",),
     tags=("storage", "lustre", "efa"),
     applies=_not_in_use,
     evaluate=evaluate,

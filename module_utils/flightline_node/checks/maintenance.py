@@ -52,12 +52,12 @@ def _scheduled(context: Context, events: Any) -> Iterator[Finding]:
 
 def _soon(context: Context, begins: Optional[str]) -> bool:
     match = _STAMP.search(begins or "")
-    month = _MONTHS.find(match.group(2)) if match else -1
-    if not match or month < 0:
+    if not match:
         return True  # a time that cannot be read is no reason to wait
+    month = _MONTHS.find(match.group(2)) // 3 + 1  # 0 for a word that is no month
     day, year, hour, minute, second = (int(match.group(group)) for group in (1, 3, 4, 5, 6))
     try:
-        at = datetime(year, month // 3 + 1, day, hour, minute, second, tzinfo=timezone.utc)
+        at = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
     except ValueError:
         return True
     return at - context.now < timedelta(days=context.threshold("horizon_days"))

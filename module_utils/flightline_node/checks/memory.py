@@ -26,6 +26,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
     elif wanted:
         yield context.ok(f"{total_mib} MiB of memory", measured=total_mib, expected=wanted, unit="MiB")
+    poisoned_kib = facts.get("hardware_corrupted_kib", 0)
+    if poisoned_kib:
+        message = f"{poisoned_kib} KiB of memory taken out of use for memory errors, wanted none"
+        rest = {"measured": poisoned_kib, "expected": 0, "unit": "KiB"}
+        yield context.warn(message, Remedy.INVESTIGATE, **rest)
     if "available_kib" not in facts:
         yield context.skip("MemAvailable not printed: free memory not judged")
         return
@@ -44,7 +49,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
 CHECK = Check(
     id="memory",
     title="Memory size and availability",
-    what="MemTotal against the instance type, MemAvailable against a share of it.",
+    what="MemTotal against the instance type, MemAvailable against a share of it, and pages lost to memory errors.",
     why="Data loaders and pinned buffers fill host memory; a node with less is killed first and takes the job along.",
     remedy="Too small: replace the instance. Little available: find what holds it (ps, smem) and stop it.",
     source="AWS instance type tables; Linux Documentation/filesystems/proc.rst",

@@ -8,6 +8,8 @@ from ..context import Context
 from ..model import Check, Finding, Remedy
 
 _LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
+_READ_ONLY = frozenset({"ro", "emergency_ro", "shutdown"})
+"""ext4 since Linux 6.15 keeps "rw" after an error and adds the second; the third is a file system shut down."""
 _NOT_OURS = ("/var/lib/kubelet/", "/snap/", "/media/", "/boot", "/run/")
 
 
@@ -34,7 +36,7 @@ def _declared(context: Context, wanted: List[str], mounted: Dict[str, Dict[str, 
 
 
 def _read_only(context: Context, wanted: List[str], entries: List[Dict[str, Any]]) -> Iterator[Finding]:
-    writable = {entry["source"] for entry in entries if "ro" not in entry["options"]}
+    writable = {entry["source"] for entry in entries if not _READ_ONLY & set(entry["options"])}
     for entry in entries:
         mount, device = entry["mount"], {"mount": entry["mount"]}
         if entry["fstype"] not in _LOCAL or entry["source"] in writable or mount.startswith(_NOT_OURS):

@@ -8,13 +8,19 @@ from ..catalog import cuda
 from ..catalog import nccl_warnings as said
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
+from .common import version_reaches
 from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
 
 
 def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
     for fault, lines in cuda.faults_in([*facts.get("warnings", []), *facts.get("failures", [])]):
-        yield context.fail(f"NCCL met a CUDA error: {fault.meaning}", fault.remedy, evidence=lines)
+        rest = {"measured": len(lines), "expected": 0, "evidence": lines}
+        yield context.fail(f"NCCL met a CUDA error: {fault.meaning}", fault.remedy, **rest)
+    apart = said.saying(facts.get("warnings", []), said.VERSIONS)
+    if apart:
+        rest = {"measured": len(apart), "expected": 0, "evidence": apart}
+        yield context.fail(f"the job's ranks load different NCCL versions: {apart[0]}", Remedy.UPDATE_SOFTWARE, **rest)
 
 
 def _not_started(facts: Facts) -> List[str]:
@@ -55,12 +61,31 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown(f"NCCL uses {network}, but the log does not show the provider", evidence=evidence)
     else:
         yield context.ok(_seen(facts), measured=provider, expected="efa")
+        yield from _paths(context, facts)
         yield from _quality(context, facts)
 
 
 def _seen(facts: Facts) -> str:
     version = f" (aws-ofi-nccl {facts['ofi_plugin_version']})" if facts.get("ofi_plugin_version") else ""
     return f"NCCL uses {facts.get('network', 'libfabric')} with provider efa{version}"
+
+
+def _paths(context: Context, facts: Facts) -> Iterator[Finding]:
+    """What EFA alone does not tell: the plugin's age, the devices it found, and the way between the node's own GPUs."""
+    plugin, oldest = str(facts.get("ofi_plugin_version") or ""), context.expected.ofi_nccl_minimum
+    # A plugin built from its repository gives a commit ("git-6e504db"), which has no age.
+    if plugin[:1].isdigit() and oldest and not version_reaches(plugin, oldest):
+        text = f"NCCL loaded aws-ofi-nccl {plugin}, {context.expected.instance_type} wants {oldest} or later"
+        yield context.fail(text, Remedy.UPDATE_SOFTWARE, measured=plugin, expected=oldest)
+    nics, wanted = facts.get("nics"), context.expected.efa_count
+    if nics and wanted and nics < wanted:
+        text = f"the EFA plugin found {nics} of the type's {wanted} devices: a container without the rest, or a filter"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=nics, expected=wanted, unit="devices")
+    shared = {path: count for path, count in facts.get("transports", {}).items() if path.split("/")[0] == "SHM"}
+    if shared and context.expected.nvswitch:
+        text = "NCCL goes through host memory between the node's GPUs, not over NVLink: P2P is off or broken"
+        rest = {"measured": sum(shared.values()), "expected": 0, "unit": "channels"}
+        yield context.fail(text, Remedy.INVESTIGATE, evidence=[f"{n} via {path}" for path, n in shared.items()], **rest)
 
 
 def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -85,7 +110,7 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
 CHECK = Check(
     id="nccl_transport",
     title="NCCL network path",
-    what="The network and libfabric provider that NCCL says it uses, and whether its channels use GPUDirect RDMA.",
+    what="The network, provider and plugin that NCCL says it uses, GPUDirect RDMA, and P2P between the node's GPUs.",
     why="Without the EFA plugin NCCL falls back to TCP sockets without an error, at a tenth of the bandwidth or less.",
     remedy="Put aws-ofi-nccl on LD_LIBRARY_PATH, give the container its EFA devices; set NCCL_NET_PLUGIN=ofi.",
     source="aws/aws-ofi-nccl doc and src (log lines of 1.5 to 1.21); AWS EFA user guide, NCCL section",

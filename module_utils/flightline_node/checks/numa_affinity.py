@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Iterator
 
@@ -10,18 +11,23 @@ from ..model import Check, Finding, Remedy
 from .common import nvidia_gpus_expected
 
 
+def _cpu_node(cell: str, nodes: int) -> str:
+    """GB200 names the node of the CPU and then those of GPU memory, which come after all CPUs: "0,2-17" -> "0"."""
+    first, _, rest = cell.partition(",")
+    memory = re.match(r"\d{1,4}", rest)
+    return first if memory and int(memory.group()) >= nodes else cell
+
+
 def evaluate(context: Context) -> Iterator[Finding]:
     """The same number of GPUs on each NUMA node; never more than a warning."""
     facts = context.facts("nvidia_smi_topo")
-    affinity, listed = facts.get("numa_affinity"), facts.get("gpus")
-    nodes = context.expected.numa_nodes or 1
+    affinity, nodes = facts.get("numa_affinity"), context.expected.numa_nodes or 1
     if affinity is None:
         yield context.skip("this driver does not print the NUMA affinity")
         return
-    names = listed if isinstance(listed, list) else [name for name in affinity if str(name).startswith("GPU")]
-    near = {name: affinity.get(name) for name in names}
-    unknown = sorted(gpu for gpu, node in near.items() if not str(node).isdecimal())
-    per_node = Counter(str(node) for node in near.values())
+    near = {name: _cpu_node(str(affinity.get(name)), nodes) for name in facts.get("gpus", [])}
+    unknown = sorted(gpu for gpu, node in near.items() if not node.isdecimal())
+    per_node = Counter(near.values())
     shown = ", ".join(f"{count} GPUs on node {node}" for node, count in sorted(per_node.items()))
     if not near:
         yield context.unknown("no GPU in the topology matrix")

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy, Threshold
-from .common import about, gpu_label, is_number, nvlink_expected
+from .common import about, gpu_label, is_number, no_nvlink, nvlink_expected
 
 # The link was lost and came back (up to Hopper), or did not come back (Blackwell).
 _FATAL = re.compile(r"^recovery errors?|^link recovery failed")
@@ -55,8 +55,21 @@ def _judge(context: Context, gpu: Facts, errors: Dict[str, Any]) -> Iterator[Fin
         yield context.warn(message, Remedy.INVESTIGATE, evidence=watch, **about(gpu, watch[0], 0))
 
 
+def _dark(context: Context, gpu: Facts, some: bool) -> Iterator[Finding]:
+    """A link that is down has no counters, only a message; not again where nvlink_links counts too few links.
+
+    Without an expected number it warns where some link of the node counts, for then NVLinks are in use.
+    """
+    wanted, links, said = context.expected.nvlink_links_per_gpu, gpu.get("links"), gpu.get("errors_inactive")
+    if not said or not (wanted or some) or (wanted and is_number(links) and links < wanted):
+        return
+    message = f"{gpu_label(gpu)}: the error counters show links that are down, wanted {wanted or 'all'} active"
+    give, remedy = (context.fail, Remedy.REBOOT) if wanted else (context.warn, Remedy.INVESTIGATE)
+    yield give(message, remedy, evidence=[str(text) for text in said], **about(gpu, said[0], wanted))
+
+
 def evaluate(context: Context) -> Iterator[Finding]:
-    """Lost links fail, other errors warn, corrected ones are normal."""
+    """Lost links fail, and links that are down; other errors warn, corrected ones are normal."""
     facts = context.facts("nvlink")
     listed, counted = facts.get("gpus", []), 0
     silent = [str(text) for text in [*facts.get("errors", []), *(gpu.get("message") for gpu in listed)] if text]
@@ -65,19 +78,21 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.skip("no NVLink error counters collected")
         return
     findings: List[Finding] = []
+    some = any(gpu.get("errors") for gpu in listed)
     for gpu in listed:
-        errors = gpu.get("errors")
+        errors, dark = gpu.get("errors"), list(_dark(context, gpu, some))
+        findings += dark
         if isinstance(errors, dict) and any(value is not None for value in errors.values()):
             counted += 1
             findings += _judge(context, gpu, errors)
-        elif context.expected.nvlink_links_per_gpu:
+        elif context.expected.nvlink_links_per_gpu and not dark:
             findings.append(context.unknown(f"{gpu_label(gpu)}: no NVLink error counters", **about(gpu)))
     yield from findings
     if findings:
         return
     if counted:
         yield context.ok(f"no NVLink errors on {counted} GPUs")
-    elif listed:
+    elif listed or no_nvlink(context, facts):
         yield context.skip("no GPU has NVLink error counters")
     else:
         yield context.unknown("nvidia-smi nvlink lists no GPU")
@@ -114,8 +129,8 @@ CHECK = Check(
             "max_effective_ber",
             1e-6,
             "errors per bit",
-            "effective bit error rate from which to warn",
-            "Azure healthagent default; a healthy link prints 15e-255",
+            "most effective bit error rate before it warns",
+            "Azure healthagent warns above it; a healthy link prints 15e-255",
             0,
             1,
         ),

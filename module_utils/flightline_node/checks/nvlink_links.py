@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy, Threshold
-from .common import about, gpu_label, is_number, nvlink_expected, spread
+from .common import about, gpu_label, is_number, no_nvlink, nvlink_expected, spread
 
 
 def _speeds(gpu: Facts) -> List[float]:
@@ -41,7 +41,11 @@ def _speed(context: Context, gpu: Facts, wanted: float) -> Iterator[Finding]:
         message = (
             f"{gpu_label(gpu)}: {len(slow)} of {len(speeds)} NVLinks slow ({spread(slow)} GB/s), wanted {wanted:g}"
         )
-        yield context.fail(message, Remedy.REBOOT, **about(gpu, min(slow), wanted, "GB/s"))
+        rest = about(gpu, min(slow), wanted, "GB/s")
+        if context.expected.nvlink_links_per_gpu is None:  # GPUs of several models may share the node
+            yield context.warn(message, Remedy.INVESTIGATE, **rest)
+        else:
+            yield context.fail(message, Remedy.REBOOT, **rest)
     elif not speeds and gpu.get("links"):
         yield context.unknown(f"{gpu_label(gpu)}: NVLink speed could not be read", **about(gpu))
 
@@ -50,7 +54,7 @@ def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
     """What concerns the node: messages instead of links, GPUs without a line."""
     wanted: Optional[int] = context.expected.gpu_count
     told = {text for gpu in facts.get("gpus", []) for text in str(gpu.get("message") or "").split("; ")}
-    for text in map(str, facts.get("errors", [])):
+    for text in map(str, [] if no_nvlink(context, facts) else facts.get("errors", [])):
         if text.startswith("nvlink-errors.txt") or ("inactive" in text.lower() and text in told):
             continue  # the other file of this parser, for nvlink_errors; what the GPU's own finding says
         if "inactive" in text.lower() and context.expected.nvlink_links_per_gpu:
@@ -63,17 +67,18 @@ def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
 
 
 def _cut_off(context: Context, gpu: Facts, listed: int, wanted: float) -> bool:
-    links = gpu.get("links")
-    return (
-        listed < (context.expected.gpu_count or 0) and is_number(links) and 0 < links < wanted and not gpu["inactive"]
-    )
+    """Is it the end of the output, and not of the links? A GPU whose links are all down says so."""
+    links, short = gpu.get("links"), listed < (context.expected.gpu_count or 0)
+    return short and is_number(links) and links < wanted and not gpu["inactive"] and not gpu.get("message")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """Against the instance type; without one, against the best GPU of the node, as a warning."""
     facts: Dict[str, Any] = context.facts("nvlink")
     listed = [gpu for gpu in facts.get("gpus", []) if "links" in gpu]
-    if facts.get("gpus") and not listed and not facts.get("errors"):
+    counters_only = "nvlink-status.txt" not in facts.get("files", ("nvlink-status.txt",))
+    said = [text for text in map(str, facts.get("errors", [])) if not (counters_only and "inactive" in text.lower())]
+    if facts.get("gpus") and not listed and not said:
         yield context.skip("NVLink status not collected")
         return
     most = max((gpu["links"] for gpu in listed if is_number(gpu["links"])), default=0)
@@ -88,7 +93,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from findings
     if findings:
         return
-    if not listed:
+    if not listed and not no_nvlink(context, facts):
         yield context.unknown("nvidia-smi nvlink lists no GPU")
     elif not wanted:
         yield context.skip("no GPU has an NVLink")

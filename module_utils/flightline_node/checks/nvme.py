@@ -36,8 +36,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
 
 def _by_size(context: Context, nameless: List[Dict[str, Any]], missing: int, rest: Dict[str, Any]) -> Finding:
     """Without models (lsblk prints none by default): disks of just the instance store's size are taken for it."""
-    gb, share = context.expected.nvme_gb or 0, context.threshold("min_size_percent") / 100
-    alike = [d for d in nameless if gb * GB * share <= (d.get("size_bytes") or 0) <= gb * GB * (2 - share)]
+    gb, share = context.expected.nvme_gb or 0, context.threshold("min_size_percent")
+    least, most = gb * GB * share, gb * GB * (200 - share)
+    alike = [d for d in nameless if least <= (d.get("size_bytes") or 0) * 100 <= most]
     if not gb or len(alike) < missing:
         return context.unknown(f"{len(nameless)} NVMe disks without a model name: instance store or EBS?", **rest)
     return context.ok(f"{len(alike)} disks without a model name have the instance store's size, {gb} GB", **rest)

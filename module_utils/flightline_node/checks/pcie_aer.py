@@ -35,10 +35,12 @@ def _judge(context: Context, severity: str, count: int) -> Tuple[Status, Remedy,
 def evaluate(context: Context) -> Iterator[Finding]:
     """One finding for each device and severity since the last boot."""
     facts = context.facts("kernel")
-    groups = _by_device(current(facts, "aer", context.threshold("window_hours")))
+    hours = context.threshold("window_hours")
+    groups = _by_device(current(facts, "aer", hours))
     for (_, severity), events in groups.items():
         pci = events[0]["pci"]
-        device, count = device_at(context, pci, facts), len(events) + dropped(facts, "aer", pci=pci, severity=severity)
+        device = device_at(context, pci, facts)
+        count = len(events) + dropped(facts, "aer", hours, pci=pci, severity=severity)
         status, remedy, what = _judge(context, severity, count)
         yield context.finding(
             status,

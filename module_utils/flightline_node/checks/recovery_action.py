@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
-from .common import about, gpu_label, gpus, is_broken, is_flag, judge_gpus, nvidia_gpus_expected
+from .common import about, gpu_label, gpus, is_broken, is_flag, is_word, judge_gpus, nvidia_gpus_expected
 
 # nvmlDeviceGpuRecoveryAction_t of nvml.h; nvidia-smi prints some with and some without the first word.
 _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
@@ -19,10 +19,6 @@ _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
     "recover imex domain": (Remedy.FIX_CONFIG, "restart nvidia-imex on every node of the NVLink domain"),
 }
 _FLAGS = (("reset_required", "a reset"), ("drain_and_reset_recommended", "a drain and a reset"))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not is_broken(value)
 
 
 def _flags(context: Context, gpu: Facts, _value: Any) -> Iterator[Finding]:
@@ -53,7 +49,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from judge_gpus(
         context,
         "recovery_action" if newer else "reset_required",
-        _is_text if newer else is_flag,
+        is_word if newer else is_flag,
         "recovery action",
         _action if newer else _flags,
         lambda _values: "the driver asks for no recovery",

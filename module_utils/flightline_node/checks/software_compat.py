@@ -94,6 +94,11 @@ def _libfabric(context: Context) -> Optional[str]:
 def _driver(context: Context, facts: Any) -> Iterator[Finding]:
     efa, smi = facts.get("efa_driver"), context.optional("nvidia_smi") or {}
     gpu = str(facts.get("nvidia_module") or smi.get("driver_version") or "")
+    oldest = context.expected.driver_minimum
+    # Where nvidia-smi answers, driver_version judges it; with a driver that does not know the GPU it has no answer.
+    if not smi.get("driver_version") and version_tuple(gpu) and oldest and not version_reaches(gpu, oldest):
+        message = f"NVIDIA driver {gpu}, wanted {oldest} or later for {context.expected.instance_type}"
+        yield context.fail(message, Remedy.UPDATE_SOFTWARE, measured=gpu, expected=oldest)
     if not context.expected.rdma_read or not efa or not version_tuple(efa) or not version_tuple(gpu):
         return
     if version_reaches(gpu, GPU_DRIVER) and not version_reaches(efa, EFA_DRIVER):

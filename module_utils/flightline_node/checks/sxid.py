@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from ..catalog import sxid as catalogue
 from ..context import Context
-from ..kernel_history import current, dropped, span
+from ..kernel_history import current, driver_loaded_after, dropped, span
 from ..model import Check, Facts, Finding, Remedy, Status, Threshold
 from .common import nvidia_gpus_expected
 
@@ -39,10 +39,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         groups.setdefault((event["code"], event["pci"]), []).append(event)
     for (code, pci), events in groups.items():
         status, remedy, why = _decide(code, events)
-        entry, count = (
-            catalogue.lookup(code),
-            len(events) + (0 if hours else dropped(facts, "sxids", code=code, pci=pci)),
-        )
+        entry, count = catalogue.lookup(code), len(events) + dropped(facts, "sxids", hours, code=code, pci=pci)
         links = sorted({event["link"] for event in events if event.get("link") is not None})
         where = f"nvidia-nvswitch{events[0]['switch']}" + (f" link {', '.join(map(str, links[:8]))}" if links else "")
         message = (
@@ -64,17 +61,41 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown(
             "the kernel log has SXid lines that could not be read", evidence=[e["text"] for e in unread]
         )
-    if not groups and not unread:
+    broken = [*_not_started(context, facts, hours)]
+    yield from broken
+    if not groups and not unread and not broken:
         yield context.ok("no SXid since the last boot")
+
+
+def _not_started(context: Context, facts: Facts, hours: float) -> Iterator[Finding]:
+    """Switches that the driver could not start or no longer listens to, and a Fabric Manager of another version."""
+    groups: Dict[Tuple[bool, str], List[Facts]] = {}
+    for event in current(facts, "nvswitch_failed", hours):
+        name = f"nvidia-nvswitch{event.get('switch', '')}"
+        groups.setdefault((bool(event.get("version")), name), []).append(event)
+    for (version, name), events in groups.items():
+        rest: Dict[str, Any] = {"device": {"name": name}, "evidence": [event["text"] for event in events[:4]]}
+        if version:
+            message = (
+                f"{name}: Fabric Manager asked in another version than the driver's, wanted the same {span(events)}"
+            )
+            yield context.warn(message, Remedy.UPDATE_SOFTWARE, **rest)
+        elif driver_loaded_after(facts, events[-1]):
+            message = f"{name}: the driver could not start it {span(events)}; since then it was loaded anew"
+            yield context.warn(message, Remedy.INVESTIGATE, **rest)
+        else:
+            message = f"{name}: the driver could not start it, or gave up on it, {span(events)}"
+            yield context.fail(message, Remedy.REBOOT, **rest)
 
 
 CHECK = Check(
     id="sxid",
     title="NVSwitch errors (SXid)",
-    what="SXid lines of the kernel log since the last boot; the word Fatal or Non-fatal in the line decides.",
+    what="SXid lines of the kernel log since the last boot (the word Fatal or Non-fatal in the line decides), and "
+    "NVSwitches that the driver could not start.",
     why="A fatal NVSwitch error breaks the paths between GPUs; collectives hang or fail on every GPU of the node.",
     remedy="Fatal: reset all GPUs and switches together, on EC2 by a reboot. If it comes back, replace the instance.",
-    source="NVIDIA Fabric Manager User Guide DU-09883, SXid lists",
+    source="NVIDIA Fabric Manager User Guide DU-09883, SXid lists; open GPU kernel modules (linux_nvswitch.c)",
     needs=("kernel",),
     tags=("gpu", "nvlink", "kernel"),
     thresholds=(

@@ -77,14 +77,13 @@ def _finding(
     if code in policy:
         was, decision = decision.status, policy[code]
         why = f"site policy makes it {decision.status} (was {was}){': ' + decision.why if decision.why else ''}"
-    count = len(events) + (
-        0 if context.threshold("window_hours") else dropped(facts, "xids", code=code, pci=events[0]["pci"])
-    )
+    hours = context.threshold("window_hours")
+    count = len(events) + dropped(facts, "xids", hours, code=code, pci=events[0]["pci"])
     name = (
         f"{entry.mnemonic}: {entry.meaning}" if entry and entry.meaning else entry.mnemonic if entry else "unknown code"
     )
     message = f"{label(device)}: Xid {code} ({name}), {count} {'line' if count == 1 else 'lines'} {span(events)}"
-    texts = [event["text"] for event in (events if len(events) < 4 else [*events[:2], *events[-2:]])]
+    texts = [event["text"] for event in [*events[:2], *events[2:][-2:]]]
     return context.finding(
         decision.status,
         message + (f"; {why}" if why else ""),

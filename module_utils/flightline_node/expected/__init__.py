@@ -168,20 +168,34 @@ def _coerce(name: str, value: Any) -> Any:
         raise SettingsError(f"expected value {name}: got {value!r}, wanted {wanted}") from None
 
 
+def _override(name: str, value: Any) -> Any:
+    if name not in _FIELDS or name == "instance_type":
+        known = ", ".join(sorted(set(_FIELDS) - {"instance_type"}))
+        raise SettingsError(f"unknown expected value {name!r}; known: {known}")
+    return getattr(_NOTHING, name) if value is None else _coerce(name, value)
+
+
 def resolve(instance_type: Optional[str], overrides: Optional[Mapping[str, Any]] = None) -> Expected:
     """Expected values for an instance type, with the inventory's overrides on top.
 
-    A None override clears the expectation. Raises SettingsError for an unknown type or
-    field, or a value of the wrong kind, naming what was wanted.
+    A None override clears the expectation. Raises SettingsError for an unknown type, and
+    for every unknown field and value of the wrong kind, naming what was wanted.
     """
-    base = {} if instance_type in (None, "", NO_TYPE) else _entry(str(instance_type))
+    base: Dict[str, Any] = {}
+    mistakes: List[str] = []
+    try:
+        base = {} if instance_type in (None, "", NO_TYPE) else _entry(str(instance_type))
+    except SettingsError as error:
+        mistakes += error.mistakes
     values: Dict[str, Any] = {n: (tuple(v) if isinstance(v, list) else v) for n, v in base.items()}
     for name, value in (overrides or {}).items():
-        if name not in _FIELDS or name == "instance_type":
-            known = ", ".join(sorted(set(_FIELDS) - {"instance_type"}))
-            raise SettingsError(f"unknown expected value {name!r}; known: {known}")
-        values[name] = getattr(_NOTHING, name) if value is None else _coerce(name, value)
+        try:
+            values[name] = _override(name, value)
+        except SettingsError as error:
+            mistakes += error.mistakes
         if name == "gpu_model" and value is not None:
             # A model given by hand replaces the table's idea of the product name.
             values["gpu_name_has"], values["gpu_name_lacks"] = tuple(str(value).split()), ()
+    if mistakes:
+        raise SettingsError(*mistakes)
     return Expected(**values)

@@ -1,9 +1,9 @@
-"""Clock synchronisation: chronyc tracking (text and -c), timedatectl timesync-status, timedatectl show."""
+"""Clock synchronisation: chronyc tracking (text and -c) and sources, timedatectl timesync-status and show."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Match, Optional
 
 from ..bundle import Data
 from ..model import Facts, ParseError
@@ -11,7 +11,13 @@ from . import text as t
 from . import values as v
 
 _SPAN = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(us|ms|s|min|h|d|w)", re.ASCII)
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_SOURCE = re.compile(
+    r"[\^=#](?P<state>[*+?x~-]) +\S{1,253} +(?P<stratum>\d{1,2}) +\d{1,3} +\d{1,3} +\S{1,8} +"
+    r"(?P<offset>[+-]\d{1,12}(?:\.\d{1,9})?)(?P<unit>ns|us|ms|s)\[",
+    re.ASCII,
+)
+"""chronyc(1), sources: mode, state (* is the one followed), stratum; the offset is positive when this clock is fast."""
 _CSV_FIELDS = 14
 _ERRORS = ("506 ", "501 ", "Cannot talk to daemon", "Could not open", "Failed to ", "System has not been booted")
 
@@ -44,6 +50,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
             return _csv(row.split(","))
         if any(mark in row for mark in _ERRORS):
             return {"tool": "chronyc" if row[:3].isdigit() else "timedatectl", "error": row[:300]}
+    sources = [match for match in map(_SOURCE.match, rows) if match]
+    if sources:
+        return _sources(sources)
     raise ParseError(f"no leap status in it, first line {rows[0][:80]!r}" if rows else "no line of text")
 
 
@@ -73,6 +82,16 @@ def _tracking(fields: Dict[str, str]) -> Facts:
     ):
         _put(facts, key, v.real((fields.get(name, "").split() or [""])[0]))
     return facts
+
+
+def _sources(rows: List[Match[str]]) -> Facts:
+    """Without tracking: synchronised when a source is followed, and by its stratum and offset."""
+    followed = next((row for row in rows if row.group("state") == "*"), None)
+    if followed is None:
+        return {"tool": "chronyc", "leap": _NOT_SYNCHRONISED}
+    offset_s = float(followed.group("offset")) * _SECONDS[followed.group("unit")]
+    stratum = int(followed.group("stratum")) + 1
+    return {"tool": "chronyc", "leap": "Normal", "stratum": stratum, "offset_s": offset_s + 0.0}
 
 
 def _csv(words: List[str]) -> Facts:

@@ -8,6 +8,7 @@ from ..bundle import Data
 from ..model import Facts, ParseError
 from . import text as t
 from . import values as v
+from .jsonhead import holds_json
 
 _NUMBERS = {
     "CPU(s)": "cpus",
@@ -27,8 +28,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     cpus counts those present, online those in use; offline lists the numbers of the rest.
     """
     data = t.only(files)
-    head = t.decode(data, 4096).lstrip()[:1]
-    facts = _facts(_json_fields(v.json_object(data)) if head == "{" else _text_fields(data))
+    facts = _facts(_json_fields(v.json_object(data)) if holds_json(data) else _text_fields(data))
     if "cpus" not in facts:
         raise ParseError("no CPU(s) field: not lscpu's output")
     return facts

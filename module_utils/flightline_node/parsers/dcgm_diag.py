@@ -28,7 +28,7 @@ MAX_BYTES = 8 << 20
 """The results of eight GPUs are under a megabyte, iterations of them included."""
 _BLANK = re.compile(r"\n\s+")
 _TABLE = re.compile(r"^[ \t]*(?:\| Diagnostic|\+---|\|[^|\n]{1,40}\| (?:Pass|Fail|Warn|Skip) - )", re.MULTILINE)
-_MAX_GPU = 9999
+_MAX_GPU, _DIGITS = 9999, 8
 
 
 def _status(value: Any) -> str:
@@ -59,6 +59,10 @@ class _Diag:
         self.driver: Optional[str] = None
         self.errors: List[str] = []
         self.serials: Dict[str, str] = {}
+        self.gpus: Set[int] = set()
+        self.skipped: Dict[str, Set[int]] = {}
+        self.worked: Set[str] = set()
+        self.listed = 0
         self.raw_severity = False
         self.cut = False
 
@@ -66,6 +70,10 @@ class _Diag:
         """One status of a test, of one GPU, another entity, or (neither) the whole node."""
         if test not in self.tests or _rank(status) < _rank(self.tests[test]):
             self.tests[test] = status
+        if gpu is not None and status == "Skip":
+            self.skipped.setdefault(test, set()).add(gpu)
+        elif gpu is not None and status != NOT_RUN:
+            self.worked.add(test)
         if status in ("Fail", "Warn"):
             places = self.bad.setdefault(test, {})
             places[gpu, entity] = "Fail" if places.get((gpu, entity)) == "Fail" else status
@@ -105,6 +113,8 @@ class _Diag:
             "driver_version": self.driver,
             "runtime_error": "; ".join(dict.fromkeys(self.errors)),
             "serials": self.serials,
+            "gpus": max(len(self.gpus), self.listed),
+            "skipped_on": {test: sorted(gpus) for test, gpus in self.skipped.items() if test in self.worked},
             "severity_scheme": (self._scheme() or "unknown") if self.raw_severity else None,
             "cut": self.cut,
         }
@@ -149,7 +159,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Fail (another word is kept). failures, warnings: {test, gpu, entity, error_id, severity, category,
     message}, each key only when printed; severity is the NAME, whichever numbering the version
     uses (severity_scheme). Messages of tests that did not fail are warnings. runtime_error: why
-    nothing was run, or what DCGM found before the tests. serials{gpu: serial}. cut: the table's end is
+    nothing was run, or what DCGM found before the tests. serials{gpu: serial}. gpus: how many of them the
+    output names, absent when it names none. skipped_on{test: gpus}: skipped on these only. cut: the table's end is
     missing, but a failed test stands in what is left. Raises ParseError for anything else.
     """
     diag = _Diag()
@@ -241,11 +252,15 @@ def _tests(root: Dict[str, Any]) -> Iterator[Tuple[str, Dict[str, Any]]]:
 
 
 def _serials(document: Dict[str, Any], diag: _Diag) -> None:
+    ids = document.get("GPU Device IDs")
+    diag.listed = max(diag.listed, len(ids) if isinstance(ids, list) else 0)
     printed = document.get("GPU Device Serials")
     pairs = list(printed.items()) if isinstance(printed, dict) else []
     for group in _dicts(document.get("entity_groups")):
         if group.get("entity_group") == "GPU":
-            pairs += [(e.get("entity_id"), e.get("serial_num")) for e in _dicts(group.get("entities"))]
+            entities = _dicts(group.get("entities"))
+            diag.listed = max(diag.listed, len(entities))
+            pairs += [(e.get("entity_id"), e.get("serial_num")) for e in entities]
     for gpu, serial in pairs:
         if isinstance(serial, str) and serial.isalnum():
             diag.serials[str(gpu)[:8]] = serial[:64]
@@ -267,6 +282,7 @@ def _result(name: str, result: Dict[str, Any], diag: _Diag) -> None:
     status = _status(result.get("status"))
     gpu, entity = _place(result)
     diag.result(name, status, gpu, entity)
+    diag.gpus.update(_all_of(result) if gpu is None else {gpu})
     warnings = result.get("warnings")
     for item in warnings if isinstance(warnings, list) else [warnings]:
         note = _note(item, diag)
@@ -291,6 +307,12 @@ def _place(result: Dict[str, Any]) -> Tuple[Optional[int], str]:
         if word.isascii() and word.isdigit() and len(word) < 5 and int(word) <= _MAX_GPU:
             return int(word), ""
     return None, ""
+
+
+def _all_of(result: Dict[str, Any]) -> Set[int]:
+    """The GPUs of a result that is for all of them: '0,1,2' (2.x, 3.x)."""
+    listed = next((result[key] for key in ("gpu_ids", "gpu_id") if isinstance(result.get(key), str)), "")
+    return {int(word) for word in listed[:400].split(",") if word.strip().isdecimal() and len(word) < _DIGITS}
 
 
 def _note(item: Any, diag: _Diag) -> Facts:
@@ -335,7 +357,7 @@ def _table(text: str, diag: _Diag) -> None:
     _rows(rows, diag)
     if diag.cut and "Fail" not in diag.tests.values():
         raise ParseError("the table is cut short: its closing line is missing")
-    if not diag.tests:
+    if not diag.tests and not diag.errors:
         raise ParseError("a table without a test in it")
 
 
@@ -373,6 +395,8 @@ def _named_row(name: str, value: str, test: str, diag: _Diag) -> str:
         diag.version = value
     elif name == "Driver Version Detected":
         diag.driver = value
+    elif name == "GPU Device IDs Detected":
+        diag.listed = len([word for word in value.split(",") if word.strip()])
     elif _STATUS.fullmatch(value):
         _statuses(name, value, diag)
         return name

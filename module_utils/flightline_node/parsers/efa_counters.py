@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Mapping
 
 from ..bundle import Data
 from ..model import Facts, ParseError
 from . import text as t
+from . import values as v
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
@@ -16,13 +16,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     A counter that is no number keeps its text. Counters run since the device was reset, over
     reboots of the operating system. Raises ParseError for anything but {device: {counter: value}}.
     """
-    text = t.decode(t.only(files))
-    try:
-        loaded = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ParseError(f"not JSON: {str(error)[:120]}") from None
-    if not isinstance(loaded, dict):
-        raise ParseError(f"got {type(loaded).__name__}, wanted an object of devices")
+    loaded = v.json_object(t.only(files))
     devices: Dict[str, Dict[str, Any]] = {}
     for name, counters in loaded.items():
         if not isinstance(counters, dict):

@@ -36,7 +36,7 @@ UPTIME_BACK_S = 60.0
 """Uptime that falls back by more is another boot; printk on several CPUs jitters by far less."""
 
 NAMED_WITHIN_BYTES = 1000
-"""The three-line form of "fallen off the bus" names the GPU within this distance."""
+"""The forms of several lines ("fallen off the bus", "not supported") name the GPU within this distance."""
 
 BERT_WITHIN_BYTES = 4000
 """The records of the boot before are printed in one go; what comes later is this boot's."""
@@ -58,7 +58,8 @@ _FIELDS = re.compile(rb"\x1e?(?:__CURSOR=|__REALTIME_TIMESTAMP=|\{ ?\"|[^\n]{1,1
 """How journalctl -o export, json and verbose begin."""
 
 _STAMPED = re.compile(
-    rb"^(?:[\w.-]{1,253}: )?(?:<\d|\[ *[+<]? *\d|\[\w{3}(?:\d\d| )|\w{3} +\d+ \d\d:|(?:\w{3} )?\d{4}-\d\d-\d\d[T ]|"
+    rb"^(?:\x1b\[[0-9;]{0,12}m)*"
+    rb"(?:[\w.-]{1,253}: )?(?:<\d|\[ *[+<]? *\d|\[\w{3}(?:\d\d| )|\w{3} +\d+ \d\d:|(?:\w{3} )?\d{4}-\d\d-\d\d[T ]|"
     rb"\d{9,11}\.\d{6} |\d{1,4},\d+,\d+,[^;\n]{0,40};|kern *:)",
     re.MULTILINE,
 )
@@ -97,6 +98,11 @@ class _Sort:
 SortKey = Tuple[str, int, Tuple[Optional[str], ...]]
 
 
+def _leans(rule: Rule) -> bool:
+    """Do its messages name their GPU on the line before?"""
+    return rule.name == "fallen_off_bus" or ("kind", "unsupported") in rule.extra
+
+
 class _Reader:
     """Walks the interesting lines in order, keeping what later lines lean on."""
 
@@ -122,11 +128,7 @@ class _Reader:
         elif rule.name == "sxids" and self._continues(match):
             return
         else:
-            if (
-                rule.name == "fallen_off_bus"
-                and not pci_in(match.group(0))
-                and at - self._named[0] < NAMED_WITHIN_BYTES
-            ):
+            if _leans(rule) and not pci_in(match.group(0)) and at - self._named[0] < NAMED_WITHIN_BYTES:
                 more = (("pci", self._named[1]),)
             if rule.name == "mce":
                 more = (("previous_boot", True),) if self._reports_last_boot(at, match) else ()

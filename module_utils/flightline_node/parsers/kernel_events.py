@@ -102,6 +102,20 @@ RULES: Tuple[Rule, ...] = (
         sxid,
     ),
     Rule("unread_sxids", _SXID, _rx(_UNREAD + r"nvidia-nvswitch\d*: SXid \(")),
+    Rule(
+        "nvswitch_failed",
+        (b"nvidia-nvswitch",),
+        # kernel-open/nvidia/linux_nvswitch.c
+        _rx(
+            r"nvidia-nvswitch(?P<switch>\d{1,4})?: ?(?:Failed (?:to (?:initialize|enable|request|map)|during) "
+            r"|failed to get IRQ|Interrupts disabled to avoid a storm|unrecoverable error in ISR"
+            r"|(?P<version>Version mismatch))"
+        ),
+        ("switch", "version"),
+        None,
+        (),
+        ("Failed ", "failed ", "Interrupts disabled", "unrecoverable", "Version mismatch"),
+    ),
     Rule("fallen_off_bus", _NVRM, _rx(r"NVRM:.*(?:fallen off|GPU lost from) the bus"), (), fallen, (), ("the bus",)),
     Rule("fallen_off_bus", (b"GPU has fallen off the bus",), _rx(r"nvidia.*GPU has fallen off the bus"), (), fallen),
     Rule(
@@ -129,7 +143,13 @@ RULES: Tuple[Rule, ...] = (
         "No NVIDIA ",
     ),
     _driver("driver_conflict", "probe routine was not called"),
-    _driver("bar_invalid", "assigned to your NVIDIA device is invalid"),
+    # The driver prints both lines at once; only the second names the GPU.
+    _driver(
+        "bar_invalid",
+        r"assigned to your NVIDIA device is invalid|BAR\d is \d{1,12}M @ 0x[0-9a-f]{1,16} \(PCI:{PCI}",
+        "assigned to your NVIDIA device is invalid",
+        " (PCI:",
+    ),
     _driver("uvm_fatal", "uvm encountered global fatal error"),
     _driver(
         "gpu_is_lost",
@@ -151,9 +171,12 @@ RULES: Tuple[Rule, ...] = (
     ),
     _driver(
         "unsupported",
-        "is not supported by (?:open|the NVIDIA)|supported through the NVIDIA",
+        # The lines are broken as the driver prints them: "by the" may be the end of one.
+        "is not supported by (?:open|the NVIDIA|the *$)|supported through the NVIDIA"
+        "|requires use of the NVIDIA open kernel modules",
         "is not supported by",
         "supported through the NVIDIA",
+        "requires use of the NVIDIA open",
     ),
     _driver(
         "nvlink_discovery",
@@ -163,6 +186,24 @@ RULES: Tuple[Rule, ...] = (
     ),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
+    Rule(
+        "nvidia_driver",
+        (b"failed with error -",),
+        # drivers/base/dd.c, to Linux 6.10 and since.
+        _rx(r"nvidia(?:: probe of {PCI}| {PCI}: probe with driver nvidia) failed with error -\d"),
+        (),
+        fallen,
+        (("kind", "probe_failed"),),
+    ),
+    Rule(
+        "nvidia_driver",
+        (b"version magic '", b"version of symbol ", b"Unknown symbol "),
+        # kernel/module: built for another kernel. Of the driver's own module only: without it there is no GPU.
+        _rx(r"nvidia: (?:version magic '|disagrees about version of symbol |Unknown symbol )"),
+        (),
+        None,
+        (("kind", "not_loaded"),),
+    ),
     Rule(
         "nvidia_driver",
         (b"naccessible",),
@@ -390,17 +431,44 @@ RULES: Tuple[Rule, ...] = (
         ("driver", "pci", "device"),
     ),
     Rule(
+        "network_failed",
+        (b"Can not reset the device",),
+        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: .{0,40}Can not reset the device"),
+        ("pci",),
+    ),
+    Rule(
         "efa_admin",
-        (b"admin cmd ",),
-        # The driver closes the command queue after it: no resource can be made on the device until it is reset.
-        _rx(r"(?:infiniband (?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): The device .{0,80} for admin cmd "),
+        (
+            b"admin cmd ",
+            b"(polling) timeout",
+            b"Admin queue is closed",
+            b"Reset indication didn't",
+            b"Device isn't ready",
+        ),
+        # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
+        # until it is reset. A command that the device refuses by its status is not among them.
+        _rx(
+            r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
+            r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|Admin queue is closed"
+            r"|Reset indication didn't turn|Device isn't ready)"
+        ),
         ("device", "pci"),
+        None,
+        (("kind", "admin"),),
+    ),
+    Rule(
+        "efa_admin",
+        (b"failed with error -",),
+        _rx(r"efa(?:: probe of| (?={PCI}: probe with driver efa)) ?(?P<pci>{PCI}).{0,24} failed with error -\d"),
+        ("pci",),
+        None,
+        (("kind", "probe_failed"),),
     ),
     Rule("boots", (b"Linux version ",), _rx(r"Linux version (?P<kernel>\S{1,100})")),
     Rule("boots", (b"-- Boot ",), _rx(r"-- Boot [0-9a-f]{32}\b")),
 )
 
-CORES: Tuple[bytes, ...] = (b"rror", b"failure")
+CORES: Tuple[bytes, ...] = (b"rror", b"failure", b"timeout", b"dmin ", b"n't ", b" symbol ", b"ersion ", b" reset")
 """What many needles have in common: see kernel_scan."""
 
 NEEDLES: Tuple[bytes, ...] = tuple(dict.fromkeys(needle for rule in RULES for needle in rule.needles))

@@ -76,7 +76,7 @@ _NODE = re.compile(
 )
 """The node's name that pdsh and clush put before each line."""
 
-_SOURCE = re.compile(r"(?P<host>[^\s:]+) (?:[a-z]{3,8}\d?\.[a-z]{3,7} )?(?P<program>[^\s:\[]+)(?:\[\d+\])?: ?")
+_SOURCE = re.compile(r"(?P<host>[^\s:]+) (?:[a-z]{3,8}\d?\.[a-z]{3,7} )?(?P<program>[^\s:\[]+)(?:\[\d+\])?:[ \t]?")
 """Some syslog daemons print facility and level (kern.warn) before the program."""
 
 _SOURCE_5424 = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:]+) \S+ \S+ (?:-|\[[^\]]*\]) ")
@@ -84,9 +84,12 @@ _KERNEL = re.compile(r"(?:[^\s:\[]+ )?kernel(?:\[\d+\])?: ?")
 _PLAIN = re.compile(r"\[ *(\d{1,12}\.\d{1,9})\] (?![\[<]|[^\s:\[]{0,64} ?kernel)")
 _JOURNAL = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)([+-]\d\d):?(\d\d) [^\s:]+ kernel: "
-    r"(?:\[ *(\d{1,12}\.\d{1,9})\] )?(?!\[)"
+    r"(?:\[ *(\d{1,12}\.\d{1,9})\] )?(?!\[|message repeated )"
 )
 """The commonest heads in one step: a storm of a million lines is read through here."""
+
+_REPEATED = re.compile(r"message repeated \d{1,9} times: \[ ?(?=.*\]$)")
+"""rsyslog, where it folds equal messages (Ubuntu's default): the line itself stands in the brackets."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -158,6 +161,8 @@ def read(text: str) -> Optional[Line]:
         _source(head)
     elif head.take(_KERNEL):
         pass
+    if head.take(_REPEATED):
+        head.text = head.text[:-1]
     _bracketed(head)
     return head.line()
 

@@ -14,18 +14,21 @@ MAX_INTERFACES = 4096
 _TYPE = re.compile(r"\s*-?\s*net type:\s*(\S{1,40})\s*")
 _NID = re.compile(r"\s*-?\s*nid:\s*(\S{1,120})\s*")
 _STATUS = re.compile(r"\s*status:\s*(\S{1,40})\s*")
+_REFUSED = re.compile(r"descr: ?\"?([^\"]{1,200})")
 _ROW = re.compile(r"(\S{1,120}@(\S{1,40}))\s+(\S{1,20})\s")
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{nets{name: {up, down[]}}}: interfaces that are up, and the addresses of those that are not.
 
-    Raises ParseError when it is not a list of networks.
+    error: what lnetctl says instead, where LNet is loaded without a network. Raises ParseError when it is neither.
     """
     nets: Dict[str, Any] = {}
     name, nid = "", ""
-    seen = False
+    seen, error = False, ""
     for line in v.lines(t.only(files)):
+        refused = _REFUSED.match(line.strip())
+        error = error or (refused.group(1).strip() if refused else "")
         kind, address, status = _TYPE.fullmatch(line), _NID.fullmatch(line), _STATUS.fullmatch(line)
         seen = seen or line.strip() == "net:" or bool(kind)
         if kind:
@@ -35,9 +38,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
             nid = address.group(1)
         elif status and name:
             _count(_net(nets, name), nid, status.group(1))
-    if not seen:
+    if not seen and not error:
         raise ParseError("no list of networks: not lnetctl net show")
-    return {"nets": nets}
+    return {"nets": nets, "error": error} if error and not nets else {"nets": nets}
 
 
 def table(text: str) -> Optional[Dict[str, Any]]:

@@ -28,6 +28,8 @@ _RANKS = re.compile(r"n[Rr]anks (\d+)")
 _FAILURE = re.compile(r"\b(?:CUDA|Cuda) failure\b|Failed to (?:initialize any NET plugin|bind NVLink SHARP)")
 _COMPLETION = re.compile(r"efa:cq:\w{0,40}?_error\(\):\d{1,6}<(?:warn|info)> (?!.{0,40}message: Flushed ).*")
 """A request that libfabric gave up. One flushed is what a queue pair that is closed leaves."""
+_TIMEOUT = re.compile(r"collective operation timeout: WorkNCCL\(SeqNum=\d{1,18}, OpType=\w{1,40}")
+"""PyTorch's watchdog, once a rank: the operation names what hung, whichever rank it was."""
 _NVLS = "transport/nvls.cc"
 _PLUGIN_TROUBLE = ("No eligible providers", "Could not find any optimal provider", "No plugin found")
 
@@ -75,6 +77,8 @@ class _Reading:
             return
         where = line.find("NCCL INFO")
         if where < 0:
+            timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
+            _add(self.failures, timeout.group(0) if timeout else "")
             return
         self.info_lines += 1
         origin = _ORIGIN.search(line, max(0, where - 400), where)
@@ -171,10 +175,10 @@ def parse(files: Mapping[str, Data]) -> Facts:
     network: as NCCL names it ('AWS Libfabric', 'Libfabric', 'Socket', 'IB'); when ranks differ, one
     that is not libfabric (all are in networks[]). provider: likewise one that is not efa. gdrdma:
     True when every network channel shows GDRDMA, False when one does not, None when the log shows no
-    network channel. warnings: distinct NCCL WARN texts. failures[]: what the program itself printed of a CUDA error or
-    of NCCL's last one, and libfabric of a request that failed. Also info_lines (number of NCCL lines; 0 for a
-    test run without NCCL_DEBUG), nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks,
-    transports{path: channels}, nvls, plugin_trouble[], evidence[].
+    network channel. warnings: distinct NCCL WARN texts. failures[]: what the program itself printed of a CUDA error, of
+    NCCL's last one or of an operation that hung, and libfabric of a request that failed. Also info_lines (number of
+    NCCL lines; 0 for a test run without NCCL_DEBUG), nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts,
+    ranks, transports{path: channels}, nvls, plugin_trouble[], evidence[].
     Raises ParseError when nccl-debug.log holds no NCCL line.
     """
     reading = _Reading()

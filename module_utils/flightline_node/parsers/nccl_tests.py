@@ -19,6 +19,7 @@ from .ranks import MAX_LINE, lines
 
 MAX_DIGITS = 18
 MAX_PIECES, MAX_COLUMNS = 16, 64
+MOST_WITHOUT_HEADER = 13
 _REDOP = 3
 _REDUCING, _COPYING = {"all_reduce", "reduce_scatter", "reduce"}, {"all_gather", "broadcast", "alltoall"}
 """The first print an operation in their redop column, the second `none`; what the others print has changed."""
@@ -136,7 +137,12 @@ def _layout(names: Tuple[str, ...]) -> Tuple[int, int, Tuple[int, ...], str]:
 
 
 def _row(columns: Tuple[str, ...], words: List[str]) -> Optional[Dict[str, Any]]:
-    """A data row by its header; without a header, the last eight words are the two groups."""
+    """A data row by its header; without a header, the last eight words are the two groups.
+
+    With more words than any header of old had (per-iteration columns, a time stamp) they are not, and no guess is made.
+    """
+    if not columns and len(words) > MOST_WITHOUT_HEADER:
+        return None
     names = columns or ("size", "count", "type", *["?"] * (len(words) - 11), *["time", "algbw", "busbw", "#wrong"] * 2)
     elapsed, busbw, checks, kind = _layout(names)
     speed = _float(words[busbw]) if busbw else None

@@ -24,8 +24,8 @@ MAX_MESSAGES = 256
 MAX_TEXT = 500
 
 _ERROR = re.compile(
-    r"(?:nvidia-smi (?:has failed|couldn't )|failed to |unable to |no devices (?:were )?found|nvml: |nvml error"
-    r"|error[ :]|driver not loaded|driver/library version mismatch|unknown error|insufficient permissions"
+    r"(?:nvidia-smi (?:has failed|couldn't )|failed to |unable to |no (?:nvlink )?devices (?:were )?found|nvml: "
+    r"|nvml error|error[ :]|driver not loaded|driver/library version mismatch|unknown error|insufficient permissions"
     r"|function not found|gpu access blocked|gpu.{0,60}(?:is lost|requires re(?:set|start)|has fallen off the bus))",
     re.IGNORECASE,
 )
@@ -91,6 +91,12 @@ class Messages:
         else:
             return False
         return True
+
+    def told(self, text: str) -> None:
+        """Keep every line: it stands where the tool prints nothing but errors."""
+        for line in text.splitlines():
+            if line.strip() and not self.read(line):
+                self._open = _add(self.errors, line.strip()[:MAX_TEXT])
 
     def read_all(self, lines: Iterable[str]) -> Messages:
         """Keep the messages among the lines."""

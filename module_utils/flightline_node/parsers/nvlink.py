@@ -2,6 +2,7 @@
 
 The rate is one direction of one link. Counter names differ: Replay, Recovery and CRC Errors
 up to Hopper; Malformed packet Errors, Link recovery ..., FEC bins, BER from NVLink 5 (Blackwell).
+Up to driver 470 a counter's value stands before its name: "Link 0: 0 replay errors".
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ MAX_GPUS = 1024
 
 _GPU = re.compile(r"GPU (\d{1,4}):\s*(.*)")
 _LINK = re.compile(r"Link (\d{1,4}):\s*(.*)")
-_OTHER_OPTION = re.compile(r"Link \d{1,4}(?:,|:.{1,200}:)")  # -e, -c, -R and -gt print a name before the value
+# -e, -c, -R and -gt print a name before the value, -e of driver 470 after it.
+_OTHER_OPTION = re.compile(r"Link \d{1,4}(?:,|:.{1,200}:|: \d{1,20} [A-Za-z ]{1,40}$)")
+_COUNT = re.compile(r"(\d{1,20}) ([A-Za-z ]{1,40})")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) GB/s")
 _INACTIVE = frozenset({"<inactive>", "inactive", "<down>", "down", "<disabled>", "disabled", "<off>", "off"})
 _UNSUPPORTED = re.compile(r"not (?:have or )?support|not supported", re.IGNORECASE)
@@ -40,6 +43,7 @@ class _Gpu:
     states: Optional[Dict[str, Union[float, str]]] = None  # by link: the rate, "" when inactive, other text
     counters: Optional[Dict[str, Dict[str, Value]]] = None
     messages: List[str] = field(default_factory=list)
+    dark: List[str] = field(default_factory=list)  # what the error counters' file says of links that are down
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
@@ -48,7 +52,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     links: links printed with a rate; inactive: printed as inactive; other_links{link: text}:
     printed as anything else. errors{counter: sum over the links}, for a bit error rate (ber) the
     worst link; errors_by_link{link: {counter: value}} has those that are not 0. message: what the
-    tool says of a GPU in place of its links; supported: False when it says there is no NVLink.
+    tool says of a GPU in place of its links; supported: False when it says there is no NVLink;
+    errors_inactive[]: messages of links that are down among the counters.
     errors[]: messages of the tool; files[]: what there was to read. Keys of a file that is missing or
     unreadable are absent.
     Raises ParseError when no file could be read.
@@ -116,7 +121,10 @@ def _message(line: str, gpu: Optional[_Gpu], messages: Messages) -> None:
 
 def _link(gpu: _Gpu, link: str, rest: str, status: bool) -> None:
     name, colon, value = rest.rpartition(":")
-    if colon and not status:
+    count = _COUNT.fullmatch(rest)
+    if count:
+        value, name = count.groups()
+    if (colon or count) and not status:
         if gpu.counters is None:
             gpu.counters = {}
         gpu.counters.setdefault(link, {})[snake(name[:80])] = _number(value)
@@ -149,6 +157,7 @@ def _merge(gpus: Dict[int, _Gpu], found: Mapping[int, _Gpu], status: bool) -> No
             gpu.states = new.states or {}  # a GPU without a line of links has none that is up
         else:
             gpu.counters = new.counters
+            gpu.dark = [text for text in new.messages if "inactive" in text.lower()]
 
 
 def _facts(gpu: _Gpu) -> Facts:
@@ -163,6 +172,8 @@ def _facts(gpu: _Gpu) -> Facts:
         facts["errors"] = _totals(gpu.counters.values())
         by_link = ((link, _not_zero(counters)) for link, counters in gpu.counters.items())
         facts["errors_by_link"] = {link: counters for link, counters in by_link if counters}
+    if gpu.dark:
+        facts["errors_inactive"] = gpu.dark
     if gpu.messages:
         facts["message"] = "; ".join(gpu.messages)
         if any(_UNSUPPORTED.search(text) for text in gpu.messages):

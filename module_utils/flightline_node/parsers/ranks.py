@@ -1,8 +1,9 @@
 """What a launcher puts before the lines of its ranks, taken away.
 
 mpirun --tag-output and --timestamp-output, srun --label, torchrun, kubectl logs --prefix and --timestamps, stern, the
-CloudWatch console. What else stands before a header that is known (a padded label, an indent) is learned from it and
-taken off every line that begins with the same, because a row is printed in pieces and its rest has a label as well.
+CloudWatch console. What else stands before a header that is known (a padded label, docker compose's, an indent) is
+learned from it and taken off every line that begins with the same, because a row is printed in pieces and its rest has
+a label as well.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BARS = re.compile(r"\s{0,8}\|? ?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]{0,10}(?:Z|[
 _HEADER = re.compile(
     r"# (?:nThread |nccl-tests version|Collective test starting|Using devices| +Rank +\d| +size +count )|provider: "
 )
-_PREFIX = re.compile(r"\s{0,80}(?:\S{1,120}[:>\]] ?|(?:[\w.\-/]{1,100} ){1,2})?")
+_PREFIX = re.compile(r"\s{0,80}(?:\S{1,120}[:>\]] ?|(?:[\w.\-/]{1,100} ){1,2}|[\w.\-/]{1,100} {1,40}\| ?)?")
 MOST_PREFIXES = 8
 _LABEL = re.compile(r"[\w.\-]{1,64}: ?(?=\s*(?:#|\d+\s+\d+\s+[a-z]))")
 

@@ -8,6 +8,7 @@ from ..bundle import Data
 from ..model import Facts, ParseError
 from . import text as t
 from . import values as v
+from .jsonhead import holds_json
 
 Unit = Dict[str, Optional[str]]
 _MARKS = frozenset("\u25cf\u25cb\u00d7\u21bb*x")
@@ -20,7 +21,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     data = t.only(files)
     head = t.decode(data, 4096)
     units: Dict[str, Unit] = {}
-    if head.lstrip()[:1] in ("[", "{"):
+    if holds_json(data):
         units.update(_json(v.json_document(data)))
     elif "ActiveState=" in head or "LoadState=" in head:
         units.update(_show(data))

@@ -46,6 +46,7 @@ H100: dict[str, Any] = {
     "mig_mode_pending": "Disabled",
     "pcie": {"gen": 1, "gen_max": 5, "width": 16, "width_max": 16, "replays": 0, "replay_rollovers": 0},
     "persistence_mode": "Enabled",
+    "compute_mode": "Default",
     "performance_state": "P0",
     "vbios_version": "96.00.A5.00.01",
     "gsp_firmware_version": "580.95.05",

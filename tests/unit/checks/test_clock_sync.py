@@ -59,6 +59,13 @@ def test_leap_second_is_no_fault():
     assert status(judge_facts("clock_sync", {"chrony": facts})) is Status.PASS
 
 
+@pytest.mark.parametrize(("spread_s", "wanted"), [(0.9, Status.PASS), (1.0, Status.WARN)])
+def test_a_source_long_silent(spread_s, wanted):
+    facts = {"tool": "chronyc", "leap": "Normal", "stratum": 4, "offset_s": 1e-6, "root_dispersion_s": spread_s}
+    finding = only(judge_facts("clock_sync", {"chrony": facts}), wanted)
+    assert wanted is Status.PASS or (finding.measured, finding.expected) == (1.0, 1.0)
+
+
 def test_kernel_flag_alone_needs_a_running_daemon():
     assert status(judged("timedatectl-show.txt", **SERVICES)) is Status.WARN
     assert status(judged("timedatectl-show.txt")) is Status.WARN

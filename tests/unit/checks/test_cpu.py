@@ -51,3 +51,14 @@ def test_unknown(given):
 def test_no_type():
     assert status(judge_facts("cpu", facts(cpus=2), "none")) is Status.SKIP
     assert status(judge_facts("cpu", facts(cpus=2), "none", expected={"vcpus": 2})) is Status.PASS
+
+
+def test_of_many_offline_cpus_sixteen_are_named():
+    for count, end in ((16, "190, 191"), (17, "189, 190 ...")):
+        offline = list(range(192 - count, 192))
+        cpus = facts(cpus=192, online=192 - count, offline=offline, threads_per_core=2)
+        assert only(judge_facts("cpu", cpus), Status.FAIL).message.endswith(end)
+
+
+def test_not_printed_says_so():
+    assert "was not printed" in only(judge_facts("cpu", facts(model="EPYC")), Status.UNKNOWN).message

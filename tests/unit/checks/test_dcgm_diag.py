@@ -156,6 +156,7 @@ WIDTH = "GPU 3 is running at PCI link width {}X, which is below the minimum allo
         (8, "g6.12xlarge", Status.WARN),
         (4, "g6.12xlarge", Status.FAIL),
         (8, "p5.48xlarge", Status.FAIL),
+        (16, "p5.48xlarge", Status.FAIL),
         (8, "none", Status.FAIL),
     ],
 )
@@ -221,3 +222,31 @@ def test_what_a_cut_table_shows_fails_and_the_rest_is_unknown():
 )
 def test_a_cuda_error_in_the_message_decides(message, remedy):
     assert only(judge(failed(51, "MONITOR", message=message)), Status.FAIL).remedy is remedy
+
+
+def test_the_message_names_the_error_and_its_severity_where_known():
+    assert only(judge(failed(52, "ISOLATE")), Status.FAIL).message == (
+        "DCGM test failed: memory: x (FAULTY_MEMORY, ISOLATE)"
+    )
+    assert only(judge(failed(None, message="hot")), Status.FAIL).message == "DCGM test failed: memory: hot"
+    assert only(judge(failed(None, message="")), Status.FAIL).message == "DCGM test failed: memory: no message"
+
+
+def test_a_run_without_any_work_is_one_unknown_that_lists_it():
+    (finding,) = judge({**HEALTHY, "tests": {"memory": "Skip", "pcie": "Skip"}})
+    assert (finding.status, finding.message) == (Status.UNKNOWN, "DCGM ran no test: memory Skip, pcie Skip")
+
+
+def test_a_gpu_that_was_not_tested():
+    finding = only(judge({**HEALTHY, "gpus": 7}), Status.UNKNOWN)
+    assert (finding.measured, finding.expected) == (7, 8)
+    assert status(judge({**HEALTHY, "gpus": 8})) is Status.PASS
+    assert status(judge(HEALTHY)) is Status.PASS  # the output names none
+    assert status(judge({**HEALTHY, "gpus": 1}, "g5.xlarge")) is Status.PASS
+
+
+def test_a_test_skipped_on_one_gpu_alone():
+    facts = {**HEALTHY, "tests": {"software": "Pass", "memory": "Skip"}, "skipped_on": {"memory": [4]}}
+    finding = only(judge(facts), Status.WARN)
+    assert (finding.device, finding.remedy) == ({"index": 4}, Remedy.INVESTIGATE)
+    assert "memory on GPU 4 alone" in finding.message

@@ -92,3 +92,37 @@ def test_thresholds():
         )
         is Status.FAIL
     )
+
+
+@pytest.mark.parametrize(
+    ("entry", "wanted"),
+    [
+        ({"type": "ext4"}, Status.FAIL),
+        ({"type": "ext4", "filesystem": "UUID=0a"}, Status.FAIL),
+        ({"type": "tmpfs"}, Status.PASS),
+        ({"type": "nfs4", "filesystem": "10.0.0.4:/x"}, Status.PASS),
+        ({"type": "squashfs"}, Status.PASS),
+        ({"type": "ext4", "filesystem": "/dev/loop3"}, Status.PASS),
+    ],
+)
+def test_the_type_that_df_prints_tells_what_is_local(entry, wanted):
+    assert status(judge_facts("disk_space", df(fs("/", 3), fs("/data", 100, **entry)))) is wanted
+
+
+def test_the_type_of_the_mount_table_where_df_prints_none():
+    lustre = mounts(("/data", "lustre", ["rw"]))
+    assert status(judge_facts("disk_space", {**df(fs("/", 3), fs("/data", 100)), **lustre})) is Status.PASS
+    local = mounts(("/data", "xfs", ["rw"]))
+    assert status(judge_facts("disk_space", {**df(fs("/", 3), fs("/data", 100)), **local})) is Status.FAIL
+
+
+@pytest.mark.parametrize(("percent", "wanted", "limit"), [(90, Status.WARN, 90), (95, Status.FAIL, 95)])
+def test_the_limit_that_was_passed_is_named(percent, wanted, limit):
+    finding = only(judge_facts("disk_space", df(fs("/", percent))), wanted)
+    assert (finding.expected, finding.message) == (limit, f"/ is {percent}% full, wanted under {limit}%")
+
+
+@pytest.mark.parametrize(("free_kib", "wanted"), [(100 * GIB, Status.WARN), (100 * GIB - 1, Status.FAIL)])
+def test_a_data_disk_with_a_hundred_gib_left_does_not_block(free_kib, wanted):
+    data = fs("/scratch", 99, available_kib=free_kib)
+    assert status(judge_facts("disk_space", df(fs("/", 3), data))) is wanted

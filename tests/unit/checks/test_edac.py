@@ -40,7 +40,9 @@ def test_no_controller_is_no_pass():
 
 
 def test_unreadable():
-    for counters in (counted("error: Input/output error", 0), counted(0, None), {"mc0": {}}):
+    for counters in (counted("error: Input/output error", 0), counted(0, "error: Input/output error")):
+        assert only(judge(counters), Status.UNKNOWN).message.endswith("could not be read: error: Input/output error")
+    for counters in (counted(0, None), {"mc0": {}}):
         assert status(judge(counters)) is Status.UNKNOWN
     assert status(judge_facts("edac", {"sysfs": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("edac", {})) is Status.UNKNOWN

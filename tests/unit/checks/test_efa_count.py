@@ -31,6 +31,8 @@ def sources(pci=None, driver=None, libfabric=None):
         (sources(32, 31, 31), Status.FAIL, Remedy.REBOOT),
         (sources(32, 32, 31), Status.FAIL, Remedy.REBOOT),
         (sources(31, 31, 31), Status.FAIL, Remedy.REPLACE),
+        (sources(30, 30, 30), Status.FAIL, Remedy.REPLACE),
+        (sources(29, 29, 29), Status.FAIL, Remedy.FIX_CONFIG),
         (sources(16, 16, 16), Status.FAIL, Remedy.FIX_CONFIG),
         (sources(driver=0), Status.FAIL, Remedy.FIX_CONFIG),
         (sources(33, 33, 33), Status.WARN, Remedy.FIX_CONFIG),

@@ -42,7 +42,7 @@ def test_wrong_data_fails():
     assert finding.remedy is Remedy.REPLACE
 
 
-@pytest.mark.parametrize(("usec", "wanted"), [(790.0, Status.PASS), (810.0, Status.WARN)])
+@pytest.mark.parametrize(("usec", "wanted"), [(800.0, Status.PASS), (800.1, Status.WARN)])
 def test_one_slow_device(usec, wanted):
     findings = judge(run(1), run(2), run(3), run(4, usec))
     assert status(findings) is wanted
@@ -51,6 +51,8 @@ def test_one_slow_device(usec, wanted):
 def test_tools_and_sizes_are_not_mixed():
     other = run(4, 20.0, largest={"bytes": 64.0, "mb_s": 3.0, "usec": 20.0})
     assert status(judge(run(1), run(2), run(3), other, run(4, 90.0, "fi_rdm_bw"))) is Status.PASS
+    slower = [run(number, 4000.0, "fi_rdm_bw") for number in range(1, 4)]
+    assert status(judge(*map(run, range(1, 5)), *slower)) is Status.PASS
 
 
 def test_unfinished_and_missing_devices_are_unknown():

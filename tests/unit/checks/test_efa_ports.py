@@ -46,3 +46,9 @@ def test_not_here():
     assert "efa_count" in only(judge({"efa_ports": {}}), Status.SKIP).message
     assert "no EFA" in only(judge(port("DOWN", "Disabled"), "g4dn.xlarge"), Status.SKIP).message
     assert status(judge_facts("efa_ports", {}, required=False)) is Status.SKIP
+
+
+def test_what_was_seen_is_in_the_message():
+    assert "port 1 is DOWN (Disabled), wanted" in only(judge(port("DOWN", "Disabled")), Status.FAIL).message
+    unread = only(judge(port(None, None)), Status.UNKNOWN)
+    assert "port 1 is without a state (no physical state)" in unread.message

@@ -33,6 +33,7 @@ def test_no_data_available(others, remedy):
     finding = only(judge(fixture("none.txt"), **others), Status.FAIL)
     assert "-61 (No data available)" in finding.message
     assert finding.remedy is remedy
+    assert ("the node has 32 EFA devices" in finding.message) == (remedy is Remedy.UPDATE_SOFTWARE)
 
 
 def test_other_providers_only():

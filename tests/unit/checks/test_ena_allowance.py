@@ -42,3 +42,15 @@ def test_a_node_without_ethtool_is_not_blocked():
 def test_the_counters_alone_are_judged():
     counters = {"counters": {"conntrack_allowance_exceeded": 3}}
     assert status(judge_facts("ena_allowance", {"ethtool": counters}, required=False)) is Status.WARN
+
+
+def test_the_first_packet_dropped_for_lack_of_tracking_warns():
+    (finding,) = judge({"conntrack_allowance_exceeded": 1, "conntrack_allowance_available": 9})
+    assert (finding.status, finding.measured, finding.expected) == (Status.WARN, 1, 1)
+    (finding,) = judge({"conntrack_allowance_exceeded": 0, "conntrack_allowance_available": 1})
+    assert finding.status is Status.PASS
+
+
+def test_no_tracking_left_is_no_pass_as_well():
+    (finding,) = judge({"conntrack_allowance_exceeded": 0, "conntrack_allowance_available": 0})
+    assert finding.status is Status.WARN

@@ -77,3 +77,9 @@ def test_nvlsm_needs_ib_umad_on_p6():
     assert status(judge_facts("fabric_manager", loaded, "p6-b200.48xlarge")) is Status.PASS
     registered = {**without, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}]}}
     assert status(judge_facts("fabric_manager", registered, "p6-b200.48xlarge")) is Status.PASS
+
+
+@pytest.mark.parametrize(("sub", "remedy"), [("start", Remedy.INVESTIGATE), ("auto-restart", Remedy.FIX_CONFIG)])
+def test_still_starting_is_not_failing_again_and_again(sub, remedy):
+    finding = only(judge_facts("fabric_manager", unit(load="loaded", active="activating", sub=sub)), Status.FAIL)
+    assert finding.remedy is remedy

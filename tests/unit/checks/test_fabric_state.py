@@ -66,7 +66,9 @@ def test_healthy_health(health):
 
 def test_a100_does_not_report():
     assert "A100" in only(judge_facts("fabric_state", gpus.node(gpus.A100), "p4d.24xlarge"), Status.SKIP).message
-    assert status(judge_facts("fabric_state", gpus.node(gpus.A100), "none")) is Status.SKIP
+    assert "A100" in only(judge_facts("fabric_state", gpus.node(gpus.A100), "none"), Status.SKIP).message
+    nameless = gpus.put_all(gpus.node(gpus.A100), "name", "ERR!")
+    assert "A100" in only(judge_facts("fabric_state", nameless, "p4d.24xlarge"), Status.SKIP).message
 
 
 def test_na_on_a_switched_hopper_is_unknown():
@@ -79,3 +81,22 @@ def test_old_driver_or_no_switch():
     facts = gpus.drop_all(gpus.node(), "fabric_state")
     assert "525" in only(judge_facts("fabric_state", facts), Status.SKIP).message
     assert status(judge(instance_type="p5.4xlarge", fabric_state="In Progress")) is Status.SKIP
+
+
+@pytest.mark.parametrize("value", [None, "[Unknown Error]"])
+@pytest.mark.parametrize("name", ["fabric_clique_id", "fabric_cluster_uuid"])
+def test_a_domain_that_is_not_printed_is_no_other_domain(name, value):
+    assert only(judge(**{name: value}), Status.PASS)
+
+
+@pytest.mark.parametrize(
+    ("clique_ids", "culprit"), [([1, 1, 1, 2], 3), ([2, 1, 1, 1], 0), ([1, 1, 2, 2], None), ([1, 2], None)]
+)
+def test_the_one_gpu_in_another_domain_is_named(clique_ids, culprit):
+    facts = gpus.node(count=len(clique_ids))
+    for index, clique_id in enumerate(clique_ids):
+        gpus.put(facts, index, "fabric_clique_id", clique_id)
+    finding = only(judge_facts("fabric_state", facts), Status.FAIL)
+    assert finding.device.get("index") == culprit
+    assert (finding.measured, finding.expected) == ("1, 2", "one domain")
+    assert f"GPU 1: fabric_clique_id {clique_ids[1]}" in finding.evidence

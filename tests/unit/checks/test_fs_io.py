@@ -31,6 +31,7 @@ def test_wrong_content(kind, remedy):
 
 @pytest.mark.parametrize("way", ["write", "read"])
 def test_slow(way):
+    assert status(judge(target(**{f"{way}_mb_s": 50.0}))) is Status.PASS
     finding = only(judge(target(**{f"{way}_mb_s": 49.0})), Status.WARN)
     assert (finding.measured, finding.expected, finding.unit) == (49.0, 50, "MB/s")
     assert status(judge(target(**{f"{way}_mb_s": 49.0}), thresholds={f"fs_io.min_{way}_mb_s": 40})) is Status.PASS
@@ -54,12 +55,17 @@ def test_one_read_only_beside_a_good_one_passes():
 
 
 def test_nothing_compared_is_unknown():
-    assert status(judge(target(verified=False))) is Status.UNKNOWN
-    assert status(judge(target(write_mb_s=None))) is Status.UNKNOWN
-    assert status(judge(target(read_mb_s=None))) is Status.UNKNOWN
+    for change in ({"verified": False}, {"write_mb_s": None}, {"read_mb_s": None}):
+        (finding,) = judge(target(**change))
+        assert (finding.status, finding.device) == (Status.UNKNOWN, {"mount": "/fsx"})
 
 
 def test_nothing_to_test_and_not_run():
     assert status(judge()) is Status.SKIP
     assert status(judge_facts("fs_io", {})) is Status.UNKNOWN
     assert status(judge_facts("fs_io", {"fs_io": BROKEN})) is Status.UNKNOWN
+
+
+def test_only_read_only_ones_are_no_pass():
+    (finding,) = judge({"mount": "/reference", "kind": "lustre", "refused": "mounted read-only"})
+    assert finding.status is Status.SKIP

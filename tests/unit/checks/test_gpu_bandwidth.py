@@ -174,3 +174,46 @@ def test_wrong_data_between_gpus_is_told_without_a_host_copy():
     findings = judge_facts("gpu_bandwidth", {"nvbandwidth": {"tests": [wrong]}})
     assert only(findings, Status.FAIL).evidence == ("Invalid value",)
     assert "no host copy" in only(findings, Status.UNKNOWN).message
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"), [(90.0, Status.PASS), (89.9, Status.WARN), (70.0, Status.WARN), (69.9, Status.FAIL)]
+)
+def test_ten_percent_behind_the_others_warns_and_thirty_fails(value, wanted):
+    # No floor is known for this type: only the other GPUs' median of 100 GB/s counts.
+    assert status(judge(host(*[100.0] * 7, value), instance_type="g7e.48xlarge")) is wanted
+
+
+def test_the_floor_is_the_least_that_passes():
+    half = {"gpu_bandwidth.min_pcie_percent": 50}  # of 63.008 GB/s, 16 lanes of PCIe 5
+    assert status(judge(host(*[31.504] * 8), thresholds=half)) is Status.PASS
+    assert status(judge(host(*[31.503] * 8), thresholds=half)) is Status.FAIL
+
+
+def test_a_gpu_that_was_not_measured_leaves_its_twins_to_be_judged():
+    findings = judge(host(*[54.0] * 6, 30.0, None))
+    assert only(findings, Status.UNKNOWN).device == {"index": 7}
+    assert only(findings, Status.FAIL).device == {"index": 6}
+
+
+def test_a_gpu_a_little_slower_to_all_peers_than_the_others_warns():
+    # 320 GB/s is above the floor of 65 % and 16 % below the others.
+    cells = {f"c3_{n}": 320.0 for n in range(8) if n != 3} | {f"c{n}_3": 320.0 for n in range(8) if n != 3}
+    (slow,) = judge(host(*[54.0] * 8), peers(**cells))
+    assert (slow.status, slow.device, slow.expected) == (Status.WARN, {"index": 3}, 342.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted", "words"),
+    [
+        ({"status": "Failed"}, Status.FAIL, "says Failed"),
+        ({"status": "Error"}, Status.FAIL, "says Error"),
+        ({"status": "Running"}, Status.UNKNOWN, "says Running"),
+        ({"status": "Running", "error": "Invalid value"}, Status.FAIL, "says Running"),
+        ({"status": None}, Status.UNKNOWN, "says nothing"),
+        ({"matrix": []}, Status.UNKNOWN, "says Passed"),
+    ],
+)
+def test_a_test_that_did_not_pass_is_told_by_its_status(change, wanted, words):
+    finding = only(judge({**host(*[54.0] * 8), **change}), wanted)
+    assert words in finding.message

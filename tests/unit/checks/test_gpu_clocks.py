@@ -39,3 +39,9 @@ def test_under_load_with_a_reason_or_at_speed():
 def test_unreadable_is_unknown(value):
     facts = gpus.put(gpus.node(), 3, "clocks_max.sm_mhz", value)
     assert only(judge_facts("gpu_clocks", facts), Status.UNKNOWN).device["index"] == 3
+
+
+@pytest.mark.parametrize(("mhz", "wanted"), [(990, Status.PASS), (989, Status.WARN)])
+def test_half_of_the_maximum_is_enough_under_load(mhz, wanted):
+    facts = gpus.put(loaded(gpus.node(), 3), 3, "clocks.sm_mhz", mhz)  # of 1980 MHz
+    assert status(judge_facts("gpu_clocks", facts)) is wanted

@@ -86,3 +86,9 @@ def test_not_run():
     assert status(judge_facts("gpu_compute", {})) is Status.UNKNOWN
     assert status(judge_facts("gpu_compute", {"gpu_load": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("gpu_compute", {}, "inf2.xlarge")) is Status.SKIP
+
+
+def test_why_nothing_was_compared_is_said():
+    hung = only(judge(*healthy(7), {"index": 7, "error": "the GPU hangs"}), Status.UNKNOWN)
+    assert hung.message == "GPU 7: numbers not compared: the GPU hangs"
+    assert "no product was compared" in only(judge(*healthy(7), gpu(7, products=0)), Status.UNKNOWN).message

@@ -56,9 +56,9 @@ def test_slowed_down_by_the_hardware(reason):
     assert "88" in finding.message
 
 
-@pytest.mark.parametrize(("samples", "wanted"), [(2, Status.PASS), (3, Status.WARN)])
+@pytest.mark.parametrize(("samples", "wanted"), [(10, Status.PASS), (11, Status.WARN)])
 def test_slowed_down_by_the_driver(samples, wanted):
-    warm = gpu(3, throttled={"sw_thermal_slowdown": samples})
+    warm = gpu(3, throttled={"sw_thermal_slowdown": samples}, samples=100)
     assert status(judge([*(gpu(index) for index in range(7)), warm])) is wanted
 
 
@@ -86,3 +86,26 @@ def test_not_run():
     assert status(judge_facts("gpu_load", {})) is Status.UNKNOWN
     assert status(judge_facts("gpu_load", {"gpu_load": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("gpu_load", {}, "trn1.32xlarge")) is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("tflops", "wanted"), [(92.0, Status.PASS), (91.9, Status.WARN), (80.0, Status.WARN), (79.9, Status.FAIL)]
+)
+def test_eight_percent_behind_its_twins_warns_and_twenty_fails(tflops, wanted):
+    # A type without a data sheet's floor: only the twins' median of 100 TFLOPS counts.
+    gpus = [*(gpu(index, 100.0) for index in range(7)), gpu(7, tflops)]
+    assert status(judge(gpus, "g5.48xlarge")) is wanted
+
+
+@pytest.mark.parametrize(("tflops", "wanted"), [(445.05, Status.PASS), (445.04, Status.FAIL)])
+def test_the_share_of_the_data_sheet_is_the_least_that_passes(tflops, wanted):
+    assert status(judge([gpu(index, tflops) for index in range(8)])) is wanted  # 45 % of 989
+
+
+def test_a_smaller_part_is_not_measured_against_larger_ones():
+    gpus = [*(gpu(index) for index in range(6)), *(gpu(index, 300.0, sm_count=114) for index in (6, 7))]
+    assert status(judge(gpus, thresholds={"gpu_load.min_peak_percent": 0})) is Status.PASS
+
+
+def test_how_long_the_load_was_is_said():
+    assert "for 20 s" in only(judge([gpu(index) for index in range(8)]), Status.PASS).message

@@ -146,3 +146,17 @@ def test_nothing_listed_and_nothing_said_is_unknown():
     assert status(judge_facts("gpu_lost", gpus.node(count=0))) is Status.UNKNOWN
     assert status(judge_facts("gpu_lost", {"nvidia_smi": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("gpu_lost", {})) is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "remedy"),
+    [
+        ("Unable to determine the device handle for GPU 0000:5A:00.0: Unknown Error", Status.FAIL, Remedy.REBOOT),
+        ("Unknown Error", Status.FAIL, Remedy.REBOOT),
+        ("Unknown Error: Insufficient Permissions", Status.UNKNOWN, Remedy.INVESTIGATE),
+        ("words not seen yet", Status.UNKNOWN, Remedy.INVESTIGATE),
+    ],
+)
+def test_a_message_in_place_of_one_gpu_is_about_that_gpu(text, wanted, remedy):
+    (finding,) = judge_facts("gpu_lost", smi_error(text, "00000000:5A:00.0"))
+    assert (finding.status, finding.remedy, finding.device) == (wanted, remedy, {"pci": "00000000:5A:00.0"})

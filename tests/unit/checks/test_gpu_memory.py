@@ -16,6 +16,8 @@ from . import gpus
         (81251, "p4de.24xlarge"),
         (15360, "g4dn.metal"),
         (15360, "g5g.metal"),
+        (15109, "g4dn.metal"),  # drivers before 510 leave out what they reserve
+        (15109, "g5g.metal"),
         (23028, "g5.48xlarge"),
         (23034, "g6.48xlarge"),
         (3072, "g6f.large"),
@@ -57,3 +59,18 @@ def test_the_tolerance_ends_where_it_says(mib, wanted):
     thresholds = {"gpu_memory.tolerance_percent": 10}
     findings = judge_facts("gpu_memory", facts, expected={"gpu_memory_mib": 100_000}, thresholds=thresholds)
     assert status(findings) is wanted
+
+
+@pytest.mark.parametrize(
+    ("mib", "wanted", "remedy"),
+    [
+        (93_000, Status.PASS, Remedy.NONE),
+        (92_999, Status.FAIL, Remedy.REPLACE),
+        (115_000, Status.PASS, Remedy.NONE),
+        (115_001, Status.FAIL, Remedy.FIX_CONFIG),
+    ],
+)
+def test_seven_percent_less_and_fifteen_more_are_accepted(mib, wanted, remedy):
+    facts = gpus.put_all(gpus.node(), "memory_total_mib", mib)
+    findings = judge_facts("gpu_memory", facts, expected={"gpu_memory_mib": 100_000})
+    assert {(finding.status, finding.remedy) for finding in findings} == {(wanted, remedy)}

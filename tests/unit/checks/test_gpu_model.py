@@ -19,6 +19,7 @@ def judge(name, instance_type, **rest):
         ("NVIDIA H200", "p5en.48xlarge"),
         ("A100-SXM4-40GB", "p4d.24xlarge"),
         ("NVIDIA A100-SXM4-80GB", "p4de.24xlarge"),
+        ("A100-SXM-80GB", "p4de.24xlarge"),  # early drivers leave out the 4
         ("NVIDIA B200", "p6-b200.48xlarge"),
         ("NVIDIA B300 SXM6 AC", "p6-b300.48xlarge"),
         ("NVIDIA GB200", "p6e-gb200.36xlarge"),
@@ -46,6 +47,8 @@ def test_the_type_s_own_gpu(name, instance_type):
         ("NVIDIA GB200", "p6-b200.48xlarge"),
         ("NVIDIA A100-SXM4-80GB", "p4d.24xlarge"),
         ("NVIDIA A100-PCIE-40GB", "p4d.24xlarge"),
+        ("NVIDIA A100 80GB PCIe", "p4de.24xlarge"),
+        ("NVIDIA A100-SXM4-40GB", "p4de.24xlarge"),
         ("NVIDIA T4G", "g4dn.metal"),
         ("NVIDIA A10", "g5.48xlarge"),
     ],
@@ -75,3 +78,9 @@ def test_model_given_by_hand_or_not_known():
     assert status(judge("NVIDIA H100 80GB HBM3", "none")) is Status.SKIP
     assert status(judge("NVIDIA H100 80GB HBM3", "none", expected={"gpu_model": "H100"})) is Status.PASS
     assert status(judge("NVIDIA H100 80GB HBM3", "none", expected={"gpu_model": "B200"})) is Status.FAIL
+
+
+def test_the_wanted_model_is_named():
+    assert judge("NVIDIA H200", "p5.48xlarge")[0].message == "GPU 0: NVIDIA H200, wanted H100-SXM5-80GB"
+    words = {"gpu_name_has": ["RTX", "6000"]}
+    assert judge("NVIDIA H200", "none", expected=words)[0].message.endswith("wanted RTX 6000")

@@ -49,7 +49,8 @@ def test_memory_without_a_process():
     finding = only(judge("standard", [], 40000), Status.WARN)
     assert (finding.measured, finding.remedy) == (40000, Remedy.RESET_GPU)
     assert status(judge("quick", [], 40000)) is Status.INFO
-    assert status(judge("standard", [], 700)) is Status.PASS
+    assert status(judge("standard", [], 1024)) is Status.PASS
+    assert only(judge("standard", [], 1025), Status.WARN).expected == 1024
 
 
 @pytest.mark.parametrize(("processes", "used"), [("ERR!", 4), (None, 4), ([], "GPU is lost")])

@@ -21,14 +21,15 @@ def test_cool():
 
 @pytest.mark.parametrize(
     ("left", "wanted"),
-    [(20, Status.PASS), (5, Status.PASS), (4, Status.WARN), (1, Status.WARN), (0, Status.FAIL), (-3, Status.FAIL)],
+    [(20, Status.PASS), (6, Status.PASS), (5, Status.WARN), (1, Status.WARN), (0, Status.FAIL), (-3, Status.FAIL)],
 )
 def test_degrees_left(left, wanted):
     assert status(judge(gpus.H100, temperature_tlimit_c=left)) is wanted
 
 
 @pytest.mark.parametrize(
-    ("celsius", "wanted"), [(83, Status.PASS), (85, Status.WARN), (89, Status.FAIL), (95, Status.FAIL)]
+    ("celsius", "wanted"),
+    [(83, Status.PASS), (84, Status.WARN), (88, Status.WARN), (89, Status.FAIL), (95, Status.FAIL)],
 )
 def test_slowdown_temperature(celsius, wanted):
     findings = judge(gpus.A100, temperature_c=celsius)
@@ -37,12 +38,19 @@ def test_slowdown_temperature(celsius, wanted):
         assert (findings[0].device["index"], findings[0].remedy) == (2, Remedy.REPLACE)
 
 
+def test_says_how_cool_it_should_be():
+    finding = only(judge(gpus.H100, temperature_c=87, temperature_tlimit_c=-1), Status.FAIL)
+    assert (finding.measured, finding.expected, finding.unit) == (87, "below 81", "C")
+    assert finding.message == "GPU 2: GPU at 87 C, -1 C below its limit, wanted more than 5 C below"
+
+
 def test_no_limit_printed():
     assert status(judge(gpus.A100, temperature_c=60, temperature_slowdown_c=None)) is Status.PASS
-    assert status(judge(gpus.A100, temperature_c=90, temperature_slowdown_c=None)) is Status.FAIL
+    assert status(judge(gpus.A100, temperature_c=88, temperature_slowdown_c=None)) is Status.WARN
+    assert status(judge(gpus.A100, temperature_c=89, temperature_slowdown_c=None)) is Status.FAIL
 
 
-@pytest.mark.parametrize(("celsius", "wanted"), [(85, Status.PASS), (92, Status.WARN), (95, Status.FAIL)])
+@pytest.mark.parametrize(("celsius", "wanted"), [(89, Status.PASS), (90, Status.WARN), (95, Status.FAIL)])
 def test_memory(celsius, wanted):
     assert status(judge(gpus.H100, temperature_memory_c=celsius)) is wanted
 
@@ -60,3 +68,13 @@ def test_share_of_a_gpu_shows_none():
     facts = gpus.put_all(gpus.node(count=1), "temperature_c", None)
     assert status(judge_facts("gpu_temperature", facts, "g6f.large")) is Status.SKIP
     assert status(judge_facts("gpu_temperature", facts, "g6.xlarge")) is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("name", ["temperature_memory_c", "temperature_memory_max_operating_c"])
+def test_memory_without_a_sensor_or_a_limit_is_not_judged(name):
+    assert status(judge(gpus.H100, **{name: None})) is Status.PASS
+
+
+@pytest.mark.parametrize(("celsius", "wanted"), [(1, Status.PASS), (130, Status.FAIL), (131, Status.UNKNOWN)])
+def test_the_range_of_a_plausible_temperature(celsius, wanted):
+    assert status(judge(gpus.A100, temperature_c=celsius)) is wanted

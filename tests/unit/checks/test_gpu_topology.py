@@ -99,3 +99,13 @@ def test_the_pcie_matrix_says_nothing_about_nvlink():
     facts["nvidia_smi_topo"]["pcie_only"] = True
     assert "topo -mp" in only(judge_facts("gpu_topology", facts, "p5.48xlarge"), Status.UNKNOWN).message
     assert status(judge_facts("gpu_topology", facts, "g5.48xlarge")) is Status.PASS
+
+
+def test_the_only_gpu_of_an_unknown_machine_has_no_pairs():
+    assert only(judge({}, "none", 1), Status.SKIP).message == "one GPU: no pairs"
+
+
+def test_what_was_read_of_a_cut_matrix_is_shown():
+    message = only(judge({"NV18": 21}), Status.UNKNOWN).message
+    assert message == "topology of 7 of 28 GPU pairs could not be read: 21 x NV18"
+    assert only(judge({}), Status.UNKNOWN).message.endswith("could not be read: no GPU pair")

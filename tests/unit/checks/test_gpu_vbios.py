@@ -45,3 +45,9 @@ def test_unreadable_is_unknown():
         status(judge_facts("gpu_vbios", gpus.put(gpus.node(), 0, "vbios_version", "[Unknown Error]"))) is Status.UNKNOWN
     )
     assert status(judge_facts("gpu_vbios", gpus.put(gpus.node(), 0, "vbios_version", None))) is Status.UNKNOWN
+
+
+def test_not_printed_matters_only_to_a_pin():
+    facts = gpus.drop_all(gpus.node(), "vbios_version")
+    assert status(judge_facts("gpu_vbios", facts)) is Status.SKIP
+    assert status(judge_facts("gpu_vbios", facts, expected={"vbios_version": "96"})) is Status.UNKNOWN

@@ -31,3 +31,8 @@ def test_unknown_and_skip():
     assert status(judge_facts("hugepages", {"meminfo": {"total_kib": 1}}, expected=declared)) is Status.UNKNOWN
     assert status(judge_facts("hugepages", {"meminfo": BROKEN}, expected=declared)) is Status.UNKNOWN
     assert status(judge_facts("hugepages", {"meminfo": {"hugepages_total": 0, "hugepage_kib": 2048}})) is Status.SKIP
+
+
+@pytest.mark.parametrize(("total", "size"), [(None, 2048), (5128, None)])
+def test_half_of_the_lines_is_not_enough(total, size):
+    assert "not printed" in only(judged(total, size), Status.UNKNOWN).message

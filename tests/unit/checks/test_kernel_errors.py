@@ -177,3 +177,82 @@ def test_unreadable_and_missing():
     assert status(judge_facts("kernel_errors", {"kernel": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("kernel_errors", {})) is Status.UNKNOWN
     assert status(judge_facts("kernel_errors", {}, required=False)) is Status.SKIP
+
+
+NOT_STARTED = "NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)"
+CE = "EDAC MC1: 1 CE memory read error on CPU_SrcID#1"
+
+
+@pytest.mark.parametrize("missing", ["uuid", "index"])
+def test_a_gpu_that_nvidia_smi_lists_in_part_has_not_started(missing):
+    smi = {"gpus": [{key: value for key, value in GPU["gpus"][0].items() if key != missing}]}
+    assert status(judge(NOT_STARTED, smi=smi)) is Status.FAIL
+
+
+def test_a_warning_stands_alone_and_a_note_stands_beside_the_pass():
+    assert [finding.status for finding in judge(LOCKUP)] == [Status.WARN]
+    mismatch = "NVRM: API mismatch: the client has the version 580.95.05"
+    assert [finding.status for finding in judge(mismatch)] == [Status.INFO, Status.PASS]
+
+
+NOT_BUILT = "nvidia: version magic '6.8.0-1029-aws SMP ' should be '6.8.0-1031-aws SMP '"
+NO_EFA = "efa: probe of 0000:4f:00.0 failed with error -62"
+
+
+def test_a_driver_built_for_another_kernel():
+    finding = only(judge(NOT_BUILT), Status.FAIL)
+    assert finding.remedy is Remedy.UPDATE_SOFTWARE
+    assert status(judge(LOADED, NOT_BUILT)) is Status.FAIL
+    assert status(judge(NOT_BUILT, LOADED)) is Status.WARN
+    assert status(judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 8, "errors": []})) is Status.WARN
+    assert status(judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 7, "errors": []})) is Status.FAIL
+
+
+def test_an_efa_device_that_did_not_start():
+    finding = only(judge(NO_EFA), Status.FAIL)
+    assert (finding.device, finding.remedy) == ({"pci": "0000:4f:00.0"}, Remedy.REBOOT)
+
+    def with_devices(line, number):
+        devices = {f"rdmap{n}s0": {} for n in range(number)}
+        facts = {"kernel": parse(line), "efa_counters": {"devices": devices, "count": number}}
+        return status(judge_facts("kernel_errors", facts))
+
+    assert with_devices(NO_EFA, 31) is Status.FAIL
+    assert with_devices(NO_EFA, 32) is Status.WARN
+    assert with_devices("infiniband rdmap79s0: Admin queue is closed", 32) is Status.FAIL
+
+
+def test_an_unsupported_gpu_is_named():
+    lines = [
+        "NVRM: The NVIDIA GPU 0000:53:00.0 (PCI ID: 10de:2901)",
+        "NVRM: installed in this system requires use of the NVIDIA open kernel modules.",
+    ]
+    finding = only(judge(*lines), Status.FAIL)
+    assert (finding.device, finding.remedy) == ({"pci": "0000:53:00.0"}, Remedy.UPDATE_SOFTWARE)
+
+
+def test_a_network_device_that_could_not_be_reset():
+    finding = only(judge("ena 0000:00:05.0 ens5: Reset attempt failed. Can not reset the device"), Status.FAIL)
+    assert finding.device == {"pci": "0000:00:05.0"}
+
+
+def test_a_storm_keeps_its_number():
+    assert only(judge(*[CE] * 3000), Status.FAIL).measured == 3000
+    mixed = judge(*[CE.replace("CE", "UE")] * 3000, CE)
+    assert (only(mixed, Status.FAIL).measured, only(mixed, Status.WARN).measured) == (3000, 1)
+    findings = judge(*[TIMEOUT] * 3000, TIMEOUT.replace("nvme1", "nvme2"))
+    assert only(findings, Status.FAIL).device == {"name": "nvme1"}
+    assert only(findings, Status.WARN).measured == 1
+
+
+def test_the_window_is_off_until_a_site_sets_one():
+    lines = [LOCKUP, *["usb 1-1: new device"] * 401]  # 9 s apart: an hour and more
+    assert status(judge(*lines)) is Status.WARN
+    assert status(judge(*lines, thresholds={"kernel_errors.window_hours": 1})) is Status.PASS
+
+
+def test_what_a_storm_before_the_window_left_out_is_not_counted_in_it():
+    day = ["usb 1-1: new device"] * 401
+    window = {"kernel_errors.window_hours": 1}
+    assert only(judge(*[CE] * 3000, *day, CE, thresholds=window), Status.WARN).measured == 1
+    assert only(judge(*day, *[CE] * 300, thresholds={"kernel_errors.window_hours": 24}), Status.FAIL).measured == 300

@@ -48,3 +48,9 @@ def test_declared_modules():
 
 def test_unknown():
     assert status(judge_facts("kernel_modules", {"modules": BROKEN})) is Status.UNKNOWN
+
+
+def test_nouveau_explains_the_missing_driver_alone():
+    (finding,) = judged("nouveau", "nvidia", "nvidia_uvm", "ib_uverbs")
+    assert (finding.device, finding.evidence) == ({"name": "efa"}, ())
+    assert only(judged("efa", "ib_uverbs"), Status.FAIL).evidence == ()

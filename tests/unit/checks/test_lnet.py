@@ -46,3 +46,25 @@ def test_unreadable_is_unknown():
     wanted = {"lustre_net": "efa"}
     assert status(judge_facts("lnet", {"sysfs": BROKEN}, expected=wanted)) is Status.UNKNOWN
     assert status(judge_facts("lnet", {}, expected=wanted)) is Status.UNKNOWN
+
+
+def test_none_up_under_a_mount_fails():
+    down = {"lnetctl": {"nets": {"lo": {"up": 1, "down": []}, "tcp": {"up": 0, "down": ["10.1.0.21@tcp down"]}}}}
+    mounts = {"mounts": {"mounts": [{"mount": "/fsx", "fstype": "lustre"}]}}
+    finding = only(judge_facts("lnet", {**down, **mounts}), Status.FAIL)
+    assert (finding.evidence, finding.expected) == (("10.1.0.21@tcp down",), "one up")
+    assert status(judge_facts("lnet", down)) is Status.WARN
+
+
+def test_no_network_configured():
+    refused = {"lnetctl": {"nets": {}, "error": "cannot get networks: Network is down"}}
+    assert "Network is down" in only(judge_facts("lnet", refused), Status.INFO).message
+    wanted = only(judge_facts("lnet", refused, expected={"lustre_net": "efa"}), Status.FAIL)
+    assert "Network is down" in wanted.message
+    listed = {"lnetctl": {"nets": {"tcp": {"up": 1, "down": []}}, "error": "cannot get more"}}
+    assert status(judge_facts("lnet", listed, "g5.xlarge")) is Status.PASS
+
+
+def test_what_was_given_and_cannot_be_read_is_no_answer():
+    assert status(judge_facts("lnet", {"lnetctl": BROKEN}, required=False)) is Status.UNKNOWN
+    assert status(judge_facts("lnet", {}, required=False)) is Status.SKIP

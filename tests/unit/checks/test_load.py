@@ -28,3 +28,14 @@ def test_threshold():
 
 def test_unknown():
     assert status(judge_facts("load", {"loadavg": BROKEN})) is Status.UNKNOWN
+
+
+def test_one_task_per_cpu_is_no_wait():
+    assert status(judge_facts("load", {"loadavg": {"load1": 192.0}, **CPUS})) is Status.PASS
+    assert status(judge_facts("load", {"loadavg": {"load1": 193.0}, **CPUS})) is Status.WARN
+
+
+def test_either_count_of_cpus_will_do():
+    for cpuinfo in ({"cpus": 2}, {"online": 2}):
+        facts = {"loadavg": {"load1": 3.0}, "cpuinfo": cpuinfo}
+        assert only(judge_facts("load", facts, "none"), Status.WARN).measured == 1.5

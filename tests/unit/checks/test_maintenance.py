@@ -42,6 +42,10 @@ def test_leaving_node():
         ("instance-reboot", "soon", "FAIL"),
         ("instance-reboot", "32 Nov 2026 09:00:43 GMT", "FAIL"),
         ("instance-reboot", None, "FAIL"),
+        ("instance-reboot", "24 Foo 2027 09:00:43 GMT", "FAIL"),
+        ("instance-reboot", "24 Jan 2027 09:00:43 GMT", "WARN"),
+        ("system-reboot", "5 Dec 2026 11:59:59 GMT", "FAIL"),
+        ("system-reboot", "5 Dec 2026 12:00:00 GMT", "WARN"),  # 14 days after the harness's now
     ],
 )
 def test_events(code, begins, wanted):
@@ -74,3 +78,10 @@ def test_no_service():
 
 def test_unknown():
     assert status(judge_facts("maintenance", {"imds": BROKEN})) is Status.UNKNOWN
+
+
+def test_what_ec2_says_is_in_the_message():
+    assert only(judged(**event("instance-stop", None)), Status.FAIL).message.endswith("for an unknown time: text")
+    action = {"action": "stop", "time": "2026-11-21T12:02:00Z"}
+    finding = only(judged(spot_action=action), Status.FAIL)
+    assert "EC2 will stop this spot instance at 2026-11-21T12:02:00Z" in finding.message

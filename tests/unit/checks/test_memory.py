@@ -40,6 +40,15 @@ def test_available_against_its_share(percent, wanted):
     assert finding.remedy is (Remedy.INVESTIGATE if wanted is Status.WARN else Remedy.NONE)
 
 
+def test_pages_taken_out_of_use_warn():
+    facts = meminfo()
+    facts["meminfo"]["hardware_corrupted_kib"] = 8
+    finding = only(judge_facts("memory", facts), Status.WARN)
+    assert (finding.measured, finding.expected, finding.unit) == (8, 0, "KiB")
+    facts["meminfo"]["hardware_corrupted_kib"] = 0
+    assert status(judge_facts("memory", facts)) is Status.PASS
+
+
 def test_a_site_may_ask_for_more():
     facts = meminfo(95, 60)
     assert status(judge_facts("memory", facts, thresholds={"memory.min_total_percent": 96})) is Status.FAIL
@@ -63,3 +72,9 @@ def test_unreadable_and_missing():
     assert status(judge_facts("memory", {"meminfo": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("memory", {})) is Status.UNKNOWN
     assert status(judge_facts("memory", {}, required=False)) is Status.SKIP
+
+
+@pytest.mark.parametrize(("mib", "wanted"), [(900, Status.PASS), (899, Status.FAIL)])
+def test_ninety_percent_of_the_type_is_the_least(mib, wanted):
+    facts = {"meminfo": {"total_kib": mib * 1024}}
+    assert judge_facts("memory", facts, expected={"memory_mib": 1000})[0].status is wanted

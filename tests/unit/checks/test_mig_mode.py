@@ -44,3 +44,9 @@ def test_on_where_nothing_is_expected_warns():
 
 def test_products_without():
     assert status(judge(None, None, "g5.48xlarge")) is Status.SKIP
+
+
+def test_not_printed_matters_only_where_it_is_wanted():
+    facts = gpus.drop_all(gpus.node(), "mig_mode")
+    assert status(judge_facts("mig_mode", facts)) is Status.SKIP
+    assert status(judge_facts("mig_mode", facts, expected={"mig_mode": "Enabled"})) is Status.UNKNOWN

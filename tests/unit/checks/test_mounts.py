@@ -44,5 +44,13 @@ def test_other_read_only_disk():
     assert status(judge_facts("mounts", rows, expected={"mounts": ["/scratch"]})) is Status.FAIL
 
 
+def test_ext4_since_linux_6_15_keeps_rw_after_an_error():
+    for option in ("emergency_ro", "shutdown"):
+        rows = table(("/dev/nvme0n1p1", "/", "ext4", ["rw", "relatime", option]))
+        assert only(judge_facts("mounts", rows), Status.FAIL).device == {"mount": "/"}
+    policy = table(("/dev/nvme0n1p1", "/", "ext4", ["rw", "errors=remount-ro"]))
+    assert status(judge_facts("mounts", policy)) is Status.PASS
+
+
 def test_unknown():
     assert status(judge_facts("mounts", {"mounts": BROKEN})) is Status.UNKNOWN

@@ -34,7 +34,8 @@ def test_interfaces_that_nobody_brought_up():
         "ens6": {"mtu": 1500, "operstate": "down", "driver": "ena"},
     }
     assert status(judge_facts("mtu", {"sysfs": {"net": net}}, expected={"mtu": 9001})) is Status.PASS
-    assert status(judge_facts("mtu", {"sysfs": {"net": {"ens6": net["ens6"]}}})) is Status.SKIP
+    down = only(judge_facts("mtu", {"sysfs": {"net": {"ens6": net["ens6"]}}}), Status.SKIP)
+    assert down.message == "no interface with the ena driver is up"
 
 
 def test_unreadable():
@@ -45,5 +46,5 @@ def test_unreadable():
 
 
 def test_no_ena():
-    assert status(judge({"eth0": 1500}, driver="virtio_net")) is Status.SKIP
+    assert only(judge({"eth0": 1500}, driver="virtio_net"), Status.SKIP).message == "no interface with the ena driver"
     assert status(judge({})) is Status.SKIP

@@ -127,3 +127,33 @@ def test_a_gate_holds_at_its_own_figure(busbw, wanted):
 def test_groups_of_a_split_test_are_not_held_to_the_figure_of_all_ranks(group, busbw, wanted):
     finding = only(judge({**run(busbw), "ranks": 64, "hosts": 8, "groups": 8, **group}), wanted)
     assert "8 groups at once" in finding.message
+
+
+def test_ranks_that_fill_no_whole_number_of_nodes_have_no_figure():
+    finding = only(judge(run(479, ranks=20, hosts=2)), Status.INFO)
+    assert "over 20 ranks on p5.48xlarge" in finding.message
+    assert "over 2 node(s) of p5.48xlarge" in only(judge(run(479, ranks=16, hosts=2)), Status.PASS).message
+
+
+@pytest.mark.parametrize(("size", "shown"), [(8 * GIB, "8 GiB"), (GIB, "1 GiB"), (128 << 20, "128 MiB")])
+def test_the_size_of_the_largest_message_is_shown(size, shown):
+    assert f"480 GB/s busbw at {shown} over" in only(judge(run(480, size)), Status.PASS).message
+
+
+def test_torn_rows_are_counted():
+    torn = only(judge(run(480, complete=False, damaged_rows=2)), Status.UNKNOWN)
+    assert torn.message == "all_reduce did not finish: 9 rows, 2 torn"
+    assert only(judge(run(480, complete=False)), Status.UNKNOWN).message == "all_reduce did not finish: 9 rows"
+
+
+def test_a_test_of_empty_messages_has_no_speed_to_doubt():
+    assert status(judge(run(0.0, 0))) is Status.SKIP
+
+
+def test_one_node_is_compared_with_the_fleet_and_a_group_with_its_own_kind():
+    measures = {}
+    judge(run(480), measures=measures)
+    assert measures["nccl_all_reduce_busbw"]["values"] == {"": 480}
+    measures = {}
+    judge(run(479, ranks=16, hosts=2), measures=measures)
+    assert measures["nccl_all_reduce_busbw"]["values"] == {"2 node(s) of p5.48xlarge": 479}

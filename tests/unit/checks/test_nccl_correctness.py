@@ -72,3 +72,9 @@ def test_other_bits_in_a_repeated_run():
     assert (finding.measured, finding.remedy) == (3, Remedy.INVESTIGATE)
     assert status(judge({**GOOD, "bitwise_mismatches": 0})) is Status.PASS
     assert status(judge({**GOOD, "bitwise_mismatches": 3, "wrong": 1})) is Status.FAIL
+
+
+def test_the_collective_is_named():
+    assert only(judge(GOOD), Status.PASS).message == "no wrong value in all_reduce"
+    nameless = {**GOOD, "collective": "", "wrong": 2}
+    assert only(judge(nameless), Status.FAIL).message == "a test without a name: 2 wrong values"

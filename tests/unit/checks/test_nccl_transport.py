@@ -131,3 +131,53 @@ def test_a_failed_request_names_the_peer():
     finding = only(judge({**EFA, "failures": [line]}), Status.WARN)
     assert ("i-0bbbbbbbbbbbbbbbb" in finding.message, "i-0aaaaaaaaaaaaaaaa" in finding.message) == (True, False)
     assert list(finding.evidence) == [line]
+
+
+@pytest.mark.parametrize("without", ["network", "provider"])
+def test_a_network_or_a_provider_that_is_named_was_found(without):
+    facts = {**EFA, without: None, "warnings": ["NET/OFI No eligible providers were found"]}
+    assert status(judge(facts)) is Status.INFO
+
+
+def test_sockets_beside_the_efa_plugin_are_named():
+    finding = only(judge({**EFA, "transports": {"NET/AWS Libfabric": 6, "NET/Socket": 2}}), Status.FAIL)
+    assert (finding.measured, finding.message) == ("NET/Socket", "NCCL uses NET/Socket instead of EFA")
+
+
+@pytest.mark.parametrize(
+    ("change", "instance_type", "wanted"),
+    [
+        ({"transports": {"P2P/CUMEM/read": 8}}, "p5.48xlarge", Status.PASS),
+        ({"transports": {"SHM/direct/direct": 4, "P2P/CUMEM/read": 4}}, "p5.48xlarge", Status.FAIL),
+        ({"transports": {"SHM/direct/direct": 8}, "gdrdma": False}, "g5.48xlarge", Status.PASS),
+        ({"nics": 32}, "p5.48xlarge", Status.PASS),
+        ({"nics": 15}, "p5en.48xlarge", Status.WARN),
+        ({"nics": 1}, "g5.48xlarge", Status.PASS),
+        ({"ofi_plugin_version": "1.13.2-aws"}, "p6-b200.48xlarge", Status.FAIL),
+        ({"ofi_plugin_version": "1.15.0"}, "p6-b200.48xlarge", Status.PASS),
+        ({"ofi_plugin_version": "git-6e504db"}, "p6-b200.48xlarge", Status.PASS),
+        ({"ofi_plugin_version": "1.4.0aws"}, "p4d.24xlarge", Status.PASS),
+        ({"warnings": ["Mismatched NCCL version detected : rank 0 version 22707 rank 8 version 22606"]}, "p5.48xlarge",
+         Status.FAIL),
+    ],
+)  # fmt: skip
+def test_what_the_efa_provider_alone_does_not_tell(change, instance_type, wanted):
+    finding = next(f for f in judge({**EFA, **change}, instance_type) if f.status is wanted)
+    assert status(judge({**EFA, **change}, instance_type)) is wanted
+    if wanted is not Status.PASS:
+        assert finding.measured is not None and finding.expected is not None
+
+
+def test_an_operation_that_hung_is_told_once():
+    """PyTorch's watchdog, by hand after ProcessGroupNCCL.cpp: every rank prints it."""
+    text = "ip-10-1-0-11:7:8 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)\n"
+    for rank in range(3):
+        text += (
+            f"[rank{rank}]:[E121 18:38:3{rank}.69 ProcessGroupNCCL.cpp:744] [Rank {rank}] Watchdog caught collective "
+        )
+        text += (
+            "operation timeout: WorkNCCL(SeqNum=4720, OpType=ALLREDUCE, NumelIn=4, Timeout(ms)=600000) ran for 1 ms\n"
+        )
+    finding = only(judge(nccl_debug.parse({"nccl-debug.log": text.encode()})), Status.WARN)
+    assert (finding.measured, finding.remedy) == (1, Remedy.INVESTIGATE)
+    assert finding.evidence == ("collective operation timeout: WorkNCCL(SeqNum=4720, OpType=ALLREDUCE",)

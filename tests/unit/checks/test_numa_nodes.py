@@ -1,5 +1,7 @@
 """numa_nodes: as the type has, too few, NUMA off, numactl not there, nodes of GPU memory."""
 
+import pytest
+
 from flightline_node.model import Remedy, Status
 from tests.harness import BROKEN, judge_facts, only, status
 
@@ -42,3 +44,8 @@ def test_unknown_and_skip():
     assert status(judge_facts("numa_nodes", {"numactl": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("numa_nodes", {})) is Status.UNKNOWN
     assert status(judge_facts("numa_nodes", {"numactl": TWO}, "g6.48xlarge")) is Status.SKIP
+
+
+@pytest.mark.parametrize("per_node", [TWO["per_node"][:1], [{"node": 0}, {"node": 1}]])
+def test_a_list_of_nodes_that_is_cut_or_without_cpus_leaves_the_count(per_node):
+    assert only(judge_facts("numa_nodes", {"numactl": {"nodes": 2, "per_node": per_node}}), Status.PASS).measured == 2

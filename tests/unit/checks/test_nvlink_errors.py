@@ -57,7 +57,8 @@ def test_healthy(counters):
         (BLACKWELL, {"rx_errors": 50}, Status.WARN),
         (BLACKWELL, {"tx_discards": 5}, Status.WARN),
         (BLACKWELL, {"symbol_errors": 2}, Status.WARN),
-        (BLACKWELL, {"effective_ber": 2e-6}, Status.WARN),
+        (BLACKWELL, {"effective_ber": 1e-6}, Status.PASS),
+        (BLACKWELL, {"effective_ber": 1.1e-6}, Status.WARN),
         (BLACKWELL, {"fec_errors_0": 10**15, "raw_errors": 10**9}, Status.PASS),
         (HOPPER, {"recovery_errors": 1}, Status.FAIL),
         (HOPPER, {"replay_errors": 3}, Status.WARN),
@@ -108,3 +109,36 @@ def test_a_message_of_the_status_says_nothing_of_counters_that_were_not_collecte
     assert only(judge_facts("nvlink_errors", facts), Status.SKIP)
     facts["nvlink"]["files"] = ["nvlink-errors.txt", "nvlink-status.txt"]
     assert status(judge_facts("nvlink_errors", facts)) is Status.UNKNOWN
+
+
+DARK = "NVML: Unable to retrieve NVLink errors for link 4 - inActive"
+
+
+def test_a_link_that_is_down_among_the_counters_fails():
+    facts = gpus.nvlink(**HOPPER)
+    facts["nvlink"]["gpus"][2]["errors_inactive"] = [DARK]
+    finding = only(judge_facts("nvlink_errors", facts), Status.FAIL)
+    assert (finding.device["index"], finding.remedy, finding.evidence) == (2, Remedy.REBOOT, (DARK,))
+    facts["nvlink"]["gpus"][2]["links"] = 17  # nvlink_links says so
+    assert status(judge_facts("nvlink_errors", facts)) is Status.PASS
+
+
+def test_a_gpu_with_all_links_down_has_a_message_for_counters():
+    facts = gpus.nvlink(**HOPPER)
+    gpu = facts["nvlink"]["gpus"][2]
+    del gpu["errors"], gpu["links"]
+    gpu["errors_inactive"] = ["NVML: Unable to retrieve NVLink errors as all links are inActive"]
+    for kind, wanted, links in (("p5.48xlarge", Status.FAIL, "18"), ("none", Status.WARN, "all")):
+        (finding,) = judge_facts("nvlink_errors", facts, kind)
+        assert (finding.status, finding.device["index"]) == (wanted, 2)
+        assert finding.message.endswith(f"wanted {links} active")
+    for gpu in facts["nvlink"]["gpus"]:  # cards without a bridge: no NVLink in use anywhere
+        gpu.pop("errors", None)
+        gpu["errors_inactive"] = ["NVML: Unable to retrieve NVLink errors as all links are inActive"]
+    assert only(judge_facts("nvlink_errors", facts, "none"), Status.SKIP)
+
+
+def test_no_nvlink_devices():
+    facts = {"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-errors.txt"]}}
+    assert status(judge_facts("nvlink_errors", facts)) is Status.UNKNOWN
+    assert status(judge_facts("nvlink_errors", facts, "none")) is Status.SKIP

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flightline_node.model import Remedy, Status
+from flightline_node.model import BLOCKING, Remedy, Status
 from tests.harness import judge_facts, only, status
 
 from . import gpus
@@ -87,7 +87,9 @@ def test_unreadable_is_unknown(values):
 
 
 def test_gpu_without_status_is_unknown():
-    assert only(judge_facts("nvlink_links", gpus.nvlink(count=7)), Status.UNKNOWN).measured == 7
+    measures = {}
+    short = judge_facts("nvlink_links", gpus.nvlink(count=7), measures=measures)
+    assert only(short, Status.UNKNOWN).measured == len(measures["nvlink_links"]["values"]) == 7
     assert status(judge_facts("nvlink_links", gpus.nvlink(count=0))) is Status.UNKNOWN
 
 
@@ -117,3 +119,66 @@ def test_an_output_cut_off_within_a_gpu_is_unknown_and_no_lost_link():
     assert status(judge_facts("nvlink_links", {"nvlink": facts})) is Status.UNKNOWN
     facts["gpus"][3]["inactive"] = 1
     assert status(judge_facts("nvlink_links", {"nvlink": facts})) is Status.FAIL
+
+
+DARK = "NVML: Unable to retrieve NVLink information as all links are inActive"
+
+
+@pytest.mark.parametrize(("speed", "wanted"), [(95.0, Status.PASS), (94.9, Status.FAIL)])
+def test_five_percent_less_speed_is_accepted(speed, wanted):
+    facts = gpus.nvlink(speed=100.0)
+    facts["nvlink"]["gpus"][1].update(link_speeds=[100.0] * 17 + [speed])
+    assert status(judge_facts("nvlink_links", facts, expected={"nvlink_gb_s_per_link": 100.0})) is wanted
+
+
+def test_without_a_type_a_slower_link_warns_too():
+    finding = only(judge_facts("nvlink_links", change(1, link_speeds=[26.562] * 17 + [13.281]), "none"), Status.WARN)
+    assert (finding.device["index"], finding.measured, finding.remedy) == (1, 13.281, Remedy.INVESTIGATE)
+
+
+def test_a_message_that_no_gpu_has_fails_the_node():
+    facts = gpus.nvlink()
+    facts["nvlink"]["errors"] = [DARK]
+    finding = only(judge_facts("nvlink_links", facts), Status.FAIL)
+    assert (finding.device, finding.remedy, finding.evidence) == ({}, Remedy.FIX_CONFIG, (DARK,))
+
+
+def test_a_message_other_than_dark_links_is_unknown_whoever_has_it():
+    facts = change(3, message="NVML: Driver Not Loaded")
+    facts["nvlink"]["errors"] = ["NVML: Driver Not Loaded"]
+    assert only(judge_facts("nvlink_links", facts), Status.UNKNOWN).evidence == ("NVML: Driver Not Loaded",)
+
+
+def test_the_last_gpu_of_a_whole_output_is_not_cut_off():
+    finding = only(judge_facts("nvlink_links", change(7, links=17, link_speeds=[26.562] * 17)), Status.FAIL)
+    assert finding.device["index"] == 7
+
+
+def test_an_output_that_ends_at_a_gpus_name_says_nothing_of_its_links():
+    facts = gpus.nvlink(count=4)
+    facts["nvlink"]["gpus"][3].update(links=0, link_speeds=[], speed_gb_s=None)
+    assert [finding.status for finding in judge_facts("nvlink_links", facts)] == [Status.UNKNOWN]
+    facts["nvlink"]["gpus"][3]["message"] = DARK
+    assert only(judge_facts("nvlink_links", facts), Status.FAIL).device["index"] == 3
+
+
+def test_no_gpu_listed_without_a_type():
+    assert only(judge_facts("nvlink_links", gpus.nvlink(count=0), "none"), Status.UNKNOWN)
+
+
+def test_a_dark_link_among_the_counters_says_nothing_where_the_status_was_not_collected():
+    facts = gpus.nvlink()
+    for gpu in facts["nvlink"]["gpus"]:
+        del gpu["links"]
+    facts["nvlink"].update(errors=[DARK], files=["nvlink-errors.txt"])
+    assert only(judge_facts("nvlink_links", facts), Status.SKIP)
+    facts["nvlink"]["errors"] = ["NVML: Driver Not Loaded"]
+    assert status(judge_facts("nvlink_links", facts)) is Status.UNKNOWN
+    facts["nvlink"].update(errors=[DARK], files=["nvlink-errors.txt", "nvlink-status.txt"])
+    assert status(judge_facts("nvlink_links", facts)) in BLOCKING
+
+
+def test_no_nvlink_devices():
+    facts = {"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-status.txt"]}}
+    assert {finding.status for finding in judge_facts("nvlink_links", facts)} == {Status.UNKNOWN}
+    assert only(judge_facts("nvlink_links", facts, "none"), Status.SKIP)

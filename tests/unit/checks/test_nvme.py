@@ -45,7 +45,8 @@ def test_too_many_is_the_wrong_type():
 
 def test_one_too_small():
     found = [*disks(7), {"name": "nvme8n1", "type": "disk", "size_bytes": 10**12, "model": MODEL, "serial": "AWS8"}]
-    finding = only(judged(found), Status.FAIL)
+    (finding,) = judged(found)
+    assert finding.status is Status.FAIL
     assert finding.device == {"name": "nvme8n1", "serial": "AWS8"}
     assert (finding.measured, finding.expected) == (1000, 3800)
 
@@ -65,3 +66,26 @@ def test_types_without_instance_store():
 def test_disks_without_a_model_are_told_by_their_size():
     nameless = [*disks(8, model=None), {"name": "nvme9n1", "type": "disk", "size_bytes": 10**11}]
     assert "8 disks without a model" in only(judged(nameless), Status.PASS).message
+
+
+@pytest.mark.parametrize(("size", "wanted"), [(3610 * 10**9, Status.PASS), (3610 * 10**9 - 1, Status.FAIL)])
+def test_ninety_five_percent_of_the_size_is_the_least(size, wanted):
+    assert status(judged(disks(8, size))) is wanted
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted"),
+    [
+        (3610 * 10**9 - 1, Status.UNKNOWN),
+        (3610 * 10**9, Status.PASS),
+        (3990 * 10**9, Status.PASS),
+        (3990 * 10**9 + 1, Status.UNKNOWN),
+    ],
+)
+def test_a_disk_without_a_model_is_taken_for_the_instance_store_within_five_percent(size, wanted):
+    assert status(judged(disks(8, size, model=None))) is wanted
+
+
+def test_a_disk_without_a_model_beside_all_that_are_wanted_is_another_one():
+    (finding,) = judged([*disks(8), {"name": "nvme9n1", "type": "disk", "size_bytes": 10**11}])
+    assert (finding.status, finding.message) == (Status.PASS, "8 instance-store disks")

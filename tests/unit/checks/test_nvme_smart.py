@@ -72,3 +72,9 @@ def test_nothing_to_judge():
 def test_unreadable_and_missing():
     assert status(judge_facts("nvme_smart", {"nvme_smart": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("nvme_smart", {})) is Status.UNKNOWN
+
+
+def test_the_most_worn_disk_and_the_log_are_shown():
+    assert only(judge(disk(percentage_used=3), disk(name="nvme2", percentage_used=7)), Status.PASS).measured == 7
+    evidence = only(judge(disk(media_errors=1)), Status.WARN).evidence[0]
+    assert ("media_errors 1" in evidence, "AWS1" in evidence) == (True, False)

@@ -23,6 +23,8 @@ def test_healthy_fixtures():
         ({"nvidia_gpus": 7}, "FAIL", Remedy.REBOOT),
         ({"nvidia_gpus": 9}, "FAIL", Remedy.FIX_CONFIG),
         ({"efa": 31}, "FAIL", Remedy.REPLACE),
+        ({"efa": 30}, "FAIL", Remedy.REPLACE),
+        ({"efa": 29}, "FAIL", Remedy.FIX_CONFIG),
         ({"efa": 8}, "FAIL", Remedy.FIX_CONFIG),
         ({"efa": 0}, "FAIL", Remedy.FIX_CONFIG),
         ({"nvidia_bridges": 3}, "FAIL", Remedy.REPLACE),
@@ -60,3 +62,15 @@ def test_unknown():
 
 def test_efa_devices_not_counted_is_unknown():
     assert only(judged(efa=None), Status.UNKNOWN).expected == 32
+
+
+def test_few_efa_devices_less_may_be_lost_and_many_were_never_attached():
+    assert "lost, or not attached at launch" in only(judged(efa=30), Status.FAIL).message
+    assert "the others are not attached at launch" in only(judged(efa=29), Status.FAIL).message
+
+
+def test_only_what_is_expected_is_told():
+    neuron = judged("trn1.32xlarge", nvidia_gpus=0, efa=8, nvidia_bridges=0)
+    assert only(neuron, Status.PASS).message == "on the PCI bus: 8 EFA devices"
+    facts = {"lspci": {"nvidia_gpus": 8}}
+    assert status(judge_facts("pci_devices", facts, "none", expected={"accelerator": "nvidia_gpu"})) is Status.SKIP

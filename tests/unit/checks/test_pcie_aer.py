@@ -29,7 +29,8 @@ def test_fatal_blocks_and_names_the_gpu():
 
 def test_report_and_detail_are_one_error():
     finding = only(judge(REPORT, FATAL), Status.FAIL)
-    assert finding.measured == 1
+    assert (finding.measured, "Transaction Layer" in finding.evidence[0]) == (1, True)
+    assert only(judge(REPORT, FATAL, FATAL), Status.FAIL).measured == 2
     assert only(judge(REPORT), Status.FAIL).device == {"pci": "0000:53:00.0"}
 
 
@@ -62,3 +63,9 @@ def test_quiet_log_passes():
 def test_unreadable_and_missing():
     assert status(judge_facts("pcie_aer", {"kernel": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("pcie_aer", {})) is Status.UNKNOWN
+
+
+def test_what_a_storm_before_the_window_left_out_is_not_counted_in_it():
+    lines = [*[CORRECTED] * 3000, *["usb 1-1: new device"] * 401, CORRECTED]
+    assert only(judge(*lines), Status.WARN).measured == 3001
+    assert only(judge(*lines, thresholds={"pcie_aer.window_hours": 1}), Status.INFO).measured == 1

@@ -33,3 +33,9 @@ def test_low_under_load_warns():
 def test_unreadable_is_unknown(value):
     facts = gpus.put(gpus.node(), 4, "pcie.gen_max", value)
     assert only(judge_facts("pcie_gen", facts), Status.UNKNOWN).device["index"] == 4
+
+
+def test_not_printed_matters_only_where_the_site_expects_a_value():
+    facts = gpus.drop_all(gpus.node(), "pcie")
+    assert status(judge_facts("pcie_gen", facts)) is Status.SKIP
+    assert status(judge_facts("pcie_gen", facts, expected={"pcie_gen": 8})) is Status.UNKNOWN

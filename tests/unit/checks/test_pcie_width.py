@@ -56,3 +56,9 @@ def test_unreadable_is_unknown(value):
 def test_superchip_has_no_pcie_of_its_own():
     assert status(judge("p6e-gb200.36xlarge", [None] * 4)) is Status.SKIP
     assert status(judge("p5.48xlarge", [None] * 8)) is Status.UNKNOWN
+
+
+def test_not_printed_matters_only_where_the_site_expects_a_value():
+    facts = gpus.drop_all(gpus.node(), "pcie")
+    assert status(judge_facts("pcie_width", facts)) is Status.SKIP
+    assert status(judge_facts("pcie_width", facts, expected={"pcie_width": 8})) is Status.UNKNOWN

@@ -8,11 +8,11 @@ from tests.harness import BROKEN, judge_facts, only, status
 NEW, OLD = "6.12.46-66.121.amzn2023.x86_64", "5.10.240-238.959.amzn2.x86_64"
 
 
-def judge(*modules, kernel=None, taint=None, p2p=None, kind="p5.48xlarge"):
+def judge(*modules, kernel=None, taint=None, p2p=None, kind="p5.48xlarge", **rest):
     ports = {"rdmap79s0": {"ports": {}, **({"p2p": p2p} if p2p else {})}}
     sysfs = {"efa_ports": ports, **({"nvidia_taint": taint} if taint is not None else {})}
     facts = {"modules": {"names": dict.fromkeys(modules, 1)}, "sysfs": sysfs}
-    return judge_facts("peer_memory", {**facts, **({"versions": {"kernel": kernel}} if kernel else {})}, kind)
+    return judge_facts("peer_memory", {**facts, **({"versions": {"kernel": kernel}} if kernel else {})}, kind, **rest)
 
 
 @pytest.mark.parametrize("module", ["efa_nv_peermem", "nvidia_peermem"])
@@ -50,3 +50,11 @@ def test_without_a_type():
 def test_unreadable_and_missing():
     assert status(judge_facts("peer_memory", {"modules": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("peer_memory", {})) is Status.UNKNOWN
+
+
+def test_a_site_that_says_there_is_rdma_needs_no_type():
+    by_hand = {"rdma_read": True}
+    assert status(judge("nvidia", "efa_nv_peermem", kind="none", expected=by_hand)) is Status.PASS
+    assert status(judge("nvidia", kernel=OLD, kind="none", expected=by_hand)) is Status.WARN
+    # A single-GPU type, for which nothing says that it has RDMA.
+    assert "no RDMA read" in only(judge("nvidia", kind="g5.xlarge"), Status.SKIP).message

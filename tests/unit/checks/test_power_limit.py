@@ -14,7 +14,7 @@ def judge(limit):
 
 @pytest.mark.parametrize(
     ("limit", "wanted"),
-    [(700.0, Status.PASS), (699.5, Status.PASS), (650.0, Status.WARN), (630.0, Status.WARN), (500.0, Status.FAIL)],
+    [(700.0, Status.PASS), (699.0, Status.PASS), (698.9, Status.WARN), (630.0, Status.WARN), (629.9, Status.FAIL)],
 )
 def test_limit_against_the_default(limit, wanted):
     findings = judge(limit)

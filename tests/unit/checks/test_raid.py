@@ -49,3 +49,7 @@ def test_none_is_no_pass():
     assert status(judge("Personalities :\nunused devices: <none>")) is Status.SKIP
     assert status(judge_facts("raid", {"sysfs": {}})) is Status.SKIP
     assert status(judge_facts("raid", {"sysfs": BROKEN})) is Status.UNKNOWN
+
+
+def test_level_and_members_are_shown():
+    assert only(judge(STRIPE), Status.PASS).message == "whole: md127 (raid0, 2)"

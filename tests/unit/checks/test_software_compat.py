@@ -36,8 +36,11 @@ def test_below_the_types_minimum(change, what):
 
 
 def test_libfabric_too_old_for_the_plugin():
-    assert only(judge(provider="121.0"), Status.FAIL).measured == "1.21.0"
-    assert status(judge(provider="122.0")) is Status.PASS
+    for provider, libfabric in (("121.0", "1.21.0"), ("121.90", "1.21.9"), ("100.0", "1.0.0")):
+        assert only(judge(provider=provider), Status.FAIL).measured == libfabric
+    for provider, libfabric in (("122.0", "1.22.0"), ("122", "1.22.0"), ("200.0", "2.0.0")):
+        assert f"libfabric {libfabric}" in only(judge(provider=provider), Status.PASS).message
+    assert "not known: libfabric" in only(judge(provider="99.0"), Status.PASS).message
 
 
 def test_the_newest_nccl_counts_against_minimums():
@@ -54,7 +57,8 @@ def test_not_validated():
 def test_efa_driver_without_peer_memory_for_the_gpu_driver():
     finding = only(judge({"efa_driver": "2.17.2"}), Status.WARN)
     assert (finding.measured, finding.expected) == ("2.17.2", "2.17.3")
-    assert status(judge({"efa_driver": "2.17.2", "nvidia_module": "570.172.08"})) is Status.PASS
+    older = {"efa_driver": "2.17.2", "nvidia_module": "570.172.08"}
+    assert status(judge(older, "p6-b200.48xlarge")) is Status.PASS
     assert status(judge({"efa_driver": "2.17.2"}, "g5.48xlarge")) is Status.PASS  # host memory by design
 
 
@@ -80,3 +84,11 @@ def test_not_here_unreadable_missing():
     assert status(judge(kind="g4dn.xlarge")) is Status.SKIP
     assert status(judge_facts("software_compat", {"versions": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("software_compat", {})) is Status.UNKNOWN
+
+
+def test_a_driver_that_does_not_know_the_gpu():
+    old = only(judge({"nvidia_module": "570.172.08"}), Status.FAIL)
+    assert (old.measured, old.expected, old.remedy) == ("570.172.08", "580", Remedy.UPDATE_SOFTWARE)
+    given = {"versions": {**GOOD, "nvidia_module": "570.172.08"}, "nvidia_smi": {"driver_version": "570.172.08"}}
+    found = judge_facts("software_compat", given, "p6-b300.48xlarge")
+    assert [f for f in found if f.status is Status.FAIL] == []  # driver_version says it

@@ -77,3 +77,13 @@ def test_unreadable_and_missing():
     assert status(judge(BROKEN)) is Status.UNKNOWN
     assert status(judge_facts("stuck_processes", {})) is Status.UNKNOWN
     assert status(judge_facts("stuck_processes", {}, required=False)) is Status.SKIP
+
+
+@pytest.mark.parametrize(("age_s", "wanted"), [(60.0, Status.FAIL), (59.9, Status.WARN)])
+def test_a_gpu_tool_is_dead_after_a_minute(age_s, wanted):
+    assert status(judge(facts(waits("nvidia-smi", age_s)))) is wanted
+
+
+def test_a_single_waiting_process_warns():
+    assert only(judge(facts(waits("dd"))), Status.WARN).measured == 1
+    assert status(judge(facts(count=0))) is Status.PASS

@@ -17,6 +17,34 @@ def sxid(code, rest):
     return f"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): {code:05d}, {rest}"
 
 
+LOADED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ": Failed to initialize device : -5",
+        ": Failed to request memory regions : -16",
+        ":Failed during device post init : -19",
+        ": Interrupts disabled to avoid a storm",
+    ],
+)
+def test_a_switch_that_did_not_start(text):
+    finding = only(judge(LOADED, "nvidia-nvswitch2" + text), Status.FAIL)
+    assert (finding.device, finding.remedy) == ({"name": "nvidia-nvswitch2"}, Remedy.REBOOT)
+    assert status(judge("nvidia-nvswitch2" + text, LOADED)) is Status.WARN
+
+
+def test_a_fabric_manager_of_another_version():
+    line = "nvidia-nvswitch: Version mismatch, kernel version 580.95.05 user version 580.82.07"
+    assert only(judge(line), Status.WARN).remedy is Remedy.UPDATE_SOFTWARE
+
+
+def test_what_a_healthy_switch_says():
+    lines = ["nvidia-nvswitch0: open (major=510)", "nvidia-nvswitch0: using MSI", "xhci: Failed to initialize device"]
+    assert status(judge(*lines)) is Status.PASS
+
+
 @pytest.mark.parametrize(
     ("code", "rest", "wanted", "remedy"),
     [
@@ -71,3 +99,29 @@ def test_catalogue_is_whole():
     ]
     assert len(fatal) == 62
     assert catalogue.lookup(1) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "rest", "words"),
+    [
+        (24007, "Fatal, Link 30 x", "Fatal by its own word"),
+        (24007, "Link 30 x", "fatal by NVIDIA's tables"),
+        (99999, "Non-fatal, Link 30 x", "not fatal, not in NVIDIA's tables"),
+        (99999, "Link 30 x", "no word in the line, not in NVIDIA's tables"),
+    ],
+)
+def test_the_message_says_what_decided(code, rest, words):
+    assert judge(sxid(code, rest))[0].message.endswith(f"; {words}")
+
+
+def test_a_storm_keeps_its_number():
+    fatal = sxid(24007, "Fatal, Link 30 x")
+    assert only(judge(*[fatal] * 1000), Status.FAIL).measured == 1000
+    window = {"sxid.window_hours": 1}  # the lines are a minute apart
+    assert only(judge(*[fatal] * 1000, thresholds=window), Status.FAIL).measured == 61
+
+
+def test_the_window_is_off_until_a_site_sets_one():
+    lines = [sxid(24007, "Fatal, Link 30 x"), *["eth0: link becomes ready"] * 61]
+    assert status(judge(*lines)) is Status.FAIL
+    assert status(judge(*lines, thresholds={"sxid.window_hours": 1})) is Status.PASS

@@ -42,3 +42,9 @@ def test_failed_gpu_lists_its_reasons():
 
 def test_na_everywhere_is_unknown():
     assert status(judge_facts("throttle", gpus.put_all(gpus.node(), "throttle_active", None))) is Status.UNKNOWN
+
+
+def test_what_is_active_without_harm_is_shown():
+    assert only(judge([]), Status.PASS).message == "no hardware slowdown (active: gpu_idle)"
+    none = gpus.put_all(gpus.node(), "throttle_active", [])
+    assert only(judge_facts("throttle", none), Status.PASS).message == "no hardware slowdown (active: nothing)"

@@ -14,7 +14,14 @@ def test_uptime(seconds, wanted):
 
 @pytest.mark.parametrize(
     ("boots", "wanted"),
-    [([0, 600, 1200], "WARN"), ([0, 600], "PASS"), ([0, 4000, 8000], "PASS"), ([], "PASS"), (None, "PASS")],
+    [
+        ([0, 1800, 3600], "WARN"),
+        ([0, 1800, 3601], "PASS"),
+        ([0, 600], "PASS"),
+        ([0, 4000, 8000], "PASS"),
+        ([], "PASS"),
+        (None, "PASS"),
+    ],
 )
 def test_reboot_loop(boots, wanted):
     facts = {"uptime": {"uptime_s": 9e6}, "sysfs": {"boots": boots} if boots is not None else {}}

@@ -269,3 +269,38 @@ def test_a_driver_loaded_anew_has_reset_the_gpu():
     assert status(judge(LOADED, xid(95))) is Status.FAIL
     assert status(judge(LOADED, xid(95), LOADED, xid(95))) is Status.FAIL
     assert status(judge(LOADED, xid(79), LOADED)) is Status.FAIL
+
+
+RELOCATED = "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x00000082 0x00000040)"
+"""The bits mean a reset up to driver 570 and are laid out otherwise later (test_nvlink5_layouts)."""
+
+
+@pytest.mark.parametrize(("version", "wanted"), [("570.172.08", Status.FAIL), ("575.51.03", Status.WARN)])
+def test_the_layout_follows_the_driver_by_nvidia_smi_or_by_the_log(version, wanted):
+    assert status(judge(xid(145, RELOCATED), smi={"driver_version": version, "gpus": []})) is wanted
+    loaded = f"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build"
+    assert status(judge(loaded, xid(145, RELOCATED))) is wanted
+
+
+def test_what_is_no_matter_of_an_application_may_repeat():
+    lines = [xid(154, f"{ASKS_NOTHING} pid={number}") for number in range(5)]
+    assert status(judge(*lines)) is Status.INFO
+
+
+@pytest.mark.parametrize(("count", "shown"), [(3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 3, 4])])
+def test_the_first_and_last_lines_are_the_evidence(count, shown):
+    lines = [xid(74, f"line {number}") for number in range(count)]
+    assert list(only(judge(*lines), Status.FAIL).evidence) == [lines[number] for number in shown]
+
+
+def test_a_window_is_named_in_the_pass():
+    quiet = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release"
+    assert only(judge(quiet), Status.PASS).message == "no Xid since the last boot"
+    windowed = only(judge(quiet, thresholds={"xid.window_hours": 3}), Status.PASS)
+    assert windowed.message == "no Xid since the last boot, in the log's last 3 hours"
+
+
+def test_of_earlier_boots_only_what_took_a_gpu_out_is_mentioned():
+    boot = "Linux version 6.8.0-1015-aws (buildd)"
+    assert [finding.status for finding in judge(boot, xid(79), boot)] == [Status.INFO, Status.PASS]
+    assert [finding.status for finding in judge(boot, xid(13), xid(777), boot)] == [Status.PASS]

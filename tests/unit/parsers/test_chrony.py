@@ -60,6 +60,30 @@ def test_timedatectl():
     assert (status["leap"], status["ntp_enabled"]) == ("Not synchronised", False)
 
 
+SOURCES = """MS Name/IP address         Stratum Poll Reach LastRx Last sample
+===============================================================================
+^- 2600:1f18::1                  4  10   377   321   +221us[ +221us] +/-   19ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ("^* 169.254.169.123               3   4   377    11  -1234ns[-2345ns] +/-  301us", ("Normal", 4, -1.234e-6)),
+        ("#* PHC0                          0   3   377     6  +3.2s[ +3.2s] +/-  301us", ("Normal", 1, 3.2)),
+        ("^? 169.254.169.123               0   6     0     -     +0ns[   +0ns] +/-    0ns", ("Not synchronised",)),
+        ("^+ 169.254.169.123               3   4   377    11  -1234ns[-2345ns] +/-  301us", ("Not synchronised",)),
+    ],
+)
+def test_sources(row, wanted):
+    facts = parse("chrony", f"{SOURCES}{row}\n")
+    assert [facts[key] for key in ("leap", "stratum", "offset_s") if key in facts] == [
+        pytest.approx(value) if isinstance(value, float) else value for value in wanted
+    ]
+    tracking = parse("chrony", f"Stratum : 5\nLeap status : Normal\n{SOURCES}{row}\n")
+    assert tracking == {"tool": "chronyc", "leap": "Normal", "stratum": 5}
+
+
 @pytest.mark.parametrize("text", ["", "hello\n", ",,,,,,,,,,,,,\n", "a,b,c,d,e,f,g,h,i,j,k,l,m,Normal\n"])
 def test_anything_else_is_refused(text):
     with pytest.raises(ParseError):

@@ -26,6 +26,12 @@ def test_offline_cpus_are_listed():
     assert (facts["cpus"], facts["online"], facts["offline"]) == (192, 188, [188, 189, 190, 191])
 
 
+@pytest.mark.parametrize("head", ["sudo: unable to resolve host gpu-7\n", "[root@gpu-7 ~]# lscpu\n"])
+def test_lines_above_the_fields(head):
+    for text in ('{"lscpu": [{"field": "CPU(s):", "data": "192"}]}', '{\n   "cpus": 192}', "CPU(s):   192\n"):
+        assert parse("cpuinfo", head + text)["cpus"] == 192
+
+
 def test_plain_object():
     facts = parse("cpuinfo", '{"cpus": 96, "online": 48, "threads_per_core": 1, "offline": [48, 49], "model": "EPYC"}')
     assert facts == {"cpus": 96, "online": 48, "threads_per_core": 1, "offline": [48, 49], "model": "EPYC"}

@@ -288,3 +288,37 @@ def test_a_heading_ends_the_test_above_it():
     text += row("Error", "GPU 1 had an uncontained error") + row("GPU Memory", "Pass - All") + "+-----+-----+\n"
     facts = dcgm_diag.parse({"dcgm-diag.txt": text.encode()})
     assert (facts["runtime_error"], facts["warnings"]) == ("GPU 1 had an uncontained error", [])
+
+
+def test_an_error_is_all_that_the_table_holds():
+    """What DCGM 2 and 3 print when a check of the deployment stops the tests."""
+    text = "+-----+-----+\n|-----  Deployment  --------+------|\n"
+    text += row("Error", "GPU 3 has uncorrectable memory errors and row  ") + row("", " remappings are pending")
+    facts = dcgm_diag.parse({"dcgm-diag.json": (text + "+-----+-----+\n").encode()})
+    assert (facts["tests"], facts["runtime_error"][:5]) == ({}, "GPU 3")
+
+
+def test_how_many_gpus_the_output_names():
+    old = {"name": "Denylist", "results": [{"gpu_ids": "0,1,2", "status": "PASS"}]}
+    each = {"name": "PCIe", "results": [{"gpu_id": "3", "status": "Pass"}]}
+    document = {"DCGM GPU Diagnostic": {"test_categories": [{"category": "x", "tests": [old, each]}]}}
+    assert dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})["gpus"] == 4
+    ids = {**document, "GPU Device IDs": ["2330"] * 8}
+    assert dcgm_diag.parse({"dcgm-diag.json": json.dumps(ids).encode()})["gpus"] == 8
+    text = "+-----+-----+\n" + row("GPU Device IDs Detected", "2330,2330") + row("Denylist", "Pass") + "+-----+-----+\n"
+    assert dcgm_diag.parse({"dcgm-diag.txt": text.encode()})["gpus"] == 2
+    assert "gpus" not in dcgm_diag.parse({"dcgm-diag.txt": text.replace("Detected", "x").encode()})
+
+
+def test_skipped_on_some_gpus_only():
+    def results(*statuses):
+        return [{"entity_group": "GPU", "entity_id": gpu, "status": status} for gpu, status in enumerate(statuses)]
+
+    tests = [
+        {"name": "memory", "results": results("Pass", "Skip", "Pass")},
+        {"name": "eud", "results": results("Skip", "Skip", "Skip")},
+        {"name": "pcie", "results": results("Fail", "Skip", "Not Run")},
+    ]
+    document = {"DCGM Diagnostic": {"test_categories": [{"category": "x", "tests": tests}]}}
+    facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})
+    assert facts["skipped_on"] == {"memory": [1], "pcie": [1]}

@@ -29,6 +29,10 @@ def test_values():
     }
 
 
+def test_a_warning_above_it():
+    assert read(b'sudo: unable to resolve host ip-10-1-0-17\n{"efa_0": {"rx_drops": 7}}\n')["count"] == 1
+
+
 def test_no_device_is_a_count_of_zero():
     assert read(b"{}") == {"devices": {}, "count": 0}
 

@@ -141,6 +141,40 @@ def test_fallen_off_the_bus_with_and_without_an_xid():
     assert facts["gpu_uuids"] == {"0000:53:00": "GPU-01234567-89ab-cdef-0123-456789abcdef"}
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "NVRM: installed in this system requires use of the NVIDIA open kernel modules.",
+        "NVRM: installed in this system is not supported by open\n    NVRM: nvidia.ko because it does not include",
+        "NVRM: installed in this system is not supported by the\n    NVRM: NVIDIA 550.163.01 driver release.",
+    ],
+)
+def test_an_unsupported_gpu_is_named_by_the_line_before(rest):
+    text = f"[ 5.6] NVRM: The NVIDIA GPU 0000:62:00.0 (PCI ID: 10de:3182)\n    {rest}\n"
+    (event,) = parse(text)["nvidia_driver"]
+    assert (event["kind"], event["pci"]) == ("unsupported", "0000:62:00.0")
+    assert not events(parse("[ 5.6] NVRM: GPU0 x: the request is not supported by the GPU\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"Nov 21 09:18:29 ip-10-0-0-1 kernel: message repeated 3 times: [ {XID_79}]",
+        f"Nov 21 09:18:29 ip-10-0-0-1 kernel: message repeated 3 times: [ [  123.456789] {XID_79}]",
+        f"2026-11-21T09:18:29.123456+00:00 ip-10-0-0-1 kernel: message repeated 12 times: [ {XID_79}]",
+    ],
+)
+def test_a_message_that_rsyslog_folded(line):
+    (event,) = parse(f"{line}\n")["xids"]
+    assert (event["code"], event["text"]) == (79, XID_79)
+    assert not events(parse(line.replace("kernel:", "exporter[812]:") + "\n"))
+
+
+def test_a_healthy_log_in_colours_is_a_log():
+    text = "\x1b[32m[    1.123456] \x1b[0m\x1b[33mnvidia-nvswitch0: \x1b[0mopen (major=510)\n"
+    assert not events(parse(text))
+
+
 def test_fallen_off_the_bus_in_one_indented_message():
     head = "2026-11-21T09:18:29+0000 host kernel: NVRM: The NVIDIA GPU 0000:b3:00.0\n"
     rest = "    NVRM: (PCI ID: 10de:26b5) installed in this system has\n    NVRM: fallen off the bus and is not responding to commands.\n"
@@ -491,6 +525,19 @@ def test_nvlink5_in_other_words(line, wanted):
         ("ena 0000:00:05.0 ens5: Lost TX completions are above the threshold (130 > 128). Completion transmission timeout: 5000.", "network_reset", {"driver": "ena"}),
         ("infiniband rdmap79s0: The device didn't send any completion for admin cmd CREATE_QP(1) status 0", "efa_admin", {"device": "rdmap79s0"}),
         ("efa 0000:4f:00.0 rdmap79s0: The device sent a completion but the driver didn't receive any MSI-X interrupt for admin cmd CREATE_AH(5)", "efa_admin", {"pci": "0000:4f:00.0"}),
+        ("infiniband rdmap79s0: Wait for completion (polling) timeout", "efa_admin", {"device": "rdmap79s0", "kind": "admin"}),
+        ("infiniband rdmap79s0: Admin queue is closed", "efa_admin", {"device": "rdmap79s0", "kind": "admin"}),
+        ("efa 0000:4f:00.0: Reset indication didn't turn off", "efa_admin", {"pci": "0000:4f:00.0", "kind": "admin"}),
+        ("efa 0000:4f:00.0 (null): Device isn't ready, abort com init", "efa_admin", {"pci": "0000:4f:00.0", "kind": "admin"}),
+        ("efa: probe of 0000:4f:00.0 failed with error -62", "efa_admin", {"pci": "0000:4f:00.0", "kind": "probe_failed"}),
+        ("efa 0000:4f:00.0: probe with driver efa failed with error -28", "efa_admin", {"pci": "0000:4f:00.0", "kind": "probe_failed"}),
+        ("ena 0000:00:05.0 ens5: Reset attempt failed. Can not reset the device", "network_failed", {"pci": "0000:00:05.0"}),
+        ("nvidia: probe of 0000:75:00.0 failed with error -1", "nvidia_driver", {"pci": "0000:75:00.0", "kind": "probe_failed"}),
+        ("nvidia 0000:75:00.0: probe with driver nvidia failed with error -1", "nvidia_driver", {"pci": "0000:75:00.0", "kind": "probe_failed"}),
+        ("nvidia: version magic '6.8.0-1029-aws SMP ' should be '6.8.0-1031-aws SMP '", "nvidia_driver", {"kind": "not_loaded"}),
+        ("nvidia: disagrees about version of symbol module_layout", "nvidia_driver", {"kind": "not_loaded"}),
+        ("nvidia: Unknown symbol drm_gem_object_free (err -2)", "nvidia_driver", {"kind": "not_loaded"}),
+        ("NVRM: BAR1 is 0M @ 0x0 (PCI:0000:75:00.0)", "nvidia_driver", {"pci": "0000:75:00.0", "kind": "bar_invalid"}),
         # Downstream port containment: trigger reason 2 is ERR_FATAL; the source is a requester id
         ("pcieport 0000:30:03.0: DPC: containment event, status:0x0005 source:0x3400", "aer", {"severity": "fatal", "pci": "0000:34:00.0"}),
         ("pcieport 0015:00:00.0: DPC: containment event, status:0x200d, ERR_FATAL received from 0015:01:00.0", "aer", {"severity": "fatal", "pci": "0015:01:00.0"}),
@@ -521,6 +568,14 @@ def test_wordings_of_other_kernels_and_drivers(line, name, wanted):
         "pcieport 0000:00:01.0: DPC: containment event, status:0x1f0f: software trigger detected",
         "ena 0000:00:05.0 ens5: Local page cache is disabled for less than 16 channels",
         "infiniband rdmap79s0: Failed to modify QP state",
+        "infiniband rdmap79s0: Failed to process command CREATE_QP (opcode 6) comp_status 1 err -22",
+        "infiniband mlx5_0: Wait for completion (polling) timeout",
+        "ena 0000:00:05.0: Reset indication didn't turn on",
+        "ena 0000:00:05.0: Device reset completed successfully, Driver info: Linux version 2.13.0g",
+        "efa: module verification failed: signature and/or required key missing - tainting kernel",
+        "nvidia_peermem: Unknown symbol ib_register_peer_memory_client (err -2)",
+        "vfio-pci 0000:75:00.0: probe with driver vfio-pci failed with error -22",
+        "NVRM: BAR1 is at 0x48000000000 (PCI:0000:75:00.0)",
         "CPU3: Core temperature is above threshold, cpu clock is throttled (total events = 1)",
         "XFS (nvme1n1): Mounting V5 Filesystem 5e6f7a01-0000-4000-8000-000000000001",
         "XFS (nvme1n1): Ending clean mount",

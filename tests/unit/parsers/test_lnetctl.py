@@ -34,3 +34,8 @@ def test_table():
 def test_anything_else_is_refused(text):
     with pytest.raises(ParseError):
         parse("lnetctl", text)
+
+
+def test_lnet_without_a_network():
+    text = 'show:\n    - net:\n          errno: -100\n          descr: "cannot get networks: Network is down"\n'
+    assert parse("lnetctl", text) == {"nets": {}, "error": "cannot get networks: Network is down"}

@@ -315,3 +315,19 @@ GATHER = WHOLE.replace("sum ", "none")
 )
 def test_the_collective_where_no_line_of_the_test_names_it(text, names):
     assert [run["collective"] for run in runs(text)] == names
+
+
+def test_columns_that_no_header_explains_are_not_taken_for_wrong_values():
+    """Per-iteration columns (nccl-tests 2.18, by hand), and what an older version without a header is read as."""
+    group = "  36059  476.47  833.82       0"
+    row = "  1073741824     268435456     float     sum      -1"
+    run = runs(f"{row}{group}{group}\n")[0]
+    assert (run["wrong"], run["peak_busbw_gb_s"]) == (0, 833.82)
+    more = runs(row + 2 * (group + "   123.4   155.3   150.0     2.11") + "\n")[0]
+    assert (more["rows"], more["damaged_rows"], more.get("wrong")) == (0, 1, None)
+
+
+def test_label_of_docker_compose():
+    text = (FOLDER / "h100-8gpu-all_reduce.log").read_text()
+    labelled = "".join(f"nccl-launcher-1  | {line}\n" for line in text.splitlines())
+    assert runs(labelled) == runs(text)

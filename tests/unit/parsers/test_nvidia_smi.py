@@ -389,7 +389,7 @@ BOMB = '<!DOCTYPE nvidia_smi_log [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&
     [
         BOMB,
         '<!DOCTYPE nvidia_smi_log SYSTEM "file:///etc/passwd>" [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
-        "<!DOCTYPE nvidia_smi_log [<!ELEMENT nvidia_smi_log ANY>]>",
+        '<!DOCTYPE nvidia_smi_log [<!ATTLIST nvidia_smi_log version CDATA "1">]>',
         '<!DOCTYPE nvidia_smi_log [<!ENTITY % p SYSTEM "http://192.0.2.1/x.dtd"> %p;]>',
     ],
 )
@@ -405,6 +405,40 @@ def test_the_ordinary_doctype_is_allowed_and_not_fetched(tmp_path):
     dtd.write_text("<!ELEMENT nvidia_smi_log EMPTY> <!ENTITY v 'fetched'>")
     body = "<nvidia_smi_log><driver_version>1&v;</driver_version></nvidia_smi_log>"
     assert parse(f'<!DOCTYPE nvidia_smi_log SYSTEM "{dtd}">{body}')["driver_version"] == "1"
+
+
+def test_the_dtd_may_be_in_the_document():
+    # nvidia-smi -q -x --dtd, after the declarations in nvidia-smi 555.
+    dtd = """<!DOCTYPE nvidia_smi_log [
+<!ELEMENT nvidia_smi_log        (timestamp, driver_version, cuda_version,
+                                 attached_gpus, error_string?, gpu*)>
+<!ELEMENT driver_version        (#PCDATA)>
+<!ELEMENT gpu                   (product_name, supported_clocks,
+                                 accounted_processes)>
+<!ATTLIST gpu id                CDATA #REQUIRED>
+]>"""
+    body = '<nvidia_smi_log><driver_version>1</driver_version><gpu id="00000000:53:00.0"><uuid>GPU-1</uuid></gpu></nvidia_smi_log>'
+    found = parse(f'<?xml version="1.0" ?>\n{dtd}\n{body}')
+    assert (found["driver_version"], len(found["gpus"]), found["errors"]) == ("1", 1, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("Unable to determine the device handle for gpu 0000:97:00.0: Unknown Error", "0000:97:00.0"),
+        ("Unable to determine the device handle for gpu 0000:97:00.0: GPU is lost.\nReboot the system", "0000:97:00.0"),
+        ("Something that no version said so far", None),
+    ],
+)
+def test_an_error_string_is_an_error(text, address):
+    """After nvidia-smi's DTD: attached_gpus, error_string?, gpu*."""
+    gpu = '<gpu id="00000000:53:00.0"><uuid>GPU-1</uuid></gpu>'
+    head = f"<attached_gpus>1</attached_gpus><error_string>{text}</error_string>"
+    found = parse(f"<?xml version='1.0'?><nvidia_smi_log>{head}{gpu}</nvidia_smi_log>")
+    assert [gpu["uuid"] for gpu in found["gpus"]] == ["GPU-1"]
+    assert found["errors"] == [{"pci_bus_id": address, "text": " ".join(text.splitlines())}]
+    head = "<attached_gpus>1</attached_gpus><error_string></error_string>"
+    assert parse(f"<?xml version='1.0'?><nvidia_smi_log>{head}{gpu}</nvidia_smi_log>")["errors"] == []
 
 
 def test_names_of_processes_that_are_not_escaped():

@@ -72,6 +72,33 @@ def test_blackwell_counters():
     assert second["errors_by_link"]["2"]["link_recovery_failed_events"] == 2
 
 
+def test_counters_of_driver_470_have_the_value_first():
+    # After the format strings of nvidia-smi 470: "Link %u: %llu replay errors".
+    words = ("replay errors", "recovery errors", "flit CRC errors", "data CRC errors")
+    counts = {0: (0, 0, 0, 0), 1: (7, 2, 5, 0)}
+    lines = [f"\t Link {link}: {count} {word}\n" for link in counts for count, word in zip(counts[link], words)]
+    text = "GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-1)\n" + "".join(lines)
+    [gpu] = parse(errors=text)["gpus"]
+    assert gpu["errors"] == {"replay_errors": 7, "recovery_errors": 2, "flit_crc_errors": 5, "data_crc_errors": 0}
+    assert gpu["errors_by_link"] == {"1": {"replay_errors": 7, "recovery_errors": 2, "flit_crc_errors": 5}}
+    with pytest.raises(ParseError, match="another option"):
+        parse(text)
+
+
+def test_a_link_that_is_down_among_the_counters():
+    # After the format strings of nvidia-smi 535 to 555.
+    text = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\t Link 0: Replay Errors: 0\n"
+    [gpu] = parse(errors=text + "NVML: Unable to retrieve NVLink errors for link 1 - inActive\n")["gpus"]
+    assert gpu["errors"] == {"replay_errors": 0}
+    assert gpu["errors_inactive"] == ["NVML: Unable to retrieve NVLink errors for link 1 - inActive"]
+    assert "errors_inactive" not in parse(errors=text)["gpus"][0]
+
+
+def test_no_nvlink_devices_is_an_answer():
+    found = parse("No NVLink devices found.\n", "No NVLink devices found.\n")
+    assert (found["gpus"], found["errors"]) == ([], ["No NVLink devices found."])
+
+
 def test_volta():
     [gpu] = parse(read("v100-status.txt"))["gpus"]
     assert (gpu["name"], gpu["links"], gpu["speed_gb_s"]) == ("Tesla V100-SXM2-32GB", 6, 25.781)

@@ -74,15 +74,22 @@ def test_reader_lists_what_does_not_move(root):
     }  # fmt: skip
 
 
-def test_reader_leaves_out_kernel_threads_and_tools_of_this_run(root):
+def test_reader_leaves_out_kernel_threads_and_tools_of_this_run(root, monkeypatch):
+    monkeypatch.setattr(os, "getppid", lambda: 900)
     process(root, 2, "kthreadd", flags=KTHREAD)
     process(root, 50, "kworker/0:1", "D", parent=2)
     process(root, 51, "kworker/1:1", "D", parent=1, flags=KTHREAD)
-    process(root, os.getppid(), "ansible")
-    process(root, os.getppid() + 1, "sh", parent=os.getppid())
-    process(root, os.getppid() + 2, "nvidia-smi", "D", parent=os.getppid() + 1)
+    process(root, 900, "ansible")
+    process(root, 901, "sh", parent=900)
+    process(root, 902, "nvidia-smi", "D", parent=901)
     facts = collect(root)
     assert (facts["states"]["D"], facts["stuck"]) == (3, [])
+
+
+def test_reader_as_a_containers_first_process_hides_nothing(root, monkeypatch):
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    process(root, 40, "nvidia-smi", "D")
+    assert collect(root)["stuck_count"] == 1
 
 
 def test_reader_lets_go_of_what_moves(root, monkeypatch):

@@ -32,6 +32,14 @@ def test_plain_mapping():
     assert units == {FABRIC: {"active": "active"}, "slurmd.service": {"active": "failed", "sub": "failed"}}
 
 
+@pytest.mark.parametrize("head", ["sudo: unable to resolve host gpu-7\n", "[root@gpu-7 ~]# systemctl list-units\n"])
+def test_lines_above_the_units(head):
+    state = {"load": "loaded", "active": "failed", "sub": "failed"}
+    row = ", ".join(f'"{key}": "{value}"' for key, value in {"unit": FABRIC, **state}.items())
+    assert parse("services", head + "[{" + row + "}]\n")["units"] == {FABRIC: state}
+    assert parse("services", head + FABRIC + " loaded failed failed Fabric manager\n")["units"] == {FABRIC: state}
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", "System has not been booted with systemd\n", "0 loaded units listed.\n"]
 )
