@@ -13,6 +13,7 @@ import click
 
 from flightline_node.model import SettingsError
 
+from .console import forgive_encoding, reader_may_leave
 from .store import StoreError
 
 EXIT_BROKEN = 2
@@ -64,6 +65,7 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: every error ends in one sentence and status 2, never in a traceback."""
+    forgive_encoding()
     sys.exit(run(lambda: cli.main(standalone_mode=False)))
 
 
@@ -71,15 +73,13 @@ def run(command: Callable[[], Any]) -> int:
     """Call a command; its exit status. Click returns what ctx.exit() was given."""
     try:
         status = command()
+        with reader_may_leave():
+            sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
         error.show()
     except click.Abort:
         click.echo("flightline: interrupted", err=True)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): that is its decision, not an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (SettingsError, StoreError) as error:
         click.echo(f"flightline: {error}", err=True)
     except OSError as error:

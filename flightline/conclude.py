@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -14,11 +17,23 @@ from rich.console import Console
 from flightline_node.model import SettingsError, Verdict
 
 from . import report as reports
+from .console import reader_may_leave
 from .fleet import judge_run
 from .recorder import MemoryStore
 from .report import html, jsonfile, junit
 from .result import Report
-from .store import BUSY_TIMEOUT_S, Record, Run, SqliteStore, Store, StoreError, has_spool, now_stamp, spool_path
+from .store import (
+    BUSY_TIMEOUT_S,
+    Record,
+    Run,
+    SqliteStore,
+    Store,
+    StoreError,
+    default_path,
+    has_spool,
+    now_stamp,
+    spool_path,
+)
 
 REPORT_ENV = "FLIGHTLINE_REPORT_DIR"
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
@@ -31,9 +46,13 @@ EXIT_GO, EXIT_NO_GO, EXIT_BROKEN = 0, 1, 2
 
 @dataclass
 class Outcome:
-    """What a run came to. links: report files. troubles: what could not be kept or told; notes: what was published."""
+    """What a run came to. links: report files. troubles: what could not be kept or told; notes: what was published.
+
+    store: where the run can be looked up again; None when no file has all of it.
+    """
 
     report: Report
+    store: Path | None = None
     links: dict[str, Path] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -73,6 +92,7 @@ def conclude(
     if trouble:
         troubles = [_refused(path, trouble, len(kept)), *(text for text in troubles if text not in trouble)]
     try:
+        whole = _save(store, path, run.run_id, kept, troubles)
         report = judge_run(store, run.run_id, kept.values())
         finished = now_stamp()
         report.run = replace(report.run, finished_at=report.run.finished_at or finished)
@@ -80,7 +100,7 @@ def conclude(
             store.finish(run.run_id, finished, str(report.verdict))
         except StoreError as error:
             troubles.append(str(error))
-        outcome = Outcome(report, {}, troubles)
+        outcome = Outcome(report, path if whole else None, {}, troubles)
         _write(outcome, store, kept, directory, json_path)
         return outcome
     finally:
@@ -122,6 +142,20 @@ def _reopen(path: Path, run: Run, kept: Mapping[str, Record], wait_s: float) -> 
     return store, []
 
 
+def _save(store: Store, path: Path, run_id: str, kept: Mapping[str, Record], troubles: list[str]) -> bool:
+    """Try once more to store what was kept aside; is the whole run in the store, or in the spool beside it?"""
+    if isinstance(store, MemoryStore):
+        return has_spool(path)
+    missing = [record for host, record in kept.items() if host not in store.answered(run_id)]
+    try:
+        for record in missing:
+            store.save(run_id, record)
+    except StoreError as error:
+        troubles.append(f"{error} ({len(missing)} results could not be stored; they are counted here)")
+        return False
+    return True
+
+
 def _refused(path: Path, trouble: str, rows: int) -> str:
     spooled = f", and are in {spool_path(path)} until the store is next opened" if has_spool(path) else ""
     return f"{trouble} ({rows} results were kept aside, are counted here{spooled})"
@@ -138,13 +172,12 @@ def _write(outcome: Outcome, store: Store, kept: Mapping[str, Record], directory
     try:
         outcome.links = reports.write_all(outcome.report, records, directory)
     except (OSError, StoreError) as error:
-        where = (
-            "only in this summary" if isinstance(store, MemoryStore) else f"in the store: flightline report {run_id}"
-        )
+        where = f"in the store: flightline report {run_id}" if outcome.store else "only in this summary"
         outcome.troubles.append(f"{directory}: the report could not be written ({error}); the results are {where}")
     if json_path:
         try:
-            write_one("json", outcome.report, records, json_path)
+            with reader_may_leave():
+                write_one("json", outcome.report, records, json_path)
         except (OSError, StoreError) as error:
             outcome.troubles.append(f"{json_path}: the JSON report could not be written ({error})")
 
@@ -155,7 +188,14 @@ def show(outcome: Outcome, console: Console) -> None:
         console.print(note, style="dim", markup=False, highlight=False, soft_wrap=True)
     for trouble in outcome.troubles:
         console.print(f"warning: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-    reports.print_summary(outcome.report, console, outcome.links)
+    reports.print_summary(outcome.report, console, outcome.links, look_back(outcome.store))
+
+
+def look_back(store: Path | str | None) -> str | None:
+    """What a command needs to find the store: nothing for the default one; None when there is no store to look in."""
+    if store is None:
+        return None
+    return "" if store == default_path() else f" --store {shlex.quote(str(store))}"
 
 
 def write_one(kind: str, report: Report, records: reports.Records, path: Path) -> None:
@@ -170,6 +210,8 @@ def write_one(kind: str, report: Report, records: reports.Records, path: Path) -
             html.write(report, stream, {})
 
     if str(path) == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # what the formats promise, whatever the terminal speaks
         write(sys.stdout)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -178,5 +220,8 @@ def write_one(kind: str, report: Report, records: reports.Records, path: Path) -
         with draft.open("w", encoding="utf-8", newline="\n") as stream:
             write(stream)
         draft.replace(path)
+    except OSError as error:  # about the file that was asked for, not about its draft
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)

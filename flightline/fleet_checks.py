@@ -37,12 +37,14 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
     REACHABLE: FleetCheck(
         "Reachable",
         "A node that does not answer cannot join a job, and what was not looked at is not good.",
-        "Look at the connection's own message: instance state, security group, host key, user, SSM agent.",
+        "Look at the connection's own message: instance state, security group, host key, user, SSM agent. A run that "
+        "was ended early: run it again.",
     ),
     NODE: FleetCheck(
         "Node judged",
         "The checks did not run to their end on the node, so nothing is known about it.",
-        "Read the message; usual causes are no Python 3.8 or later, a full disk, or memory exhausted.",
+        "Read the message; usual causes are no Python 3.8 or later, a sudo that wants a password, a full disk, or "
+        "memory exhausted.",
     ),
     ABSENT: FleetCheck(
         "All nodes there",

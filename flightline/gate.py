@@ -9,17 +9,20 @@ from typing import Any
 from flightline_node.model import BLOCKING, Verdict
 
 from .fleet import judge_run
+from .report.scope import left_out
 from .result import NodeRow, Report
 from .store import Store, status_of
 
 SECONDS_PER_HOUR = 3600.0
+CLOCKS_MAY_DIFFER_H = 0.1
 
 
 def check(store: Store, run_id: str, hosts: Sequence[str] = (), max_age_hours: float | None = None) -> dict[str, Any]:
     """Judge a stored run for some hosts (all of the run when empty).
 
-    Returns run, verdict, counts, go (host names), no_go (host -> reasons) and reasons (empty when the job may
-    start). A host that the run did not judge, a run too old and a fleet fault are reasons as well.
+    Returns run, verdict, counts, go (host names), no_go (host -> reasons), reasons (empty when the job may
+    start) and left_out (sentences about checks that were not to run: a go says nothing of them). A host that the run
+    did not judge, a run too old and a fleet fault are reasons as well.
     Raises StoreError when the run is not there.
     """
     report = judge_run(store, run_id)
@@ -36,6 +39,7 @@ def check(store: Store, run_id: str, hosts: Sequence[str] = (), max_age_hours: f
         "go": [host for host in wanted if host not in no_go],
         "no_go": no_go,
         "reasons": reasons,
+        "left_out": list(left_out(report)),
     }
 
 
@@ -55,4 +59,6 @@ def _too_old(report: Report, max_age_hours: float | None) -> list[str]:
         return []
     age = datetime.now(timezone.utc) - datetime.fromisoformat(report.run.started_at)
     hours = age.total_seconds() / SECONDS_PER_HOUR
+    if hours < -CLOCKS_MAY_DIFFER_H:
+        return [f"judged {-hours:.1f} hours from now by this clock, wanted one of the past: set the clock, judge again"]
     return [f"judged {hours:.1f} hours ago, wanted at most {max_age_hours:g}"] if hours > max_age_hours else []

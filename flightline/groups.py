@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,24 +12,34 @@ from typing import Any
 from flightline_node.model import RANK, Remedy, Status, device_label
 
 from .fleet_checks import remedy_of, title_of
+from .recorder import NODE, REACHABLE
 from .result import FindingDict, Group, NodeRow
+
+_NUMBERED = re.compile(r"[\w.:/-]*\d[\w.:/-]*")
 
 
 def group(rows: Iterable[NodeRow]) -> list[Group]:
     """The same trouble of several hosts as one: same check, status, remedy and expectation; worst first."""
-    found: dict[tuple[str, str, str, str, str], Group] = {}
+    found: dict[tuple[str, str, str, str, str, str], Group] = {}
     for row in rows:
         for finding in row.findings:
             if finding["status"] == "SKIP":
                 continue
             unit, expected = finding.get("unit") or "", finding.get("expected")
-            key = (finding["check"], finding["status"], finding["remedy"], repr(expected), unit)
+            # Of a node that was not judged the message is all there is to go by.
+            cause = _cause(finding["message"], row.host) if finding["check"] in (REACHABLE, NODE) else ""
+            key = (finding["check"], finding["status"], finding["remedy"], repr(expected), unit, cause)
             if key not in found:
                 found[key] = _group(finding, expected, unit)
             label = intern(device_label(finding.get("device") or {}))
             found[key].where.append((row.host, label, finding.get("measured")))
     groups = _same_cause(found.values())
     return sorted(groups, key=lambda item: (-RANK[item.status], -len(item.hosts), item.check))
+
+
+def _cause(message: str, host: str) -> str:
+    """A message without what differs from host to host: its name, addresses, ids and numbers."""
+    return _NUMBERED.sub("", re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "", message))
 
 
 def _same_cause(groups: Iterable[Group]) -> list[Group]:

@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +24,8 @@ import ansible_runner
 
 from flightline_node.model import BLOCKING, Status, Verdict
 
+from . import ansible_says, processes
 from . import conclude as ending
-from . import processes
 from . import store as stores
 from .recorder import broken_record, unreachable_record
 
@@ -38,7 +38,6 @@ VALIDATE_TASK = "flightline_validate"
 POLL_S = 0.2
 INTERRUPT_GRACE_S = 5.0
 KILL_GRACE_S = 1.0
-MOST_LINES = 6
 
 
 class CannotRunError(RuntimeError):
@@ -91,6 +90,7 @@ class _Follow:
     publish: Any = None
     started_at: str = field(default_factory=stores.now_stamp)
     stop: threading.Event = field(default_factory=threading.Event)
+    deaf: bool = False
 
     def event(self, event: Mapping[str, Any]) -> bool:
         """Take one event; True keeps its file, from which a lost row can be recovered."""
@@ -103,13 +103,21 @@ class _Follow:
             self.hosts = dict(data.get("res", {}).get("hosts") or {})
             self.level = str(data.get("res", {}).get("level") or self.level)
             self.publish = data.get("res", {}).get("publish")
-            self.watcher.expect(len(self.hosts))
+            self._tell(lambda watcher: watcher.expect(len(self.hosts)))
         elif task == VALIDATE_TASK and kind == "runner_on_failed":
             self.refused = str(data.get("res", {}).get("msg") or "no message")
         record = _record(kind, data) if task == NODE_TASK else None
         if record:
-            self.watcher.answer(_answer(record))
+            self._tell(lambda watcher: watcher.answer(_answer(record)))
         return record is not None
+
+    def _tell(self, say: Callable[[Watcher], None]) -> None:
+        """A terminal that is gone must not end the runner's thread, and with it the run."""
+        if not self.deaf:
+            try:
+                say(self.watcher)
+            except (OSError, ValueError):
+                self.deaf = True
 
 
 def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
@@ -155,8 +163,7 @@ def _workplace() -> Iterator[Path]:
 
 
 def _start(request: Request, run_id: str, place: Path, follow: _Follow) -> tuple[threading.Thread, Any]:
-    sources = request.inventory or (os.environ.get(INVENTORY_ENV) or str(DEFAULT_INVENTORY),)
-    arguments = [part for source in sources for part in ("-i", _absolute(source))]
+    arguments = [part for source in _sources(request) for part in ("-i", _absolute(source))]
     if request.forks:
         arguments += ["--forks", str(request.forks)]
     for name, value in request.extra.items():
@@ -177,6 +184,10 @@ def _start(request: Request, run_id: str, place: Path, follow: _Follow) -> tuple
     return thread, runner
 
 
+def _sources(request: Request) -> tuple[str, ...]:
+    return request.inventory or (os.environ.get(INVENTORY_ENV) or str(DEFAULT_INVENTORY),)
+
+
 def _absolute(source: str) -> str:
     """A path from where the user stands, because Ansible runs in the repository's root; a host list stays."""
     return source if "," in source else str(Path(source).absolute())
@@ -194,6 +205,8 @@ def _environment(request: Request, run_id: str) -> dict[str, str]:
         "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "plugins" / "callback"),
         "ANSIBLE_HOST_KEY_CHECKING": os.environ.get("ANSIBLE_HOST_KEY_CHECKING", "True"),
         "PATH": os.pathsep.join((tools, os.environ.get("PATH", os.defpath))),
+        # Ansible refuses a locale without UTF-8.
+        **({} if _speaks_utf8() else {"LC_ALL": "C.UTF-8"}),
         "ANSIBLE_NOCOLOR": "1",
         "FLIGHTLINE_SUMMARY": "off",
         stores.RUN_ID_ENV: run_id,
@@ -201,9 +214,14 @@ def _environment(request: Request, run_id: str) -> dict[str, str]:
     }
 
 
+def _speaks_utf8() -> bool:
+    named = next((value for value in map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG")) if value), "")
+    return named.lower().replace("-", "").endswith("utf8")
+
+
 def _wait(thread: threading.Thread, follow: _Follow) -> None:
-    """Wait for the playbook; on Ctrl-C or SIGTERM end it and its children first, then go on to the verdict."""
-    with _terminating_as_interrupt():
+    """Wait for the playbook; on Ctrl-C, SIGTERM or a hang-up end it and its children first, then go on to judge."""
+    with _ending_as_interrupt():
         try:
             while thread.is_alive():
                 thread.join(POLL_S)
@@ -223,24 +241,27 @@ def _wait(thread: threading.Thread, follow: _Follow) -> None:
 
 
 @contextmanager
-def _terminating_as_interrupt() -> Iterator[None]:
+def _ending_as_interrupt() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    # What is ignored stays so: nohup does that to the hang-up.
+    wanted = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in wanted}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end(request: Request, run_id: str, runner: Any, follow: _Follow) -> ending.Outcome:
     if follow.refused:
         raise CannotRunError(follow.refused)
-    run, stored, trouble = _what_was_kept(request.store, run_id)
+    run, stored, trouble = _what_was_kept(request.store, run_id, opened=bool(follow.hosts))
     kept = {record["host"]: record for record in _lost(runner, stored)}
     if run is None and not kept:
-        raise CannotRunError(_why(runner))
+        raise CannotRunError(_why(runner, _sources(request)))
     if run is None:
         hosts = tuple(stores.Host(name, **known) for name, known in follow.hosts.items())
         run = stores.Run(run_id, follow.started_at, follow.level, ", ".join(request.inventory), hosts)
@@ -250,9 +271,10 @@ def _end(request: Request, run_id: str, runner: Any, follow: _Follow) -> ending.
     return outcome
 
 
-def _what_was_kept(path: Path, run_id: str) -> tuple[stores.Run | None, set[str], str]:
+def _what_was_kept(path: Path, run_id: str, opened: bool) -> tuple[stores.Run | None, set[str], str]:
     try:
-        with stores.SqliteStore(path, create=False) as store:
+        # Opened as the run opened it: what it could not make is named as that, and not as a store that is not there.
+        with stores.SqliteStore(path, create=opened) as store:
             return store.run(run_id), store.answered(run_id), ""
     except stores.StoreError as error:
         return None, set(), str(error)
@@ -260,6 +282,8 @@ def _what_was_kept(path: Path, run_id: str) -> tuple[stores.Run | None, set[str]
 
 def _lost(runner: Any, stored: set[str]) -> Iterator[stores.Record]:
     """Records of hosts that ended and that the store does not have, from the runner's own event files."""
+    if runner.status == "running":
+        runner.status = "failed"  # its thread has died or was given up; it would wait here for more, for ever
     for event in runner.events:
         kind, data = str(event.get("event")), event.get("event_data") or {}
         if data.get("host") not in stored and str(data.get("task_action")).endswith(NODE_TASK):
@@ -268,12 +292,10 @@ def _lost(runner: Any, stored: set[str]) -> Iterator[stores.Record]:
                 yield record
 
 
-def _why(runner: Any) -> str:
+def _why(runner: Any, sources: Iterable[str]) -> str:
     """What Ansible itself said, its errors first; it prints them without an event."""
-    lines = runner.stdout.read().splitlines()
-    said = [line for tag in ("[ERROR]: ", "[WARNING]: ") for line in lines if line.startswith(tag)]
-    texts = dict.fromkeys(line.partition(": ")[2].strip() for line in said)
-    return (
-        "; ".join(list(texts)[:MOST_LINES])
-        or f"ansible-playbook ended with status {runner.rc} before any node was judged"
-    )
+    gone = [source for source in sources if "," not in source and not Path(source).exists()]
+    if gone:
+        return f"{gone[0]}: no such inventory; wanted a file, a directory, or a list of hosts with a comma (host,)"
+    said = ansible_says.why(runner.stdout.read().splitlines())
+    return said or f"ansible-playbook ended with status {runner.rc} before any node was judged"

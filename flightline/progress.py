@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.text import Text
 
 from .preflight import Answer, Watcher
-from .report.text import clean
+from .report.text import clean, count
 
 MOST_REASONS = 2
 """Per host while it runs; the summary has them all."""
@@ -49,7 +49,7 @@ class _Lines(_Tally):
 
     def expect(self, hosts: int) -> None:
         self.hosts = hosts
-        self.console.print(Text(f"{hosts} hosts"))
+        self.console.print(Text(count(hosts, "host")))
 
     def answer(self, answer: Answer) -> None:
         self.count(answer)

@@ -28,14 +28,12 @@ ANSIBLE_PREFIX = "Task failed: "
 
 def unreachable_record(host: stores.Host, message: str) -> stores.Record:
     """The row of a host that Ansible could not connect to; message is the connection's own text."""
-    said = _one_line(message)
-    said = said[len(ANSIBLE_PREFIX) :] if said.startswith(ANSIBLE_PREFIX) else said
-    return _one_finding(host, REACHABLE, Status.UNREACHABLE, f"no connection: {said}")
+    return _one_finding(host, REACHABLE, Status.UNREACHABLE, f"no connection: {_said(message)}")
 
 
 def broken_record(host: stores.Host, message: str) -> stores.Record:
     """The row of a host where the module did not end well: nothing was measured, so UNKNOWN."""
-    return _one_finding(host, NODE, Status.UNKNOWN, f"the node could not be judged: {_one_line(message)}")
+    return _one_finding(host, NODE, Status.UNKNOWN, f"the node could not be judged: {_said(message)}")
 
 
 def absent_record(host: stores.Host, message: str) -> stores.Record:
@@ -45,7 +43,7 @@ def absent_record(host: stores.Host, message: str) -> stores.Record:
 
 def lost_record(host: stores.Host) -> stores.Record:
     """The row of an expected host that never answered."""
-    message = "no result: the run ended before this host answered"
+    message = "no result: the run ended before this host answered; judge it again"
     return _one_finding(host, REACHABLE, Status.UNKNOWN, message)
 
 
@@ -71,6 +69,11 @@ def _one_finding(host: stores.Host, check: str, status: Status, message: str) ->
         "seconds": 0.0,
         "findings": [finding],
     }
+
+
+def _said(message: str) -> str:
+    said = _one_line(message)
+    return said[len(ANSIBLE_PREFIX) :] if said.startswith(ANSIBLE_PREFIX) else said
 
 
 def _one_line(text: str) -> str:

@@ -46,6 +46,9 @@ CREATE TABLE IF NOT EXISTS names (
 """
 
 
+_TABLES = {"runs", "nodes", "names"}
+
+
 class StoreError(RuntimeError):
     """The store cannot be read or written; the text says which file, why and what to do."""
 
@@ -98,7 +101,7 @@ class Store(Protocol):
         """Close a run; the first closing stays."""
 
     def run(self, run_id: str) -> Run:
-        """A run by id, or the one started last for "latest"."""
+        """A run by id, or the one opened last for "latest"."""
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs, newest first, without their hosts."""
@@ -147,7 +150,7 @@ def default_path() -> Path:
     Results go to a file first, also when FLIGHTLINE_STORE names the store in AWS for reading.
     """
     named = os.environ.get(STORE_ENV) or ""
-    return Path(DEFAULT_PATH if is_aws(named) or not named else named).absolute()
+    return Path(DEFAULT_PATH if is_aws(named) or not named else named).expanduser().absolute()
 
 
 def spool_path(path: Path) -> Path:
@@ -204,6 +207,11 @@ class SqliteStore:
             raise StoreError(
                 f"{self.path}: written by a newer Flightline (schema {version}, known {SCHEMA_VERSION}): update"
             )
+        found = (row[0] for row in self._db.execute("SELECT name FROM sqlite_master WHERE type='table'"))
+        strange = {name for name in found if not name.startswith("sqlite_")} - _TABLES
+        if strange:
+            text = f"not a Flightline run store: it has the table {min(strange)}; name another with --store"
+            raise StoreError(f"{self.path}: {text}")
         # WAL: readers do not wait for the run. FULL: a row is on disk when save() returns, whatever is killed.
         if version < SCHEMA_VERSION:
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -250,19 +258,18 @@ class SqliteStore:
 
     def run(self, run_id: str) -> Run:
         """A run by id or "latest"."""
-        where = (
-            ("ORDER BY started_at DESC, rowid DESC LIMIT 1", ()) if run_id == LATEST else ("WHERE run_id=?", (run_id,))
-        )
+        # By order of arrival: a clock that was set back must not hide the run that was just made.
+        where = ("ORDER BY rowid DESC LIMIT 1", ()) if run_id == LATEST else ("WHERE run_id=?", (run_id,))
         with self._guard("read"):
             row = self._db.execute(f"SELECT {_RUN_COLUMNS}, hosts FROM runs {where[0]}", where[1]).fetchone()  # noqa: S608
         if row is None:
-            known = ", ".join(run.run_id for run in self.runs(5)) or "none"
+            known = ", ".join(run.run_id for run in self.runs(5)) or "none, run `flightline preflight` first"
             raise StoreError(f"{self.path}: no run {run_id!r}; newest runs: {known}")
         return _run(row[:-1], tuple(Host(**host) for host in json.loads(row[-1])))
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs, newest first."""
-        query = f"SELECT {_RUN_COLUMNS} FROM runs ORDER BY started_at DESC, rowid DESC LIMIT ?"  # noqa: S608
+        query = f"SELECT {_RUN_COLUMNS} FROM runs ORDER BY rowid DESC LIMIT ?"  # noqa: S608
         with self._guard("read"):
             return [_run(row, ()) for row in self._db.execute(query, (limit,))]
 
@@ -290,7 +297,7 @@ class SqliteStore:
         query = (
             "SELECT n.run_id, r.started_at, n.host, n.instance_id, n.verdict, n.status, n.record FROM names k "
             "JOIN nodes n USING (run_id, host) JOIN runs r USING (run_id) WHERE k.name=? "
-            "ORDER BY r.started_at DESC, n.host LIMIT ?"
+            "ORDER BY r.rowid DESC, n.host LIMIT ?"
         )
         with self._guard("read"):
             rows = self._db.execute(query, (name, limit)).fetchall()
@@ -379,6 +386,8 @@ def _explain(error: sqlite3.Error, path: Path) -> str:
         return f"{text}: free space on the file system of {path.parent}, or name another store with --store"
     if "not a database" in text or "malformed" in text:
         return f"{text}: move the file away and run again, or name another store with --store"
+    if "no such column" in text or "has no column" in text:
+        return f"{text}, so no Flightline run store: move the file away and run again, or name another with --store"
     if "readonly" in text or "unable to open" in text:
         return f"{text}: check the permissions of {path} and its directory, or name another store with --store"
     return text

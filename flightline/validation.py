@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,7 @@ from flightline import stack
 from flightline_node.expected import NO_TYPE, resolve
 from flightline_node.model import SettingsError
 from flightline_node.settings import build
+from flightline_node.xid_policy import read_overrides
 
 VARIABLES: Mapping[str, str] = {
     "flightline_level": "how much to measure: quick (default), standard or deep",
@@ -157,6 +158,8 @@ _JUDGED = (
     "flightline_waivers",
     "flightline_options",
     "flightline_publish",
+    "flightline_root",
+    "flightline_keep_bundles",
 )
 
 
@@ -173,7 +176,7 @@ def _mistakes(given: Mapping[str, Any], skip: Iterable[str]) -> Iterable[str]:
     try:
         resolve(str(given["instance_type"] or NO_TYPE), expected)
     except SettingsError as error:
-        yield str(error)
+        yield from error.mistakes
     try:
         build(
             level=str(given["flightline_level"] or "quick"),
@@ -182,13 +185,51 @@ def _mistakes(given: Mapping[str, Any], skip: Iterable[str]) -> Iterable[str]:
             thresholds=given["flightline_thresholds"],
             waivers=given["flightline_waivers"],
         )
-    except (SettingsError, TypeError) as error:
-        yield str(error)
-    options = given["flightline_options"]
-    if options is not None and not isinstance(options, Mapping):
-        yield f"flightline_options: got {options!r}, wanted a mapping"
+    except SettingsError as error:
+        yield from error.mistakes
+    yield from _option_mistakes(given["flightline_options"])
+    yield from _place_mistakes(given)
     yield from _publish_mistakes(given["flightline_publish"])
     yield from _demo_mistakes(given["demo_faults"])
+
+
+OPTIONS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "active_when_busy": ("true or false", lambda value: _is_flag(value)),
+    "bug_report": ("auto, always or never", lambda value: str(value).lower() in ("auto", "always", "never", "false")),
+    "evidence_dir": ("an absolute path, or nothing", lambda value: not value or str(value).startswith("/")),
+    "fs_io_mounts": ("a list of absolute paths", lambda value: all(name.startswith("/") for name in _names(value))),
+    "s3_endpoints": ("a list of buckets or host names", lambda value: isinstance(value, (str, list, tuple))),
+    "xid_policy": ("", lambda value: True),  # has sentences of its own
+}
+"""Name of each option -> what it takes, and whether a value is that."""
+
+
+def _option_mistakes(given: Any) -> Iterable[str]:
+    """A misspelt option would silently be none."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        yield f"flightline_options: got {given!r}, wanted a mapping"
+        return
+    for name, value in given.items():
+        wanted, accepts = OPTIONS.get(str(name), ("", None))
+        if accepts is None:
+            yield f"flightline_options: unknown option {name!r}; known options: {', '.join(OPTIONS)}"
+        elif not accepts(value):
+            yield f"flightline_options: {name}: got {value!r}, wanted {wanted}"
+    yield from (f"flightline_options: {mistake}" for mistake in read_overrides(given)[1])
+
+
+def _is_flag(value: Any) -> bool:
+    return str(value).lower() in ("true", "yes", "on", "1", "y", "t", "false", "no", "off", "0", "n", "f")
+
+
+def _place_mistakes(given: Mapping[str, Any]) -> Iterable[str]:
+    root, keep = given["flightline_root"], given["flightline_keep_bundles"]
+    if root is not None and not str(root).startswith(("/", "~", "$")):
+        yield f"flightline_root: got {root!r}, wanted an absolute path"
+    if keep is not None and not _is_flag(keep):
+        yield f"flightline_keep_bundles: got {keep!r}, wanted true or false"
 
 
 def _publish_mistakes(given: Any) -> Iterable[str]:
@@ -231,11 +272,17 @@ def _misspelt(names: Iterable[str]) -> Iterable[str]:
                 yield f"{name}: no such variable; did you mean {close[0]}?"
 
 
+def limit_mistakes(unmatched: Iterable[str]) -> dict[str, list[str]]:
+    """What --limit asks for and the inventory has not: judged without it, the rest could be go."""
+    wanted = "no such host or group in the inventory; correct --limit, or the inventory"
+    return {f"--limit {pattern!r}: {wanted}": [] for pattern in unmatched}
+
+
 def explain(mistakes: Mapping[str, list[str]], hosts: int) -> str:
     """The text a person reads: a line per mistake, with its hosts."""
     lines = [f"the inventory cannot be judged as it is ({len(mistakes)} to correct, no node was touched):"]
     for mistake, names in mistakes.items():
-        lines.append(f"- {_where(names, hosts)}: {mistake}")
+        lines.append(f"- {_where(names, hosts)}: {mistake}" if names else f"- {mistake}")
     return "\n".join(lines)
 
 

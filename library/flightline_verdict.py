@@ -86,4 +86,9 @@ reasons:
   returned: always
   type: list
   elements: str
+left_out:
+  description: Checks that the run was told to leave out, in words; a go says nothing of them. Warnings as well.
+  returned: always
+  type: list
+  elements: str
 """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from flightline_node.checks import CHECKS
 from flightline_node.model import LEVELS, Check, SettingsError
 
+from ..console import Console
 from ..fleet_checks import FLEET_CHECKS, FleetCheck
 from . import options
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
-from flightline_node.model import BLOCKING
+from flightline_node.model import BLOCKING, Verdict
 
+from ..console import Console
 from ..locate import open_store
 from ..offenders import Offender, offenders
 from ..report.text import clean, count
@@ -40,16 +40,20 @@ def command(node: str, limit: int, as_json: bool, store_path: str | None) -> Non
     if as_json:
         click.echo(json.dumps([_as_dict(item) for item in past], indent=1))
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("run", "started", "host", "instance", "verdict", "why"):
-        table.add_column(heading, overflow="fold")
-    for item in past:
-        cells = (item.run_id, item.started_at, item.host, item.instance_id, item.verdict, "; ".join(_why(item)))
-        table.add_row(*(Text(clean(cell)) for cell in cells))
     console = Console()
-    console.print(table)
+    for item in past:
+        _show(item, console)
     for offender in repeated:
         console.print(Text(clean(_sentence(offender)), "bold red"), soft_wrap=True)
+
+
+def _show(item: Past, console: Console) -> None:
+    """A line, and the reasons below it: beside it they had a fifth of the width of a terminal."""
+    cells = (item.run_id, item.started_at, item.host, item.instance_id or "-", item.verdict)
+    style = "" if item.verdict == Verdict.GO else "bold red"
+    console.print(Text("  ".join(map(clean, cells)), style), soft_wrap=True)
+    for reason in _why(item):
+        console.print(Padding(Text(clean(reason)), (0, 0, 0, 4)))
 
 
 def _hosts(store: Store) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +20,7 @@ from flightline_node.model import LEVELS, Finding, Status, Verdict, device_label
 from flightline_node.probes import BY_ID
 from flightline_node.settings import Settings, build
 
+from ..console import Console, reader_may_leave
 from ..jsontext import encode
 from ..report.terminal import STYLES
 from ..report.text import clean
@@ -80,7 +80,8 @@ def command(
     )
     if as_json:
         # Through the strict writer first: a tool that prints NaN must not make this something else than JSON.
-        click.echo(json.dumps(json.loads(encode(to_json(judgement, wanted))), indent=1))
+        with reader_may_leave():
+            click.echo(json.dumps(json.loads(encode(to_json(judgement, wanted))), indent=1))
     else:
         _print(judgement, Console())
     ctx.exit(0 if judgement.verdict is Verdict.GO else 1)

@@ -10,6 +10,7 @@ import click
 
 from flightline_node.model import LEVELS, SettingsError
 
+from ..console import reader_may_leave
 from ..store import default_path, is_aws
 
 
@@ -19,6 +20,11 @@ class Command(click.Command):
     def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.example = example
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Click would end with status 1, a no-go, when the reader of the output goes away."""
+        with reader_may_leave():
+            return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example first, then the exit status."""
@@ -48,7 +54,7 @@ def store_file(given: str | None) -> Path:
     """The run store's file: as given, else the default. Raises SettingsError for a store that is no file."""
     if given and is_aws(given):
         raise SettingsError(f"--store {given}: results are kept in a file first; add --publish table=... for AWS")
-    return Path(given).absolute() if given else default_path()
+    return Path(given).expanduser().absolute() if given else default_path()
 
 
 def publishing(items: Iterable[str]) -> Any:

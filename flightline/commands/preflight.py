@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from ..conclude import EXIT_BROKEN, show
+from ..console import Console
 from ..preflight import CannotRunError, Request, run
 from ..progress import watching
 from . import options

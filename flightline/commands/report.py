@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from flightline_node.model import Verdict
 
 from ..conclude import FORMATS, own_report_dir, write_one
+from ..console import Console, reader_may_leave
 from ..fleet import judge_run
 from ..locate import open_store
 from ..report import existing, print_summary
@@ -43,9 +44,11 @@ def command(
     with open_store(store_path) as store:
         report = judge_run(store, run)
         for kind, path in wanted.items():
-            write_one(kind, report, lambda: store.records(report.run.id), path)
+            with reader_may_leave():
+                write_one(kind, report, lambda: store.records(report.run.id), path)
     if Path("-") not in wanted.values():
-        print_summary(report, Console(), {**_written(store, report.run.id), **wanted})
+        links = {**_written(store, report.run.id), **wanted}
+        print_summary(report, Console(), links, f" --store {shlex.quote(store_path)}" if store_path else "")
     ctx.exit(0 if report.verdict is Verdict.GO else 1)
 
 

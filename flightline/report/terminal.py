@@ -12,6 +12,7 @@ from rich.text import Text
 from flightline.result import FindingDict, Group, Report
 from flightline_node.model import Remedy, Status, Verdict, as_status
 
+from .scope import left_out, set_aside
 from .text import (
     REMEDY_TITLES,
     as_remedy,
@@ -49,13 +50,14 @@ STYLES: Mapping[Status, str] = {
 Fields = list[tuple[str, str]]
 
 
-def print_summary(report: Report, console: Console, links: Mapping[str, Path]) -> None:
+def print_summary(report: Report, console: Console, links: Mapping[str, Path], store: str | None = "") -> None:
     """Print the summary of a run.
 
-    links: name of each report file -> its path. Text that came from nodes is printed as text only: no
+    links: name of each report file -> its path. store: what the commands that look back need to find the run's store;
+    None when it is in none. Text that came from nodes is printed as text only: no
     markup, no escape sequence, and what the console's encoding lacks is replaced.
     """
-    _Summary(report, console).print(links)
+    _Summary(report, console).print(links, store)
 
 
 class _Summary:
@@ -63,7 +65,7 @@ class _Summary:
         self.report = report
         self.console = console
 
-    def print(self, links: Mapping[str, Path]) -> None:
+    def print(self, links: Mapping[str, Path], store: str | None) -> None:
         groups = sorted(self.report.groups, key=lambda group: -rank(group.status))
         groups = [group for group in groups if not covered(group, self.report.fleet)]
         blocking = [group for group in groups if blocks(group.status)]
@@ -76,7 +78,7 @@ class _Summary:
         self._fleet()
         self._warnings(warnings)
         self._to_do(blocking)
-        self._end(links)
+        self._end(links, store)
         if len(blocking) > 3:
             self._line()
             self._banner()
@@ -123,7 +125,9 @@ class _Summary:
         facts = [f"run {run.id}", f"level {run.level}", run.inventory, took]
         self._line(self._text(" | ".join(fact for fact in facts if fact), "dim"))
         for reason in verdict_notes(self.report):
-            self._line(self._text(reason, "bold"))
+            for line in self._text(reason, "bold").wrap(self.console, self.console.width):
+                line.rstrip()
+                self._line(line)
 
     def _head(self, status: Status, check: str, title: str, hosts: int) -> None:
         self._line()
@@ -148,7 +152,7 @@ class _Summary:
 
     def _fleet(self) -> None:
         findings = sorted(self.report.fleet, key=lambda finding: -rank(finding.get("status")))
-        texts = remedy_texts(self.report.groups)
+        texts = remedy_texts(self.report.groups, self.report.fleet)
         shown = [finding for finding in findings if rank(finding.get("status")) >= rank(Status.WARN)]
         if not shown:
             return
@@ -201,14 +205,15 @@ class _Summary:
         for remedy, hosts in fields:
             self._fields([("", f"{remedy}: {short_list(host_ranges(hosts))}")])
 
-    def _end(self, links: Mapping[str, Path]) -> None:
+    def _end(self, links: Mapping[str, Path], store: str | None) -> None:
         """Paths and commands last, each whole on its line, because they are there to be copied."""
         self._line()
         ends = [(name, str(path)) for name, path in links.items()]
-        ends.append(("again", "flightline report " + shlex.quote(clean(self.report.run.id))))
         bad = next((row.host for row in self.report.rows if row.verdict is Verdict.NO_GO), None)
-        if bad is not None:
-            ends.append(("history", "flightline history " + shlex.quote(clean(bad))))
+        if store is not None:
+            ends.append(("again", f"flightline report {shlex.quote(clean(self.report.run.id))}{store}"))
+        if store is not None and bad is not None:
+            ends.append(("history", f"flightline history {shlex.quote(clean(bad))}{store}"))
         for name, text in ends:
             line = Text.assemble(self._text(f"{name:<{LABEL_WIDTH}} ", "dim"), self._text(text))
             self.console.print(line, highlight=False, soft_wrap=True)
@@ -235,6 +240,7 @@ def verdict_notes(report: Report) -> list[str]:
     notes: list[str] = []
     if not report.run.finished_at:
         notes.append("The run did not finish: this is what was measured until now.")
+    notes += [*left_out(report), *set_aside(report)]
     if report.verdict is Verdict.GO:
         return notes
     if not report.rows:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from flightline.fleet_checks import remedy_of
 from flightline.result import FindingDict, Group
 from flightline_node import model
 from flightline_node.model import BLOCKING, RANK, Remedy, Status, as_status
@@ -237,9 +238,11 @@ def covered(group: Group, fleet: Iterable[FindingDict]) -> bool:
     )
 
 
-def remedy_texts(groups: Iterable[Group]) -> dict[tuple[str, str], str]:
-    """(check, remedy) -> what to do in words, as the groups have it."""
-    return {(group.check, str(group.remedy)): clean(group.remedy_text) for group in groups if group.remedy_text}
+def remedy_texts(groups: Iterable[Group], fleet: Iterable[FindingDict]) -> dict[tuple[str, str], str]:
+    """(check, remedy) -> what to do in words, as the groups have it, else as the fleet's checks do."""
+    asked = [(str(finding.get("check")), str(finding.get("remedy"))) for finding in fleet]
+    texts = {(check, remedy): remedy_of(check) for check, remedy in asked if remedy_of(check)}
+    return texts | {(group.check, str(group.remedy)): clean(group.remedy_text) for group in groups if group.remedy_text}
 
 
 def measured_range(where: Iterable[tuple[str, str, Any]], unit: str = "") -> str:

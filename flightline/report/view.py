@@ -139,7 +139,7 @@ def view(report: Report) -> Page:
     """Work out the page of a report."""
     groups = sorted(report.groups, key=lambda group: -rank(group.status))
     fleet = sorted(report.fleet, key=lambda finding: -rank(finding.get("status")))
-    texts = remedy_texts(groups)
+    texts = remedy_texts(groups, fleet)
     details, undetailed = _details(report, texts)
     drawn, flat = _drawn(report.distributions)
     return Page(

@@ -90,7 +90,8 @@ class ActionModule(ActionBase):
         """The kept library's answer, None where there is none; and the key under which to keep it ("": do not)."""
         _, given = self.validate_argument_spec(argument_spec=unexpanded())
         given["check_mode"] = bool(self._task.check_mode)  # then the node keeps no evidence of a failure
-        params = base64.b64encode(json.dumps(given).encode()).decode()
+        # default=str: YAML makes a date of 2026-12-31, in a waiver for one.
+        params = base64.b64encode(json.dumps(given, default=str).encode()).decode()
         command = self._command(params, self._python(variables))
         if len(command) > (MAX_COMMAND_BYTES if self._connection.transport in NOT_TYPED else MAX_TYPED_BYTES):
             return None, KEY

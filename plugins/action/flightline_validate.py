@@ -44,14 +44,25 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(NOT_KEPT)
         names = list(variables.get("ansible_play_hosts_all") or [])
         checked = validation.validate({name: validation.HostVars(variables["hostvars"][name]) for name in names})
-        if checked.mistakes:
-            text = validation.explain(checked.mistakes, len(names))
-            return {**result, "failed": True, "changed": False, "msg": text, "mistakes": checked.mistakes}
+        mistakes = {**validation.limit_mistakes(self._unmatched(variables)), **checked.mistakes}
+        if mistakes:
+            text = validation.explain(mistakes, len(names))
+            return {**result, "failed": True, "changed": False, "msg": text, "mistakes": mistakes}
         validation.prepare_demo(checked.demo)
         answer = {"hosts": checked.hosts, "level": checked.level, "publish": checked.publish}
         absent = self._absent(variables, names)
         warnings = list(dict.fromkeys(entry["message"] for entry in absent))
         return {**result, "changed": False, **answer, "absent": absent, "warnings": warnings}
+
+    def _unmatched(self, variables: dict[str, Any]) -> list[str]:
+        """Parts of --limit that no host matches. Ansible only warns of them. What is left out may be missing."""
+        inventory = variables["hostvars"]._inventory
+        asked = [part for part in inventory._subset or () if not part.startswith("!")]
+        return [
+            part
+            for part in asked
+            if not inventory.get_hosts(part.lstrip("&"), ignore_limits=True, ignore_restrictions=True)
+        ]
 
     def _absent(self, variables: dict[str, Any], names: list[str]) -> list[dict[str, str]]:
         """Nodes of the stack that the inventory lacks; none under --limit, which leaves nodes out by intent."""

@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
                 answer = gate.check(db, given["run"], given["hosts"], given["max_age_hours"])
         except store.StoreError as error:
             raise AnsibleActionFail(str(error)) from error
-        result.update(changed=False, **answer)
+        result.update(changed=False, warnings=[f"run {answer['run']}: {text}" for text in answer["left_out"]], **answer)
         if answer["reasons"] and given["fail_on_no_go"]:
             result.update(failed=True, msg=f"no go by run {answer['run']}: {'; '.join(answer['reasons'])}")
         return result

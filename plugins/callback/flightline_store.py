@@ -202,7 +202,7 @@ class CallbackModule(CallbackBase):
         recorder.close()
         if self.get_option("summary") == "off":
             return conclude.EXIT_GO
-        from rich.console import Console
+        from flightline.console import Console
 
         run = recorder.run
         directory = conclude.report_dir(recorder.path, run.run_id)

@@ -9,7 +9,7 @@ import pytest
 
 from flightline.fleet import judge_run
 from flightline.fleet_checks import FLEET_CHECKS, remedy_of, title_of
-from flightline.recorder import MemoryStore, unreachable_record
+from flightline.recorder import MemoryStore, broken_record, unreachable_record
 from flightline.store import Host, SqliteStore
 from flightline_node.checks import CHECKS
 from flightline_node.model import Status, Verdict, device_label
@@ -268,3 +268,17 @@ def test_the_waivable_fleet_checks_are_those_that_compare_versions_and_runs():
     from flightline_node.waivers import FLEET_CHECKS
 
     assert set(FLEET_CHECKS) == {f"uniform_{key}" for key in UNIFORM} | {growth.ECC_CHECK, growth.EFA_CHECK}
+
+
+def test_nodes_that_failed_in_different_ways_are_not_one_group():
+    """Of a node that was not judged the message is all there is."""
+    broken = [
+        broken_record(Host(name), why) for name, why in (("a", "status 127"), ("b", "no python3"), ("c", "status 127"))
+    ]
+    groups = judge(*broken).groups
+    assert [(item.hosts, item.message.rpartition(": ")[2]) for item in groups] == [
+        (["a", "c"], "status 127"),
+        (["b"], "no python3"),
+    ]
+    silent = [unreachable_record(Host(name), f"ssh: connect to host {name}: timed out") for name in ("a", "b")]
+    assert [item.hosts for item in judge(*silent).groups] == [["a", "b"]]

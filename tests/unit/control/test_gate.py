@@ -48,3 +48,14 @@ def test_an_old_verdict_is_none(hours, verdict):
 def test_a_run_without_hosts_is_no_go_with_a_reason():
     answer = check(store(), "latest")
     assert answer["verdict"] == "no-go" and "no hosts" in answer["reasons"][0]
+
+
+def test_a_run_of_the_future_has_no_age():
+    started = (datetime.now(timezone.utc) + timedelta(hours=2)).isoformat()
+    answer = check(store(record("a"), started=started), "latest", max_age_hours=1)
+    assert answer["verdict"] == "no-go" and "2.0 hours from now by this clock" in answer["reasons"][0]
+
+
+def test_checks_that_were_left_out_are_told():
+    (told,) = check(store(record("a")), "latest")["left_out"]
+    assert told.startswith("1 of ") and told.endswith("only memory.")

@@ -114,3 +114,39 @@ def test_hosts_without_a_measurement_have_a_blocking_row():
         == "no connection: ssh: refused"
     )
     assert "no reason given" in broken_record(host, "")["findings"][0]["message"]
+
+
+def test_a_row_that_came_aside_is_stored_when_the_run_ends(path, tmp_path):
+    run = a_run("a", "b")
+    with SqliteStore(path) as store:
+        store.start(run)
+        store.save("r1", record("a"))
+    outcome = ending.conclude(path, run, {"b": record("b")}, tmp_path / "report")
+    assert outcome.exit_status == 0 and outcome.store == path and not outcome.troubles
+    with SqliteStore(path) as store:
+        assert store.answered("r1") == {"a", "b"}
+
+
+def test_a_row_that_no_store_takes_is_told_and_nobody_is_sent_to_look_it_up(path, tmp_path, monkeypatch):
+    """The run was opened, then the disk filled: the store has the run and not the row."""
+    run = a_run("a")
+    with SqliteStore(path) as store:
+        store.start(run)
+    full = sqlite3.OperationalError("database or disk is full")
+
+    def refuse(*_):
+        raise full
+
+    monkeypatch.setattr("flightline.store._insert_node", refuse)
+    (tmp_path / "taken").write_text("")
+    outcome = ending.conclude(path, run, {"a": record("a")}, tmp_path / "taken")
+    assert outcome.exit_status == 0, "the verdict counts it"
+    assert outcome.store is None and ending.look_back(outcome.store) is None
+    assert "disk is full" in outcome.troubles[0] and "1 results could not be stored" in outcome.troubles[0]
+    assert "only in this summary" in outcome.troubles[1]
+
+
+def test_the_command_to_look_back_names_a_store_that_is_not_the_default(path, monkeypatch):
+    monkeypatch.setenv("FLIGHTLINE_STORE", str(path))
+    assert ending.look_back(path) == ""
+    assert ending.look_back(path.with_name("an other.sqlite")).startswith(" --store '")

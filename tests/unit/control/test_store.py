@@ -12,7 +12,7 @@ import textwrap
 
 import pytest
 
-from flightline.store import Host, Run, SqliteStore, StoreError, spool, spool_path
+from flightline.store import Host, Run, SqliteStore, StoreError, default_path, spool, spool_path
 
 from .made import a_run, finding, record
 
@@ -64,12 +64,13 @@ def test_opening_a_run_or_closing_it_twice_changes_nothing(path):
         assert (store.run("r1").finished_at, store.run("r1").verdict) == ("2026-11-21T10:05:00+00:00", "go")
 
 
-def test_latest_is_the_run_started_last(path):
-    filled(path, "a", run_id="late", started_at="2026-11-22T00:00:00+00:00").close()
-    filled(path, "a", run_id="early", started_at="2026-11-20T00:00:00+00:00").close()
+def test_latest_is_the_run_opened_last_also_when_the_clock_was_set_back_in_between(path):
+    filled(path, "a", run_id="r1", started_at="2026-11-22T00:00:00+00:00").close()
+    filled(path, "a", run_id="r2", started_at="2026-11-20T00:00:00+00:00").close()
     with SqliteStore(path) as store:
-        assert store.run("latest").run_id == "late"
-        assert [run.run_id for run in store.runs()] == ["late", "early"]
+        assert store.run("latest").run_id == "r2"
+        assert [run.run_id for run in store.runs()] == ["r2", "r1"]
+        assert [item.run_id for item in store.history("a")] == ["r2", "r1"]
 
 
 @pytest.mark.parametrize("name", ["a", "i-a", "S-a", "GPU-a"])
@@ -259,3 +260,28 @@ def test_a_read_only_directory_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(StoreError, match="permissions"):
         SqliteStore(tmp_path / "runs.sqlite")
+
+
+def test_another_programs_database_is_left_as_it_is(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE bookmarks (x)")
+    with pytest.raises(StoreError, match="not a Flightline run store: it has the table bookmarks; name another"):
+        SqliteStore(path)
+    with sqlite3.connect(path) as other:
+        assert [row[0] for row in other.execute("SELECT name FROM sqlite_master")] == ["bookmarks"]
+
+
+def test_a_table_of_another_shape_says_what_to_do(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE runs (run_id TEXT)")
+    with SqliteStore(path) as store, pytest.raises(StoreError, match="no Flightline run store: move the file away"):
+        store.run("latest")
+
+
+def test_a_tilde_in_the_environment_is_the_home_directory(monkeypatch, tmp_path):
+    """A unit's or a container's environment is not expanded by any shell."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("FLIGHTLINE_STORE", "~/runs.sqlite")
+    assert default_path() == tmp_path / "runs.sqlite"

@@ -8,6 +8,7 @@ import pytest
 
 from flightline import stack, validation
 from flightline.validation import VARIABLES, HostVars, explain, validate
+from flightline_node.settings import build
 
 WAIVER = {"check": "memory", "scope": "a", "reason": "x", "owner": "ops", "expiry": "2026-12-01"}
 
@@ -44,6 +45,15 @@ def test_a_sound_inventory_gives_hosts_and_level():
         ({"flightline_expected": {"gpus": 8}}, "unknown expected value 'gpus'; known: "),
         ({"flightline_expected": ["gpu_count=8"]}, "flightline_expected: got ['gpu_count=8'], wanted a mapping"),
         ({"flightline_waivers": [{**WAIVER, "expiry": "never"}]}, "expiry 'never', wanted a date"),
+        ({"flightline_options": {"xid_polic": {}}}, "unknown option 'xid_polic'; known options: active_when_busy"),
+        ({"flightline_options": {"xid_policy": {79: "no"}}}, "xid_policy 79: got 'no', wanted ignore, info, warn"),
+        ({"flightline_options": {"bug_report": "often"}}, "bug_report: got 'often', wanted auto, always or never"),
+        ({"flightline_options": {"active_when_busy": "maybe"}}, "got 'maybe', wanted true or false"),
+        ({"flightline_options": {"fs_io_mounts": ["data"]}}, "got ['data'], wanted a list of absolute paths"),
+        ({"flightline_options": {"s3_endpoints": 7}}, "s3_endpoints: got 7, wanted a list"),
+        ({"flightline_options": {"evidence_dir": "here"}}, "evidence_dir: got 'here', wanted an absolute path"),
+        ({"flightline_root": "here"}, "flightline_root: got 'here', wanted an absolute path"),
+        ({"flightline_keep_bundles": "maybe"}, "flightline_keep_bundles: got 'maybe', wanted true or false"),
         ({"flightline_options": "x"}, "flightline_options: got 'x', wanted a mapping"),
         ({"demo_faults": ["gremlins"]}, "demo_faults: unknown fault 'gremlins'; known faults: "),
         ({"flightline_tresholds": {}}, "flightline_tresholds: no such variable; did you mean flightline_thresholds?"),
@@ -75,7 +85,7 @@ def test_all_mistakes_of_all_hosts_come_at_once_and_the_same_one_is_listed_once(
         **{f"n{number}": {**bad, "instance_type": "p99"} for number in range(20)}, last={"flightline_level": "x"}
     )
     text = explain(checked.mistakes, 21)
-    assert len(checked.mistakes) == 3
+    assert len(checked.mistakes) == 4
     assert "n0, n1, n2, n3, n4, n5, n6, n7 and 12 more: unknown instance type 'p99'" in text
     assert "- last: unknown level 'x'" in text and "no node was touched" in text
     assert "all 2 hosts: x" in explain({"x": ["a", "b"]}, 2)
@@ -128,3 +138,45 @@ def test_a_node_of_the_stack_that_is_not_listed_has_a_name_and_a_reason():
 @pytest.mark.parametrize("count", ["2", "1", "many", None])
 def test_a_stack_with_all_its_nodes_lacks_none(count):
     assert stack.absent([of_a_stack(node_count=count), of_a_stack(node_count=count)]) == []
+
+
+def test_every_mistake_of_a_variable_is_a_line_of_its_own():
+    checked = check(
+        a={
+            "instance_type": "p99.metal",
+            "flightline_expected": {"gpus": 8, "gpu_count": "eight"},
+            "flightline_waivers": [{**WAIVER, "expiry": "never"}, {"check": "memory"}, WAIVER],
+            "flightline_thresholds": {"memory.nope": 1, "memory.min_available_percent": -1},
+        }
+    )
+    wanted = ("'p99.metal'", "'gpus'", "'eight'", "'memory.nope'", "got -1", "'never'", "waiver 2: missing scope")
+    assert len(checked.mistakes) == len(wanted), list(checked.mistakes)
+    for text, mistake in zip(wanted, checked.mistakes):
+        assert text in mistake
+
+
+def test_sound_options_are_taken():
+    options = {
+        "active_when_busy": True,
+        "bug_report": "never",
+        "evidence_dir": "",
+        "fs_io_mounts": "/data, /scratch",
+        "s3_endpoints": ["my-bucket"],
+        "xid_policy": {54: {"status": "ignore"}, "79": "fail"},
+    }
+    assert not check(
+        a={"flightline_options": options, "flightline_root": "~/n", "flightline_keep_bundles": "no"}
+    ).mistakes
+
+
+def test_names_may_have_spaces_after_the_comma():
+    """Ansible's own conversion to a list keeps them, so that the node would not know ` xid`."""
+    for given in ("gpu_count, xid", ["gpu_count", " xid"], ["gpu_count,xid"]):
+        assert [item.id for item in build(select=given).checks] == ["gpu_count", "xid"]
+
+
+def test_a_limit_that_matches_nothing_is_named_without_hosts():
+    text = explain(validation.limit_mistakes(["nosuch"]), 4)
+    assert text.splitlines()[1:] == [
+        "- --limit 'nosuch': no such host or group in the inventory; correct --limit, or the inventory"
+    ]

@@ -1,0 +1,100 @@
+"""Following a run: what happens to the terminal or to ansible-runner costs neither the run nor its verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from flightline import preflight
+
+from .made import record
+
+ENDED = {"event": "runner_on_ok", "event_data": {"task_action": "flightline_node", "host": "a"}}
+
+
+class Deaf:
+    """A watcher whose terminal is gone."""
+
+    def __init__(self, error):
+        self.error, self.told = error, 0
+
+    def expect(self, hosts):
+        raise self.error
+
+    def answer(self, answer):
+        self.told += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(5, "Input/output error"), ValueError("closed file")])
+def test_a_terminal_that_is_gone_does_not_end_the_run(error):
+    watcher = Deaf(error)
+    follow = preflight._Follow(watcher)
+    event = {**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}}
+    assert follow.event(event) and follow.event(event), "the event is kept"
+    assert watcher.told == 1, "and nobody is told again"
+
+
+class Runner:
+    """ansible-runner's events while its status says that it runs: it waits for more, for ever."""
+
+    status = "running"
+
+    @property
+    def events(self):
+        assert self.status != "running"
+        yield {**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}}
+
+
+def test_a_runner_whose_thread_died_is_not_waited_for():
+    assert [found["host"] for found in preflight._lost(Runner(), set())] == ["a"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_hang_up_ends_the_wait_as_ctrl_c_does(number):
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), preflight._ending_as_interrupt():
+        os.kill(os.getpid(), number)
+        threading.Event().wait(5)
+    assert signal.getsignal(number) is before
+
+
+def test_a_hang_up_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with preflight._ending_as_interrupt():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({}, "C.UTF-8"),
+        ({"LANG": "C"}, "C.UTF-8"),
+        ({"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, "C.UTF-8"),
+        ({"LANG": "de_DE.utf8"}, None),
+        ({"LC_ALL": "", "LC_CTYPE": "C.UTF-8"}, None),
+    ],
+)
+def test_ansible_gets_a_locale_that_it_takes(monkeypatch, environment, wanted):
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert preflight._environment(preflight.Request(), "r1").get("LC_ALL") == wanted
+
+
+def test_an_inventory_that_is_not_there_is_named_with_what_would_be_one(tmp_path):
+    said = preflight._why(None, ["h1,h2", str(tmp_path), "host1"])
+    assert said.startswith("host1: no such inventory; wanted a file, a directory, or a list of hosts with a comma")
+
+
+def test_a_run_whose_store_cannot_be_made_says_so(tmp_path):
+    (tmp_path / "taken").write_text("")
+    _, _, trouble = preflight._what_was_kept(tmp_path / "taken" / "runs.sqlite", "r1", opened=True)
+    assert "cannot make the run store's directory" in trouble
