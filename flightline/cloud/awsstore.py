@@ -145,7 +145,7 @@ class AwsStore:
                     raise
 
     def run(self, run_id: str) -> Run:
-        """A run by id or "latest"."""
+        """A run by id, or the one started last by its stamp for "latest": several control nodes write here."""
         wanted = run_id
         if run_id == LATEST:
             wanted = next((entry["run_id"] for entry in self._query(items.RUNS, limit=1, newest=True)), "")

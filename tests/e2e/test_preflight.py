@@ -29,6 +29,12 @@ DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port"
 SLEEPER = "#!/bin/sh\nexec sleep 60\n"
 
 
+def _hears_signals():
+    """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Bench:
     """A place with an inventory, a store and the means to run."""
 
@@ -62,7 +68,7 @@ class Bench:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=_hears_signals,
         )
 
     def run(self, command, *arguments, **env):

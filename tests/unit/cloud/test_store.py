@@ -53,8 +53,8 @@ def test_the_first_answer_of_a_host_stays(store):
 
 
 def test_the_newest_run_is_the_latest(store):
-    fill(store, record("a"), run_id="late", started_at=LATER)
     fill(store, record("a"), run_id="early")
+    fill(store, record("a"), run_id="late", started_at=LATER)
     assert store.run("latest").run_id == "late"
     assert [run.run_id for run in store.runs()] == ["late", "early"]
     assert [run.run_id for run in store.runs(1)] == ["late"] and store.runs(1)[0].hosts == ()

@@ -55,11 +55,14 @@ def test_a_runner_whose_thread_died_is_not_waited_for():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_hang_up_ends_the_wait_as_ctrl_c_does(number):
-    before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), preflight._ending_as_interrupt():
-        os.kill(os.getpid(), number)
-        threading.Event().wait(5)
-    assert signal.getsignal(number) is before
+    before = signal.signal(number, signal.SIG_DFL)  # where the tests run under nohup it is ignored
+    try:
+        with pytest.raises(KeyboardInterrupt), preflight._ending_as_interrupt():
+            os.kill(os.getpid(), number)
+            threading.Event().wait(5)
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_hang_up_that_is_ignored_stays_ignored():
