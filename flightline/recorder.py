@@ -38,7 +38,7 @@ def broken_record(host: stores.Host, message: str) -> stores.Record:
 
 def absent_record(host: stores.Host, message: str) -> stores.Record:
     """The row of a node that its stack has and the inventory lacks."""
-    return _one_finding(host, ABSENT, Status.FAIL, _one_line(message))
+    return _one_finding(host, ABSENT, Status.FAIL, _one_line(message), "not listed", "in the inventory")
 
 
 def lost_record(host: stores.Host) -> stores.Record:
@@ -47,13 +47,20 @@ def lost_record(host: stores.Host) -> stores.Record:
     return _one_finding(host, REACHABLE, Status.UNKNOWN, message)
 
 
-def _one_finding(host: stores.Host, check: str, status: Status, message: str) -> stores.Record:
+def _one_finding(
+    host: stores.Host,
+    check: str,
+    status: Status,
+    message: str,
+    measured: str | None = None,
+    expected: str | None = None,
+) -> stores.Record:
     finding: dict[str, Any] = {
         "check": check,
         "status": str(status),
         "device": {},
-        "measured": None,
-        "expected": None,
+        "measured": measured,
+        "expected": expected,
         "unit": "",
         "message": message,
         "remedy": str(Remedy.INVESTIGATE),

@@ -46,7 +46,8 @@ def judge_facts(
 ) -> list[Finding]:
     """Findings of one check for given facts (parser name -> facts, or BROKEN); `measures` takes its measures.
 
-    Fails when the check breaks: the judge's UNKNOWN for that must not pass for the check's own.
+    Fails when the check breaks: the judge's UNKNOWN for that must not pass for the check's own. Fails too when a FAIL
+    does not say what was measured and what was wanted.
     """
     settings = site.build(level=level, thresholds=thresholds, options=options)
     findings = judging._judge_check(
@@ -59,6 +60,8 @@ def judge_facts(
         required,
     )
     assert not any(finding.message.startswith("the check itself broke") for finding in findings), findings
+    failed = [finding for finding in findings if finding.status is Status.FAIL]
+    assert not [finding for finding in failed if finding.measured is None or finding.expected is None]
     return findings
 
 

@@ -22,7 +22,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     leap, stratum = facts.get("leap"), facts.get("stratum")
     if facts.get("packet_count") == 0 or str(leap).lower().startswith("not sync"):
-        yield context.fail("the clock is not synchronised", Remedy.FIX_CONFIG, measured=leap, expected="Normal")
+        rest = {"measured": leap or "no answer yet", "expected": "Normal"}
+        yield context.fail("the clock is not synchronised", Remedy.FIX_CONFIG, **rest)
     elif stratum is not None and not 0 < stratum <= MAX_STRATUM:
         message = f"the clock has no source: stratum {stratum}"
         yield context.fail(message, Remedy.FIX_CONFIG, measured=stratum, expected=f"1 to {MAX_STRATUM}")
@@ -37,7 +38,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
 def _no_answer(context: Context, facts: Facts) -> Finding:
     text = facts["error"]
     if facts.get("tool") == "chronyc":
-        return context.fail(f"the time daemon does not answer: {text}", Remedy.FIX_CONFIG, evidence=[text])
+        rest = {"measured": text, "expected": "an answer", "evidence": [text]}
+        return context.fail(f"the time daemon does not answer: {text}", Remedy.FIX_CONFIG, **rest)
     return context.unknown(f"the clock's state could not be read: {text}", evidence=[text])
 
 
@@ -46,7 +48,7 @@ def _without_offset(context: Context) -> Finding:
     units = (context.optional("services") or {}).get("units", {})
     states = [units.get(f"{name}.service", {}).get("active") for name in _DAEMONS]
     if units and "active" not in states:
-        return context.fail("no time daemon runs on this node", Remedy.FIX_CONFIG)
+        return context.fail("no time daemon runs on this node", Remedy.FIX_CONFIG, measured=0, expected="1 or more")
     return context.warn(
         "the kernel says synchronised; by how much the clock is off was not printed", Remedy.INVESTIGATE
     )

@@ -106,7 +106,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     tests, error = facts.get("tests", {}), facts.get("runtime_error")
     if error and _id({"message": error}) is not None:
         yield context.fail(
-            f"DCGM found before its tests: {error}", _remedy([{"message": error}]),
+            f"DCGM found before its tests: {error}", _remedy([{"message": error}]), measured="error", expected="none",
             device=_device(context, facts, {"gpu": catalog.gpu_in(error)}),
         )  # fmt: skip
     elif error:

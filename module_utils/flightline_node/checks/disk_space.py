@@ -32,7 +32,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts = context.facts("df")
     for error in facts.get("errors", []):
         if not any(word in error.lower() for word in _HARMLESS):
-            yield context.fail(f"a mounted file system does not answer: {error}", Remedy.INVESTIGATE, evidence=[error])
+            rest = {"measured": "no answer", "expected": "an answer", "evidence": [error]}
+            yield context.fail(f"a mounted file system does not answer: {error}", Remedy.INVESTIGATE, **rest)
     judged = _local(context, facts)
     findings = [finding for entry in judged for finding in _judge(context, entry)]
     yield from findings

@@ -28,7 +28,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts = context.facts("fi_info")
     devices, endpoints, error = len(facts["devices"]), facts["rdm_endpoints"], facts["error"]
     rest = {"measured": endpoints, "unit": "endpoints"}
-    unwanted = not_known_to_have_efa(context)
+    unwanted, wanted = not_known_to_have_efa(context), context.expected.efa_count or "1 or more"
     if unwanted and not endpoints:
         yield context.skip(unwanted)
     elif error or not endpoints:
@@ -37,7 +37,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         also = f"; the node has {there} EFA devices, so driver and libfabric do not fit" if there else ""
         others = f"; only {', '.join(facts['other_providers'])}" if facts.get("other_providers") else ""
         text = f"libfabric has no EFA endpoint: {error or 'none listed'}{others}{also}"
-        yield context.fail(text, remedy, evidence=facts.get("warnings", []), **rest)
+        yield context.fail(text, remedy, evidence=facts.get("warnings", []), expected=wanted, **rest)
     elif endpoints < devices:
         yield context.fail(
             f"{endpoints} reliable (RDM) endpoints for {devices} EFA devices", Remedy.REBOOT, expected=devices, **rest

@@ -27,9 +27,10 @@ def _judge(context: Context, target: Facts) -> Iterator[Finding]:
     if target.get("wrong"):
         message = f"{mount}: what was read is not what was written, at {target['wrong']}"
         remedy = Remedy.REPLACE if target.get("kind") == "instance-store" else Remedy.CONTACT_SUPPORT
-        yield context.fail(message, remedy, device=device)
+        yield context.fail(message, remedy, device=device, measured=target["wrong"], expected="what was written")
     elif target.get("error"):
-        yield context.fail(f"{mount}: writing and reading failed: {target['error']}", Remedy.INVESTIGATE, device=device)
+        message, rest = f"{mount}: writing and reading failed: {target['error']}", {"measured": target["error"]}
+        yield context.fail(message, Remedy.INVESTIGATE, device=device, expected="what was written", **rest)
     elif target.get("refused"):
         read_only = "read-only" in target["refused"]
         message = f"{mount}: not tested, {target['refused']}"

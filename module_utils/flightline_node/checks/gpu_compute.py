@@ -20,7 +20,8 @@ def _by_itself(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
         yield context.fail(message, Remedy.REPLACE, device=device, measured=wrong, expected=0, unit="products")
     elif gpu.get("digest") != gpu.get("digest_at_end"):
         message = f"{label}: a result changed in its memory while it was kept there"
-        yield context.fail(message, Remedy.REPLACE, device=device)
+        digests = {"measured": str(gpu.get("digest_at_end"))[:16], "expected": str(gpu.get("digest"))[:16]}
+        yield context.fail(message, Remedy.REPLACE, device=device, **digests)
     elif wrong is None or not gpu.get("products") or not gpu.get("digest"):
         why = gpu.get("error") or "no product was compared"
         yield context.unknown(f"{label}: numbers not compared: {why}", device=device)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
-from .common import gpu_device, gpu_label, gpus, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import (
+    about,
+    gpu_device,
+    gpu_label,
+    gpus,
+    is_broken,
+    is_word,
+    judge_gpus,
+    nvidia_gpus_expected,
+    one_of_each,
+)
 
 
 def _corrupt(context: Context) -> Iterator[Finding]:
@@ -15,13 +25,13 @@ def _corrupt(context: Context) -> Iterator[Finding]:
     for message in [*facts.get("warnings", []), *facts.get("errors", [])]:
         text, pci = str(message.get("text", "")), message.get("pci_bus_id")
         if "inforom" in text.lower():
-            device = {"pci": pci} if pci else {}
-            yield context.fail("nvidia-smi: the InfoROM is corrupted", Remedy.REPLACE, device=device, evidence=[text])
+            rest: Dict[str, Any] = {"device": {"pci": pci} if pci else {}, "measured": "corrupted", "expected": "valid"}
+            yield context.fail("nvidia-smi: the InfoROM is corrupted", Remedy.REPLACE, evidence=[text], **rest)
     for gpu in gpus(context):
         for name, value in _objects(gpu):
             message = f"{gpu_label(gpu)}: InfoROM {name}: {value}"
             if "corrupt" in value.lower():
-                yield context.fail(message, Remedy.REPLACE, device=gpu_device(gpu), evidence=[value])
+                yield context.fail(message, Remedy.REPLACE, evidence=[value], **about(gpu, "corrupted", "valid"))
             elif name != "image" and is_broken(value):
                 yield context.warn(message, Remedy.INVESTIGATE, device=gpu_device(gpu), evidence=[value])
 

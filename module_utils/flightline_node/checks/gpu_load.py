@@ -54,7 +54,7 @@ def _heat(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
     seen = f"in {max(throttled.values(), default=0)} of {samples} samples, {gpu.get('temperature_c_max', '?')} C"
     if hard:
         message = f"{label}: clock held down by the hardware under load ({', '.join(hard)}) {seen}"
-        yield context.fail(message, Remedy.REPLACE, device=loaded_device(gpu), measured=hard)
+        yield context.fail(message, Remedy.REPLACE, device=loaded_device(gpu), measured=hard, expected=0)
     elif samples and warm > samples * context.threshold("max_warm_percent") / 100:
         message = f"{label}: clock lowered to stay cool {seen}"
         yield context.warn(message, Remedy.INVESTIGATE, device=loaded_device(gpu), measured=warm)

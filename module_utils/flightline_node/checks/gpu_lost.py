@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..context import Context
 from ..kernel_history import device_at, fallen_off_bus, pci_key
@@ -13,11 +13,7 @@ _CORE = ("uuid", "name", "serial", "memory_total_mib", "temperature_c", "perform
 _SENSORS = ("temperature_c", "performance_state")
 """One of these alone may be a broken sensor; its own check says UNKNOWN."""
 _TEXTS: Tuple[Tuple[str, Remedy, str], ...] = (
-    (
-        "driver/library version mismatch",
-        Remedy.REBOOT,
-        "the loaded driver is not the installed one",
-    ),
+    ("driver/library version mismatch", Remedy.REBOOT, "the loaded driver is not the installed one"),
     ("couldn't communicate with the nvidia driver", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
     ("driver not loaded", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
     ("libnvidia-ml.so", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver's library is not installed"),
@@ -30,6 +26,8 @@ _TEXTS: Tuple[Tuple[str, Remedy, str], ...] = (
     ("no devices found", Remedy.REBOOT, "the driver finds no GPU"),
     ("attached gpus are listed", Remedy.REBOOT, "a GPU is lost"),
 )
+ANSWER = "a GPU that answers"
+OFF_BUS: Dict[str, Any] = {"measured": "fallen off the bus", "expected": ANSWER}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -43,9 +41,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _known(text: str) -> Optional[Tuple[Remedy, str]]:
     low = text.lower()
-    if _refused(low):
-        return None
-    return next(((remedy, meaning) for words, remedy, meaning in _TEXTS if words in low), None)
+    found = ((remedy, meaning) for words, remedy, meaning in _TEXTS if words in low)
+    return None if _refused(low) else next(found, None)
 
 
 def _gpu(context: Context, gpu: Facts) -> Iterator[Finding]:
@@ -53,10 +50,10 @@ def _gpu(context: Context, gpu: Facts) -> Iterator[Finding]:
     broken = [f"{key}: {gpu[key]}" for key in _CORE if is_broken(gpu.get(key)) and not _refused(gpu[key])]
     if known and known[1]:
         remedy, meaning = known[1]
-        yield context.fail(f"{gpu_label(gpu)}: {meaning}", remedy, evidence=[known[0]], **about(gpu))
+        yield context.fail(f"{gpu_label(gpu)}: {meaning}", remedy, evidence=[known[0]], **about(gpu, meaning, ANSWER))
     elif broken and not (len(broken) == 1 and broken[0].startswith(_SENSORS)):
         message = f"{gpu_label(gpu)}: does not answer ({'; '.join(broken)})"
-        yield context.fail(message, Remedy.REBOOT, evidence=broken, **about(gpu))
+        yield context.fail(message, Remedy.REBOOT, evidence=broken, **about(gpu, "no answer", ANSWER))
 
 
 def _refused(text: str) -> bool:
@@ -70,10 +67,11 @@ def _errors(context: Context, errors: List[Facts], told: Set[str]) -> Iterator[F
         known, device = _known(text), ({"pci": pci} if pci else {})
         if (pci and pci_key(pci) in told) or "inforom" in text.lower():
             continue
+        rest: Dict[str, Any] = {"device": device, "expected": ANSWER, "evidence": [text]}
         if known:
-            yield context.fail(f"nvidia-smi: {known[1]}", known[0], device=device, evidence=[text])
+            yield context.fail(f"nvidia-smi: {known[1]}", known[0], measured=known[1], **rest)
         elif pci and is_broken(text) and not _refused(text):
-            yield context.fail("nvidia-smi: a GPU does not answer", Remedy.REBOOT, device=device, evidence=[text])
+            yield context.fail("nvidia-smi: a GPU does not answer", Remedy.REBOOT, measured="no answer", **rest)
         else:
             yield context.unknown(f"nvidia-smi: {text}", device=device, evidence=[text])
 
@@ -83,8 +81,8 @@ def _kernel(context: Context, told: Set[str]) -> Iterator[Finding]:
     facts = context.optional("kernel") or {}
     for key, event in fallen_off_bus(facts).items():
         if key not in told:
-            device, evidence = device_at(context, event.get("pci"), facts), [str(event.get("text", ""))]
-            yield context.fail("kernel: a GPU has fallen off the bus", Remedy.REBOOT, device=device, evidence=evidence)
+            rest = {"device": device_at(context, event.get("pci"), facts), "evidence": [str(event.get("text", ""))]}
+            yield context.fail("kernel: a GPU has fallen off the bus", Remedy.REBOOT, **OFF_BUS, **rest)
 
 
 def _told(findings: List[Finding]) -> Set[str]:
@@ -98,7 +96,8 @@ def _bus(context: Context, listed: Optional[int]) -> Iterator[Finding]:
     seen, there = facts.get("nvidia_gpus"), facts.get("gpu_addresses", [])
     for address in facts.get("rev_ff", []):
         if address in there:
-            yield context.fail("lspci: a GPU has fallen off the bus (rev ff)", Remedy.REBOOT, device={"pci": address})
+            message = "lspci: a GPU has fallen off the bus (rev ff)"
+            yield context.fail(message, Remedy.REBOOT, device={"pci": address}, **OFF_BUS)
     if is_number(seen) and wanted is not None and seen < wanted:
         message = f"lspci lists {seen} of {wanted} GPUs"
         yield context.fail(message, Remedy.REBOOT, measured=seen, expected=wanted, unit="GPUs")

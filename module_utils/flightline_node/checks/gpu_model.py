@@ -23,11 +23,8 @@ def _judge(context: Context, gpu: Facts, name: str) -> Iterator[Finding]:
         return
     # A driver older than the board knows it by this name only.
     remedy = Remedy.UPDATE_SOFTWARE if "Graphics Device" in name else Remedy.FIX_CONFIG
-    yield context.fail(
-        f"{gpu_label(gpu)}: {name}, wanted {expected.gpu_model or ' '.join(expected.gpu_name_has)}",
-        remedy,
-        **about(gpu, name, expected.gpu_model),
-    )
+    wanted = expected.gpu_model or " ".join(expected.gpu_name_has)
+    yield context.fail(f"{gpu_label(gpu)}: {name}, wanted {wanted}", remedy, **about(gpu, name, wanted))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

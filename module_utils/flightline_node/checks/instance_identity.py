@@ -58,6 +58,7 @@ def _compare(context: Context, facts: Facts, what: str, wanted: str, key: str) -
     if key not in facts:
         yield context.unknown(f"{what} not told by the metadata service", evidence=_errors(facts), **rest)
     elif measured != wanted:
+        rest["measured"] = measured or "none"
         yield context.fail(f"{what} is {measured or 'none'}, wanted {wanted}", Remedy.FIX_CONFIG, **rest)
 
 

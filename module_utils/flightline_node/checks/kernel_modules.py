@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
 from ..model import Check, Finding, Remedy
@@ -19,7 +19,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     for name in missing:
         evidence = ["nouveau is loaded in its place"] if name == "nvidia" and "nouveau" in loaded else []
         message = f"kernel module {name} is not loaded"
-        yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, evidence=evidence)
+        rest: Dict[str, Any] = {"device": {"name": name}, "measured": "not loaded", "expected": "loaded"}
+        yield context.fail(message, Remedy.FIX_CONFIG, evidence=evidence, **rest)
     if context.expected.has_nvidia_gpu and "nvidia" in loaded and "nvidia_uvm" not in loaded:
         # The first CUDA program of root loads it; a container cannot.
         message = "kernel module nvidia_uvm is not loaded yet: containers cannot load it themselves"

@@ -12,6 +12,8 @@ from ..model import Check, Facts, Finding, Remedy
 _TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
 NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
 
+NOT_THERE = {"measured": "not mounted", "expected": "lustre"}
+
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """The mounts first, then what the kernel says of the connections since boot; a log alone can tell of evictions."""
@@ -19,7 +21,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     mounted = {e["mount"]: e for e in (table or {}).get("mounts", []) if e["fstype"] == "lustre"}
     missing = _missing(context, table)
     findings = [
-        context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device={"mount": path}, expected="lustre")
+        context.fail(
+            f"{path} is not mounted", Remedy.FIX_CONFIG, device={"mount": path}, measured="none", expected="lustre"
+        )
         for path in missing
     ]
     for entry in mounted.values():
@@ -51,7 +55,7 @@ def _mount(context: Context, entry: Dict[str, Any]) -> Iterator[Finding]:
     declared = mount in [path.rstrip("/") for path in context.expected.mounts]
     rest: Dict[str, Any] = {"device": {"mount": mount}, "evidence": evidence}
     if "ro" in options and declared:
-        yield context.fail(f"{mount} is mounted read-only", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(f"{mount} is mounted read-only", Remedy.FIX_CONFIG, measured="ro", expected="rw", **rest)
     elif "ro" in options:
         # Data sets are often mounted so on purpose; the inventory does not say.
         yield context.info(f"{mount} is mounted read-only", **rest)

@@ -10,6 +10,7 @@ from ..context import Context
 from ..model import Check, Finding, Remedy, Threshold
 
 _ENDED = frozenset({"completed", "canceled", "cancelled"})
+NO_EVENT = "no event"
 _LAST = frozenset({"instance-retirement", "instance-stop"})
 _FACTS = ("maintenance_events", "spot_action", "rebalance")
 _PATHS = ("scheduled", "instance-action", "rebalance")
@@ -40,7 +41,8 @@ def _scheduled(context: Context, events: Any) -> Iterator[Finding]:
             continue
         code, begins = event.get("code") or "event", event.get("not_before")
         message = f"EC2 has scheduled {code} for {begins or 'an unknown time'}: {event.get('description') or '?'}"
-        rest: Dict[str, Any] = {"measured": begins, "evidence": [f"{key}: {value}" for key, value in event.items()]}
+        rest: Dict[str, Any] = {"measured": begins or code, "expected": NO_EVENT}
+        rest["evidence"] = [f"{key}: {value}" for key, value in event.items()]
         if code in _LAST:
             yield context.fail(message, Remedy.REPLACE, **rest)
         elif _soon(context, begins):
@@ -67,7 +69,7 @@ def _spot(context: Context, facts: Dict[str, Any]) -> Iterator[Finding]:
     action, notice = facts.get("spot_action"), facts.get("rebalance")
     if action:
         message = f"EC2 will {action.get('action') or 'interrupt'} this spot instance at {action.get('time')}"
-        yield context.fail(message, Remedy.REPLACE, measured=action.get("time"))
+        yield context.fail(message, Remedy.REPLACE, measured=action.get("time") or "soon", expected=NO_EVENT)
     if notice:
         message = f"EC2 recommends rebalancing (noticed {notice.get('notice_time')}): an interruption is likely"
         yield context.warn(message, Remedy.REPLACE, measured=notice.get("notice_time"))

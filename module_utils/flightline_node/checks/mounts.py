@@ -29,7 +29,8 @@ def _declared(context: Context, wanted: List[str], mounted: Dict[str, Dict[str, 
     for path in wanted:
         entry, device = mounted.get(path), {"mount": path}
         if entry is None:
-            yield context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device=device)
+            rest = {"measured": "not mounted", "expected": "mounted"}
+            yield context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device=device, **rest)
         elif entry["fstype"] == "autofs":
             message = f"{path} is an automount that nothing has opened yet: not proven to work"
             yield context.warn(message, Remedy.INVESTIGATE, device=device)
@@ -44,7 +45,8 @@ def _read_only(context: Context, wanted: List[str], entries: List[Dict[str, Any]
         evidence = [f"{entry['source']} {mount} {entry['fstype']} {','.join(entry['options'])}"]
         if mount == "/" or mount in wanted:
             message = f"{mount} is read-only: the kernel turns it so after an I/O error"
-            yield context.fail(message, Remedy.REPLACE, device=device, evidence=evidence)
+            rest = {"measured": "read-only", "expected": "writable"}
+            yield context.fail(message, Remedy.REPLACE, device=device, evidence=evidence, **rest)
         else:
             yield context.warn(f"{mount} is read-only", Remedy.INVESTIGATE, device=device, evidence=evidence)
 

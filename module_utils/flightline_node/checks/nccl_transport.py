@@ -45,7 +45,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.skip(unwanted)
     elif not_started and not sockets:
         text = f"NCCL could not start its EFA plugin: {not_started[0]}"
-        yield context.fail(text, Remedy.FIX_CONFIG, measured=provider, expected="efa", evidence=not_started)
+        yield context.fail(text, Remedy.FIX_CONFIG, measured=provider or "none", expected="efa", evidence=not_started)
     elif not facts.get("info_lines"):
         yield context.skip("the logs hold no NCCL line: run with NCCL_DEBUG=INFO")
     elif network is None and not sockets and provider is None:

@@ -15,7 +15,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     nodes = cpuinfo.get("numa_nodes") if nodes is None else nodes
     rest = {"measured": nodes, "expected": wanted, "unit": "nodes"}
     if numactl.get("error") and (wanted or 0) > 1:
-        yield context.fail(f"NUMA is off: {numactl['error']}", Remedy.FIX_CONFIG, evidence=[numactl["error"]], **rest)
+        rest.update(measured="off" if nodes is None else nodes, evidence=[numactl["error"]])
+        yield context.fail(f"NUMA is off: {numactl['error']}", Remedy.FIX_CONFIG, **rest)
         return
     if nodes is None:
         yield context.unknown("the number of NUMA nodes was not printed")

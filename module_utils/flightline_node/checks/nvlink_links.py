@@ -58,7 +58,9 @@ def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
         if text.startswith("nvlink-errors.txt") or ("inactive" in text.lower() and text in told):
             continue  # the other file of this parser, for nvlink_errors; what the GPU's own finding says
         if "inactive" in text.lower() and context.expected.nvlink_links_per_gpu:
-            yield context.fail("nvidia-smi: all NVLinks of a GPU are inactive", Remedy.FIX_CONFIG, evidence=[text])
+            message, rest = "nvidia-smi: all NVLinks of a GPU are inactive", {"unit": "links", "evidence": [text]}
+            links = context.expected.nvlink_links_per_gpu
+            yield context.fail(message, Remedy.FIX_CONFIG, measured=0, expected=links, **rest)
         elif "inactive" not in text.lower():
             yield context.unknown(f"nvidia-smi nvlink: {text}", evidence=[text])
     if wanted is not None and listed < wanted:

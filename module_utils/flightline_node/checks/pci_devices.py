@@ -22,7 +22,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings = [*_gpus(context, facts), *_switches(context, facts), *_efa(context, facts)]
     for address in facts.get("rev_ff", []):
         message = f"{address} reads as all ones: fallen off the bus"
-        findings.append(context.fail(message, Remedy.REBOOT, device={"pci": address}, evidence=[f"{address} (rev ff)"]))
+        rest = {"measured": "rev ff", "expected": "a device that answers", "evidence": [f"{address} (rev ff)"]}
+        findings.append(context.fail(message, Remedy.REBOOT, device={"pci": address}, **rest))
     yield from findings
     known = _known(context, facts)
     if not findings and known:

@@ -48,6 +48,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             remedy=remedy,
             device=device,
             measured=count,
+            expected=0 if severity in ("fatal", "nonfatal") else f"under {context.threshold('corrected_count'):g}",
             unit="errors",
             evidence=[event["text"] for event in events[:4]],
         )

@@ -29,7 +29,8 @@ def _judge(context: Context, array: Facts) -> Iterator[Finding]:
         up, wanted = array.get("up"), array.get("wanted")
         which = f": {', '.join(failed)} failed" if failed else ""
         message = f"{name} is degraded{which}" + (f", {up} of {wanted} disks" if wanted else "")
-        yield context.fail(message, Remedy.REPLACE, measured=up, expected=wanted, unit="disks", **rest)
+        seen = {"measured": up, "expected": wanted} if wanted else {"measured": "degraded", "expected": "whole"}
+        yield context.fail(message, Remedy.REPLACE, unit="disks" if wanted else "", **seen, **rest)
     elif array.get("busy"):
         message = f"{name} is at work ({array['busy']}): slow until it ends"
         yield context.warn(message, Remedy.NONE, measured=array["busy"], **rest)

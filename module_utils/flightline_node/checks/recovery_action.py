@@ -25,7 +25,8 @@ def _flags(context: Context, gpu: Facts, _value: Any) -> Iterator[Finding]:
     for name, meaning in _FLAGS:
         value = gpu.get(name)
         if value is True:
-            yield context.fail(f"{gpu_label(gpu)}: the driver asks for {meaning}", Remedy.RESET_GPU, **about(gpu, name))
+            message = f"{gpu_label(gpu)}: the driver asks for {meaning}"
+            yield context.fail(message, Remedy.RESET_GPU, **about(gpu, name, "None"))
         elif is_broken(value):
             yield context.unknown(f"{gpu_label(gpu)}: {name} could not be read: {value}", **about(gpu))
 

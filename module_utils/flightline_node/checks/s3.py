@@ -26,7 +26,8 @@ def _judge(context: Context, row: Facts) -> Finding:
     rest: Dict[str, Any] = {"device": {"name": name}, "measured": status, "expected": "an answer"}
     if status is None:
         why = row["error"] or "no status"
-        return context.fail(f"{name} does not answer: {why}", Remedy.FIX_CONFIG, evidence=[why], **rest)
+        rest.update(measured="no answer", evidence=[why])
+        return context.fail(f"{name} does not answer: {why}", Remedy.FIX_CONFIG, **rest)
     if status == NOT_FOUND:
         return context.fail(f"{name}: there is no such bucket (HTTP 404)", Remedy.FIX_CONFIG, **rest)
     if status >= SERVER_ERROR:

@@ -46,8 +46,8 @@ def _dead(context: Context, process: Facts, hung: Set[Any]) -> Finding:
     said = (process["pid"], process["name"]) in hung
     why = "the kernel has called it hung" if said else f"it was started {process['age_s']:.0f} s ago"
     message = f"process {process['pid']} ({process['name']}) is stuck in the kernel: {why}"
-    device = {"name": process["name"]}
-    return context.fail(message, Remedy.REBOOT, device=device, measured=process.get("age_s"), evidence=_where(process))
+    rest = {"measured": process.get("age_s", "stuck"), "expected": "a process that goes on"}
+    return context.fail(message, Remedy.REBOOT, device={"name": process["name"]}, evidence=_where(process), **rest)
 
 
 def _where(process: Facts) -> List[str]:

@@ -85,7 +85,7 @@ def _not_started(context: Context, facts: Facts, hours: float) -> Iterator[Findi
             yield context.warn(message, Remedy.INVESTIGATE, **rest)
         else:
             message = f"{name}: the driver could not start it, or gave up on it, {span(events)}"
-            yield context.fail(message, Remedy.REBOOT, **rest)
+            yield context.fail(message, Remedy.REBOOT, measured=len(events), expected=0, **rest)
 
 
 CHECK = Check(

@@ -17,8 +17,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         measured = values.get(key, values.get(name))
         if measured != declared:
             drifts += 1
-            message = f"{name} is {'not set' if measured is None else measured}, wanted {declared}"
-            yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, measured=measured, expected=declared)
+            shown = "not set" if measured is None else measured
+            message = f"{name} is {shown}, wanted {declared}"
+            yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, measured=shown, expected=declared)
     if not drifts:
         yield context.ok(f"{len(wanted)} kernel parameters as declared")
 
