@@ -40,7 +40,7 @@ def test_a_usual_record_is_one_readable_line():
     assert logline.join(_pieces([line])) == RECORD
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.text(max_size=12), VALUES, max_size=6), st.integers(min_value=400, max_value=3000))
 def test_every_record_comes_back_as_it_went(record, limit):
     lines = logline.lines("node", "run-1", record, limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from flightline_host import jsonschema as ours
 
@@ -32,7 +32,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, derandomize=True)
 @given(value=VALUES)
 def test_agrees_with_the_reference(name, value):
     reference = jsonschema.Draft4Validator(SCHEMAS[name])

@@ -251,7 +251,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(JSON, JSON, JSON, JSON, st.sampled_from(["FAIL", "WARN", "UNKNOWN", "INFO", "SKIP"]))
 def test_values_of_any_type_are_rendered_in_every_format(measured, device, evidence, hosts, status):
     item = finding(check="a", status=status, measured=measured, expected=device, device=device, evidence=evidence)
