@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
 
 from flightline_node.model import Verdict
 
-from ..conclude import FORMATS, own_report_dir, write_one
+from ..conclude import FORMATS, look_back, own_report_dir, write_one
 from ..console import Console, reader_may_leave
 from ..fleet import judge_run
 from ..locate import open_store
 from ..report import existing, print_summary
-from ..store import SqliteStore, Store
+from ..store import SqliteStore, Store, default_path
 from . import options
 
 
@@ -48,7 +47,7 @@ def command(
                 write_one(kind, report, lambda: store.records(report.run.id), path)
     if Path("-") not in wanted.values():
         links = {**_written(store, report.run.id), **wanted}
-        print_summary(report, Console(), links, f" --store {shlex.quote(store_path)}" if store_path else "")
+        print_summary(report, Console(), links, look_back(store_path or default_path()))
     ctx.exit(0 if report.verdict is Verdict.GO else 1)
 
 

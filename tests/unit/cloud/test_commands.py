@@ -83,6 +83,7 @@ def test_history_and_report_of_the_store_in_aws(call, where):
     assert status == 0 and [item["run_id"] for item in json.loads(out)] == ["r3", "r1"]
     status, out, _ = call("report", "latest", "--store", where)
     assert status == 1 and "NO-GO" in out and "gpu-07" in out
+    assert f"flightline report r3 --store {where}" in out
     status, _, err = call("history", "nobody", "--store", where)
     assert status == 2 and "nothing known of 'nobody'; hosts of the last run: gpu-07" in err
 
