@@ -8,7 +8,7 @@ INVENTORY ?= inventory/demo
 LEVEL ?= quick
 
 .DEFAULT_GOAL := help
-.PHONY: help compliance preflight test lint types bench corpus mutation fuzz up down down-compute outputs configure demo-faults hosts hosts-down integration clean
+.PHONY: help check compliance preflight test lint types bench corpus mutation fuzz up down down-compute outputs configure demo-faults hosts hosts-down integration clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -37,6 +37,11 @@ types: $(VENV)/.dev-ready ## Static types, strict
 
 bench: $(VENV)/.dev-ready ## Measure; each benchmark prints its ratio
 	@for file in bench/bench_*.py; do name=$$(basename $$file .py); echo "== $$name"; $(BIN)/python -m bench.$$name || exit 1; done
+
+check: $(VENV)/.dev-ready ## One check's own tests and corpus cases, in seconds: ID=xid
+	@test -n "$(ID)" || { echo "check: saw no ID, wanted a check's id; do: make check ID=xid" >&2; exit 2; }
+	@$(BIN)/python -m pytest -q tests/unit/checks/test_$(ID).py
+	@$(BIN)/python -m tests.corpus.run --check $(ID)
 
 corpus: $(VENV)/.dev-ready ## Judge the labelled corpus: recall and false positives per check, docs/corpus.md
 	@$(BIN)/python -m tests.corpus.run --write

@@ -1,7 +1,7 @@
 """Judge every case of the corpus offline, as `flightline judge` does, and count per check.
 
-`python -m tests.corpus.run` prints the table; with --write it also writes docs/corpus.md. Exit status 1 unless every
-check has a case, every case that should fire fires with the right status and remedy, and nothing else fires.
+`python -m tests.corpus.run` prints the table; with --write it also writes docs/corpus.md; with --check ID it judges only
+the cases in which that check fires or that are healthy. Exit status 1 unless every check has a case, every case that should fire fires with the right status and remedy, and nothing else fires.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .cases import Case, load
 
 PAGE = Path(__file__).parents[2] / "docs" / "corpus.md"
 MUTATION = Path(__file__).parents[1] / "mutation" / "result.json"
+HEALTHY = "healthy"
 FIRES = frozenset({Status.WARN, Status.FAIL, Status.UNKNOWN})
 
 
@@ -200,11 +201,26 @@ def render(outcome: Outcome) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _one(check: str) -> int:
+    """The same for one check: 0 when it fires in each case that says so, and nothing else is wrong in them."""
+    outcome = run([case for case in load() if check in case.expects or case.family == HEALTHY])
+    count = outcome.counts[check]
+    sys.stdout.write(f"{check}: fired in {count.fired} of {count.should} cases, {count.false} false positives\n")
+    sys.stderr.writelines(f"{line}\n" for line in outcome.wrong)
+    return 0 if count.should and not outcome.wrong else 1
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the table; 0 when all is as labelled."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write docs/corpus.md")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--write", action="store_true", help="write docs/corpus.md")
+    which.add_argument(
+        "--check", choices=sorted(CHECKS), metavar="ID", help="only this check's cases and the healthy ones"
+    )
     options = parser.parse_args(arguments)
+    if options.check:
+        return _one(options.check)
     outcome = run(load())
     page = render(outcome)
     sys.stdout.write("\n".join(_table(outcome)) + f"\n{len(outcome.cases)} cases\n")

@@ -3,11 +3,13 @@
 One form of time stamp for each Xid and SXid code here; `make corpus` judges all of them.
 """
 
+import re
+
 import pytest
 
 from flightline_node.checks import CHECKS
 from tests.corpus.cases import SOURCES, load
-from tests.corpus.run import MUTATION, PAGE, run
+from tests.corpus.run import MUTATION, PAGE, main, run
 
 CASES = load(every_stamp=False)
 
@@ -25,6 +27,13 @@ def test_every_answer_is_the_label_s(outcome):
 def test_every_check_is_shown_to_fire_and_to_be_quiet(outcome):
     assert outcome.without_case == []
     assert [name for name, count in outcome.counts.items() if not count.quiet] == []
+
+
+def test_one_check_s_cases_are_judged_alone(capsys):
+    assert main(["--check", "raid"]) == 0
+    told = capsys.readouterr().out
+    fired, should = map(int, re.search(r"raid: fired in (\d+) of (\d+) cases, 0 false positives", told).groups())
+    assert fired == should > 0
 
 
 def test_a_wrong_label_would_be_noticed():
