@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,8 +71,14 @@ class Answer:
 class Watcher(Protocol):
     """Who is told how the run goes; called from the runner's thread."""
 
-    def expect(self, hosts: int) -> None:
-        """The inventory is in order and has this many hosts."""
+    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+        """The inventory is in order and has these hosts.
+
+        ends_at: time.time() at which the run has ended at the latest; None when it has no deadline.
+        """
+
+    def begin(self, host: str) -> None:
+        """A host is asked now."""
 
     def answer(self, answer: Answer) -> None:
         """A host ended."""
@@ -103,9 +109,11 @@ class _Follow:
             self.hosts = dict(data.get("res", {}).get("hosts") or {})
             self.level = str(data.get("res", {}).get("level") or self.level)
             self.publish = data.get("res", {}).get("publish")
-            self._tell(lambda watcher: watcher.expect(len(self.hosts)))
+            self._tell(lambda watcher: watcher.expect(tuple(self.hosts), None))
         elif task == VALIDATE_TASK and kind == "runner_on_failed":
             self.refused = str(data.get("res", {}).get("msg") or "no message")
+        elif task == NODE_TASK and kind == "runner_on_start":
+            self._tell(lambda watcher: watcher.begin(str(data.get("host"))))
         record = _record(kind, data) if task == NODE_TASK else None
         if record:
             self._tell(lambda watcher: watcher.answer(_answer(record)))

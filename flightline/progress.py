@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -37,6 +37,9 @@ class _Tally:
         self.go += answer.go
         self.no_go += not answer.go
 
+    def begin(self, host: str) -> None:
+        """Nothing is shown of a host that is asked."""
+
     @property
     def ended(self) -> int:
         return self.go + self.no_go
@@ -47,9 +50,9 @@ class _Lines(_Tally):
         super().__init__()
         self.console = console
 
-    def expect(self, hosts: int) -> None:
-        self.hosts = hosts
-        self.console.print(Text(count(hosts, "host")))
+    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+        self.hosts = len(hosts)
+        self.console.print(Text(count(len(hosts), "host")))
 
     def answer(self, answer: Answer) -> None:
         self.count(answer)
@@ -62,8 +65,8 @@ class _Live(_Tally):
         self.progress = progress
         self.task: TaskID = progress.add_task("reading the inventory", total=None, done="")
 
-    def expect(self, hosts: int) -> None:
-        self.hosts = hosts
+    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+        self.hosts = len(hosts)
         self._update()
 
     def answer(self, answer: Answer) -> None:

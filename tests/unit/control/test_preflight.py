@@ -21,7 +21,10 @@ class Deaf:
     def __init__(self, error):
         self.error, self.told = error, 0
 
-    def expect(self, hosts):
+    def expect(self, hosts, ends_at):
+        raise self.error
+
+    def begin(self, host):
         raise self.error
 
     def answer(self, answer):
@@ -36,6 +39,32 @@ def test_a_terminal_that_is_gone_does_not_end_the_run(error):
     event = {**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}}
     assert follow.event(event) and follow.event(event), "the event is kept"
     assert watcher.told == 1, "and nobody is told again"
+
+
+class Told:
+    """A watcher that writes down what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def expect(self, hosts, ends_at):
+        self.said.append(("expect", tuple(hosts)))
+
+    def begin(self, host):
+        self.said.append(("begin", host))
+
+    def answer(self, answer):
+        self.said.append(("answer", answer.host, answer.go))
+
+
+def test_a_watcher_is_told_who_is_expected_asked_and_answered():
+    told = Told()
+    follow = preflight._Follow(told)
+    validated = {"hosts": {"a": {}, "b": {}}, "level": "quick"}
+    follow.event({"event": "runner_on_ok", "event_data": {"task_action": "flightline_validate", "res": validated}})
+    follow.event({"event": "runner_on_start", "event_data": ENDED["event_data"]})
+    follow.event({**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}})
+    assert told.said == [("expect", ("a", "b")), ("begin", "a"), ("answer", "a", True)]
 
 
 class Runner:
