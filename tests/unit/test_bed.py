@@ -2,6 +2,9 @@
 
 import hashlib
 import io
+import os
+import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -94,3 +97,30 @@ def test_a_release_lists_size_and_checksum_of_every_index():
     digest = hashlib.sha256(b"Package: x\n").hexdigest()
     text = mirror.release("bookworm", {"main/binary-amd64/Packages": b"Package: x\n"})
     assert f" {digest} 11 main/binary-amd64/Packages\n" in text
+
+
+def test_a_bed_of_another_number_shares_no_name_with_the_first():
+    script = (
+        "from tests.integration.bed import layout as l; m = l.machine(9)\n"
+        "print(l.STATE, l.BRIDGE, l.SUBNET, m.outer_name, m.address, l.URL, sep='\\n')"
+    )
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "FLIGHTLINE_BED": number},
+            cwd=layout.ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for number in "01"
+    )
+    assert not set(first) & set(second)
+    longest_interface_name = 15  # linux/if.h, IFNAMSIZ with its end
+    assert len(f"vb-{second[3]}") <= longest_interface_name
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "200"])
+def test_a_bed_number_that_is_none_is_refused(text):
+    with pytest.raises(ValueError, match="wanted: one of 0, 1"):
+        layout.chosen(text)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-STATE = ROOT / ".flightline" / "hosts"
-BRIDGE = "flbed0"
-SUBNET = "10.213.77"
+BEDS = tuple(str(number) for number in range(10))
+
+
+def chosen(text: str) -> int:
+    """The number of the bed that FLIGHTLINE_BED names: beds of different numbers live side by side."""
+    if text not in BEDS:
+        raise ValueError(f"seen: FLIGHTLINE_BED={text}; wanted: one of {', '.join(BEDS)}; do: correct or unset it")
+    return int(text)
+
+
+BED = chosen(os.environ.get("FLIGHTLINE_BED", "0"))
+STATE = ROOT / ".flightline" / (f"hosts-{BED}" if BED else "hosts")
+BRIDGE = f"flbed{BED}"
+SUBNET = f"10.213.{77 + BED}"
 """A private /24 that only the bridge and the machines use; nothing is routed out of it."""
 GATEWAY = f"{SUBNET}.1"
 PORT = 3142
@@ -39,6 +51,11 @@ class Machine:
     name: str
     address: str
     directory: Path
+
+    @property
+    def outer_name(self) -> str:
+        """What the outer machine calls it: network interfaces and control groups of all beds share one name space."""
+        return f"{self.name}-bed{BED}" if BED else self.name
 
     @property
     def upper(self) -> Path:

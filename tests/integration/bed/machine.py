@@ -18,14 +18,14 @@ DISK_MIB = 320
 """xfs wants at least 300 MiB."""
 
 SUPERVISOR = f"""\
-# Runs in namespaces of its own. Arguments: the image, the machine's directory, its name, its disk.
+# Runs in namespaces of its own. Arguments: the image, the machine's directory, its outer name, its disk.
 set -eu
 {cgroups.ENTER}mount -t tmpfs -o mode=0755 tmpfs /run
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
 while :; do
     status=0
     systemd-nspawn --quiet --directory="$2/root" --machine="$3" --boot --register=no --keep-unit \\
-        --network-bridge=flbed0 --link-journal=no --resolv-conf=off --timezone=off --console=passive \\
+        --network-bridge={layout.BRIDGE} --link-journal=no --resolv-conf=off --timezone=off --console=passive \\
         --bind="$4":/dev/nvme1n1 || status=$?
     # 133: the machine asked to be rebooted.
     [ "$status" -eq 133 ] || exit "$status"
@@ -110,7 +110,7 @@ def start(machine: Machine, image: Path) -> None:
     if running(machine):
         return
     release_disk(machine)
-    arguments = [str(image), str(machine.directory), machine.name, _loop(machine)]
+    arguments = [str(image), str(machine.directory), machine.outer_name, _loop(machine)]
     inner = ["sh", "-c", SUPERVISOR, "supervisor", *arguments]
     argv = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc"]
     processes.start([*argv, *inner], machine.pid_file, machine.directory / "log")
@@ -123,7 +123,7 @@ def stop(machine: Machine) -> None:
         processes.end(pid)
     for left in processes.marked(str(machine.directory)):
         processes.end(left)
-    cgroups.remove(machine.name)
+    cgroups.remove(machine.outer_name)
     release_disk(machine)
 
 

@@ -118,7 +118,7 @@ class Request(BaseHTTPRequestHandler):
 
 def main(arguments: list[str]) -> None:
     """Serve until ended."""
-    threading.Thread(target=timesource.serve, daemon=True).start()
+    threading.Thread(target=timesource.serve, args=(layout.BRIDGE,), daemon=True).start()
     state, upstream = Path(arguments[0]), dict(pair.split("=", 1) for pair in arguments[1:])
     with Bed((layout.GATEWAY, layout.PORT), state, upstream) as bed, contextlib.suppress(KeyboardInterrupt):
         bed.serve_forever()

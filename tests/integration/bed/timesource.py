@@ -28,9 +28,10 @@ def answer(request: bytes, received_s: float, now_s: float) -> bytes:
     return head + stamp(received_s) + request[40:48] + stamp(received_s) + stamp(now_s)
 
 
-def serve() -> None:
-    """Answer until the process ends."""
+def serve(interface: str) -> None:
+    """Answer on one interface until the process ends: each bed has the address on a bridge of its own."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as source:
+        source.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
         source.bind((ADDRESS, PORT))
         while True:
             request, client = source.recvfrom(512)
