@@ -23,6 +23,7 @@ class Expected:
     Memory in MiB, instance store in GB (10^9), NVLink in GB/s per link and direction.
     driver_version, cuda_version, kernel_version, nccl_version and efa_version are pins: a
     pin of "580" accepts every 580.x. sysctl, modules and mounts are a site's golden sets.
+    neuron_cores: physical cores of each Neuron device; neuron_topology: torus, ring or line.
     """
 
     instance_type: str = NO_TYPE
@@ -44,6 +45,9 @@ class Expected:
     threads_per_core: Optional[int] = None
     memory_mib: Optional[int] = None
     numa_nodes: Optional[int] = None
+    neuron_cores: Optional[int] = None
+    neuron_topology: Optional[str] = None
+    neuron_link_gb_s: Optional[float] = None
     nvme_count: Optional[int] = None
     nvme_gb: Optional[int] = None
     pcie_width: Optional[int] = None
@@ -79,6 +83,11 @@ class Expected:
         if self.accelerator is None:
             return None if self.gpu_count is None else self.gpu_count > 0
         return self.accelerator == "nvidia_gpu"
+
+    @property
+    def has_neuron(self) -> Optional[bool]:
+        """True or False by the type's table; None when nothing is known of the type."""
+        return None if self.accelerator is None else self.accelerator == "neuron"
 
 
 _FIELDS: Dict[str, Any] = {item.name: item for item in dataclasses.fields(Expected)}
