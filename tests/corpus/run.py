@@ -23,6 +23,7 @@ from flightline_node.model import RANK, Finding, Status
 from flightline_node.settings import Settings
 from flightline_node.settings import build as site
 from tests.harness import NOW
+from tests.messages import catalogue
 
 from .cases import Case, load
 
@@ -193,6 +194,13 @@ def render(outcome: Outcome) -> str:
         "## Checks",
         "",
         *_table(outcome),
+        "",
+        "## Messages by tool",
+        "",
+        "What each tool can print, read from its source or documentation and not from the code that judges it; "
+        "tests/messages says how a class is meant. Each message is judged behind every head of its file.",
+        "",
+        *catalogue.table(),
         "",
         "## Do the checks' own tests notice a change?",
         "",

@@ -1,0 +1,30 @@
+"""Every message a tool can print, and what it means for the node: a list made from the tools' sources, not from our code.
+
+data/<tool>.yml    one file per tool and source (the format is below)
+heads.py           what stands before a line in the logs that people bring, per bundle file
+catalogue.py       from a message to a log behind each head, through the judgement, to the answer that its class wants
+
+A file of data/:
+
+    tool: ena                                  the table's row in docs/corpus.md
+    version: 2.17.0                            what was read: release, tag or date
+    source: amzn-drivers, kernel/linux/ena     where: repository and folder, or the document
+    file: kernel.log                           the bundle file that carries the line (see heads.py)
+    instance_type: p5.48xlarge                 left out: p5.48xlarge
+    messages:
+      - {sample: "ena {pci} {eth}: Keep alive watchdog timeout.", class: degrades, check: kernel_errors, reason: "..."}
+
+A sample is the message as the tool prints it, without its head; words in braces are filled in from FIELDS of
+catalogue.py. Only the short text of the message is taken, no code around it. Optional keys of a message: `times` (the
+line so often, with rising stamps: repetition escalates), `before` (lines of the same tool that stand before it), `status`
+(exactly this status of the check, where the class allows several).
+
+The classes, and what the judgement must then say:
+
+    condemns   the node, device or link cannot be used as it is: `check` is FAIL
+    degrades   a person should look, the node may serve: `check` is WARN, and no check blocks
+    job        a job failed or was refused, the node is not to blame by this line: `check` is not FAIL
+    nothing    normal, or harmless: no check warns or blocks
+
+A kernel log's `job` may not block either; a job's own log (NCCL) may be UNKNOWN: its node is not shown to be good.
+"""
