@@ -9,6 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import Fsx
+from infra.planning.fsx import IMPORT_EVENTS
 from infra.planning.names import Names
 
 from .base import child, data, named
@@ -121,7 +122,7 @@ class FileSystem(pulumi.ComponentResource):
         )
 
     def _repository(self, url: pulumi.Input[str]) -> None:
-        events = ["NEW", "CHANGED", "DELETED"]
+        exported = self._args.settings.export_events
         aws.fsx.DataRepositoryAssociation(
             f"{self._name}-data",
             file_system_id=self.file_system.id,
@@ -129,9 +130,12 @@ class FileSystem(pulumi.ComponentResource):
             data_repository_path=url,
             batch_import_meta_data_on_create=True,
             s3=aws.fsx.DataRepositoryAssociationS3Args(
-                auto_import_policy=aws.fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=events),
-                auto_export_policy=aws.fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=events),
+                auto_import_policy=aws.fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=list(IMPORT_EVENTS)),
+                auto_export_policy=aws.fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=list(exported))
+                if exported
+                else None,
             ),
             tags=self._tags,
-            opts=child(self),
+            # A kept file system without its link would drift from the bucket, and could not be linked again unasked.
+            opts=data(self, self._args.keep_data),
         )

@@ -15,8 +15,8 @@ from infra.planning.names import Names, Place
 from .base import child, data
 from .bucket import Bucket, BucketArgs
 
-VERSIONED = ("checkpoints", "results")
-"""Loss of these would hurt; data sets have a source elsewhere and are too large to keep twice.
+VERSIONED = ("data", "checkpoints", "results")
+"""What is overwritten or deleted by mistake can be taken back. A data set is written once: its versions cost nothing.
 
 Never the transfer bucket: old versions of what was sent to nodes, module arguments included, would stay readable.
 """

@@ -70,6 +70,7 @@ KEYS: tuple[Key, ...] = (
     Key("fsxThroughput", 250),
     Key("fsxEfa", False),
     Key("fsxDataRepository", ""),
+    Key("fsxExport", "none"),
     Key("s3Express", False),
     Key("keepData", True),
     Key("alertEmails", ()),

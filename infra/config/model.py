@@ -104,12 +104,14 @@ class Fsx:
     """FSx for Lustre, persistent 2 SSD. None in Storage.fsx means no file system.
 
     data_repository: an s3:// URL, "data" for the stack's own data bucket, or None.
+    export_events: what is written back to it; empty for import only.
     """
 
     size_gib: int
     throughput_mb_s_per_tib: int
     efa: bool
     data_repository: str | None
+    export_events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from infra.config.model import Fsx, Nodes, Storage
 from infra.planning import fsx
 
 OWN_BUCKET = "data"
+NO_EXPORT = "none"
 S3_URL = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s]*)?"
 # FSx user guide, EFA-enabled file systems: clients on Nitro v4 or later, not Trainium2. These carry EFA v1 (Nitro v3).
 NO_FSX_EFA = ("p3dn.", "p4d.", "p4de.", "g4dn.", "g5.", "trn2.", "trn2u.")
@@ -31,6 +32,8 @@ def _nothing_for_fsx(draft: Draft) -> None:
         draft.refuse("fsxEfa", "false, or a size in fsxSizeGib: there is no file system")
     if draft.text("fsxDataRepository"):
         draft.refuse("fsxDataRepository", "nothing, or a size in fsxSizeGib: there is no file system")
+    if draft.text("fsxExport") != NO_EXPORT:
+        draft.refuse("fsxExport", f"{NO_EXPORT}, or a size in fsxSizeGib: there is no file system")
 
 
 def _fsx(draft: Draft, nodes: Nodes) -> Fsx:
@@ -48,7 +51,15 @@ def _fsx(draft: Draft, nodes: Nodes) -> Fsx:
     repository = draft.text("fsxDataRepository")
     if repository not in ("", OWN_BUCKET) and not re.fullmatch(S3_URL, repository):
         draft.refuse("fsxDataRepository", f"{OWN_BUCKET} (the stack's own bucket), s3://bucket/prefix, or nothing")
-    return Fsx(size, throughput, efa, repository or None)
+    return Fsx(size, throughput, efa, repository or None, _export(draft, repository))
+
+
+def _export(draft: Draft, repository: str) -> tuple[str, ...]:
+    choice = draft.one_of("fsxExport", fsx.EXPORT_EVENTS)
+    if choice in fsx.EXPORT_EVENTS and choice != NO_EXPORT and repository != OWN_BUCKET:
+        # A file that is written anew replaces its object; only of the stack's own bucket are old versions surely kept.
+        draft.refuse("fsxExport", f"{NO_EXPORT}, or fsxDataRepository {OWN_BUCKET}: no other bucket is written to")
+    return fsx.EXPORT_EVENTS.get(choice, ())
 
 
 def _size(draft: Draft, size: int, throughput: int, efa: bool) -> None:

@@ -13,6 +13,11 @@ SMALLEST_GIB = 1200
 STEP_GIB = 2400
 EFA_STEPS_GIB: Mapping[int, int] = MappingProxyType({125: 38400, 250: 19200, 500: 9600, 1000: 4800})
 THROUGHPUTS_MB_S_PER_TIB: tuple[int, ...] = tuple(EFA_STEPS_GIB)
+IMPORT_EVENTS: tuple[str, ...] = ("NEW", "CHANGED", "DELETED")
+EXPORT_EVENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"none": (), "new": ("NEW",), "new-and-changed": ("NEW", "CHANGED")}
+)
+"""Choices of what is exported. Never DELETED: one `rm -rf` on a node would empty the bucket."""
 
 
 def valid_size(size_gib: int, throughput: int, efa: bool) -> bool:

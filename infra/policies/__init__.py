@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Iterator, Tuple
 
 from . import (
+    data_export,
     data_protection,
     encryption,
     imdsv2,
@@ -33,6 +34,7 @@ RULES: Tuple[Rule, ...] = (
     public_address.RULE,
     pass_role.RULE,
     data_protection.RULE,
+    data_export.RULE,
     tags.RULE,
     log_retention.RULE,
     secrets.RULE,

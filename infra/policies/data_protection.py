@@ -10,16 +10,14 @@ from .values import require
 TABLE = "aws:dynamodb/table:Table"
 BUCKET = "aws:s3/bucket:Bucket"
 DIRECTORY_BUCKET = "aws:s3/directoryBucket:DirectoryBucket"
-COMPANIONS = tuple(
-    f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}"
-    for kind in (
-        "BucketPublicAccessBlock",
-        "BucketPolicy",
-        "BucketServerSideEncryptionConfiguration",
-        "BucketVersioning",
-    )
+COMPANIONS = (
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+    "aws:s3/bucketPolicy:BucketPolicy",
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+    "aws:s3/bucketVersioning:BucketVersioning",
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
 )
-"""What makes a bucket private and safe: gone with the stack, it would leave a kept bucket without."""
+"""What makes a bucket private and safe, or links a file system to its bucket: what is kept would be left without."""
 
 DATA = (TABLE, BUCKET, DIRECTORY_BUCKET, "aws:fsx/lustreFileSystem:LustreFileSystem")
 """What holds data that cannot be made again."""

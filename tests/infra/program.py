@@ -107,6 +107,7 @@ FULL = {
     "fsxThroughput": 1000,
     "fsxEfa": True,
     "fsxDataRepository": "data",
+    "fsxExport": "new-and-changed",
     "permissionsBoundary": "arn:aws:iam::123456789012:policy/boundary",
 }
 """Every option on: with these the p5-reservation stack has every component."""

@@ -201,7 +201,7 @@ def storage(**changes):
 
 def test_storage_versions_what_would_hurt_to_lose():
     versioned = {one.props["bucket"] for one in storage().of("aws:s3/bucketVersioning:BucketVersioning")}
-    assert versioned == {NAMES.checkpoints_bucket, NAMES.results_bucket}
+    assert versioned == {NAMES.data_bucket, NAMES.checkpoints_bucket, NAMES.results_bucket}
 
 
 def test_storage_puts_the_express_bucket_into_the_zone_of_the_nodes():

@@ -215,7 +215,7 @@ def test_buckets_are_private_encrypted_and_tidied(world, names, bucket):
     rules = s3.get_bucket_lifecycle_configuration(Bucket=name)["Rules"]
     assert any(one.get("AbortIncompleteMultipartUpload") for one in rules)
     versions = s3.get_bucket_versioning(Bucket=name).get("Status")
-    assert versions == (None if bucket == "data_bucket" else "Enabled")
+    assert versions == "Enabled"
 
 
 def test_the_node_package_lies_where_the_user_data_says(world, run, names):

@@ -19,6 +19,8 @@ TABLE, BUCKET, TOPIC = "aws:dynamodb/table:Table", "aws:s3/bucket:Bucket", "aws:
 QUEUE, FSX = "aws:sqs/queue:Queue", "aws:fsx/lustreFileSystem:LustreFileSystem"
 SSE = "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
 BLOCK, BUCKET_POLICY = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", "aws:s3/bucketPolicy:BucketPolicy"
+LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
 ROLE_POLICY, ROLE = "aws:iam/rolePolicy:RolePolicy", "aws:iam/role:Role"
 ATTACHED = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 LOGS, FUNCTION = "aws:cloudwatch/logGroup:LogGroup", "aws:lambda/function:Function"
@@ -67,6 +69,10 @@ def sse(algorithm):
     return {"bucket": "b", "rules": [{"applyServerSideEncryptionByDefault": {"sseAlgorithm": algorithm}}]}
 
 
+def exports(*events):
+    return {"dataRepositoryPath": "s3://b/tokens", "s3": {"autoExportPolicy": {"events": list(events)}}}
+
+
 def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
@@ -96,6 +102,9 @@ KEEPS = [
     ("pass-role", ROLE_POLICY, {"policy": allow("s3:*")}),
     ("pass-role", ROLE_POLICY, {"policy": allow("iam:PassRole").replace("Allow", "Deny")}),
     ("data-protection", VPC, {}),
+    ("data-export", LINK, exports()),
+    ("data-export", LINK, exports("NEW", "CHANGED")),
+    ("data-export", FSX, {"deploymentType": "PERSISTENT_2"}),
     ("tags", VPC, {"tags": TAGS}),
     ("tags", ASG, {"tags": [{"key": "flightline:cluster", "value": "c"}]}),
     ("tags", "aws:ec2/route:Route", {}),
@@ -154,6 +163,9 @@ BREAKS = [
     ("pass-role", ATTACHED, {"policyArn": "arn:aws:iam::aws:policy/AdministratorAccess"}, "AdministratorAccess"),
     ("data-protection", TABLE, {"pointInTimeRecovery": {"enabled": True}}, "deletionProtectionEnabled is not set"),
     ("data-protection", BUCKET, {"forceDestroy": True}, "forceDestroy is true"),
+    ("data-export", LINK, exports("NEW", "DELETED"), "has DELETED"),
+    ("data-export", LINK, exports("deleted"), "has DELETED"),
+    ("data-export", FSX, {"exportPath": "s3://b"}, "exportPath is set"),
     ("tags", VPC, {}, "lacks flightline:cluster"),
     ("tags", VPC, {"tags": {"flightline:cluster": ""}}, "lacks flightline:cluster"),
     ("tags", ASG, {"tags": [{"key": "Name", "value": "c"}]}, "lacks flightline:cluster"),
@@ -197,6 +209,8 @@ def test_every_rule_is_kept_and_broken_here():
         ("public-bucket", BUCKET_POLICY, {"policy": UNKNOWN}),
         ("public-address", TEMPLATE, interfaces(UNKNOWN)),
         ("pass-role", ROLE_POLICY, {"policy": UNKNOWN}),
+        ("data-export", LINK, {"s3": {"autoExportPolicy": {"events": UNKNOWN}}}),
+        ("data-export", LINK, {"s3": {"autoExportPolicy": UNKNOWN}}),
         ("tags", VPC, {"tags": UNKNOWN}),
         ("secrets", SECRET, {"secretString": UNKNOWN}),
     ],
@@ -248,6 +262,28 @@ def test_a_bucket_without_its_companions_is_named():
     companions = (Registered(BLOCK, "x", block()), Registered(SSE, "y", sse("AES256")))
     assert list(judge_stack((bucket(), *companions))) == []
     assert len(list(judge_stack((bucket("other"), *companions)))) == 2
+
+
+def versions(bucket="b", status="Enabled"):
+    return Registered(VERSIONING, "v", {"bucket": bucket, "versioningConfiguration": {"status": status}})
+
+
+@pytest.mark.parametrize(
+    ("beside", "wanted"),
+    [
+        ([versions()], None),
+        ([], Broken),
+        ([versions("another")], Broken),
+        ([versions(status="Suspended")], Broken),
+        ([versions(UNKNOWN)], Unsure),
+        ([versions(status=UNKNOWN)], Unsure),
+    ],
+)
+def test_what_is_exported_goes_into_a_bucket_of_the_stack_that_keeps_versions(beside, wanted):
+    (check,) = [one.check_stack for one in RULES if one.id == "data-export"]
+    link = Registered(LINK, "link", exports("NEW"))
+    assert [type(answer) for _, answer in check((link, *beside))] == ([wanted] if wanted else [])
+    assert list(check((Registered(LINK, "link", exports()), *beside))) == []
 
 
 def test_companions_of_an_unknown_bucket_leave_the_question_open():

@@ -46,6 +46,11 @@ def unencrypted() -> Any:
     return [aws.ec2.LaunchTemplateBlockDeviceMappingArgs(device_name="/dev/sda1", ebs=ebs)]
 
 
+def exporting(*events: str) -> Any:
+    policy = aws.fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=list(events))
+    return aws.fsx.DataRepositoryAssociationS3Args(auto_export_policy=policy)
+
+
 MUTANTS = [
     Mutant("open-ingress", aws.vpc, "SecurityGroupIngressRule", "fabric-self-in",
            {"referenced_security_group_id": None, "cidr_ipv4": "0.0.0.0/0"}),
@@ -72,6 +77,12 @@ MUTANTS = [
     Mutant("data-protection", aws.s3, "Bucket", "storage-data-bucket", {}, {"retain_on_delete": False}),
     Mutant("data-protection", aws.s3, "BucketPublicAccessBlock", "storage-data-private", {}, {"retain_on_delete": False}),
     Mutant("data-protection", aws.fsx, "LustreFileSystem", "lustre-lustre", {}, {"protect": False}),
+    Mutant("data-export", aws.fsx, "DataRepositoryAssociation", "lustre-data", {"s3": exporting("NEW", "DELETED")}),
+    Mutant("data-export", aws.fsx, "DataRepositoryAssociation", "lustre-data",
+           {"s3": exporting("NEW"), "data_repository_path": "s3://somebody-elses"}),
+    Mutant("data-export", aws.s3, "BucketVersioning", "storage-data-versions",
+           {"versioning_configuration": {"status": "Suspended"}}),
+    Mutant("data-protection", aws.fsx, "DataRepositoryAssociation", "lustre-data", {}, {"retain_on_delete": False}),
     Mutant("tags", aws.ec2, "Vpc", "network-vpc", {"tags": {"Name": "mine"}}),
     Mutant("tags", aws.autoscaling, "Group", "nodes-group", {"tags": []}),
     Mutant("log-retention", aws.cloudwatch, "LogGroup", "logs-results", {"retention_in_days": None}),
@@ -105,6 +116,7 @@ def test_a_program_that_breaks_a_policy_is_stopped_in_the_preview(mutant, monkey
     result = program.run("p5-reservation", preview=True, changes=program.FULL)
     assert changed == [mutant.name], "the mutant changed nothing, so the test would prove nothing"
     owner = mutant.name.replace("-private", "-bucket").replace("-encryption", "-bucket")
+    owner = owner.replace("storage-data-versions", "lustre-data")
     assert f"[{mutant.rule}] {mutant.name} (" in str(result.error) or f"[{mutant.rule}] {owner} (" in str(result.error)
 
 

@@ -220,6 +220,13 @@ BAD = [
     ("fsxEfa", {"gpuInstanceType": "p4d.24xlarge", "fsxSizeGib": 19200, "fsxEfa": True}, "does not serve p4d.24xlarge"),
     ("fsxDataRepository", {"fsxDataRepository": "data"}, "no file system"),
     ("fsxDataRepository", {"fsxSizeGib": 1200, "fsxDataRepository": "my-bucket"}, "s3://bucket/prefix"),
+    ("fsxExport", {"fsxExport": "new"}, "no file system"),
+    (
+        "fsxExport",
+        {"fsxSizeGib": 1200, "fsxDataRepository": "data", "fsxExport": "deleted"},
+        "none, new, new-and-changed",
+    ),
+    ("fsxExport", {"fsxSizeGib": 1200, "fsxDataRepository": "s3://theirs/x", "fsxExport": "new"}, "no other bucket"),
     ("keepData", {"keepData": "maybe"}, "true or false"),
     ("alertEmails", {"alertEmails": ["ops@example"]}, "ops@example"),
     ("alertEmails", {"alertEmails": ["ops@example.com, x@example.com"]}, "an e-mail address"),
