@@ -221,13 +221,12 @@ def untyped(context: Context) -> str:
 
 def no_pcie(context: Context) -> str:
     """Why N/A is normal for PCIe values: no instance type, or a superchip (GB200) whose GPU hangs on its CPU."""
-    superchip = "superchip" in (context.expected.gpu_model or "")
-    return "the GPU is connected to its CPU by NVLink-C2C" if superchip else untyped(context)
+    return "the GPU is connected to its CPU by NVLink-C2C" if context.expected.gpu_c2c_gb_s else untyped(context)
 
 
 def fractional(context: Context) -> bool:
     """Is it a type with a share of a GPU (g6f, gr6f), of which the hypervisor hides most values?"""
-    return "fractional" in (context.expected.gpu_model or "")
+    return context.expected.gpu_share is not None
 
 
 def nvidia_gpus_expected(context: Context) -> Optional[str]:

@@ -6,23 +6,26 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..catalog import cuda
 from ..context import Context
-from ..expected import links
+from ..expected import NO_TYPE, links
 from ..model import Check, Facts, Finding, Remedy, Threshold
 from .common import median, nvidia_gpus_expected, spread
-from .pcie_width import wanted_lanes
 
 HOST = {"host_to_device_memcpy_ce": "host to GPU", "device_to_host_memcpy_ce": "GPU to host"}
 PEER = {"device_to_device_memcpy_read_ce": "read from peer", "device_to_device_memcpy_write_ce": "write to peer"}
 Pair = Tuple[int, int]
 
 
-def _hold(context: Context, name: str, what: str, speed: float, usual: float, floor: float) -> Iterator[Finding]:
+def _hold(
+    context: Context, name: str, what: str, speed: float, usual: float, floor: Optional[float]
+) -> Iterator[Finding]:
     """One GPU, or one pair of them, against the floor and its twins."""
     device: Dict[str, Any] = {"index": int(name[4:])} if name.startswith("GPU ") else {"name": name}
-    rest = {"device": device, "measured": speed, "unit": "GB/s"}
+    rest: Dict[str, Any] = {"device": device, "measured": speed, "unit": "GB/s"}
     slow, watch = (usual * (1 - context.threshold(f"{key}_slower_percent") / 100) for key in ("fail", "warn"))
     seen = f"{name}: {what} at {speed:g} GB/s"
-    if speed < floor:
+    if floor is None and context.expected.instance_type != NO_TYPE:
+        yield context.unknown(f"{seen}; nothing is known of this link of {context.expected.instance_type}", **rest)
+    elif floor is not None and speed < floor:
         yield context.fail(f"{seen}, wanted {floor:.3g}", Remedy.REBOOT, expected=round(floor, 1), **rest)
     elif speed < slow:
         yield context.fail(f"{seen}, the others {usual:g}", Remedy.REBOOT, expected=round(slow, 1), **rest)
@@ -30,10 +33,13 @@ def _hold(context: Context, name: str, what: str, speed: float, usual: float, fl
         yield context.warn(f"{seen}, the others {usual:g}", Remedy.INVESTIGATE, expected=round(watch, 1), **rest)
 
 
+def _share(rate: Optional[float], percent: float) -> Optional[float]:
+    return None if rate is None else rate * percent / 100
+
+
 def _host(context: Context, test: Facts, what: str) -> Iterator[Finding]:
     row: List[Optional[float]] = test["matrix"][0]
-    # 16 lanes are what every product has; where a good node of the type shows fewer is known to pcie_width.
-    floor = links.pcie_gb_s(context.expected, wanted_lanes(context, 16)) * context.threshold("min_pcie_percent") / 100
+    floor = _share(links.pcie_gb_s(context.expected), context.threshold("min_pcie_percent"))
     for index, speed in enumerate(row):
         label, others = f"GPU {index}", [value for at, value in enumerate(row) if value and at != index]
         if speed is None:
@@ -57,7 +63,7 @@ def _peer(context: Context, test: Facts, what: str) -> Iterator[Finding]:
         return
     cells = {(r, c): v for r, row in enumerate(test["matrix"]) for c, v in enumerate(row) if r != c}
     pairs = {pair: speed for pair, speed in cells.items() if speed}
-    floor = links.nvlink_gb_s(context.expected) * context.threshold("min_nvlink_percent") / 100
+    floor = _share(links.peer_gb_s(context.expected), context.threshold("min_nvlink_percent"))
     own = _medians(pairs)
     guilty: Set[int] = set()
     for end, speed in own.items():

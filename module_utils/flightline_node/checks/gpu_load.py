@@ -5,18 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
+from ..expected import NO_TYPE
 from ..model import Check, Facts, Finding, Remedy, Threshold
 from .common import median, nvidia_gpus_expected, spread
 
-PEAK_TFLOPS: Dict[str, float] = {
-    "A100-SXM4-40GB": 312,
-    "A100-SXM4-80GB": 312,
-    "H100-SXM5-80GB": 989,
-    "H200-SXM5-141GB": 989,
-    "B200-SXM6": 2250,
-    "B300-SXM6": 2250,
-}
-"""Dense half precision, from NVIDIA's data sheets. Parts held back by a small power limit (T4, L4) have no floor."""
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 
 
@@ -33,7 +25,8 @@ def twins(gpu: Facts, gpus: List[Facts]) -> List[Facts]:
 
 def _speed(context: Context, gpu: Facts, label: str, others: List[float]) -> Iterator[Finding]:
     tflops, rest = gpu["tflops"], {"device": loaded_device(gpu), "measured": gpu["tflops"], "unit": "TFLOPS"}
-    peak = PEAK_TFLOPS.get(context.expected.gpu_model or "", 0) * context.threshold("min_peak_percent") / 100
+    rate, known = context.expected.gpu_tflops, context.expected.instance_type != NO_TYPE
+    peak = (rate or 0) * (context.expected.gpu_share or 1) * context.threshold("min_peak_percent") / 100
     usual = median(others)
     warn, fail = (usual * (1 - context.threshold(f"{what}_slower_percent") / 100) for what in ("warn", "fail"))
     if tflops < fail:
@@ -42,6 +35,8 @@ def _speed(context: Context, gpu: Facts, label: str, others: List[float]) -> Ite
     elif tflops < peak:
         message = f"{label}: {tflops:g} TFLOPS, wanted {peak:g}"
         yield context.fail(message, Remedy.INVESTIGATE, expected=peak, **rest)
+    elif rate is None and known:
+        yield context.unknown(f"{label}: {tflops:g} TFLOPS, and no expected gpu_tflops is known of the type", **rest)
     elif tflops < warn:
         message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
         yield context.warn(message, Remedy.INVESTIGATE, expected=round(warn, 1), **rest)

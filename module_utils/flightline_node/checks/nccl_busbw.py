@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ..context import Context
-from ..expected import nccl
+from ..expected import NO_TYPE, nccl
+from ..expected.nccl_floor import MEASURABLE_BYTES, Floor, Group, floor, group_of
 from ..model import Check, Facts, Finding, Remedy, Threshold
 from .common import nvidia_gpus_expected
 
 GIB = 1 << 30
 
 
-def node_count(run: Facts, gpus_per_node: int) -> Optional[int]:
-    """Full nodes that a test ran on, or each of its groups; None when it used only some of a node's GPUs."""
-    ranks, hosts = run.get("group_ranks") or run.get("ranks"), run.get("group_hosts") or run.get("hosts") or 1
-    if not ranks or not gpus_per_node or ranks % gpus_per_node:
-        return None
-    nodes = int(ranks // gpus_per_node)
-    return nodes if hosts <= nodes else None
+def _ranks(run: Facts) -> int:
+    return int(run.get("group_ranks") or run.get("ranks") or 0)
+
+
+def _hosts(run: Facts) -> int:
+    return int(run.get("group_hosts") or run.get("hosts") or 1)
+
+
+def _group(context: Context, run: Facts) -> Group:
+    """The ranks that share one communicator; when the log does not count them, the fewest that use a network."""
+    gpus, ranks = context.expected.gpu_count or 1, _ranks(run)
+    return group_of(ranks, _hosts(run), gpus) if ranks else Group(2, 1)
 
 
 def _size(size_bytes: int) -> str:
@@ -45,26 +51,39 @@ def _judge(context: Context, run: Facts) -> Finding:
     if broken:
         return broken
     busbw, size = run["largest"]["busbw_gb_s"], run["largest"]["bytes"]
-    nodes, kind = node_count(run, context.expected.gpu_count or 0), context.expected.instance_type
-    where = f"{nodes} node(s) of {kind}" if nodes else f"{run.get('ranks', '?')} ranks on {kind}"
+    group, kind = _group(context, run), context.expected.instance_type
+    full = bool(_ranks(run)) and group.gpus == context.expected.gpu_count
+    where = f"{group.nodes} node(s) of {kind}" if full else f"{_ranks(run) or '?'} ranks on {kind}"
     where += f", {run['groups']} groups at once" if run.get("groups") else ""
-    context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if nodes != 1 else "")
+    context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if not full or group.nodes != 1 else "")
     seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
-    gates = nccl.for_group(kind, nodes, name) if nodes else ()
-    gate = next((gate for gate in gates if size >= gate.min_bytes), None)
-    if not gates:
-        return context.info(f"{seen}; no published figure to hold it against", measured=busbw, unit="GB/s")
-    if gate is None:
-        least = _size(gates[-1].min_bytes)
-        return context.skip(f"{seen}: largest message too small, wanted {least} or more", measured=busbw, unit="GB/s")
-    scale = context.threshold("scale_percent") / 100
-    warn, fail = gate.warn_below * scale, gate.fail_below * scale
-    rest = {"measured": busbw, "unit": "GB/s"}
-    if busbw < fail:
-        return context.fail(f"{seen}, wanted {fail:g} ({gate.basis})", Remedy.INVESTIGATE, expected=fail, **rest)
-    if busbw < warn:
-        return context.warn(f"{seen}, wanted {warn:g} ({gate.basis})", Remedy.INVESTIGATE, expected=warn, **rest)
-    return context.ok(seen, expected=warn, **rest)
+    found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
+    if found is None:
+        return _nothing_to_hold_it_against(context, seen)
+    return _held(context, seen, busbw, size, found, bool(_ranks(run)))
+
+
+def _nothing_to_hold_it_against(context: Context, seen: str) -> Finding:
+    if context.expected.instance_type == NO_TYPE:
+        return context.skip(f"{seen}; needs an instance type (or expected nvlink_gb_s, gpu_pcie_gen, network_gbps)")
+    return context.unknown(f"{seen}; nothing is known of the links of {context.expected.instance_type}")
+
+
+def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, counted: bool) -> Finding:
+    rest: Facts = {"measured": busbw, "unit": "GB/s"}
+    fail, warn = round(found.fail_below, 4), round(found.warn_below, 4)
+    if size and busbw < found.fail_below:
+        text = f"{seen}, wanted {found.fail_below:.3g} ({found.basis})"
+        return context.fail(text, Remedy.INVESTIGATE, expected=fail, **rest)
+    if size and busbw < found.warn_below:
+        text = f"{seen}, wanted {found.warn_below:.3g} ({found.basis})"
+        return context.warn(text, Remedy.INVESTIGATE, expected=warn, **rest)
+    if size < MEASURABLE_BYTES:
+        least = _size(MEASURABLE_BYTES)
+        return context.skip(f"{seen}: a message this small shows no bandwidth, wanted {least}", **rest)
+    if not counted:
+        return context.info(f"{seen}; the log does not say how many ranks there are", expected=warn, **rest)
+    return context.ok(f"{seen}, at least {found.warn_below:.3g} ({found.basis})", expected=warn, **rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -77,10 +96,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
 CHECK = Check(
     id="nccl_busbw",
     title="NCCL bandwidth",
-    what="busbw of the largest message of each nccl-tests run, against published figures for the type and node count.",
+    what="busbw of the largest message of each nccl-tests run, against published figures for the type and node count, "
+    "else the nearest type's figure, else a stated share of what its links carry.",
     why="Collectives run in step: one slow link or NIC sets the speed of every rank of the job.",
     remedy="Look for a lost NVLink, a throttled GPU, NVLS off, a socket fallback; test several nodes in pairs.",
-    source="nccl-tests doc/PERFORMANCE.md; published measurements named in expected/nccl.py",
+    source="nccl-tests doc/PERFORMANCE.md; published measurements named in expected/nccl.py; shares with their "
+    "reasons in expected/nccl_floor.py",
     needs=("nccl_tests",),
     expects=("gpu_count",),
     tags=("nccl",),
@@ -90,7 +111,7 @@ CHECK = Check(
             "scale_percent",
             100,
             "%",
-            "the site's share of every gate in expected/nccl.py",
+            "the site's share of every gate and floor (expected/nccl.py, expected/nccl_floor.py)",
             "calibrate on a known-good set of nodes; above 110 no gate is sure to be reachable",
             50,
             110,

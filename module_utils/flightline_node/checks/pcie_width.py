@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional
+from typing import Iterator, Optional
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
@@ -18,19 +18,13 @@ from .common import (
     spread,
 )
 
-# Good nodes of these families run x16 GPUs on 8 lanes: captures of g4dn and g5 in influxdata/telegraf,
-# aws-parallelcluster-cookbook pull request 2803 for the L4 of g6, NVIDIA/k8s-test-infra for the L40S of a g6e.2xlarge.
-_NARROW: Dict[str, int] = {"g4dn": 8, "g5": 8, "g6": 8, "g6e": 8, "gr6": 8}
-# Here AWS ParallelCluster runs DCGM's width test without an exception. Other families: nothing known.
-_FULL = ("p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300")
-
 
 def wanted_lanes(context: Context, widest: float) -> Optional[float]:
     """Lanes that a good node of the type shows, or None when that is not known."""
-    family = context.expected.instance_type.split(".")[0]
     if context.expected.pcie_width is not None:
         return context.expected.pcie_width
-    return min(_NARROW.get(family, widest), widest) if family in _NARROW or family in _FULL else None
+    lanes = context.expected.gpu_pcie_lanes
+    return min(lanes, widest) if lanes is not None else None
 
 
 def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:

@@ -20,7 +20,11 @@ NO_TYPE = "none"
 class Expected:
     """Expected values of one node; None means that nothing is expected (the check skips).
 
-    Memory in MiB, instance store in GB (10^9), NVLink in GB/s per link and direction.
+    Memory in MiB, instance store in GB (10^9). nvlink_gb_s_per_link: as nvidia-smi prints it, in one direction;
+    nvlink_gb_s: data rate of all links of a GPU in one direction; nvls: NVSwitch reduces in the switch. network_gbps:
+    all network cards, in Gbit/s; network_bursts: "up to". gpu_pcie_gen, gpu_pcie_lanes: the link of a good GPU;
+    gpu_c2c_gb_s: its link to the CPU instead, GB/s in one direction. gpu_share: the part of a GPU that the type has.
+    gpu_tflops: dense half precision.
     driver_version, cuda_version, kernel_version, nccl_version and efa_version are pins: a
     pin of "580" accepts every 580.x. sysctl, modules and mounts are a site's golden sets.
     neuron_cores: physical cores of each Neuron device; neuron_topology: torus, ring or line.
@@ -36,7 +40,16 @@ class Expected:
     gpu_memory_mib: Optional[int] = None
     nvlink_links_per_gpu: Optional[int] = None
     nvlink_gb_s_per_link: Optional[float] = None
+    nvlink_gb_s: Optional[float] = None
+    nvls: Optional[bool] = None
     nvswitch: Optional[bool] = None
+    gpu_pcie_gen: Optional[int] = None
+    gpu_pcie_lanes: Optional[int] = None
+    gpu_c2c_gb_s: Optional[float] = None
+    gpu_share: Optional[float] = None
+    gpu_tflops: Optional[float] = None
+    network_gbps: Optional[float] = None
+    network_bursts: Optional[bool] = None
     efa_count: Optional[int] = None
     rdma_read: Optional[bool] = None
     rdma_write: Optional[bool] = None
@@ -82,7 +95,7 @@ class Expected:
         """True or False by the type's table; None when nothing is known of the type."""
         if self.accelerator is None:
             return None if self.gpu_count is None else self.gpu_count > 0
-        return self.accelerator == "nvidia_gpu"
+        return self.accelerator == NVIDIA
 
     @property
     def has_neuron(self) -> Optional[bool]:
@@ -95,6 +108,22 @@ _FIELDS: Dict[str, Any] = {item.name: item for item in dataclasses.fields(Expect
 
 _NOTHING = Expected()
 
+NVIDIA = "nvidia_gpu"
+_ALWAYS = ("accelerator", "gpu_model", "gpu_generation", "gpu_count", "arch", "vcpus", "memory_mib")
+_OF_NVIDIA = ("nvlink_links_per_gpu", "nvswitch", "gpu_name_has", "gpu_tflops", "network_gbps")
+_OF_NVLINK = ("nvlink_gb_s", "nvlink_gb_s_per_link", "nvls")
+
+
+def lacking(row: Mapping[str, Any]) -> List[str]:
+    """The fields that a row of its accelerator's kind must have and lacks: every floor is made from them."""
+    wanted = list(_ALWAYS)
+    if row.get("accelerator") == NVIDIA:
+        wanted += _OF_NVIDIA
+        wanted += _OF_NVLINK if row.get("nvlink_links_per_gpu") else ()
+        # The link between host and GPU is PCIe, or NVLink-C2C on a superchip.
+        wanted += () if row.get("gpu_c2c_gb_s") else ("gpu_pcie_gen",)
+    return [name for name in wanted if row.get(name) is None]
+
 
 def known_types() -> List[str]:
     """Every instance type in the table, in the table's order."""
@@ -106,6 +135,9 @@ def _entry(instance_type: str) -> Dict[str, Any]:
     for line in TABLE.splitlines():
         if line.startswith(prefix):
             entry: Dict[str, Any] = json.loads(line)
+            holes = lacking(entry)
+            if holes:
+                raise SettingsError(f"instance type {instance_type}: its row lacks {', '.join(holes)}")
             return entry
     known = ", ".join(known_types())
     raise SettingsError(

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
 from ..model import SettingsError
+from . import Expected, links, resolve
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -34,26 +35,6 @@ class Gate:
     fail_below: float
     basis: str
 
-
-@dataclass(frozen=True)
-class Links:
-    """What leaves a GPU and a node: GB/s in one direction. nvls: NVSwitch reduces in the switch."""
-
-    gpus: int
-    nvlink_gb_s: float
-    nic_gb_s: float
-    nvls: bool
-
-
-LINKS: Dict[str, Links] = {
-    "p4d.24xlarge": Links(8, 300, 50, False),
-    "p4de.24xlarge": Links(8, 300, 50, False),
-    "p5.48xlarge": Links(8, 450, 400, True),
-    "p5e.48xlarge": Links(8, 450, 400, True),
-    "p5en.48xlarge": Links(8, 450, 400, True),
-    "p6-b200.48xlarge": Links(8, 900, 400, True),
-    "p6-b300.48xlarge": Links(8, 900, 800, True),
-}
 
 # instance types | nodes | collective | from size | warn below | fail below | basis
 _GATES = """\
@@ -96,6 +77,15 @@ def gates() -> Tuple[Gate, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=None)
+def row_of(instance_type: str) -> Optional[Expected]:
+    """The type's row; None for a type that is not in the table."""
+    try:
+        return resolve(instance_type)
+    except SettingsError:
+        return None
+
+
 def ceiling(instance_type: str, nodes: int, collective: str) -> Optional[float]:
     """The most busbw in GB/s that the links can carry; None for a type without link rates.
 
@@ -104,20 +94,26 @@ def ceiling(instance_type: str, nodes: int, collective: str) -> Optional[float]:
     with NVLS the switch does the sum and a GPU sends its data once; over N nodes a node need send
     2(N-1)/N of the data for all_reduce and (N-1)/N for all_gather and reduce_scatter.
     """
-    links = LINKS.get(instance_type)
-    if links is None:
+    row = row_of(instance_type)
+    each, nic = (links.inside_gb_s(row), links.network_gb_s(row)) if row else (None, None)
+    if row is None or each is None or nic is None or not row.gpu_count:
         return None
-    n = links.gpus * nodes
-    factors = {"all_reduce": 2 * (n - 1) / n, "broadcast": 1.0, "reduce": 1.0, "sendrecv": 1.0}
-    factor = factors.get(collective, (n - 1) / n)
-    inside = links.nvlink_gb_s * (factor if links.nvls and collective == "all_reduce" else 1.0)
+    n = row.gpu_count * nodes
+    factor = factor_of(collective, n)
+    inside = each * (factor if row.nvls and collective == "all_reduce" else 1.0)
     if nodes == 1:
         return inside
     if collective == "alltoall":
-        return min(inside, links.nic_gb_s * (n - 1) / (links.gpus * (n - links.gpus)))
-    crossing = {"all_reduce": 2 * (nodes - 1) / nodes, "broadcast": 1.0, "reduce": 1.0, "sendrecv": 1.0 / links.gpus}
-    outside = links.nic_gb_s / crossing.get(collective, (nodes - 1) / nodes) * factor
+        return min(inside, nic * (n - 1) / (row.gpu_count * (n - row.gpu_count)))
+    crossing = {"all_reduce": 2 * (nodes - 1) / nodes, "broadcast": 1.0, "reduce": 1.0, "sendrecv": 1.0 / row.gpu_count}
+    outside = nic / crossing.get(collective, (nodes - 1) / nodes) * factor
     return min(inside, outside)
+
+
+def factor_of(collective: str, ranks: int) -> float:
+    """The ratio of busbw to algbw for this number of ranks (nccl-tests doc/PERFORMANCE.md)."""
+    factors = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0, "reduce": 1.0, "sendrecv": 1.0}
+    return factors.get(collective, (ranks - 1) / ranks)
 
 
 def check_gates(table: Iterable[Gate], scale: float = 1.0) -> None:

@@ -68,10 +68,27 @@ def test_floor_by_generation_and_lanes(kind, count, good, bad):
     assert [finding.status for finding in findings] == [Status.FAIL] * count
 
 
-def test_without_a_known_link_only_the_twins_count():
-    assert status(judge(host(*[3.0] * 8), instance_type="g7e.48xlarge")) is Status.PASS
-    assert status(judge(host(*[3.0] * 7, 1.0), instance_type="g7e.48xlarge")) is Status.FAIL
-    assert status(judge(host(3.0), instance_type="g7e.2xlarge")) is Status.PASS
+@pytest.mark.parametrize(
+    ("kind", "slow"),
+    [
+        ("p6-b300.48xlarge", 1.0),
+        ("g7e.48xlarge", 3.0),
+        ("g5g.metal", 1.0),
+        ("p6e-gb200.36xlarge", 30.0),
+        ("g6f.large", 0.1),
+    ],
+)
+def test_every_type_has_a_floor_for_host_copies(kind, slow):
+    count = resolve(kind).gpu_count
+    findings = [f for f in judge(host(*[slow] * count), instance_type=kind) if "host to GPU" in f.message]
+    assert [finding.status for finding in findings] == [Status.FAIL] * count
+
+
+def test_a_link_that_nothing_is_known_of_is_unknown_and_not_a_floor_of_zero():
+    unknown = {"gpu_pcie_gen": None}
+    findings = judge(host(*[54.0] * 8), instance_type="p5.48xlarge", expected=unknown)
+    assert "nothing is known of this link" in next(f for f in findings if f.status is Status.UNKNOWN).message
+    assert status(judge(host(*[54.0] * 8), instance_type="p5.48xlarge")) is Status.PASS
 
 
 def test_one_gpu_slow_to_all_peers_is_named_once():
@@ -180,7 +197,7 @@ def test_wrong_data_between_gpus_is_told_without_a_host_copy():
     ("value", "wanted"), [(90.0, Status.PASS), (89.9, Status.WARN), (70.0, Status.WARN), (69.9, Status.FAIL)]
 )
 def test_ten_percent_behind_the_others_warns_and_thirty_fails(value, wanted):
-    # No floor is known for this type: only the other GPUs' median of 100 GB/s counts.
+    # Far above the floor: only the other GPUs' median of 100 GB/s counts.
     assert status(judge(host(*[100.0] * 7, value), instance_type="g7e.48xlarge")) is wanted
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flightline_node.expected import resolve
 from flightline_node.model import SettingsError, Status
 from flightline_node.parsers import nccl_tests
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
@@ -51,16 +52,47 @@ def test_gates(instance_type, given, wanted):
     ("instance_type", "given", "wanted"),
     [
         ("p5.48xlarge", run(5, 1 << 20), Status.SKIP),
-        ("p5.48xlarge", run(300, ranks=4), Status.INFO),
-        ("p5.48xlarge", run(40, ranks=8, hosts=2), Status.INFO),
-        ("p5.48xlarge", run(330, ranks=64, hosts=8), Status.INFO),
-        ("p5.48xlarge", run(53, collective="alltoall"), Status.INFO),
-        ("g5.48xlarge", run(5), Status.INFO),
+        ("p5.48xlarge", run(0.05, 1 << 20), Status.FAIL),
+        ("p5.48xlarge", run(300, ranks=4), Status.PASS),
+        ("p5.48xlarge", run(20, ranks=4), Status.FAIL),
+        ("p5.48xlarge", run(150, ranks=8, hosts=2), Status.PASS),
+        ("p5.48xlarge", run(4, ranks=8, hosts=2), Status.FAIL),
+        ("p5.48xlarge", run(330, ranks=64, hosts=8), Status.PASS),
+        ("p5.48xlarge", run(4, ranks=64, hosts=8), Status.FAIL),
+        ("p5.48xlarge", run(53, collective="alltoall", ranks=16, hosts=2), Status.PASS),
+        ("p5.48xlarge", run(3, collective="alltoall", ranks=16, hosts=2), Status.FAIL),
+        ("p5.48xlarge", {**run(330), "ranks": None}, Status.INFO),
+        ("p5.48xlarge", {**run(1), "ranks": None}, Status.FAIL),
+        ("g5.48xlarge", run(5), Status.PASS),
         ("p5.4xlarge", run(0.0, ranks=1), Status.SKIP),
+        ("none", run(330), Status.SKIP),
     ],
 )
-def test_nothing_to_hold_it_against(instance_type, given, wanted):
-    assert only(judge(given, instance_type=instance_type), wanted)
+def test_where_nothing_was_published_the_links_give_a_floor(instance_type, given, wanted):
+    expected = {"gpu_count": 8} if instance_type == "none" else None
+    assert only(judge(given, instance_type=instance_type, expected=expected), wanted).message
+
+
+SLOW = [
+    ("p5en.48xlarge", 2, 2), ("p5en.48xlarge", 16, 2), ("p5e.48xlarge", 2, 2), ("p4de.24xlarge", 4, 2),
+    ("p6-b300.48xlarge", 4, 2), ("p6e-gb200.36xlarge", 2, 2), ("p3dn.24xlarge", 2, 0.7), ("g6e.48xlarge", 1, 0.1),
+    *((f"{family}.{size}xlarge", 2, 0.7) for family in ("g5", "g6e", "g7e") for size in (12, 24, 48)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("instance_type", "nodes", "busbw"), SLOW)
+def test_a_fabric_at_a_hundredth_of_its_rate_fails_on_every_type(instance_type, nodes, busbw):
+    ranks = nodes * resolve(instance_type).gpu_count
+    finding = only(judge(run(busbw, 16 * GIB, ranks, nodes), instance_type=instance_type), Status.FAIL)
+    assert finding.expected > busbw
+
+
+def test_a_hole_in_the_table_is_unknown_and_no_floor_of_zero():
+    holes = {"network_gbps": None}
+    finding = only(
+        judge(run(300, ranks=32, hosts=4), instance_type="p6e-gb200.36xlarge", expected=holes), Status.UNKNOWN
+    )
+    assert "nothing is known of the links" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -118,8 +150,8 @@ def test_a_gate_holds_at_its_own_figure(busbw, wanted):
 @pytest.mark.parametrize(
     ("group", "busbw", "wanted"),
     [
-        ({"group_ranks": 2, "group_hosts": 2}, 47, Status.INFO),
-        ({"group_ranks": 8, "group_hosts": 8}, 47, Status.INFO),
+        ({"group_ranks": 2, "group_hosts": 2}, 47, Status.PASS),
+        ({"group_ranks": 8, "group_hosts": 8}, 47, Status.PASS),
         ({"group_ranks": 8, "group_hosts": 1}, 480, Status.PASS),
         ({"group_ranks": 8, "group_hosts": 1}, 240, Status.FAIL),
     ],
@@ -129,8 +161,8 @@ def test_groups_of_a_split_test_are_not_held_to_the_figure_of_all_ranks(group, b
     assert "8 groups at once" in finding.message
 
 
-def test_ranks_that_fill_no_whole_number_of_nodes_have_no_figure():
-    finding = only(judge(run(479, ranks=20, hosts=2)), Status.INFO)
+def test_ranks_that_fill_no_whole_number_of_nodes_are_held_to_the_links_alone():
+    finding = only(judge(run(479, ranks=20, hosts=2)), Status.PASS)
     assert "over 20 ranks on p5.48xlarge" in finding.message
     assert "over 2 node(s) of p5.48xlarge" in only(judge(run(479, ranks=16, hosts=2)), Status.PASS).message
 
