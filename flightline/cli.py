@@ -28,7 +28,12 @@ COMMANDS: dict[str, str] = {
     "publish": "Send results and alerts that wait to AWS and Slack.",
     "checks": "List the checks, or explain one.",
     "demo": "Write a simulated inventory, or list its faults.",
+    "cost": "Say what a stack costs.",
+    "capacity": "Rank where nodes of a type are to be had.",
 }
+
+ELSEWHERE = {"cost": "infra.cost"}
+"""Commands that live with the Pulumi program, because they read a stack's settings."""
 
 
 class Commands(click.Group):
@@ -42,7 +47,7 @@ class Commands(click.Group):
         """The command's click object."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f".commands.{cmd_name}", __package__)
+        module = importlib.import_module(ELSEWHERE.get(cmd_name, f"{__package__}.commands.{cmd_name}"))
         command: click.Command = module.command
         return command
 

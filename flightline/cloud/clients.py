@@ -69,7 +69,7 @@ def explain(error: BaseException, what: str) -> str:
     if code in MISSING:
         return f"{what}: not there ({code}); check the name, the region and the account"
     if name == "NoRegionError":
-        return f"{what}: no AWS region; set AWS_REGION or the region setting"
+        return f"{what}: no AWS region; set AWS_DEFAULT_REGION or the region setting"
     if name in ("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError"):
         return f"{what}: no answer from AWS ({name}); check the network"
     return f"{what}: {code or name}: {_said(error)}"

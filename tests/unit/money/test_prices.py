@@ -1,0 +1,149 @@
+"""The price list's answers are written by hand after the documented `aws_v1` shape; the amounts are invented."""
+
+import json
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from flightline.money.prices import AwsPriceList, PriceBook, PriceError, Query, read
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+QUERY = Query("AmazonEC2", "us-east-1", "Hrs", (("instanceType", "g6.xlarge"),), ".*BoxUsage:.*")
+
+
+def product(amount="1.25", usage="BoxUsage:g6.xlarge", currency="USD", unit="Hrs", begin="0"):
+    step = {"unit": unit, "beginRange": begin, "endRange": "Inf", "pricePerUnit": {currency: amount}}
+    terms = {"OnDemand": {"sku.term": {"priceDimensions": {"sku.term.step": step}}}}
+    return json.dumps({"product": {"sku": "sku", "attributes": {"usagetype": usage}}, "terms": terms})
+
+
+def test_one_price_is_read():
+    price = read([product(), product(usage="UnusedBox:g6.xlarge", amount="9")], QUERY, "now")
+    assert (price.amount, price.currency, price.unit) == (Decimal("1.25"), "USD", "Hrs")
+
+
+def test_yuan_stay_yuan():
+    assert read([product(currency="CNY")], QUERY, "now").currency == "CNY"
+
+
+def test_of_a_scale_the_first_step_counts():
+    assert read([product(), product(amount="0.5", begin="100")], QUERY, "now").amount == Decimal("1.25")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        [product(unit="Quantity")],
+        [product(), product(amount="2")],
+        ["not json"],
+        ["[]"],
+        [json.dumps({"product": {}})],
+        [product(amount="NaN")],
+        [product(amount="-1")],
+        [product(amount="")],
+    ],
+    ids=["none", "other unit", "two", "torn", "list", "no attributes", "nan", "negative", "empty"],
+)
+def test_what_is_not_one_price_is_refused_with_what_was_seen(answers):
+    with pytest.raises(PriceError, match=r"saw .* wanted"):
+        read(answers, QUERY, "now")
+
+
+def book(tmp_path, ask, now=NOW):
+    return PriceBook(tmp_path / "prices.json", ask, now)
+
+
+def refuse(_):
+    raise PriceError("AWS denies it")
+
+
+def test_a_price_is_kept_and_read_without_aws(tmp_path):
+    book(tmp_path, lambda _: [product()]).price(QUERY)
+    kept = book(tmp_path, None, NOW + timedelta(days=30)).price(QUERY)
+    assert (kept.amount, kept.as_of[:10]) == (Decimal("1.25"), "2026-11-22")
+
+
+def test_a_fresh_price_is_not_asked_again_and_an_old_one_is(tmp_path):
+    book(tmp_path, lambda _: [product()]).price(QUERY)
+    assert book(tmp_path, refuse, NOW + timedelta(days=6)).price(QUERY).amount == Decimal("1.25")
+    newer = book(tmp_path, lambda _: [product("3")], NOW + timedelta(days=8)).price(QUERY)
+    assert newer.amount == 3
+
+
+def test_an_old_price_is_better_than_none_where_aws_refuses(tmp_path):
+    book(tmp_path, lambda _: [product()]).price(QUERY)
+    refused = book(tmp_path, refuse, NOW + timedelta(days=8))
+    assert refused.price(QUERY).amount == Decimal("1.25")
+    assert refused.trouble == "AWS denies it"
+
+
+def test_aws_is_asked_once_when_it_refuses(tmp_path):
+    asked = []
+
+    def ask(query):
+        asked.append(query)
+        raise PriceError("denied")
+
+    one = book(tmp_path, ask)
+    for _ in range(3):
+        with pytest.raises(PriceError, match="not known yet: denied"):
+            one.price(QUERY)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", json.dumps({QUERY.key: 5}), json.dumps({QUERY.key: {"amount": "x"}})]
+)
+def test_a_damaged_file_is_no_price(tmp_path, content):
+    (tmp_path / "prices.json").write_text(content)
+    with pytest.raises(PriceError, match="nobody is asked"):
+        book(tmp_path, None).price(QUERY)
+    assert book(tmp_path, lambda _: [product()]).price(QUERY).amount == Decimal("1.25")
+
+
+def test_a_file_that_cannot_be_written_costs_no_price(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert PriceBook(tmp_path / "file" / "prices.json", lambda _: [product()], NOW).price(QUERY).amount == Decimal(
+        "1.25"
+    )
+
+
+@pytest.mark.parametrize(("region", "where"), [("eu-west-1", "us-east-1"), ("cn-north-1", "cn-northwest-1")])
+def test_the_api_is_asked_where_it_is_served(region, where):
+    from botocore.stub import Stubber
+
+    from flightline.cloud.clients import Clients
+
+    query = Query("AmazonEC2", region, "Hrs", (("instanceType", "g6.xlarge"),))
+    clients = Clients(where)
+    client = _client(where)
+    clients._made["pricing"] = client
+    filters = [
+        {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
+        {"Type": "TERM_MATCH", "Field": "instanceType", "Value": "g6.xlarge"},
+    ]
+    with Stubber(client) as stub:
+        wanted = {"ServiceCode": "AmazonEC2", "Filters": filters, "FormatVersion": "aws_v1"}
+        stub.add_response("get_products", {"PriceList": [product()]}, wanted)
+        assert AwsPriceList({where: clients})(query) == [product()]
+
+
+def test_a_denied_question_names_the_permission():
+    from botocore.stub import Stubber
+
+    from flightline.cloud.clients import Clients
+
+    clients, client = Clients("us-east-1"), _client("us-east-1")
+    clients._made["pricing"] = client
+    with Stubber(client) as stub:
+        stub.add_client_error("get_products", "AccessDeniedException", "not authorized to perform: pricing:GetProducts")
+        with pytest.raises(PriceError, match="pricing:GetProducts: AWS denies it"):
+            AwsPriceList({"us-east-1": clients})(QUERY)
+
+
+def _client(region):
+    import boto3
+
+    return boto3.client("pricing", region_name=region, aws_access_key_id="x", aws_secret_access_key="x")
