@@ -30,9 +30,10 @@ COMMANDS: dict[str, str] = {
     "demo": "Write a simulated inventory, or list its faults.",
     "cost": "Say what a stack costs.",
     "capacity": "Rank where nodes of a type are to be had.",
+    "leftovers": "List what of a cluster still costs, and remove it.",
 }
 
-ELSEWHERE = {"cost": "infra.cost"}
+ELSEWHERE = {"cost": "infra.cost", "leftovers": "infra.leftovers"}
 """Commands that live with the Pulumi program, because they read a stack's settings."""
 
 

@@ -1,0 +1,269 @@
+"""What of a cluster still costs money in a region: found by its tag, or by the exact names that its stack gives.
+
+One row a kind, in KINDS. Asked of the services themselves, not of the tagging API: that one lists what is gone for
+hours, and has no log group that a function made by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..cloud.clients import Clients, explain, is_aws_error
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One resource. detail: its state or size. removable: `remove` may delete it; why_not says what to do instead."""
+
+    kind: str
+    id: str
+    region: str
+    detail: str = ""
+    removable: bool = False
+    why_not: str = ""
+
+
+Remove = Callable[[Clients, str], None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of resource that costs money.
+
+    operation: of the service. tagged: EC2 filters by tag (in the argument `filters`); else Owner.has decides. gone:
+    states in which it costs nothing more. remove: how to delete one; None leaves it to a person, why_not says how.
+    """
+
+    name: str
+    service: str
+    operation: str
+    listing: str
+    id: str
+    tagged: bool = True
+    filters: str = "Filters"
+    state: str = "State"
+    gone: tuple[str, ...] = ()
+    free: Callable[[Mapping[str, Any]], bool] = lambda entry: True
+    remove: Remove | None = None
+    why_not: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _ec2(method: str, argument: str) -> Remove:
+    return lambda clients, one: getattr(clients.get("ec2"), method)(**{argument: one})
+
+
+_DOWN = "`make down STACK=...` removes it"
+_DATA = "data: set keepData: false, `make up`, `make down`"
+KINDS = (
+    Kind(
+        "instance",
+        "ec2",
+        "describe_instances",
+        "Reservations",
+        "InstanceId",
+        gone=("terminated", "shutting-down"),
+        why_not=_DOWN,
+    ),
+    Kind(
+        "volume",
+        "ec2",
+        "describe_volumes",
+        "Volumes",
+        "VolumeId",
+        gone=("deleting",),
+        free=lambda entry: entry.get("State") == "available",
+        remove=_ec2("delete_volume", "VolumeId"),
+        why_not="it is attached",
+    ),
+    Kind(
+        "snapshot",
+        "ec2",
+        "describe_snapshots",
+        "Snapshots",
+        "SnapshotId",
+        remove=_ec2("delete_snapshot", "SnapshotId"),
+        given={"OwnerIds": ["self"]},
+    ),
+    Kind(
+        "network interface",
+        "ec2",
+        "describe_network_interfaces",
+        "NetworkInterfaces",
+        "NetworkInterfaceId",
+        state="Status",
+        free=lambda entry: entry.get("Status") == "available",
+        remove=_ec2("delete_network_interface", "NetworkInterfaceId"),
+        why_not="it is in use",
+    ),
+    Kind(
+        "address",
+        "ec2",
+        "describe_addresses",
+        "Addresses",
+        "AllocationId",
+        free=lambda entry: not entry.get("AssociationId"),
+        remove=_ec2("release_address", "AllocationId"),
+        why_not="it is in use",
+    ),
+    Kind(
+        "NAT gateway",
+        "ec2",
+        "describe_nat_gateways",
+        "NatGateways",
+        "NatGatewayId",
+        filters="Filter",
+        gone=("deleted", "deleting"),
+        why_not=_DOWN,
+    ),
+    Kind(
+        "endpoint",
+        "ec2",
+        "describe_vpc_endpoints",
+        "VpcEndpoints",
+        "VpcEndpointId",
+        gone=("deleted", "deleting"),
+        why_not=_DOWN,
+    ),
+    Kind(
+        "capacity reservation",
+        "ec2",
+        "describe_capacity_reservations",
+        "CapacityReservations",
+        "CapacityReservationId",
+        gone=("cancelled", "expired", "failed"),
+        why_not="it is paid also unused: aws ec2 cancel-capacity-reservation (a block runs to its end)",
+    ),
+    Kind(
+        "file system",
+        "fsx",
+        "describe_file_systems",
+        "FileSystems",
+        "FileSystemId",
+        tagged=False,
+        state="Lifecycle",
+        gone=("DELETING",),
+        why_not=_DATA,
+    ),
+    Kind(
+        "file system backup",
+        "fsx",
+        "describe_backups",
+        "Backups",
+        "BackupId",
+        tagged=False,
+        state="Lifecycle",
+        gone=("DELETED",),
+        why_not="data: aws fsx delete-backup --backup-id ID",
+    ),
+    Kind("bucket", "s3", "list_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
+    Kind("directory bucket", "s3", "list_directory_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
+    Kind("table", "dynamodb", "list_tables", "TableNames", "", tagged=False, why_not=_DATA),
+    Kind(
+        "log group",
+        "logs",
+        "describe_log_groups",
+        "logGroups",
+        "logGroupName",
+        tagged=False,
+        remove=lambda clients, one: clients.get("logs").delete_log_group(logGroupName=one),
+    ),
+)
+"""Each after its service's API reference."""
+
+_LIVE = frozenset({"instance", "NAT gateway"})
+
+
+@dataclass
+class Found:
+    """What is there, and a sentence for everything that could not be asked."""
+
+    things: list[Thing] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def live(self) -> list[Thing]:
+        """What says that the stack is not down: nothing is removed beside it."""
+        return [thing for thing in self.things if thing.kind in _LIVE]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The cluster: its tag, and a pattern of the whole names that its stack gives to what carries no tag in a list.
+
+    Whole names, because cluster `train` must not be taken for the owner of `train-2-data-...`.
+    """
+
+    cluster: str
+    tag: str
+    names: str
+
+    def has(self, name: str, entry: Mapping[str, Any]) -> bool:
+        """Whether it is the cluster's."""
+        tags = {tag.get("Key"): tag.get("Value") for tag in entry.get("Tags") or ()}
+        return bool(tags[self.tag] == self.cluster) if self.tag in tags else bool(re.fullmatch(self.names, name))
+
+
+def find(owners: Mapping[str, Owner], clients: Callable[[str], Clients]) -> Found:
+    """Ask every region for every kind; what is denied is a trouble, and the rest is asked all the same.
+
+    owners: by region.
+    """
+    found = Found()
+    for region, owner in owners.items():
+        asked = clients(region)
+        for kind in KINDS:
+            try:
+                found.things += _things(kind, owner, region, asked)
+            except Exception as error:
+                if not is_aws_error(error):
+                    raise
+                found.troubles.append(explain(error, f"{region}: {kind.service}:{kind.operation}"))
+    return found
+
+
+def _things(kind: Kind, owner: Owner, region: str, clients: Clients) -> Iterator[Thing]:
+    for entry in _entries(kind, owner, clients):
+        name = str(entry.get(kind.id, "")) if kind.id else str(entry["name"])
+        state = _state(kind, entry)
+        if state not in kind.gone and (kind.tagged or owner.has(name, entry)):
+            removable = kind.remove is not None and kind.free(entry)
+            yield Thing(kind.name, name, region, state, removable, "" if removable else kind.why_not)
+
+
+def _entries(kind: Kind, owner: Owner, clients: Clients) -> Iterator[Mapping[str, Any]]:
+    client, given = clients.get(kind.service), dict(kind.given)
+    if kind.tagged:
+        given[kind.filters] = [{"Name": f"tag:{owner.tag}", "Values": [owner.cluster]}]
+    call = getattr(client, kind.operation)
+    paged = client.can_paginate(kind.operation)
+    for page in client.get_paginator(kind.operation).paginate(**given) if paged else [call(**given)]:
+        for entry in page[kind.listing]:
+            if kind.name == "instance":
+                yield from entry["Instances"]
+            else:
+                yield entry if isinstance(entry, Mapping) else {"name": entry}
+
+
+def _state(kind: Kind, entry: Mapping[str, Any]) -> str:
+    state = entry.get(kind.state, "")
+    return str(state.get("Name", "")) if isinstance(state, Mapping) else str(state)
+
+
+def remove(found: Found, clients: Callable[[str], Clients]) -> Iterator[tuple[Thing, str]]:
+    """Delete what may be deleted; yields each with what went wrong, "" when it is gone."""
+    by_name = {kind.name: kind for kind in KINDS}
+    for thing in found.things:
+        delete = by_name[thing.kind].remove
+        if thing.removable and delete is not None:
+            try:
+                delete(clients(thing.region), thing.id)
+            except Exception as error:
+                if not is_aws_error(error):
+                    raise
+                yield thing, explain(error, thing.id)
+            else:
+                yield thing, ""

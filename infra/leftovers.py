@@ -1,0 +1,111 @@
+"""What of a cluster still costs, and its removal: flightline leftovers CLUSTER."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+import click
+from rich.table import Table
+
+from flightline.cloud.clients import Clients, explain, is_aws_error
+from flightline.commands import options
+from flightline.console import Console
+from flightline.money.leftovers import Found, Owner, find, remove
+from flightline.report.text import clean, count
+from infra.contract import TAG_CLUSTER
+from infra.planning.names import Names, Place, names
+
+EXIT_NOTHING, EXIT_LEFT, EXIT_BROKEN = 0, 1, 2
+
+
+ANY_ZONE = "ANY-ZONE"
+
+
+def owner(cluster: str, place: Place) -> Owner:
+    """What a stack of that name calls its own there."""
+    given: Names = names(cluster, place, ANY_ZONE)
+    logs = (given.results_log_group, given.system_log_group, given.flow_log_group, given.fsx_log_group)
+    functions = (f"/aws/lambda/{name}" for name in given.functions.values())
+    buckets = (
+        given.data_bucket,
+        given.checkpoints_bucket,
+        given.results_bucket,
+        given.transfer_bucket,
+        given.trail_bucket,
+    )
+    exact = (*logs, *functions, *buckets, given.results_table, given.training_table, given.express_bucket)
+    pattern = "|".join(map(re.escape, exact)).replace(re.escape(ANY_ZONE), "[a-z0-9-]+")
+    return Owner(cluster, TAG_CLUSTER, pattern)
+
+
+def owners(cluster: str, regions: Iterable[str]) -> dict[str, Owner]:
+    """By region, for the account that asks. Raises click's error where AWS does not say which that is."""
+    found = {}
+    for region in regions:
+        try:
+            client = Clients(region).get("sts")
+            arn = client.get_caller_identity()["Arn"].split(":")
+        except Exception as error:
+            if is_aws_error(error):
+                raise click.ClickException(explain(error, "sts:GetCallerIdentity")) from None
+            raise
+        found[client.meta.region_name] = owner(cluster, Place(arn[1], client.meta.region_name, arn[4]))
+    return found
+
+
+@click.command(
+    cls=options.Command,
+    example="flightline leftovers flightline-dev --region us-east-1\nflightline leftovers flightline-dev --remove",
+    epilog="Exit status: 0 nothing is left, 1 something is, 2 not everything could be asked.",
+)
+@click.argument("cluster")
+@click.option(
+    "--region", "regions", multiple=True, help="Region to look in; repeatable. Default: the AWS configuration's."
+)
+@click.option("--remove", "removes", is_flag=True, help="Delete what no stack and no data needs any more.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, cluster: str, regions: tuple[str, ...], removes: bool, as_json: bool) -> None:
+    """List what of CLUSTER still costs money, by its tag and the names its stack gives, after `make down`.
+
+    --remove deletes unattached volumes, unused network interfaces and addresses, snapshots and log groups; never data,
+    and nothing at all while the cluster still has instances or NAT gateways.
+    """
+    found = find(owners(cluster, regions or ("",)), Clients)
+    if as_json:
+        click.echo(json.dumps({"things": [vars(one) for one in found.things], "troubles": found.troubles}, indent=1))
+    else:
+        _show(found, cluster)
+    left = bool(found.things)
+    if removes and found.things:
+        left = _remove(found)
+    ctx.exit(EXIT_BROKEN if found.troubles else EXIT_LEFT if left else EXIT_NOTHING)
+
+
+def _show(found: Found, cluster: str) -> None:
+    console = Console(markup=False, highlight=False)
+    if not found.things and not found.troubles:
+        console.print(f"nothing of {cluster} is left")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for thing in found.things:
+        what = "--remove deletes it" if thing.removable else thing.why_not
+        table.add_row(*map(clean, (thing.region, thing.kind, thing.id, thing.detail, what)))
+    if found.things:
+        console.print(table)
+    for trouble in found.troubles:
+        console.print(f"not asked: {clean(trouble)}", soft_wrap=True)
+
+
+def _remove(found: Found) -> bool:
+    """Whether something is left afterwards."""
+    if found.live:
+        seen = count(len(found.live), "instance or NAT gateway", "instances and NAT gateways")
+        wanted = "wanted a cluster that is down; do: make down STACK=..., then again"
+        raise click.ClickException(f"nothing removed: saw {seen} ({found.live[0].id}), {wanted}")
+    left = sum(not thing.removable for thing in found.things)
+    for thing, trouble in remove(found, Clients):
+        left += bool(trouble)
+        click.echo(clean(f"not removed: {trouble}" if trouble else f"removed {thing.kind} {thing.id}"), err=True)
+    return left > 0
