@@ -7,9 +7,12 @@ because a fleet of ten thousand nodes has half a million findings.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from flightline_node.model import Remedy, Status, Verdict
+
+from .causes import Trouble, troubles
 
 FindingDict = dict[str, Any]
 """A finding as flightline_node.model.Finding.to_dict() makes it."""
@@ -45,12 +48,18 @@ class NodeRow:
     findings: list[FindingDict] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def troubles(self) -> list[Trouble]:
+        """The root causes of what blocks the node, most urgent first. Read when the row's findings are complete."""
+        return troubles(self.findings)
+
 
 @dataclass(frozen=True)
 class Group:
-    """The same trouble on one or more hosts: what the terminal summary prints.
+    """The same trouble on one or more hosts.
 
-    where: (host, device label, measured) of each occurrence, worst message first.
+    where: (host, device label, measured) of each occurrence, worst message first. explains: checks whose findings on
+    these hosts follow from it. explained_by: the cause that it follows from itself, "" for a root.
     """
 
     check: str
@@ -62,6 +71,8 @@ class Group:
     expected: Any
     unit: str
     where: list[tuple[str, str, Any]]
+    explains: dict[str, None] = field(default_factory=dict)
+    explained_by: str = ""
 
     @property
     def hosts(self) -> list[str]:

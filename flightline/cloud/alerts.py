@@ -8,8 +8,8 @@ from typing import Any
 
 from flightline_node.model import BLOCKING, EVIDENCE, Verdict, as_status, device_label
 
-from ..fleet_checks import remedy_of
 from ..recorder import NODE, REACHABLE
+from ..remedies import how
 from ..report.text import show_value
 from ..result import FindingDict, NodeRow, Report
 from .messages import Alert, Digest, Plan, device_text
@@ -93,6 +93,6 @@ def _alert(node: str, finding: Mapping[str, Any], at: str, host: str = "", insta
         measured=show_value(finding.get("measured"), unit),
         expected=show_value(finding.get("expected"), unit),
         remedy=str(finding.get("remedy") or "INVESTIGATE"),
-        remedy_text=remedy_of(str(finding["check"])),
+        remedy_text=how(finding),
         at=at,
     )

@@ -10,11 +10,12 @@ from typing import IO, Any
 from flightline.result import Report
 
 from . import html, jsonfile, junit
+from .copies import copies
 
 Records = Callable[[], Iterable[dict[str, Any]]]
 """Gives the run's node records afresh at each call, one at a time, each as flightline_node.node.record() makes it."""
 
-NAMES: Mapping[str, str] = {"json": "report.json", "junit": "junit.xml", "html": "report.html"}
+NAMES: Mapping[str, str] = {"json": "report.json", "junit": "junit.xml", "html": "report.html", "hosts": "no-go.txt"}
 
 
 def existing(directory: Path) -> dict[str, Path]:
@@ -24,7 +25,7 @@ def existing(directory: Path) -> dict[str, Path]:
 
 
 def write_all(report: Report, records: Records, directory: Path) -> dict[str, Path]:
-    """Write report.json, junit.xml and report.html; returns the path of each.
+    """Write report.json, junit.xml, report.html and no-go.txt; returns the path of each.
 
     Every file is complete before the first is put in place, so that a reader never sees half a report
     and a failure leaves the earlier report alone. Raises OSError when the directory cannot be written.
@@ -36,6 +37,7 @@ def write_all(report: Report, records: Records, directory: Path) -> dict[str, Pa
         "json": lambda stream: jsonfile.write(report, records(), stream),
         "junit": lambda stream: junit.write(report, stream),
         "html": lambda stream: html.write(report, stream, {"JSON": NAMES["json"], "JUnit": NAMES["junit"]}),
+        "hosts": lambda stream: _hosts(report, stream),
     }
     try:
         for kind, draft in drafts.items():
@@ -47,3 +49,9 @@ def write_all(report: Report, records: Records, directory: Path) -> dict[str, Pa
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
     return paths
+
+
+def _hosts(report: Report, stream: IO[str]) -> None:
+    """The no-go hosts, one a line, as `ansible-playbook --limit @FILE` reads them."""
+    found = copies(report)
+    stream.write("".join(f"{host}\n" for host in found.hosts.split()) if found else "")

@@ -64,6 +64,8 @@ def _group(group: Group) -> dict[str, Any]:
         "message": group.message,
         "expected": group.expected,
         "unit": group.unit,
+        "explains": list(group.explains),
+        "explained_by": group.explained_by,
         "where": [{"host": host, "device": device, "measured": measured} for host, device, measured in group.where],
     }
 

@@ -1,27 +1,29 @@
-"""junit.xml for continuous integration: a suite per host, a case per check.
+"""junit.xml for continuous integration: what blocks, as a suite per no-go host and a case per check.
 
-FAIL is a failure, UNKNOWN and UNREACHABLE are errors, SKIP is skipped with its reason, WARN and INFO pass with
-their text in system-out. A host or a run that is no-go without a failing case gets one, so that no reader of this
-file sees green where the verdict is red.
+FAIL is a failure, UNKNOWN and UNREACHABLE are errors. What passed is counted in the properties and not listed: ten
+thousand nodes have a million cases that nobody opens. The last suite, of the fleet, always has the case "verdict", so
+that no reader of this file sees green where the verdict is red, or an empty file where it is go.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import IO, Any
 from xml.sax.saxutils import escape
 
+from flightline.causes import EXPLAINED
 from flightline.result import FindingDict, NodeRow, Report
 from flightline_node.model import Status, Verdict, as_status
 
-from .text import blocks, device_label, device_of, evidence_of, hosts_of, rank, show_value
+from .text import MAX_TEXT_CHARS, blocks, clip, device_label, device_of, evidence_of, hosts_of, rank, show_value
 
 FLEET = "fleet"
 VERDICT = "verdict"
 Cases = dict[str, Status]
-Totals = tuple[int, int, int, int]  # tests, failures, errors, skipped
+Totals = tuple[int, int, int]  # tests, failures, errors
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _QUOTED = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
@@ -29,13 +31,14 @@ _QUOTED = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 def write(report: Report, stream: IO[str]) -> None:
     """Write the whole document; suites are streamed, the totals are counted first."""
-    totals, fleet = _totals(report), _fleet_cases(report)
+    bad = [(row, _cases(row)) for row in report.rows if row.verdict is Verdict.NO_GO]
+    fleet = _fleet_cases(report)
+    totals = _sum([*(_count(cases) for _, cases in bad), _count(fleet)])
     stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
     stream.write(f'<testsuites name="{attribute("flightline " + report.run.id)}"{_counts(totals)}>\n')
-    for row in report.rows:
-        stream.write("".join(_suite(row, report)))
-    if fleet:
-        stream.write("".join(_fleet_suite(report, fleet)))
+    for row, cases in bad:
+        stream.write("".join(_suite(row, cases, report)))
+    stream.write("".join(_fleet_suite(report, fleet)))
     stream.write("</testsuites>\n")
 
 
@@ -55,68 +58,77 @@ def _legal(text: object) -> str:
 
 
 def _cases(row: NodeRow) -> Cases:
-    """Check id -> worst status of a host, from its cells and its findings together."""
-    cases: Cases = dict(row.cells)
+    """Check id -> worst status of a host's checks that block, from its cells and its findings together."""
+    cases: Cases = {check: status for check, status in row.cells.items() if blocks(status)}
     for finding in row.findings:
-        check, status = str(finding.get("check", "")), as_status(finding.get("status"))
-        if check not in cases or rank(status) > rank(cases[check]):
-            cases[check] = status
-    if row.verdict is Verdict.NO_GO and not any(blocks(status) for status in cases.values()):
-        cases[VERDICT] = Status.UNKNOWN
-    return cases
+        _worse(cases, finding)
+    return cases or {VERDICT: Status.UNKNOWN}
+
+
+def _worse(cases: Cases, finding: FindingDict) -> None:
+    check, status = str(finding.get("check", "")), as_status(finding.get("status"))
+    if blocks(status) and (check not in cases or rank(status) > rank(cases[check])):
+        cases[check] = status
 
 
 def _fleet_cases(report: Report) -> Cases:
     cases: Cases = {}
     for finding in report.fleet:
-        check, status = str(finding.get("check", "")), as_status(finding.get("status"))
-        if check not in cases or rank(status) > rank(cases[check]):
-            cases[check] = status
-    red = any(blocks(status) for status in cases.values()) or any(row.verdict is Verdict.NO_GO for row in report.rows)
-    if report.verdict is Verdict.NO_GO and not red:
-        cases[VERDICT] = Status.UNKNOWN
-    return cases
+        _worse(cases, finding)
+    return {**cases, VERDICT: Status.PASS if report.verdict is Verdict.GO else Status.FAIL}
 
 
-def _count(cases: Iterable[Status]) -> Totals:
-    seen = list(cases)
-    return (
-        len(seen),
-        seen.count(Status.FAIL),
-        seen.count(Status.UNKNOWN) + seen.count(Status.UNREACHABLE),
-        seen.count(Status.SKIP),
-    )
+def _count(cases: Cases) -> Totals:
+    seen = list(cases.values())
+    return len(seen), seen.count(Status.FAIL), seen.count(Status.UNKNOWN) + seen.count(Status.UNREACHABLE)
 
 
-def _totals(report: Report) -> Totals:
-    parts = [_count(_cases(row).values()) for row in report.rows] + [_count(_fleet_cases(report).values())]
-    tests, failures, errors, skipped = (sum(column) for column in zip(*parts))
-    return tests, failures, errors, skipped
+def _sum(parts: Iterable[Totals]) -> Totals:
+    tests, failures, errors = (sum(column) for column in zip(*parts, strict=True))
+    return tests, failures, errors
 
 
 def _counts(totals: Totals) -> str:
-    tests, failures, errors, skipped = totals
-    return f' tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    tests, failures, errors = totals
+    return f' tests="{tests}" failures="{failures}" errors="{errors}" skipped="0"'
 
 
-def _suite(row: NodeRow, report: Report) -> Iterator[str]:
-    cases, host = _cases(row), attribute(row.host)
-    yield f'<testsuite name="{host}" hostname="{host}" timestamp="{attribute(report.run.started_at)}"'
-    yield f' time="{row.seconds:.3f}"{_counts(_count(cases.values()))}>\n<properties>'
-    facts = {"verdict": row.verdict, "instance_type": row.instance_type, "instance_id": row.instance_id}
+def _properties(facts: Mapping[str, object]) -> Iterator[str]:
+    yield "<properties>"
     for name, value in facts.items():
-        if value:
+        if value not in ("", None):
             yield f'<property name="{name}" value="{attribute(value)}"/>'
     yield "</properties>\n"
+
+
+def _suite(row: NodeRow, cases: Cases, report: Report) -> Iterator[str]:
+    host = attribute(row.host)
+    yield f'<testsuite name="{host}" hostname="{host}" timestamp="{attribute(report.run.started_at)}"'
+    yield f' time="{row.seconds:.3f}"{_counts(_count(cases))}>\n'
+    facts = {"verdict": row.verdict, "instance_type": row.instance_type, "instance_id": row.instance_id}
+    yield from _properties({**facts, **_statuses(row.cells.values())})
     yield from _testcases(cases, row.findings, host)
     yield "</testsuite>\n"
 
 
 def _fleet_suite(report: Report, cases: Cases) -> Iterator[str]:
-    counts = _counts(_count(cases.values()))
-    yield f'<testsuite name="{FLEET}" timestamp="{attribute(report.run.started_at)}"{counts}>\n'
-    yield from _testcases(cases, report.fleet, FLEET)
+    yield f'<testsuite name="{FLEET}" timestamp="{attribute(report.run.started_at)}"{_counts(_count(cases))}>\n'
+    everything = Counter(status for row in report.rows for status in row.cells.values())
+    yield from _properties({"verdict": report.verdict, **report.counts, **_named(everything)})
+    counts = report.counts
+    said = f"{report.verdict}: {counts['go']} of {counts['nodes']} nodes go, {counts['no_go']} no-go"
+    verdict = {"check": VERDICT, "status": str(cases[VERDICT]), "message": said}
+    yield from _testcases(cases, [*report.fleet, verdict], FLEET)
     yield "</testsuite>\n"
+
+
+def _statuses(found: Iterable[Status]) -> dict[str, int]:
+    return _named(Counter(found))
+
+
+def _named(seen: Mapping[Status, int]) -> dict[str, int]:
+    """How many checks ended how: 'checks_pass', 'checks_skip'."""
+    return {f"checks_{str(status).lower()}": seen[status] for status in Status if seen.get(status)}
 
 
 def _testcases(cases: Cases, findings: Iterable[FindingDict], classname: str) -> Iterator[str]:
@@ -125,7 +137,7 @@ def _testcases(cases: Cases, findings: Iterable[FindingDict], classname: str) ->
         said.setdefault(str(finding.get("check", "")), []).append(finding)
     for check, status in cases.items():
         head = f'<testcase classname="{classname}" name="{attribute(check)}"'
-        if status is Status.PASS and check not in said:
+        if status is Status.PASS:
             yield head + "/>\n"
         else:
             yield head + ">" + _outcome(status, said.get(check, [])) + "</testcase>\n"
@@ -134,20 +146,14 @@ def _testcases(cases: Cases, findings: Iterable[FindingDict], classname: str) ->
 def _outcome(status: Status, findings: list[FindingDict]) -> str:
     ordered = sorted(findings, key=lambda finding: -rank(finding.get("status"))) if len(findings) > 1 else findings
     worst: FindingDict = ordered[0] if ordered else {}
-    message = attribute(worst.get("message") or _silent(status))
-    if status is Status.SKIP:  # first: most hosts have many, and their details are not shown
-        return f'<skipped message="{message}"/>'
+    message = attribute(clip(str(worst.get("message") or _silent(status)), MAX_TEXT_CHARS))
     body = escape(_legal("\n".join(describe(finding) for finding in ordered)))
     if status is Status.FAIL:
         return f'<failure type="{attribute(worst.get("remedy", status))}" message="{message}">{body}</failure>'
-    if status in (Status.UNKNOWN, Status.UNREACHABLE):
-        return f'<error type="{status}" message="{message}">{body}</error>'
-    return f"<system-out>{body}</system-out>" if body else ""
+    return f'<error type="{status}" message="{message}">{body}</error>'
 
 
 def _silent(status: Status) -> str:
-    if status is Status.SKIP:
-        return "skipped without a reason"
     return "no-go: nothing was found that could be judged" if status is Status.UNKNOWN else str(status)
 
 
@@ -155,12 +161,19 @@ def describe(finding: FindingDict) -> str:
     """Put a finding in plain lines: status, device, message, values, remedy, hosts of a fleet finding, evidence."""
     device = device_label(device_of(finding))
     unit = str(finding.get("unit") or "")
-    head = f"{finding.get('status')}: " + (f"{device}: " if device else "") + str(finding.get("message", ""))
+    head = (
+        f"{finding.get('status')}: "
+        + (f"{device}: " if device else "")
+        + clip(str(finding.get("message", "")), MAX_TEXT_CHARS)
+    )
     lines: list[str] = [head]
     values: dict[str, Any] = {name: show_value(finding.get(name), unit) for name in ("measured", "expected")}
     lines += [f"  {name}: {value}" for name, value in values.items() if value]
     if finding.get("remedy") not in (None, "NONE"):
         lines.append(f"  remedy: {finding['remedy']}")
+    explained = finding.get(EXPLAINED) or {}
+    if explained:
+        lines.append(f"  explained by: {explained['check']}: {explained['message']}")
     hosts = hosts_of(finding)
     if hosts:
         lines.append("  hosts: " + ", ".join(hosts))

@@ -1,42 +1,47 @@
-"""The summary a preflight ends with: verdict, what is wrong where, what to do, where to look."""
+"""The summary a preflight ends with: verdict, a line for each no-go node, what to do, what to copy, where to look."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from flightline.remedies import as_remedy, is_general
 from flightline.result import FindingDict, Group, Report
-from flightline_node.model import Remedy, Status, Verdict, as_status
+from flightline_node.model import Status, Verdict, as_status
 
+from .copies import copies
+from .node_lines import Line, Step, lines, steps, where
 from .scope import left_out, set_aside
 from .text import (
-    REMEDY_TITLES,
-    as_remedy,
     blocks,
     clean,
-    compare,
-    compare_group,
     count,
     covered,
     device_label,
     device_of,
     duration,
-    example,
     host_ranges,
     hosts_of,
+    no_go_parts,
     places,
     rank,
-    remedy_texts,
     short_list,
 )
 
-MOST_GROUPS = 25
-MOST_WARNINGS = 10
+MOST_LINES = 60
+MOST_FLEET = 10
+MOST_WARNINGS = 5
+MOST_STEPS = 12
+MOST_COPY_CHARS = 600
+"""A command to copy that is longer stays in the HTML report."""
+
 LABEL_WIDTH = 10
+MOST_HOST_WIDTH = 28
 
 STYLES: Mapping[Status, str] = {
     Status.FAIL: "bold red",
@@ -47,7 +52,6 @@ STYLES: Mapping[Status, str] = {
     Status.PASS: "green",
     Status.SKIP: "dim",
 }
-Fields = list[tuple[str, str]]
 
 
 def print_summary(report: Report, console: Console, links: Mapping[str, Path], store: str | None = "") -> None:
@@ -66,20 +70,16 @@ class _Summary:
         self.console = console
 
     def print(self, links: Mapping[str, Path], store: str | None) -> None:
-        groups = sorted(self.report.groups, key=lambda group: -rank(group.status))
-        groups = [group for group in groups if not covered(group, self.report.fleet)]
-        blocking = [group for group in groups if blocks(group.status)]
-        warnings = [group for group in groups if group.status is Status.WARN]
+        found = lines(self.report.rows)
         self._banner()
         self._run()
-        for group in blocking[:MOST_GROUPS]:
-            self._group(group)
-        self._left_out(len(blocking) - MOST_GROUPS, "more kinds of trouble")
+        self._nodes(found)
         self._fleet()
-        self._warnings(warnings)
-        self._to_do(blocking)
+        self._steps()
+        self._warnings()
+        self._copies(links)
         self._end(links, store)
-        if len(blocking) > 3:
+        if len(found) > self.console.height:
             self._line()
             self._banner()
 
@@ -90,34 +90,40 @@ class _Summary:
         return Text(safe, style=style, overflow="fold")
 
     def _line(self, *parts: Text) -> None:
-        self.console.print(Text.assemble(*parts, overflow="fold") if parts else Text(""), highlight=False)
+        line = Text.assemble(*parts, overflow="fold")
+        line.rstrip()
+        self.console.print(line, highlight=False)
 
-    def _fields(self, fields: Fields) -> None:
-        room = max(self.console.width - LABEL_WIDTH - 1, 20)
-        for label, value in fields:
-            for number, line in enumerate(self._text(value).wrap(self.console, room) if value else ()):
-                line.rstrip()
-                self._line(self._text(f"{'  ' + label if number == 0 else '':<{LABEL_WIDTH}} ", "dim"), line)
+    def _one_line(self, head: list[Text], text: str, tail: str = "", style: str = "") -> None:
+        """A line that is cut in its middle part, never in its tail."""
+        used = sum(cell_len(part.plain) for part in head)
+        end = self._text(tail).plain
+        room = max(self.console.width - used - cell_len(end), 12)
+        body = self._text(text, style)
+        if cell_len(body.plain) > room:
+            body = Text(set_cell_size(body.plain, room - 3).rstrip() + "...", style=style)
+        self._line(*head, body, Text(end, style="dim"))
+
+    def _paragraph(self, label: str, text: str, indent: int, style: str = "dim") -> None:
+        room = max(self.console.width - indent, 20)
+        for number, line in enumerate(self._text(text).wrap(self.console, room)):
+            line.rstrip()
+            self._line(self._text(f"{label if number == 0 else '':<{indent}}", style), line)
+
+    def _heading(self, text: str) -> None:
+        self._line()
+        self._line(self._text(text, "bold"))
 
     def _banner(self) -> None:
         counts = self.report.counts
         go = self.report.verdict is Verdict.GO
-        dot = self._text(" \N{MIDDLE DOT} ") if self._can_encode("\N{MIDDLE DOT}") else self._text(", ")
+        parts = no_go_parts(self.report.rows)
         self._line(
             self._text(f" {str(self.report.verdict).upper()} ", "bold white on green" if go else "bold white on red"),
-            self._text(f" {counts['go']:,} of {count(counts['nodes'], 'node')} go"),
-            dot,
+            self._text(f" {counts['go']:,} of {count(counts['nodes'], 'node')} go, "),
             self._text(f"{counts['no_go']:,} no-go", "bold red" if counts["no_go"] else ""),
-            dot,
-            self._text(f"{counts['unreachable']:,} unreachable", "bold red" if counts["unreachable"] else ""),
+            self._text(f" (of these {parts})" if parts else "", "bold red"),
         )
-
-    def _can_encode(self, text: str) -> bool:
-        try:
-            text.encode(self.console.encoding or "utf-8")
-        except (UnicodeEncodeError, LookupError):
-            return False
-        return True
 
     def _run(self) -> None:
         run = self.report.run
@@ -125,114 +131,137 @@ class _Summary:
         facts = [f"run {run.id}", f"level {run.level}", run.inventory, took]
         self._line(self._text(" | ".join(fact for fact in facts if fact), "dim"))
         for reason in verdict_notes(self.report):
-            for line in self._text(reason, "bold").wrap(self.console, self.console.width):
-                line.rstrip()
-                self._line(line)
+            self._paragraph("", reason, 0)
 
-    def _head(self, status: Status, check: str, title: str, hosts: int) -> None:
-        self._line()
-        self._line(
-            self._text(status, STYLES[status]),
-            self._text(" "),
-            self._text(check, "bold"),
-            self._text(f": {title}" if title and title != check else ""),
-            self._text(f" ({count(hosts, 'host')})" if hosts else ""),
-        )
-
-    def _group(self, group: Group) -> None:
-        self._head(group.status, group.check, group.title, len(group.hosts))
-        self._fields(
-            [
-                ("e.g." if example(group) else "saw", group.message),
-                ("measured", compare_group(group.where, group.expected, group.unit)),
-                ("where", places(group.where, group.unit)),
-                ("do", remedy_line(group.remedy, group.remedy_text)),
+    def _nodes(self, found: list[Line]) -> None:
+        if not found:
+            return
+        alone = all(len(line.hosts) == 1 for line in found)
+        self._heading("No-go nodes" if alone else "No-go nodes, by what is wrong")
+        names = [self._name(line) for line in found]
+        width = min(max(cell_len(name) for name in names), MOST_HOST_WIDTH)
+        verbs = max(len(line.remedy) for line in found)
+        for name, line in list(zip(names, found, strict=True))[:MOST_LINES]:
+            head = [
+                self._text(f"  {_fit(name, width)}  ", "bold"),
+                self._text(f"{line.remedy:<{verbs}}  ", STYLES[line.status]),
             ]
-        )
+            self._one_line(head, line.text, line.tail)
+            if len(line.hosts) > 1:
+                self._one_line([self._text(" " * (width + verbs + 6))], where(line), style="dim")
+        self._left_out(sum(len(line.hosts) for line in found[MOST_LINES:]), "more nodes, all in the report")
+
+    def _name(self, line: Line) -> str:
+        return self._text(line.hosts[0]).plain if len(line.hosts) == 1 else count(len(line.hosts), "node")
 
     def _fleet(self) -> None:
-        findings = sorted(self.report.fleet, key=lambda finding: -rank(finding.get("status")))
-        texts = remedy_texts(self.report.groups, self.report.fleet)
-        shown = [finding for finding in findings if rank(finding.get("status")) >= rank(Status.WARN)]
+        """What blocks and no node carries: the nodes' own lines say the rest."""
+        carried = {(row.host, finding["check"]) for row in self.report.rows for finding in row.findings}
+        findings = [finding for finding in self.report.fleet if blocks(as_status(finding.get("status")))]
+        shown = [one for one in findings if not _carried(one, carried)]
         if not shown:
             return
-        self._line()
-        self._line(self._text("The fleet as a whole", "bold underline"))
-        for finding in shown[:MOST_GROUPS]:
-            self._fleet_finding(finding, texts)
-        self._left_out(len(shown) - MOST_GROUPS, "more findings about the fleet")
+        self._heading("The fleet as a whole")
+        for finding in sorted(shown, key=lambda one: -rank(one.get("status")))[:MOST_FLEET]:
+            self._finding(finding)
+        self._left_out(len(shown) - MOST_FLEET, "more findings about the fleet, all in the report")
 
-    def _fleet_finding(self, finding: FindingDict, texts: Mapping[tuple[str, str], str]) -> None:
-        hosts, remedy = hosts_of(finding), as_remedy(finding.get("remedy", "NONE"))
-        check = str(finding.get("check", ""))
-        unit = str(finding.get("unit") or "")
-        self._head(as_status(finding.get("status")), check, "", len(set(hosts)))
-        self._fields(
-            [
-                ("saw", prefixed(device_label(device_of(finding)), str(finding.get("message", "")))),
-                ("measured", compare(finding.get("measured"), finding.get("expected"), unit)),
-                ("where", short_list(host_ranges(hosts))),
-                ("do", remedy_line(remedy, texts.get((check, str(remedy)), ""))),
-            ]
+    def _finding(self, finding: FindingDict) -> None:
+        hosts, status = short_list(host_ranges(hosts_of(finding)), 4), as_status(finding.get("status"))
+        text = prefixed(device_label(device_of(finding)), str(finding.get("message", "")))
+        self._line(
+            self._text(f"  {status} ", STYLES[status]),
+            self._text(f"{finding.get('check', '')} "),
+            self._text(f"{as_remedy(finding.get('remedy', 'NONE'))}", "bold"),
         )
+        self._paragraph("", text + (f" ({hosts})" if hosts else ""), 4)
 
-    def _warnings(self, groups: Sequence[Group]) -> None:
-        if not groups:
+    def _steps(self) -> None:
+        found = steps(self.report.rows)
+        if not found:
             return
-        self._line()
-        self._line(self._text("Warnings (they do not block)", "bold underline"))
-        for group in groups[:MOST_WARNINGS]:
-            self._line(
-                self._text(group.status, STYLES[Status.WARN]),
-                self._text(f" {group.check}: ", "bold"),
-                self._text(f"{group.message}"),
-            )
-            self._fields([("where", places(group.where, group.unit, most=4))])
-        self._left_out(len(groups) - MOST_WARNINGS, "more warnings")
+        self._heading("What to do")
+        width = max(len(step.remedy) for step in found) + 4
+        for step in found[:MOST_STEPS]:
+            self._paragraph(f"  {step.remedy}", _step(step), width, "bold")
+        self._left_out(len(found) - MOST_STEPS, "more remedies, all in the report")
+
+    def _warnings(self) -> None:
+        groups = [group for group in self.report.groups if group.status is Status.WARN]
+        groups = [group for group in groups if not covered(group, self.report.fleet)]
+        about_all = [one for one in self.report.fleet if as_status(one.get("status")) is Status.WARN]
+        if not groups and not about_all:
+            return
+        self._heading("Warnings (they do not block)")
+        shown = [_warning(group) for group in groups]
+        shown += [(str(one.get("check", "")), str(one.get("message", "")), "") for one in about_all]
+        for check, message, hosts in shown[:MOST_WARNINGS]:
+            self._one_line([self._text(f"  {check}: ", "yellow")], message, hosts)
+        self._left_out(len(shown) - MOST_WARNINGS, "more warnings, all in the report")
 
     def _left_out(self, number: int, what: str) -> None:
         if number > 0:
-            self._line()
-            self._line(self._text(f"+{number:,} {what}, all in the report", "dim"))
+            self._line(self._text(f"  +{number:,} {what}", "dim"))
 
-    def _to_do(self, blocking: Sequence[Group]) -> None:
-        """Each no-go host once, under the remedy that makes its others needless."""
-        fields = [(str(remedy), places) for remedy, places in _by_remedy(blocking, self.report.fleet)]
-        if not fields:
+    def _copies(self, links: Mapping[str, Path]) -> None:
+        """Commands to copy: each whole on its line, for a line break would be copied with it."""
+        found = copies(self.report)
+        if not found:
             return
-        self._line()
-        self._line(self._text("What to do now", "bold"))
-        for remedy, hosts in fields:
-            self._fields([("", f"{remedy}: {short_list(host_ranges(hosts))}")])
+        self._heading("To copy")
+        listed = links.get("hosts")
+        for label, text in (("limit", found.limit), ("drain", found.drain), ("hosts", found.hosts)):
+            short = (
+                f"--limit {shlex.quote(f'@{listed}')}"
+                if listed and label == "limit"
+                else "too long here: see the report"
+            )
+            if text:
+                self._whole(f"  {label}", text if len(text) <= MOST_COPY_CHARS else short)
+        if found.unnamed:
+            left = f"{count(found.unnamed, 'host')} left out: their names are not safe in a command"
+            self._line(self._text(" " * (LABEL_WIDTH + 1)), self._text(left, "yellow"))
 
     def _end(self, links: Mapping[str, Path], store: str | None) -> None:
-        """Paths and commands last, each whole on its line, because they are there to be copied."""
         self._line()
         ends = [(name, str(path)) for name, path in links.items()]
         bad = next((row.host for row in self.report.rows if row.verdict is Verdict.NO_GO), None)
+        run = shlex.quote(clean(self.report.run.id))
         if store is not None:
-            ends.append(("again", f"flightline report {shlex.quote(clean(self.report.run.id))}{store}"))
+            ends.append(("again", f"flightline report {run}{store}"))
         if store is not None and bad is not None:
+            ends.append(("retry", f"flightline preflight --only-failed-of {run}{store}"))
             ends.append(("history", f"flightline history {shlex.quote(clean(bad))}{store}"))
         for name, text in ends:
-            line = Text.assemble(self._text(f"{name:<{LABEL_WIDTH}} ", "dim"), self._text(text))
-            self.console.print(line, highlight=False, soft_wrap=True)
+            self._whole(name, text)
+
+    def _whole(self, name: str, text: str) -> None:
+        line = Text.assemble(self._text(f"{name:<{LABEL_WIDTH}} ", "dim"), self._text(text))
+        self.console.print(line, highlight=False, soft_wrap=True)
 
 
-def _by_remedy(blocking: Iterable[Group], fleet: Iterable[FindingDict]) -> Iterator[tuple[Remedy, list[str]]]:
-    asked = [(group.remedy, group.hosts) for group in blocking]
-    asked += [
-        (as_remedy(finding.get("remedy", "NONE")), hosts_of(finding))
-        for finding in fleet
-        if blocks(as_status(finding.get("status")))
-    ]
-    listed: set[str] = set()
-    for remedy in REMEDY_TITLES:
-        hosts = list(dict.fromkeys(host for wanted, names in asked if wanted is remedy for host in names))
-        hosts = [host for host in hosts if host not in listed]
-        listed.update(hosts)
-        if hosts:
-            yield remedy, hosts
+def _fit(name: str, width: int) -> str:
+    """A name in its column; of one that is too long the end, which tells nodes apart."""
+    cells = cell_len(name)
+    if cells <= width:
+        return name + " " * (width - cells)
+    while cell_len(name) > width - 3:
+        name = name[1:]
+    return "..." + name + " " * (width - 3 - cell_len(name))
+
+
+def _carried(finding: FindingDict, carried: set[tuple[str, str]]) -> bool:
+    hosts = hosts_of(finding)
+    return bool(hosts) and all((host, str(finding.get("check"))) in carried for host in hosts)
+
+
+def _step(step: Step) -> str:
+    """The words; where they are a check's own, with its name."""
+    return step.text if is_general(step.text) else f"{', '.join(step.checks[:3])}: {step.text}"
+
+
+def _warning(group: Group) -> tuple[str, str, str]:
+    return group.check, group.message, f" ({places(group.where, group.unit, most=2)})"
 
 
 def verdict_notes(report: Report) -> list[str]:
@@ -263,10 +292,3 @@ def _without_evidence(report: Report) -> Iterable[str]:
 def prefixed(prefix: str, text: str) -> str:
     """'GPU 3: message'; the text alone when there is no prefix or the text names it already."""
     return f"{prefix}: {text}" if prefix and text and prefix not in text else text
-
-
-def remedy_line(remedy: Remedy, text: str) -> str:
-    """'REBOOT: Reboot once, then ...', or the one of the two there is."""
-    if remedy is Remedy.NONE:
-        return text
-    return f"{remedy}: {text}" if text else str(remedy)

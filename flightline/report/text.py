@@ -7,27 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from flightline.fleet_checks import remedy_of
-from flightline.result import FindingDict, Group
+from flightline.result import FindingDict, Group, NodeRow
 from flightline_node import model
-from flightline_node.model import BLOCKING, RANK, Remedy, Status, as_status
+from flightline_node.model import BLOCKING, RANK, Status, Verdict, as_status
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+MAX_TEXT_CHARS = 4000
 MAX_VALUE_CHARS = 160
 MAX_VALUE_ITEMS = 8
-
-REMEDY_TITLES: Mapping[Remedy, str] = {
-    Remedy.REPLACE: "Replace the instance",
-    Remedy.CONTACT_SUPPORT: "Contact support",
-    Remedy.REBOOT: "Reboot the node",
-    Remedy.RESET_GPU: "Reset the GPU",
-    Remedy.UPDATE_SOFTWARE: "Update software",
-    Remedy.FIX_CONFIG: "Fix the configuration",
-    Remedy.RESTART_APP: "Restart the application",
-    Remedy.INVESTIGATE: "Investigate",
-    Remedy.NONE: "No remedy named",
-}
-"""What each remedy asks for, in the order to act: the one that makes the others needless comes first."""
 
 CODES: Mapping[Status, str] = {
     Status.PASS: "P",
@@ -46,9 +33,10 @@ NOT_RUN = "."
 def clean(value: object) -> str:
     """Text of unknown origin on one line: nothing in it can steer a terminal or reorder a page.
 
-    Control characters, terminal escapes, bidirectional overrides and lone surrogates become U+FFFD.
+    Control characters, terminal escapes, bidirectional overrides and lone surrogates become U+FFFD. What is longer
+    than anybody reads is cut first, so that its length costs nothing.
     """
-    text = str(value)
+    text = clip(str(value), MAX_TEXT_CHARS)
     if text.isprintable():
         return text
     return "".join(ch if ch.isprintable() else " " if ch.isspace() else REPLACEMENT for ch in text)
@@ -196,14 +184,14 @@ def places(where: Iterable[tuple[str, str, Any]], unit: str = "", most: int = 8)
     return "; ".join(parts + _more(left))
 
 
-def short_list(entries: Sequence[tuple[str, int]], most: int = 8) -> str:
+def short_list(entries: Sequence[tuple[str, int]], most: int = 8, what: str = "host") -> str:
     """Join the first entries, and how many hosts are left: 'a, b; +4 more hosts'."""
     shown = ", ".join(text for text, _ in entries[:most])
-    return "; ".join(([shown] if shown else []) + _more(sum(number for _, number in entries[most:])))
+    return "; ".join(([shown] if shown else []) + _more(sum(number for _, number in entries[most:]), what))
 
 
-def _more(left: int) -> list[str]:
-    return [f"+{count(left, 'more host')}"] if left else []
+def _more(left: int, what: str = "host") -> list[str]:
+    return [f"+{count(left, f'more {what}')}"] if left else []
 
 
 def compare(measured: Any, expected: Any, unit: str = "") -> str:
@@ -238,13 +226,6 @@ def covered(group: Group, fleet: Iterable[FindingDict]) -> bool:
     )
 
 
-def remedy_texts(groups: Iterable[Group], fleet: Iterable[FindingDict]) -> dict[tuple[str, str], str]:
-    """(check, remedy) -> what to do in words, as the groups have it, else as the fleet's checks do."""
-    asked = [(str(finding.get("check")), str(finding.get("remedy"))) for finding in fleet]
-    texts = {(check, remedy): remedy_of(check) for check, remedy in asked if remedy_of(check)}
-    return texts | {(group.check, str(group.remedy)): clean(group.remedy_text) for group in groups if group.remedy_text}
-
-
 def measured_range(where: Iterable[tuple[str, str, Any]], unit: str = "") -> str:
     """'4 errors', '3 to 9 errors' or '3 different values': what a group measured; '' when nothing was."""
     values = [measured for _, _, measured in where if measured is not None]
@@ -256,6 +237,15 @@ def measured_range(where: Iterable[tuple[str, str, Any]], unit: str = "") -> str
     return _items(shown[:3], len(shown[:3])) + (f", +{len(shown) - 3} more" if len(shown) > 3 else "")
 
 
+def no_go_parts(rows: Iterable[NodeRow]) -> str:
+    """'2 unreachable, 1 unknown': what of the no-go nodes was not measured; '' when all were."""
+    bad = [row for row in rows if row.verdict is Verdict.NO_GO]
+    unreachable = sum(row.status is Status.UNREACHABLE for row in bad)
+    unknown = sum(row.status not in (Status.UNREACHABLE, Status.FAIL) for row in bad)
+    parts = ((unreachable, "unreachable"), (unknown, "unknown"))
+    return ", ".join(f"{number:,} {word}" for number, word in parts if number)
+
+
 def blocks(status: object) -> bool:
     """Tell whether this status stops a node."""
     return status in BLOCKING
@@ -264,11 +254,3 @@ def blocks(status: object) -> bool:
 def rank(status: object) -> int:
     """Severity of a status given as an enum or as its word; an unknown word ranks as UNKNOWN does."""
     return RANK[as_status(status)]
-
-
-def as_remedy(word: object) -> Remedy:
-    """Return the remedy of a word; INVESTIGATE for one that no version knows."""
-    try:
-        return Remedy(str(word))
-    except ValueError:
-        return Remedy.INVESTIGATE

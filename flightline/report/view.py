@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from flightline.causes import EXPLAINED
+from flightline.remedies import TITLES as REMEDY_TITLES
+from flightline.remedies import as_remedy, how
 from flightline.result import Distribution, FindingDict, Group, NodeRow, Report
 from flightline_node.model import Status, Verdict, as_status
 
 from . import charts
+from .copies import Copies, copies
+from .node_lines import Line, lines, where
 from .terminal import verdict_notes
 from .text import (
-    REMEDY_TITLES,
-    as_remedy,
     blocks,
     clean,
     compare,
@@ -28,16 +31,15 @@ from .text import (
     example,
     host_ranges,
     hosts_of,
+    no_go_parts,
     places,
     rank,
-    remedy_texts,
     short_list,
     show_value,
 )
 
-Texts = Mapping[tuple[str, str], str]
-
 MOST_GROUPS = 120
+MOST_LINES = 200
 MOST_HOSTS = 12
 MOST_PLACES = 60
 MOST_OUTLIERS = 30
@@ -73,6 +75,8 @@ class Item:
     evidence: Sequence[str] = ()
     places: Sequence[tuple[str, str, str]] = ()
     unlisted: int = 0
+    explains: str = ""
+    explained_by: str = ""
 
 
 @dataclass
@@ -120,6 +124,11 @@ class Page:
     go: bool
     verdict: str
     counts: Mapping[str, int]
+    parts: str
+    lines: list[tuple[str, str, str, str, str]]
+    unlined: int
+    copies: list[tuple[str, str]]
+    unnamed: int
     notes: list[str]
     facts: list[tuple[str, str]]
     versions: list[tuple[str, list[tuple[str, int]]]]
@@ -139,22 +148,27 @@ def view(report: Report) -> Page:
     """Work out the page of a report."""
     groups = sorted(report.groups, key=lambda group: -rank(group.status))
     fleet = sorted(report.fleet, key=lambda finding: -rank(finding.get("status")))
-    texts = remedy_texts(groups, fleet)
-    details, undetailed = _details(report, texts)
+    found, copied = lines(report.rows), copies(report)
+    details, undetailed = _details(report)
     drawn, flat = _drawn(report.distributions)
     return Page(
         title=f"{str(report.verdict).upper()}: {clean(report.run.id)}",
         go=report.verdict is Verdict.GO,
         verdict=str(report.verdict).upper(),
         counts=report.counts,
+        parts=no_go_parts(report.rows),
+        lines=[_line(line) for line in found[:MOST_LINES]],
+        unlined=sum(len(line.hosts) for line in found[MOST_LINES:]),
+        copies=_copies(copied) if copied else [],
+        unnamed=copied.unnamed if copied else 0,
         notes=[clean(note) for note in verdict_notes(report)],
         facts=_facts(report),
         versions=_versions(report.rows),
-        actions=_actions(groups, fleet, texts),
+        actions=_actions(groups, fleet),
         warnings=[_group(group) for group in groups if group.status is Status.WARN and not covered(group, fleet)][
             :MOST_GROUPS
         ],
-        fleet=[_fleet(finding, texts) for finding in fleet if as_status(finding.get("status")) is not Status.PASS],
+        fleet=[_fleet(finding) for finding in fleet if as_status(finding.get("status")) is not Status.PASS],
         fleet_passed=[
             clean(finding.get("check", "")) for finding in fleet if as_status(finding.get("status")) is Status.PASS
         ],
@@ -165,6 +179,16 @@ def view(report: Report) -> Page:
         unmeasured=max(len(drawn) - MOST_MEASURES, 0),
         detailed=[detail.number for detail in details],
     )
+
+
+def _line(line: Line) -> tuple[str, str, str, str, str]:
+    hosts = clean(line.hosts[0]) if len(line.hosts) == 1 else f"{count(len(line.hosts), 'node')}: {where(line)}"
+    return hosts, str(line.remedy), str(line.status), clean(line.text), clean(line.tail)
+
+
+def _copies(found: Copies) -> list[tuple[str, str]]:
+    named = (("For --limit", found.limit), ("Slurm drain", found.drain), ("Hosts", found.hosts))
+    return [(title, text) for title, text in named if text]
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -212,14 +236,15 @@ def _group(group: Group) -> Item:
         remedy_text=clean(group.remedy_text),
         places=rows if len(rows) > MOST_HOSTS else (),
         unlisted=max(len(group.where) - MOST_PLACES, 0),
+        explains=short_list([(clean(check), 1) for check in group.explains], MOST_HOSTS, "check"),
     )
 
 
-def _fleet(finding: FindingDict, texts: Texts) -> Item:
-    return _finding(finding, texts, where=short_list(host_ranges(hosts_of(finding)), MOST_HOSTS))
+def _fleet(finding: FindingDict) -> Item:
+    return _finding(finding, where=short_list(host_ranges(hosts_of(finding)), MOST_HOSTS))
 
 
-def _finding(finding: FindingDict, texts: Texts, where: str = "") -> Item:
+def _finding(finding: FindingDict, where: str = "", cause: str = "") -> Item:
     device, unit = device_of(finding), str(finding.get("unit") or "")
     label, message = device_label(device), clean(finding.get("message", ""))
     check, remedy = str(finding.get("check", "")), as_remedy(finding.get("remedy", "NONE"))
@@ -231,16 +256,18 @@ def _finding(finding: FindingDict, texts: Texts, where: str = "") -> Item:
         values=compare(finding.get("measured"), finding.get("expected"), unit),
         where=where,
         remedy=str(remedy),
-        remedy_text=texts.get((check, str(remedy)), ""),
+        remedy_text=how(finding, cause),
+        explained_by=_explained_by(finding),
         identity=", ".join(f"{clean(key)} {clean(value)}" for key, value in device.items() if value is not None),
         evidence=evidence_of(finding),
     )
 
 
-def _actions(groups: Sequence[Group], fleet: Sequence[FindingDict], texts: Texts) -> list[Action]:
+def _actions(groups: Sequence[Group], fleet: Sequence[FindingDict]) -> list[Action]:
     """Sort what blocks by remedy, in the order to act; each with the hosts to hand to a command."""
     actions = {remedy: Action(title) for remedy, title in REMEDY_TITLES.items()}
-    for number, group in enumerate(group for group in groups if blocks(group.status)):
+    roots = [group for group in groups if blocks(group.status) and not group.explained_by]
+    for number, group in enumerate(roots):
         action = actions[group.remedy]
         action.hosts.update(dict.fromkeys(clean(host) for host in group.hosts))
         if number < MOST_GROUPS:
@@ -252,7 +279,7 @@ def _actions(groups: Sequence[Group], fleet: Sequence[FindingDict], texts: Texts
         if blocks(as_status(finding.get("status"))) and finding.get("check") not in said:
             action = actions[as_remedy(finding.get("remedy", "NONE"))]
             action.hosts.update(dict.fromkeys(clean(host) for host in hosts_of(finding)))
-            action.items.append(_fleet(finding, texts))
+            action.items.append(_fleet(finding))
     wanted = [action for action in actions.values() if action.items or action.left_out]
     listed: dict[str, None] = {}
     for action in wanted:
@@ -268,7 +295,7 @@ def _by_check(groups: Iterable[Group]) -> dict[str, list[Group]]:
     return found
 
 
-def _details(report: Report, texts: Texts) -> tuple[list[Detail], int]:
+def _details(report: Report) -> tuple[list[Detail], int]:
     """Sections of the no-go nodes while there is room, and how many nodes are left without one."""
     details: list[Detail] = []
     room, left = DETAIL_CHARS, 0
@@ -277,7 +304,7 @@ def _details(report: Report, texts: Texts) -> tuple[list[Detail], int]:
             continue
         room -= sum(_size(finding) for finding in row.findings) + FINDING_CHARS if room > 0 else 0
         if room > 0:
-            details.append(_detail(number, row, texts))
+            details.append(_detail(number, row))
         else:
             left += 1
     return details, left
@@ -291,7 +318,7 @@ def _size(finding: FindingDict) -> int:
     return message + (evidence + FINDING_CHARS + len(str(finding.get("device", ""))) if loud else 100)
 
 
-def _detail(number: int, row: NodeRow, texts: Texts) -> Detail:
+def _detail(number: int, row: NodeRow) -> Detail:
     ordered = sorted(row.findings, key=lambda finding: -rank(finding.get("status")))
     loud = [finding for finding in ordered if rank(finding.get("status")) >= rank(Status.WARN)]
     quiet = [finding for finding in ordered if rank(finding.get("status")) < rank(Status.WARN)]
@@ -301,7 +328,7 @@ def _detail(number: int, row: NodeRow, texts: Texts) -> Detail:
         clean(row.host),
         str(row.status),
         ", ".join(clean(fact) for fact in (row.instance_type, row.instance_id, took) if fact),
-        _together([_finding(finding, texts) for finding in loud]),
+        _together(_causes_first(row, loud)),
         [
             (str(as_status(item.get("status"))), clean(item.get("check", "")), clean(item.get("message", "")))
             for item in quiet
@@ -309,11 +336,32 @@ def _detail(number: int, row: NodeRow, texts: Texts) -> Detail:
     )
 
 
+def _explained_by(finding: FindingDict) -> str:
+    found = finding.get(EXPLAINED) or {}
+    return clean(f"{found['check']}: {found['message']}") if found else ""
+
+
+def _causes_first(row: NodeRow, loud: Sequence[FindingDict]) -> list[Item]:
+    """Each root cause before what it explains, and warnings after all that blocks."""
+    causes = {id(trouble.root): trouble.cause for trouble in row.troubles}
+    order = [one for trouble in row.troubles for one in (trouble.root, *trouble.explained)]
+    rest = [finding for finding in loud if not blocks(as_status(finding.get("status")))]
+    return [_finding(finding, cause=causes.get(id(finding), "")) for finding in (*order, *rest)]
+
+
 def _together(items: Iterable[Item]) -> list[Item]:
     """Join the checks that one cause left with the same words on a node: a broken probe is told once."""
     alike: dict[tuple[object, ...], list[Item]] = {}
     for one in items:
-        key = (one.status, one.message, one.values, one.remedy, one.identity, tuple(one.evidence))
+        key = (
+            one.status,
+            one.message,
+            one.values,
+            one.remedy,
+            one.identity,
+            tuple(one.evidence),
+            bool(one.explained_by),
+        )
         alike.setdefault(key, []).append(one)
     return [
         replace(same[0], check=", ".join(dict.fromkeys(one.check for one in same)), remedy_text=_common(same))

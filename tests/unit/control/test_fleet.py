@@ -10,9 +10,10 @@ import pytest
 from flightline.fleet import judge_run
 from flightline.fleet_checks import FLEET_CHECKS, remedy_of, title_of
 from flightline.recorder import MemoryStore, broken_record, unreachable_record
+from flightline.remedies import in_words
 from flightline.store import Host, SqliteStore
 from flightline_node.checks import CHECKS
-from flightline_node.model import Status, Verdict, device_label
+from flightline_node.model import Remedy, Status, Verdict, device_label
 
 from .made import a_run, finding, record
 
@@ -171,16 +172,18 @@ def test_the_same_trouble_is_one_group_over_hosts_and_devices():
     first, second = report.groups
     assert (first.check, first.status, first.hosts) == ("row_remap", Status.FAIL, ["a", "b"])
     assert first.where == [("a", "GPU 3", "yes"), ("a", "GPU 5", "yes"), ("b", "GPU 3", "yes")]
-    assert first.title == CHECKS["row_remap"].title and first.remedy_text == CHECKS["row_remap"].remedy
+    assert first.title == CHECKS["row_remap"].title and first.remedy_text == in_words(
+        "row_remap", Remedy.REPLACE, Status.FAIL
+    )
     assert second.check == "swap"
 
 
 def test_one_broken_probe_is_one_group_not_one_per_check():
     lost = [finding(check, "UNKNOWN", message="nvidia-smi: not installed", remedy="INVESTIGATE") for check in CHECKS]
     report = judge(record("a", *lost), record("b", *lost))
-    (only,) = report.groups
-    assert only.hosts == ["a", "b"] and f"{len(CHECKS) - 1} more checks" in only.title
-    assert all(check in only.remedy_text for check in CHECKS)
+    (only,) = (item for item in report.groups if not item.explained_by)
+    assert only.hosts == ["a", "b"] and {only.check, *only.explains} == set(CHECKS)
+    assert len(report.groups) == len(CHECKS), "what it explains is told apart, and told"
     assert len(report.rows[0].findings) == len(CHECKS), "the rows keep every finding"
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flightline.remedies import TITLES as REMEDY_TITLES
 from flightline.report import html, jsonfile, junit
 from flightline.report.compact import compact
 from flightline.report.html import _asset
-from flightline.report.text import REMEDY_TITLES
 from flightline.report.view import view
 from flightline.result import Distribution, Group, Report, RunInfo
 from flightline_node.model import Remedy, Status, Verdict

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flightline.report import junit
 from flightline.result import NodeRow, Report, RunInfo
-from flightline_node.model import Status, Verdict
+from flightline_node.model import BLOCKING, Status, Verdict
 from tests.unit.report.factory import finding, fleet, hostile, row
 
 
@@ -41,33 +41,46 @@ def test_counts_are_those_of_the_cases(make):
         assert int(suite.get("skipped")) == seen["skipped"]
 
 
-def test_a_suite_per_host_and_a_case_per_check():
-    report, _ = fleet(8, 2)
+def test_only_what_blocks_is_listed_and_the_rest_is_counted():
+    report, _ = fleet(80, 9)
     suites = {suite.get("name"): suite for suite in parsed(report).iter("testsuite")}
+    assert set(suites) == {node.host for node in report.rows if node.verdict is Verdict.NO_GO} | {"fleet"}
     for node in report.rows:
-        cases = [case.get("name") for case in suites[node.host].iter("testcase")]
-        assert cases == list(node.cells)
-        assert {case.get("classname") for case in suites[node.host].iter("testcase")} == {node.host}
+        if node.host in suites:
+            cases = {case.get("name"): len(case) for case in suites[node.host].iter("testcase")}
+            assert cases == {check: 1 for check, status in node.cells.items() if status in BLOCKING}
+    told = {item.get("name"): item.get("value") for item in suites["fleet"].iter("property")}
+    assert (told["nodes"], told["go"], told["no_go"]) == ("80", "71", "9")
+    everything = Counter(status for node in report.rows for status in node.cells.values())
+    assert {name: int(told[f"checks_{name.lower()}"]) for name in everything} == dict(everything)
 
 
-def test_each_status_has_its_outcome():
+@pytest.mark.parametrize(("bad", "tag"), [(0, None), (2, "failure")])
+def test_the_verdict_is_always_a_case(bad, tag):
+    case = parsed(fleet(8, bad)[0]).find("testsuite[@name='fleet']/testcase[@name='verdict']")
+    assert [child.tag for child in case] == ([tag] if tag else [])
+
+
+def test_each_blocking_status_has_its_outcome():
     found = [
         finding(check=status.lower(), status=status, message=f"it is {status}", remedy="REBOOT", evidence=["line"])
         for status in ("INFO", "WARN", "FAIL", "UNKNOWN", "UNREACHABLE", "SKIP")
     ]
-    (suite,) = parsed(report_of([row("h", found, ["pass"])])).iter("testsuite")
-    cases = {case.get("name"): case for case in suite}
-    cases.pop(None)
-    assert len(cases["pass"]) == 0
-    for name, tag in {"fail": "failure", "unknown": "error", "unreachable": "error", "skip": "skipped"}.items():
+    suite = parsed(report_of([row("h", found, ["pass"])])).find("testsuite[@name='h']")
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    assert set(cases) == {"fail", "unknown", "unreachable"}
+    for name, tag in {"fail": "failure", "unknown": "error", "unreachable": "error"}.items():
         (child,) = cases[name]
         assert (child.tag, child.get("message")) == (tag, f"it is {name.upper()}")
     assert cases["fail"][0].get("type") == "REBOOT"
     assert "| line" in cases["fail"][0].text
-    for name in ("warn", "info"):
-        (child,) = cases[name]
-        assert child.tag == "system-out"
-        assert f"it is {name.upper()}" in child.text
+
+
+def test_an_explained_finding_says_by_what():
+    found = [finding(check="a", status="FAIL", message="7 of 8")]
+    found[0]["explained_by"] = {"cause": "gpu_off_bus", "check": "gpu_lost", "message": "a GPU is lost"}
+    failure = parsed(report_of([row("h", found, [])])).find("testsuite[@name='h']/testcase/failure")
+    assert "explained by: gpu_lost: a GPU is lost" in failure.text
 
 
 def test_the_worst_of_several_findings_decides_and_all_are_told():
@@ -75,8 +88,7 @@ def test_the_worst_of_several_findings_decides_and_all_are_told():
         finding(check="a", status="WARN", message="warm"),
         finding(check="a", status="FAIL", message="burning", device={"index": 2}),
     ]
-    (suite,) = parsed(report_of([row("h", found, [])])).iter("testsuite")
-    failure = suite.find("testcase/failure")
+    failure = parsed(report_of([row("h", found, [])])).find("testsuite[@name='h']/testcase/failure")
     assert failure.get("message") == "burning"
     assert "GPU 2: burning" in failure.text
     assert "warm" in failure.text
@@ -91,13 +103,13 @@ def test_a_no_go_host_without_a_failing_case_is_not_green():
 
 def test_a_no_go_run_of_go_hosts_is_not_green():
     good = row("h", [], ["a"])
-    assert int(parsed(report_of([good])).get("errors")) == 1
-    assert int(parsed(report_of([])).get("errors")) == 1
+    assert int(parsed(report_of([good])).get("failures")) == 1
+    assert int(parsed(report_of([])).get("failures")) == 1
     red = {**finding(check="uniform", status="FAIL", message="two drivers"), "hosts": ["h"]}
     root = parsed(report_of([good], about_all=[red]))
-    assert (root.get("failures"), root.get("errors")) == ("1", "0")
+    assert (root.get("failures"), root.get("errors")) == ("2", "0"), "the finding and the verdict"
     assert "hosts: h" in root.find(".//testsuite[@name='fleet']//failure").text
-    assert int(parsed(report_of([good], Verdict.GO)).get("errors")) == 0
+    assert parsed(report_of([good], Verdict.GO)).get("failures") == "0"
 
 
 def test_a_status_of_a_later_version_is_an_error():
@@ -123,4 +135,4 @@ def test_any_text_gives_valid_xml(text):
     skipped = finding(check="s", status="SKIP", message=text)
     hosts = [row(text, [*found, skipped], [], instance_type=text, instance_id=text)]
     root = parsed(report_of(hosts, about_all=[{**finding(status="FAIL", message=text), "hosts": [text]}]))
-    assert int(root.get("failures")) == 2
+    assert int(root.get("failures")) == 3, "the host's, the fleet's and the verdict"

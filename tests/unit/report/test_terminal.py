@@ -2,15 +2,18 @@
 
 import io
 import re
+import time
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from flightline.groups import group
 from flightline.report import print_summary
-from flightline.result import Group, Report, RunInfo
-from flightline_node.model import Remedy, Status, Verdict
+from flightline.result import Report, RunInfo
+from flightline_node.model import Verdict
+from tests.unit.report import fleets
 from tests.unit.report.factory import EVIL, finding, fleet, hostile, row
 
 LINKS = {"html": Path("out/report.html"), "json": Path("out/report.json")}
@@ -30,7 +33,79 @@ def report_of(rows, verdict=Verdict.NO_GO, **rest):
 def test_the_banner_comes_first_and_says_the_counts():
     report, _ = fleet(8, 2)
     first = printed(report).splitlines()[0]
-    assert first.strip() == "NO-GO  6 of 8 nodes go · 2 no-go · 0 unreachable"
+    assert first.strip() == "NO-GO  6 of 8 nodes go, 2 no-go"
+
+
+@pytest.mark.parametrize("nodes", fleets.FLEETS)
+def test_the_banner_s_numbers_add_up(nodes):
+    report = fleets.report(nodes)
+    go, total, no_go, unreachable, unknown = (
+        int(number or 0)
+        for number in re.match(
+            r" NO-GO  (\d+) of (\d+) nodes go, (\d+) no-go(?: \(of these (\d+) unreachable, (\d+) unknown\))?",
+            printed(report),
+        ).groups()
+    )
+    assert go + no_go == total == nodes == len(report.rows)
+    faults = [fault for node in fleets.FLEETS[nodes].values() for fault in node]
+    assert unreachable == faults.count(fleets.UNREACHABLE)
+    assert unknown == sum(faults.count(fault) for fault in ("tool_hung", "kernel_log_denied", fleets.LOST))
+
+
+@pytest.mark.parametrize("nodes", fleets.FLEETS)
+@pytest.mark.parametrize("width", fleets.WIDTHS)
+def test_the_summary_is_as_reviewed(nodes, width):
+    kept = fleets.name(nodes, width).read_text(encoding="utf-8")
+    assert fleets.shown(nodes, width) == kept, "python -m tests.unit.report.fleets writes it anew; read it then"
+
+
+def test_sixty_four_nodes_with_nine_no_go_fit_on_one_screen():
+    rows = [max(-(-cell_len(line) // 80), 1) for line in fleets.shown(64, 80).splitlines()]
+    assert sum(rows) <= 50, "lines to copy are wrapped by the terminal"
+
+
+@pytest.mark.parametrize("nodes", fleets.FLEETS)
+def test_every_no_go_node_is_named(nodes):
+    text = fleets.shown(nodes, 80).split("What to do")[0]
+    listed = {host for word in re.findall(r"gpu-[\[\]0-9-]+", text) for host in expanded(word)}
+    assert listed >= {row.host for row in fleets.report(nodes).rows if row.verdict is Verdict.NO_GO}
+
+
+def expanded(word):
+    found = re.fullmatch(r"gpu-\[(\d+)-(\d+)\]", word)
+    if not found:
+        return [word]
+    return [f"gpu-{number:0{len(found[1])}}" for number in range(int(found[1]), int(found[2]) + 1)]
+
+
+def test_a_hung_node_is_not_shown_with_another_s_dead_gpu():
+    dead = finding(
+        check="nvlink_links",
+        status="UNKNOWN",
+        remedy="INVESTIGATE",
+        message="nvlink: Unable to determine the device handle for GPU3: 0000:86:00.0",
+    )
+    hung = finding(
+        check="nvlink_links",
+        status="UNKNOWN",
+        remedy="INVESTIGATE",
+        message="could not be measured: nvidia-smi nvlink -s: no answer within 8 s",
+    )
+    rows = [row("gpu-1", [dead], []), row("gpu-2", [hung], [])]
+    assert len(group(rows)) == 2
+    text = printed(report_of(rows, groups=group(rows)))
+    assert re.search(r"gpu-1 .*device handle", text) and re.search(r"gpu-2 .*no answer within 8 s", text)
+
+
+def test_a_message_of_megabytes_costs_nothing():
+    huge = [
+        finding(check="xid", status="FAIL", message="a" * 5_000_000),
+        finding(check="sxid", status="FAIL", message="\x1b1:" * 1_700_000),
+    ]
+    rows = [row(f"gpu-{number}", list(huge), []) for number in range(4)]
+    started = time.perf_counter()
+    text = printed(report_of(rows, groups=group(rows)))
+    assert time.perf_counter() - started < 1 and len(text) < 20_000
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -38,32 +113,16 @@ def test_the_banner_comes_first_and_says_the_counts():
 def test_it_fits_the_width_without_a_terminal_and_without_escapes(width, nodes):
     report, _ = fleet(nodes, nodes // 10 + 1)
     text = printed(report, width)
-    assert max(cell_len(line) for line in text.splitlines()) <= width
+    kept = text.split("To copy")[0]
+    assert max(cell_len(line) for line in kept.splitlines()) <= width, "only what is to be copied may be longer"
     assert "\x1b" not in text
     assert all(line == line.rstrip() for line in text.splitlines()[1:])
 
 
-def test_a_group_says_hosts_devices_values_and_remedy():
-    where = [(f"gpu-{number:03d}", "GPU 3", 4) for number in range(1, 13)] + [
-        (f"gpu-{number}", "GPU 1", 9) for number in range(500, 540, 2)
-    ]
-    group = Group(
-        "ecc", "ECC errors", Status.FAIL, Remedy.RESET_GPU, "Reset the GPU.", "GPU 3: 4 errors", 0, "errors", where
-    )
-    text = printed(report_of([row("gpu-001", [finding(status="FAIL")], [])], groups=[group]), 120)
-    assert "FAIL ecc: ECC errors (32 hosts)" in text
-    assert re.search(r"measured +4 to 9, expected 0 errors", text)
-    assert "GPU 3 (4 errors) on gpu-[001-012]; GPU 1 (9 errors) on gpu-500, gpu-502" in text
-    assert "+13 more hosts" in text
-    assert re.search(r"do +RESET_GPU: Reset the GPU\.", text)
-
-
-def test_failures_come_before_unknown_and_warnings_last():
+def test_failures_are_told_by_node_and_warnings_last():
     report, _ = fleet(1000, 60)
     text = printed(report)
-    assert text.index("FAIL ") < text.index("UNREACHABLE reach") < text.index("UNKNOWN dcgm") < text.index("Warnings")
-    assert text.index("The fleet as a whole") < text.index("Warnings")
-    assert text.rstrip().splitlines()[-1].strip().startswith("NO-GO"), "a long summary ends with the verdict again"
+    assert text.index("No-go nodes") < text.index("What to do") < text.index("Warnings") < text.index("To copy")
 
 
 def test_it_ends_with_links_and_commands_to_copy():
@@ -96,14 +155,14 @@ def test_an_ascii_console_gets_ascii():
     print_summary(report, Console(file=stream, width=80), LINKS)
     stream.flush()
     text = stream.buffer.getvalue().decode("ascii")
-    assert text.splitlines()[0].strip() == "NO-GO  1 of 2 nodes go, 1 no-go, 0 unreachable"
+    assert text.splitlines()[0].strip() == "NO-GO  1 of 2 nodes go, 1 no-go"
     assert EVIL not in text
 
 
 def test_go_says_go():
     report, _ = fleet(8, 0)
     text = printed(report)
-    assert text.splitlines()[0].strip() == "GO  8 of 8 nodes go · 0 no-go · 0 unreachable"
+    assert text.splitlines()[0].strip() == "GO  8 of 8 nodes go, 0 no-go"
     assert "FAIL" not in text
     assert "history" not in text
 
@@ -112,7 +171,7 @@ def test_a_no_go_that_no_count_explains_is_explained():
     good = row("a", [], ["gpu_count"])
     about_all = [{**finding(check="uniform", status="FAIL", message="two drivers"), "hosts": ["a"]}]
     assert "about the fleet as a whole" in printed(report_of([good], fleet=about_all))
-    assert "FAIL uniform (1 host)" in printed(report_of([good], fleet=about_all))
+    assert "FAIL uniform NONE" in printed(report_of([good], fleet=about_all))
     assert "no node in this run" in printed(report_of([]))
     silent = row("b", [finding(status="SKIP", message="not collected")], [])
     assert silent.verdict is Verdict.NO_GO
@@ -125,31 +184,27 @@ def test_an_unfinished_run_says_so():
 
 
 def test_hundreds_of_kinds_of_trouble_are_cut_and_counted():
-    groups = [
-        Group(f"check_{number}", "", Status.FAIL, Remedy.REBOOT, "", "bad", None, "", [("a", "", None)])
+    bad = [
+        finding(check=f"check_{'a' * number}", status="FAIL", remedy="REBOOT", message="b" * number)
         for number in range(90)
     ]
-    text = printed(report_of([row("a", [finding(status="FAIL")], [])], groups=groups))
-    assert text.count("FAIL check_") == 25
-    assert "+65 more kinds of trouble, all in the report" in text
+    text = printed(report_of([row(f"gpu-{number}", [one], []) for number, one in enumerate(bad)]))
+    assert text.count("  REBOOT") == 61, "60 nodes and what to do"
+    assert "+30 more nodes, all in the report" in text
 
 
-def test_each_host_is_told_once_what_to_do_by_the_remedy_that_makes_the_others_needless():
-    def group(check, remedy, *hosts):
-        where = [(host, "", 1) for host in hosts]
-        return Group(check, check, Status.FAIL, remedy, "", "broken", 0, "", where)
+def test_each_node_is_told_what_to_do_by_the_remedy_that_makes_the_others_needless():
+    def bad(check, remedy):
+        return finding(check=check, status="FAIL", remedy=remedy, message="broken")
 
-    groups = [
-        group("a", Remedy.INVESTIGATE, "gpu-1", "gpu-2", "gpu-9"),
-        group("b", Remedy.REBOOT, "gpu-2"),
-        group("c", Remedy.REPLACE, "gpu-1"),
+    rows = [
+        row("gpu-1", [bad("a", "INVESTIGATE"), bad("c", "REPLACE")], []),
+        row("gpu-10", [bad("b", "REBOOT"), bad("a", "INVESTIGATE")], []),
+        row("gpu-9", [bad("a", "FIX_CONFIG")], []),
     ]
-    fleet_finding = {**finding(status="FAIL"), "remedy": "UPDATE_SOFTWARE", "hosts": ["gpu-1", "gpu-7"]}
-    text = printed(report_of([row("gpu-1", [finding(status="FAIL")], [])], groups=groups, fleet=[fleet_finding]))
-    told = text.split("What to do now\n")[1].split("\n\n")[0]
-    assert [line.strip() for line in told.splitlines()] == [
-        "REPLACE: gpu-1",
-        "REBOOT: gpu-2",
-        "UPDATE_SOFTWARE: gpu-7",
-        "INVESTIGATE: gpu-9",
+    told = printed(report_of(rows)).split("No-go nodes\n")[1].split("\n\n")[0]
+    assert [" ".join(line.split()) for line in told.splitlines()] == [
+        "gpu-1 REPLACE broken (also a)",
+        "gpu-9 FIX_CONFIG broken",
+        "gpu-10 REBOOT broken (also a)",
     ]

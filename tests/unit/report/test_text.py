@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flightline.remedies import as_remedy
 from flightline.report import text
 from flightline_node.model import Remedy, Status, as_status
 from tests.unit.report.factory import EVIL
@@ -124,5 +125,5 @@ def test_duration(end, shown):
 
 def test_words_of_a_later_version_never_become_a_pass():
     assert as_status("EXCELLENT") is Status.UNKNOWN
-    assert text.as_remedy("PRAY") is Remedy.INVESTIGATE
+    assert as_remedy("PRAY") is Remedy.INVESTIGATE
     assert text.blocks(as_status("EXCELLENT"))

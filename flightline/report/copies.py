@@ -1,0 +1,73 @@
+"""What is there to be copied: the no-go hosts as other tools want them, safe to paste into a shell.
+
+A host's name comes from an inventory, and an inventory may be generated from what anybody wrote into a tag. So a name
+goes into a command only when no shell, Ansible pattern or Slurm host list could read anything else into it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from flightline.result import Report
+from flightline_node.model import Verdict
+
+from .text import clean, host_ranges
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
+_RANGE = re.compile(r"(.*)\[([0-9]+)-([0-9]+)\](.*)")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.:+ -]")
+MOST_REASON_CHARS = 80
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The same hosts three ways. unnamed: how many have a name that is not safe in a command, and are in none."""
+
+    limit: str
+    drain: str
+    hosts: str
+    unnamed: int = 0
+
+
+def copies(report: Report) -> Copies | None:
+    """The no-go hosts of a run; None when there is none."""
+    bad = [row.host for row in report.rows if row.verdict is Verdict.NO_GO]
+    return of_hosts(bad, f"flightline {report.run.id} no-go") if bad else None
+
+
+def of_hosts(hosts: Iterable[str], reason: str) -> Copies:
+    """The hosts for `--limit`, for Slurm's drain with a reason, and plainly."""
+    named = list(dict.fromkeys(hosts))
+    safe = [host for host in named if _PLAIN.fullmatch(host)]
+    why = _UNSAFE.sub("_", clean(reason))[:MOST_REASON_CHARS]
+    nodes, limit = shlex.quote(slurm_list(safe)), shlex.quote(",".join(safe))
+    drain = f"scontrol update NodeName={nodes} State=DRAIN Reason={shlex.quote(why)}"
+    return Copies(f"--limit {limit}" if safe else "", drain if safe else "", " ".join(safe), len(named) - len(safe))
+
+
+def slurm_list(hosts: Iterable[str]) -> str:
+    """Slurm's host list: 'gpu-[001-003,007],head'. Names that differ in one number share their brackets."""
+    joined: dict[tuple[str, str], list[str]] = {}
+    for text, _ in host_ranges(hosts):
+        before, numbers, after = _parts(text)
+        joined.setdefault((before, after), []).append(numbers)
+    return ",".join(_bracketed(before, numbers, after) for (before, after), numbers in joined.items())
+
+
+_LAST_NUMBER = re.compile(r"([^.]*[^.0-9])?([0-9]{1,9})(\..*)?")
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    found = _RANGE.fullmatch(text)
+    if found:
+        return found.group(1), f"{found.group(2)}-{found.group(3)}", found.group(4)
+    single = _LAST_NUMBER.fullmatch(text)
+    return (single.group(1) or "", single.group(2), single.group(3) or "") if single else (text, "", "")
+
+
+def _bracketed(before: str, numbers: list[str], after: str) -> str:
+    alone = len(numbers) == 1 and "-" not in numbers[0]
+    return f"{before}{numbers[0]}{after}" if alone else f"{before}[{','.join(numbers)}]{after}"
