@@ -14,6 +14,9 @@ from typing import Iterable, List, Tuple
 NOTHING_FOUND: Tuple[str, ...] = (
     "no eligible providers",
     "could not find any optimal provider",
+    "couldn't find any optimal provider",
+    "fi_getinfo() call failed",
+    "unable to find a protocol that worked",
     "failed to initialize any net plugin",
     "error: network aws libfabric not found",
     "error: network libfabric not found",
@@ -29,6 +32,11 @@ NOT_STARTED: Tuple[str, ...] = (
     "couldn't bind",
     "couldn't enable endpoint",
     "creating new endpoint for domain",
+    "initializing plugin failed",
+    "couldn't be configured on an endpoint",
+    "failed to call ibv_",
+    "ibv_open_device failed",
+    "prov efa memory allocation failed",
 )
 """The provider was found, and the node would not give it what it needs."""
 
@@ -40,9 +48,59 @@ REQUESTS: Tuple[str, ...] = (
     "fi_ehostunreach",
     "connection timed out",
     "unable to insert remote address",
-    "collective operation timeout",
+    "failure inserting address into address vector",
+    "efa:av:",
+    "connection was reset by remote peer",
+    "unable to retrieve completion queue entries",
 )
 """A peer, or the path to it, did not answer."""
+
+FLUSHED: Tuple[str, ...] = ("flushed during queue pair destroy", "message: flushed")
+"""Requests that a program left open when it ended: nothing failed."""
+
+OWN_DEVICE: Tuple[str, ...] = ("internal queue pair error (local)", "internal queue pair error", "efa device reset")
+"""The node's own EFA device gave up (libfabric prov/efa/src/efa_errno.h, status 2), whatever the peer is."""
+
+NO_PEER_ACCESS: Tuple[str, ...] = ("p2p is disabled between nvlink connected gpus",)
+"""NCCL's src/graph/paths.cc: CUDA refuses what the links allow, so all data goes through host memory."""
+
+GOES_ON: Tuple[str, ...] = (
+    "connection closed by",
+    "is being ignored",
+    "defaulting to",
+    "using point-to-point network instead",
+    "maximum allowed, setting",
+    "unsetting",
+    "ignoring shm locality",
+    "nccl_nvls_enable has been set",
+    "non-fatal async event",
+    "gid table changed",
+    "find real path of",
+    "plugin has incompatible version",
+    "failed to write",
+    "failed to print",
+    "topology file",
+    "nccl_tuner_plugin",
+    "histogram",
+    "unable to configure tuner",
+    "tuner parameters",
+    "nccl_topo_file",
+    "proxy ops shm unlink failed",
+    "unlink shared memory",
+    "while segments still held",
+    "still held by the application",
+    "leaking memory",
+    "leaking key",
+    "already finalized plugin",
+    "stream capture mode",
+    "did not reorder arrays",
+    "gdr disabled on gdr-supported",
+    "not being able to use gpudirect",
+    'missing "iommu=pt"',
+    "socket progress error",
+    "comm is in abort state",
+)
+"""What NCCL and its plugin warn of and then do without, or say of a peer that has ended: no job fails of it alone."""
 
 VERSIONS: Tuple[str, ...] = ("mismatched nccl version detected",)
 """NCCL's src/init.cc, before the first collective: the job cannot start."""
@@ -57,11 +115,16 @@ MEMORY: Tuple[str, ...] = (
 
 
 _PEER = re.compile(r"Peer host id: (i-[0-9a-f]{8,17})\b")
+_PEER_ADDRESS = re.compile(r"Peer EFA addr: (fi_addr_efa://\[[0-9a-fA-F:]{2,45}\])")
 
 
 def peers(lines: Iterable[str]) -> List[str]:
-    """The instances that did not answer, as libfabric 1.18 and later names them in its errors."""
-    return list(dict.fromkeys(found.group(1) for found in map(_PEER.search, lines) if found))
+    """The instances that did not answer, as libfabric 1.18 and later names them in its errors; else their address.
+
+    A host id is exchanged when two nodes first meet: it is missing where they never did.
+    """
+    found = (_PEER.search(line) or _PEER_ADDRESS.search(line) for line in lines)
+    return list(dict.fromkeys(match.group(1) for match in found if match))
 
 
 def saying(lines: Iterable[str], phrases: Tuple[str, ...]) -> List[str]:

@@ -29,7 +29,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     devices, endpoints, error = len(facts["devices"]), facts["rdm_endpoints"], facts["error"]
     rest = {"measured": endpoints, "unit": "endpoints"}
     unwanted, wanted = not_known_to_have_efa(context), context.expected.efa_count or "1 or more"
-    if unwanted and not endpoints:
+    down = facts.get("links_down", [])
+    for device in down:
+        link = {"device": {"name": device}, "measured": "FI_LINK_DOWN", "expected": "FI_LINK_UP"}
+        yield context.fail(f"{device}: libfabric says that its link is down", Remedy.REBOOT, **link)
+    if unwanted and not endpoints and not (error and context.expected.efa_count is None):
         yield context.skip(unwanted)
     elif error or not endpoints:
         there = _devices_elsewhere(context)
@@ -42,7 +46,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.fail(
             f"{endpoints} reliable (RDM) endpoints for {devices} EFA devices", Remedy.REBOOT, expected=devices, **rest
         )
-    else:
+    elif not down:
         versions = ", ".join(facts.get("provider_versions", []))
         yield context.ok(f"{endpoints} EFA endpoints, provider version {versions or 'not printed'}", **rest)
 
@@ -50,7 +54,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
 CHECK = Check(
     id="efa_provider",
     title="EFA provider",
-    what="Whether fi_info lists reliable-datagram endpoints (FI_EP_RDM) of provider efa.",
+    what="Whether fi_info lists reliable-datagram endpoints (FI_EP_RDM) of provider efa, with their links up where it "
+    "says so (-v).",
     why="A device without a working provider is invisible to NCCL, which then uses TCP sockets.",
     remedy="Reinstall the EFA software (installer of the driver's generation); without devices, attach EFA interfaces.",
     source="AWS EFA user guide (fi_info -p efa -t FI_EP_RDM); libfabric fi_efa(7)",

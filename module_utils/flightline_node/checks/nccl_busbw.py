@@ -35,7 +35,14 @@ def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Find
     errors = run.get("errors", [])
     if not run.get("complete") or "largest" not in run:
         torn = f", {run['damaged_rows']} torn" if run.get("damaged_rows") else ""
-        return context.unknown(f"{name} did not finish: {run.get('rows', 0)} rows{torn}", evidence=errors)
+        cause = f": {run['cause']}" if run.get("cause") else ""
+        return context.unknown(f"{name} did not finish: {run.get('rows', 0)} rows{torn}{cause}", evidence=errors)
+    if errors:
+        return context.unknown(f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors)
+    if run.get("refused"):
+        text = f"{name}: the test itself says {'; '.join(run['refused'])}"
+        seen = {"measured": run.get("avg_busbw_gb_s"), "expected": "OK", "unit": "GB/s", "evidence": run["refused"]}
+        return context.fail(text, Remedy.INVESTIGATE, **seen)
     if run.get("ranks") == 1 and context.expected.gpu_count == 1:
         return context.skip(f"{name}: one GPU has nothing to send")
     if run.get("ranks") == 1:

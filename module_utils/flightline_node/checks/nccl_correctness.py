@@ -10,7 +10,7 @@ from .common import nvidia_gpus_expected
 
 
 def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]:
-    name = run.get("collective") or "a test without a name"
+    name, errors = run.get("collective") or "a test without a name", run.get("errors", [])
     wrong, outside = run.get("wrong"), run.get("out_of_bounds")
     bad = max(wrong or 0, outside or 0)
     # One node's wrong numbers are its own; among several nodes the culprit is not known yet.
@@ -18,8 +18,11 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     if bad:
         yield context.fail(f"{name}: {bad} wrong values", remedy, measured=bad, expected=0, unit="values")
     elif not run.get("complete") or outside is None or not run.get("rows"):
-        evidence = run.get("errors", [])
-        yield context.unknown(f"{name} did not finish: {run.get('rows', 0)} rows, none wrong so far", evidence=evidence)
+        cause = f": {run['cause']}" if run.get("cause") else ""
+        text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"
+        yield context.unknown(text, evidence=errors)
+    elif errors:
+        yield context.unknown(f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors)
     elif wrong is None and "max_error" not in run:
         yield context.warn(f"{name} ran without checking the data (#wrong is N/A)", Remedy.FIX_CONFIG, expected=0)
     elif run.get("bitwise_mismatches"):

@@ -2,50 +2,111 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List
+from typing import Any, Dict, Iterator, List, Optional
 
 from ..catalog import cuda
-from ..catalog import nccl_warnings as said
+from ..catalog import nccl_warnings as words
 from ..context import Context
-from ..model import Check, Facts, Finding, Remedy
-from .common import version_reaches
+from ..model import Check, Facts, Finding, Remedy, Status
+from .common import nvidia_gpus_expected, version_reaches
 from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
 
 
+def _said(facts: Facts) -> List[str]:
+    """Everything that NCCL, its plugin, libfabric, the program and its launcher complained of."""
+    return [line for key in ("warnings", "failures", "libfabric", "job") for line in facts.get(key, [])]
+
+
 def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
-    for fault, lines in cuda.faults_in([*facts.get("warnings", []), *facts.get("failures", [])]):
+    """What is wrong with this node, or with a peer that is named, whatever became of the job."""
+    said = _said(facts)
+    for fault, lines in cuda.faults_in(said):
         rest = {"measured": len(lines), "expected": 0, "evidence": lines}
         yield context.fail(f"NCCL met a CUDA error: {fault.meaning}", fault.remedy, **rest)
-    apart = said.saying(facts.get("warnings", []), said.VERSIONS)
+    apart = words.saying(facts.get("warnings", []), words.VERSIONS)
     if apart:
         rest = {"measured": len(apart), "expected": 0, "evidence": apart}
         yield context.fail(f"the job's ranks load different NCCL versions: {apart[0]}", Remedy.UPDATE_SOFTWARE, **rest)
+    split = words.saying(said, words.NO_PEER_ACCESS)
+    if split and context.expected.nvswitch is not False:
+        rest = {"measured": "disabled", "expected": "peer access", "evidence": split}
+        yield context.fail("P2P is disabled between GPUs that NVLink connects", Remedy.FIX_CONFIG, **rest)
+    yield from _requests(context, said)
+
+
+def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
+    """Requests that the network gave up: FAIL where the device or the peer is named, else nobody is shown guilty."""
+    broken = [line for line in words.saying(said, words.REQUESTS) if not words.saying([line], words.FLUSHED)]
+    own = words.saying(said, words.OWN_DEVICE)
+    broken = [line for line in broken if line not in own]
+    if own:
+        text = f"an EFA device of this node failed: {own[0]}"
+        yield context.fail(text, Remedy.REBOOT, measured=len(own), expected=0, evidence=own)
+    peers = words.peers(broken)
+    rest: Dict[str, Any] = {"measured": len(broken), "expected": 0, "evidence": broken}
+    if peers:
+        text = f"{len(broken)} distinct errors of network requests: {', '.join(peers[:8])} or the path to it failed"
+        yield context.fail(text, Remedy.INVESTIGATE, **rest)
+    elif broken:
+        text = f"{len(broken)} distinct errors of network requests, to a peer that is not named: {broken[0]}"
+        yield context.unknown(text, **rest)
+
+
+def _job(context: Context, facts: Facts) -> Iterator[Finding]:
+    """A job that failed shows no node to be good; which one is at fault these lines do not say."""
+    said = facts.get("job", [])
+    harmless = (*words.GOES_ON, *words.FLUSHED)
+    errors = [line for line in facts.get("unfinished", []) if not words.saying([line], harmless)]
+    limits = words.saying(errors, words.MEMORY)
+    if limits:
+        text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
+        yield context.fail(text, Remedy.FIX_CONFIG, measured=len(limits), expected=0, evidence=limits)
+    elif said:
+        own = [line for line in errors if not line.partition(" -> ")[1]]
+        cause = f" ({own[0]})" if own else ""
+        yield context.unknown(f"the job failed, no node is named: {said[0]}{cause}", evidence=[*said, *own])
+    elif errors:
+        text = f"NCCL stopped at an error, and the log does not show that it went on: {errors[0]}"
+        yield context.unknown(text, evidence=errors)
 
 
 def _not_started(facts: Facts) -> List[str]:
     """Why the EFA plugin gave NCCL nothing to use; [] where it did, or where NCCL names what it used instead."""
-    lines = [*facts.get("warnings", []), *facts.get("failures", []), *facts.get("plugin_trouble", [])]
+    lines = [*_said(facts), *facts.get("plugin_trouble", [])]
     network = facts.get("network") or ""
     if network and "libfabric" not in network.lower():
         return []
-    nothing = [] if network or facts.get("provider") else said.saying(lines, said.NOTHING_FOUND)
-    return nothing or said.saying(lines, said.NOT_STARTED)
+    nothing = [] if network or facts.get("provider") else words.saying(lines, words.NOTHING_FOUND)
+    return nothing or words.saying(lines, words.NOT_STARTED)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """CUDA faults, whether the plugin started, network, provider, then GPUDirect RDMA and what requests met."""
+    """First what failed: faults, a plugin that did not start, a job that died. Then network, provider and paths."""
     facts = context.facts("nccl_debug")
-    yield from _faults(context, facts)
+    failed = list(_faults(context, facts))
+    sockets = [name for name in facts.get("transports", {}) if name in ("NET/Socket", "NET/IB")]
+    not_started = _not_started(facts) if context.expected.efa_count != 0 and not sockets else []
+    if not_started:
+        text = f"NCCL could not start its EFA plugin: {not_started[0]}"
+        rest = {"measured": facts.get("provider") or "none", "expected": "efa", "evidence": not_started}
+        failed.append(context.fail(text, Remedy.FIX_CONFIG, **rest))
+    yield from failed
+    if not failed:
+        died = list(_job(context, facts))
+        yield from died
+        failed += died
+    if not not_started:
+        # After a failure, what the log does not show needs no further word.
+        yield from (f for f in _network(context, facts, sockets) if not (failed and f.status is Status.SKIP))
+
+
+def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Finding]:
     network, provider = facts.get("network"), facts.get("provider")
     evidence = [*facts.get("evidence", []), *facts.get("plugin_trouble", []), *facts.get("warnings", [])]
-    sockets = [name for name in facts.get("transports", {}) if name in ("NET/Socket", "NET/IB")]
-    unwanted, not_started = not_known_to_have_efa(context), _not_started(facts)
+    unwanted = not_known_to_have_efa(context)
     if unwanted and provider != "efa":
         yield context.skip(unwanted)
-    elif not_started and not sockets:
-        text = f"NCCL could not start its EFA plugin: {not_started[0]}"
-        yield context.fail(text, Remedy.FIX_CONFIG, measured=provider or "none", expected="efa", evidence=not_started)
     elif not facts.get("info_lines"):
         yield context.skip("the logs hold no NCCL line: run with NCCL_DEBUG=INFO")
     elif network is None and not sockets and provider is None:
@@ -94,29 +155,31 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
         text = "network channels without GPUDirect RDMA: data goes through host memory"
         yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True)
     warnings = facts.get("warnings", [])
-    memory = said.saying(warnings, said.MEMORY)
-    broken = said.saying([*warnings, *facts.get("failures", [])], said.REQUESTS)
-    if broken:
-        who = ", ".join(said.peers(broken)[:8]) or "a peer"
-        text = f"{len(broken)} distinct errors of network requests: {who} or the path to it did not answer"
-        yield context.warn(text, Remedy.INVESTIGATE, measured=len(broken), expected=0, evidence=broken)
+    memory = words.saying(warnings, words.MEMORY)
     if memory:
         text = "memory could not be registered or shared: memlock, huge pages or /dev/shm are too small"
         yield context.warn(text, Remedy.FIX_CONFIG, measured=len(memory), expected=0, evidence=memory)
-    if warnings and not broken and not memory:
+    if warnings and not memory:
         yield context.info(f"{len(warnings)} distinct NCCL warnings", evidence=warnings)
+
+
+def _no_network_to_judge(context: Context) -> Optional[str]:
+    """A type without NVIDIA GPUs and without EFA runs no NCCL; one without EFA alone can still lose a GPU."""
+    return no_efa(context) if nvidia_gpus_expected(context) else None
 
 
 CHECK = Check(
     id="nccl_transport",
     title="NCCL network path",
-    what="The network, provider and plugin that NCCL says it uses, GPUDirect RDMA, and P2P between the node's GPUs.",
-    why="Without the EFA plugin NCCL falls back to TCP sockets without an error, at a tenth of the bandwidth or less.",
+    what="What failed in a job's NCCL log (GPU, device, peer, plugin, the job itself); then the network, provider and "
+    "plugin that NCCL says it uses, GPUDirect RDMA, and P2P between the node's GPUs.",
+    why="A job that failed shows no node to be good. Without the EFA plugin NCCL falls back to TCP sockets without an "
+    "error, at a tenth of the bandwidth or less.",
     remedy="Put aws-ofi-nccl on LD_LIBRARY_PATH, give the container its EFA devices; set NCCL_NET_PLUGIN=ofi.",
     source="aws/aws-ofi-nccl doc and src (log lines of 1.5 to 1.21); AWS EFA user guide, NCCL section",
     needs=("nccl_debug",),
     tags=("nccl", "efa", "network"),
     level="standard",
-    applies=no_efa,
+    applies=_no_network_to_judge,
     evaluate=evaluate,
 )

@@ -9,7 +9,8 @@ network: the lower figure stands here. nvlink_gb_s and gpu_tflops: NVIDIA data s
 power limit (T4, T4G, A10G, L4, L40S, RTX PRO) and of the V100 is what such parts keep up, a third to two thirds of the
 sheet. gpu_pcie_lanes: captures of good nodes (g4dn and g5 in influxdata/telegraf, g6 in aws-parallelcluster-cookbook
 pull request 2803, the L40S of a g6e.2xlarge in NVIDIA/k8s-test-infra), 16 where AWS ParallelCluster runs DCGM's width
-test without an exception; absent where nothing is known.
+test without an exception; absent where nothing is known. gpu_c2c_gb_s: two thirds of a GPU's part of the sheet's
+900 GB/s, for want of a published measurement.
 gpu_name_has and gpu_name_lacks are words of nvidia-smi's product name, so that an
 H100 PCIe or a GH200 is not taken for the SXM part.
 
@@ -99,5 +100,5 @@ TABLE = """\
 {"instance_type":"inf2.8xlarge","accelerator":"neuron","gpu_model":"Inferentia2","gpu_generation":"neuron-v2","gpu_count":1,"gpu_memory_mib":32768,"efa_count":0,"arch":"x86_64","vcpus":32,"threads_per_core":2,"memory_mib":131072,"nvme_count":0,"neuron_cores":2,"driver_minimum":"2.8.4"}
 {"instance_type":"inf2.24xlarge","accelerator":"neuron","gpu_model":"Inferentia2","gpu_generation":"neuron-v2","gpu_count":6,"gpu_memory_mib":32768,"efa_count":0,"arch":"x86_64","vcpus":96,"threads_per_core":2,"memory_mib":393216,"nvme_count":0,"neuron_cores":2,"neuron_topology":"line","neuron_link_gb_s":192,"driver_minimum":"2.8.4"}
 {"instance_type":"inf2.48xlarge","accelerator":"neuron","gpu_model":"Inferentia2","gpu_generation":"neuron-v2","gpu_count":12,"gpu_memory_mib":32768,"efa_count":0,"arch":"x86_64","vcpus":192,"threads_per_core":2,"memory_mib":786432,"nvme_count":0,"neuron_cores":2,"neuron_topology":"ring","neuron_link_gb_s":192,"driver_minimum":"2.8.4"}
-{"instance_type":"p6e-gb200.36xlarge","accelerator":"nvidia_gpu","gpu_model":"B200 (GB200 superchip)","gpu_generation":"blackwell","gpu_count":4,"nvlink_links_per_gpu":18,"nvswitch":true,"arch":"arm64","vcpus":144,"memory_mib":983040,"rdma_read":true,"rdma_write":true,"gpu_name_has":["GB200"],"driver_minimum":"570","cuda_minimum":"12.8","kernel_minimum":"6.12","efa_installer_minimum":"1.42.0","ofi_nccl_minimum":"1.15.0","nvlink_gb_s_per_link":50.0,"nvlink_gb_s":900,"nvls":true,"gpu_c2c_gb_s":225,"gpu_tflops":2250,"network_gbps":1600}
+{"instance_type":"p6e-gb200.36xlarge","accelerator":"nvidia_gpu","gpu_model":"B200 (GB200 superchip)","gpu_generation":"blackwell","gpu_count":4,"nvlink_links_per_gpu":18,"nvswitch":true,"arch":"arm64","vcpus":144,"memory_mib":983040,"rdma_read":true,"rdma_write":true,"gpu_name_has":["GB200"],"driver_minimum":"570","cuda_minimum":"12.8","kernel_minimum":"6.12","efa_installer_minimum":"1.42.0","ofi_nccl_minimum":"1.15.0","nvlink_gb_s_per_link":50.0,"nvlink_gb_s":900,"nvls":true,"gpu_c2c_gb_s":150,"gpu_tflops":2250,"network_gbps":1600}
 """

@@ -22,8 +22,10 @@ _ENDPOINT = re.compile(r"-(?:rdm|dgrm)$")
 _VERBOSE = {
     "fi_ep_attr": {"type": "type", "protocol": "protocol"},
     "fi_domain_attr": {"name": "domain"},
+    "fi_link_attr": {"state": "link"},
     "fi_fabric_attr": {"name": "fabric", "prov_name": "provider", "prov_version": "version"},
 }
+LINK_DOWN = "FI_LINK_DOWN"
 _SHORT = ("provider", "fabric", "domain", "version", "type", "protocol")
 
 
@@ -54,12 +56,13 @@ def _blocks(text: List[str]) -> List[Dict[str, str]]:
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{devices[], rdm_endpoints, error, fabrics[], provider_versions[], other_providers[], warnings[]}.
+    """{devices[], rdm_endpoints, error, fabrics[], provider_versions[], other_providers[], links_down[], warnings[]}.
 
     devices: EFA devices by name, '-rdm' and '-dgrm' taken off, each once although libfabric 2
     lists it under fabric efa and efa-direct. rdm_endpoints: domains with an FI_EP_RDM endpoint.
     error: what fi_getinfo said ('-61 (No data available)' in its own words), None when it
-    succeeded. Layered providers (efa;ofi_rxd) and others (tcp) are not EFA endpoints. warnings: of libfabric, which say
+    succeeded. links_down[]: devices whose link the verbose form calls down.
+    Layered providers (efa;ofi_rxd) and others (tcp) are not EFA endpoints. warnings: of libfabric, which say
     why there is no endpoint, when any were printed.
     Raises ParseError when neither entries nor an error were printed, or when cut short.
     """
@@ -88,6 +91,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
         "provider_versions": _distinct([block.get("version", "") for block in efa]),
         "other_providers": _distinct([b["provider"] for b in blocks if b.get("provider", "efa") not in _EFA]),
     }
+    down = _distinct([_ENDPOINT.sub("", block["domain"]) for block in efa if block.get("link") == LINK_DOWN])
+    facts.update({"links_down": down} if down else {})
     return {**facts, "warnings": warnings} if warnings else facts
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Set
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ..bundle import Data
 from ..model import Facts, ParseError
@@ -31,7 +31,26 @@ _COMPLETION = re.compile(r"efa:cq:\w{0,40}?_error\(\):\d{1,6}<(?:warn|info)> (?!
 _TIMEOUT = re.compile(r"collective operation timeout: WorkNCCL\(SeqNum=\d{1,18}, OpType=\w{1,40}")
 """PyTorch's watchdog, once a rank: the operation names what hung, whichever rank it was."""
 _NVLS = "transport/nvls.cc"
-_PLUGIN_TROUBLE = ("No eligible providers", "Could not find any optimal provider", "No plugin found")
+_JOB = re.compile(
+    r"Watchdog caught collective operation timeout|watchdog thread terminated with exception|\bnccl\w{2,30}Error\b"
+    r"|NCCL error|DistBackendError|NCCL communicator .{0,40}\baborted\b|\bLast error:|CUDA error|ChildFailedError"
+    r"|\bSIG(?:ABRT|SEGV|BUS|KILL)\b|Segmentation fault|terminate called after throwing|Test (?:NCCL|CUDA) failure"
+    r"|(?:mpirun|prterun) noticed that process|srun: error: |Heartbeat monitor timed out|Timeout at NCCL work"
+    r"|(?:Child|forked) process .{0,60}\bdied\b|exited on signal \d|non-zero exit code"
+)
+"""How PyTorch, nccl-tests and the launchers say that the job failed. Whose fault it is, other lines may tell."""
+_HINTS = ("rror", "imeout", "imed out", "bort", "atchdog", "SIG", "egmentation", "exit", "terminate ", "failure")
+_LIBFABRIC = re.compile(r"libfabric:\d+:.{0,80}?:(efa:.{0,60}<(?:warn|error|critical)>.*)")
+_RETURNED = re.compile(r"[\w/.]+\.(?:cc|cu|h):\d+ -> [1-6]\b")
+"""NCCL passes an error up: each caller prints where it was and the result (7 is no error: in progress)."""
+_GOES_ON = ("Init COMPLETE", "Destroy COMPLETE")
+_TEST_ENDED = "Avg bus bandwidth"
+_AFTER_LAST_ERROR = 3
+"""Lines after PyTorch's "Last error:" that may hold NCCL's own words."""
+_PLUGIN_TROUBLE = (
+    "No eligible providers", "Could not find any optimal provider", "Couldn't find any optimal provider",
+    "fi_getinfo() call failed", "No plugin found",
+)  # fmt: skip
 
 
 class _Reading:
@@ -49,17 +68,19 @@ class _Reading:
         self.evidence: List[str] = []
         self.transports: Counter[str] = Counter()
         self.hosts: Set[str] = set()
+        self.libfabric: List[str] = []
+        self.job: List[str] = []
+        self.pending: Dict[str, List[str]] = {}
+        self.quoted = 0
+        self.of_a_job = True
         self.nics = self.ranks = self.net_gdr = self.net_plain = 0
         self.hca_gdr: Optional[bool] = None
         self.nvls: Optional[bool] = None
 
     def feed(self, line: str) -> None:
+        if "NCCL INFO" not in line and "NCCL WARN" not in line:
+            self._other(line)
         if "NCCL" not in line:
-            if "ail" in line and _FAILURE.search(line):
-                _add(self.failures, line.strip())
-            completion = _COMPLETION.search(line) if "efa:cq:" in line else None
-            if completion:
-                _add(self.failures, completion.group(0).strip())
             return
         version = _VERSION.search(line) if "NCCL version" in line else None
         if version:
@@ -71,22 +92,67 @@ class _Reading:
             self.info_lines += 1
             text = line[where + len("NCCL WARN") :].strip()
             _add(self.warnings, text)
+            self._suspend(line, where, text)
             # An 'invalid argument' means a fault of the fabric there, and any mistake elsewhere.
             if text.startswith("Cuda failure") and line.find(_NVLS, max(0, where - 80), where) >= 0:
                 _add(self.failures, f"{_NVLS}: {text}")
             return
         where = line.find("NCCL INFO")
         if where < 0:
-            timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
-            _add(self.failures, timeout.group(0) if timeout else "")
             return
+        self._info_line(line, where)
+
+    def _info_line(self, line: str, where: int) -> None:
         self.info_lines += 1
         origin = _ORIGIN.search(line, max(0, where - 400), where)
         before = line[: origin.start()].rstrip() if origin else ""
         # After a piece of an nccl-tests row the host name has a number glued to it: not a host.
         if origin and (not before or before[-1] in "]|:>") and len(self.hosts) < MAX_TEXTS:
             self.hosts.add(origin.group(1))
-        self._info(line[where + len("NCCL INFO") :].strip())
+        text = line[where + len("NCCL INFO") :].strip()
+        if " -> " in text and _RETURNED.match(text):
+            self._suspend(line, where, text)
+        elif "COMPLETE" in text and text.endswith(_GOES_ON):
+            self.pending.pop(_process(line, where), None)
+        self._info(text)
+
+    def _suspend(self, line: str, where: int, text: str) -> None:
+        """An error of a process is open until the same process is seen to go on."""
+        who = _process(line, where)
+        if who in self.pending or len(self.pending) < MAX_TEXTS:
+            _add(self.pending.setdefault(who, []), text)
+
+    def _other(self, line: str) -> None:
+        """What the program, libfabric and the launcher print themselves."""
+        if self.quoted:
+            self.quoted -= 1
+            if line.strip():
+                _add(self.job, line.strip())
+        if "efa:" in line:
+            self._efa(line)
+        if _TEST_ENDED in line:
+            self.pending.clear()
+        if any(hint in line for hint in _HINTS):
+            self._failed(line)
+
+    def _efa(self, line: str) -> None:
+        completion, said = _COMPLETION.search(line), _LIBFABRIC.search(line)
+        if completion:
+            _add(self.failures, completion.group(0).strip())
+        elif said and "message: Flushed" not in line:
+            _add(self.libfabric, said.group(1).strip())
+
+    def _failed(self, line: str) -> None:
+        if _FAILURE.search(line):
+            _add(self.failures, line.strip())
+        if not self.of_a_job:
+            return
+        timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
+        found = None if timeout else _JOB.search(line)
+        if timeout or found:
+            _add(self.job, timeout.group(0) if timeout else line[found.start() if found else 0 :].strip())
+        if found and "Last error:" in line:
+            self.quoted = _AFTER_LAST_ERROR
 
     def _info(self, text: str) -> None:
         via = _VIA.search(text) if " via " in text else None
@@ -136,6 +202,10 @@ class _Reading:
         if (network or provider or trouble) and len(self.evidence) < MAX_TEXTS:
             _add(self.evidence, text)
 
+    def size(self) -> Tuple[int, ...]:
+        """How much has been read of what this parser is for."""
+        return self.info_lines, len(self.failures), len(self.libfabric), len(self.job)
+
     def facts(self) -> Facts:
         facts: Facts = {"info_lines": self.info_lines, "warnings": self.warnings, **self.one}
         if self.networks:
@@ -145,6 +215,9 @@ class _Reading:
             facts["provider"] = next((p for p in self.providers if p != "efa"), self.providers[0])
         lists: Dict[str, Any] = {
             "failures": self.failures,
+            "libfabric": self.libfabric,
+            "job": self.job,
+            "unfinished": list(dict.fromkeys(text for texts in self.pending.values() for text in texts)),
             "fabrics": self.fabrics,
             "plugin_trouble": self.plugin_trouble,
             "evidence": self.evidence,
@@ -164,6 +237,12 @@ class _Reading:
         return self.hca_gdr
 
 
+def _process(line: str, where: int) -> str:
+    """host:pid of an NCCL line, by which its errors and its going on belong together."""
+    origin = _ORIGIN.search(line, max(0, where - 400), where)
+    return origin.group(0).rsplit(":", 1)[0] if origin else ""
+
+
 def _add(texts: List[str], text: str) -> None:
     if text and len(texts) < MAX_TEXTS and text not in texts:
         texts.append(text)
@@ -175,21 +254,20 @@ def parse(files: Mapping[str, Data]) -> Facts:
     network: as NCCL names it ('AWS Libfabric', 'Libfabric', 'Socket', 'IB'); when ranks differ, one
     that is not libfabric (all are in networks[]). provider: likewise one that is not efa. gdrdma:
     True when every network channel shows GDRDMA, False when one does not, None when the log shows no
-    network channel. warnings: distinct NCCL WARN texts. failures[]: what the program itself printed of a CUDA error, of
-    NCCL's last one or of an operation that hung, and libfabric of a request that failed. Also info_lines (number of
+    network channel. warnings: distinct NCCL WARN texts. failures[]: what the program itself printed of a CUDA error
+    or of NCCL's last one, and libfabric of a request that failed; libfabric[]: its other warnings. job[]: how PyTorch
+    or the launcher say that the job failed (not of a test's log, which nccl_tests reads). unfinished[]: NCCL's warnings
+    and errors after which the process that printed them was not seen to go on. Also info_lines (number of
     NCCL lines; 0 for a test run without NCCL_DEBUG), nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts,
     ranks, transports{path: channels}, nvls, plugin_trouble[], evidence[].
     Raises ParseError when nccl-debug.log holds no NCCL line.
     """
     reading = _Reading()
     for file, data in files.items():
-        before = (reading.info_lines, len(reading.failures))
+        before = reading.size()
+        reading.of_a_job = file == JOB_LOG
         for line in ranks.lines(data):
             reading.feed(line)
-        if (
-            file == JOB_LOG
-            and (reading.info_lines, len(reading.failures)) == before
-            and "nccl_version" not in reading.one
-        ):
+        if file == JOB_LOG and reading.size() == before and "nccl_version" not in reading.one:
             raise ParseError(f"{file}: no NCCL INFO or WARN line in it")
     return reading.facts()

@@ -41,13 +41,19 @@ _STARTING = re.compile(r"# *Collective test starting: *(\S+)")
 _COMMAND = re.compile(r"(?:^|[/\s])([a-z_]{2,20})_perf(?:_mpi)? ")
 _RANK = re.compile(r"# +Rank +(\d+) (?: *Group +(\d+) )?.*? on +(\S+) +device")
 _BOUNDS = re.compile(r"#? *Out of bounds values *: *(\d+)")
-_AVERAGE = re.compile(r"#? *Avg bus bandwidth *: *(\S+)")
+_AVERAGE = re.compile(r"#? *Avg bus bandwidth *: *(\S+) *(FAILED)?")
 _VERSION = re.compile(r"# *nccl-tests version +(\S+)")
 _BITWISE = re.compile(r"#? *Bitwise mismatches *: *(\d+)")
 _NRANKS = re.compile(r" nranks (\d+) ")
 _UNMARKED = ("nThread", "Rank ", "size ", "Out of bounds values", "Avg bus bandwidth", "nccl-tests version")
 """Comment lines without their #: as printed until 2019, or as a web page shows them."""
-_FAILURES = ("NCCL failure", "CUDA failure", "Cuda failure", "Test failure", "Test timeout", "Invalid number of GPUs")
+_FAILURES = (
+    "NCCL failure", "CUDA failure", "Cuda failure", "Test failure", "Test timeout", "Invalid number of GPUs",
+    "Incompatible NCCL versions", "is not supported by this test", "requires enabling symmetric memory", "invalid size",
+    "Segmentation fault", "Bus error", "terminate called", "noticed that process", "srun: error:",
+    "error while loading shared libraries", "exited on signal", "non-zero exit code",
+)  # fmt: skip
+"""How a test, or what started it, says that it ended badly. A row that was torn does not say so."""
 
 
 def collective_of(file: str) -> str:
@@ -72,6 +78,11 @@ class _Run:
         self.threads_gpus: Optional[int] = None
         self.nranks: Optional[int] = None
         self.errors: List[str] = []
+
+    def refused(self, word: Optional[str], what: str) -> None:
+        """The test's own word on its result."""
+        if word:
+            self.facts.setdefault("refused", []).append(what)
 
     @property
     def touched(self) -> bool:
@@ -102,8 +113,14 @@ class _Run:
             facts["damaged_rows"] = self.damaged
         if self.errors:
             facts["errors"] = self.errors[:20]
+            facts["cause"] = _cause(self.errors)
         facts["complete"] = "avg_busbw_gb_s" in facts and "out_of_bounds" in facts and not self.damaged
         return facts
+
+
+def _cause(errors: List[str]) -> str:
+    """The line that says why: CUDA's or NCCL's words are in quotes, what follows it only says where."""
+    return next((line for line in errors if "'" in line), errors[0])
 
 
 def _wrong(rows: List[Dict[str, Any]]) -> Facts:
@@ -268,6 +285,7 @@ class _Log:
         elif average:
             value = _float(average.group(1))
             run.facts["avg_busbw_gb_s"] = average.group(1) if value is None else value
+            run.refused(average.group(2), "Avg bus bandwidth FAILED: below what NCCL_TESTS_MIN_BW asks for")
 
     def _rank(self, line: str) -> None:
         rank = _RANK.match(line)
@@ -343,8 +361,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
     wrong (sum of both #wrong columns; None when all are N/A or the log has an error column
     instead, then max_error), out_of_bounds (number of values), bitwise_mismatches (of repeated runs, from 2.19 on and
     only when asked for), complete (both closing lines
-    were printed and no row is torn), damaged_rows, errors[], requested_min_bytes,
-    requested_max_bytes, validation. Raises ParseError when a file holds no test.
+    were printed and no row is torn), damaged_rows, errors[], cause (the error that says why), refused[] (what the test
+    itself calls FAILED), requested_min_bytes, requested_max_bytes, validation.
+    Raises ParseError when a file holds no test.
     """
     runs: List[Facts] = []
     version = ""
@@ -354,8 +373,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
             log.feed(line)
         found = log.close()
         if not found:
-            said = log.run.errors[:1] or ["no nccl-tests header or row in it"]
-            raise ParseError(f"{file}: {said[0]}")
+            said = _cause(log.run.errors) if log.run.errors else "no nccl-tests header or row in it"
+            raise ParseError(f"{file}: {said}")
         runs += found
         version = next((str(run["version"]) for run in found if "version" in run), version)
     facts: Facts = {"runs": runs}

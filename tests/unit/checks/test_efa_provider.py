@@ -49,7 +49,7 @@ def test_device_without_reliable_endpoint():
 def test_types():
     none = fixture("none.txt")
     assert status(judge(none, "g4dn.xlarge")) is Status.SKIP
-    assert status(judge(none, "none")) is Status.SKIP
+    assert status(judge(none, "none")) is Status.FAIL
     assert status(judge(none, "p6e-gb200.36xlarge")) is Status.FAIL
 
 
@@ -63,7 +63,19 @@ def test_without_a_type_endpoints_that_are_there_are_evidence():
     there = {"devices": ["rdmap0s0"], "rdm_endpoints": 1, "error": None, "provider_versions": ["122.0"]}
     assert status(judge_facts("efa_provider", {"fi_info": there}, "none")) is Status.PASS
     gone = {"devices": [], "rdm_endpoints": 0, "error": "fi_getinfo: -61 (No data available)"}
-    assert status(judge_facts("efa_provider", {"fi_info": gone}, "none")) is Status.SKIP
+    assert status(judge_facts("efa_provider", {"fi_info": gone}, "none")) is Status.FAIL
+    assert status(judge_facts("efa_provider", {"fi_info": {**gone, "error": None}}, "none")) is Status.SKIP
+
+
+def test_a_link_that_is_down_is_named():
+    text = (FIXTURES / "fi_info" / "verbose-2-devices.txt").read_text()
+    up = text.replace("mtu: 8760", "mtu: 8760\n            state: FI_LINK_UP")
+    good = fi_info.parse({"fi-info.txt": up.encode()})
+    assert "links_down" not in good
+    facts = fi_info.parse({"fi-info.txt": up.replace("FI_LINK_UP", "FI_LINK_DOWN", 1).encode()})
+    finding = only(judge_facts("efa_provider", {"fi_info": facts}, "none"), Status.FAIL)
+    assert finding.device["name"] in good["devices"]
+    assert (finding.measured, finding.remedy) == ("FI_LINK_DOWN", Remedy.REBOOT)
 
 
 def test_why_libfabric_has_none_is_shown():

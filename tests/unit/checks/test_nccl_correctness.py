@@ -78,3 +78,47 @@ def test_the_collective_is_named():
     assert only(judge(GOOD), Status.PASS).message == "no wrong value in all_reduce"
     nameless = {**GOOD, "collective": "", "wrong": 2}
     assert only(judge(nameless), Status.FAIL).message == "a test without a name: 2 wrong values"
+
+
+def log(text):
+    """The end of a good run's log replaced; by hand after nccl-tests src/common.h and src/util.cu."""
+    whole = (FIXTURES / "nccl_tests" / "h100-8gpu-all_reduce.log").read_text()
+    return nccl_tests.parse({"nccl-all_reduce.log": text(whole).encode()})
+
+
+BUSY = "ip-10-0-0-7: Test CUDA failure common.cu:1003 'CUDA-capable device(s) is/are busy or unavailable'\n"
+BUSY += " .. ip-10-0-0-7 pid 77: Test failure common.cu:1178\n"
+
+
+@pytest.mark.parametrize("check", ["nccl_correctness", "nccl_busbw"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        BUSY.replace("CUDA-capable device(s) is/are busy or unavailable", words)
+        for words in (
+            "CUDA-capable device(s) is/are busy or unavailable",
+            "out of memory",
+            "unhandled system error (run with NCCL_DEBUG=INFO for details) / ",
+        )
+    ],
+)
+def test_why_a_run_died_is_in_the_message(check, text):
+    facts = log(lambda whole: whole.split("# Out of bounds")[0][:-300] + "\n" + text)
+    finding = only(judge_facts(check, {"nccl_tests": facts}), Status.UNKNOWN)
+    assert text.split("'")[1] in finding.message
+
+
+@pytest.mark.parametrize("check", ["nccl_correctness", "nccl_busbw"])
+def test_a_failure_behind_a_whole_table_is_no_pass(check):
+    facts = log(lambda whole: whole + BUSY)
+    assert facts["runs"][0]["complete"]
+    assert "busy or unavailable" in only(judge_facts(check, {"nccl_tests": facts}), Status.UNKNOWN).message
+
+
+def test_the_test_calls_its_own_bandwidth_failed():
+    facts = log(lambda whole: "".join(
+        line.rstrip("\n") + " FAILED\n" if "Avg bus bandwidth" in line else line for line in whole.splitlines(True)
+    ))  # fmt: skip
+    finding = only(judge_facts("nccl_busbw", {"nccl_tests": facts}), Status.FAIL)
+    assert "Avg bus bandwidth FAILED" in finding.message
+    assert status(judge_facts("nccl_busbw", {"nccl_tests": log(lambda whole: whole)})) is Status.PASS

@@ -34,9 +34,9 @@ def fixture(name):
         ({"warnings": ["socketProgress: Connection closed"]}, Status.INFO),
         (
             {"warnings": ["NET/OFI Request 0x7f completed with error. RC: 21. Error: 4104 (unreachable remote)"]},
-            Status.WARN,
+            Status.UNKNOWN,
         ),
-        ({"warnings": ["NET/OFI Request 0x7f completed with error. Unresponsive receiver"]}, Status.WARN),
+        ({"warnings": ["NET/OFI Request 0x7f completed with error. Unresponsive receiver"]}, Status.UNKNOWN),
     ],
 )
 def test_facts(change, wanted):
@@ -99,7 +99,7 @@ def test_a_hardware_error_in_a_warning_fails(text, remedy):
         ({"warnings": ["Error: failed to extend /dev/shm/nccl-a to 9 bytes"]}, Status.WARN, Remedy.FIX_CONFIG),
         (
             {"warnings": ["NET/OFI Unable to insert remote address into address vector"]},
-            Status.WARN,
+            Status.UNKNOWN,
             Remedy.INVESTIGATE,
         ),
         ({"warnings": ["nvmlDeviceGetHandleByIndex(5) failed: GPU is lost"]}, Status.FAIL, Remedy.REBOOT),
@@ -117,7 +117,8 @@ def test_no_network_at_all_fails_unless_one_is_used(text):
     assert only(judge(none), Status.FAIL).remedy is Remedy.FIX_CONFIG
     assert only(judge({"info_lines": 0, "warnings": [], "failures": [text]}), Status.FAIL)
     assert status(judge({**EFA, "warnings": [text]})) is Status.INFO
-    assert status(judge(none, "none")) is Status.SKIP
+    assert only(judge(none, "none"), Status.FAIL).remedy is Remedy.FIX_CONFIG
+    assert status(judge(none, "g4dn.xlarge")) is Status.SKIP
     assert "uses Socket" in only(judge({**none, "network": "Socket"}), Status.FAIL).message
 
 
@@ -128,7 +129,7 @@ def test_one_protocol_without_a_provider_where_the_other_has_one():
 def test_a_failed_request_names_the_peer():
     line = "efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address "
     line += "My host id: i-0aaaaaaaaaaaaaaaa Peer host id: i-0bbbbbbbbbbbbbbbb (7)"
-    finding = only(judge({**EFA, "failures": [line]}), Status.WARN)
+    finding = only(judge({**EFA, "failures": [line]}), Status.FAIL)
     assert ("i-0bbbbbbbbbbbbbbbb" in finding.message, "i-0aaaaaaaaaaaaaaaa" in finding.message) == (True, False)
     assert list(finding.evidence) == [line]
 
@@ -178,6 +179,105 @@ def test_an_operation_that_hung_is_told_once():
         text += (
             "operation timeout: WorkNCCL(SeqNum=4720, OpType=ALLREDUCE, NumelIn=4, Timeout(ms)=600000) ran for 1 ms\n"
         )
-    finding = only(judge(nccl_debug.parse({"nccl-debug.log": text.encode()})), Status.WARN)
-    assert (finding.measured, finding.remedy) == (1, Remedy.INVESTIGATE)
+    finding = only(judge(nccl_debug.parse({"nccl-debug.log": text.encode()})), Status.UNKNOWN)
+    assert finding.remedy is Remedy.INVESTIGATE
     assert finding.evidence == ("collective operation timeout: WorkNCCL(SeqNum=4720, OpType=ALLREDUCE",)
+
+
+HEAD = "ip-10-1-0-11:71:90 [0] NCCL "
+STARTED = HEAD + "INFO NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)\n"
+COMPLETE = HEAD + "INFO ncclCommInitRank comm 0x5 rank 0 nranks 16 cudaDev 0 busId 53000 commId 0x9 - Init COMPLETE\n"
+
+
+def judge_log(text, instance_type="p5.48xlarge"):
+    return judge(nccl_debug.parse({"nccl-debug.log": text.encode()}), instance_type)
+
+
+# What jobs print when they die; written by hand after PyTorch's ProcessGroupNCCL.cpp and NCCLUtils, aws-ofi-nccl and
+# libfabric's prov/efa. With NCCL's own lines before them, and alone, as from a job without NCCL_DEBUG.
+DIED = [
+    "[rank3]: torch.distributed.DistBackendError: NCCL error in: /pytorch/ProcessGroupNCCL.cpp:77, ncclRemoteError",
+    "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+    "[rank0]:[E1121 ProcessGroupNCCL.cpp:1895] [PG ID 0 PG GUID 0 Rank 0] Process group watchdog thread terminated with "
+    "exception: CUDA error: unspecified launch failure",
+    "Last error:\nsocketProgress: Connection closed by remote peer ip-10-1-0-12<41000>",
+    "terminate called after throwing an instance of 'c10::DistBackendError'",
+    "srun: error: ip-10-1-0-12: task 9: Aborted (core dumped)",
+    "mpirun noticed that process rank 3 with PID 0 on node a exited on signal 6 (Aborted).",
+    "RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: time-out",
+]
+
+
+@pytest.mark.parametrize("text", DIED)
+@pytest.mark.parametrize("before", ["", STARTED + COMPLETE])
+@pytest.mark.parametrize("instance_type", ["p5.48xlarge", "g4dn.xlarge", "none"])
+def test_a_job_that_died_shows_no_node_to_be_good(text, before, instance_type):
+    findings = judge_log(before + text + "\n", instance_type)
+    assert only(findings, Status.UNKNOWN).remedy is Remedy.INVESTIGATE
+    assert status(findings) is Status.UNKNOWN
+
+
+PEER = "My EFA addr: fi_addr_efa://[fe80::1]:1:7 My host id: i-0aaaaaaaaaaaaaaaa Peer EFA addr: "
+PEER += "fi_addr_efa://[fe80::2]:1:7 Peer host id: "
+RC_103 = (
+    "NET/OFI Request 0x7f completed with error. RC: 103. Error: 4126 (Unresponsive receiver (reachable by EFA device "
+)
+RC_103 += "but handshake failed)) "
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "who"),
+    [
+        (HEAD + "WARN " + RC_103 + PEER + "i-0bbbbbbbbbbbbbbbb", Status.FAIL, "i-0bbbbbbbbbbbbbbbb"),
+        (HEAD + "WARN " + RC_103 + PEER + "N/A", Status.FAIL, "fi_addr_efa://[fe80::2]"),
+        (HEAD + "WARN " + RC_103, Status.UNKNOWN, "not named"),
+        (HEAD + "WARN NET/OFI Request 0x7f completed with error. RC: 20. Error: 4100 (x)", Status.UNKNOWN, "not named"),
+        ("libfabric:7:170::efa:cq:efa_rdm_cq_handle_error():1<warn> Invalid address", Status.UNKNOWN, "not named"),
+        ("libfabric:7:170::efa:av:efa_av_insert_one():9<warn> no address handle", Status.UNKNOWN, "not named"),
+        (HEAD + "WARN NET/OFI Request 0x7f completed with error. RC: 5. Error: 2 (Internal queue pair error (local))",
+         Status.FAIL, "device of this node"),
+    ],
+)  # fmt: skip
+def test_a_request_that_failed_blames_the_peer_that_is_named_and_nobody_else(line, wanted, who):
+    findings = judge_log(STARTED + COMPLETE + line + "\n")
+    assert status(findings) is wanted
+    assert who in next(f for f in findings if f.status is wanted).message
+
+
+def test_requests_that_a_program_left_open_are_no_failure():
+    line = (
+        HEAD + "WARN NET/OFI Request 0x7f completed with error. RC: 5. Error: 1 (Flushed during queue pair destroy)\n"
+    )
+    assert status(judge_log(STARTED + COMPLETE + line)) is Status.INFO
+
+
+def test_an_init_that_aborts_with_an_unknown_warning_is_not_go():
+    text = STARTED + HEAD + "WARN Something that no list knows\n" + HEAD + "INFO src/init.cc:1358 -> 3\n"
+    findings = judge_log(text)
+    assert "Something that no list knows" in only(findings, Status.UNKNOWN).message
+    assert status(judge_log(STARTED + HEAD + "INFO src/init.cc:1358 -> 3\n")) is Status.UNKNOWN
+    assert status(judge_log(STARTED + HEAD + "INFO src/init.cc:1358 -> 7\n")) is Status.PASS
+
+
+def test_a_warning_after_which_the_same_process_goes_on_is_told_and_does_not_block():
+    text = STARTED + HEAD + "WARN Something that no list knows\n"
+    assert status(judge_log(text + COMPLETE)) is Status.INFO
+    assert status(judge_log(text + COMPLETE.replace(":71:", ":72:"))) is Status.UNKNOWN
+    assert status(judge_log(text + "# Avg bus bandwidth    : 480.1\n")) is Status.INFO
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ip-10-1-0-11:71:90 [0] find_ofi_provider:543 NCCL WARN NET/OFI OFI fi_getinfo() call failed: No data available",
+        "ip-10-1-0-11:71:90 [0] NCCL INFO Function: find_ofi_provider Line: 9: NET/OFI Couldn't find any optimal provider",
+    ],
+)
+def test_a_plugin_that_finds_no_provider_fails_whatever_the_type(line):
+    for kind in ("p5.48xlarge", "none"):
+        assert only(judge_log(line + "\n", kind), Status.FAIL).remedy is Remedy.FIX_CONFIG
+
+
+def test_p2p_off_between_gpus_that_nvlink_connects():
+    text = STARTED + HEAD + "WARN P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case\n"
+    assert only(judge_log(text + COMPLETE), Status.FAIL).remedy is Remedy.FIX_CONFIG

@@ -3,6 +3,7 @@
 import pytest
 
 from flightline_node.model import BLOCKING, Remedy, Status
+from flightline_node.parsers import nvlink
 from tests.harness import judge_facts, only, status
 
 from . import gpus
@@ -182,3 +183,10 @@ def test_no_nvlink_devices():
     facts = {"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-status.txt"]}}
     assert {finding.status for finding in judge_facts("nvlink_links", facts)} == {Status.UNKNOWN}
     assert only(judge_facts("nvlink_links", facts, "none"), Status.SKIP)
+
+
+def test_all_links_dark_without_a_type_is_a_fault_and_not_a_skip():
+    """By hand: what nvidia-smi prints for each GPU whose links are down."""
+    text = "".join(f"GPU {n}: NVIDIA H100 (UUID: GPU-{n})\n\t {DARK}\n" for n in range(2))
+    facts = {"nvlink": nvlink.parse({"nvlink-status.txt": text.encode()})}
+    assert only(judge_facts("nvlink_links", facts, "none"), Status.FAIL).measured == 0
