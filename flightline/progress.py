@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timezone
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, Task
 from rich.text import Text
 
 from .preflight import Answer, Watcher
-from .report.text import clean, count
+from .report.text import clean, clip, count, spell
 
 MOST_REASONS = 2
 """Per host while it runs; the summary has them all."""
+
+MOST_NAME_CHARS = 30
+REFRESH_PER_S = 4
 
 
 @contextmanager
@@ -22,67 +28,123 @@ def watching(console: Console) -> Iterator[Watcher]:
     if not console.is_terminal:
         yield _Lines(console)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield _Live(progress)
+    tally = Tally()
+    column = _Column(tally)
+    with Progress(column, console=console, transient=True, refresh_per_second=REFRESH_PER_S) as progress:
+        progress.add_task("", total=None)
+        yield _Live(progress, tally)
 
 
-class _Tally:
-    """Hosts that ended so far."""
+class Tally:
+    """Who is expected, asked and done; told by the runner's thread, read by the one that draws."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
         self.hosts = self.go = self.no_go = 0
+        self.ends_at: float | None = None
+        self._begun: dict[str, float] = {}
+        self._lock = threading.Lock()
 
-    def count(self, answer: Answer) -> None:
-        self.go += answer.go
-        self.no_go += not answer.go
+    def expect(self, hosts: int, ends_at: float | None) -> None:
+        """So many hosts, and when the run has ended at the latest (as time.time())."""
+        self.hosts, self.ends_at = hosts, ends_at
 
     def begin(self, host: str) -> None:
-        """Nothing is shown of a host that is asked."""
+        """A host is asked now."""
+        with self._lock:
+            self._begun.setdefault(host, self.clock())
+
+    def count(self, answer: Answer) -> None:
+        """A host ended."""
+        with self._lock:
+            self._begun.pop(answer.host, None)
+            self.go += answer.go
+            self.no_go += not answer.go
 
     @property
     def ended(self) -> int:
+        """Hosts that ended."""
         return self.go + self.no_go
 
+    def line(self) -> str:
+        """'481/500 hosts, 9 no-go; waiting for gpu-017 (41 s) and 12 more, 6 min 20 s left'."""
+        if not self.hosts:
+            return "reading the inventory"
+        said = f"{self.ended:,}/{self.hosts:,} hosts, {self.no_go:,} no-go"
+        return "".join((said, self._awaited(), self.left()))
 
-class _Lines(_Tally):
+    def _awaited(self) -> str:
+        with self._lock:
+            begun = list(self._begun.items())
+        if not begun:
+            return ""
+        host, since = min(begun, key=lambda item: item[1])
+        rest = self.hosts - self.ended - 1
+        more = f" and {rest:,} more" if rest > 0 else ""
+        name = clip(clean(host), MOST_NAME_CHARS)
+        return f"; waiting for {name} ({spell(max(self.clock() - since, 0))}){more}"
+
+    def left(self) -> str:
+        """The time until the run has ended at the latest; "" when it has no deadline."""
+        if self.ends_at is None:
+            return ""
+        seconds = self.ends_at - self.clock()
+        return f", {spell(seconds)} left" if seconds >= 0 else ", past its end: concluding"
+
+
+class _Column(ProgressColumn):
+    def __init__(self, tally: Tally) -> None:
+        super().__init__()
+        self.tally = tally
+
+    def render(self, task: Task) -> Text:
+        return Text(self.tally.line(), no_wrap=True, overflow="ellipsis")
+
+
+class _Lines:
     def __init__(self, console: Console) -> None:
-        super().__init__()
         self.console = console
+        self.tally = Tally()
 
     def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
-        self.hosts = len(hosts)
-        self.console.print(Text(count(len(hosts), "host")))
+        self.tally.expect(len(hosts), ends_at)
+        self.console.print(Text(count(len(hosts), "host") + _until(ends_at)))
+
+    def begin(self, host: str) -> None:
+        self.tally.begin(host)
 
     def answer(self, answer: Answer) -> None:
-        self.count(answer)
-        self.console.print(Text(f"[{self.ended}/{self.hosts}] {_line(answer)}"), soft_wrap=True)
+        self.tally.count(answer)
+        self.console.print(Text(f"[{self.tally.ended}/{self.tally.hosts}] {_line(answer)}"), soft_wrap=True)
 
 
-class _Live(_Tally):
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
+class _Live:
+    def __init__(self, progress: Progress, tally: Tally) -> None:
         self.progress = progress
-        self.task: TaskID = progress.add_task("reading the inventory", total=None, done="")
+        self.tally = tally
 
     def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
-        self.hosts = len(hosts)
-        self._update()
+        self.tally.expect(len(hosts), ends_at)
+
+    def begin(self, host: str) -> None:
+        self.tally.begin(host)
 
     def answer(self, answer: Answer) -> None:
-        self.count(answer)
+        self.tally.count(answer)
         if not answer.go:
             self.progress.console.print(Text(_line(answer), style="red"))
-        self._update()
 
-    def _update(self) -> None:
-        done = f"{self.ended}/{self.hosts} hosts, {self.go} go, {self.no_go} no-go"
-        self.progress.update(self.task, description="judging", total=self.hosts, completed=self.ended, done=done)
+
+def _until(ends_at: float | None) -> str:
+    if ends_at is None:
+        return ""
+    return f", judged by {datetime.fromtimestamp(ends_at, timezone.utc):%H:%M:%S} UTC at the latest"
 
 
 def _line(answer: Answer) -> str:
+    host = clean(answer.host)
     if answer.go:
-        return f"{answer.host} go, {answer.seconds:.1f} s" + (" (warnings)" if answer.status == "WARN" else "")
+        return f"{host} go, {answer.seconds:.1f} s" + (" (warnings)" if answer.status == "WARN" else "")
     more = len(answer.why) - MOST_REASONS
     reasons = "; ".join(clean(reason) for reason in answer.why[:MOST_REASONS])
-    return f"{answer.host} no-go: {reasons}" + (f"; and {more} more" if more > 0 else "")
+    return f"{host} no-go: {reasons}" + (f"; and {more} more" if more > 0 else "")

@@ -11,6 +11,9 @@ short_description: Stop stray test programs and remove diagnostics
 description:
   - A test program is stray when its parent is process 1, so that whoever started it is gone. One with a living parent
     belongs to a run and is left alone.
+  - Only what belongs to the user of this module, or to the one who became it with sudo, is touched, and only when it
+    is older than O(min_age_hours). Paths that a living process stands in, runs, has open or names on its command line
+    stay, and so does what changed since the oldest preflight began that is still running.
   - Stopping a stray test program is what frees the GPU memory it holds; who still holds some is reported.
 version_added: "0.1.0"
 author:
@@ -26,6 +29,17 @@ options:
     type: list
     elements: str
     default: []
+  min_age_hours:
+    description:
+      - How long ago a path was last changed, or a program started, before it is touched. The default is longer than a
+        run can live.
+    type: float
+    default: 24
+  spare_machine:
+    description:
+      - Boot id and machine id, with a blank between, of a machine that is not to be cleaned. The module fails there.
+    type: str
+    default: ""
 attributes:
   check_mode:
     support: full
@@ -44,10 +58,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 facts:
-  description: C(stopped), C(removed), and C(gpu_processes) that still hold GPU memory.
+  description: C(stopped), C(removed), C(kept) with the reason of each, and C(gpu_processes) that still hold GPU memory.
   returned: success
   type: dict
-  sample: {stopped: [{pid: 4711, name: all_reduce_perf}], removed: [/tmp/flightline-abc], gpu_processes: []}
+  sample:
+    stopped: [{pid: 4711, name: all_reduce_perf}]
+    removed: [/tmp/flightline-abc]
+    kept: [{what: /tmp/flightline-def, why: "is used by python3 (812)"}]
+    gpu_processes: []
 commands:
   description: The changing commands that ran, as argument lists.
   returned: always
@@ -65,6 +83,8 @@ from ansible.module_utils.flightline_host import shell, stray
 ARGUMENT_SPEC = {
     "programs": {"type": "list", "elements": "str", "default": []},
     "paths": {"type": "list", "elements": "str", "default": []},
+    "min_age_hours": {"type": "float", "default": 24},
+    "spare_machine": {"type": "str", "default": ""},
 }
 
 

@@ -104,8 +104,11 @@ def duration(started: str, finished: str) -> str:
         seconds = (datetime.fromisoformat(finished) - datetime.fromisoformat(started)).total_seconds()
     except (ValueError, TypeError):
         return ""
-    if seconds < 0:
-        return ""
+    return "" if seconds < 0 else spell(seconds)
+
+
+def spell(seconds: float) -> str:
+    """'2 min 13 s'."""
     hours, rest = divmod(round(seconds), 3600)
     minutes, secs = divmod(rest, 60)
     parts = [(hours, "h"), (minutes, "min"), (secs, "s")]

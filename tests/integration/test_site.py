@@ -216,16 +216,21 @@ def test_another_system_is_named_and_nothing_is_changed(bed, first):
 
 
 def test_stray_tests_and_diagnostics_are_removed_and_reported(bed, first):
-    bed.ssh("gpu-02", "mkdir -p /tmp/flightline-left; cp /bin/sleep /tmp/all_reduce_perf")
+    bed.ssh("gpu-02", "mkdir -p /tmp/flightline-left /tmp/flightline-new; cp /bin/sleep /tmp/all_reduce_perf")
+    bed.ssh("gpu-02", "touch -d '10 days ago' /tmp/flightline-left")
     bed.ssh(
         "gpu-02",
         "setsid --fork /tmp/all_reduce_perf 600 > /dev/null 2>&1 < /dev/null; sleep 1; pgrep -x all_reduce_perf",
     )
-    cleaned = bed.converge(beds.layout.ROOT / "playbooks" / "cleanup.yml", limit="gpu-02")
+    playbook = beds.layout.ROOT / "playbooks" / "cleanup.yml"
+    clean(bed.converge(playbook, limit="gpu-02"), ["gpu-02"])
+    there = bed.ssh("gpu-02", "pgrep -x all_reduce_perf; ls -d /tmp/flightline-*")
+    assert there.split()[0].isdecimal() and there.split()[1:] == ["/tmp/flightline-new"], "young: may be a run's"
+    cleaned = bed.converge(playbook, limit="gpu-02", variables={"cleanup_min_age_hours": 0})
     clean(cleaned, ["gpu-02"])
     assert '"stopped": ["all_reduce_perf"]' in " ".join(cleaned.output.split()).replace("[ ", "[").replace(" ]", "]")
     assert bed.ssh("gpu-02", "pgrep -x all_reduce_perf; ls -d /tmp/flightline-*", check=False).count("all_reduce") == 0
-    assert "No such file" in bed.ssh("gpu-02", "ls -d /tmp/flightline-left", check=False)
+    assert "No such file" in bed.ssh("gpu-02", "ls -d /tmp/flightline-*", check=False)
 
 
 def test_no_instance_disks_is_named(bed, first):

@@ -1,7 +1,7 @@
 """Runs a module of library/ in this process against a directory and a script of commands.
 
 A case is data: `input` (arguments), `flags` (check, diff), `files` (path -> text, {link: target} for a link, any
-other mapping as JSON), `archives` (path -> members of a tar archive),
+other mapping as JSON), `old` (paths last changed ten days ago), `archives` (path -> members of a tar archive),
 `commands` (what programs answer), `output` (what the module must answer) and `left` (files afterwards). Every command
 that the module runs must stand in `commands`, and every one that stands there must be run, in that order.
 """
@@ -12,8 +12,10 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import re
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from flightline_host.host import Result
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
+TEN_DAYS_S = 864_000
 if str(ROOT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
@@ -107,6 +110,8 @@ def run_case(name: str, case: dict[str, Any], tree: Path, monkeypatch: pytest.Mo
     """Run one case and return what the module answered."""
     write_files(tree, case.get("files", {}))
     digests = write_archives(tree, case.get("archives", {}))
+    for path in case.get("old", []):
+        os.utime(tree / path.lstrip("/"), (time.time() - TEN_DAYS_S,) * 2)
     script = Script(case.get("commands", []), tree)
     module = load(name)
     monkeypatch.setattr(module.shell, "make_host", lambda: module.shell.Host(script, str(tree)))
