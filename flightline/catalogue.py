@@ -11,6 +11,8 @@ from pathlib import Path
 from flightline_node.checks import CHECKS
 from flightline_node.model import LEVELS, Check
 
+from .severity import ANSWERS
+
 PAGE = Path(__file__).parents[1] / "docs" / "checks.md"
 
 
@@ -45,6 +47,7 @@ def _entry(check: Check) -> Iterator[str]:
     yield f"- What: {check.what}"
     yield f"- Why: {check.why}"
     yield f"- How it judges: {_judges(check)}"
+    yield f"- Out of service for it? {ANSWERS[check.id]}"
     yield f"- Remedy: {check.remedy}"
     yield f"- Source: {check.source}"
     reads = [*check.needs, *(" or ".join(check.needs_any),) * bool(check.needs_any)]

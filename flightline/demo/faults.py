@@ -619,7 +619,7 @@ _ALL: Tuple[Fault, ...] = (
     Fault("recovery_action", "the driver asks for a reset of one GPU",
           "recovery_action", Remedy.RESET_GPU, _smi(("gpu_recovery_action", "GPU Reset"))),
     Fault("persistence_off", "persistence mode is off",
-          "persistence_mode", Remedy.FIX_CONFIG, _smi_all("persistence_mode", "Disabled")),
+          "persistence_mode", Remedy.FIX_CONFIG, _smi_all("persistence_mode", "Disabled"), status=Status.WARN),
     Fault("ecc_off", "ECC is off on one GPU",
           "ecc_mode", Remedy.FIX_CONFIG, _smi(("current_ecc", "Disabled"), ("pending_ecc", "Disabled")),
           also=("ecc_uncorrected",)),

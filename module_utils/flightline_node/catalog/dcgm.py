@@ -47,6 +47,7 @@ OVERRIDES: Mapping[int, Tuple[Remedy, str]] = {
     126: (Remedy.REBOOT, "the driver's own recovery action is a reboot"),
 }
 
+PERSISTENCE_MODE = 29
 IMEX_UNHEALTHY = 122
 """Noise on every machine that is no multi-node NVLink system."""
 

@@ -35,11 +35,14 @@ def _id(note: Facts) -> Optional[int]:
 
 
 def _noise(context: Context, note: Facts) -> bool:
-    """What DCGM fails on a good node: IMEX but on P6e; 16 lanes where AWS connects 8, which DCGM has no option for."""
+    """What DCGM fails on good nodes: IMEX but in a rack; persistence mode; 16 lanes where AWS connects 8."""
     lanes, wanted = catalog.lanes_in(note.get("message", "")), wanted_lanes(context, catalog.LANES)
     if lanes is not None and wanted:
         return wanted < catalog.LANES and lanes >= wanted
-    return _id(note) == catalog.IMEX_UNHEALTHY and not context.expected.instance_type.startswith("p6e")
+    number = _id(note)
+    if number == catalog.PERSISTENCE_MODE:  # as the check of that name has it
+        return not context.expected.persistence_mode
+    return number == catalog.IMEX_UNHEALTHY and not context.expected.nvlink_rack
 
 
 def _remedy(notes: List[Facts]) -> Remedy:

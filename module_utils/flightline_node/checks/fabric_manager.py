@@ -8,8 +8,8 @@ from ..context import Context
 from ..model import Check, Finding, Remedy
 
 UNIT = "nvidia-fabricmanager.service"
-RACK_TYPES = ("p6e-",)
-NVLSM_TYPES = ("p6-b",)
+NVLINK_5_GB_S = 900
+"""From this rate on (per GPU, one direction) the switches are NVLink 5, whose links NVLSM routes."""
 UMAD = "ib_umad"
 
 
@@ -40,9 +40,13 @@ def _lacks_umad(context: Context) -> bool:
     modules, gpus = context.optional("modules"), (context.optional("nvidia_smi") or {}).get("gpus", [])
     registered = bool(gpus) and all(gpu.get("fabric_state") == "Completed" for gpu in gpus)
     named = (modules or {}).get("names") or {}
-    return (
-        context.expected.instance_type.startswith(NVLSM_TYPES) and bool(named) and UMAD not in named and not registered
-    )
+    return needs_nvlsm(context) and bool(named) and UMAD not in named and not registered
+
+
+def needs_nvlsm(context: Context) -> bool:
+    """Does the node itself run the subnet manager of its NVSwitches? In a rack the switch trays do."""
+    expected = context.expected
+    return bool(expected.nvswitch) and (expected.nvlink_gb_s or 0) >= NVLINK_5_GB_S and not expected.nvlink_rack
 
 
 def _no_unit(context: Context) -> Finding:
@@ -59,7 +63,7 @@ def _switched(context: Context) -> Optional[str]:
     kind = context.expected.instance_type
     if context.expected.nvswitch is False:
         return f"{kind} has no NVSwitch"
-    if kind.startswith(RACK_TYPES):
+    if context.expected.nvlink_rack:
         return f"{kind}: the rack's switch trays run Fabric Manager, not the instance"
     return None
 

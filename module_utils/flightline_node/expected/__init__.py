@@ -21,7 +21,8 @@ class Expected:
     """Expected values of one node; None means that nothing is expected (the check skips).
 
     Memory in MiB, instance store in GB (10^9). nvlink_gb_s_per_link: as nvidia-smi prints it, in one direction;
-    nvlink_gb_s: data rate of all links of a GPU in one direction; nvls: NVSwitch reduces in the switch. network_gbps:
+    nvlink_gb_s: data rate of all links of a GPU in one direction; nvls: NVSwitch reduces in the switch;
+    nvlink_rack: the switches are in the rack and join several nodes. network_gbps:
     all network cards, in Gbit/s; network_bursts: "up to". gpu_pcie_gen, gpu_pcie_lanes: the link of a good GPU;
     gpu_c2c_gb_s: its link to the CPU instead, GB/s in one direction. gpu_share: the part of a GPU that the type has.
     gpu_tflops: dense half precision.
@@ -42,6 +43,7 @@ class Expected:
     nvlink_gb_s_per_link: Optional[float] = None
     nvlink_gb_s: Optional[float] = None
     nvls: Optional[bool] = None
+    nvlink_rack: Optional[bool] = None
     nvswitch: Optional[bool] = None
     gpu_pcie_gen: Optional[int] = None
     gpu_pcie_lanes: Optional[int] = None

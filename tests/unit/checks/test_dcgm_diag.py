@@ -36,8 +36,9 @@ def test_each_bad_gpu_has_its_finding():
     by_gpu = {finding.device["index"]: finding for finding in findings}
     assert by_gpu[2].remedy is Remedy.REPLACE
     assert by_gpu[2].device["serial"] == "1653023000002"
-    assert by_gpu[7].remedy is Remedy.FIX_CONFIG
-    assert len(findings) == 2
+    assert len(findings) == 1
+    warned = [f for f in judge(fixture("3x-fail-new-severity.json")) if f.status is Status.WARN and f.device]
+    assert {(f.device["index"], f.remedy) for f in warned} >= {(7, Remedy.FIX_CONFIG)}  # persistence mode is off
 
 
 @pytest.mark.parametrize(
@@ -77,11 +78,18 @@ def test_remedy_by_severity_and_override(error_id, severity, remedy):
 
 
 def test_worst_remedy_of_a_gpu_wins():
-    facts = failed(29, "CONFIG")
+    facts = failed(23, "CONFIG")
     facts["failures"].append({"test": "pcie", "gpu": 3, "error_id": 52, "message": "y", "severity": "ISOLATE"})
     finding = only(judge(facts), Status.FAIL)
     assert finding.remedy is Remedy.REPLACE
     assert finding.measured == "memory, pcie"
+
+
+def test_persistence_mode_is_judged_as_by_the_check_of_that_name():
+    facts = failed(29, "CONFIG")
+    assert status(judge(facts)) is Status.WARN
+    wanted = {"persistence_mode": "Enabled"}
+    assert status(judge_facts("dcgm_diag", {"dcgm_diag": facts}, expected=wanted)) is Status.FAIL
 
 
 def test_device_from_nvidia_smi_by_serial_then_by_index():
@@ -173,7 +181,6 @@ def test_fewer_lanes_than_dcgm_wants_are_normal_where_aws_connects_fewer(lanes, 
     [
         ("GPU 3 had uncorrectable memory errors and row remapping failed.", Remedy.REPLACE),
         ("GPU 3 had memory errors and row remappings are pending", Remedy.RESET_GPU),
-        ("Persistence mode for GPU 3 is disabled.", Remedy.FIX_CONFIG),
         (
             "Bandwidth of GPU 3 in direction d2h of 1.0 did not exceed minimum required bandwidth of 3.0",
             Remedy.INVESTIGATE,

@@ -19,7 +19,7 @@ def judge(current, pending, instance_type="p5.48xlarge", **rest):
         ("Enabled", "Enabled", Status.PASS, Remedy.NONE),
         ("Disabled", "Disabled", Status.FAIL, Remedy.FIX_CONFIG),
         ("Disabled", "Enabled", Status.FAIL, Remedy.RESET_GPU),
-        ("Enabled", "Disabled", Status.FAIL, Remedy.FIX_CONFIG),
+        ("Enabled", "Disabled", Status.WARN, Remedy.FIX_CONFIG),
         ("Enabled", "ERR!", Status.UNKNOWN, Remedy.INVESTIGATE),
         ("[Unknown Error]", "Enabled", Status.UNKNOWN, Remedy.INVESTIGATE),
     ],

@@ -13,10 +13,10 @@ def test_on():
     assert status(judge_facts("persistence_mode", gpus.node(), "none")) is Status.PASS
 
 
-def test_off_fails():
-    finding = only(
-        judge_facts("persistence_mode", gpus.put(gpus.node(), 0, "persistence_mode", "Disabled")), Status.FAIL
-    )
+@pytest.mark.parametrize(("expected", "wanted"), [(None, Status.WARN), ({"persistence_mode": "Enabled"}, Status.FAIL)])
+def test_off_warns_and_fails_where_the_site_expects_it(expected, wanted):
+    facts = gpus.put(gpus.node(), 0, "persistence_mode", "Disabled")
+    finding = only(judge_facts("persistence_mode", facts, expected=expected), wanted)
     assert (finding.device["index"], finding.remedy) == (0, Remedy.FIX_CONFIG)
 
 
