@@ -153,6 +153,7 @@ class Cluster:
                 place=self.plan.place,
                 topic_key_arn=self.notifications.key_arn,
                 results_log_group=self.logs.groups["results"].name,
+                results_bucket=self.storage.results.name,
                 tags=self.plan.tags,
             ),
         )

@@ -13,6 +13,7 @@ from infra.config.model import Settings
 from infra.planning import functions as planning
 from infra.planning import iam
 from infra.planning.iam.functions import events_queue, log_group
+from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
 from infra.planning.names import Names, Place
 
 from .base import child, text
@@ -20,13 +21,14 @@ from .base import child, text
 
 @dataclass(frozen=True)
 class FunctionsArgs:
-    """results_log_group: the name of the group that nodes log results to."""
+    """results_log_group: the name of the group that nodes log results to. results_bucket: where boots end."""
 
     settings: Settings
     names: Names
     place: Place
     topic_key_arn: pulumi.Input[str]
     results_log_group: pulumi.Input[str]
+    results_bucket: pulumi.Input[str]
     tags: Mapping[str, str]
 
 
@@ -151,13 +153,32 @@ class Functions(pulumi.ComponentResource):
         redrive = planning.redrive(args.names, args.place)
         # The redrive policy names the other queue as text, and SQS refuses one that is not there.
         queue = self._queue("events", name, redrive, after=(self.dead_letters,))
-        aws.sqs.QueuePolicy(
+        policy = aws.sqs.QueuePolicy(
             f"{self._name}-events-policy",
             queue_url=queue.url,
             policy=text(planning.queue_policy(args.names, args.place, name)),
             opts=child(self),
         )
+        # S3 tries the queue when it is asked to use it.
+        self._boots(queue, after=policy)
         return queue
+
+    def _boots(self, queue: aws.sqs.Queue, after: pulumi.Resource) -> None:
+        """The outcome of every node's boot, as an event for the router."""
+        aws.s3.BucketNotification(
+            f"{self._name}-boots",
+            bucket=self._args.results_bucket,
+            queues=[
+                aws.s3.BucketNotificationQueueArgs(
+                    id="boots",
+                    queue_arn=queue.arn,
+                    events=["s3:ObjectCreated:*"],
+                    filter_prefix=BOOT_PREFIX,
+                    filter_suffix=BOOT_OUTCOME,
+                )
+            ],
+            opts=child(self, depends_on=[after]),
+        )
 
     def _subscription(self) -> None:
         args, storage = self._args, self.functions["storage"]

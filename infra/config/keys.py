@@ -90,6 +90,7 @@ KEYS: tuple[Key, ...] = (
     Key("auditTrail", False),
     Key("bootPreflightLevel", "quick"),
     Key("bootPreflightMinutes", 20),
+    Key("bootFailureLimit", 5),
     Key("nodePackage", ""),
     Key("tags", ()),
     Key("permissionsBoundary", ""),

@@ -160,11 +160,13 @@ class Boot:
     """The boot preflight. An instance enters service only after it said go within time_limit_minutes.
 
     package: path of a node package (a zipapp) made elsewhere, or None: it is built from this checkout.
+    failures: boots without a go in six hours after which no node is launched any more; 0 is no limit.
     """
 
     level: str
     time_limit_minutes: int
     package: str | None
+    failures: int
 
 
 @dataclass(frozen=True)

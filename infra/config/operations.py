@@ -105,7 +105,7 @@ def boot(draft: Draft, package_mistake: Callable[[str], str | None]) -> Boot:
     wanted = package_mistake(package) if package else None
     if wanted:
         draft.refuse("nodePackage", wanted)
-    return Boot(level, minutes, package)
+    return Boot(level, minutes, package, draft.within("bootFailureLimit", 0, 1000, "boots"))
 
 
 def budget(draft: Draft) -> Budget:

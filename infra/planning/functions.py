@@ -29,7 +29,7 @@ SHIPPED = (
 NODE_LIBRARY = ("__init__.py", "model.py", "logline.py")
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "storage": ("common", "storage"),
-    "alert-router": ("common", "alert_router"),
+    "alert-router": ("common", "storage", "alert_router"),
     "training-input": ("common", "alert_router", "training_input"),
 }
 QUEUE_RETENTION_S = 14 * 86_400
@@ -77,6 +77,11 @@ def functions(settings: Settings, names: Names, place: Place) -> dict[str, Funct
     }
     if slack:
         told["FLIGHTLINE_SLACK_SECRET"] = names.slack_secret
+    routed = {
+        **told,
+        "FLIGHTLINE_NODE_GROUP": names.node_group,
+        "FLIGHTLINE_BOOT_FAILURES": str(settings.boot.failures),
+    }
     train = {
         **base,
         "FLIGHTLINE_DATA_BUCKET": names.data_bucket,
@@ -84,7 +89,9 @@ def functions(settings: Settings, names: Names, place: Place) -> dict[str, Funct
     }
     return {
         "storage": _function(names, "storage", "Stores what nodes log and tells people of failures", 110, 512, told),
-        "alert-router": _function(names, "alert-router", "Tells people of alarms and EC2 events", 110, 256, told),
+        "alert-router": _function(
+            names, "alert-router", "Tells people of alarms, boots and EC2 events", 110, 256, routed
+        ),
         "training-input": _function(names, "training-input", "Starts training runs on good nodes", 110, 512, train),
     }
 
@@ -106,7 +113,7 @@ def archive(key: str) -> dict[str, Path]:
 
 
 def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
-    """Who may send events to the router's queue: the rules of this cluster."""
+    """Who may send events to the router's queue: the rules of this cluster and its results bucket."""
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -117,6 +124,18 @@ def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
                 "Action": "sqs:SendMessage",
                 "Resource": place.arn("sqs", queue),
                 "Condition": {"ArnLike": {"aws:SourceArn": place.arn("events", f"rule/{names.cluster}-*")}},
+            },
+            {
+                "Sid": "Boots",
+                "Effect": "Allow",
+                "Principal": {"Service": "s3.amazonaws.com"},
+                "Action": "sqs:SendMessage",
+                "Resource": place.arn("sqs", queue),
+                # A bucket's ARN names no account, and a bucket that is gone can be made by somebody else.
+                "Condition": {
+                    "ArnEquals": {"aws:SourceArn": f"arn:{place.partition}:s3:::{names.results_bucket}"},
+                    "StringEquals": {"aws:SourceAccount": place.account},
+                },
             },
             {
                 "Sid": "TlsOnly",

@@ -14,6 +14,10 @@ from typing import Any
 BUNDLES_PREFIX = "bundles/"
 """Raw outputs of failed nodes in the results bucket."""
 
+BOOT_PREFIX = f"{BUNDLES_PREFIX}boot/"
+BOOT_OUTCOME = "/outcome.json"
+"""What each boot came to: the object that the alert router is told of."""
+
 
 @dataclass(frozen=True)
 class Keep:

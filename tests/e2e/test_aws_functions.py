@@ -68,7 +68,8 @@ class Stack:
 
     def router(self, cloudwatch: object | None = None) -> router_handler.Router:
         client = self.cloud.client
-        return router_handler.build(self.services("alert-router"), client("ec2"), cloudwatch or client("cloudwatch"))
+        on, watched = self.services("alert-router"), cloudwatch or client("cloudwatch")
+        return router_handler.build(on, client("ec2"), watched, client("s3"), client("autoscaling"))
 
     def items(self, start: str) -> dict[tuple[str, str], dict]:
         return {key: item for key, item in self.cloud.items(RESULTS).items() if key[0].startswith(start)}

@@ -132,7 +132,8 @@ class Router(threading.Thread):
         monkeypatch.setattr(common, "client", cloud.client)
         names = common.Names(CLUSTER, f"Flightline/{CLUSTER}", "demo-results", "t", "b", topic)
         on = common.services("alert-router", names)
-        self._router = router_handler.build(on, cloud.client("ec2"), cloud.client("cloudwatch"))
+        clients = [cloud.client(name) for name in ("ec2", "cloudwatch", "s3", "autoscaling")]
+        self._router = router_handler.build(on, *clients)
         self._sqs, self._queue, self.stop = cloud.client("sqs"), queue, threading.Event()
 
     def run(self) -> None:

@@ -20,15 +20,16 @@ import pytest
 
 from infra import contract
 from infra.components.functions import Functions, FunctionsArgs
-from infra.functions.alert_router import nodes
+from infra.functions.alert_router import boots, nodes
 from infra.functions.common import training
 from infra.functions.common.claims import LEASE_S
 from infra.guard import Guard
 from infra.planning import functions as planning
-from infra.planning import tables
+from infra.planning import tables, user_data
 from infra.planning.names import FUNCTIONS
 from infra.policies import Site
 from tests.infra import engine, stacks
+from tests.infra.iam_documents import allowed, roles
 
 STACK = "p5-reservation"
 RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3")
@@ -43,6 +44,7 @@ def _args(stack: str = STACK, tags: dict[str, str] | None = None) -> FunctionsAr
         place=stacks.place(stack),
         topic_key_arn="arn:aws:kms:us-east-1:123456789012:key/k",
         results_log_group=stacks.planned_names(stack).results_log_group,
+        results_bucket=stacks.planned_names(stack).results_bucket,
         tags=tags if tags is not None else contract.common_tags(settings, stack),
     )
 
@@ -132,12 +134,42 @@ def test_the_functions_and_the_stack_mean_the_same_tables_and_tags():
     )
 
 
-def test_only_rules_of_this_cluster_may_fill_the_queue():
+def test_only_rules_and_the_results_bucket_of_this_cluster_may_fill_the_queue():
     names = stacks.planned_names(STACK)
     policy = planning.queue_policy(names, stacks.place(STACK), "q")
-    (rules,) = [part for part in policy["Statement"] if part["Effect"] == "Allow"]
+    rules, boots = [part for part in policy["Statement"] if part["Effect"] == "Allow"]
     assert rules["Principal"] == {"Service": "events.amazonaws.com"}
     assert rules["Condition"]["ArnLike"]["aws:SourceArn"].endswith(f":rule/{names.cluster}-*")
+    assert boots["Principal"] == {"Service": "s3.amazonaws.com"}
+    assert boots["Condition"] == {
+        "ArnEquals": {"aws:SourceArn": f"arn:aws:s3:::{names.results_bucket}"},
+        "StringEquals": {"aws:SourceAccount": stacks.ACCOUNT},
+    }
+
+
+def test_the_router_is_told_of_every_boots_outcome_once_the_queue_takes_it(run):
+    """S3 tries the queue at once; the names are those that the boot script writes and the router reads."""
+    (told,) = run.of("aws:s3/bucketNotification:BucketNotification")
+    (queue,) = told.props["queues"]
+    assert run.one("functions-events-policy").urn in told.dependencies
+    names = stacks.planned_names(STACK)
+    assert told.props["bucket"] == names.results_bucket
+    plan = user_data.boot_plan(stacks.settings(STACK), names, "0" * 64)
+    key = f"{plan.results_url}/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json"
+    key = key.removeprefix(f"s3://{names.results_bucket}/")
+    assert key.startswith(queue["filterPrefix"]) and key.endswith(queue["filterSuffix"]) and boots.KEY.fullmatch(key)
+    assert "$RESULTS_URL/boot/$instance/$started" in user_data.template("flightline-boot.sh")
+
+
+def test_the_router_may_read_boots_and_stop_launches_and_nothing_else_of_either():
+    names, documents = stacks.planned_names(STACK), roles(STACK)["alert-router"].values()
+    bucket = f"arn:aws:s3:::{names.results_bucket}"
+    assert allowed(documents, "s3:GetObject", f"{bucket}/bundles/boot/i-1/x/record.json")
+    assert not allowed(documents, "s3:GetObject", f"{bucket}/runs/x")
+    group = "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:uuid:autoScalingGroupName/"
+    assert allowed(documents, "autoscaling:SuspendProcesses", group + names.node_group)
+    assert not allowed(documents, "autoscaling:SuspendProcesses", group + "another-gpu")
+    assert not allowed(documents, "autoscaling:TerminateInstanceInAutoScalingGroup")
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,8 @@ def test_a_package_that_changed_on_disk_is_fetched_again(machine):
 def test_without_a_package_the_node_stays_out(machine):
     code, calls = machine.boot(NO_PACKAGE="1")
     assert (code, told(calls)) == (2, ["ABANDON"])
-    assert len([call for call in calls if call.startswith("aws s3 cp")]) == 5
+    assert len([call for call in calls if call.startswith("aws s3 cp --only-show-errors s3://")]) == 5
+    assert [call for call in calls if call.endswith("/outcome.json")]
 
 
 def test_without_metadata_nobody_is_told_and_the_hook_times_out(machine):
@@ -275,8 +276,9 @@ def test_a_slow_boot_does_not_count_against_the_node(machine):
     """The hook's time is started anew before anything that takes long; a group that refuses is no reason to stop."""
     _, calls = machine.boot()
     beats = [index for index, call in enumerate(calls) if "record-lifecycle-action-heartbeat" in call]
-    assert len(beats) == 1
+    assert len(beats) == 2
     assert beats[0] < min(index for index, call in enumerate(calls) if call.startswith(("aws s3", "package ")))
+    assert beats[1] < min(index for index, call in enumerate(calls) if call.startswith("package "))
     _, calls = machine.boot()
     assert not [call for call in calls if "heartbeat" in call]
 

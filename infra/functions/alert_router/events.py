@@ -4,7 +4,7 @@ Shapes after the documentation: CloudWatch user guide "Alarm events and EventBri
 contributor state changes) and "Notifying users on alarm changes" (the message that SNS gets); EC2 user guide "Spot
 Instance interruption notices", "EC2 instance rebalance recommendations", "Monitor for instance state changes";
 EC2 Auto Scaling user guide "Amazon EC2 Auto Scaling event reference"; AWS Health user guide "Amazon EventBridge event
-schema for AWS Health".
+schema for AWS Health"; S3 user guide "Event message structure" and "Amazon S3 event notifications" (the test event).
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import unquote_plus
 
 from ..common.errors import BadEvent
 from ..common.stamps import utc
 
 INSTANCE = re.compile(r"\bi-[0-9a-f]{8,17}\b")
-ALARM, CONTRIBUTOR, NODE, TEST, WATCH = "alarm", "contributor", "node", "test", "watch"
+ALARM, CONTRIBUTOR, NODE, TEST, WATCH, BOOT = "alarm", "contributor", "node", "test", "watch", "boot"
 LAUNCH_FAILED, LAUNCHED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Launch Successful"
+LAUNCH = "launch"
 TEST_SOURCE, TEST_TYPE = "flightline.monitor", "Flightline Test Alert"
 
 Raw = Mapping[str, Any]
@@ -36,6 +38,7 @@ class Event:
     """One event. id: the same for the same occurrence, in whatever shape it comes. at: when it happened (UTC).
 
     status: FAIL, WARN or INFO; PASS when it tells of recovery; UNKNOWN when nothing is measured any more.
+    source: what it is about beside nodes in service: bucket/key of an object, or the instance that a launch ended.
     """
 
     id: str
@@ -50,6 +53,7 @@ class Event:
     expected: str = ""
     alarm: str = ""
     device: str = ""
+    source: str = ""
 
 
 def read(raw: object) -> Event:
@@ -58,6 +62,10 @@ def read(raw: object) -> Event:
         raise BadEvent(f"a {type(raw).__name__}, wanted an object")
     if "AlarmName" in raw and "NewStateValue" in raw:
         return _sns_alarm(raw)
+    if raw.get("eventSource") == "aws:s3":
+        return _object(raw)
+    if raw.get("Event") == "s3:TestEvent":
+        return Event(f"s3:{raw.get('RequestId')}", NODE, "s3_test", "INFO", utc(raw.get("Time")), "S3 tries the queue")
     name, detail = raw.get("detail-type"), raw.get("detail")
     reader = _READERS.get(str(name))
     if reader is None or not isinstance(detail, Mapping):
@@ -129,6 +137,17 @@ def _alarm_event(
     )
 
 
+def _object(raw: Raw) -> Event:
+    """An object was put: the outcome of a boot. A key comes as in a URL."""
+    try:
+        bucket, key = str(raw["s3"]["bucket"]["name"]), unquote_plus(str(raw["s3"]["object"]["key"]))
+        at = utc(raw["eventTime"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadEvent(f"an S3 event without {error}") from None
+    # Each boot has a key of its own, so the key tells a repetition.
+    return Event(f"s3:{bucket}/{key}", BOOT, "boot", "INFO", at, "a boot came to its end", source=f"{bucket}/{key}")
+
+
 def _spot(raw: Raw, detail: Raw) -> Event:
     action = str(detail.get("instance-action") or "interrupted")
     text = f"EC2 takes this spot instance back in about two minutes (action: {action})"
@@ -149,12 +168,16 @@ def _state(raw: Raw, detail: Raw) -> Event:
 def _launch_failed(raw: Raw, detail: Raw) -> Event:
     """A launch without capacity, or abandoned by the boot preflight. The group's trouble: each try is a new node."""
     said = str(detail.get("StatusMessage") or detail.get("Cause") or detail["StatusCode"])
-    who = f"{detail['EC2InstanceId']}: " if detail.get("EC2InstanceId") else ""
-    return _node(raw, "launch", "FAIL", f"{detail['AutoScalingGroupName']} could not launch a node: {who}{said}", ())
+    instance = str(detail.get("EC2InstanceId") or "")
+    who = f"{instance}: " if instance else ""
+    text = f"{detail['AutoScalingGroupName']} could not launch a node: {who}{said}"
+    # Only an instance that was there cost anything; a launch without capacity has none.
+    source = instance if INSTANCE.fullmatch(instance) else ""
+    return replace(_node(raw, LAUNCH, "FAIL", text, ()), source=source)
 
 
 def _launched(raw: Raw, detail: Raw) -> Event:
-    return _node(raw, "launch", "PASS", f"{detail['AutoScalingGroupName']} launched a node", ())
+    return _node(raw, LAUNCH, "PASS", f"{detail['AutoScalingGroupName']} launched a node", ())
 
 
 def _health(raw: Raw, detail: Raw) -> Event:

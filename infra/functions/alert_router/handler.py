@@ -24,8 +24,10 @@ from ..common.log import say
 from ..common.queue import handle_batch, is_batch
 from ..common.services import Names, Services, client, services
 from ..common.tell import Story
-from . import watch
-from .events import ALARM, CONTRIBUTOR, NODE, TEST, WATCH, Event, alarm_prefix, read
+from . import boots, launches, watch
+from .boots import Evidence
+from .events import ALARM, BOOT, CONTRIBUTOR, LAUNCH, NODE, TEST, WATCH, Event, alarm_prefix, read
+from .launches import Launches
 from .nodes import Fleet, Node, result_text
 
 FUNCTION = "alert-router"
@@ -38,12 +40,13 @@ MOST_DETAILS = 20
 class News:
     """What an event has to tell: troubles, or (node, check) pairs that are good again.
 
-    With neither, its trouble is over for every node that people were told of by then.
+    With neither, its trouble is over for every node that people were told of by then. facts: instead of EC2's.
     """
 
     event: Event
     alerts: Sequence[Alert] = ()
     healthy: frozenset[tuple[str, str]] = frozenset()
+    facts: tuple[str, ...] = ()
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -58,6 +61,8 @@ class Router:
     on: Services
     fleet: Fleet
     cloudwatch: Any
+    evidence: Evidence
+    launches: Launches
 
     def handle(self, event: object) -> dict[str, Any]:
         """Any event that Lambda may hand over."""
@@ -127,7 +132,22 @@ class Router:
             return self._watch(event)
         if event.kind in (ALARM, CONTRIBUTOR):
             return self._alarm(event)
+        if event.kind == BOOT:
+            return self._boot(event)
         return self._node(event)
+
+    def _boot(self, event: Event) -> str | News:
+        """The outcome of a node's boot: what its record says is wrong, or which troubles a go shows to be over."""
+        bucket, _, key = event.source.partition("/")
+        if bucket != self.evidence.bucket:
+            raise BadEvent(f"bucket {bucket[:80]!r}: wanted {self.evidence.bucket}")
+        boot = self.evidence.boot(key)
+        if boot.go:
+            return News(replace(event, status="PASS"), healthy=boots.healthy(boot))
+        found = boots.alerts(boot, event.at)
+        stop = self.launches.failed(boot.instance_id, event.at) if boot.first else None
+        told = replace(event, name="no_go_at_boot", status="FAIL")
+        return News(told, [*found, *([stop] if stop else [])], facts=boots.facts([boot]))
 
     def _alarm(self, event: Event) -> str | News:
         prefix = alarm_prefix(self.fleet.cluster)
@@ -156,8 +176,10 @@ class Router:
             # A launch of this cluster's group, or an event of AWS Health about a zone or the region: it is about this
             # cluster as far as anybody knows.
             if event.status == "PASS":
-                return News(event, healthy=frozenset({(self.fleet.cluster, event.name)}))
-            return News(event, self._alerts(event, [""]))
+                over = {event.name, *([launches.CHECK] if event.name == LAUNCH else [])}
+                return News(event, healthy=frozenset((self.fleet.cluster, name) for name in over))
+            stop = self.launches.failed(event.source, event.at) if event.name == LAUNCH and event.source else None
+            return News(event, [*self._alerts(event, [""]), *([stop] if stop else [])])
         known = self.fleet.find(event.instances)
         ours = self._ours(event, known)
         if not ours:
@@ -253,9 +275,11 @@ class Router:
         healthy = {pair for one in news for pair in one.healthy}
         if not alerts and not healthy:
             healthy = {(node, event.name) for node in self.on.teller.nodes_with(event.name)}
-        nodes = len({alert.node for alert in alerts})
+        nodes = len({alert.node for alert in alerts if alert.instance_id or len(alerts) == 1})
         about = f"{event.name} on {nodes} node{'' if nodes == 1 else 's'}" if alerts else f"{event.name} recovered"
-        story = Story(f"Flightline {self.fleet.cluster}: {about}", event.at, facts=self._facts)
+        known = tuple(fact for one in news for fact in one.facts)
+        facts = (lambda alerts: known) if known else self._facts
+        story = Story(f"Flightline {self.fleet.cluster}: {about}", event.at, facts=facts)
         return "told" if self.on.teller.tell(alerts, healthy, story) else "quiet"
 
 
@@ -263,7 +287,8 @@ def _unwrap(event: object) -> Iterator[object]:
     """Events in a delivery: SNS's records, SNS's envelope (an SQS subscription without raw delivery), or one event."""
     records = event.get("Records") if isinstance(event, Mapping) else None
     if isinstance(records, list) and records and all(isinstance(record, Mapping) for record in records):
-        yield from (_message(record.get("Sns")) for record in records)
+        for record in records:
+            yield record if record.get("eventSource") == "aws:s3" else _message(record.get("Sns"))
     elif isinstance(event, Mapping) and event.get("Type") == "Notification":
         yield _message(event)
     else:
@@ -278,15 +303,20 @@ def _message(envelope: object) -> object:
         return text
 
 
-def build(on: Services, ec2: Any, cloudwatch: Any) -> Router:
+def build(on: Services, ec2: Any, cloudwatch: Any, s3: Any, autoscaling: Any) -> Router:
     """The function on given services."""
-    fleet = Fleet(ec2, on.dynamodb, cloudwatch, on.names.results_table, on.names.cluster)
-    return Router(on, fleet, cloudwatch)
+    names = on.names
+    fleet = Fleet(ec2, on.dynamodb, cloudwatch, names.results_table, names.cluster)
+    limit = Launches(
+        on.dynamodb, autoscaling, names.results_table, names.cluster, names.node_group, names.boot_failures
+    )
+    return Router(on, fleet, cloudwatch, Evidence(s3, names.results_bucket), limit)
 
 
 @functools.cache
 def _router() -> Router:
-    return build(services(FUNCTION, Names.read(os.environ)), client("ec2"), client("cloudwatch"))
+    on = services(FUNCTION, Names.read(os.environ))
+    return build(on, client("ec2"), client("cloudwatch"), client("s3"), client("autoscaling"))
 
 
 def entry(event: object, _context: object) -> dict[str, Any]:

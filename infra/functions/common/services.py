@@ -19,7 +19,10 @@ ENV = "FLIGHTLINE_"
 
 @dataclass(frozen=True)
 class Names:
-    """Names of what a function uses. topic, secret: empty when nobody is to be told that way. link: for messages."""
+    """Names of what a function uses. topic, secret: empty when nobody is to be told that way. link: for messages.
+
+    node_group: the nodes' Auto Scaling group. boot_failures: boots without a go that stop launches; 0 is no limit.
+    """
 
     cluster: str
     namespace: str
@@ -29,6 +32,8 @@ class Names:
     topic: str = ""
     secret: str = ""
     link: str = ""
+    node_group: str = ""
+    boot_failures: int = 0
 
     @staticmethod
     def read(env: Mapping[str, str]) -> Names:
@@ -47,6 +52,8 @@ class Names:
             topic=env.get(ENV + "TOPIC", ""),
             secret=env.get(ENV + "SLACK_SECRET", ""),
             link=env.get(ENV + "LINK", ""),
+            node_group=env.get(ENV + "NODE_GROUP", ""),
+            boot_failures=int(env.get(ENV + "BOOT_FAILURES") or 0),
         )
 
 

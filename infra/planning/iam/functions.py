@@ -9,6 +9,7 @@ from infra.config.model import Settings
 from infra.contract import TAG_CLUSTER
 from infra.planning.iam.control import notify
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
+from infra.planning.lifecycle import BOOT_PREFIX
 from infra.planning.names import Names, Place
 
 _CLAIM = ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem")
@@ -69,6 +70,9 @@ def _alert_router(arns: Arns) -> Document:
     return document(
         allow("Items", [*_CLAIM, "dynamodb:BatchWriteItem"], arns.table(names.results_table)),
         allow("Events", _CONSUME, [arns.queue(events_queue(names, "alert-router"))]),
+        allow("BootRecords", ["s3:GetObject"], [arns.objects(names.results_bucket, BOOT_PREFIX)]),
+        # Of this group only, and nothing else of it: the router ends no instance and changes no size.
+        allow("StopLaunches", ["autoscaling:SuspendProcesses"], [arns.node_group()]),
         # None of these takes a resource.
         allow(
             "Look",

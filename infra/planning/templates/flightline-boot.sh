@@ -1,6 +1,7 @@
 #!/bin/sh
 # Judge this node once per boot and tell its Auto Scaling group: CONTINUE for go, ABANDON for everything else.
-# When even that cannot be told, the launch hook runs into its time limit, whose result is ABANDON as well.
+# What an ABANDON rests on is in S3 before the group is told: from then on the instance may be gone at any moment.
+# When even the group cannot be told, the launch hook runs into its time limit, whose result is ABANDON as well.
 set -u
 umask 077
 . "${FLIGHTLINE_BOOT_ENV:-/etc/flightline/boot.env}"
@@ -8,9 +9,12 @@ state=${FLIGHTLINE_STATE:-/var/lib/flightline}
 log=${FLIGHTLINE_LOG:-/var/log/flightline}
 metadata=${FLIGHTLINE_METADATA:-http://169.254.169.254}
 pause=${FLIGHTLINE_PAUSE_S:-5}
+call_s=${FLIGHTLINE_CALL_S:-30}
+bundle_s=${FLIGHTLINE_BUNDLE_S:-300}
 package=$state/flightline-node-$PACKAGE_SHA256.pyz
 bundle=$state/boot-bundle
 record=$state/boot-record.json
+outcome=$state/boot-outcome.json
 export AWS_DEFAULT_REGION="$REGION" PYTHONDONTWRITEBYTECODE=1
 
 say() {
@@ -19,7 +23,7 @@ say() {
 
 again() {
     for attempt in 1 2 3 4 5; do
-        "$@" && return 0
+        timeout -k 5 "$call_s" "$@" && return 0
         [ "$attempt" -lt 5 ] && sleep "$pause"
     done
     return 1
@@ -28,7 +32,16 @@ again() {
 identity() {
     token=$(curl -fsS -m 5 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 300' "$metadata/latest/api/token") || return 1
     instance=$(curl -fsS -m 5 -H "X-aws-ec2-metadata-token: $token" "$metadata/latest/meta-data/instance-id") || return 1
-    [ -n "$instance" ]
+    # It becomes part of a path and of JSON.
+    case $instance in i-*[!0-9a-f]*) return 1 ;; i-?*) ;; *) return 1 ;; esac
+}
+
+known() {
+    for attempt in 1 2 3 4 5; do
+        identity && return 0
+        [ "$attempt" -lt 5 ] && sleep "$pause"
+    done
+    return 1
 }
 
 matches() {
@@ -45,18 +58,9 @@ fetch() {
 }
 
 judge() {
-    rm -rf "$bundle" "$record"
     timeout -k 30 "$LIMIT_S" python3 "$package" --instance-type "$INSTANCE_TYPE" --instance-id "$instance" \
-        --run "boot-$instance-$(date -u +%Y%m%dT%H%M%SZ)" --level "$LEVEL" --skip "$SKIP" ${EXPECT:+--expect "$EXPECT"} \
+        --run "boot-$instance-$started" --level "$LEVEL" --skip "$SKIP" ${EXPECT:+--expect "$EXPECT"} \
         --bundle "$bundle" --record "$record" --log "$log/records.jsonl"
-}
-
-publish() {
-    [ -n "$RESULTS_URL" ] || return 0
-    target=$RESULTS_URL/boot/$instance/$(date -u +%Y%m%dT%H%M%SZ)
-    [ ! -f "$record" ] || again aws s3 cp --only-show-errors "$record" "$target/record.json" || say "the record was not kept"
-    [ "$1" = CONTINUE ] || [ ! -d "$bundle" ] ||
-        again aws s3 cp --only-show-errors --recursive "$bundle" "$target/bundle" || say "the bundle was not kept"
 }
 
 awaited() {
@@ -65,10 +69,28 @@ awaited() {
 }
 
 restart_clock() {
-    # The hook's time has been running since launch: a slow boot must not cost a good node its place.
+    # The hook's time runs from launch, and anew from each beat: no step may cost a good node its place, or evidence.
     awaited || return 0
-    aws autoscaling record-lifecycle-action-heartbeat --auto-scaling-group-name "$GROUP" --lifecycle-hook-name "$HOOK" \
-        --instance-id "$instance" || say "the hook's time limit could not be started anew"
+    timeout -k 5 "$call_s" aws autoscaling record-lifecycle-action-heartbeat --auto-scaling-group-name "$GROUP" \
+        --lifecycle-hook-name "$HOOK" --instance-id "$instance" || say "the hook's time limit could not be started anew"
+}
+
+evidence() {
+    # result, reason. The outcome comes last: whoever is told by it finds the rest there.
+    [ -n "$RESULTS_URL" ] || return 0
+    target=$RESULTS_URL/boot/$instance/$started
+    kept=false
+    if [ -s "$record" ]; then
+        again aws s3 cp --only-show-errors "$record" "$target/record.json" && kept=true || say "the record was not kept"
+    fi
+    printf '{"schema":"flightline-boot/1","instance_id":"%s","instance_type":"%s","result":"%s","reason":"%s","status":%d,"first":%s,"record":%s}\n' \
+        "$instance" "$INSTANCE_TYPE" "$1" "$2" "$status" "$first" "$kept" >"$outcome"
+    again aws s3 cp --only-show-errors "$outcome" "$target/outcome.json" || say "the outcome was not kept"
+    if [ "$1" != CONTINUE ] && [ -d "$bundle" ]; then
+        restart_clock
+        timeout -k 5 "$bundle_s" aws s3 cp --only-show-errors --recursive "$bundle" "$target/bundle" ||
+            say "the bundle was not kept"
+    fi
 }
 
 complete() {
@@ -79,22 +101,36 @@ complete() {
     [ "$1" != CONTINUE ] || touch "$state/in-service-$instance"
 }
 
+go() {
+    # A good node does not wait for S3.
+    complete CONTINUE || { status=2; evidence ABANDON group-not-told; exit "$status"; }
+    evidence CONTINUE go
+    exit 0
+}
+
+no_go() {
+    say "exit status $status ($1): ABANDON"
+    restart_clock
+    evidence ABANDON "$1"
+    complete ABANDON || status=2
+    exit "$status"
+}
+
 mkdir -p "$state" "$log"
-again identity || { say "no answer from the metadata service; the hook will time out and the node be replaced"; exit 2; }
+# A clock that is not set yet may say the same at two boots.
+started=$(date -u +%Y%m%dT%H%M%SZ)-$$ status=2
+known || { say "no answer from the metadata service; the hook will time out and the node be replaced"; exit 2; }
+rm -rf "$bundle" "$record" "$outcome"
+first=false
+awaited && first=true
 restart_clock
-if ! fetch; then
-    complete ABANDON
-    exit 2
-fi
+fetch || no_go no-package
+restart_clock
 judge
 status=$?
 case $status in
-    0) result=CONTINUE ;;
-    *) result=ABANDON ;;
+    0) go ;;
+    1) no_go no-go ;;
+    124 | 137) say "no verdict within $LIMIT_S s"; no_go timeout ;;
+    *) no_go no-verdict ;;
 esac
-[ "$status" -lt 124 ] || say "no verdict within $LIMIT_S s"
-say "exit status $status (0 go, 1 no-go, else no verdict): $result"
-# The group first: a slow upload must not run into the hook's time limit.
-complete "$result" || status=2
-publish "$result"
-exit "$status"

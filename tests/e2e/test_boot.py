@@ -1,0 +1,442 @@
+"""A node's boot from the script to the message: the real script under sh, emulated AWS, the router, the reader's queue.
+
+moto's S3 tells its SQS of the outcome; the router gets the queue as Lambda's event source mapping would hand it over;
+its message goes to moto's SNS and is read from a queue. Stand-ins: the metadata service, the aws command (it speaks
+plain HTTP to moto's S3 and writes down what the group is told, for moto keeps hooks and does not act on them), and the
+node package. No AWS and no GPU is involved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import os
+import subprocess
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flightline.cloud import batches
+from infra.functions.alert_router import handler as router_handler
+from infra.functions.alert_router import launches
+from infra.functions.common import services as common
+from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
+from infra.planning.user_data import BootPlan, render
+from tests.emulated import REGION, Cloud, lead_to
+from tests.unit.functions import samples
+
+RESULTS, BUCKET, GROUP, HOOK = "demo-results", "demo-results-bucket", "demo-gpu", "demo-boot-preflight"
+
+AWS = '''#!/usr/bin/env python3
+"""A stand-in for the aws command: s3 cp by plain HTTP to the emulator, autoscaling calls into a file."""
+import os, pathlib, sys, time, urllib.request
+words = sys.argv[1:]
+def note(text):
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write(text + "\\n")
+def url(place):
+    return os.environ["AWS_ENDPOINT_URL"] + "/" + place.removeprefix("s3://")
+def ask(place, method="GET", body=None):
+    # moto looks at who asks and not at the signature.
+    scope = "Credential=made-up/20261121/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+    headers = {"Authorization": "AWS4-HMAC-SHA256 " + scope, "Content-Type": "application/octet-stream"}
+    return urllib.request.urlopen(urllib.request.Request(url(place), body, headers, method=method)).read()
+def put(file, place):
+    ask(place, "PUT", pathlib.Path(file).read_bytes())
+if words[:2] == ["s3", "cp"]:
+    source, target = words[-2:]
+    note(f"s3 cp {source} {target}")
+    if os.environ.get("NO_S3"):
+        sys.exit(1)
+    if source.startswith("s3://"):
+        pathlib.Path(target).write_bytes(ask(source))
+    elif "--recursive" in words:
+        if os.environ.get("SLOW_BUNDLE"):
+            time.sleep(60)
+        for file in pathlib.Path(source).rglob("*"):
+            put(file, f"{target}/{file.relative_to(source)}")
+    else:
+        put(source, target)
+else:
+    note(" ".join(words))
+    sys.exit(1 if os.environ.get("NO_GROUP") else 0)
+'''
+
+PACKAGE = """#!/usr/bin/env python3
+import os, pathlib, sys, time
+arguments = sys.argv[1:]
+time.sleep(float(os.environ.get("PACKAGE_SLEEPS", "0")))
+bundle = pathlib.Path(arguments[arguments.index("--bundle") + 1])
+bundle.mkdir()
+(bundle / "kernel.log").write_text("NVRM: Xid")
+if os.environ.get("RECORD"):
+    pathlib.Path(arguments[arguments.index("--record") + 1]).write_text(os.environ["RECORD"])
+sys.exit(int(os.environ.get("PACKAGE_EXITS", "0")))
+"""
+
+
+class Metadata(http.server.BaseHTTPRequestHandler):
+    """The instance metadata service, second version: a token first."""
+
+    def do_PUT(self) -> None:
+        self._say(b"token" if self.path == "/latest/api/token" else b"", 200)
+
+    def do_GET(self) -> None:
+        allowed = self.headers.get("X-aws-ec2-metadata-token") == "token"
+        self._say(self.server.instance.encode(), 200 if allowed else 401)  # type: ignore[attr-defined]
+
+    def _say(self, body: bytes, status: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """No line per request."""
+
+
+@pytest.fixture(scope="module")
+def metadata():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def server():
+    cloud = Cloud()
+    yield cloud
+    cloud.close()
+
+
+@dataclass
+class Site:
+    """The emulated stack, and machines that boot in it."""
+
+    cloud: Cloud
+    metadata: Any
+    root: Path
+    queue: str = ""
+    reader: str = ""
+    topic: str = ""
+    limit: int = 3
+    plan: BootPlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cloud.table(RESULTS)
+        self.cloud.bucket(BUCKET)
+        self.topic, self.reader = self.cloud.topic("demo-alerts")
+        self._group()
+        sqs = self.cloud.client("sqs")
+        self.queue = sqs.create_queue(QueueName="demo-alert-router-events")["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        rules = [{"Name": "prefix", "Value": BOOT_PREFIX}, {"Name": "suffix", "Value": BOOT_OUTCOME}]
+        wanted = {"QueueArn": arn, "Events": ["s3:ObjectCreated:*"], "Filter": {"Key": {"FilterRules": rules}}}
+        self.cloud.client("s3").put_bucket_notification_configuration(
+            Bucket=BUCKET, NotificationConfiguration={"QueueConfigurations": [wanted]}
+        )
+        sha = hashlib.sha256(PACKAGE.encode()).hexdigest()
+        package = f"artifacts/flightline-node-{sha}.pyz"
+        self.cloud.client("s3").put_object(Bucket=BUCKET, Key=package, Body=PACKAGE.encode())
+        self.plan = BootPlan(
+            region=REGION,
+            instance_type="p5.48xlarge",
+            level="quick",
+            time_limit_minutes=20,
+            package_url=f"s3://{BUCKET}/{package}",
+            package_sha256=sha,
+            group=GROUP,
+            launch_hook=HOOK,
+            results_url=f"s3://{BUCKET}/bundles",
+        )
+        (self.root / "bin").mkdir()
+        tool = self.root / "bin" / "aws"
+        tool.write_text(AWS)
+        tool.chmod(0o755)
+
+    def _group(self) -> None:
+        autoscaling = self.cloud.client("autoscaling")
+        autoscaling.create_launch_configuration(
+            LaunchConfigurationName="lc", ImageId="ami-12345678", InstanceType="t2.micro"
+        )
+        autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=GROUP,
+            LaunchConfigurationName="lc",
+            MinSize=0,
+            MaxSize=0,
+            AvailabilityZones=[f"{REGION}a"],
+        )
+
+    def suspended(self) -> list[str]:
+        (group,) = self.cloud.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        return [one["ProcessName"] for one in group["SuspendedProcesses"]]
+
+    def boot(self, instance: str = samples.NODE, **env: str) -> tuple[int, list[str]]:
+        """Exit status and aws calls of one boot of a machine; each instance keeps its disk."""
+        disk = self.root / instance
+        disk.mkdir(exist_ok=True)
+        files = {one["path"]: one["content"] for one in yaml.safe_load(render(self.plan))["write_files"]}
+        (disk / "boot.env").write_text(files["/etc/flightline/boot.env"])
+        if "LIMIT" in env:
+            with (disk / "boot.env").open("a") as stream:
+                stream.write(f"LIMIT_S='{env.pop('LIMIT')}'\n")
+        (disk / "flightline-boot").write_text(files["/usr/local/sbin/flightline-boot"])
+        calls = disk / "calls"
+        calls.write_text("")
+        self.metadata.instance = instance
+        done = subprocess.run(
+            ["/bin/sh", str(disk / "flightline-boot")],
+            env={
+                **self.cloud.env,
+                "PATH": f"{self.root}/bin:{os.environ['PATH']}",
+                "CALLS": str(calls),
+                "FLIGHTLINE_BOOT_ENV": str(disk / "boot.env"),
+                "FLIGHTLINE_STATE": str(disk / "state"),
+                "FLIGHTLINE_LOG": str(disk / "log"),
+                "FLIGHTLINE_METADATA": f"http://127.0.0.1:{self.metadata.server_port}",
+                "FLIGHTLINE_PAUSE_S": "0",
+                **env,
+            },
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert "not found" not in done.stderr, done.stderr
+        return done.returncode, calls.read_text().splitlines()
+
+    def deliver(self, *more: dict[str, Any]) -> list[str]:
+        """Hand the queue, and events of EventBridge, to the router; returns what people were told."""
+        sqs = self.cloud.client("sqs")
+        bodies: list[Any] = list(more)
+        while messages := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages"):
+            for message in messages:
+                bodies.append(message["Body"])
+                sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        if bodies:
+            assert self.router().handle(samples.sqs(*bodies)) == {"batchItemFailures": []}
+        return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
+
+    def router(self) -> router_handler.Router:
+        names = common.Names(
+            samples.CLUSTER,
+            "Flightline/demo",
+            RESULTS,
+            "none",
+            BUCKET,
+            self.topic,
+            node_group=GROUP,
+            boot_failures=self.limit,
+        )
+        clients = [self.cloud.client(name) for name in ("ec2", "cloudwatch", "s3", "autoscaling")]
+        return router_handler.build(common.services("alert-router", names), *clients)
+
+    def bad(self) -> list[str]:
+        found = self.cloud.objects(BUCKET)
+        return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/")]
+
+
+@pytest.fixture
+def site(server, metadata, monkeypatch, tmp_path):
+    lead_to(server, monkeypatch)
+    monkeypatch.setattr(batches.Patience, "wait", lambda self, attempt, at_least_s=0.0: None)
+    monkeypatch.setattr(common, "client", server.client)
+    made = Site(server, metadata, tmp_path)
+    made.deliver()  # S3 tries the queue first
+    return made
+
+
+def record(instance: str = samples.NODE, **more: Any) -> str:
+    return json.dumps(samples.record(instance, **more))
+
+
+def place(calls: list[str], word: str) -> int:
+    (found,) = [index for index, call in enumerate(calls) if word in call]
+    return found
+
+
+def decided(calls: list[str]) -> list[str]:
+    return [call.split()[-1] for call in calls if "complete-lifecycle-action" in call]
+
+
+def test_a_first_boot_no_go_tells_people_what_is_wrong_and_where_to_look(site):
+    status, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
+    assert (status, decided(calls)) == (1, ["ABANDON"])
+    (told,) = site.deliver()
+    for word in (
+        "no_go_at_boot on 1 node",
+        f"gpu-01 ({samples.NODE})",
+        "GPU 3",
+        "measured 7",
+        "expected  8",
+        "REPLACE",
+        "7 of 8 GPUs: 1 missing",
+        f"s3://{BUCKET}/bundles/boot/{samples.NODE}/",
+    ):
+        assert word in told
+    assert "never judged" not in told
+
+
+def test_what_an_abandon_rests_on_is_kept_before_the_group_is_told(site):
+    """Record, outcome, heartbeat, bundle, ABANDON: once the group is told, the instance may be gone."""
+    _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
+    order = [place(calls, "/record.json"), place(calls, "/outcome.json"), place(calls, "/boot-bundle")]
+    assert order == sorted(order) and order[-1] < place(calls, "complete-lifecycle-action")
+    beats = [index for index, call in enumerate(calls) if "record-lifecycle-action-heartbeat" in call]
+    assert any(order[1] < beat < order[2] for beat in beats), "the bundle may take minutes"
+    kept = {key.rpartition("/")[2] for key in site.cloud.objects(BUCKET) if key.startswith("bundles/boot/")}
+    assert kept == {"record.json", "outcome.json", "kernel.log"}
+
+
+def test_a_bundle_that_does_not_end_does_not_hold_the_group_up(site):
+    _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1", SLOW_BUNDLE="1", FLIGHTLINE_BUNDLE_S="1")
+    assert decided(calls) == ["ABANDON"]
+    assert "7 of 8 GPUs" in site.deliver()[0]
+
+
+def test_a_place_that_takes_nothing_does_not_hold_the_group_up(site):
+    """S3 is away after the package was fetched: the verdict stands, the hook is told."""
+    site.boot(RECORD=record())
+    status, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1", NO_S3="1")
+    assert status == 1 and decided(calls) == []
+    other = "i-0aaaaaaaaaaaaaaa1"
+    status, calls = site.boot(other, NO_S3="1")
+    assert (status, decided(calls)) == (2, ["ABANDON"])
+
+
+def test_a_go_enters_service_and_tells_nobody(site):
+    status, calls = site.boot(RECORD=record())
+    assert (status, decided(calls)) == (0, ["CONTINUE"])
+    assert site.deliver() == []
+
+
+def test_the_same_outcome_comes_twice_and_is_told_once(site):
+    site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
+    (key,) = [key for key in site.cloud.objects(BUCKET) if key.endswith("outcome.json")]
+    assert len(site.deliver()) == 1
+    again = {
+        "eventSource": "aws:s3",
+        "eventTime": samples.AT,
+        "s3": {"bucket": {"name": BUCKET}, "object": {"key": key}},
+    }
+    assert site.deliver({"Records": [again]}, {"Records": [again]}) == []
+
+
+@pytest.mark.parametrize(
+    ("env", "status", "words"),
+    [
+        ({"PACKAGE_SLEEPS": "60", "LIMIT": "1"}, 124, "no verdict within its time limit"),
+        ({"PACKAGE_EXITS": "2"}, 2, "ended without a verdict"),
+        ({"PACKAGE_EXITS": "1", "RECORD": "{"}, 1, "its record cannot be used"),
+        ({"PACKAGE_EXITS": "1", "RECORD": record("i-0bbbbbbbbbbbbbbb1")}, 1, f"wanted a record of {samples.NODE}"),
+        ({"PACKAGE_EXITS": "0", "RECORD": record(verdict="no-go")}, 0, "7 of 8 GPUs"),
+    ],
+)
+def test_a_boot_without_a_usable_verdict_is_told_too(site, env, status, words):
+    """A hang, a crash, a record cut off, another node's record, and a go that its own record does not carry."""
+    code, _ = site.boot(**env)
+    assert code == status
+    (told,) = site.deliver()
+    assert words in told and samples.NODE in told
+
+
+def test_a_package_that_was_changed_is_told(site):
+    site.plan = replace(site.plan, package_sha256="0" * 64)
+    _, calls = site.boot()
+    assert decided(calls) == ["ABANDON"]
+    assert "another checksum" in site.deliver()[0]
+
+
+def test_a_no_go_after_a_reboot_is_told_and_stops_nothing(site):
+    site.limit = 1
+    site.boot(RECORD=record())
+    _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
+    assert decided(calls) == []
+    (told,) = site.deliver()
+    assert "no-go after a reboot" in told and "7 of 8 GPUs" in told
+    assert site.suspended() == []
+    later = record(started_at="2026-11-21T12:00:00+00:00")
+    site.boot(RECORD=later)
+    assert ["Recovered" in told for told in site.deliver()] == [True]
+
+
+def test_failing_boots_stop_at_the_limit_and_the_message_says_how_to_go_on(site):
+    for number in range(1, 4):
+        assert site.suspended() == []
+        node = f"i-0aaaaaaaaaaaaaaa{number}"
+        site.boot(node, RECORD=record(node, host=node, verdict="no-go"), PACKAGE_EXITS="1")
+        told = site.deliver()
+    assert site.suspended() == ["Launch"]
+    assert len(told) == 1
+    for word in ("demo-gpu launches no more nodes", "3 boots without a go in 6 h", "fewer than 3", "resume-processes"):
+        assert word in told[0]
+
+
+def launch_failed(instance: str, event_id: str) -> dict[str, Any]:
+    return samples.launch(instance=instance, event_id=event_id)
+
+
+def test_a_hang_counts_by_the_groups_own_event_and_a_boot_counts_once(site):
+    """Heartbeat time-outs leave no outcome; an abandoned boot comes both ways; no capacity costs nothing."""
+    node = "i-0aaaaaaaaaaaaaaa1"
+    site.boot(node, RECORD=record(node, verdict="no-go"), PACKAGE_EXITS="1")
+    site.deliver(launch_failed(node, "e1"))
+    for number in range(5):
+        site.deliver(launch_failed("", f"none-{number}"))
+    site.deliver(launch_failed("i-0aaaaaaaaaaaaaaa2", "e2"))
+    assert site.suspended() == []
+    told = site.deliver(launch_failed("i-0aaaaaaaaaaaaaaa3", "e3"))
+    assert site.suspended() == ["Launch"] and "launches no more nodes" in told[-1]
+
+
+def test_after_a_person_resumed_the_limit_counts_anew_and_a_second_stop_is_told(site):
+    def fail(number: int) -> list[str]:
+        return site.deliver(launch_failed(f"i-0aaaaaaaaaaaaaa{number:02d}", f"e{number}"))
+
+    for number in range(3):
+        fail(number)
+    site.cloud.client("autoscaling").resume_processes(AutoScalingGroupName=GROUP)
+    fail(3), fail(4)
+    assert site.suspended() == []
+    events = [
+        samples.launch(instance=f"i-0aaaaaaaaaaaaaa{n:02d}", event_id=f"f{n}") | {"time": "2026-11-21T11:00:00Z"}
+        for n in (5,)
+    ]
+    assert "launches no more nodes" in site.deliver(*events)[-1]
+    assert site.suspended() == ["Launch"]
+
+
+def test_a_stop_that_nobody_could_be_told_of_is_told_by_the_next_delivery(site, monkeypatch):
+    stop = site.router().launches
+    for number in range(2):
+        assert stop.failed(f"i-0aaaaaaaaaaaaaaa{number}", samples.UTC) is None
+    first = stop.failed("i-0aaaaaaaaaaaaaaa2", samples.UTC)
+    again = stop.failed("i-0aaaaaaaaaaaaaaa2", "2026-11-21T10:05:00+00:00")
+    assert first is not None and again is not None and first.key == again.key and again.check == launches.CHECK
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "reason"),
+    [
+        ("bundles/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json", b"[]", "wanted an outcome"),
+        ("bundles/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json", b"{", "not JSON"),
+        ("bundles/boot/x/y/outcome.json", b"{}", "wanted bundles/boot/<instance>"),
+        (
+            "bundles/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json",
+            b'{"schema": "flightline-boot/1", "instance_id": "i-0aaaaaaaaaaaaaaaa"}',
+            "of i-0123456789abcdef0 itself",
+        ),
+    ],
+)
+def test_an_outcome_that_is_none_is_kept_and_costs_no_other(site, key, body, reason):
+    site.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
+    site.boot("i-0aaaaaaaaaaaaaaa1", RECORD=record("i-0aaaaaaaaaaaaaaa1", verdict="no-go"), PACKAGE_EXITS="1")
+    assert len(site.deliver()) == 1
+    assert [reason in text for text in site.bad()] == [True]
