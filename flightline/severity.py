@@ -92,5 +92,18 @@ ANSWERS: dict[str, str] = {
     "nccl_correctness": "Yes: wrong numbers, or no answer.",
     "nccl_busbw": "Yes below the floor; below the usual warns.",
     "nccl_transport": "Yes where the log names GPU, device, peer or set-up; a job that only failed is UNKNOWN.",
+    "neuron_devices": "Yes: a job that asks for all NeuronCores does not start.",
+    "neuron_cores": "Yes: the job's ranks have no place.",
+    "neuron_memory": "Yes: the job runs out of memory on that device; a few percent are within the tolerance.",
+    "neuron_topology": "Yes where a neighbour is missing; all there in another order warns.",
+    "neuron_driver": "Yes when not loaded, below what the type runs with, or not the pin; not reloaded warns.",
+    "neuron_software": "Yes for a pair that does not start; libraries of different releases warn.",
+    "neuron_ecc": "Yes: results are wrong, and AWS retires the instance; a repairable one wants a reboot.",
+    "neuron_ecc_corrected": "No: they were corrected; many of them warn.",
+    "neuron_errors": "Yes for hardware errors and failed resets; hangs that another node may have caused warn.",
+    "neuron_messages": "Yes for what AWS retires an instance for, or what repeats; a single recovered event warns.",
+    "neuron_processes": "Yes from level standard, where a program keeps the next from starting; quick only tells.",
+    "nccom_test": "Yes: wrong data, or no answer.",
+    "nccom_busbw": "Yes below the floor, which only a path that does not work falls short of.",
 }
 """One line per check: yes or no, why, and what only warns."""

@@ -136,6 +136,7 @@ _INDIRECT = {
     "nvidia-smi": Tool({"-L": "nvidia-smi-list.txt"}),
     "fio": Tool(otherwise="fio.json"),
     "nvbandwidth": Tool(otherwise="nvbandwidth.json"),
+    **{name: Tool() for name in ("neuron-ls", "neuron-monitor", "nccom-test")},
     "fi_pingpong": Tool(otherwise="fi-pingpong.txt"),
     "fi_rdm_bw": Tool(otherwise="fi-rdm-bw.txt"),
     "ethtool": Tool({f"-S {kernelfs.PRIMARY}": "ethtool.txt"}),

@@ -22,7 +22,7 @@ from .model import Check, Facts
 from .probes import BY_ID, Probe
 from .runner import NOT_FOUND_RC, Node, run_probes
 
-SMI = BY_ID["nvidia-smi"]
+SMI, NEURON_LS = BY_ID["nvidia-smi"], BY_ID["neuron-ls"]
 OPTION = "active_when_busy"
 ATTEMPTS, SETTLE_S = 3, 2.0
 HOW_TO = f"end what runs there, or set flightline_options {OPTION}: true"
@@ -77,6 +77,23 @@ def _told(smi: Parsed, thresholds: Mapping[str, float]) -> str:
     return f"nvidia-smi does not tell whether the GPUs are in use ({said[0] if said else smi.reason or 'no GPU'})"
 
 
+def _told_by_neuron(answer: Parsed) -> str:
+    """Why not, by neuron-ls's answer; one that lists no device is no permission."""
+    from .checks.neuron_processes import stray
+
+    devices = (answer.facts or {}).get("devices", [])
+    if not devices:
+        said = (answer.facts or {}).get("error") or answer.reason or "no device"
+        return f"neuron-ls does not tell whether the Neuron devices are in use ({said})"
+    users = [(row["index"], process) for row in devices for process in stray(row)]
+    more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    return (
+        f"neuron{users[0][0]} is used by pid {users[0][1].get('pid')} {users[0][1].get('command')}{more}"
+        if users
+        else ""
+    )
+
+
 def _from_bundle(directory: Path, thresholds: Mapping[str, float]) -> str:
     """Why not, by the files collected; a node without nvidia-smi is judged by its load alone."""
     book = FactBook(load(directory))
@@ -84,14 +101,18 @@ def _from_bundle(directory: Path, thresholds: Mapping[str, float]) -> str:
         busy = _told(book.get("nvidia_smi"), thresholds)
         if busy:
             return busy
+    if directory.joinpath(NEURON_LS.file).exists():
+        busy = _told_by_neuron(book.get("neuron_ls"))
+        if busy:
+            return busy
     loadavg, cpuinfo = book.get("loadavg"), book.get("cpuinfo").facts or {}
     return load_of_a_job(loadavg.facts or {}, cpus(cpuinfo), thresholds) if loadavg.state == READ else ""
 
 
-def _asked_again(node: Node, thresholds: Mapping[str, float]) -> str:
+def _asked_again(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str:
     """Why not, by a new answer. What the test before leaves behind is gone in a moment, a job stays."""
     for attempt in range(ATTEMPTS):
-        busy = _asked_once(node, thresholds)
+        busy = _asked_once(node, ask, thresholds)
         if not busy:
             break
         if attempt < ATTEMPTS - 1:
@@ -99,15 +120,16 @@ def _asked_again(node: Node, thresholds: Mapping[str, float]) -> str:
     return busy
 
 
-def _asked_once(node: Node, thresholds: Mapping[str, float]) -> str:
+def _asked_once(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str:
     place = Path(tempfile.mkdtemp(prefix="flightline-idle-"))
     try:
-        (result,) = run_probes([SMI], node, place, {})
+        (result,) = run_probes([ask], node, place, {})
         if result.rc == NOT_FOUND_RC:
             return ""
         if result.timed_out:
-            return f"nvidia-smi does not tell whether the GPUs are in use ({result.note})"
-        return _told(FactBook(load(place)).get("nvidia_smi"), thresholds)
+            return f"{ask.id} does not tell whether the devices are in use ({result.note})"
+        book = FactBook(load(place))
+        return _told_by_neuron(book.get("neuron_ls")) if ask is NEURON_LS else _told(book.get("nvidia_smi"), thresholds)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -115,6 +137,7 @@ def _asked_once(node: Node, thresholds: Mapping[str, float]) -> str:
 def guard(node: Node, directory: Path, options: Mapping[str, Any], thresholds: Mapping[str, float]) -> Guard:
     """A question to ask before each active test: why it must not start, or ''."""
     answers: List[str] = []
+    ask = NEURON_LS if directory.joinpath(NEURON_LS.file).exists() else SMI
 
     def why_not(probe: Probe) -> str:
         if wanted_beside_a_job(options):
@@ -122,7 +145,7 @@ def guard(node: Node, directory: Path, options: Mapping[str, Any], thresholds: M
         if not answers:
             answers.append(_from_bundle(directory, thresholds))
         elif not answers[-1]:
-            answers.append(_asked_again(node, thresholds))
+            answers.append(_asked_again(node, ask, thresholds))
         return f"{answers[-1]}; {HOW_TO}" if answers[-1] else ""
 
     return why_not

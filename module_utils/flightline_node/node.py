@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import __version__, reach
+from . import __version__, neuron, reach
 from .bundle import Bundle, load, write_manifest
-from .expected import Expected
+from .expected import Expected, resolve
 from .judge import Judgement, judge
-from .model import Verdict
-from .probes import plan
+from .model import SettingsError, Verdict
+from .probes import BY_ID, NEURON, Probe, plan
 from .readers import READERS, with_mounts
 from .runner import Node, ProbeResult, run_probes
 from .settings import Settings
 from .waivers import for_fleet
 
+NEURON_PACKAGES = {"runtime": "aws-neuronx-runtime-lib", "collectives": "aws-neuronx-collectives"}
 RECORD_SCHEMA = "flightline-node/1"
 FALLBACK_TMP = "/dev/shm"  # noqa: S108  # mkdtemp makes a private directory in it
 
@@ -55,6 +56,19 @@ def _named(options: Mapping[str, Any], option: str) -> Sequence[str]:
     return [named] if isinstance(named, str) else named if isinstance(named, (list, tuple)) else ()
 
 
+def _probes(node: Node, level: str, instance_type: str) -> Tuple[Probe, ...]:
+    """By what the type has; a machine without a type is looked at, and says that it has no Neuron device."""
+    try:
+        kind = resolve(instance_type).accelerator
+    except SettingsError:  # judged by values given by hand
+        kind = None
+    if kind:
+        return plan(level, kind)
+    if neuron.present(node.root):
+        return plan(level, NEURON)
+    return (*plan(level), BY_ID["neuron-sysfs"])
+
+
 def collect(
     node: Node,
     level: str,
@@ -69,7 +83,7 @@ def collect(
     settings: the site's, for what may keep active tests from starting.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    probes, guard = plan(level), None
+    probes, guard = _probes(node, level, instance_type), None
     readers = _readers(settings.options if settings else {})
     if readers["s3"] is READERS["s3"]:  # no endpoint is asked for
         probes = tuple(probe for probe in probes if probe.reader != "s3")
@@ -139,10 +153,7 @@ def record(bundle: Bundle, judgement: Judgement, level: str, started: str, secon
         "findings": [finding.to_record() for finding in judgement.findings],
         "measures": judgement.measures,
         "versions": versions(judgement.facts),
-        "gpus": [
-            {key: gpu.get(key) for key in ("index", "uuid", "serial", "pci_bus_id", "name")}
-            for gpu in judgement.facts.get("nvidia_smi", {}).get("gpus", [])
-        ],
+        "gpus": _accelerators(judgement.facts),
         "probes": [
             {key: entry.get(key) for key in ("id", "rc", "seconds", "timed_out", "note")}
             for entry in manifest.get("probes", [])
@@ -150,19 +161,34 @@ def record(bundle: Bundle, judgement: Judgement, level: str, started: str, secon
     }
 
 
+def _accelerators(facts: Dict[str, Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """The GPUs by nvidia-smi, or the Neuron devices, whose serial numbers the driver has: what history follows."""
+    gpus = facts.get("nvidia_smi", {}).get("gpus", [])
+    keys = ("index", "uuid", "serial", "pci_bus_id", "name")
+    serials = {row["index"]: row.get("serial") for row in facts.get("neuron_sysfs", {}).get("devices", [])}
+    devices = [
+        {"index": row["index"], "serial": serials.get(row["index"]), "pci_bus_id": row.get("bdf")}
+        for row in facts.get("neuron_ls", {}).get("devices", [])
+    ]
+    named = [{**row, "name": f"neuron{row['index']}"} for row in devices]
+    return [{key: gpu.get(key) for key in keys} for gpu in [*gpus, *named]]
+
+
 def versions(facts: Dict[str, Dict[str, Any]]) -> Dict[str, str]:
-    """The versions a fleet must share: driver, CUDA, VBIOS, kernel, NCCL, EFA."""
+    """The versions a fleet must share: driver, CUDA, VBIOS, kernel, NCCL, EFA, Neuron libraries."""
     smi, files = facts.get("nvidia_smi", {}), facts.get("versions", {})
     vbios = sorted({str(gpu["vbios_version"]) for gpu in smi.get("gpus", []) if gpu.get("vbios_version")})
     nccl = files.get("nccl") or []
+    neuron_driver, packages = facts.get("neuron_sysfs", {}).get("driver"), facts.get("neuron_packages", {})
     found = {
-        "driver": smi.get("driver_version"),
+        "driver": smi.get("driver_version") or neuron_driver,
         "cuda": smi.get("cuda_version"),
         "vbios": ", ".join(vbios),
         "kernel": files.get("kernel"),
         "nccl": ", ".join(nccl) if isinstance(nccl, list) else nccl,
         "efa_installer": files.get("efa_installer"),
         "efa_driver": files.get("efa_driver"),
+        **{f"neuron_{key}": packages.get("packages", {}).get(name) for key, name in NEURON_PACKAGES.items()},
     }
     return {name: str(value) for name, value in found.items() if value}
 

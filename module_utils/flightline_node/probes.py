@@ -19,7 +19,10 @@ QUICK_DEADLINE_S = 8.0
 
 @dataclass(frozen=True)
 class Probe:
-    """One question to a node. `exclusive` probes need the GPUs to themselves and run alone."""
+    """One question to a node. `exclusive` probes need the GPUs to themselves and run alone.
+
+    only: the kind of accelerator (as the instance types' table has it) whose nodes are asked; "" for every node.
+    """
 
     id: str
     file: str
@@ -29,6 +32,14 @@ class Probe:
     level: str = "quick"
     exclusive: bool = False
     ok_rcs: Tuple[int, ...] = (0,)
+    only: str = ""
+
+
+NVIDIA, NEURON = "nvidia_gpu", "neuron"
+
+
+def _smi(probe_id: str, file: str, *arguments: str) -> Probe:
+    return Probe(probe_id, file, (("nvidia-smi", *arguments),), only=NVIDIA)
 
 
 def _cat(probe_id: str, file: str, path: str) -> Probe:
@@ -42,7 +53,7 @@ DCGM_RCS = (0, 226, 205)
 def _dcgm(probe_id: str, run_level: str, deadline_s: float, level: str) -> Probe:
     command = ("dcgmi", "diag", "-r", run_level, "-j")
     return Probe(
-        probe_id, "dcgm-diag.json", (command,), deadline_s=deadline_s, level=level, exclusive=True, ok_rcs=DCGM_RCS
+        probe_id, "dcgm-diag.json", (command,), "", deadline_s, level, exclusive=True, ok_rcs=DCGM_RCS, only=NVIDIA
     )
 
 
@@ -67,6 +78,7 @@ def _nccl(
         deadline_s=deadline_s,
         level=level,
         exclusive=True,
+        only=NVIDIA,
     )
 
 
@@ -80,7 +92,37 @@ exec nvbandwidth %s -t host_to_device_memcpy_ce device_to_host_memcpy_ce \
 def _nvbandwidth(probe_id: str, arguments: str, deadline_s: float, level: str) -> Probe:
     # Versions before 0.4 know no -j and print text: so does the second command.
     scripts = tuple(("sh", "-c", _NVBANDWIDTH_SCRIPT % (kind + arguments)) for kind in ("-j ", ""))
-    return Probe(probe_id, "nvbandwidth.json", scripts, deadline_s=deadline_s, level=level, exclusive=True)
+    return Probe(probe_id, "nvbandwidth.json", scripts, "", deadline_s, level, exclusive=True, only=NVIDIA)
+
+
+_NEURON_MONITOR_SCRIPT = """\
+command -v neuron-monitor >/dev/null || { echo 'neuron-monitor is not installed' >&2; exit 127; }
+settings=$(mktemp) || exit 1
+trap 'rm -f "$settings"' EXIT
+echo '{"period":"1s","neuron_runtimes":[{"tag_filter":".*","metrics":[{"type":"execution_stats"}]}],
+"system_metrics":[{"type":"neuron_hw_counters"}]}' > "$settings"
+report=$(timeout 6 neuron-monitor -c "$settings" | head -n 1)
+[ -n "$report" ] || { echo 'neuron-monitor printed no report' >&2; exit 1; }
+printf '%s\\n' "$report"
+"""
+"""neuron-monitor streams a report a period until it is ended, a line each: the first will do."""
+
+_NCCOM_SCRIPT = """\
+n=$(neuron-ls -j | grep -o '"nc_count": *[0-9]*' | awk -F: '{n += $2} END {print n + 0}')
+[ "$n" -gt 0 ] || { echo 'neuron-ls lists no NeuronCore' >&2; exit 1; }
+for operation in allr allg; do
+  set -- -r "$n" -b 32MB -e %s -f 2 -n %d -d bf16 --check --non-interactive "$operation"
+  echo "# nccom-test $*"
+  timeout %d nccom-test "$@" 2>&1
+  echo "# exit $?"
+done"""
+"""Over all NeuronCores of the node, with the data checked."""
+
+
+def _nccom(probe_id: str, most: str, iterations: int, deadline_s: float, level: str) -> Probe:
+    script = _NCCOM_SCRIPT % (most, iterations, deadline_s // 2)
+    command = ("sh", "-c", script)
+    return Probe(probe_id, "nccom-test.txt", (command,), "", deadline_s, level, exclusive=True, only=NEURON)
 
 
 _EFA_SCRIPT = """\
@@ -136,10 +178,23 @@ echo 'no IPv4 default route' >&2; exit 1"""
 """The interface of the default route is the primary one: EC2 counts its allowances on each."""
 
 PROBES: Tuple[Probe, ...] = (
-    Probe("nvidia-smi", "nvidia-smi.xml", (("nvidia-smi", "-q", "-x"),)),
-    Probe("nvidia-smi-topo", "nvidia-smi-topo.txt", (("nvidia-smi", "topo", "-m"),)),
-    Probe("nvlink-status", "nvlink-status.txt", (("nvidia-smi", "nvlink", "-s"),)),
-    Probe("nvlink-errors", "nvlink-errors.txt", (("nvidia-smi", "nvlink", "-e"),)),
+    _smi("nvidia-smi", "nvidia-smi.xml", "-q", "-x"),
+    _smi("nvidia-smi-topo", "nvidia-smi-topo.txt", "topo", "-m"),
+    _smi("nvlink-status", "nvlink-status.txt", "nvlink", "-s"),
+    _smi("nvlink-errors", "nvlink-errors.txt", "nvlink", "-e"),
+    # Without a device neuron-ls says why on stderr.
+    Probe("neuron-ls", "neuron-ls.json", (("sh", "-c", "exec neuron-ls -j 2>&1"),), only=NEURON),
+    Probe("neuron-monitor", "neuron-monitor.json", (("sh", "-c", _NEURON_MONITOR_SCRIPT),), only=NEURON),
+    Probe("neuron-sysfs", "neuron-sysfs.json", reader="neuron_sysfs", only=NEURON),
+    Probe(
+        "neuron-packages",
+        "neuron-packages.txt",
+        (
+            ("dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n", "aws-neuronx-*"),
+            ("rpm", "-qa", "--qf", "%{NAME} %{VERSION} installed\\n", "aws-neuronx-*"),
+        ),
+        only=NEURON,
+    ),
     Probe(
         "kernel-log",
         "kernel.log",
@@ -190,8 +245,8 @@ PROBES: Tuple[Probe, ...] = (
     Probe("fs-io-deep", "fs-io.json", reader="fs_io_deep", deadline_s=1800, level="deep", exclusive=True),
     _nvbandwidth("nvbandwidth", "", 300, "standard"),
     _nvbandwidth("nvbandwidth-deep", "-b 1024 -i 5", 1200, "deep"),
-    Probe("gpu-load", "gpu-load.json", reader="gpu_load", deadline_s=240, level="standard", exclusive=True),
-    Probe("gpu-load-deep", "gpu-load.json", reader="gpu_load_deep", deadline_s=600, level="deep", exclusive=True),
+    Probe("gpu-load", "gpu-load.json", (), "gpu_load", 240, "standard", exclusive=True, only=NVIDIA),
+    Probe("gpu-load-deep", "gpu-load.json", (), "gpu_load_deep", 600, "deep", exclusive=True, only=NVIDIA),
     Probe("fio", "fio.json", (("sh", "-c", _FIO_SCRIPT),), deadline_s=120, level="deep", exclusive=True),
     _nccl("all_reduce"),
     _nccl("all_gather"),
@@ -201,17 +256,19 @@ PROBES: Tuple[Probe, ...] = (
     _nccl("all_gather", "deep", "16G", 100, 1800),
     _nccl("reduce_scatter", "deep", "16G", 100, 1800),
     _nccl("alltoall", "deep", "16G", 100, 1800),
+    _nccom("nccom-test", "1GB", 20, 600, "standard"),
+    _nccom("nccom-test-deep", "4GB", 100, 1800, "deep"),
 )
 
 BY_ID: Dict[str, Probe] = {probe.id: probe for probe in PROBES}
 
 
-def plan(level: str) -> Tuple[Probe, ...]:
-    """The probes of a level: its own and those of the levels below it.
+def plan(level: str, accelerator: str = NVIDIA) -> Tuple[Probe, ...]:
+    """The probes of a level: its own and those of the levels below it; of the others' accelerators none.
 
     A deeper probe that writes the same file takes the place of the shallower one.
     """
     wanted = LEVELS[: LEVELS.index(level) + 1]
-    chosen = [probe for probe in PROBES if probe.level in wanted]
+    chosen = [probe for probe in PROBES if probe.level in wanted and probe.only in ("", accelerator)]
     deepest = {probe.file: probe.id for probe in sorted(chosen, key=lambda probe: LEVELS.index(probe.level))}
     return tuple(probe for probe in chosen if deepest[probe.file] == probe.id)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from .metadata import imds
+from .neuron import neuron_sysfs
 from .nvme import nvme_smart
 from .processes import processes
 from .reach import s3
@@ -151,6 +152,7 @@ READERS: Mapping[str, Callable[[str], str]] = {
     "gpu_load_deep": gpu_load_deep,
     "imds": imds,
     "limits": limits,
+    "neuron_sysfs": neuron_sysfs,
     "nvme_smart": nvme_smart,
     "processes": processes,
     "s3": s3,

@@ -33,7 +33,7 @@ POLL_S, SLOW_POLL_S, BRISK_S = 0.002, 0.05, 0.5
 
 SYSTEM_PATHS = (
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"
-    "/opt/amazon/efa/bin:/opt/amazon/openmpi/bin:/usr/local/cuda/bin:/opt/nccl-tests/build"
+    "/opt/amazon/efa/bin:/opt/amazon/openmpi/bin:/usr/local/cuda/bin:/opt/nccl-tests/build:/opt/aws/neuron/bin"
 )
 
 

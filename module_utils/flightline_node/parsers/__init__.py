@@ -48,6 +48,8 @@ from .nccl_files import FILES as NCCL_LOGS
 from .nccl_files import JOB_LOG
 
 Files = Mapping[str, Data]
+NEURON_WORDS = (b"euron", b"NEURON", b"TDRV", b"FATAL-RT")
+"""Of which a log that the parser neuron_log has anything to find in holds one."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,46 @@ def _nccl_tests(files: Files) -> Facts:
     return nccl_tests.parse(files)
 
 
+def _nccom_test(files: Files) -> Facts:
+    from . import nccom_test
+
+    return nccom_test.parse(files)
+
+
+def _neuron_log(files: Files) -> Facts:
+    # Here and below: only nodes with Neuron devices have these files, and only their logs have such lines.
+    read = files.values()
+    if all(len(data) for data in read) and not any(data.find(word) >= 0 for data in read for word in NEURON_WORDS):
+        return {"files": sorted(files), "events": []}
+    from . import neuron_log
+
+    return neuron_log.parse(files)
+
+
+def _neuron_ls(files: Files) -> Facts:
+    from . import neuron_ls
+
+    return neuron_ls.parse(files)
+
+
+def _neuron_monitor(files: Files) -> Facts:
+    from . import neuron_monitor
+
+    return neuron_monitor.parse(files)
+
+
+def _neuron_packages(files: Files) -> Facts:
+    from . import neuron_packages
+
+    return neuron_packages.parse(files)
+
+
+def _neuron_sysfs(files: Files) -> Facts:
+    from . import neuron_sysfs
+
+    return neuron_sysfs.parse(files)
+
+
 def _nvbandwidth(files: Files) -> Facts:
     from . import nvbandwidth
 
@@ -145,6 +187,12 @@ _ALL: Tuple[Parser, ...] = (
     Parser("ethtool", ("ethtool.txt",), ethtool.parse),
     Parser("sysfs", ("sysfs.json",), sysfs.parse),
     Parser("processes", ("processes.json",), processes.parse),
+    Parser("neuron_ls", ("neuron-ls.json",), _neuron_ls),
+    Parser("neuron_monitor", ("neuron-monitor.json",), _neuron_monitor),
+    Parser("neuron_sysfs", ("neuron-sysfs.json",), _neuron_sysfs),
+    Parser("neuron_packages", ("neuron-packages.txt",), _neuron_packages),
+    Parser("neuron_log", ("kernel.log", "neuron-runtime.log"), _neuron_log),
+    Parser("nccom_test", ("nccom-test.txt",), _nccom_test),
 )
 
 PARSERS: Dict[str, Parser] = {parser.name: parser for parser in _ALL}

@@ -1,4 +1,4 @@
-"""lspci in its plain, -D, -n, -nn, -k, -v to -vvv and -mm forms: GPUs, NVSwitches, EFA and ENA devices."""
+"""lspci in its plain, -D, -n, -nn, -k, -v to -vvv and -mm forms: GPUs, NVSwitches, EFA, ENA and Neuron devices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ NVIDIA, AMAZON = "10de", "1d0f"
 _GPU_CLASSES = {"0300": "VGA compatible controller", "0302": "3D controller", "0380": "Display controller"}
 _BRIDGE_CLASSES = {"0680": "Bridge"}
 _ENA_IDS = frozenset({"0ec2", "1ec2", "ec20", "ec21"})
-_KINDS = ("gpu", "bridge", "efa", "ena")
+_NEURON_IDS = frozenset({"7164", "7264", "7364"})
+"""Trainium, Inferentia2, Trainium2 (aws-neuron-driver neuron_device.h); pci.ids calls them NeuronDevice."""
+_KINDS = ("gpu", "bridge", "efa", "ena", "neuron")
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """Counts and addresses of the devices that matter.
 
-    {nvidia_gpus, nvidia_bridges, efa, ena: counts; gpu_addresses[] bridge_addresses[] efa_addresses[]
-    ena_addresses[]; rev_ff[]; links{address: {speed_gt_s width}}; drivers{address: name}; devices: count}.
+    {nvidia_gpus, nvidia_bridges, efa, ena, neuron: counts; gpu_addresses[] bridge_addresses[] efa_addresses[]
+    ena_addresses[] neuron_addresses[]; rev_ff[]; links{address: {speed_gt_s width}}; drivers{address: name};
+    devices: count}.
 
     Addresses are dddd:bb:dd.f in lower case. rev_ff: devices whose configuration space reads
     as all ones (fallen off the bus); they count as well. links needs -vv, drivers -k or -v.
@@ -50,6 +53,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         raise ParseError("no PCI device in it: not lspci's output")
     addresses = {f"{kind}_addresses": found[kind] for kind in _KINDS}
     counts = {"nvidia_gpus": found["gpu"], "nvidia_bridges": found["bridge"], "efa": found["efa"], "ena": found["ena"]}
+    counts["neuron"] = found["neuron"]
     return {**{name: len(items) for name, items in counts.items()}, **addresses, **facts, "devices": devices}
 
 
@@ -93,6 +97,8 @@ def _classify(code: str, vendor: str, device: str, name: str) -> Optional[str]:
         return "efa"
     if device in _ENA_IDS or "Elastic Network Adapter" in name or " Device ec2" in name:
         return "ena"
+    if device in _NEURON_IDS or "NeuronDevice" in name:
+        return "neuron"
     return None
 
 

@@ -18,7 +18,7 @@ def test_every_command_of_every_probe_is_simulated(kind, probe):
     tools = {path.partition("/")[2] for path in healthy(kind) if path.startswith("tools/")}
     for name, *arguments in probe.commands:
         assert name in tools | SHELLS
-        for started in re.findall(r"\bexec (\w+)", " ".join(arguments)):
+        for started in re.findall(r"\bexec ([\w-]+)", " ".join(arguments)):
             assert started in tools
 
 

@@ -1,0 +1,55 @@
+"""neuron_cores: physical cores whatever the grouping, and a device that lost its own."""
+
+import pytest
+
+from flightline_node.model import Remedy, Status
+from tests.harness import judge_facts, only, status
+
+from .neurons import TRN1, fixture, node
+
+
+def judge(facts, instance_type=TRN1):
+    return judge_facts("neuron_cores", facts, instance_type)
+
+
+def test_healthy():
+    assert "2 cores on each of 16 devices" in only(judge(node()), Status.PASS).message
+
+
+def test_logical_cores_are_counted_as_physical_ones():
+    facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"))
+    assert "8 cores" in only(judge(facts, "trn2.48xlarge"), Status.PASS).message
+    for row in facts["neuron_ls"]["devices"]:
+        row.update(cores=8, lnc=1)
+    assert status(judge(facts, "trn2.48xlarge")) is Status.PASS
+    for row in facts["neuron_ls"]["devices"]:
+        row.update(cores=8, lnc=2)
+    assert status(judge(facts, "trn2.48xlarge")) is Status.PASS, "older tools print the physical cores"
+
+
+@pytest.mark.parametrize(
+    ("cores", "wanted"), [(0, Status.FAIL), (1, Status.FAIL), (4, Status.FAIL), (None, Status.UNKNOWN)]
+)
+def test_a_device_with_another_number(cores, wanted):
+    facts = node()
+    facts["neuron_ls"]["devices"][5]["cores"] = cores
+    finding = only(judge(facts), wanted)
+    assert finding.device["name"] == "neuron5"
+    assert finding.device["serial"] == "5a00ff00c0de0005"
+
+
+def test_no_core_is_a_failure_without_a_type_too():
+    facts = node()
+    facts["neuron_ls"]["devices"][5]["cores"] = 0
+    assert only(judge(facts, "none"), Status.FAIL).remedy is Remedy.REBOOT
+
+
+def test_devices_grouped_differently():
+    facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"))
+    facts["neuron_ls"]["devices"][3].update(cores=8, lnc=1)
+    assert only(judge(facts, "trn2.48xlarge"), Status.FAIL).remedy is Remedy.FIX_CONFIG
+
+
+def test_no_device_no_pass():
+    assert status(judge(node(neuron_ls={"devices": []}))) is Status.UNKNOWN
+    assert status(judge(node(), "g5.xlarge")) is Status.SKIP
