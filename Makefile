@@ -81,6 +81,9 @@ compliance: $(VENV)/.dev-ready ## Look at configured hosts: INVENTORY=..., GROUP
 	@$(BIN)/python -m pytest tests/compliance --hosts=ansible://$(or $(GROUP),gpu_nodes) --ansible-inventory=$(INVENTORY) \
 	    --junitxml=.flightline/compliance/junit.xml --html=.flightline/compliance/report.html --self-contained-html
 
+compliance-mutations: $(VENV)/.dev-ready ## Break real hosts in every way of docs/compliance.md, see what notices and what configure repairs (an hour)
+	@$(BIN)/python -m tests.compliance.on_bed --write
+
 integration: $(VENV)/.dev-ready ## Configure the real hosts with the roles, twice, and break them in between
 	@$(BIN)/python -m pytest tests/integration --durations=0
 

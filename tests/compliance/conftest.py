@@ -6,14 +6,36 @@ pytest tests/compliance --hosts=ansible://gpu_nodes --ansible-inventory=inventor
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+import testinfra
 
 from . import expected as values
+from . import installed, say
 from . import waivers as waiving
+from .ask import Asked
+from .strangers import Strangers
+
+ASKED: dict[str, Asked] = {}
+"""Answers by host, for the whole run."""
+SYSTEM = (
+    *(
+        "/etc/passwd",
+        "/etc/shadow",
+        "/etc/sudoers",
+        "/etc/systemd/system",
+        "/usr/local/sbin",
+        "/opt",
+        "/var/cache/flightline",
+    ),
+    *("/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline", "/etc/munge/munge.key"),
+    *("/etc/slurm/slurm.conf", "/etc/slurm/cgroup.conf", "/opt/flightline/flightline-node.pyz"),
+)
+LOOKED_AT = {*installed.paths(), *SYSTEM}
 
 
 def _site(config):
@@ -44,14 +66,88 @@ def pytest_generate_tests(metafunc):
 def site(pytestconfig):
     found = _site(pytestconfig)
     if found is None:
-        pytest.fail("seen: no inventory; wanted: the inventory of the hosts; do: add --ansible-inventory=FILE")
+        say.finding("no inventory", "the inventory of the hosts", "add --ansible-inventory=FILE")
     return found
 
 
+def asked(host):
+    """The answers of a host, asked over the connection that testinfra has to it."""
+    name = str(host.backend.host)
+    if name not in ASKED:
+        ASKED[name] = Asked(host, ASKED, LOOKED_AT)
+    return ASKED[name]
+
+
 @pytest.fixture
-def wanted(site, request):
+def ask(host):
+    """The tools of the host under test."""
+    return asked(host)
+
+
+@pytest.fixture
+def name(request):
+    """The host's name in the inventory."""
+    return _host_of(request)
+
+
+@pytest.fixture
+def peer(pytestconfig):
+    """Another host of the inventory by its name; None when it does not answer."""
+
+    def of(other):
+        if other not in ASKED:
+            source = pytestconfig.getoption("ansible_inventory")
+            there = testinfra.get_host(f"ansible://{other}?ansible_inventory={source}")
+            ASKED[other] = Asked(there, ASKED, LOOKED_AT)
+        try:
+            return ASKED[other] if ASKED[other].answer("true").rc == 0 else None
+        except RuntimeError:  # testinfra's word for a connection that failed
+            return None
+
+    return of
+
+
+@pytest.fixture
+def wanted(site, ask, name):
     """The expected values of the host under test."""
-    return site.expected(_host_of(request))
+    return site.expected(name, ask.facts())
+
+
+@pytest.fixture
+def own_login_keys(wanted):
+    """Fingerprint of the key that this inventory logs in with; none when an agent or Systems Manager is used."""
+    path = Path(str(wanted.get("ansible_ssh_private_key_file") or "")).expanduser()
+    if not path.is_file():
+        return []
+    done = subprocess.run(["ssh-keygen", "-lf", str(path)], capture_output=True, text=True, check=False)
+    return done.stdout.split()[1:2]
+
+
+@pytest.fixture
+def cluster_public_key(ask, site, name, wanted):
+    """Fingerprint of the cluster's key, where the role cluster_ssh is applied."""
+    if "cluster_ssh" not in site.groups_of(name):
+        return []
+    home = ask("getent passwd %s", wanted["cluster_ssh_user"]).split(":")[5]
+    return ask("ssh-keygen -lf %s 2>/dev/null || true", f"{home}/.ssh/id_flightline_mpi.pub").split()[1:2]
+
+
+@pytest.fixture
+def strangers(ask, wanted):
+    """What neither a package nor a role nor the site has put on the host."""
+    return Strangers(ask, wanted)
+
+
+@pytest.fixture
+def as_the_role_writes_it(ask, site, name):
+    """Compare a file with what its role would write now."""
+
+    def compare(entry):
+        if entry.family not in ("", ask.family()):
+            pytest.skip(f"{entry.family} only")
+        installed.compare(ask, entry.path, installed.wanted_sha256(entry, site, name, ask.facts()), entry.mode)
+
+    return compare
 
 
 @pytest.fixture(autouse=True)

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar
+from ansible.template import Templar, trust_as_template
+from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 ROOT = Path(__file__).parents[2]
+SETTINGS = Path(__file__).with_name("defaults.yml")
 ROLE_GROUPS = ROOT / "inventory" / "roles.yml"
-FACTS = {"distribution_release": "bookworm", "os_family": "Debian", "architecture": "x86_64"}
-"""What defaults ask of a host and no test relies on."""
+FACTS = {
+    "distribution": "Debian",
+    "distribution_version": "12",
+    "distribution_major_version": "12",
+    "distribution_release": "bookworm",
+    "os_family": "Debian",
+    "architecture": "x86_64",
+    "kernel": "none",
+}
+"""Of a host that was not asked: what defaults need to be templated at all."""
 
 
 class Expected(Mapping[str, Any]):
@@ -27,6 +38,10 @@ class Expected(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self._templar.template(self._variables[name])
+
+    def template(self, text: str) -> Any:
+        """The value of an expression that this suite wrote."""
+        return self._templar.template(trust_as_template(text))
 
     def __iter__(self) -> Any:
         return iter(self._variables)
@@ -42,10 +57,12 @@ class Site:
         self._loader = DataLoader()
         self._inventory = InventoryManager(self._loader, [*map(str, sources), str(ROLE_GROUPS)])
         self._variables = VariableManager(self._loader, self._inventory)
+        HostVars(self._inventory, self._variables, self._loader)  # the roles' templates read other hosts' variables
         self._defaults = self._read_defaults()
+        self._hosts_variables: dict[str, dict[str, Any]] = {}
 
     def _read_defaults(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = dict(self._loader.load_from_file(str(SETTINGS), trusted_as_template=True))
         for path in sorted(ROOT.glob("roles/*/defaults/main.yml")):
             found.update(self._loader.load_from_file(str(path), trusted_as_template=True) or {})
         return found
@@ -58,12 +75,34 @@ class Site:
     def hosts(self) -> list[str]:
         return sorted(host.name for host in self._inventory.get_hosts())
 
-    def expected(self, host: str) -> Expected:
+    def expected(self, host: str, facts: Mapping[str, str] = MappingProxyType(FACTS)) -> Expected:
         """The variables of one host; inventory stands above defaults, as it does for the roles."""
-        known = self._inventory.get_host(host)
-        given = self._variables.get_vars(host=known) if known else {}
-        variables = {"ansible_facts": FACTS, **self._defaults, **given}
+        variables = self._given(host, facts)
         return Expected(Templar(loader=self._loader, variables=variables), variables)
+
+    def _given(self, host: str, facts: Mapping[str, str]) -> dict[str, Any]:
+        if host not in self._hosts_variables:
+            known = self._inventory.get_host(host)
+            self._hosts_variables[host] = self._variables.get_vars(host=known) if known else {}
+        return {**self._defaults, **self._hosts_variables[host], "ansible_facts": dict(facts)}
+
+    def of_role(self, host: str, role: str, facts: Mapping[str, str], **extra: Any) -> Expected:
+        """The variables as a role's tasks have them, its own `vars` included."""
+        folder = ROOT / "roles" / role
+        path = folder / "vars" / "main.yml"
+        own = self._loader.load_from_file(str(path), trusted_as_template=True) if path.is_file() else {}
+        search = {
+            "role_path": str(folder),
+            "ansible_search_path": [str(folder)],
+            "playbook_dir": str(ROOT / "playbooks"),
+        }
+        variables = {**self._given(host, facts), **(own or {}), **search, **extra}
+        return Expected(Templar(loader=self._loader, variables=variables), variables)
+
+    def rendered(self, host: str, role: str, template: str, facts: Mapping[str, str], **extra: Any) -> str:
+        """What a role's template becomes on a host."""
+        variables = self.of_role(host, role, facts, **extra)
+        return str(variables.template(f"{{{{ lookup('ansible.builtin.template', '{template}') }}}}"))
 
     def union(self, name: str) -> list[str]:
         """Keys or entries of a variable over all hosts: what tests are parametrised over."""

@@ -1,7 +1,8 @@
-"""Break one thing at a time on a host and see which test notices.
+"""Break one thing at a time on a host and see which test notices; then break many at once and see what the roles repair.
 
-python -m tests.compliance.mutate --inventory FILE --host NAME [--write] [--only PATTERN]: prints the table; --write keeps
-it in docs/compliance.md. The host must be one that may be broken.
+python -m tests.compliance.mutate --inventory FILE --host NAME [--first] [--repair] [--write] [--only PATTERN]: prints the table.
+--first takes one mutation per test, --repair runs the roles, --write keeps the table in docs/compliance.md.
+The host must be one that may be broken.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import subprocess
 import sys
-import tempfile
-import xml.etree.ElementTree as Xml
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import testinfra
 
-from .mutations import MUTATIONS, UNBREAKABLE, Mutation
+from tests.integration import play
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+from . import forked
+from .break_things import KEPT, Mutation
+from .expected import ROOT
+from .forked import Loop, Statuses
+from .mutations import MUTATIONS, UNBREAKABLE
+
 PAGE = ROOT / "docs" / "compliance.md"
+SITE = ROOT / "playbooks" / "site.yml"
+HEAD = Path(__file__).with_name("page.md")
+NOT_TRIED = "not tried"
+SHARED = ("/dev/null", "/bin/true", "/run/kept", "/var/log/flightline", "/etc/systemd/system")
 
 
 @dataclass(frozen=True)
@@ -33,72 +39,126 @@ class Row:
 
     mutation: Mutation
     result: str
+    repair: str = NOT_TRIED
+    said: str = ""
 
 
-def statuses(inventory: str, host: str, tests: Iterable[str]) -> dict[str, tuple[set[str], str]]:
-    """By test: what its parameters gave (passed, failure, error, skipped), and the reason of a skip."""
-    with tempfile.NamedTemporaryFile(suffix=".xml") as report:
-        argv = [
-            sys.executable,
-            "-m",
-            "pytest",
-            *(f"tests/compliance/{test}" for test in tests),
-            "-q",
-            "-p",
-            "no:cacheprovider",
-        ]
-        argv += [f"--junitxml={report.name}", f"--hosts=ansible://{host}", f"--ansible-inventory={inventory}"]
-        subprocess.run(argv, cwd=ROOT, capture_output=True, check=False)
-        cases = list(Xml.parse(report.name).iter("testcase"))
-    found: dict[str, tuple[set[str], str]] = {}
-    for case in cases:
-        name = f"{case.get('classname', '').rpartition('.')[2]}.py::{case.get('name', '').partition('[')[0]}"
-        kind = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
-        seen, why = found.get(name, (set(), ""))
-        reason = kind.get("message", "") if kind is not None and kind.tag == "skipped" else ""
-        found[name] = (seen | {"passed" if kind is None else kind.tag}, why or reason)
+def unfit(before: Statuses, mutation: Mutation) -> str:
+    """Why a mutation proves nothing on this host; empty when it does."""
+    seen, why = before.get(mutation.test, (set(), "the test was not run"))
+    if seen & {"failed", "error"}:
+        return f"{NOT_TRIED}: the host does not comply to begin with"
+    return "" if "passed" in seen else f"{NOT_TRIED}: {why}"
+
+
+def shell(machine: Any, command: str) -> tuple[int, str]:
+    """Run as root; exit status and the end of what was said."""
+    done = machine.run("sh -c %s", command)
+    return done.rc, (done.stderr or done.stdout).strip()[-160:].replace("\n", " ")
+
+
+def try_one(machine: Any, suite: Loop, mutation: Mutation) -> Row:
+    """Break it, look, and put it back."""
+    said = ""
+    try:
+        status, why = shell(machine, mutation.break_it)
+        if status:
+            return Row(mutation, f"{NOT_TRIED}: it could not be broken ({why})")
+        if shell(machine, mutation.whole)[0] == 0:
+            return Row(mutation, f"{NOT_TRIED}: nothing was broken")
+        during, said = suite.run([mutation.test]).get(mutation.test, (set(), ""))
+    finally:
+        status, why = shell(machine, mutation.restore)
+    if status:
+        return Row(mutation, f"caught, but not restored ({why})")
+    return Row(mutation, "caught" if "failed" in during else "MISSED", said=said.partition("\n")[0])
+
+
+def touched(mutation: Mutation) -> set[str]:
+    """What a mutation has in its hands: two of one batch must not share it."""
+    paths = set(re.findall(r"(?<![\w.])/[\w.+-]+(?:/[\w.+-]+)+", mutation.break_it))
+    return {path for path in paths if not path.startswith(SHARED) or path.endswith((".service", ".conf"))} | {
+        mutation.what.split()[0]
+    }
+
+
+def batches(chosen: Iterable[Mutation]) -> list[list[Mutation]]:
+    """As few groups as this order allows, in each of which no two mutations are in each other's way."""
+    found: list[tuple[list[Mutation], set[str]]] = []
+    for mutation in chosen:
+        mine = touched(mutation)
+        place = next((entry for entry in found if not entry[1] & mine), None)
+        if place is None:
+            found.append(([mutation], set(mine)))
+        else:
+            place[0].append(mutation)
+            place[1].update(mine)
+    return [group for group, _ in found]
+
+
+def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> dict[Mutation, str]:
+    """Break all of them, run the roles once, see which are whole; put the rest back."""
+    broken = [mutation for mutation in group if shell(machine, mutation.break_it)[0] == 0]
+    played = play.play(Path(inventory), SITE, limit=host)
+    found = {}
+    for mutation in broken:
+        whole = shell(machine, mutation.whole)[0] == 0
+        found[mutation] = "repaired" if whole else "left"
+    for mutation in broken:
+        if found[mutation] == "left":
+            shell(machine, mutation.restore)
+    shell(machine, f"rm -rf {KEPT}")
+    if played.status:
+        lines = [line for line in played.output.splitlines() if line.startswith(("[ERROR]", "fatal:", "failed:"))]
+        sys.stdout.write(f"the roles refused: {' '.join(lines)[:1500]}\n")
     return found
 
 
-def unfit(before: dict[str, tuple[set[str], str]], mutation: Mutation) -> str:
-    """Why a mutation proves nothing on this host; empty when it does."""
-    seen, why = before.get(mutation.test, (set(), "the test was not run"))
-    if seen & {"failure", "error"}:
-        return "not tried: the host does not comply to begin with"
-    return "" if "passed" in seen else f"not tried: {why}"
+def repairs(machine: Any, inventory: str, host: str, rows: list[Row]) -> list[Row]:
+    """The column of what the roles do, one run of them per batch; then the whole suite, which must be green."""
+    found: dict[Mutation, str] = {}
+    groups = batches(row.mutation for row in rows if row.result == "caught")
+    for number, group in enumerate(groups, 1):
+        found |= repair(machine, inventory, host, group)
+        left = [mutation.what for mutation in group if found.get(mutation) == "left"]
+        sys.stdout.write(
+            f"batch {number} of {len(groups)}: {len(group) - len(left)} repaired, left: {'; '.join(left) or 'none'}\n"
+        )
+        sys.stdout.flush()
+    return [replace(row, repair=found.get(row.mutation, NOT_TRIED)) for row in rows]
 
 
-def try_one(machine: Any, inventory: str, host: str, mutation: Mutation) -> Row:
-    """Break it, look, and put it back."""
-    try:
-        broken = machine.run("sh -c %s", mutation.break_it)
-        if broken.rc:
-            return Row(mutation, f"not tried: it could not be broken ({broken.stderr.strip()[-120:]})")
-        during, _ = statuses(inventory, host, [mutation.test]).get(mutation.test, (set(), ""))
-    finally:
-        restored = machine.run("sh -c %s", mutation.restore)
-    if restored.rc:
-        return Row(mutation, f"caught, but not restored ({restored.stderr.strip()[-120:]})")
-    return Row(mutation, "caught" if "failure" in during else "MISSED")
+def unexpected(row: Row) -> str:
+    """How a row differs from what the list of mutations says; empty when it does not."""
+    if row.result != "caught":
+        return row.result
+    if row.repair == "left" and not row.mutation.left:
+        return "the roles should repair it and do not"
+    if row.repair == "repaired" and row.mutation.left:
+        return "the roles repair it; the list says that they leave it"
+    return ""
 
 
-def page(rows: Iterable[Row], host: str) -> str:
-    """The table as documentation."""
-    rows = list(rows)
+def cell(text: str) -> str:
+    """Text for one cell of a table."""
+    return text.replace("|", "/").replace("\n", " ")
+
+
+def page(rows: list[Row]) -> str:
+    """The table as documentation, below the page's own words."""
     caught = sum(row.result == "caught" for row in rows)
+    mended = sum(row.repair == "repaired" for row in rows)
     lines = [
-        "# Compliance: each test can fail",
+        HEAD.read_text().rstrip(),
         "",
-        "`pytest tests/compliance --hosts=ansible://gpu_nodes --ansible-inventory=inventory/aws_ec2.yml` looks at hosts; expected",
-        "values are the roles' own variables. A waiver in `compliance_waivers` (check, scope, reason, owner, expiry) sets a finding",
-        "aside until it expires. This table comes from `python -m tests.compliance.mutate`, which breaks one thing at a time.",
+        f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of them.",
         "",
-        f"{caught} of {len(rows)} mutations caught.",
-        "",
-        "| test | what was broken | result |",
-        "|---|---|---|",
+        "| test | what was broken | result | `make configure` |",
+        "|---|---|---|---|",
     ]
-    lines += [f"| `{row.mutation.test}` | {row.mutation.what.replace('|', '/')} | {row.result} |" for row in rows]
+    for row in rows:
+        after = f"left: {row.mutation.left}" if row.repair == "left" else row.repair
+        lines.append(f"| `{row.mutation.test}` | {cell(row.mutation.what)} | {cell(row.result)} | {cell(after)} |")
     lines += [
         "",
         "Tests that nothing can break on the test bed, where they are skipped:",
@@ -110,37 +170,67 @@ def page(rows: Iterable[Row], host: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(inventory: str, host: str, chosen: list[Mutation]) -> list[Row]:
-    """One row per mutation, printed as it comes; a host that is not whole afterwards is an error."""
-    tests = sorted({entry.test for entry in chosen})
-    before = statuses(inventory, host, tests)
-    machine = testinfra.get_host(f"ansible://{host}?ansible_inventory={inventory}")
+def detect(machine: Any, suite: Loop, chosen: list[Mutation], before: Statuses) -> list[Row]:
+    """One row per mutation, printed as it comes."""
     rows = []
     for mutation in chosen:
         reason = unfit(before, mutation)
-        rows.append(Row(mutation, reason) if reason else try_one(machine, inventory, host, mutation))
-        sys.stdout.write(f"{rows[-1].result}: {mutation.test}: {mutation.what}\n")
+        rows.append(Row(mutation, reason) if reason else try_one(machine, suite, mutation))
+        sys.stdout.write(f"{rows[-1].result}: {mutation.test}: {mutation.what}: {rows[-1].said}\n")
         sys.stdout.flush()
-    after = statuses(inventory, host, tests)
-    worse = [test for test, (seen, _) in after.items() if seen & {"failure", "error"} and "passed" in before[test][0]]
-    sys.stdout.write(f"not whole again: {', '.join(worse)}\n" if worse else "the host is whole again\n")
     return rows
 
 
-def main() -> int:
-    """Exit status 0 when every mutation that could be tried was caught."""
+def worse(before: Statuses, after: Statuses) -> list[str]:
+    """Tests that passed before and do not now, each with what it says."""
+    bad = {"failed", "error"}
+    return [
+        f"{test} ({why.splitlines()[0]})"
+        for test, (seen, why) in after.items()
+        if seen & bad and not before[test][0] & bad
+    ]
+
+
+def first_of_each(mutations: Iterable[Mutation]) -> list[Mutation]:
+    """One mutation per test: enough to show that each test can fail."""
+    return list({mutation.test: mutation for mutation in reversed(list(mutations))}.values())[::-1]
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inventory", required=True)
     parser.add_argument("--host", required=True)
-    parser.add_argument("--only", default="", help="only tests whose name matches")
+    parser.add_argument("--only", default="", help="only mutations whose test or description matches")
+    parser.add_argument("--first", action="store_true")
+    parser.add_argument("--repair", action="store_true")
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for ansible-inventory
-    chosen = [entry for entry in MUTATIONS if re.search(given.only, entry.test)]
-    rows = table(given.inventory, given.host, chosen)
+    return parser.parse_args()
+
+
+def work(given: argparse.Namespace, suite: Loop) -> int:
+    """Everything on one host. Exit status 0 when every mutation was caught and the roles did what the list says."""
+    chosen = [entry for entry in MUTATIONS if re.search(given.only, f"{entry.test}: {entry.what}")]
+    chosen = first_of_each(chosen) if given.first else chosen
+    machine = testinfra.get_host(f"ansible://{given.host}?ansible_inventory={given.inventory}")
+    before = suite.run()
+    rows = detect(machine, suite, chosen, before)
+    if given.repair:
+        rows = repairs(machine, given.inventory, given.host, rows)
     if given.write:
-        PAGE.write_text(page(rows, given.host))
-    return 1 if any(row.result == "MISSED" for row in rows) else 0
+        PAGE.write_text(page(rows))
+    odd = [f"{unexpected(row)}: {row.mutation.test}: {row.mutation.what}" for row in rows if unexpected(row)]
+    left = worse(before, suite.run())
+    sys.stdout.write("\n".join(odd) + "\n" if odd else "")
+    sys.stdout.write(f"not whole again: {', '.join(left)}\n" if left else "the host is whole again\n")
+    return 1 if odd or left else 0
+
+
+def main() -> int:
+    """The exit status of the work."""
+    given = arguments()
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for ansible-inventory
+    return forked.main(given.inventory, given.host, lambda suite: work(given, suite))
 
 
 if __name__ == "__main__":

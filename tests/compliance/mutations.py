@@ -2,205 +2,248 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from .break_things import (
+    Mutation,
+    add,
+    append,
+    disable,
+    dropin,
+    edit,
+    empty,
+    gone,
+    mask,
+    mode,
+    mount,
+    remove,
+    replace,
+    stop,
+)
 
 CACHE = "/var/cache/flightline"
 AGENT = "/opt/aws/amazon-cloudwatch-agent"
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+HOME = "/home/admin"
+RELOAD_SSH = "systemctl reload ssh"
+RELOAD = "systemctl daemon-reload"
+
+FOREIGN = "a file of somebody else: the roles remove nothing that they did not write; the finding names it"
+SYSTEM = "a part of the system that no role writes; the finding names it"
+PACKAGE = (
+    "the package is there in its version: the roles verify it, and a changed file needs a reinstallation and a look"
+)
+DATA = "a person decides: it may be on purpose, and undoing it may lock somebody out"
 
 
-@dataclass(frozen=True)
-class Mutation:
-    """`test` is file::function; both commands run as root on the host."""
-
-    test: str
-    what: str
-    break_it: str
-    restore: str
+def host(name: str) -> str:
+    return f"test_host.py::{name}"
 
 
-def edit(test: str, path: str, expression: str, what: str = "") -> Mutation:
-    """Change a file with sed."""
-    return Mutation(
-        test,
-        what or f"{path}: {expression}",
-        f"cp -a {path} {path}.kept && sed -i '{expression}' {path}",
-        f"mv {path}.kept {path}",
-    )
-
-
-def append(test: str, path: str, line: str) -> Mutation:
-    """Add a line to a file."""
-    return Mutation(
-        test,
-        f"{path}: a line added: {line}",
-        f"cp -a {path} {path}.kept && echo '{line}' >> {path}",
-        f"mv {path}.kept {path}",
-    )
-
-
-def gone(test: str, path: str) -> Mutation:
-    """Take a file away."""
-    return Mutation(test, f"{path} removed", f"mv {path} {path}.kept", f"mv {path}.kept {path}")
-
-
-def mode(test: str, path: str, bits: str = "0666") -> Mutation:
-    """Change a file's mode."""
-    return Mutation(
-        test,
-        f"{path}: mode {bits}",
-        f"stat -c %a {path} > /run/kept-mode && chmod {bits} {path}",
-        f"chmod $(cat /run/kept-mode) {path}",
-    )
-
-
-def stop(test: str, unit: str) -> Mutation:
-    """Stop a unit."""
-    return Mutation(test, f"{unit} stopped", f"systemctl stop {unit}", f"systemctl start {unit}")
-
-
-def disable(test: str, unit: str) -> Mutation:
-    """Disable a unit."""
-    return Mutation(test, f"{unit} disabled", f"systemctl disable --quiet {unit}", f"systemctl enable --quiet {unit}")
-
-
-def remove(test: str, package: str) -> Mutation:
-    """Remove a package."""
-    put_back = f"DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --allow-downgrades {package}=$(cat /run/kept-version)"
-    keep = f"dpkg-query -W -f '${{Version}}' {package} > /run/kept-version"
-    return Mutation(test, f"package {package} removed", f"{keep} && dpkg --remove --force-depends {package}", put_back)
+def base(name: str) -> str:
+    return f"test_base.py::{name}"
 
 
 HOST = [
-    mode("test_host.py::test_nothing_is_world_writable", "/etc/hosts"),
-    Mutation(
-        "test_host.py::test_no_secret_is_written_down",
-        "an access key in a unit file",
-        "printf '[Service]\\nEnvironment=K=AKIA%s\\n' ABCDEFGHIJKLMNOP > /etc/systemd/system/leak.service",
-        "rm /etc/systemd/system/leak.service",
-    ),
-    Mutation("test_host.py::test_root_has_no_password", "root given a password", "echo root:secret | chpasswd", "passwd --quiet --lock root; usermod -p '*' root"),
-    Mutation("test_host.py::test_nobody_has_an_empty_password", "an account without password", "useradd loose && passwd --quiet --delete loose", "userdel loose"),
-    Mutation(
-        "test_host.py::test_no_unit_has_failed",
-        "a unit that fails",
-        "systemd-run --quiet --unit=broken /bin/false; sleep 1",
-        "systemctl reset-failed broken.service",
-    ),
-    Mutation(
-        "test_host.py::test_only_expected_ports_are_open",
-        "a listener on port 4444",
-        "systemd-run --quiet --unit=listener python3 -m http.server 4444; sleep 2",
-        "systemctl stop listener.service",
-    ),
-    Mutation("test_host.py::test_ownership_of_the_system_is_left_alone", "/opt given to nobody", "chown nobody /opt", "chown root /opt"),
+    mode(host("test_nothing_is_world_writable"), "/etc/hosts", left=SYSTEM),
+    add(host("test_no_secret_is_written_down"), "/etc/systemd/system/leak.service", "[Service]\nEnvironment=K=AKIA" + "ABCDEFGHIJKLMNOP", FOREIGN),
+    Mutation(host("test_root_has_no_password"), "root given a password", "echo root:secret | chpasswd", "usermod -p '*' root", "getent shadow root | grep -q '^root:[*!]'", DATA),
+    Mutation(host("test_nobody_has_an_empty_password"), "an account without password", "useradd loose && passwd --quiet --delete loose", "userdel loose", "! getent passwd loose", DATA),
+    Mutation(host("test_only_root_has_roots_number"), "a second account of number 0", "useradd --non-unique --uid 0 --no-create-home toor", "sed -i '/^toor:/d' /etc/passwd /etc/shadow", "! grep -q ^toor: /etc/passwd", DATA),
+    add(host("test_only_named_users_may_become_root"), "/etc/sudoers.d/zz-site", "nobody ALL=(ALL) NOPASSWD: ALL", FOREIGN, bits="0440"),
+    Mutation(host("test_only_named_users_may_become_root"), "games in the group sudo", "usermod -aG sudo games", "gpasswd --quiet --delete games sudo", "! id -nG games | grep -qw sudo", DATA),
+    add(host("test_sudo_asks_nothing_of_strangers"), "/etc/sudoers.d/zz-environment", "Defaults !env_reset", FOREIGN, bits="0440"),
+    append(host("test_keys_that_may_log_in_are_known"), f"{HOME}/.ssh/authorized_keys", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh stranger", left=DATA),
+    add(host("test_keys_that_may_log_in_are_known"), "/root/.ssh/authorized_keys", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh stranger", DATA),
+    Mutation(host("test_no_set_user_id_program_is_a_strangers"), "a set-user-id copy of dash in /usr/local/lib", "install -m 4755 /bin/dash /usr/local/lib/helper", "rm -f /usr/local/lib/helper", "! test -e /usr/local/lib/helper", FOREIGN),
+    Mutation(host("test_no_set_user_id_program_is_a_strangers"), "a set-group-id program in /var/tmp", "install -m 2755 /bin/dash /var/tmp/helper", "rm -f /var/tmp/helper", "! test -e /var/tmp/helper", FOREIGN),
+    Mutation(host("test_no_file_capability_is_a_strangers"), "cap_setuid on a copy of python", "cp /usr/bin/python3.11 /opt/py && setcap cap_setuid+ep /opt/py", "rm -f /opt/py", "! test -e /opt/py", FOREIGN),
+    add(host("test_no_program_hides_another"), "/usr/local/bin/nvidia-smi", "#!/bin/sh\nexit 0", FOREIGN, bits="0755"),
+    add(host("test_no_program_hides_another"), "/usr/local/sbin/fi_info", "#!/bin/sh\necho provider: efa", FOREIGN, bits="0755"),
+    Mutation(host("test_nothing_is_loaded_into_every_program"), "/etc/ld.so.preload names a library", f"echo {LIBRARIES}/libm.so.6 > /etc/ld.so.preload", "rm -f /etc/ld.so.preload", "! test -e /etc/ld.so.preload", FOREIGN),
+    add(host("test_libraries_come_from_known_places"), "/etc/ld.so.conf.d/00-site.conf", "/srv/lib", FOREIGN),
+    Mutation(host("test_environment_is_the_sites"), "/etc/environment: NCCL_NET=Socket", "touch /etc/environment && cp -a /etc/environment /run/kept-env && echo NCCL_NET=Socket >> /etc/environment", "mv /run/kept-env /etc/environment", "! grep -q NCCL /etc/environment", SYSTEM),
+    add(host("test_environment_is_the_sites"), "/etc/profile.d/site.sh", "export FI_PROVIDER=tcp", FOREIGN),
+    Mutation(host("test_environment_is_the_sites"), "systemd's environment: LD_PRELOAD", "systemctl set-environment LD_PRELOAD=/srv/x.so", "systemctl unset-environment LD_PRELOAD", "! systemctl show-environment | grep -q LD_PRELOAD", SYSTEM),
+    add(host("test_programs_are_searched_in_known_places"), "/etc/profile.d/path.sh", "export PATH=/srv/bin:$PATH", FOREIGN),
+    add(host("test_python_starts_without_strangers"), "/usr/local/lib/python3.11/dist-packages/site.pth", "import os", FOREIGN),
+    Mutation(host("test_system_programs_are_their_packages"), "/usr/sbin/modinfo's program changed: one byte added to kmod", "cp -a /usr/bin/kmod /run/kept-kmod && cp /usr/bin/kmod /usr/bin/kmod.new && echo >> /usr/bin/kmod.new && mv /usr/bin/kmod.new /usr/bin/kmod", "mv /run/kept-kmod /usr/bin/kmod", "cmp -s /run/kept-kmod /usr/bin/kmod", PACKAGE),
+    Mutation(host("test_no_unit_has_failed"), "a unit that fails", "systemd-run --quiet --unit=broken /bin/false; sleep 1", "systemctl reset-failed broken.service", "! systemctl is-failed --quiet broken.service", SYSTEM),
+    add(host("test_no_unit_is_a_strangers"), "/etc/systemd/system/miner.service", "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target", FOREIGN, "systemctl daemon-reload; systemctl enable --quiet miner 2>/dev/null || rm -f /etc/systemd/system/multi-user.target.wants/miner.service"),
+    add(host("test_no_schedule_is_a_strangers"), "/etc/cron.d/site", "@hourly root /bin/true", FOREIGN),
+    Mutation(host("test_no_schedule_is_a_strangers"), "a crontab of root's", "echo '@hourly /bin/true' | crontab -", "crontab -r", "! crontab -l >/dev/null 2>&1", FOREIGN),
+    dropin(host("test_systemds_own_settings_have_no_stranger"), "service", "[Service]\nCPUQuota=50%", FOREIGN),
+    Mutation(host("test_only_expected_ports_are_open"), "a listener on port 4444", "systemd-run --quiet --unit=listener python3 -m http.server 4444; sleep 3", "systemctl stop listener.service", "! systemctl is-active --quiet listener", DATA),
+    Mutation(host("test_ownership_of_the_system_is_left_alone"), "/opt given to nobody", "chown nobody /opt", "chown root /opt", "[ $(stat -c %u /opt) = 0 ]", SYSTEM),
+    mount(host("test_nothing_is_mounted_over_the_system"), "/bin/true", "/usr/sbin/sysctl", SYSTEM),
+    edit(host("test_authentication_modules_are_the_usual"), "/etc/pam.d/common-auth", "1i auth sufficient pam_permit.so", SYSTEM),
+    append(host("test_authentication_modules_are_the_usual"), "/etc/pam.d/sshd", "session optional pam_exec.so /srv/hook", SYSTEM),
+    edit(host("test_names_are_looked_up_in_the_usual_places"), "/etc/nsswitch.conf", "s/^hosts:.*/hosts: db files dns/", SYSTEM),
+    edit(host("test_hosts_of_the_inventory_have_their_addresses"), "/etc/hosts", "s/^[0-9.]* gpu-01$/192.0.2.9 gpu-01/", SYSTEM),
+    add(host("test_device_rules_are_not_a_strangers"), "/etc/udev/rules.d/99-site.rules", 'KERNEL=="nvidia*", MODE="0600"', FOREIGN),
+    add(host("test_permissions_are_not_a_strangers"), "/etc/polkit-1/rules.d/10-site.rules", "polkit.addRule(function() { return polkit.Result.YES; });", FOREIGN),
+    add(host("test_no_package_is_trusted_without_a_signature"), "/etc/apt/apt.conf.d/99site", 'Acquire::AllowInsecureRepositories "true";', FOREIGN),
+    add(host("test_no_package_source_is_a_strangers"), "/etc/apt/sources.list.d/site.list", "# deb http://packages.example.org/ stable main", FOREIGN),
+    Mutation(host("test_no_package_source_is_a_strangers"), "a further key in trusted.gpg.d", "cp /etc/apt/trusted.gpg.d/debian-archive-bookworm-stable.asc /etc/apt/trusted.gpg.d/site.asc", "rm -f /etc/apt/trusted.gpg.d/site.asc", "! test -e /etc/apt/trusted.gpg.d/site.asc", FOREIGN),
+    Mutation(host("test_kernel_was_started_as_wanted"), "modprobe.blacklist=nvidia on the kernel's command line (a bind mount stands for it)", "echo ro quiet modprobe.blacklist=nvidia > /run/cmdline && mount --bind /run/cmdline /proc/cmdline", "umount /proc/cmdline", "! grep -q blacklist /proc/cmdline", "the boot loader is the image's; it shows at the next boot only"),
+    add(host("test_log_of_units_is_not_thrown_away"), "/etc/tmpfiles.d/site.conf", "D /var/log/flightline 0777 root root 1h", FOREIGN),
 ]  # fmt: skip
 BASE = [
-    remove("test_base.py::test_package_is_installed", "numactl"),
-    Mutation("test_base.py::test_kernel_parameter", "vm.swappiness 60 in the kernel", "sysctl -qw vm.swappiness=60", "sysctl -qw vm.swappiness=1"),
-    edit("test_base.py::test_kernel_parameter_survives_a_boot", "/etc/sysctl.d/90-flightline.conf", "/vm.swappiness/d"),
-    edit("test_base.py::test_limit_of_login_sessions", "/etc/security/limits.d/90-flightline.conf", "s/unlimited/64/"),
-    Mutation(
-        "test_base.py::test_limit_of_services",
-        "systemd's own limits back to its defaults",
-        "mv /etc/systemd/system.conf.d/90-flightline.conf /run/kept && systemctl daemon-reexec",
-        "mv /run/kept /etc/systemd/system.conf.d/90-flightline.conf && systemctl daemon-reexec",
-    ),
-    edit("test_base.py::test_ssh_option", "/etc/ssh/sshd_config.d/00-flightline.conf", "s/^PasswordAuthentication.*/PasswordAuthentication yes/"),
-    stop("test_base.py::test_time_is_kept", "chrony"),
-    edit("test_base.py::test_time_source", "/etc/chrony/chrony.conf", "/^server/d"),
-    append("test_base.py::test_no_other_time_source", "/etc/chrony/chrony.conf", "pool 2.debian.pool.ntp.org iburst"),
-    edit("test_base.py::test_journal_is_kept_over_a_boot", "/etc/systemd/journald.conf.d/90-flightline.conf", "s/persistent/volatile/"),
-    edit("test_base.py::test_drivers_are_held_back_from_automatic_upgrades", "/etc/apt/apt.conf.d/60flightline", "/nvidia/d"),
-    mode("test_base.py::test_file_belongs_to_root", "/etc/sysctl.d/90-flightline.conf"),
-    Mutation(
-        "test_base.py::test_huge_pages",
-        "other huge pages in the kernel",
-        "sysctl -n vm.nr_hugepages > /run/kept-pages && sysctl -qw vm.nr_hugepages=2",
-        "sysctl -qw vm.nr_hugepages=$(cat /run/kept-pages)",
-    ),
+    replace(base("test_file_is_as_the_role_writes_it"), "/etc/ssh/sshd_config.d/00-flightline.conf", "PermitRootLogin yes"),
+    mode(base("test_file_is_as_the_role_writes_it"), "/etc/security/limits.d/90-flightline.conf"),
+    Mutation(base("test_file_is_as_the_role_writes_it"), "/etc/apt/apt.conf.d/60flightline made immutable", "chattr +i /etc/apt/apt.conf.d/60flightline", "chattr -i /etc/apt/apt.conf.d/60flightline", "! lsattr -d /etc/apt/apt.conf.d/60flightline | cut -c1-20 | grep -q i", "nothing can write it; an unchanged file is not written, and a changed one fails with the reason"),
+    Mutation(base("test_file_is_as_the_role_writes_it"), "an access list lets nobody write limits.d/90-flightline.conf", "python3 -c 'import os, struct; os.setxattr(\"/etc/security/limits.d/90-flightline.conf\", \"system.posix_acl_access\", struct.pack(\"<I\", 2) + b\"\".join(struct.pack(\"<HHI\", *e) for e in ((1, 6, 4294967295), (2, 6, 65534), (4, 4, 4294967295), (16, 6, 4294967295), (32, 4, 4294967295))))'", "python3 -c 'import os; os.removexattr(\"/etc/security/limits.d/90-flightline.conf\", \"system.posix_acl_access\")'; chmod 644 /etc/security/limits.d/90-flightline.conf", "python3 -c 'import os, sys; sys.exit(\"system.posix_acl_access\" in os.listxattr(\"/etc/security/limits.d/90-flightline.conf\"))'", "the modules of Ansible compare content, owner and mode, not access lists"),
+    remove(base("test_package_is_installed"), "numactl"),
+    empty(base("test_tools_are_their_packages"), "/usr/sbin/ethtool", PACKAGE),
+    Mutation(base("test_kernel_parameter"), "vm.swappiness 60 in the kernel", "sysctl -qw vm.swappiness=60", "sysctl -qw vm.swappiness=1", "[ $(sysctl -n vm.swappiness) = 1 ]"),
+    edit(base("test_kernel_parameter_survives_a_boot"), "/etc/sysctl.d/90-flightline.conf", "/vm.swappiness/d"),
+    add(base("test_kernel_parameter_survives_a_boot"), "/etc/sysctl.d/99-zz-site.conf", "vm/swappiness = 60", FOREIGN),
+    add(base("test_kernel_parameter_survives_a_boot"), "/etc/sysctl.d/99-zz-net.conf", "net.core.rmem_max=212992", FOREIGN),
+    Mutation(base("test_huge_pages"), "other huge pages in the kernel", "sysctl -n vm.nr_hugepages > /run/kept-pages && sysctl -qw vm.nr_hugepages=2", "sysctl -qw vm.nr_hugepages=$(cat /run/kept-pages)", "[ $(sysctl -n vm.nr_hugepages) = $(cat /run/kept-pages) ]"),
+    Mutation(base("test_limit_of_services"), "systemd's own limits back to its defaults", "cp -a /etc/systemd/system.conf.d/90-flightline.conf /run/kept-limits && rm /etc/systemd/system.conf.d/90-flightline.conf && systemctl daemon-reexec", "cp -a /run/kept-limits /etc/systemd/system.conf.d/90-flightline.conf && systemctl daemon-reexec", "systemctl show --property=DefaultLimitMEMLOCK | grep -q infinity"),
+    add(base("test_limit_of_services"), "/etc/systemd/system.conf.d/99-site.conf", "[Manager]\nDefaultLimitMEMLOCK=65536", FOREIGN, "systemctl daemon-reexec"),
+    edit(base("test_limit_of_login_sessions"), "/etc/security/limits.d/90-flightline.conf", "s/unlimited/64/"),
+    add(base("test_limit_of_login_sessions"), "/etc/security/limits.d/95-site.conf", "* hard memlock 64", FOREIGN),
+    add(base("test_limit_of_login_sessions"), "/etc/security/limits.d/10-site.conf", "admin soft nofile 1024", FOREIGN),
+    edit(base("test_logins_get_their_limits"), "/etc/pam.d/sshd", "/pam_limits/d", SYSTEM),
+    Mutation(base("test_swap_stays_off"), "/etc/fstab: a swap file", "cp -a /etc/fstab /run/kept-fstab && echo '/swapfile none swap sw 0 0' >> /etc/fstab", "cp -a /run/kept-fstab /etc/fstab", "! grep -v '^#' /etc/fstab | grep -qw swap"),
+    add(base("test_swap_stays_off"), "/etc/systemd/system/srv-swapfile.swap", "[Swap]\nWhat=/srv/swapfile", "nothing is swapped to while swap.target is masked; the finding names the unit"),
+    Mutation(base("test_swap_stays_off"), "swap.target unmasked", "systemctl unmask --quiet swap.target", "systemctl mask --quiet swap.target", "[ $(systemctl show --property=LoadState --value swap.target) = masked ]"),
+    edit(base("test_ssh_option"), "/etc/ssh/sshd_config.d/00-flightline.conf", "s/^PasswordAuthentication.*/PasswordAuthentication yes/"),
+    append(base("test_ssh_option"), "/etc/ssh/sshd_config", "Match Address 198.51.100.0/24\n    PasswordAuthentication yes", SYSTEM, RELOAD_SSH),
+    add(base("test_ssh_option"), "/etc/ssh/sshd_config.d/50-site.conf", "Match User games\n    PermitEmptyPasswords yes", FOREIGN, RELOAD_SSH),
+    add(base("test_ssh_option"), "/etc/ssh/sshd_config.d/0-site.conf", "PermitRootLogin yes", FOREIGN, RELOAD_SSH),
+    add(base("test_ssh_opens_no_other_way"), "/etc/ssh/sshd_config.d/60-site.conf", "AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/keys/%u", FOREIGN, RELOAD_SSH),
+    add(base("test_ssh_opens_no_other_way"), "/etc/ssh/sshd_config.d/70-site.conf", "Match User admin\n    PermitTunnel yes", FOREIGN, RELOAD_SSH),
+    dropin(base("test_sshd_runs_as_configured"), "ssh.service", "[Service]\nEnvironment=SSHD_OPTS=-oPermitRootLogin=yes", FOREIGN),
+    stop(base("test_time_is_kept"), "chrony"),
+    mask(base("test_time_is_kept"), "chrony.service"),
+    edit(base("test_time_source"), "/etc/chrony/chrony.conf", "/^server/d"),
+    append(base("test_no_other_time_source"), "/etc/chrony/chrony.conf", "pool 2.debian.pool.ntp.org iburst"),
+    add(base("test_no_other_time_source"), "/etc/chrony/sources.d/site.sources", "server 192.0.2.1 iburst", FOREIGN, "chronyc -m 'reload sources' >/dev/null"),
+    add(base("test_no_other_time_source"), "/etc/chrony/conf.d/site.conf", "peer 192.0.2.2", FOREIGN),
+    Mutation(base("test_no_other_clock_daemon"), "a second clock daemon runs", "printf '[Service]\\nExecStart=/bin/sleep infinity\\n' > /run/systemd/system/ntpd.service && systemctl daemon-reload && systemctl start ntpd", "systemctl stop ntpd; rm -f /run/systemd/system/ntpd.service; systemctl daemon-reload", "! systemctl is-active --quiet ntpd", FOREIGN),
+    edit(base("test_journal_is_kept_over_a_boot"), "/etc/systemd/journald.conf.d/90-flightline.conf", "s/persistent/volatile/"),
+    add(base("test_journal_is_kept_over_a_boot"), "/etc/systemd/journald.conf.d/99-site.conf", "[Journal]\nStorage=none", FOREIGN),
+    edit(base("test_drivers_are_held_back_from_automatic_upgrades"), "/etc/apt/apt.conf.d/60flightline", "/nvidia/d"),
+    add(base("test_drivers_are_held_back_from_automatic_upgrades"), "/etc/apt/apt.conf.d/99clear", "#clear Unattended-Upgrade::Package-Blacklist;", FOREIGN),
+    disable(base("test_logs_are_rotated_at_all"), "logrotate.timer", SYSTEM),
 ]  # fmt: skip
 DRIVER = [
-    Mutation(
-        "test_nvidia_driver.py::test_driver_has_the_pinned_version",
-        "a second driver library",
-        "touch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.470.1.1",
-        "rm /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.470.1.1",
-    ),
-    Mutation(
-        "test_nvidia_driver.py::test_no_driver_package_is_half_installed",
-        "a package unpacked and not configured",
-        "cd /root && apt-get download -qq nvidia-persistenced && dpkg --unpack ./nvidia-persistenced_*.deb",
-        "dpkg --configure -a",
-    ),
-    edit("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/flightline-nvidia-driver", "s/1001/500/"),
+    edit("test_nvidia_driver.py::test_file_is_as_the_role_writes_it", "/etc/modprobe.d/flightline-nvidia.conf", "s/modeset=0/modeset=1/"),
+    Mutation("test_nvidia_driver.py::test_driver_has_the_pinned_version", "a second driver library", f"touch {LIBRARIES}/libnvidia-ml.so.470.1.1", f"rm -f {LIBRARIES}/libnvidia-ml.so.470.1.1", f"! test -e {LIBRARIES}/libnvidia-ml.so.470.1.1", "refused: two driver versions are named, and nothing is removed that somebody installed"),
+    replace("test_nvidia_driver.py::test_driver_is_its_packages", "/usr/bin/nvidia-smi", "#!/bin/sh\nexit 0", PACKAGE),
+    Mutation("test_nvidia_driver.py::test_no_driver_package_is_half_installed", "a package unpacked and not configured", "cd /root && apt-get download -qq nvidia-persistenced && dpkg --unpack ./nvidia-persistenced_*.deb", "dpkg --configure -a", "dpkg-query -W -f '${db:Status-Abbrev}' nvidia-persistenced | grep -q ^ii"),
+    edit("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/flightline-nvidia-driver", "s/1001/100/"),
+    add("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/aa-site", "Package: nvidia-open-580 libnvidia-compute-580\nPin: version 580.105*\nPin-Priority: 1002", FOREIGN),
     edit("test_nvidia_driver.py::test_nouveau_stays_out", "/etc/modprobe.d/flightline-nvidia.conf", "/blacklist/d"),
-    edit("test_nvidia_driver.py::test_fabric_manager_has_the_drivers_version", "/usr/bin/nv-fabricmanager", "s/is : [0-9.]*/is : 470.1.1/"),
+    add("test_nvidia_driver.py::test_modules_can_be_loaded", "/etc/modprobe.d/zz-site.conf", "install nvidia /bin/false", FOREIGN),
+    add("test_nvidia_driver.py::test_modules_can_be_loaded", "/etc/modprobe.d/aa-site.conf", "blacklist nvidia-uvm", FOREIGN),
+    add("test_nvidia_driver.py::test_module_options_are_the_sites", "/etc/modprobe.d/zz-options.conf", "options nvidia NVreg_EnableStreamMemOPs=0", FOREIGN),
+    edit("test_nvidia_driver.py::test_fabric_manager_has_the_drivers_version", "/usr/bin/nv-fabricmanager", "s/is : [0-9.]*/is : 470.1.1/", "refused: Fabric Manager 470.1.1 with driver 580 is named"),
     disable("test_nvidia_driver.py::test_service_starts_at_boot", "nvidia-persistenced"),
-    append("test_nvidia_driver.py::test_the_repository_is_signed_by_the_pinned_key", "/etc/apt/sources.list.d/flightline-nvidia.sources", "Trusted: yes"),
+    mask("test_nvidia_driver.py::test_service_starts_at_boot", "nvidia-fabricmanager.service"),
+    append("test_nvidia_driver.py::test_the_repository_is_signed_by_the_pinned_key", "/etc/apt/sources.list.d/flightline-nvidia.sources", "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg"),
+    edit("test_nvidia_driver.py::test_the_repository_is_the_vendors", "/etc/apt/sources.list.d/flightline-nvidia.sources", "s,^URIs:.*,URIs: http://packages.example.org/apt,"),
 ]  # fmt: skip
 SOFTWARE = [
+    edit("test_efa.py::test_file_is_as_the_role_writes_it", "/etc/modules-load.d/flightline-efa.conf", "s/^efa$/efb/"),
     edit("test_efa.py::test_bundle_has_the_pinned_version", "/opt/amazon/efa_installed_packages", "1s/[0-9.]*$/1.2.3/"),
-    mode("test_efa.py::test_libfabric_is_there", "/opt/amazon/efa/bin/fi_info", "0644"),
-    gone("test_efa.py::test_plugin_is_there", "/opt/amazon/ofi-nccl"),
+    mode("test_efa.py::test_libfabric_is_there", "/opt/amazon/efa/bin/fi_info", "0644", PACKAGE),
+    empty("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", PACKAGE),
+    gone("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", PACKAGE),
+    append("test_efa.py::test_bundle_is_its_packages", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", "x", PACKAGE),
+    add("test_efa.py::test_modules_can_be_loaded", "/etc/modprobe.d/zz-efa.conf", "install efa /bin/true", FOREIGN),
     edit("test_efa.py::test_module_is_loaded_at_boot", "/etc/modules-load.d/flightline-efa.conf", "/^efa$/d"),
+    add("test_efa.py::test_nccl_has_no_settings_of_strangers", "/etc/nccl.conf", "NCCL_NET_PLUGIN=none", FOREIGN),
+    add("test_efa.py::test_nccl_has_no_settings_of_strangers", f"{HOME}/.nccl.conf", "NCCL_NET_GDR_LEVEL=LOC", FOREIGN),
     mode("test_efa.py::test_the_archive_belongs_to_root", CACHE, "0777"),
-    Mutation(
-        "test_cuda_nccl.py::test_one_nccl_of_the_pinned_version",
-        "a second NCCL",
-        "touch /usr/local/lib/libnccl.so.2.19.3",
-        "rm /usr/local/lib/libnccl.so.2.19.3",
-    ),
-    edit("test_cuda_nccl.py::test_compiler_has_the_pinned_release", "/usr/local/cuda/bin/nvcc", "s/release 13.0/release 12.1/"),
+    Mutation("test_cuda_nccl.py::test_one_nccl_of_the_pinned_version", "a second NCCL", "touch /usr/local/lib/libnccl.so.2.19.3", "rm -f /usr/local/lib/libnccl.so.2.19.3", "! test -e /usr/local/lib/libnccl.so.2.19.3", "refused: a second NCCL is named, and nothing is removed that somebody installed"),
+    empty("test_cuda_nccl.py::test_libraries_are_their_packages", f"{LIBRARIES}/libnccl.so.2.28.3", PACKAGE),
+    edit("test_cuda_nccl.py::test_compiler_has_the_pinned_release", "/usr/local/cuda/bin/nvcc", "s/release 13.0/release 12.1/", PACKAGE),
     gone("test_cuda_nccl.py::test_program_of_nccl_tests", "/opt/nccl-tests/build/alltoall_perf"),
     edit("test_cuda_nccl.py::test_nccl_tests_are_built_for_this_gpu", "/opt/nccl-tests/build/flightline-build.json", "s/\"90\"/\"80\"/"),
     remove("test_dcgm.py::test_version_is_the_pinned_one", "datacenter-gpu-manager-4-cuda13"),
+    replace("test_dcgm.py::test_programs_are_their_packages", "/usr/bin/dcgmi", "#!/bin/sh\nexit 0", PACKAGE),
     disable("test_dcgm.py::test_host_engine_starts_at_boot", "nvidia-dcgm"),
+    dropin("test_dcgm.py::test_host_engine_starts_at_boot", "nvidia-dcgm.service", "[Service]\nExecStart=\nExecStart=/bin/sleep infinity", FOREIGN),
     stop("test_dcgm.py::test_host_engine_runs", "nvidia-dcgm"),
-    gone("test_lustre_client.py::test_client_is_installed", "/usr/sbin/mount.lustre"),
-    Mutation("test_lustre_client.py::test_file_systems_are_mounted_with_their_options", "/fsx unmounted", "systemctl stop fsx.mount", "systemctl start fsx.mount"),
-    edit("test_lustre_client.py::test_mount_units_have_their_options", "/etc/systemd/system/fsx.mount", "s/flock/noflock/"),
+    append("test_lustre_client.py::test_file_is_as_the_role_writes_it", "/etc/modprobe.d/flightline-lustre.conf", "options lnet networks=tcp0(lo)"),
+    gone("test_lustre_client.py::test_client_is_installed", "/usr/sbin/mount.lustre", PACKAGE),
+    replace("test_lustre_client.py::test_client_is_its_packages", "/usr/sbin/mount.lustre", "#!/bin/sh\nexit 0", PACKAGE),
+    Mutation("test_lustre_client.py::test_file_systems_are_mounted_with_their_options", "/fsx unmounted", "systemctl stop fsx.mount", "systemctl start fsx.mount", "mountpoint -q /fsx"),
+    Mutation("test_lustre_client.py::test_file_systems_are_mounted_with_their_options", "a tmpfs over /fsx", "mount -t tmpfs other /fsx", "umount /fsx", "! findmnt --noheadings --output SOURCE /fsx | grep -q other", DATA),
+    edit("test_lustre_client.py::test_mount_units_are_as_the_role_writes_them", "/etc/systemd/system/fsx.mount", "s/flock/noflock/", then=RELOAD),
     disable("test_lustre_client.py::test_file_systems_are_mounted_at_boot", "fsx.mount"),
     remove("test_container_toolkit.py::test_package_has_the_pinned_version", "libnvidia-container-tools"),
+    replace("test_container_toolkit.py::test_toolkit_is_its_packages", "/usr/bin/nvidia-container-runtime", "#!/bin/sh\nexit 0", PACKAGE),
     edit("test_container_toolkit.py::test_engine_knows_the_runtime", "/etc/containerd/config.toml", "s/nvidia-container-runtime/runc/"),
     stop("test_container_toolkit.py::test_engine_runs", "containerd"),
     stop("test_cloudwatch_agent.py::test_agent_runs", "amazon-cloudwatch-agent"),
     disable("test_cloudwatch_agent.py::test_agent_starts_at_boot", "amazon-cloudwatch-agent"),
+    replace("test_cloudwatch_agent.py::test_agent_is_its_package", f"{AGENT}/bin/amazon-cloudwatch-agent", "#!/bin/sh\nexec sleep infinity #", PACKAGE),
     edit("test_cloudwatch_agent.py::test_agent_has_loaded_the_configuration", f"{AGENT}/etc/amazon-cloudwatch-agent.d/file_flightline.json", "s/Flightline/Other/"),
+    add("test_cloudwatch_agent.py::test_agent_has_loaded_nothing_else", f"{AGENT}/etc/amazon-cloudwatch-agent.d/file_site.json", "{}", FOREIGN),
+    edit("test_cloudwatch_agent.py::test_configuration_is_the_inventorys", f"{AGENT}/etc/flightline.json", "s/\"metrics_collection_interval\": 60/\"metrics_collection_interval\": 86400/"),
     edit("test_cloudwatch_agent.py::test_metrics_go_to_the_clusters_namespace", f"{AGENT}/etc/flightline.json", "s/Flightline/Other/"),
     edit("test_cloudwatch_agent.py::test_logs_have_a_retention", f"{AGENT}/etc/flightline.json", "s/\"retention_in_days\": 90/\"retention_in_days\": 1/"),
     mode("test_cloudwatch_agent.py::test_configuration_belongs_to_root", f"{AGENT}/etc/flightline.json"),
 ]  # fmt: skip
+NODE = "test_flightline_node.py"
 CLUSTER = [
-    mode("test_flightline_node.py::test_package_is_there_and_roots", "/opt/flightline/flightline-node.pyz"),
-    edit("test_flightline_node.py::test_node_knows_its_instance_type", "/etc/flightline/node.json", "s/\"instance_type\": \"[^\"]*\"/\"instance_type\": \"g5.xlarge\"/"),
-    disable("test_flightline_node.py::test_preflight_runs_at_every_boot", "flightline-boot"),
-    edit("test_flightline_node.py::test_preflight_runs_before_the_scheduler", "/etc/systemd/system/flightline-boot.service", "s/slurmd.service//"),
-    edit("test_flightline_node.py::test_logs_are_rotated", "/etc/logrotate.d/flightline", "s,/var/log/flightline,/var/log/other,g"),
-    mode("test_flightline_node.py::test_check_program_belongs_to_root", "/usr/local/sbin/flightline-check", "0777"),
-    Mutation("test_instance_store.py::test_store_is_mounted", "the store unmounted", "findmnt -no SOURCE,OPTIONS /mnt/local > /run/kept-mount; umount /mnt/local", "/usr/bin/env systemctl restart flightline-instance-store"),
-    Mutation(
-        "test_instance_store.py::test_store_has_its_mount_options",
-        "the store mounted without noatime",
-        "mount -o remount,strictatime /mnt/local",
-        "mount -o remount,noatime /mnt/local",
-    ),
-    Mutation("test_instance_store.py::test_store_is_xfs", "a tmpfs over the store", "mount -t tmpfs tmpfs /mnt/local", "umount /mnt/local"),
+    replace(f"{NODE}::test_file_is_as_the_role_writes_it", "/usr/local/sbin/flightline-check", "#!/bin/sh\nexit 0"),
+    edit(f"{NODE}::test_file_is_as_the_role_writes_it", "/etc/systemd/system/flightline-boot.service", "s/slurmd.service//", then=RELOAD),
+    mode(f"{NODE}::test_file_is_as_the_role_writes_it", "/usr/local/sbin/flightline-check", "0777"),
+    append(f"{NODE}::test_package_is_what_the_role_installs", "/opt/flightline/flightline-node.pyz", "x"),
+    mode(f"{NODE}::test_package_is_what_the_role_installs", "/opt/flightline/flightline-node.pyz"),
+    mode(f"{NODE}::test_directory_belongs_to_root", "/opt/flightline", "0777"),
+    edit(f"{NODE}::test_node_expects_what_the_inventory_says", "/etc/flightline/node.json", "s/\"instance_type\": \"[^\"]*\"/\"instance_type\": \"g5.xlarge\"/"),
+    edit(f"{NODE}::test_node_expects_what_the_inventory_says", "/etc/flightline/node.json", "s/\"skip\": \\[\\]/\"skip\": [\"sysctl\"]/"),
+    edit(f"{NODE}::test_node_expects_what_the_inventory_says", "/etc/flightline/node.json", "s/\"thresholds\": {}/\"thresholds\": {\"gpu_temperature_c\": 200}/"),
+    disable(f"{NODE}::test_preflight_runs_at_every_boot", "flightline-boot"),
+    dropin(f"{NODE}::test_preflight_runs_at_every_boot", "flightline-boot.service", "[Service]\nExecStart=\nExecStart=/bin/true", FOREIGN),
+    dropin(f"{NODE}::test_preflight_runs_at_every_boot", "flightline-boot.service", "[Unit]\nConditionPathExists=/nowhere", FOREIGN),
+    edit(f"{NODE}::test_preflight_runs_before_the_scheduler", "/etc/systemd/system/flightline-boot.service", "/^Before=/d", then=RELOAD),
+    add(f"{NODE}::test_check_can_speak", "/usr/local/sbin/python3", "#!/bin/sh\necho go", FOREIGN, bits="0755"),
+    edit(f"{NODE}::test_logs_are_rotated", "/etc/logrotate.d/flightline", "s,/var/log/flightline,/var/log/other,g"),
+    add(f"{NODE}::test_logs_are_rotated", "/etc/logrotate.d/aa-site", "/var/log/flightline/*.log {\n  rotate 0\n}", FOREIGN),
+    edit("test_instance_store.py::test_file_is_as_the_role_writes_it", "/opt/flightline/host/flightline_host/instance_store.py", "1i import os"),
+    Mutation("test_instance_store.py::test_store_is_mounted", "the store unmounted", "umount /mnt/local", "systemctl restart flightline-instance-store", "mountpoint -q /mnt/local"),
+    Mutation("test_instance_store.py::test_store_has_its_mount_options", "the store mounted without noatime", "mount -o remount,strictatime /mnt/local", "mount -o remount,noatime /mnt/local", "findmnt -no OPTIONS /mnt/local | grep -q noatime"),
+    Mutation("test_instance_store.py::test_store_is_xfs", "a tmpfs over the store", "mount -t tmpfs tmpfs /mnt/local", "umount /mnt/local", "[ $(stat -f -c %T /mnt/local) = xfs ]", DATA),
     disable("test_instance_store.py::test_store_is_made_again_at_boot", "flightline-instance-store"),
+    dropin("test_instance_store.py::test_store_is_made_again_at_boot", "flightline-instance-store.service", "[Service]\nExecStart=\nExecStart=/bin/true", FOREIGN),
     mode("test_instance_store.py::test_store_is_open_to_jobs_and_sticky", "/mnt/local", "0777"),
     edit("test_instance_store.py::test_boot_never_erases", "/etc/flightline/instance_store.json", "s/\"erase\": false/\"erase\": true/"),
-    mode("test_cluster_ssh.py::test_key_is_readable_by_its_user_only", "/home/admin/.ssh/id_flightline_mpi", "0644"),
-    edit("test_cluster_ssh.py::test_key_can_only_launch_mpi", "/home/admin/.ssh/authorized_keys", "s/restrict,.* ssh-ed25519/ssh-ed25519/"),
-    mode("test_cluster_ssh.py::test_launch_program_belongs_to_root", "/usr/local/libexec/flightline-mpi-launch", "0777"),
+    replace("test_cluster_ssh.py::test_file_is_as_the_role_writes_it", "/usr/local/libexec/flightline-mpi-launch", "#!/bin/sh\nexec sh -c \"$SSH_ORIGINAL_COMMAND\""),
+    mode("test_cluster_ssh.py::test_key_is_readable_by_its_user_only", f"{HOME}/.ssh/id_flightline_mpi", "0644"),
+    Mutation("test_cluster_ssh.py::test_key_is_the_clusters", "another MPI key on this node", f"mkdir -p /run/kept && cp -a {HOME}/.ssh/id_flightline_mpi {HOME}/.ssh/id_flightline_mpi.pub /run/kept/ && rm {HOME}/.ssh/id_flightline_mpi* && su admin -c 'ssh-keygen -q -t ed25519 -N \"\" -f ~/.ssh/id_flightline_mpi'", f"cp -a /run/kept/id_flightline_mpi /run/kept/id_flightline_mpi.pub {HOME}/.ssh/", f"cmp -s /run/kept/id_flightline_mpi.pub {HOME}/.ssh/id_flightline_mpi.pub"),
+    edit("test_cluster_ssh.py::test_key_can_only_launch_mpi", f"{HOME}/.ssh/authorized_keys", "s/restrict,.* ssh-ed25519/ssh-ed25519/"),
+    edit("test_cluster_ssh.py::test_key_can_only_launch_mpi", f"{HOME}/.ssh/authorized_keys", "s/from=\"[^\"]*\",//"),
     edit("test_cluster_ssh.py::test_host_keys_of_the_cluster_are_known", "/etc/ssh/ssh_known_hosts", "/ssh-ed25519/d"),
-    append("test_cluster_ssh.py::test_host_key_checking_stays_on", "/etc/ssh/ssh_config.d/10-flightline-cluster.conf", "StrictHostKeyChecking no"),
+    edit("test_cluster_ssh.py::test_host_keys_of_the_cluster_are_known", "/etc/ssh/ssh_known_hosts", "s/\\(gpu-01,[^ ]* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI\\)[^ ]*/\\1GJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh/"),
+    append("test_cluster_ssh.py::test_host_keys_of_the_cluster_are_known", "/etc/ssh/ssh_known_hosts", "@cert-authority * ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh"),
+    append("test_cluster_ssh.py::test_host_key_checking_stays_on", "/etc/ssh/ssh_config.d/10-flightline-cluster.conf", "    ProxyCommand nc 192.0.2.1 22"),
+    add("test_cluster_ssh.py::test_host_key_checking_stays_on", "/etc/ssh/ssh_config.d/00-site.conf", "Host gpu-*\n    StrictHostKeyChecking no", FOREIGN),
+    add("test_cluster_ssh.py::test_host_key_checking_is_off_for_nobody", "/etc/ssh/ssh_config.d/99-site.conf", "Host *\n    StrictHostKeyChecking no\n    UserKnownHostsFile /dev/null", FOREIGN),
+    add("test_cluster_ssh.py::test_no_other_host_key_is_trusted", f"{HOME}/.ssh/known_hosts", "gpu-01 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh", FOREIGN),
+    replace("test_slurm.py::test_file_is_as_the_role_writes_it", "/usr/local/libexec/flightline-slurm-prolog", "#!/bin/sh\nexit 0"),
+    replace("test_slurm.py::test_file_is_as_the_role_writes_it", "/usr/local/libexec/flightline-slurm-health", "#!/bin/sh\nexit 0"),
     stop("test_slurm.py::test_scheduler_runs", "slurmd"),
+    dropin("test_slurm.py::test_scheduler_runs", "slurmd.service", "[Service]\nLimitMEMLOCK=64K", FOREIGN),
     disable("test_slurm.py::test_scheduler_starts_at_boot", "slurmd"),
+    Mutation("test_slurm.py::test_scheduler_reads_the_clusters_settings", "/etc/default/slurmd: another slurm.conf", "cp -a /etc/default/slurmd /run/kept-slurmd && echo 'SLURMD_OPTIONS=\"-f /srv/slurm.conf\"' >> /etc/default/slurmd", "cp -a /run/kept-slurmd /etc/default/slurmd", "! grep -q ^SLURMD_OPTIONS=.*-f /etc/default/slurmd", SYSTEM),
+    empty("test_slurm.py::test_programs_are_their_packages", "/usr/bin/srun", PACKAGE),
     stop("test_slurm.py::test_munge_runs", "munge"),
     mode("test_slurm.py::test_munge_key_is_secret", "/etc/munge/munge.key", "0644"),
+    Mutation("test_slurm.py::test_munge_key_is_the_clusters", "another munge.key on this node", "mkdir -p /run/kept && cp -a /etc/munge/munge.key /run/kept/munge && head -c 128 /dev/urandom > /etc/munge/munge.key", "cp -a /run/kept/munge /etc/munge/munge.key && systemctl restart munge", "cmp -s /run/kept/munge /etc/munge/munge.key"),
+    edit("test_slurm.py::test_settings_are_the_controllers", "/etc/slurm/slurm.conf", "s/^HealthCheckInterval=.*/HealthCheckInterval=0/"),
+    add("test_slurm.py::test_no_settings_beside_the_clusters", "/etc/slurm/plugstack.conf", "required /srv/site.so", FOREIGN),
     edit("test_slurm.py::test_flightline_is_asked", "/etc/slurm/slurm.conf", "/^Prolog=/d"),
+    append("test_slurm.py::test_flightline_is_asked", "/etc/slurm/slurm.conf", "Prolog=/bin/true"),
 ]  # fmt: skip
 MUTATIONS = [*HOST, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
 UNBREAKABLE = {
+    "test_base.py::test_governor_is_set": "a container has no frequency scaling",
+    "test_base.py::test_limit_is_given": "the outer machine has no CAP_SYS_RESOURCE to hand on",
     "test_base.py::test_swap_is_off": "a container has no swap of its own to turn on",
     "test_host.py::test_instance_metadata_needs_a_token": "the bed has no instance metadata service",
     "test_lustre_client.py::test_lnet_has_its_interface": "the bed's kernel has no Lustre modules",

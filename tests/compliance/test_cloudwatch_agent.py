@@ -6,12 +6,15 @@ import json
 
 import pytest
 
+from . import installed, say, units
+
 HOME = "/opt/aws/amazon-cloudwatch-agent"
+AGENT = "amazon-cloudwatch-agent.service"
 
 
 @pytest.fixture
-def config(host):
-    return json.loads(host.file(f"{HOME}/etc/flightline.json").content_string)
+def config(ask):
+    return json.loads(ask.text(f"{HOME}/etc/flightline.json"))
 
 
 @pytest.fixture
@@ -20,27 +23,55 @@ def sends(wanted):
         pytest.skip("cloudwatch_agent_state is valid: nothing is sent from here")
 
 
-def test_agent_runs(host, sends):
+def test_agent_runs(ask, strangers, sends):
     """A node that sends nothing looks healthy to every alarm that is not about missing data."""
-    assert host.service("amazon-cloudwatch-agent").is_running
+    units.runs(ask, strangers, AGENT)
 
 
-def test_agent_starts_at_boot(host, sends):
+def test_agent_starts_at_boot(ask, strangers, sends):
     """The first minutes after a boot are when most faults show."""
-    assert host.service("amazon-cloudwatch-agent").is_enabled
+    units.enabled(units.effective(ask, strangers, AGENT), AGENT)
 
 
-def test_agent_has_loaded_the_configuration(host, sends, config):
+def test_agent_is_its_package(ask, sends):
+    """It runs as root and its output is what alarms look at."""
+    found = [path for path in ask.altered(("amazon-cloudwatch-agent",)) if f"{HOME}/etc" not in path]
+    say.none("not as the agent's package brought them", found, "unchanged files", "reinstall the package")
+
+
+def test_agent_has_loaded_the_configuration(ask, sends, config):
     """What is in the file and what runs are two things until it is loaded."""
-    loaded = host.file(f"{HOME}/etc/amazon-cloudwatch-agent.d/file_flightline.json").content_string
-    assert json.loads(loaded) == config
+    loaded = json.loads(ask.text(f"{HOME}/etc/amazon-cloudwatch-agent.d/file_flightline.json"))
+    say.none("the agent has loaded", installed.differences(loaded, config), "flightline.json", say.CONFIGURE)
+
+
+def test_agent_has_loaded_nothing_else(ask, sends):
+    """The agent merges all files of this directory: another one can take metrics out, or send them elsewhere."""
+    found = ask.lines(
+        f"find {HOME}/etc/amazon-cloudwatch-agent.d -type f ! -name file_flightline.json ! -name default 2>/dev/null || true"
+    )
+    say.none("the agent also reads", found, "file_flightline.json alone", "remove it")
+
+
+def test_configuration_is_the_inventorys(ask, site, name, wanted, sends, config):
+    """Metrics, logs, namespace and retention: what alarms and bills are made of."""
+    plan = (
+        wanted["cloudwatch_agent_config"]
+        or site.of_role(name, "cloudwatch_agent", ask.facts())["_cloudwatch_agent_rendered"]
+    )
+    say.none(
+        "flightline.json has",
+        installed.differences(config, json.loads(json.dumps(plan))),
+        "the role's configuration",
+        say.CONFIGURE,
+    )
 
 
 def test_metrics_go_to_the_clusters_namespace(wanted, sends, config):
     """Alarms and dashboards look in this namespace only."""
     if wanted["cloudwatch_agent_config"]:
         pytest.skip("the site brings its own configuration")
-    assert config["metrics"]["namespace"] == wanted["cloudwatch_agent_namespace"]
+    say.same("metrics go to", config["metrics"]["namespace"], wanted["cloudwatch_agent_namespace"])
 
 
 def test_logs_have_a_retention(wanted, sends, config):
@@ -48,10 +79,15 @@ def test_logs_have_a_retention(wanted, sends, config):
     if wanted["cloudwatch_agent_config"]:
         pytest.skip("the site brings its own configuration")
     files = config["logs"]["logs_collected"]["files"]["collect_list"]
-    assert {entry["retention_in_days"] for entry in files} == {wanted["cloudwatch_agent_log_retention_days"]}
+    days = {entry["retention_in_days"] for entry in files}
+    say.same("logs are kept for days", days, {wanted["cloudwatch_agent_log_retention_days"]})
 
 
-def test_configuration_belongs_to_root(host, sends):
+def test_configuration_belongs_to_root(ask, sends):
     """Whoever writes it decides what leaves the node."""
-    file = host.file(f"{HOME}/etc/flightline.json")
-    assert (file.user, file.mode & 0o022) == ("root", 0)
+    file = ask.file(f"{HOME}/etc/flightline.json")
+    say.holds(
+        (file["uid"], file["mode"] & 0o022) == (0, 0),
+        f"flightline.json: user {file['uid']}, mode {oct(file['mode'])}",
+        "root's alone",
+    )

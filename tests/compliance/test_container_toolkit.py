@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
-FILES = {"containerd": "/etc/containerd/config.toml", "docker": "/etc/docker/daemon.json"}
+from . import say, units
 
 
 @pytest.mark.over("container_toolkit_packages")
 def test_package_has_the_pinned_version(host, item, part, wanted):
     """The toolkit's packages work only with each other's version."""
     package = host.package(part("container_toolkit_packages"))
-    assert package.is_installed
-    assert package.version == str(wanted["container_toolkit_version"])
+    say.holds(package.is_installed, f"no package {item}", "installed")
+    say.same(f"{item} has version", package.version, str(wanted["container_toolkit_version"]))
+
+
+def test_toolkit_is_its_packages(ask, wanted):
+    """The runtime runs as root between the engine and every container."""
+    found = [path for path in ask.altered(wanted["container_toolkit_packages"]) if not path.startswith("/etc/")]
+    say.none("not as the toolkit's packages brought them", found, "unchanged files", "reinstall the package")
 
 
 @pytest.mark.over("container_toolkit_engines")
-def test_engine_knows_the_runtime(host, item, part):
-    """A container without this runtime starts and sees no GPU."""
+def test_engine_knows_the_runtime(ask, item, part):
+    """A container without this runtime starts and sees no GPU. The engine itself is asked: it may import other files."""
     part("container_toolkit_engines")
-    assert "nvidia-container-runtime" in host.file(FILES[item]).content_string
+    if item == "containerd":
+        said = ask("containerd config dump")
+        names = re.findall(r"BinaryName = [\"'](.*)[\"']", said)
+        say.holds("runtimes.nvidia" in said, "containerd has no runtime nvidia", "nvidia-container-runtime")
+        say.holds(
+            "/usr/bin/nvidia-container-runtime" in names,
+            f"containerd starts {', '.join(filter(None, names)) or 'runc'}",
+            "/usr/bin/nvidia-container-runtime",
+        )
+    else:
+        runtimes = json.loads(ask("cat /etc/docker/daemon.json 2>/dev/null || echo '{}'")).get("runtimes", {})
+        path = str(runtimes.get("nvidia", {}).get("path"))
+        say.holds(
+            path.endswith("nvidia-container-runtime"), f"docker's runtime nvidia is {path}", "nvidia-container-runtime"
+        )
 
 
 @pytest.mark.over("container_toolkit_engines")
-def test_engine_runs(host, item, part):
+def test_engine_runs(ask, strangers, item, part):
     """Jobs in containers cannot start without it."""
     part("container_toolkit_engines")
-    assert host.service(item).is_running
-    assert host.service(item).is_enabled
+    units.runs(ask, strangers, f"{item}.service")
+    units.fresh(
+        ask, f"{item}.service", {"containerd": "/etc/containerd/config.toml", "docker": "/etc/docker/daemon.json"}[item]
+    )

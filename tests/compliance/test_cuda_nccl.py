@@ -6,37 +6,52 @@ import json
 
 import pytest
 
+from . import say
+
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
+PACKAGES = ("libnccl*", "cuda-nvcc*", "cuda-cudart*")
 
 
-def test_one_nccl_of_the_pinned_version(host, wanted):
+def test_one_nccl_of_the_pinned_version(ask, wanted):
     """Which of two libraries a program loads depends on its search path; jobs then differ between nodes."""
     places = "/usr/lib /usr/lib64 /usr/local/lib"
-    found = host.check_output(f"find {places} -name 'libnccl.so.*.*.*' 2>/dev/null || true").split()
-    assert {path.rsplit(".so.", 1)[1] for path in found} == {str(wanted["cuda_nccl_nccl_version"])}
+    found = ask.lines(f"find {places} -name 'libnccl.so.*.*.*' 2>/dev/null || true")
+    seen = sorted({path.rsplit(".so.", 1)[1] for path in found})
+    say.same("NCCL is there as", seen, [str(wanted["cuda_nccl_nccl_version"])], "remove the other library")
 
 
-def test_compiler_has_the_pinned_release(host, wanted):
-    """Code built for another release asks for another driver."""
-    assert f"release {wanted['cuda_nccl_cuda_version']}," in host.check_output(
-        f"{wanted['cuda_nccl_cuda_home']}/bin/nvcc --version"
+def test_libraries_are_their_packages(ask):
+    """An emptied or exchanged library has the right name and the right version in it."""
+    say.none(
+        "not as their packages brought them",
+        ask.altered(PACKAGES),
+        "unchanged files",
+        "apt-get install --reinstall the package",
     )
 
 
+def test_compiler_has_the_pinned_release(ask, wanted):
+    """Code built for another release asks for another driver."""
+    said = ask(f"{wanted['cuda_nccl_cuda_home']}/bin/nvcc --version")
+    release = f"release {wanted['cuda_nccl_cuda_version']},"
+    say.holds(release in said, said.splitlines()[-1], release)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_program_of_nccl_tests(host, wanted, program):
+def test_program_of_nccl_tests(ask, wanted, program):
     """The preflight measures the fabric with them."""
     if not wanted["cuda_nccl_tests"]:
         pytest.skip("cuda_nccl_tests is false")
-    file = host.file(f"{wanted['cuda_nccl_tests_prefix']}/{program}")
-    assert file.exists
-    assert (file.user, file.mode & 0o133) == ("root", 0o111)
+    path = f"{wanted['cuda_nccl_tests_prefix']}/{program}"
+    file = ask.file(path)
+    say.same(f"{path}: owner, and mode among 0133,", (file["uid"], oct(file["mode"] & 0o133)), (0, oct(0o111)))
+    say.holds(file["size"], f"{path} is empty", "a program")
 
 
-def test_nccl_tests_are_built_for_this_gpu(host, wanted):
+def test_nccl_tests_are_built_for_this_gpu(ask, wanted):
     """Programs for another architecture start with a slow translation, or not at all."""
     if not wanted["cuda_nccl_tests"]:
         pytest.skip("cuda_nccl_tests is false")
-    build = json.loads(host.file(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json").content_string)
-    assert build["architecture"] == str(wanted["cuda_nccl_architecture"])
-    assert build["source_sha256"] == wanted["cuda_nccl_tests_sha256"]
+    build = json.loads(ask.text(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json"))
+    say.same("built for architecture", build["architecture"], str(wanted["cuda_nccl_architecture"]))
+    say.same("built from source", build["source_sha256"], wanted["cuda_nccl_tests_sha256"])

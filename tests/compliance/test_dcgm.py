@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import pytest
 
+from . import say, units
 
-def test_version_is_the_pinned_one(host, wanted):
+
+@pytest.fixture
+def package(wanted):
+    return (wanted["dcgm_packages"] or [f"datacenter-gpu-manager-4-cuda{wanted['dcgm_cuda_major']}"])[0]
+
+
+def test_version_is_the_pinned_one(host, wanted, package):
     """Flightline reads the output of the versions it knows."""
-    name = (wanted["dcgm_packages"] or [f"datacenter-gpu-manager-4-cuda{wanted['dcgm_cuda_major']}"])[0]
-    package = host.package(name)
-    assert package.is_installed
-    assert package.version.split(":")[-1].startswith(str(wanted["dcgm_version"]))
+    found = host.package(package)
+    say.holds(found.is_installed, f"no package {package}", "installed")
+    seen = found.version.split(":")[-1]
+    say.holds(seen.startswith(str(wanted["dcgm_version"])), f"{package} {seen}", str(wanted["dcgm_version"]))
 
 
-def test_host_engine_starts_at_boot(host, wanted):
+def test_programs_are_their_packages(ask):
+    """A dcgmi that was replaced says what it likes about the GPUs."""
+    say.none(
+        "not as DCGM's packages brought them",
+        ask.altered(("datacenter-gpu-manager*",)),
+        "unchanged files",
+        "reinstall the package",
+    )
+
+
+def test_host_engine_starts_at_boot(ask, strangers, wanted):
     """Diagnostics and exporters talk to it."""
-    assert host.service(wanted["dcgm_service"]).is_enabled
+    units.enabled(units.effective(ask, strangers, wanted["dcgm_service"]), wanted["dcgm_service"])
 
 
-def test_host_engine_runs(host, wanted):
+def test_host_engine_runs(ask, strangers, wanted):
     """A stopped host engine makes every diagnosis unknown."""
     if wanted["dcgm_state"] != "started":
         pytest.skip("dcgm_state is enabled: it starts at the next boot")
-    assert host.service(wanted["dcgm_service"]).is_running
+    units.runs(ask, strangers, wanted["dcgm_service"])

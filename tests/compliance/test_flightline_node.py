@@ -4,39 +4,102 @@ from __future__ import annotations
 
 import json
 
+import pytest
 
-def test_package_is_there_and_roots(host, wanted):
-    """The boot preflight runs it as root."""
-    file = host.file(f"{wanted['flightline_node_directory']}/flightline-node.pyz")
-    assert file.exists
-    assert (file.user, file.mode & 0o022) == ("root", 0)
+from . import installed, say, units
 
-
-def test_node_knows_its_instance_type(host, wanted):
-    """Expected values come from the inventory, never from the node under test."""
-    settings = json.loads(host.file("/etc/flightline/node.json").content_string)
-    assert settings["instance_type"] == wanted["flightline_node_instance_type"]
+UNIT = "flightline-boot.service"
 
 
-def test_preflight_runs_at_every_boot(host):
-    """A node that was fine before a reboot need not be fine after it."""
-    assert host.service("flightline-boot").is_enabled
+@pytest.mark.parametrize("entry", installed.of("flightline_node"), ids=str)
+def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+    """Root runs it at every boot and before every job; `exit 0` in it passes every node."""
+    as_the_role_writes_it(entry)
 
 
-def test_preflight_runs_before_the_scheduler(host):
+def test_package_is_what_the_role_installs(ask, wanted):
+    """The verdict is this file's; one byte of it can turn a no-go into a go."""
+    path = f"{wanted['flightline_node_directory']}/flightline-node.pyz"
+    installed.compare(ask, path, installed.package_sha256(str(wanted["flightline_node_package"])), 0o755)
+
+
+@pytest.mark.parametrize("folder", ["/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline"])
+def test_directory_belongs_to_root(ask, folder):
+    """Whoever can write the directory can exchange what is in it, whatever the files' modes."""
+    seen = ask.file(folder)
+    say.holds(
+        (seen["uid"], seen["mode"] & 0o022) == (0, 0),
+        f"{folder}: user {seen['uid']}, mode {oct(seen['mode'])}",
+        "root's alone",
+    )
+    say.none(f"{folder} has an access list", seen["attributes"], "none", f"setfacl -b {folder}")
+
+
+def test_node_expects_what_the_inventory_says(ask, site, name):
+    """Expected values, skipped checks, thresholds and waivers come from the inventory, never from the node under test."""
+    wanted = site.of_role(name, "flightline_node", ask.facts())["_flightline_node_settings"]
+    seen = json.loads(ask.text("/etc/flightline/node.json"))
+    found = installed.differences(seen, json.loads(json.dumps(wanted)))
+    say.none("/etc/flightline/node.json has", found, "the inventory's settings", say.CONFIGURE)
+
+
+def test_preflight_runs_at_every_boot(ask, strangers):
+    """A node that was fine before a reboot need not be fine after it. systemd is asked: a drop-in may run /bin/true instead."""
+    unit = units.effective(ask, strangers, UNIT, units.OWN)
+    units.enabled(unit, UNIT)
+    say.holds(
+        "/usr/local/sbin/flightline-check" in unit.get("ExecStart", ""),
+        f"systemd would run {unit.get('ExecStart') or 'nothing'}",
+        "flightline-check",
+    )
+
+
+def test_preflight_runs_before_the_scheduler(ask):
     """A job that starts before the verdict runs on a node nobody has judged."""
-    text = host.file("/etc/systemd/system/flightline-boot.service").content_string
-    assert "Before=" in text
-    assert "slurmd.service" in text
+    before = ask.unit(UNIT).get("Before", "").split()
+    say.none(
+        "flightline-boot is not ordered before",
+        [one for one in ("slurmd.service", "kubelet.service") if one not in before],
+        "before the schedulers",
+        say.CONFIGURE,
+    )
 
 
-def test_logs_are_rotated(host):
-    """A log that grows for ever fills the root disk of a node that nobody logs into."""
-    assert host.run("logrotate --debug /etc/logrotate.d/flightline").rc == 0
-    assert "/var/log/flightline" in host.file("/etc/logrotate.d/flightline").content_string
+def test_check_can_speak(ask):
+    """The programs that the check starts by their names are the system's."""
+    found = [
+        path
+        for path in ask.lines("for p in python3 timeout sh; do command -v $p; done")
+        if not path.startswith(("/usr/bin/", "/bin/"))
+    ]
+    say.none(
+        "flightline-check would start",
+        found,
+        "python3, timeout and sh of the system",
+        "remove the program that hides them",
+    )
+    packages = (
+        "python3-minimal",
+        "python3.*-minimal",
+        "libpython3.*-minimal",
+        "libpython3.*-stdlib",
+        "python3",
+        "python3-libs",
+    )
+    say.none(
+        "not as Python's packages brought them",
+        [path for path in ask.altered(packages) if not path.startswith("/etc/")],
+        "unchanged files",
+        "reinstall the package",
+    )
 
 
-def test_check_program_belongs_to_root(host):
-    """The scheduler runs it as root before every job."""
-    file = host.file("/usr/local/sbin/flightline-check")
-    assert (file.user, file.mode & 0o777) == ("root", 0o755)
+def test_logs_are_rotated(ask):
+    """A log that grows for ever fills the root disk of a node that nobody logs into. logrotate reads all of its files."""
+    done = ask.answer("logrotate --debug /etc/logrotate.conf 2>&1")
+    say.same("logrotate ends with", done.rc, 0, "logrotate --debug /etc/logrotate.conf")
+    say.holds(
+        "/var/log/flightline/" in done.out, "logrotate knows nothing of /var/log/flightline", "its logs", say.CONFIGURE
+    )
+    twice = [line for line in done.out.splitlines() if "duplicate log entry" in line and "flightline" in line]
+    say.none("logrotate refuses", twice, "one rule for our logs", "remove the other file in logrotate.d")

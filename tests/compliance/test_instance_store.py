@@ -4,35 +4,79 @@ from __future__ import annotations
 
 import json
 
+import pytest
 
-def test_store_is_mounted(host, wanted):
+from . import installed, say, units
+
+UNIT = "flightline-instance-store.service"
+
+
+@pytest.fixture
+def path(wanted):
+    return str(wanted["instance_store_path"])
+
+
+@pytest.mark.parametrize("entry", installed.of("instance_store"), ids=str)
+def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+    """Root runs it at every boot, with disks in its hands."""
+    as_the_role_writes_it(entry)
+
+
+def test_store_is_mounted(ask, path):
     """Without the mount, checkpoints and caches fill the root disk."""
-    assert host.mount_point(wanted["instance_store_path"]).exists
+    say.holds(
+        ask.answer("mountpoint -q %s", path).rc == 0,
+        f"nothing is mounted on {path}",
+        "the store",
+        f"systemctl restart {UNIT}",
+    )
 
 
-def test_store_is_xfs(host, wanted):
-    """The file system that large parallel writes were measured with."""
-    # What programs see there, not what the mount table lists first.
-    assert host.check_output("stat --file-system --format=%%T %s", wanted["instance_store_path"]) == "xfs"
+def test_store_is_xfs(ask, path):
+    """The file system that large parallel writes were measured with; what programs see there, not what the mount table lists first."""
+    say.same(
+        f"{path} is", ask("stat --file-system --format=%%T %s", path), "xfs", f"umount {path}, and look what covers it"
+    )
 
 
-def test_store_has_its_mount_options(host, wanted):
+def test_store_has_its_mount_options(ask, path, wanted):
     """noatime: every read would otherwise be a write."""
-    seen = set(host.mount_point(wanted["instance_store_path"]).options)
+    seen = set(ask("findmnt --noheadings --output OPTIONS --mountpoint %s", path).splitlines()[-1].split(","))
     # nodiscard is the kernel's default and not printed.
-    assert set(wanted["instance_store_options"].split(",")) - {"nodiscard", "nofail"} <= seen
+    missing = set(wanted["instance_store_options"].split(",")) - {"nodiscard", "nofail"} - seen
+    say.none(
+        f"{path} is mounted without",
+        sorted(missing),
+        "instance_store_options",
+        f"mount -o remount,{wanted['instance_store_options']} {path}",
+    )
+    say.none(f"{path} is mounted", sorted(seen & {"ro", "noexec", "sync"}), "writable", f"mount -o remount,rw {path}")
 
 
-def test_store_is_made_again_at_boot(host):
+def test_store_is_made_again_at_boot(ask, strangers):
     """Instance disks are blank after a stop and start."""
-    assert host.service("flightline-instance-store").is_enabled
+    unit = units.effective(ask, strangers, UNIT, units.OWN)
+    units.enabled(unit, UNIT)
+    say.holds(
+        "flightline_host.instance_store" in unit.get("ExecStart", ""),
+        f"systemd would run {unit.get('ExecStart') or 'nothing'}",
+        "the role's program",
+    )
 
 
-def test_store_is_open_to_jobs_and_sticky(host, wanted):
+def test_store_is_open_to_jobs_and_sticky(ask, path, wanted):
     """Jobs of several users share it and must not remove each other's files."""
-    assert host.file(wanted["instance_store_path"]).mode == int(str(wanted["instance_store_mode"]), 8)
+    say.same(f"{path} has mode", oct(ask.file(path)["mode"]), oct(int(str(wanted["instance_store_mode"]), 8)))
 
 
-def test_boot_never_erases(host):
+def test_boot_never_erases(ask, site, name):
     """A disk with data on it is somebody's data, whatever the site allowed once."""
-    assert json.loads(host.file("/etc/flightline/instance_store.json").content_string)["erase"] is False
+    seen = json.loads(ask.text("/etc/flightline/instance_store.json"))
+    say.same("at boot erase is", seen.get("erase"), False)
+    wanted = site.of_role(name, "instance_store", ask.facts())["_instance_store_boot"]
+    say.none(
+        "instance_store.json has",
+        installed.differences(seen, json.loads(json.dumps(wanted))),
+        "the inventory's settings",
+        say.CONFIGURE,
+    )

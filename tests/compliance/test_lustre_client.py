@@ -4,42 +4,79 @@ from __future__ import annotations
 
 import pytest
 
+from . import installed, say, units
 
-def test_client_is_installed(host):
+FIXED = ("noatime", "relatime", "nosuid", "nodev", "noexec", "ro", "rw", "flock", "localflock", "noflock")
+
+
+@pytest.fixture
+def mounts(wanted):
+    if not wanted["lustre_client_mounts"]:
+        pytest.skip("no file system in lustre_client_mounts")
+    return [
+        (entry, entry["path"][1:].replace("-", "\\x2d").replace("/", "-")) for entry in wanted["lustre_client_mounts"]
+    ]
+
+
+@pytest.mark.parametrize("entry", installed.of("lustre_client"), ids=str)
+def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+    """It decides how the client's modules are loaded."""
+    as_the_role_writes_it(entry)
+
+
+def test_client_is_installed(ask):
     """Without its mount program the kernel gets an option list that it refuses."""
-    assert host.exists("mount.lustre")
+    say.holds(ask.has("mount.lustre"), "no mount.lustre on the PATH", "the client's package")
 
 
-def test_file_systems_are_mounted_with_their_options(host, wanted):
+def test_client_is_its_packages(ask):
+    """A mount program that was replaced mounts something else under the right name."""
+    say.none(
+        "not as the client's packages brought them",
+        ask.altered(("lustre-client*",)),
+        "unchanged files",
+        "reinstall the package",
+    )
+
+
+def test_file_systems_are_mounted_with_their_options(ask, mounts):
     """A job that finds an empty directory in place of its data set trains on nothing, or fills the root disk."""
-    if not wanted["lustre_client_mounts"]:
-        pytest.skip("no file system in lustre_client_mounts")
-    for mount in wanted["lustre_client_mounts"]:
-        seen = host.mount_point(mount["path"])
-        assert seen.exists
-        assert mount["dns_name"] in seen.device
+    rows = [line.split() for line in ask.lines("findmnt --raw --noheadings --output TARGET,SOURCE,OPTIONS")]
+    for entry, _ in mounts:
+        seen = [row for row in rows if row[0] == entry["path"]]
+        say.holds(seen, f"nothing is mounted on {entry['path']}", entry["dns_name"], f"mount {entry['path']}")
+        # The last mount on a directory is what programs see there.
+        say.holds(
+            entry["dns_name"] in seen[-1][1],
+            f"{seen[-1][1]} on {entry['path']}",
+            entry["dns_name"],
+            f"umount {entry['path']}",
+        )
 
 
-def test_mount_units_have_their_options(host, wanted):
+def test_mount_units_are_as_the_role_writes_them(ask, strangers, site, name, mounts):
     """flock is needed by checkpoints that several ranks write; _netdev keeps the boot from waiting for ever."""
-    if not wanted["lustre_client_mounts"]:
-        pytest.skip("no file system in lustre_client_mounts")
-    for mount in wanted["lustre_client_mounts"]:
-        unit = host.file(f"/etc/systemd/system/{mount['path'].strip('/').replace('/', '-')}.mount").content_string
-        assert f"Options={wanted['lustre_client_mount_options']}" in unit.splitlines()
+    for entry, unit in mounts:
+        for kind in ("mount", "automount"):
+            text = site.rendered(name, "lustre_client", f"{kind}.j2", ask.facts(), lustre_client_mount=entry)
+            installed.compare(ask, f"/etc/systemd/system/{unit}.{kind}", installed.digest(text), 0o644)
+        units.effective(ask, strangers, f"{unit}.mount", units.OWN)
 
 
-def test_file_systems_are_mounted_at_boot(host, wanted):
+def test_file_systems_are_mounted_at_boot(ask, strangers, wanted, mounts):
     """A mount made by hand is gone after the next boot."""
-    if not wanted["lustre_client_mounts"]:
-        pytest.skip("no file system in lustre_client_mounts")
     kind = "automount" if wanted["lustre_client_automount"] else "mount"
-    for mount in wanted["lustre_client_mounts"]:
-        assert host.service(f"{mount['path'].strip('/').replace('/', '-')}.{kind}").is_enabled
+    for _, unit in mounts:
+        units.enabled(units.effective(ask, strangers, f"{unit}.{kind}", units.OWN), f"{unit}.{kind}")
 
 
-def test_lnet_has_its_interface(host, wanted):
+def test_lnet_has_its_interface(ask, wanted):
     """LNet on the wrong interface is slow, or silent."""
     if not wanted["lustre_client_lnet"]:
         pytest.skip("lustre_client_lnet is false: the kernel has no Lustre modules")
-    assert wanted["lustre_client_lnet_interface"] in host.check_output("lnetctl net show --net tcp")
+    shown = ask("lnetctl net show --net tcp")
+    say.holds(
+        wanted["lustre_client_lnet_interface"] in shown,
+        "LNet without the interface",
+        wanted["lustre_client_lnet_interface"],
+    )

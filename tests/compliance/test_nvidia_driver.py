@@ -2,58 +2,144 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from . import installed, say, units
 
-def versions(host):
+MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem")
+PACKAGES = ("nvidia-*", "libnvidia-*", "libcuda1", "cuda-drivers*")
+
+
+def versions(ask):
     """Version of every NVIDIA driver library on the linker's paths."""
-    found = host.check_output("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f 2>/dev/null || true")
-    return {line.rsplit(".so.", 1)[1] for line in found.splitlines()}
+    found = ask.lines("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f 2>/dev/null || true")
+    return {line.rsplit(".so.", 1)[1] for line in found}
 
 
-def test_driver_has_the_pinned_version(host, wanted):
+def kernel_rows(ask):
+    """modprobe's own reading of all its directories."""
+    return [
+        line.split(None, 2) for line in ask.lines("modprobe --showconfig 2>/dev/null") if len(line.split(None, 2)) > 1
+    ]
+
+
+@pytest.mark.parametrize("entry", installed.of("nvidia_driver"), ids=str)
+def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+    """It decides which module takes the GPUs."""
+    as_the_role_writes_it(entry)
+
+
+def test_driver_has_the_pinned_version(ask, wanted):
     """Nodes of one job with different drivers fail in ways that look like hardware."""
     pin = str(wanted["nvidia_driver_version"])
-    found = versions(host)
-    assert found
-    assert {version for version in found if not (version + ".").startswith(pin + ".")} == set()
+    found = versions(ask)
+    say.holds(found, "no driver library", f"libnvidia-ml {pin}")
+    say.none(
+        "driver libraries",
+        sorted(one for one in found if not (one + ".").startswith(pin + ".")),
+        pin,
+        "remove the other driver",
+    )
 
 
-def test_no_driver_package_is_half_installed(host):
+def test_driver_is_its_packages(ask):
+    """nvidia-smi and the libraries are what every check asks."""
+    found = [path for path in ask.altered(PACKAGES) if not path.startswith("/etc/")]
+    say.none(
+        "not as the driver's packages brought them", found, "unchanged files", "apt-get install --reinstall the package"
+    )
+
+
+def test_no_driver_package_is_half_installed(ask):
     """A half-installed driver works until the next boot."""
-    if not host.file("/etc/debian_version").exists:
+    if ask.family() != "Debian":
         pytest.skip("dpkg only")
-    rows = host.check_output(
-        "dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*' 2>/dev/null || true"
-    ).splitlines()
-    assert [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")] == []
+    rows = ask("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*' 2>/dev/null || true").splitlines()
+    say.none(
+        "packages",
+        [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")],
+        "installed whole",
+        "dpkg --configure -a",
+    )
 
 
-def test_driver_cannot_change_by_itself(host, wanted):
-    """apt keeps the driver where it is, also in an upgrade by hand."""
-    if not host.file("/etc/debian_version").exists:
+def test_driver_cannot_change_by_itself(ask):
+    """apt keeps the driver where it is, also in an upgrade by hand. apt itself is asked: another pin may stand above the role's."""
+    if ask.family() != "Debian":
         pytest.skip("apt only")
-    file = host.file("/etc/apt/preferences.d/flightline-nvidia-driver")
-    assert f"Pin: version {wanted['nvidia_driver_version']}*" in file.content_string
-    assert "Pin-Priority: 1001" in file.content_string
+    names = ask(
+        "dpkg-query -W -f '${db:Status-Abbrev}|${Package}\\n' 'nvidia-*' 'libnvidia-*' libcuda1 2>/dev/null | sed -n 's/^.i |//p'"
+    ).split()
+    moved = []
+    for block in re.split(r"\n(?=\S)", ask(f"apt-cache policy {' '.join(names)}")):
+        name, *rows = block.splitlines()
+        seen = dict(row.strip().split(": ", 1) for row in rows if ": " in row)
+        if seen.get("Candidate") != seen.get("Installed"):
+            moved.append(f"{name} {seen.get('Installed')} to {seen.get('Candidate')}")
+    say.none(
+        "apt would change",
+        moved,
+        "nothing of the driver",
+        "apt-cache policy NAME names the pin; remove the other preference",
+    )
 
 
-def test_nouveau_stays_out(host):
+def test_nouveau_stays_out(ask):
     """nouveau would hold the GPUs before NVIDIA's driver is loaded."""
-    assert "blacklist nouveau" in host.file("/etc/modprobe.d/flightline-nvidia.conf").content_string
-    assert not host.file("/sys/module/nouveau").exists
+    say.holds(["blacklist", "nouveau"] in kernel_rows(ask), "modprobe may load nouveau by itself", "blacklist nouveau")
+    say.holds(ask.answer("test -e /sys/module/nouveau").rc, "nouveau is loaded", "not loaded", "reboot")
 
 
-def test_fabric_manager_has_the_drivers_version(host, wanted):
+def test_modules_can_be_loaded(ask):
+    """A line of modprobe.d can replace the driver by /bin/false, or leave it out, and no file of the role shows it."""
+    rows = [row for row in kernel_rows(ask) if row[1].replace("-", "_") in MODULES]
+    bad = [
+        " ".join(row)
+        for row in rows
+        if row[0] == "blacklist" or (row[0] in ("install", "remove") and "modprobe" not in row[2])
+    ]
+    say.none(
+        "modprobe has",
+        bad,
+        "nothing that keeps the driver out",
+        "grep -rn nvidia /etc/modprobe.d /run/modprobe.d; remove the line",
+    )
+
+
+def test_module_options_are_the_sites(ask, wanted):
+    """Of two options lines of a module both count: a stranger's turns peer memory off, or persistence, or ECC."""
+    given = {
+        (module, f"{key}={value}")
+        for module, options in wanted["nvidia_driver_module_options"].items()
+        for key, value in options.items()
+    }
+    rows = [row for row in kernel_rows(ask) if row[0] == "options" and row[1].replace("-", "_") in MODULES]
+    other = [
+        f"{row[1]} {word}"
+        for row in rows
+        for word in row[2].split()
+        if (row[1], word) not in given and not word.startswith("modeset=")
+    ]
+    say.none(
+        "options of the driver",
+        other,
+        "those of nvidia_driver_module_options",
+        "grep -rn 'options nvidia' /etc/modprobe.d",
+    )
+
+
+def test_fabric_manager_has_the_drivers_version(ask, wanted):
     """Fabric Manager refuses any other driver, and CUDA then fails with error 802."""
     if not wanted["nvidia_driver_fabric_manager"]:
         pytest.skip("the instance type has no NVSwitch")
-    said = host.check_output("nv-fabricmanager --version")
-    assert said.split(":")[-1].strip() in versions(host)
+    said = ask("nv-fabricmanager --version").split(":")[-1].strip()
+    say.holds(said in versions(ask), f"Fabric Manager {said}", f"one of {', '.join(sorted(versions(ask)))}")
 
 
 @pytest.mark.parametrize("unit", ["nvidia-fabricmanager", "nvidia-persistenced"])
-def test_service_starts_at_boot(host, wanted, unit):
+def test_service_starts_at_boot(ask, strangers, wanted, unit):
     """Without them the GPUs cannot be used together, or are initialised anew by each job."""
     variable = {
         "nvidia-fabricmanager": "nvidia_driver_fabric_manager",
@@ -61,20 +147,49 @@ def test_service_starts_at_boot(host, wanted, unit):
     }[unit]
     if not wanted[variable]:
         pytest.skip(f"{variable} is false")
-    assert host.service(unit).is_enabled
+    units.enabled(units.effective(ask, strangers, f"{unit}.service"), unit)
 
 
-def test_the_driver_is_loaded(host, wanted):
+def test_the_driver_is_loaded(ask, wanted):
     """Installed and running are two things until the node has booted."""
     if wanted["nvidia_driver_state"] != "loaded":
         pytest.skip("the site loads no driver here (nvidia_driver_state)")
-    assert host.file("/sys/module/nvidia/version").content_string.strip() in versions(host)
+    loaded = ask("cat /sys/module/nvidia/version 2>/dev/null || echo none").strip()
+    say.holds(
+        loaded in versions(ask),
+        f"driver {loaded} is loaded",
+        f"{', '.join(sorted(versions(ask)))}",
+        "modprobe nvidia, or reboot",
+    )
 
 
-def test_the_repository_is_signed_by_the_pinned_key(host):
+def test_the_repository_is_signed_by_the_pinned_key(ask):
     """A repository without a key of its own is trusted by any key on the system."""
-    if not host.file("/etc/apt/sources.list.d/flightline-nvidia.sources").exists:
+    path = "/etc/apt/sources.list.d/flightline-nvidia.sources"
+    if not ask.files(path):
         pytest.skip("the driver does not come from the vendor's repository")
-    text = host.file("/etc/apt/sources.list.d/flightline-nvidia.sources").content_string
-    assert "Signed-By: /etc/apt/keyrings/flightline-" in text
-    assert "Trusted:" not in text
+    rows = ask.lines("cat %s", path)
+    keys = [row.split(":", 1)[1].strip() for row in rows if row.startswith("Signed-By:")]
+    say.holds(
+        keys and all(key.startswith("/etc/apt/keyrings/flightline-") for key in keys),
+        f"{path} is signed by {keys or 'any key'}",
+        "the role's key alone",
+    )
+    for key in keys:
+        pinned = key.rpartition("flightline-")[2].partition(".")[0]
+        shown = ask("gpg --batch --show-keys --with-colons %s 2>/dev/null || true", key)
+        prints = re.findall(r"^fpr:+([0-9A-F]{40})", shown, re.MULTILINE)
+        say.holds(
+            prints[:1] == [pinned] and shown.count("\npub:") + shown.startswith("pub:") == 1,
+            f"{key} holds {', '.join(prints) or 'no key'}",
+            pinned,
+        )
+
+
+def test_the_repository_is_the_vendors(ask, wanted):
+    """Another address with the same name offers other packages."""
+    path = "/etc/apt/sources.list.d/flightline-nvidia.sources"
+    if not ask.files(path) or not wanted["nvidia_repository_url"]:
+        pytest.skip("no repository of the role, or the vendor's own address")
+    uris = [row.split(":", 1)[1].strip() for row in ask.lines("cat %s", path) if row.startswith("URIs:")]
+    say.same(f"{path} reads", uris, [str(wanted["nvidia_repository_url"])])

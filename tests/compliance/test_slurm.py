@@ -2,40 +2,111 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+
+from . import installed, say, units
+
+MUNGE = "/etc/munge/munge.key"
 
 
 @pytest.fixture
-def unit(host, wanted, site):
+def unit(wanted, name):
     """slurmd on workers, slurmctld on the controller."""
-    return "slurmctld" if host.backend.host == wanted["slurm_controller"] else "slurmd"
+    return "slurmctld" if name == wanted["slurm_controller"] else "slurmd"
 
 
-def test_scheduler_runs(host, unit):
+@pytest.mark.parametrize("entry", installed.of("slurm"), ids=str)
+def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+    """slurmd runs it as root before every job; `exit 0` in it lets every node in."""
+    as_the_role_writes_it(entry)
+
+
+def test_scheduler_runs(ask, strangers, unit):
     """A node whose daemon is down is idle, and billed."""
-    assert host.service(unit).is_running
+    units.runs(ask, strangers, f"{unit}.service")
+    units.fresh(ask, f"{unit}.service", "/etc/slurm/*.conf", MUNGE)
 
 
-def test_scheduler_starts_at_boot(host, unit):
+def test_scheduler_starts_at_boot(ask, strangers, unit):
     """After a reboot the node must come back by itself."""
-    assert host.service(unit).is_enabled
+    units.enabled(units.effective(ask, strangers, f"{unit}.service"), unit)
 
 
-def test_munge_runs(host):
+def test_scheduler_reads_the_clusters_settings(ask, unit):
+    """An option of its command line, or of /etc/default, sends it to another configuration."""
+    rows = ask.lines(f"ps -o args= -C {unit} || true")
+    say.none(
+        f"{unit} was started as",
+        [row for row in rows if re.search(r" (-f|--conf\S*|-Z|-N)\b", row)],
+        "its default settings",
+        f"correct /etc/default/{unit}",
+    )
+    options = ask(f"cat /etc/default/{unit} /etc/sysconfig/{unit} 2>/dev/null || true").splitlines()
+    say.none(
+        f"{unit} gets",
+        [row for row in options if re.match(r"\w*OPTIONS=.*-", row)],
+        "no options",
+        f"correct /etc/default/{unit}",
+    )
+
+
+def test_programs_are_their_packages(ask):
+    """slurmd is root on every node of every job."""
+    found = [path for path in ask.altered(("slurm*", "munge", "libmunge*")) if not path.startswith("/etc/")]
+    say.none("not as their packages brought them", found, "unchanged files", "reinstall the package")
+
+
+def test_munge_runs(ask, strangers):
     """Slurm trusts what munge signs; without it no node answers the controller."""
-    assert host.service("munge").is_running
+    units.runs(ask, strangers, "munge.service")
+    units.fresh(ask, "munge.service", MUNGE)
 
 
-def test_munge_key_is_secret(host):
+def test_munge_key_is_secret(ask):
     """Whoever has the key can be any user on every node."""
-    file = host.file("/etc/munge/munge.key")
-    assert (file.user, file.mode & 0o077) == ("munge", 0)
+    file = ask.file(MUNGE)
+    uid = int(ask("id -u munge"))
+    say.same(f"{MUNGE} has owner and mode", (file["uid"], oct(file["mode"])), (uid, oct(0o400)))
 
 
-@pytest.mark.parametrize("setting", ["Prolog=", "HealthCheckProgram="])
-def test_flightline_is_asked(host, setting):
-    """The prolog keeps a job off a bad node, the health check drains it."""
-    lines = host.file("/etc/slurm/slurm.conf").content_string.splitlines()
-    mine = [line for line in lines if line.startswith(setting)]
-    assert mine
-    assert all("flightline" in line for line in mine)
+def test_munge_key_is_the_clusters(ask, wanted, peer):
+    """A node with another key is down for the controller."""
+    controller = peer(str(wanted["slurm_controller"]))
+    if controller is None:
+        pytest.skip("the controller does not answer")
+    say.holds(
+        ask.file(MUNGE)["sha256"] == controller.file(MUNGE)["sha256"],
+        "another munge.key than the controller's",
+        "the cluster's key",
+    )
+
+
+@pytest.mark.parametrize("file", ["slurm.conf", "cgroup.conf"])
+def test_settings_are_the_controllers(ask, wanted, peer, file):
+    """Slurm wants one configuration on all nodes; a prolog left out on one lets jobs onto it unseen."""
+    controller = peer(str(wanted["slurm_controller"]))
+    if controller is None:
+        pytest.skip("the controller does not answer")
+    path = f"/etc/slurm/{file}"
+    installed.compare(ask, path, controller.file(path)["sha256"], 0o644)
+
+
+def test_no_settings_beside_the_clusters(ask, strangers):
+    """Slurm reads plugstack.conf, job_container.conf and others of this directory when they are there."""
+    known = {
+        f"/etc/slurm/{name}" for name in ("slurm.conf", "gres.conf", "cgroup.conf", "topology.conf", "slurmdbd.conf")
+    }
+    found = ask.lines("find /etc/slurm -type f 2>/dev/null || true")
+    strangers.none(
+        "Slurm also reads", [path for path in found if path not in known], "only files of packages and roles"
+    )
+
+
+@pytest.mark.parametrize("setting", ["Prolog", "HealthCheckProgram"])
+def test_flightline_is_asked(ask, setting):
+    """The prolog keeps a job off a bad node, the health check drains it. Of two lines the last wins."""
+    rows = [line.partition("=") for line in ask.lines("cat /etc/slurm/slurm.conf") if not line.startswith("#")]
+    mine = [value.strip() for key, _, value in rows if key.strip().lower() == setting.lower()]
+    say.holds(mine and "flightline" in mine[-1], f"{setting}={mine[-1] if mine else ''}", "Flightline's program")

@@ -13,6 +13,11 @@ HOST_CHECKS = ["disk_space", "memory", "swap", "uptime", "sysctl"]
 """Checks that a machine without a GPU can pass."""
 
 OWN: dict[str, Any] = {
+    # What the image of the bed brings, for the compliance suite.
+    "compliance_known_files": [
+        "/etc/systemd/system/bed-kernel.service",
+        "/etc/systemd/system/chrony.service.d/bed.conf",
+    ],
     "base_hugepages": 64,
     "flightline_node_checks": HOST_CHECKS,
     "flightline_node_expected": {"sysctl": {"vm.swappiness": "1"}},

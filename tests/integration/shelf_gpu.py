@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from .mirror import Deb, Executable, Mirror, pack
+from .mirror import Content, Deb, Executable, Mirror, pack
 
 DRIVER, CUDA, NCCL, DCGM, TOOLKIT = "580.95.05", "13.0", "2.28.3", "4.5.2", "1.18.0-1"
 EFA, LIBFABRIC, PLUGIN, EFA_DRIVER = "1.44.0", "2.3.1amzn1.0", "1.17.1", "2.17.3"
@@ -18,6 +18,8 @@ TESTS, AGENT = "2.17.6", "1.300071.0"
 REAL_DRIVER_HOST = "gpu-02"
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+ELF_HEADER = bytes.fromhex("7f454c4602010100") + bytes(56)
+"""The first bytes of a 64-bit shared object; nothing loads it here."""
 NO_DRIVER = (
     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
     "Make sure that the latest NVIDIA driver is installed and running."
@@ -123,7 +125,7 @@ def lustre_debs() -> list[Deb]:
     ]
 
 
-def efa_members(driver: str = EFA_DRIVER) -> dict[str, str | Executable]:
+def efa_members(driver: str = EFA_DRIVER) -> dict[str, Content]:
     """The installer's archive; the stand-in installer leaves what the real one leaves."""
     names = [f"libfabric1-aws_{LIBFABRIC}_amd64", f"libnccl-ofi_{PLUGIN}-1_amd64", f"efa_{driver}-1.amzn1_amd64"]
     installer = f"""#!/bin/sh
@@ -131,12 +133,15 @@ set -eu
 mkdir -p /opt/amazon/efa/bin /opt/amazon/ofi-nccl/lib /opt/amazon/openmpi/include
 printf '#!/bin/sh\\necho "fi_getinfo: -61"; exit 61\\n' > /opt/amazon/efa/bin/fi_info
 chmod 755 /opt/amazon/efa/bin/fi_info
-echo stand-in > /opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so
+dpkg --install "$(dirname "$0")"/DEBS/DEBIAN12/x86_64/libnccl-ofi_*.deb
 echo stand-in > /opt/amazon/openmpi/include/mpi.h
 echo "$*" > /opt/amazon/efa/arguments
 printf '# EFA installer version: {EFA}\\n# Debug packages installed: no\\n# Packages installed:\\n{" ".join(names)}\\n' > /opt/amazon/efa_installed_packages
 """
-    packages: dict[str, str | Executable] = {f"aws-efa-installer/DEBS/DEBIAN12/x86_64/{name}.deb": "" for name in names}
+    packages: dict[str, Content] = {f"aws-efa-installer/DEBS/DEBIAN12/x86_64/{name}.deb": "" for name in names}
+    with tempfile.TemporaryDirectory() as scratch:
+        plugin = Deb("libnccl-ofi", f"{PLUGIN}-1", files={"/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so": ELF_HEADER})
+        packages[f"aws-efa-installer/DEBS/DEBIAN12/x86_64/{names[1]}.deb"] = pack(plugin, Path(scratch)).read_bytes()
     return {"aws-efa-installer/efa_installer.sh": Executable(installer), **packages}
 
 

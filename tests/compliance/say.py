@@ -1,0 +1,34 @@
+"""How a finding is said: what was seen, what was wanted, what to do. A bare assert would leave the reader to guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import pytest
+
+CONFIGURE = "run make configure for this host"
+MOST_NAMED = 8
+
+
+def finding(saw: str, wanted: str, do: str) -> NoReturn:
+    """Fail the test with one line."""
+    pytest.fail(f"saw: {saw}; wanted: {wanted}; do: {do}", pytrace=False)
+
+
+def holds(good: Any, saw: str, wanted: str, do: str = CONFIGURE) -> None:
+    """A finding unless `good`."""
+    if not good:
+        finding(saw, wanted, do)
+
+
+def same(what: str, saw: Any, wanted: Any, do: str = CONFIGURE) -> None:
+    """A finding unless both are equal."""
+    holds(saw == wanted, f"{what} {saw!r}", repr(wanted), do)
+
+
+def none(what: str, found: Iterable[Any], wanted: str, do: str = CONFIGURE) -> None:
+    """A finding that names what should not be there."""
+    rows = [str(entry) for entry in found]
+    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    holds(not rows, f"{what}: {', '.join(rows[:MOST_NAMED])}{more}", wanted, do)
