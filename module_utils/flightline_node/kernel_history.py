@@ -8,7 +8,7 @@ clock: a bundle judged a week later must give the same findings.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .context import Context
 from .model import Device, Facts
@@ -35,6 +35,15 @@ def current(facts: Facts, name: str, window_hours: float = 0) -> List[Facts]:
 def before_boot(facts: Facts, name: str) -> List[Facts]:
     """Events of a list that are older than the last boot."""
     return [event for event in facts.get(name, []) if event.get("boot") != facts.get("last_boot")]
+
+
+def unsplit(facts: Facts, names: Tuple[str, ...], window_hours: float = 0) -> List[Facts]:
+    """Events of this boot that may belong to these lists, in lines that cannot be told from another program's words."""
+    return [event for event in current(facts, "unsplit", window_hours) if event.get("list") in names]
+
+
+UNSPLIT = "lines that name a fault behind a head that could not be read: whether the kernel said it is not known"
+"""What to say of them. The remedy is to look, and to hand in the log as journalctl or dmesg prints it."""
 
 
 def dropped(facts: Facts, name: str, window_hours: float = 0, **match: Any) -> int:

@@ -7,7 +7,7 @@ meaning, note.
 
 status follows the bucket: an action on the GPU or the node is FAIL; RESTART_APP, IGNORE and "follow the
 other Xid" are INFO; what NVIDIA says to watch, and codes without a bucket that are not plainly fatal,
-are WARN. Codes 167 to 173 have no bucket: the fatal ones among them are treated like their nearest relative.
+are WARN. Codes 167 to 175 have no bucket: the fatal ones among them are treated like their nearest relative.
 DECODE: see nvlink5.py. TEXT: the line itself names the action. Kept as text: a node reads it only when there is an Xid.
 """
 
@@ -215,6 +215,6 @@ TABLE = """\
 172|UNCORRECTABLE_SRAM_ERROR|NONE|memory|FAIL|RESET_GPU|SRAM detail for Xid 48|SRAM detail of 48: replace when the SRAM threshold is exceeded
 173|C2C_FATAL_LINK_FAILURE|NONE|c2c|FAIL|RESET_GPU|C2C fatal link failure|no NVIDIA action published
 174|ROBUST_CHANNEL_RESETCHANNEL_KILL_PROCESS_SILENT|NONE|application|INFO|NONE|Channel reset with silent process kill|
-175|MEMORY_SUBSYSTEM_ERROR|NONE|memory|WARN|INVESTIGATE|Memory subsystem error|no NVIDIA action published
+175|MEMORY_SUBSYSTEM_ERROR|NONE|memory|FAIL|RESET_GPU|Memory subsystem error|no NVIDIA action published; the driver itself marks the GPU for reset (kernel_gsp.c, 595.45.04)
 176|PCIE_CORRECTABLE_ERROR_FAULT|NONE|bus|INFO|NONE|PCIe correctable error|
 """

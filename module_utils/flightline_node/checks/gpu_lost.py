@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
+from ..catalog import xid as catalogue
 from ..context import Context
-from ..kernel_history import device_at, fallen_off_bus, pci_key
+from ..kernel_history import current, device_at, fallen_off_bus, pci_key, unsplit
 from ..model import Check, Facts, Finding, Remedy
 from .common import about, gpu_label, is_broken, is_number, nvidia_gpus_expected
 
@@ -85,6 +86,18 @@ def _kernel(context: Context, told: Set[str]) -> Iterator[Finding]:
             yield context.fail("kernel: a GPU has fallen off the bus", Remedy.REBOOT, **OFF_BUS, **rest)
 
 
+def _doubtful(context: Context) -> List[str]:
+    """Lines that may be an Xid 79 or a GPU off the bus, and could not be read for sure."""
+    facts = context.optional("kernel") or {}
+    events = unsplit(facts, ("xids", "unread_xids", "fallen_off_bus")) + current(facts, "unread_xids")
+    return [str(event.get("text", "")) for event in events if not _harmless(event.get("code"))]
+
+
+def _harmless(code: Optional[int]) -> bool:
+    entry = None if code is None else catalogue.lookup(code)
+    return entry is not None and entry.status in ("INFO", "WARN")
+
+
 def _told(findings: List[Finding]) -> Set[str]:
     """The GPUs that the findings are about; the tools spell one address in several ways."""
     return {pci_key(finding.device["pci"]) for finding in findings if finding.device.get("pci")}
@@ -116,6 +129,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings += _bus(context, None if smi is None else len(listed))
     yield from findings
     if findings:
+        return
+    doubtful = _doubtful(context)
+    if doubtful:
+        message = f"the kernel log has {len(doubtful)} lines that may tell of a lost GPU and could not be read: see xid"
+        yield context.unknown(message, evidence=doubtful[:4])
         return
     looked = [name for name in ("nvidia_smi", "kernel", "lspci") if context.optional(name) is not None]
     if smi is not None and not listed:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..context import Context
-from ..kernel_history import current, dropped, span, when
+from ..kernel_history import UNSPLIT, current, dropped, span, unsplit, when
 from ..model import Check, Facts, Finding, Remedy
 
 _TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
 NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
+
+_TROUBLE: Tuple[Tuple[str, str], ...] = (
+    ("evicted", "evicted by a Lustre server: open files were lost"),
+    ("refused", "operations failed at a Lustre server"),
+    ("corrupt", "data arrived with a wrong checksum on its way to or from a Lustre server"),
+    ("lnet", "the Lustre network (LNet) timed out or lost a peer"),
+    ("slow", "requests to a Lustre server timed out"),
+)
+"""What the kernel says that a person should look at. Servers and network cause it more often than the node: no FAIL."""
 
 NOT_THERE = {"measured": "not mounted", "expected": "lustre"}
 
@@ -29,7 +38,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     for entry in mounted.values():
         findings += _mount(context, entry)
     if kernel:
-        findings += _evictions(context, kernel)
+        findings += _trouble(context, kernel)
         findings += _lost(context, kernel) if mounted else _mount_failed(context, kernel)
     yield from findings
     if not mounted and not findings:
@@ -68,13 +77,20 @@ def _events(kernel: Facts, *kinds: str) -> List[Facts]:
     return [event for event in current(kernel, "lustre") if event.get("kind") in kinds]
 
 
-def _evictions(context: Context, kernel: Facts) -> Iterator[Finding]:
-    events = _events(kernel, "evicted")
-    if events:
-        count = len(events) + dropped(kernel, "lustre", kind="evicted")
-        message = f"evicted by a Lustre server {count} times {span(events)}: open files were lost"
-        evidence = [event["text"] for event in events[:4]]
-        yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence)
+def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
+    for kind, words in _TROUBLE:
+        events = _events(kernel, kind)
+        if events:
+            count = len(events) + dropped(kernel, "lustre", kind=kind)
+            message = f"{words}, {count} times {span(events)}"
+            evidence = [event["text"] for event in events[:4]]
+            yield context.warn(
+                message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence
+            )
+    doubtful = [event for event in unsplit(kernel, ("lustre",)) if event["kind"] not in ("restored", "mounted")]
+    if doubtful:
+        evidence = [event["text"] for event in doubtful[:4]]
+        yield context.warn(f"{len(doubtful)} Lustre {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
 
 
 def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
@@ -102,7 +118,8 @@ def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
 CHECK = Check(
     id="lustre",
     title="Lustre (FSx)",
-    what="Lustre mounts: present where declared, writable, with flock; evictions and lost servers since boot.",
+    what="Lustre mounts: present where declared, writable, with flock; evictions, "
+    "failed operations, LNet time-outs and lost servers since boot.",
     why="An evicted client loses what it had not written, a lost server blocks every checkpoint of the job.",
     remedy="Mount it (rw,flock). Evictions: security group, ports 988 and 1018-1023, load, then remount.",
     source="AWS FSx for Lustre user guide, mounting and troubleshooting; Lustre 2.15 client messages",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Tuple
 
 from ..context import Context
-from ..kernel_history import current, device_at, dropped, label, pci_key, span
+from ..kernel_history import UNSPLIT, current, device_at, dropped, label, pci_key, span, unsplit
 from ..model import Check, Facts, Finding, Remedy, Status, Threshold
 
 
@@ -52,7 +52,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
             unit="errors",
             evidence=[event["text"] for event in events[:4]],
         )
-    if not groups:
+    doubtful = [event for event in unsplit(facts, ("aer",), hours) if event["severity"] != "corrected"]
+    if any(event["severity"] == "fatal" for event in doubtful):
+        yield context.unknown(f"{len(doubtful)} PCIe {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]])
+    elif doubtful:
+        evidence = [event["text"] for event in doubtful[:4]]
+        yield context.warn(f"{len(doubtful)} PCIe {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
+    if not groups and not doubtful:
         yield context.ok("no PCIe error since the last boot")
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from ..catalog import sxid as catalogue
 from ..context import Context
-from ..kernel_history import current, driver_loaded_after, dropped, span
+from ..kernel_history import UNSPLIT, current, driver_loaded_after, dropped, span, unsplit
 from ..model import Check, Facts, Finding, Remedy, Status, Threshold
 from .common import nvidia_gpus_expected
 
@@ -61,9 +61,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown(
             "the kernel log has SXid lines that could not be read", evidence=[e["text"] for e in unread]
         )
+    doubtful = unsplit(facts, ("sxids", "unread_sxids", "nvswitch_failed"), hours)
+    if doubtful:
+        yield context.unknown(f"{len(doubtful)} NVSwitch {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]])
     broken = [*_not_started(context, facts, hours)]
     yield from broken
-    if not groups and not unread and not broken:
+    if not (groups or unread or broken or doubtful):
         yield context.ok("no SXid since the last boot")
 
 

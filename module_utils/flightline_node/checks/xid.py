@@ -7,8 +7,19 @@ from typing import Dict, Iterator, List, Optional, Set, Tuple
 from .. import xid_policy
 from ..catalog import xid as catalogue
 from ..context import Context
-from ..kernel_history import before_boot, current, device_at, driver_loaded_after, dropped, label, pci_key, span
-from ..model import Check, Facts, Finding, Remedy, Status, Threshold
+from ..kernel_history import (
+    UNSPLIT,
+    before_boot,
+    current,
+    device_at,
+    driver_loaded_after,
+    dropped,
+    label,
+    pci_key,
+    span,
+    unsplit,
+)
+from ..model import BLOCKING, Check, Facts, Finding, Remedy, Status, Threshold
 from ..xid_policy import RECOVERY, Decision
 from .common import nvidia_gpus_expected, version_tuple
 
@@ -110,6 +121,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown(
             "the kernel log has Xid lines that could not be read", evidence=[e["text"] for e in unread]
         )
+    doubtful = [*_doubtful(context, facts, hours)]
+    yield from doubtful
     for key in groups:
         finding = _finding(context, facts, key, groups, policy)
         statuses.add(finding.status)
@@ -120,8 +133,26 @@ def evaluate(context: Context) -> Iterator[Finding]:
             f"{len(old)} Xids of earlier boots, not judged: the reboot reset the GPUs",
             evidence=[e["text"] for e in old],
         )
-    if not (statuses - {Status.SKIP} or wrong or unread):
+    if not (statuses - {Status.SKIP} or wrong or unread or doubtful):
         yield context.ok("no Xid since the last boot" + (f", in the log's last {hours:g} hours" if hours else ""))
+
+
+def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]:
+    """Xids that may be another program's words: UNKNOWN where they would take the GPU out, else as they are."""
+    events = unsplit(facts, ("xids", "unread_xids"), hours)
+    major = _driver_major(context, facts)
+    worst: List[Facts] = []
+    other: List[Facts] = []
+    for event in events:
+        status = xid_policy.decide(event["code"], [event], None, major).status if "code" in event else Status.FAIL
+        if status in BLOCKING:
+            worst.append(event)
+        elif status is Status.WARN:
+            other.append(event)
+    if worst:
+        yield context.unknown(f"{len(worst)} Xid {UNSPLIT}", evidence=[e["text"] for e in worst[:4]])
+    if other:
+        yield context.warn(f"{len(other)} Xid {UNSPLIT}", Remedy.INVESTIGATE, evidence=[e["text"] for e in other[:4]])
 
 
 def _fails(code: int) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Deque, Dict, Iterator, List, Mapping, Match, NamedTuple, Optional, Sequence, Tuple
 
 from ..bundle import Data
 from ..model import Facts, ParseError
-from . import kernel_lines, kernel_scan
+from . import kernel_heads, kernel_journal, kernel_lines, kernel_lost, kernel_scan
 from . import text as t
 from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, Rule
 from .kernel_fields import pci_in
@@ -49,13 +49,23 @@ _REFUSED = re.compile(
     re.MULTILINE,
 )
 _KERNEL_WORDS = re.compile(
-    rb"^(?:<\d+>)?(?:NVRM|nvidia[\w-]*|Linux version|Command line|pci[\w ]*|nvme[\w ]*|e[nf]a|EFA|systemd|audit|ACPI|"
-    rb"x86|BIOS-[\w]+|kernel|usb|smp|SMP|CPU|Memory|random|NET|EXT4-fs|XFS|mce|EDAC)\b[^\n]{0,60}: ?",
-    re.MULTILINE,
+    r"(?:NVRM|nvidia[\w-]*|Linux version|Command line|pci[\w ]*|nvme[\w ]*|e[nf]a|EFA|audit|ACPI|x86|BIOS-[\w]+|kernel"
+    r"|usb|smp|SMP|CPU|Memory|random|NET|EXT4-fs|XFS|mce|EDAC|IPv6|TCP|veth\w*|docker\d|br-\w+|eth\d|ens\d+|cgroup|device"
+    r"|Lustre\w*|LNet\w*|mlx5_core|watchdog|rcu|BUG|INFO|clocksource|scsi|sd|loop\d*|DMAR|iommu|hrtimer|perf|workqueue"
+    r"|printk|systemd-journald|Key type|Freeing|raid6|md\d*|Btrfs|FS-Cache|NFS|RPC|Out of memory|oom-kill|traps"
+    r"|\w[\w.-]{0,30}\[\d+\]: segfault)\b[^\n]{0,60}(?::|\(| )"
 )
-"""How lines of a log without stamps (dmesg -t) begin."""
-_FIELDS = re.compile(rb"\x1e?(?:__CURSOR=|__REALTIME_TIMESTAMP=|\{ ?\"|[^\n]{1,100}\[s=[0-9a-f]{1,64};i=)")
-"""How journalctl -o export, json and verbose begin."""
+"""How messages of the kernel begin, for a log whose stamps could be anybody's."""
+_FIELDS = re.compile(rb"\x1e?(?:__CURSOR=|__REALTIME_TIMESTAMP=|[^\n]{1,100}\[s=[0-9a-f]{1,64};i=)")
+"""How journalctl -o export and verbose begin."""
+
+_KERNELS_HEAD = re.compile(
+    rb"(?m)^(?:\x1b\[[0-9;]{0,12}m)*(?:[\w.-]{1,253}: )?(?:<[0-7]>|kern *:"
+    rb"|\[ *\d{1,9}\.\d{1,9}\](?! \([A-Z*=!+?-]{2}\))"
+    rb"|[0-7],\d+,\d+,[^;\n]{0,40};|-- Boot [0-9a-f]{32}|\[\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?!\[))"
+    rb"|\[ *\d{1,9}\.\d{6}\] (?!\([A-Z*=!+?-]{2}\))|\b(?:kernel|klogd|kmsg|dmesg)(?:\[\d+\])?: "
+)
+"""Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
 _STAMPED = re.compile(
     rb"^(?:\x1b\[[0-9;]{0,12}m)*"
@@ -63,6 +73,7 @@ _STAMPED = re.compile(
     rb"\d{9,11}\.\d{6} |\d{1,4},\d+,\d+,[^;\n]{0,40};|kern *:)",
     re.MULTILINE,
 )
+_DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
 _CONTINUED = re.compile(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
 
@@ -108,6 +119,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self.sorts: Dict[SortKey, _Sort] = {}
+        self.read = False
+        """Was there a line that is the kernel's without doubt?"""
         self.counts: Dict[str, int] = {}
         self.boot = 0
         self.uuids: Dict[str, str] = {}
@@ -117,10 +130,10 @@ class _Reader:
         self._sxids: Dict[Tuple[str, str], int] = {}
         self._bert = -BERT_WITHIN_BYTES
 
-    def add(self, at: int, line: Line, rule: Rule, match: Match[str]) -> None:
-        """Take one matched line."""
+    def add(self, at: int, line: Line, rule: Rule, match: Match[str], more: Tuple[Tuple[str, Any], ...] = ()) -> None:
+        """Take one matched line; more: what lines beside it say of the event."""
+        self.read = self.read or rule.name != kernel_lost.UNSPLIT
         self._note_boot(line, rule)
-        more: Tuple[Tuple[str, Any], ...] = ()
         if not rule.name:
             self._name(at, match)
         elif rule.name == "gpu_uuids":
@@ -201,30 +214,76 @@ def parse(files: Mapping[str, Data]) -> Facts:
     data = t.only(files)
     if bytes(data[:2]) in (b"\xff\xfe", b"\xfe\xff"):
         data = t.decode(data).encode("utf-8", "replace")
+    data = _one_line_end(kernel_journal.plain(data))
     _must_be_a_log(data)
     reader = _Reader()
-    start, end, line, tried = -1, -1, None, 0
+    _read(reader, data)
+    if not reader.read and not _holds_a_kernel_line(data):
+        raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
+    return _facts(reader, data)
+
+
+def _read(reader: _Reader, data: Data) -> None:
+    start, end, line, text, tried = -1, -1, None, "", 0
     read, text_of, line_at = kernel_lines.read, kernel_lines.text_of, kernel_scan.line_at
     for at, needle in kernel_scan.occurrences(data, NEEDLES, CORES):
         if at >= end:
             start, raw = line_at(data, at)
-            if start < 0:  # too far into its line: nothing more of it is looked at
+            if start < 0:  # too far into its line: only this is looked at, and not for sure
                 line, end = None, data.find(b"\n", at)
                 end = end if end >= 0 else len(data)
+                _take(reader, at, kernel_lost.in_a_long_line(data, at, needle))
                 continue
-            line, end, tried = read(text_of(raw)), start + len(raw), 0
+            text = text_of(raw)
+            line, end, tried = read(text), start + len(raw), 0
         if line is None or tried >> needle & 1:
             continue
         tried |= 1 << needle
-        for rule, match in _matches(BY_NEEDLE[needle], line.message):
-            if rule.name == "xids" and not match.group("rest") and end >= len(data):
-                continue  # "Xid (...): 7" at the very end of a log that was cut off may have been a 79
-            reader.add(start, line, rule, match)
+        lost = kernel_lost.find(line, text, needle) if line.message.find(kernel_lost.XID, 1) > 0 else None
+        if lost or _matched(reader, data, start, end, needle, line):
+            _take(reader, start, lost)
             line = None
-            break
-    if not reader.sorts and not (_STAMPED.search(data) or _KERNEL_WORDS.search(data)):
-        raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
-    return _facts(reader, data)
+        elif not line.sure or needle in kernel_lost.STRONG:
+            _take(reader, start, kernel_lost.find(line, text, needle))
+
+
+def _matched(reader: _Reader, data: Data, start: int, end: int, needle: int, line: Line) -> bool:
+    """Has one of a needle's rules taken the message of a line?"""
+    for rule, match in _matches(BY_NEEDLE[needle], line.message):
+        if rule.name == "xids" and not match.group("rest") and end >= len(data):
+            continue  # "Xid (...): 7" at the very end of a log that was cut off may have been a 79
+        reader.add(start, line, rule, match, _on_the_next_line(data, end) if rule.name == "beyond_end" else ())
+        return True
+    return False
+
+
+def _on_the_next_line(data: Data, end: int) -> Tuple[Tuple[str, Any], ...]:
+    """block/blk-core.c names the disk in the line after the message."""
+    after = _DISK.search(bytes(data[end : end + NAMED_WITHIN_BYTES]))
+    return (("device", after.group(1).decode()),) if after else ()
+
+
+def _take(reader: _Reader, at: int, lost: Optional[kernel_lost.Lost]) -> None:
+    if lost:
+        reader.add(at, lost.line, lost.rule, lost.match)
+
+
+def _one_line_end(data: Data) -> Data:
+    """A log whose lines end in a carriage return alone, with line feeds."""
+    head = bytes(data[:HEAD_BYTES])
+    return bytes(data).replace(b"\r", b"\n") if b"\r" in head and b"\n" not in head else data
+
+
+def _holds_a_kernel_line(data: Data) -> bool:
+    """Does the kernel speak in it at all? A log of other programs says nothing about the kernel."""
+    head, tail = bytes(data[:HEAD_BYTES]), bytes(data[max(0, len(data) - HEAD_BYTES) :])
+    if any(_KERNELS_HEAD.search(part) for part in (head, tail)) or data.find(b" kernel: ") >= 0:
+        return True
+    for raw in islice(chain(head.splitlines(), tail.splitlines()), UNSTAMPED_LINES):
+        line = kernel_lines.read(kernel_lines.text_of(raw[: kernel_scan.LINE_BYTES]))
+        if line and _KERNEL_WORDS.match(kernel_heads.after_head(line.message)):
+            return True
+    return False
 
 
 def _matches(rules: Sequence[Rule], message: str) -> Iterator[Tuple[Rule, Match[str]]]:
@@ -250,9 +309,7 @@ def _must_be_a_log(data: Data) -> None:
     if refusal and not _STAMPED.search(head):
         raise ParseError(f"the log could not be read: {refusal.group(0).decode('utf-8', 'replace').strip()}")
     if _FIELDS.match(lines[0]):
-        raise ParseError(
-            "a log in fields (verbose, export or JSON): wanted one line a message (journalctl -k -o short-iso)"
-        )
+        raise ParseError("a log in fields (verbose, export): wanted one line a message (journalctl -k -o short-iso)")
     odd = len(sample.translate(None, bytes(range(32, 127)) + b"\t\r\n\x1b"))
     if odd * 10 > len(sample) * 3 and not _is_text(sample):
         raise ParseError("binary data where a kernel log was expected")

@@ -63,25 +63,73 @@ def _rx(pattern: str, flags: int = 0) -> Shape:
     return Shape(pattern.replace("{PCI}", PCI), flags)
 
 
-_UNREAD = r"(?:.{0,200}?\bkernel\S{0,20}:? )?(?:\[[^\]]{0,40}\] ?){0,3}"
-"""The end of a head in a form not known here: that the kernel said it can still be seen."""
-
 # Without what stands around them: grep --color and dmesg --color put codes there.
-_NVRM = (b"NVRM",)
-_SXID = (b"SXid",)
+NVRM = (b"NVRM",)
+SXID = (b"SXid",)
 
 _SEVERITY = r"(?P<severity>Correct(?:ed|able)|Uncorrect(?:ed|able)(?: \((?:Non-)?Fatal\))?|(?:Non-)?Fatal)"
 
 
+_MLX5 = r"mlx5_core (?P<pci>{PCI})(?: \S{1,32})?: (?:\S{1,48}:\d{1,6}:\(pid \d{1,9}\): ?)?"
+
+
+def _mlx5(kind: str, pattern: str) -> Rule:
+    """drivers/net/ethernet/mellanox/mlx5/core: health.c, main.c, cmd.c, events.c, en_main.c, en/reporter_tx.c."""
+    return Rule("mlx5", (b"mlx5_core",), _rx(_MLX5 + "(?:" + pattern + ")"), ("pci",), None, (("kind", kind),))
+
+
+MLX5: Tuple[Rule, ...] = (
+    _mlx5("recovered", r"health recovery succeeded"),
+    _mlx5("hot", r"High temperature on sensors|Detected insufficient power|synd 0x10: "),
+    _mlx5(
+        "dead",
+        r"device's health compromised|synd 0x(?!0+\b)[0-9a-f]{1,2}: |Fatal error \d{1,9} detected|Health issue observed"
+        r"|handling bad device|health recovery (?:failed|flow aborted)|.{0,40}nic state is invalid"
+        r"|Firmware over \d{1,9} MS|.{0,40}FW initialization, timeout|.{0,40}failed with error code -\d"
+        r"|mlx5_(?:init|load)_one failed|probe_one.{0,40} failed|Driver is in error state|device is in internal error",
+    ),
+    _mlx5("tx_timeout", r"TX timeout"),
+    _mlx5("command", r".{1,80} timeout\. Will cause a leak of a command resource|.{0,60}command.{0,40} time-?out"),
+)
+"""The NVLink switches of a P6 node are managed through ConnectX bridges; without one nobody controls the fabric."""
+
+
+def _lustre(kind: str, pattern: str) -> Rule:
+    """Lustre 2.15 to 2.17: lnet, lnet/klnds, lustre/ptlrpc, lustre/osc. Older ones number the messages ("11-0: ")."""
+    return Rule("lustre", (b"LustreError", b"LNet", b"Lustre: "), _rx(pattern), (), None, (("kind", kind),))
+
+
+_LNET = (
+    r"[Tt]imed out|time-?out|No (?:usable )?route|[Nn]etwork is unreachable|is unhealthy|Connection refused|was reset"
+    r"|reset our connection|unexpected network error|Unexpected error -\d|closed by peer|Failed to find EFA IB device"
+    r"|Failed to initialize device|received bad (?:FINV|RX|TX)|Closing conn|failed to find UP interface"
+)
+LUSTRE_TROUBLE: Tuple[Rule, ...] = (
+    _lustre("refused", r"LustreError: (?:\d+-\d+: )?\S{1,120}: operation \w{1,40} to node .{1,120} failed: rc = -\d"),
+    _lustre("corrupt", r"LustreError: .{0,200}?BAD (?:READ|WRITE) CHECKSUM"),
+    _lustre("lnet", r"LNet(?:Error)?: .{0,240}?(?:" + _LNET + ")"),
+    _lustre("slow", r"Lustre: .{0,200}?Request sent has (?:timed out|failed)"),
+)
+
+
 def _driver(kind: str, pattern: str, *hints: str) -> Rule:
     shape = _rx("NVRM:.*?(?:" + pattern + ")")
-    return Rule("nvidia_driver", _NVRM, shape, (), fallen, (("kind", kind),), hints or (pattern,))
+    return Rule("nvidia_driver", NVRM, shape, (), fallen, (("kind", kind),), hints or (pattern,))
+
+
+def _built_for_another_kernel(name: str, module: str) -> Tuple[Rule, ...]:
+    """kernel/module: built for another kernel. Of the driver's own module only: without it there is no device."""
+    needles = (b"version magic '", b"version of symbol ", b"Unknown symbol ", b"no symbol version for ")
+    shape = _rx(
+        module + r": (?:version magic '|disagrees about version of symbol |Unknown symbol |no symbol version for )"
+    )
+    return (Rule(name, needles, shape, (), None, (("kind", "not_loaded"),)),)
 
 
 RULES: Tuple[Rule, ...] = (
     Rule(
         "xids",
-        _NVRM,
+        NVRM,
         _rx(
             r"NVRM: Xid \((?:PCI:)?(?P<pci>{PCI})(?:[ ,]+GPU-I:(?P<gpu_instance>\w{1,8}))?"
             r"(?:[ ,]+GPU-CI:(?P<compute_instance>\w{1,8}))?[^()]{0,60}\) ?: *(?P<code>\d{1,5})\b(?P<rest>.*)",
@@ -90,10 +138,10 @@ RULES: Tuple[Rule, ...] = (
         ("code", "pci"),
         xid,
     ),
-    Rule("unread_xids", _NVRM, _rx(_UNREAD + r"NVRM: (?:GPU\d{1,3} )?Xid\b"), hints=("Xid",)),
+    Rule("unread_xids", NVRM, _rx(r"NVRM: (?:GPU\d{1,3} )?Xid\b"), hints=("Xid",)),
     Rule(
         "sxids",
-        _SXID,
+        SXID,
         _rx(
             r"nvidia-nvswitch(?P<switch>\d{1,4}): SXid \((?:PCI:)?(?P<pci>{PCI})\): *(?P<code>\d{1,6})\b(?P<rest>.*)",
             re.I,
@@ -101,7 +149,7 @@ RULES: Tuple[Rule, ...] = (
         ("code", "pci"),
         sxid,
     ),
-    Rule("unread_sxids", _SXID, _rx(_UNREAD + r"nvidia-nvswitch\d*: SXid \(")),
+    Rule("unread_sxids", SXID, _rx(r"nvidia-nvswitch\d*: SXid \(")),
     Rule(
         "nvswitch_failed",
         (b"nvidia-nvswitch",),
@@ -116,19 +164,19 @@ RULES: Tuple[Rule, ...] = (
         (),
         ("Failed ", "failed ", "Interrupts disabled", "unrecoverable", "Version mismatch"),
     ),
-    Rule("fallen_off_bus", _NVRM, _rx(r"NVRM:.*(?:fallen off|GPU lost from) the bus"), (), fallen, (), ("the bus",)),
+    Rule("fallen_off_bus", NVRM, _rx(r"NVRM:.*(?:fallen off|GPU lost from) the bus"), (), fallen, (), ("the bus",)),
     Rule("fallen_off_bus", (b"GPU has fallen off the bus",), _rx(r"nvidia.*GPU has fallen off the bus"), (), fallen),
     Rule(
         "gpu_uuids",
-        _NVRM,
+        NVRM,
         _rx(r"NVRM: GPU at PCI:(?P<pci>{PCI}): (?P<uuid>GPU-[0-9a-fA-F-]{36})"),
         ("pci",),
         lower_pci,
     ),
-    Rule("", _NVRM, _rx(r"NVRM: The NVIDIA GPU (?P<pci>{PCI})"), ()),
+    Rule("", NVRM, _rx(r"NVRM: The NVIDIA GPU (?P<pci>{PCI})"), ()),
     Rule(
         "driver_loads",
-        _NVRM,
+        NVRM,
         _rx(r"NVRM: loading NVIDIA UNIX .*Kernel Module(?: for \S+)?  ?(?P<version>\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)"),
     ),
     _driver(
@@ -184,6 +232,21 @@ RULES: Tuple[Rule, ...] = (
         "LinkMask failed",
         "Rx Detect Link mask",
     ),
+    _driver(
+        "gsp_dead",
+        # kernel_gsp.c: after each of these the driver marks the GPU for a reset, with Xid 119, 120 or 175.
+        r"(?i:GSP RM heartbeat timed out|Heartbeat timed out, currentTimeMs|GSP-RM unresponsive|GSP core unresponsive"
+        r"|GSP-?CrashCat Report|Back to back GSP RPC timeout|Gpu marked for reset|Memory Subsystem Error detected"
+        r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM)",
+        "eartbeat timed out",
+        "unresponsive",
+        "rash",
+        "RASH",
+        "marked for reset",
+        "GSP RPC timeout",
+        "ubsystem",
+        "GSP",
+    ),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
     Rule(
@@ -195,14 +258,18 @@ RULES: Tuple[Rule, ...] = (
         fallen,
         (("kind", "probe_failed"),),
     ),
+    *_built_for_another_kernel("nvidia_driver", "nvidia"),
+    *_built_for_another_kernel("efa_admin", "efa"),
     Rule(
-        "nvidia_driver",
-        (b"version magic '", b"version of symbol ", b"Unknown symbol "),
-        # kernel/module: built for another kernel. Of the driver's own module only: without it there is no GPU.
-        _rx(r"nvidia: (?:version magic '|disagrees about version of symbol |Unknown symbol )"),
-        (),
-        None,
-        (("kind", "not_loaded"),),
+        "module_refused",
+        (b"unsigned module ", b"module with un"),
+        # kernel/module/signing.c names no module; the second is kernel_lockdown(7).
+        _rx(
+            r"(?:(?P<module>[\w-]{1,60}): )?(?:Loading of (?:unsigned module|module with un\w+ \w+) is rejected"
+            r"|Lockdown: .{1,32}: unsigned module loading is restricted)",
+            re.I,
+        ),
+        ("module",),
     ),
     Rule(
         "nvidia_driver",
@@ -218,7 +285,7 @@ RULES: Tuple[Rule, ...] = (
     ),
     Rule(
         "nvidia_driver",
-        _NVRM,
+        NVRM,
         # "GspRmControl failed" and its like say that a call was refused, as any call may be: no word on the firmware.
         _rx(
             r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?i:GSP).{0,80}?"
@@ -231,10 +298,11 @@ RULES: Tuple[Rule, ...] = (
     ),
     Rule(
         "oom",
-        (b"Killed process ",),
+        # "Kill process 7 (x) score 9 or sacrifice child" is the wording to Linux 4.20, with a "Killed" line after it.
+        (b"Killed process ", b"Kill process "),
         _rx(
             r"(?:(?P<cgroup>Memory cgroup )?[Oo]ut of memory(?: \([^)]*\))?: )?"
-            r"Killed process (?P<pid>\d{1,9}),? (?:UID \d{1,10},? )?\((?P<process>[^)]{0,64})\)"
+            r"Kill(?:ed)? process (?P<pid>\d{1,9}),? (?:UID \d{1,10},? )?\((?P<process>[^)]{0,64})\)"
         ),
         ("process",),
         lambda match: {"pid": int(match.group("pid")), "cgroup": match.group("cgroup") is not None},
@@ -419,21 +487,44 @@ RULES: Tuple[Rule, ...] = (
         None,
         (("kind", "mount_failed"),),
     ),
+    *LUSTRE_TROUBLE,
     Rule("lustre", (b"Lustre: ",), _rx(r"Lustre: Mounted (?P<target>\S{1,64})"), (), None, (("kind", "mounted"),)),
     Rule(
         "network_reset",
-        (b"Keep alive watchdog timeout", b"bove the threshold (", b"NETDEV WATCHDOG: "),
+        (
+            b"Keep alive watchdog timeout",
+            b"above the threshold (",
+            b"above threshold (",
+            b"too long (threshold ",
+            b"NETDEV WATCHDOG: ",
+            b"unhealthy state, reset",
+            b"admin queue is not in",
+        ),
         _rx(
             r"(?:(?P<driver>ena|efa) (?P<pci>{PCI})\S*(?: \S+)?: .*"
-            r"(?:watchdog timeout|ompletions (?:is|are) above the threshold)"
+            r"(?:watchdog timeout|ompletions (?:is|are) above (?:the )?threshold|unhealthy state, reset is requested"
+            r"|admin queue is not in running state|is paused for too long)"
             r"|NETDEV WATCHDOG: (?P<device>\S{1,32}))"
         ),
         ("driver", "pci", "device"),
+        None,
+        (("kind", "cause"),),
+    ),
+    Rule(
+        "network_reset",
+        (b"Device reset completed",),
+        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: Device reset completed"),
+        ("pci",),
+        None,
+        (("kind", "done"),),
     ),
     Rule(
         "network_failed",
-        (b"Can not reset the device",),
-        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: .{0,40}Can not reset the device"),
+        (b"Can not reset", b"Restore attempt failed", b"device init failed"),
+        _rx(
+            r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed"
+            r"|ENA device init failed)"
+        ),
         ("pci",),
     ),
     Rule(
@@ -444,13 +535,15 @@ RULES: Tuple[Rule, ...] = (
             b"Admin queue is closed",
             b"Reset indication didn't",
             b"Device isn't ready",
+            b"device init failed",
+            b"register timed out",
         ),
         # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
         # until it is reset. A command that the device refuses by its status is not among them.
         _rx(
             r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
             r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|Admin queue is closed"
-            r"|Reset indication didn't turn|Device isn't ready)"
+            r"|Reset indication didn't turn|Device isn't ready|EFA device init failed|Reading register timed out)"
         ),
         ("device", "pci"),
         None,
@@ -464,11 +557,76 @@ RULES: Tuple[Rule, ...] = (
         None,
         (("kind", "probe_failed"),),
     ),
+    Rule(
+        "efa_refused",
+        (b" to process command ", b" to submit command "),
+        _rx(
+            r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
+            r"Failed to (?:process|submit) command (?P<command>\w{1,32})"
+        ),
+        ("device", "pci", "command"),
+    ),
+    *MLX5,
+    Rule(
+        "io_error",
+        (b"I/O error",),
+        # fs/ext4/page-io.c: what was written did not reach the disk.
+        _rx(r"EXT4-fs warning \(device (?P<device>[\w-]{1,32})\): ext4_end_bio:\d{1,6}: I/O error"),
+        ("device",),
+    ),
+    Rule("beyond_end", (b"access beyond end of",), _rx(r"(?:.{1,64}?: )?attempt to access beyond end of device")),
+    Rule("file_max", (b"file-max limit ",), _rx(r"VFS: file-max limit (?P<limit>\d{1,20}) reached")),
+    Rule(
+        "library_crash",
+        (b" in libnccl", b" in libcuda", b" in libnvidia-", b" in libfabric"),
+        _rx(
+            r"(?:traps: )?(?P<process>.{1,64}?)\[\d{1,9}\]:? (?:segfault at |general protection|trap ).{0,120}?"
+            r" in (?P<library>lib[\w+-]{1,60})"
+        ),
+        ("process", "library"),
+    ),
+    Rule(
+        "kernel_warning",
+        (b"WARNING: ",),
+        # include/asm-generic/bug.h, to Linux 6.18 and since: of the drivers that a training job stands on.
+        _rx(
+            r"WARNING: (?:CPU: \d{1,5} PID: \d{1,9} at )?\S{0,160}"
+            r"\b(?:efa|ena|mlx5|nvidia|lustre|lnet|ksocklnd|kefalnd)"
+        ),
+        (),
+        None,
+        (),
+        ("efa", "ena", "mlx5", "nvidia", "lustre", "lnet", "ksocklnd", "kefalnd"),
+    ),
+    Rule(
+        "pcie_slot",
+        (b"pciehp: Slot(",),
+        # drivers/pci/hotplug/pciehp_ctrl.c
+        _rx(
+            r"pcieport (?P<pci>{PCI}): pciehp: Slot\((?P<slot>[\w-]{1,16})\): "
+            r"(?P<kind>Link Down|Link Up|Card not present|Card present)"
+        ),
+        ("slot", "kind"),
+    ),
     Rule("boots", (b"Linux version ",), _rx(r"Linux version (?P<kernel>\S{1,100})")),
     Rule("boots", (b"-- Boot ",), _rx(r"-- Boot [0-9a-f]{32}\b")),
 )
 
-CORES: Tuple[bytes, ...] = (b"rror", b"failure", b"timeout", b"dmin ", b"n't ", b" symbol ", b"ersion ", b" reset")
+CORES: Tuple[bytes, ...] = (
+    b"rror",
+    b"ilure",
+    b"timeout",
+    b"dmin ",
+    b"n't ",
+    b" symbol ",
+    b" reset",
+    b"module ",
+    b"hreshold",
+    b"gister timed",
+    b"t failed",
+    b" command ",
+    b" in lib",
+)
 """What many needles have in common: see kernel_scan."""
 
 NEEDLES: Tuple[bytes, ...] = tuple(dict.fromkeys(needle for rule in RULES for needle in rule.needles))
@@ -476,3 +634,4 @@ BY_NEEDLE: Tuple[Tuple[Rule, ...], ...] = tuple(
     tuple(rule for rule in RULES if needle in rule.needles) for needle in NEEDLES
 )
 LISTS: List[str] = list(dict.fromkeys(rule.name for rule in RULES if rule.name and rule.name != "gpu_uuids"))
+LISTS.append("unsplit")

@@ -12,6 +12,8 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Match, NamedTuple, Optional, Union
 
+from .kernel_heads import APPLICATION_LEVEL, KERNEL_PROGRAMS, KERNEL_TAGS
+
 Time = Union[str, float, None]
 """ISO 8601 text of a wall clock, seconds since boot when that is all there is, or nothing."""
 
@@ -33,12 +35,14 @@ _CTIME = re.compile(
     + _DAY
     + " +"
     + _MONTH
-    + r" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d+)? (?P<year>\d{4})"
+    + r" +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?(?: (?P<year>\d{4}))?"
     + _DELTA
     + r"\] *"
 )
-_BRACKETED_ISO = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)Z\]: *")
-"""talosctl dmesg."""
+_BRACKETED_ISO = re.compile(
+    r"\[(?P<date>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?P<zone>Z|[+-]\d\d:?\d\d)?\]:? *"
+)
+"""talosctl dmesg, and collectors that print the clock in dmesg's place."""
 
 _RELATIVE = re.compile(r"\[(?:[^\W\d_]{3,5}\.? {0,2}\d{1,2} \d\d:\d\d| *\+\d{1,9}\.\d{1,9}| *<[ .\d]{1,20}>)\] *")
 """dmesg -H: the minute once, then the seconds since the line before; and dmesg -td. No line has a time of its own."""
@@ -47,7 +51,9 @@ _ISO = re.compile(
     r"(?:"
     + _DAY
     + r" )?(?P<date>\d{4}-\d\d-\d\d)[T ](?P<clock>\d\d:\d\d:\d\d)(?:(?P<comma>[.,])(?P<fraction>\d{1,9}))?"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d| UTC| (?:[A-Z]{2,5}|[+-]\d\d(?:\d\d)?)(?= [^\s:]+ [^\s:\[]+(?:\[\d+\])?:))? +"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d| UTC"
+    r"| (?:(?!ERROR|INFO|DEBUG|WARN|FATAL|TRACE)[A-Z]{2,5}|[+-]\d\d(?:\d\d)?)(?= [^\s:]+ [^\s:\[]+(?:\[\d+\])?:))?"
+    r"[ \t]+"
 )
 """A zone by name (short-full prints the node's own) stands before a host and a program; else it is the host."""
 
@@ -59,7 +65,12 @@ _CARRIER = re.compile(
 """After the time at which a container's log or CloudWatch took the line in, with its stream's name: the line itself."""
 
 _SYSLOG = re.compile(
-    r"(?:" + _DAY + " +)?" + _MONTH + r" +(?P<day>\d{1,2}) (?:(?P<year>\d{4}) )?(?P<clock>\d\d:\d\d:\d\d)(?:\.\d+)? +"
+    r"(?:"
+    + _DAY
+    + r" +)?(?:(?P<first_year>\d{4}) +)?"
+    + _MONTH
+    + r" +(?P<day>\d{1,2}) (?:(?P<year>\d{4}) )?(?P<clock>\d\d:\d\d:\d\d)(?:\.\d{1,9})?[ \t]+"
+    r"(?:(?P<half>[AaPp])\.?[Mm]\.? +)?"
 )
 # The same two in another language: dmesg -T and journalctl print the locale's names of days and months.
 _LOCAL_CTIME = re.compile(r"\[[^\W\d][^\]\d]{1,12} *\d{1,2}[^\]\d]{0,12} *\d\d:\d\d:\d\d \d{4}\] *")
@@ -91,17 +102,22 @@ _JOURNAL = re.compile(
 _REPEATED = re.compile(r"message repeated \d{1,9} times: \[ ?(?=.*\]$)")
 """rsyslog, where it folds equal messages (Ubuntu's default): the line itself stands in the brackets."""
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_ANSI = re.compile(r"(?:\x1b|\^\[)\[[0-9;]{0,20}[A-Za-z]")
+"""Colours; cat -v and some collectors write the escape character as two printable ones."""
 
 
 class Line(NamedTuple):
-    """A kernel line. `form` names its stamp; `assumed_year` is set for stamps without one."""
+    """A kernel line. `form` names its stamp; `assumed_year` is set for stamps without one.
+
+    sure: its head was read to the end, so that the message begins where `message` does.
+    """
 
     message: str
     wall: Optional[str] = None
     uptime: Optional[float] = None
     form: str = "none"
     assumed_year: bool = False
+    sure: bool = True
 
     @property
     def time(self) -> Time:
@@ -120,6 +136,7 @@ class _Head:
         self.form = "none"
         self.assumed_year = False
         self.foreign = False
+        self.sure = False
 
     def take(self, pattern: re.Pattern[str]) -> Optional[Match[str]]:
         match = pattern.match(self.text, self.at)
@@ -130,14 +147,15 @@ class _Head:
     def line(self) -> Optional[Line]:
         if self.foreign:
             return None
-        return Line(self.text[self.at :], self.wall, self.uptime, self.form, self.assumed_year)
+        sure = self.sure and not self.text.startswith("[", self.at)
+        return Line(self.text[self.at :], self.wall, self.uptime, self.form, self.assumed_year, sure)
 
 
 def text_of(raw: bytes) -> str:
     """The text of a line; colours (dmesg --color=always) and the zero bytes of a power loss are dropped."""
     # journalctl indents the further lines of a message of several lines: they are the kernel's as well.
     text = raw.decode("utf-8", "replace").rstrip("\r\n").lstrip("\x00\ufeff \t")
-    return _ANSI.sub("", text) if "\x1b" in text else text
+    return _ANSI.sub("", text) if "\x1b" in text or "^[[" in text else text
 
 
 def read(text: str) -> Optional[Line]:
@@ -160,7 +178,7 @@ def read(text: str) -> Optional[Line]:
             return read(text[head.at :])
         _source(head)
     elif head.take(_KERNEL):
-        pass
+        head.sure = True
     if head.take(_REPEATED):
         head.text = head.text[:-1]
     _bracketed(head)
@@ -173,8 +191,10 @@ def _priority(head: _Head) -> None:
     if match and int(match.group("pri")) >= 8:  # facility 0 is the kernel
         head.foreign = True
     if kmsg:
+        head.sure = True
         head.uptime, head.form = int(kmsg.group("us")) / 1e6, "kmsg"
     facility = head.take(_FACILITY)
+    head.sure = head.sure or bool(facility)
     if facility and facility.group("facility") != "kern":
         head.foreign = True
 
@@ -182,18 +202,23 @@ def _priority(head: _Head) -> None:
 def _bracketed(head: _Head) -> None:
     match = head.take(_CTIME)
     if match:
-        head.wall, head.form = _dated(match, int(match.group("year"))), "dmesg-T"
+        year = match.group("year")
+        head.assumed_year = not year
+        head.wall, head.form = _dated(match, int(year) if year else _likely_year(match)), "dmesg-T"
     elif head.take(_LOCAL_CTIME):
         head.form = "dmesg-T"
     elif head.take(_RELATIVE):
         head.form = "dmesg-H"
     elif head.wall is None:
         match = head.take(_BRACKETED_ISO)
-        head.wall = f"{match.group(1)}+00:00" if match else None
-        head.form = "rfc3339" if match else head.form
+        if match:
+            head.wall, head.form = (
+                f"{match.group('date')}T{match.group('clock')}{_offset(match.group('zone') or '')}",
+                "rfc3339",
+            )
     match = head.take(_UPTIME)
     if match:
-        head.uptime = float(match.group("uptime"))
+        head.uptime, head.sure = float(match.group("uptime")), True
         head.form = "dmesg" if head.form == "none" else head.form
     head.take(_CALLER)
 
@@ -212,8 +237,8 @@ def _wall(head: _Head) -> bool:
         return True
     match = head.take(_SYSLOG)
     if match:
-        year, head.form, head.assumed_year = match.group("year"), "syslog", not match.group("year")
-        head.wall = _dated(match, int(year) if year else _likely_year(match))
+        year, head.form = match.group("year") or match.group("first_year"), "syslog"
+        head.wall, head.assumed_year = _dated(match, int(year) if year else _likely_year(match)), not year
     elif head.take(_LOCAL_SYSLOG):
         head.form = "syslog"
         return True
@@ -234,7 +259,13 @@ def _offset(zone: str) -> str:
 
 def _dated(match: Match[str], year: int) -> str:
     month, day = _MONTHS.index(match.group("month")) + 1, int(match.group("day"))
-    return f"{year:04d}-{month:02d}-{day:02d}T{match.group('clock')}"
+    return f"{year:04d}-{month:02d}-{day:02d}T{_of_24_hours(match)}"
+
+
+def _of_24_hours(match: Match[str]) -> str:
+    clock, half = match.group("clock"), (match.groupdict().get("half") or "").lower()
+    hour = int(clock[:2])
+    return f"{hour % 12 + 12 * (half == 'p'):02d}{clock[2:]}" if half and 1 <= hour <= 12 else clock
 
 
 def _likely_year(match: Match[str]) -> int:
@@ -245,8 +276,23 @@ def _likely_year(match: Match[str]) -> int:
 
 
 def _source(head: _Head) -> None:
+    begin = head.at
     match = head.take(_SOURCE) or head.take(_SOURCE_5424)
-    if match:
-        head.foreign = head.foreign or match.group("program") != "kernel"
+    if match and _no_source(match):
+        head.at = begin
+    elif not match:
+        head.sure = bool(head.take(_KERNEL))  # journalctl --no-hostname
+    elif match.group("program") in KERNEL_PROGRAMS:
+        head.sure = True
+    elif KERNEL_TAGS.match(match.group("program")):
+        head.at = match.start("program")  # "NVRM:" is no program's name: the kernel's is left out
     else:
-        head.take(_KERNEL)  # journalctl --no-hostname
+        head.foreign = True
+
+
+def _no_source(match: Match[str]) -> bool:
+    """Is what looks like host and program the beginning of a message ("nvme nvme1: "), or an application's level?"""
+    host, program = match.group("host"), match.group("program")
+    if "[" in match.group(0):
+        return False
+    return bool(APPLICATION_LEVEL.fullmatch(host) or KERNEL_TAGS.fullmatch(host)) or program.isdigit()

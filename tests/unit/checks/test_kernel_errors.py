@@ -50,7 +50,7 @@ def judge(*lines, smi=None, **rest):
         ("NVRM: The NVIDIA probe routine failed for 1 device(s).", Status.FAIL),
         ("NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover.", Status.FAIL),
         ("NVRM: nvAssertOkFailedNoLog: Assertion failed: GPU lost [NV_ERR_GPU_IS_LOST] @ gpu.c:1", Status.FAIL),
-        ("NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out, Timeout", Status.WARN),
+        ("NVRM: _kgspRpcRecvPoll: GSP RM heartbeat timed out, Timeout", Status.FAIL),
         ("LustreError: 167-0: fsx-MDT0000-mdc: This client was evicted by fsx-MDT0000; in progress", Status.PASS),
         ("ena 0000:00:05.0 ens5: Keep alive watchdog timeout.", Status.WARN),
         ("NETDEV WATCHDOG: ens5 (ena): transmit queue 3 timed out", Status.WARN),
@@ -256,3 +256,98 @@ def test_what_a_storm_before_the_window_left_out_is_not_counted_in_it():
     window = {"kernel_errors.window_hours": 1}
     assert only(judge(*[CE] * 3000, *day, CE, thresholds=window), Status.WARN).measured == 1
     assert only(judge(*day, *[CE] * 300, thresholds={"kernel_errors.window_hours": 24}), Status.FAIL).measured == 300
+
+
+HUNG = "INFO: task python:4242 blocked for more than 122 seconds."
+COMPLETED = "ena 0000:00:05.0: Device reset completed successfully, Driver info: x"
+
+
+def test_a_long_lockup_and_a_long_wait_block_alone():
+    finding = only(judge(LOCKUP.replace("26s", "226906s")), Status.FAIL)
+    assert "226906 s" in finding.message
+    assert status(judge(LOCKUP.replace("26s", "59s"))) is Status.WARN
+    assert status(judge(HUNG.replace("122", "614"))) is Status.FAIL
+    assert status(judge(HUNG.replace("122", "599"))) is Status.WARN
+
+
+def test_repetition_blocks():
+    assert status(judge(*[HUNG] * 19)) is Status.WARN
+    assert status(judge(*[HUNG] * 50)) is Status.FAIL
+    assert only(judge(*[COMPLETED] * 500), Status.FAIL).measured == 500
+    assert status(judge(*[COMPLETED] * 19)) is Status.WARN
+    stall = "rcu: INFO: rcu_sched self-detected stall on CPU"
+    assert (status(judge(*[stall] * 4)), status(judge(*[stall] * 5))) == (Status.WARN, Status.FAIL)
+
+
+def test_a_reset_counts_once_though_it_has_two_lines():
+    cause = "ena 0000:00:05.0 ens5: Keep alive watchdog timeout."
+    assert only(judge(*[cause, COMPLETED] * 3), Status.WARN).measured == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "remedy"),
+    [
+        ("mlx5_core 0000:05:00.0: poll_health:813:(pid 0): device's health compromised - reached miss count", Status.FAIL, Remedy.REBOOT),
+        ("mlx5_core 0000:05:00.0: synd 0x8: unrecoverable hardware error", Status.FAIL, Remedy.REBOOT),
+        ("mlx5_core 0000:05:00.0 enp5s0np0: TX timeout detected", Status.WARN, Remedy.INVESTIGATE),
+        ("EXT4-fs warning (device nvme1n1): ext4_end_bio:343: I/O error 10 writing to inode 12 starting block 3)", Status.FAIL, Remedy.REPLACE),
+        ("python3: attempt to access beyond end of device", Status.FAIL, Remedy.REPLACE),
+        ("infiniband rdmap79s0: Failed to process command CREATE_QP (opcode 6) comp_status 1 err -22", Status.WARN, Remedy.INVESTIGATE),
+        ("VFS: file-max limit 9223372 reached", Status.WARN, Remedy.FIX_CONFIG),
+        ("python3[4]: segfault at 8 ip 00007f12 sp 00007ffc error 4 in libnccl.so.2[7f12+4]", Status.WARN, Remedy.INVESTIGATE),
+        ("WARNING: CPU: 3 PID: 4 at drivers/infiniband/hw/efa/efa_verbs.c:1 efa_destroy_cq+0x6/0x8 [efa]", Status.WARN, Remedy.INVESTIGATE),
+        ("Out of memory: Kill process 812 (python) score 900 or sacrifice child", Status.WARN, Remedy.INVESTIGATE),
+        ("pcieport 0000:50:01.0: pciehp: Slot(12): Link Down", Status.FAIL, Remedy.REBOOT),
+        ("efa: disagrees about version of symbol ib_register_device", Status.FAIL, Remedy.UPDATE_SOFTWARE),
+        ("Loading of unsigned module is rejected", Status.FAIL, Remedy.UPDATE_SOFTWARE),
+        ("NVRM: GPU0 _kgspClassifyGspTimeout: ================ GSP core unresponsive ===============", Status.FAIL, Remedy.RESET_GPU),
+    ],
+)  # fmt: skip
+def test_lines_of_other_drivers(line, wanted, remedy):
+    assert only(judge(line), wanted).remedy is remedy
+
+
+def test_a_slot_that_has_its_device_again_only_warns():
+    down, up = "pcieport 0000:50:01.0: pciehp: Slot(12): Link Down", "pcieport 0000:50:01.0: pciehp: Slot(12): Link Up"
+    assert status(judge(down, up)) is Status.WARN
+    assert status(judge(up, down)) is Status.FAIL
+    assert status(judge(down, up.replace("(12)", "(13)"))) is Status.FAIL
+    assert status(judge(up)) is Status.PASS
+
+
+def test_an_mlx5_device_that_was_mended_only_warns():
+    dead = "mlx5_core 0000:05:00.0: poll_health:813:(pid 0): device's health compromised - reached miss count"
+    mended = "mlx5_core 0000:05:00.0: mlx5_health_try_recover:338:(pid 7): health recovery succeeded"
+    assert status(judge(dead, mended)) is Status.WARN
+    assert status(judge(mended, dead)) is Status.FAIL
+    assert status(judge(dead, mended.replace(":05:", ":06:"))) is Status.FAIL
+
+
+def test_a_loop_device_that_is_too_short_is_no_disk():
+    assert status(judge("udevd: attempt to access beyond end of device", "loop3: rw=0, want=8, limit=4")) is Status.PASS
+    assert only(
+        judge("python: attempt to access beyond end of device", "nvme1n1: rw=0, want=8, limit=4"), Status.FAIL
+    ).device == {"name": "nvme1n1"}
+
+
+def test_a_refused_module_only_warns_where_all_devices_are_there():
+    line, smi = "Loading of unsigned module is rejected", {"gpus": [{"index": n} for n in range(8)]}
+    devices = {"devices": {f"rdmap{n}s0": {} for n in range(32)}}
+    facts = {"kernel": parse(line), "nvidia_smi": smi, "efa_counters": devices}
+    assert status(judge_facts("kernel_errors", facts)) is Status.WARN
+    assert status(judge_facts("kernel_errors", {**facts, "nvidia_smi": {"gpus": smi["gpus"][1:]}})) is Status.FAIL
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("EXT4-fs error (device nvme1n1): ext4_find_entry:1: x", Status.UNKNOWN),
+        (LOCKUP, Status.WARN),
+        (LOCKUP.replace("26s", "900s"), Status.UNKNOWN),
+        ("NVRM: API mismatch: the client has the version 580.95.05", Status.PASS),
+    ],
+)
+def test_a_line_behind_an_unreadable_head(line, wanted):
+    log = f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n"
+    found = status(judge_facts("kernel_errors", {"kernel": kernel.parse({"kernel.log": log.encode()})}))
+    assert found is wanted

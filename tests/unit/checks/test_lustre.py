@@ -1,5 +1,7 @@
 """lustre: mounts, options, evictions, lost servers."""
 
+import pytest
+
 from flightline_node.model import Remedy, Status
 from flightline_node.parsers import kernel, mounts
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
@@ -106,3 +108,31 @@ def test_unreadable_and_missing():
     assert status(judge_facts("lustre", {"mounts": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("lustre", {})) is Status.UNKNOWN
     assert status(judge_facts("lustre", {}, required=False)) is Status.SKIP
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "LustreError: 11-0: fsx-OST0000-osc-ff: operation ost_read to node 10.0.0.4@tcp failed: rc = -107",
+            "operations",
+        ),
+        (
+            "LNetError: 1:0:(a.c:2:f()) A connection with 12345-10.0.0.4@tcp (10.0.0.4:988) timed out; the network or",
+            "LNet",
+        ),
+        (
+            "LustreError: 132-0: fsx-OST0000-osc-ff: BAD READ CHECKSUM: from 10.0.0.4@tcp inode [0x2:0x3:0x0]",
+            "checksum",
+        ),
+        (
+            "Lustre: 8:0:(client.c:2309:ptlrpc_expire_one_request()) @@@ Request sent has timed out for slow reply",
+            "requests",
+        ),
+    ],
+)
+def test_trouble_of_server_and_network_warns(line, words):
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] {line}\n".encode()})
+    assert words in only(judge_facts("lustre", {"kernel": facts}, required=False), Status.WARN).message
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n".encode()})
+    assert "could not be read" in only(judge_facts("lustre", {"kernel": facts}, required=False), Status.WARN).message

@@ -1,5 +1,7 @@
 """pcie_aer: fatal blocks, the rest warns or informs, one error told twice counts once."""
 
+import pytest
+
 from flightline_node.model import Remedy, Status
 from flightline_node.parsers import kernel
 from tests.harness import BROKEN, judge_facts, only, status
@@ -69,3 +71,17 @@ def test_what_a_storm_before_the_window_left_out_is_not_counted_in_it():
     lines = [*[CORRECTED] * 3000, *["usb 1-1: new device"] * 401, CORRECTED]
     assert only(judge(*lines), Status.WARN).measured == 3001
     assert only(judge(*lines, thresholds={"pcie_aer.window_hours": 1}), Status.INFO).measured == 1
+
+
+@pytest.mark.parametrize(
+    ("severity", "wanted"),
+    [
+        ("Uncorrectable (Fatal)", Status.UNKNOWN),
+        ("Uncorrectable (Non-Fatal)", Status.WARN),
+        ("Correctable", Status.PASS),
+    ],
+)
+def test_a_line_behind_an_unreadable_head(severity, wanted):
+    line = f"nvidia 0000:53:00.0: PCIe Bus Error: severity={severity}, type=Transaction Layer, (Requester ID)"
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n".encode()})
+    assert status(judge_facts("pcie_aer", {"kernel": facts})) is wanted

@@ -125,3 +125,9 @@ def test_the_window_is_off_until_a_site_sets_one():
     lines = [sxid(24007, "Fatal, Link 30 x"), *["eth0: link becomes ready"] * 61]
     assert status(judge(*lines)) is Status.FAIL
     assert status(judge(*lines, thresholds={"sxid.window_hours": 1})) is Status.PASS
+
+
+def test_a_line_behind_an_unreadable_head_is_never_a_pass():
+    line = "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 3 x"
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n".encode()})
+    assert status(judge_facts("sxid", {"kernel": facts})) is Status.UNKNOWN

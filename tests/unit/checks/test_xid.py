@@ -10,7 +10,7 @@ from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 NODE_LEVEL = {
     **dict.fromkeys((46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158, 48, 74), Remedy.RESET_GPU),
-    **dict.fromkeys((167, 169, 171, 172, 173), Remedy.RESET_GPU),
+    **dict.fromkeys((167, 169, 171, 172, 173, 175), Remedy.RESET_GPU),
     54: Remedy.REPLACE, 79: Remedy.REBOOT, 151: Remedy.REBOOT, 168: Remedy.REBOOT,
     78: Remedy.UPDATE_SOFTWARE, 142: Remedy.CONTACT_SUPPORT,
 }  # fmt: skip
@@ -19,7 +19,7 @@ APPLICATION = [
     *range(96, 106), *range(126, 136), 139,
 ]  # fmt: skip
 IGNORED = [14, 37, 38, 43, 44, 45, 66, 67, 106, 107, 108, 137, 141, 152, 153, 160, 161, 162, 163, 174, 176]
-WATCHED = [32, 63, 92, 93, 94, 121, 157, 159, 164, 165, 166, 170, 175]
+WATCHED = [32, 63, 92, 93, 94, 121, 157, 159, 164, 165, 166, 170]
 SMI = {
     "driver_version": "580.95.05",
     "gpus": [{"index": 3, "uuid": "GPU-3", "serial": "165", "name": "NVIDIA H100", "pci_bus_id": "00000000:53:00.0"}],
@@ -304,3 +304,14 @@ def test_of_earlier_boots_only_what_took_a_gpu_out_is_mentioned():
     boot = "Linux version 6.8.0-1015-aws (buildd)"
     assert [finding.status for finding in judge(boot, xid(79), boot)] == [Status.INFO, Status.PASS]
     assert [finding.status for finding in judge(boot, xid(13), xid(777), boot)] == [Status.PASS]
+
+
+def test_a_line_behind_an_unreadable_head_is_never_a_pass():
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(79)}\n".encode()})
+    assert status(judge_facts("xid", {"kernel": facts})) is Status.UNKNOWN
+    assert status(judge_facts("gpu_lost", {"kernel": facts})) is Status.UNKNOWN
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(13)}\n".encode()})
+    assert status(judge_facts("xid", {"kernel": facts})) is Status.PASS
+    assert status(judge_facts("gpu_lost", {"kernel": facts})) is Status.PASS
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(63)}\n".encode()})
+    assert status(judge_facts("xid", {"kernel": facts})) is Status.WARN
