@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from flightline_node.model import SettingsError
+from flightline_node.suggest import meant
 
 from .console import forgive_encoding, reader_may_leave
 from .store import StoreError
@@ -24,7 +25,10 @@ COMMANDS: dict[str, str] = {
     "judge": "Judge a bundle of tool outputs offline.",
     "collect": "Run the probes of this machine into a bundle.",
     "report": "Show a run again, or write its report elsewhere.",
+    "runs": "List the runs, newest first.",
+    "diff": "Compare two runs: new, gone, still there.",
     "history": "Show what a node, instance or GPU answered before.",
+    "waivers": "List waivers: expired, soon to expire, active.",
     "publish": "Send results and alerts that wait to AWS and Slack.",
     "checks": "List the checks, or explain one.",
     "demo": "Write a simulated inventory, or list its faults.",
@@ -47,7 +51,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command's click object."""
         if cmd_name not in COMMANDS:
-            return None
+            ctx.fail(f"No such command {cmd_name!r}{meant(cmd_name, COMMANDS)}.")
         module = importlib.import_module(ELSEWHERE.get(cmd_name, f"{__package__}.commands.{cmd_name}"))
         command: click.Command = module.command
         return command

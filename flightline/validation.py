@@ -15,6 +15,7 @@ from flightline import stack
 from flightline_node.expected import NO_TYPE, resolve
 from flightline_node.model import SettingsError
 from flightline_node.settings import build
+from flightline_node.suggest import meant
 from flightline_node.xid_policy import read_overrides
 
 VARIABLES: Mapping[str, str] = {
@@ -260,7 +261,7 @@ def _demo_mistakes(faults: Any) -> Iterable[str]:
 
     for name in _names(faults):
         if name not in FAULTS:
-            yield f"demo_faults: unknown fault {name!r}; known faults: {', '.join(sorted(FAULTS))}"
+            yield f"demo_faults: unknown fault {name!r}{meant(name, FAULTS)}; known faults: {', '.join(sorted(FAULTS))}"
 
 
 def _misspelt(names: Iterable[str]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from flightline_node.checks import CHECKS
 from flightline_node.model import LEVELS, Check, SettingsError
+from flightline_node.suggest import meant
 
 from ..console import Console
 from ..fleet_checks import FLEET_CHECKS, FleetCheck
@@ -24,8 +25,8 @@ from . import options
 def command(check_id: str | None, as_json: bool) -> None:
     """List the checks, or explain one: what it looks at, why it matters, what to do, its thresholds."""
     if check_id and check_id not in CHECKS and check_id not in FLEET_CHECKS:
-        known = ", ".join(sorted([*CHECKS, *FLEET_CHECKS]))
-        raise SettingsError(f"unknown check {check_id!r}; known checks: {known}")
+        known = sorted([*CHECKS, *FLEET_CHECKS])
+        raise SettingsError(f"unknown check {check_id!r}{meant(check_id, known)}; known checks: {', '.join(known)}")
     if as_json:
         wanted = [check for check in CHECKS.values() if check_id in (None, check.id)]
         click.echo(json.dumps([_as_dict(check) for check in wanted], indent=1))

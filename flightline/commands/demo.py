@@ -8,6 +8,7 @@ import click
 
 from flightline_node.expected import resolve
 from flightline_node.model import SettingsError
+from flightline_node.suggest import meant
 
 from .. import demo
 from . import options
@@ -46,4 +47,6 @@ def _check(given: tuple[str, ...], wanted: list[tuple[str, str]]) -> None:
         if not node:
             raise SettingsError(f"--fault {text!r}: wanted NAME=NODE")
         if name not in demo.FAULTS:
-            raise SettingsError(f"unknown fault {name!r}; known faults: {', '.join(sorted(demo.FAULTS))}")
+            raise SettingsError(
+                f"unknown fault {name!r}{meant(name, demo.FAULTS)}; known faults: {', '.join(sorted(demo.FAULTS))}"
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,6 +21,7 @@ from flightline_node.model import LEVELS, Finding, Status, Verdict, device_label
 from flightline_node.probes import BY_ID
 from flightline_node.settings import Settings, build
 
+from ..archives import unpacked
 from ..console import Console, reader_may_leave
 from ..jsontext import encode
 from ..report.terminal import STYLES
@@ -29,7 +31,8 @@ from . import options
 
 @click.command(
     cls=options.Command,
-    example="flightline judge ./gpu-7 --instance-type p5.48xlarge --expected driver_version=580",
+    example="flightline judge ./gpu-7 --instance-type p5.48xlarge --expected driver_version=580\n"
+    "flightline judge .flightline/bundles/RUN/gpu-7.tar.gz --json",
     epilog="A check whose file is not in the bundle is SKIP; a bundle in which nothing could be judged is no-go. "
     "Exit status: 0 go, 1 no-go, 2 misuse.",
 )
@@ -53,31 +56,32 @@ def command(
     select: tuple[str, ...],
     skip: tuple[str, ...],
 ) -> None:
-    """Judge BUNDLE, a directory of raw tool outputs, with or without a manifest.
+    """Judge BUNDLE, a directory of raw tool outputs or a .tar.gz of one, with or without a manifest.
 
     Without --level every check whose file is there is judged, and processes on the GPUs are
     only reported: nothing says that the node was to be idle.
     """
-    loaded = bundles.load(bundle)
-    wanted = instance_type or str(loaded.manifest.get("instance_type") or "")
-    if not wanted:
-        raise click.UsageError("--instance-type is needed: the bundle does not say which type was expected")
-    settings = build(
-        level=level or _collected_level(loaded.manifest),
-        select=select,
-        skip=skip,
-        thresholds=options.pairs(threshold, "--threshold"),
-    )
-    overrides = options.pairs(expected, "--expected")
-    names = [str(loaded.manifest[key]) for key in ("host", "instance_id") if loaded.manifest.get(key)]
-    judgement = judge(
-        loaded,
-        resolve(wanted, overrides),
-        _up_to(settings, level),
-        datetime.now(timezone.utc),
-        required=False,
-        names=names,
-    )
+    with unpacked(bundle) if bundle.is_file() else nullcontext(bundle) as directory:
+        loaded = bundles.load(directory)
+        wanted = instance_type or str(loaded.manifest.get("instance_type") or "")
+        if not wanted:
+            raise click.UsageError("--instance-type is needed: the bundle does not say which type was expected")
+        settings = build(
+            level=level or _collected_level(loaded.manifest),
+            select=select,
+            skip=skip,
+            thresholds=options.pairs(threshold, "--threshold"),
+        )
+        overrides = options.pairs(expected, "--expected")
+        names = [str(loaded.manifest[key]) for key in ("host", "instance_id") if loaded.manifest.get(key)]
+        judgement = judge(
+            loaded,
+            resolve(wanted, overrides),
+            _up_to(settings, level),
+            datetime.now(timezone.utc),
+            required=False,
+            names=names,
+        )
     if as_json:
         # Through the strict writer first: a tool that prints NaN must not make this something else than JSON.
         with reader_may_leave():

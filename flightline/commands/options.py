@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from flightline_node.model import LEVELS, SettingsError
+from flightline_node.suggest import meant
 
 from ..console import reader_may_leave
 from ..store import default_path, is_aws
@@ -32,9 +33,17 @@ class Command(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-level = click.option(
-    "--level", type=click.Choice(LEVELS), help="How much to measure or judge.", metavar="|".join(LEVELS)
-)
+class Choice(click.Choice[str]):
+    """A choice that guesses what a misspelt word was meant to be."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Click's own, with the guess."""
+        if value not in self.choices:
+            self.fail(f"{value!r} is not one of {', '.join(self.choices)}{meant(value, self.choices)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+level = click.option("--level", type=Choice(LEVELS), help="How much to measure or judge.", metavar="|".join(LEVELS))
 store = click.option(
     "--store",
     "store_path",

@@ -9,6 +9,7 @@ import click
 
 from flightline_node.model import SettingsError
 
+from ..runs import find
 from ..store import SqliteStore
 from . import options
 
@@ -58,6 +59,6 @@ def _queue(path: Path, run: str, publish_pairs: Iterable[str]) -> None:
     if wanted is None:
         raise SettingsError("publish: nowhere to publish to; give --publish table=... or set FLIGHTLINE_PUBLISH")
     with SqliteStore(path, create=False) as store:
-        run_id = store.run(run).run_id
+        run_id = find(store, run).run_id
     with spool.Spool(path) as queue:
         queue.add(run_id, wanted.target, wanted.to_dict())

@@ -13,6 +13,7 @@ from ..console import Console, reader_may_leave
 from ..fleet import judge_run
 from ..locate import open_store
 from ..report import existing, print_summary
+from ..runs import find
 from ..store import SqliteStore, Store, default_path
 from . import options
 
@@ -41,7 +42,7 @@ def command(
     """
     wanted = {kind: path for kind, path in zip(FORMATS, (json_, junit, html), strict=True) if path}
     with open_store(store_path) as store:
-        report = judge_run(store, run)
+        report = judge_run(store, find(store, run).run_id)
         for kind, path in wanted.items():
             with reader_may_leave():
                 write_one(kind, report, lambda: store.records(report.run.id), path)

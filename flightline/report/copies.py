@@ -38,10 +38,15 @@ def copies(report: Report) -> Copies | None:
     return of_hosts(bad, f"flightline {report.run.id} no-go") if bad else None
 
 
+def is_plain(host: str) -> bool:
+    """Is it a name that a shell, an Ansible pattern and a Slurm host list take for just that?"""
+    return _PLAIN.fullmatch(host) is not None
+
+
 def of_hosts(hosts: Iterable[str], reason: str) -> Copies:
     """The hosts for `--limit`, for Slurm's drain with a reason, and plainly."""
     named = list(dict.fromkeys(hosts))
-    safe = [host for host in named if _PLAIN.fullmatch(host)]
+    safe = [host for host in named if is_plain(host)]
     why = _UNSAFE.sub("_", clean(reason))[:MOST_REASON_CHARS]
     nodes, limit = shlex.quote(slurm_list(safe)), shlex.quote(",".join(safe))
     drain = f"scontrol update NodeName={nodes} State=DRAIN Reason={shlex.quote(why)}"

@@ -58,7 +58,8 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
             "name an inventory with -i, or say -e cleanup_local=true",
         )
     newest = time.time() - wanted["min_age_hours"] * SECONDS_PER_HOUR
-    mine, kept = owners(), []
+    mine = owners()
+    kept: List[Dict[str, Any]] = []
     alive = list(processes(host))
     stray = [found for found in alive if found.parent == INIT and found.name in wanted["programs"]]
     stray = [found for found in stray if _said(kept, _shown(found), _why_not_stop(found, mine, newest))]

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .checks import CHECKS
 from .model import LEVELS, Check, SettingsError, Threshold
+from .suggest import meant
 from .waivers import FLEET_CHECKS, Waiver
 from .waivers import parse as parse_waivers
 
@@ -43,7 +44,7 @@ def build(
     """Check everything the user gave. Raises SettingsError with every mistake at once."""
     errors: List[str] = []
     if level not in LEVELS:
-        errors.append(f"unknown level {level!r}; known levels: {', '.join(LEVELS)}")
+        errors.append(f"unknown level {level!r}{meant(level, LEVELS)}; known levels: {', '.join(LEVELS)}")
     selected = _pick(select, "checks", errors)
     left_out = _pick(skip, "skip", errors)
     numbers = _numbers(thresholds, errors)
@@ -77,8 +78,8 @@ def _pick(names: Optional[Iterable[str]], what: str, errors: List[str]) -> List[
             picked += [check.id for check in CHECKS.values() if name in check.tags]
         else:
             errors.append(
-                f"{what}: unknown check or tag {name!r}; known checks: {', '.join(sorted(CHECKS))}; "
-                f"known tags: {', '.join(tags)}"
+                f"{what}: unknown check or tag {name!r}{meant(name, [*CHECKS, *tags])}; "
+                f"known checks: {', '.join(sorted(CHECKS))}; known tags: {', '.join(tags)}"
             )
     return picked
 
@@ -93,7 +94,9 @@ def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
     for name, given in thresholds.items():
         threshold = known.get(str(name))
         if threshold is None:
-            errors.append(f"unknown threshold {name!r}; known thresholds: {', '.join(sorted(known))}")
+            errors.append(
+                f"unknown threshold {name!r}{meant(name, known)}; known thresholds: {', '.join(sorted(known))}"
+            )
             continue
         try:
             amount = float(given) if not isinstance(given, bool) else float("nan")

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, Iterable, List, Mapping, Sequence
 
 from .model import Finding, Remedy, SettingsError, Status
+from .suggest import meant
 
 FIELDS = ("check", "scope", "reason", "owner", "expiry")
 FLEET_CHECKS = (
@@ -78,7 +79,9 @@ def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
         problem = f"missing {', '.join(missing)}" if missing else f"unknown key {', '.join(unknown)}"
         raise SettingsError(f"{where}: {problem}; wanted {', '.join(FIELDS)}")
     if item["check"] not in known:
-        raise SettingsError(f"{where}: unknown check {item['check']!r}; known checks: {', '.join(known)}")
+        raise SettingsError(
+            f"{where}: unknown check {item['check']!r}{meant(item['check'], known)}; known checks: {', '.join(known)}"
+        )
     try:
         # YAML turns 2026-12-31 into a date by itself; JSON leaves it text. Both end here.
         expiry = date.fromisoformat(str(item["expiry"])[:10])

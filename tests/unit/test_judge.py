@@ -196,7 +196,7 @@ def test_every_mistake_is_listed_at_once():
         site.build(level="fast", select=["gpu_cuont"], skip="cpus", thresholds=thresholds, waivers=[{}])
     for part in (
         "unknown level 'fast'; known levels: quick, standard, deep",
-        "checks: unknown check or tag 'gpu_cuont'; known checks:",
+        "checks: unknown check or tag 'gpu_cuont' (did you mean gpu_count?); known checks:",
         "gpu_count",
         "skip: unknown check or tag 'cpus'",
         "memory.min_total_percent: got 500, wanted a number from 1 to 100 %",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ..model import SettingsError
+from ..suggest import meant
 from .instance_types import TABLE
 
 NO_TYPE = "none"
@@ -141,10 +142,10 @@ def _entry(instance_type: str) -> Dict[str, Any]:
             if holes:
                 raise SettingsError(f"instance type {instance_type}: its row lacks {', '.join(holes)}")
             return entry
-    known = ", ".join(known_types())
+    known = known_types()
     raise SettingsError(
-        f"unknown instance type {instance_type!r}; known types: {known}. For another machine use "
-        f"'none' and give the expected values by hand (for example gpu_count=8)"
+        f"unknown instance type {instance_type!r}{meant(instance_type, known)}; known types: {', '.join(known)}. "
+        f"For another machine use 'none' and give the expected values by hand (for example gpu_count=8)"
     )
 
 

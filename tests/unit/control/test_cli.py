@@ -178,7 +178,7 @@ def test_checks_lists_all_and_explains_one(call):
     assert "whole fleet" in call("checks", "duplicate_gpu")[1]
     assert {item["id"] for item in json.loads(call("checks", "--json")[1])} == set(CHECKS)
     status, _, err = call("checks", "memroy")
-    assert status == 2 and "unknown check 'memroy'; known checks: " in err and "memory" in err
+    assert status == 2 and "unknown check 'memroy' (did you mean memory?); known checks: " in err and "memory" in err
 
 
 def test_demo_lists_faults_and_writes_an_inventory(call, tmp_path):

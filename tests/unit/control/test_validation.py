@@ -38,7 +38,10 @@ def test_a_sound_inventory_gives_hosts_and_level():
         ({"instance_type": None}, "instance_type: not set, wanted an EC2 instance type such as p5.48xlarge, or none"),
         ({"instance_type": "p99.metal"}, "unknown instance type 'p99.metal'; known types: "),
         ({"flightline_level": "fast"}, "unknown level 'fast'; known levels: quick, standard, deep"),
-        ({"flightline_checks": ["gpu_cuont"]}, "checks: unknown check or tag 'gpu_cuont'; known checks: "),
+        (
+            {"flightline_checks": ["gpu_cuont"]},
+            "checks: unknown check or tag 'gpu_cuont' (did you mean gpu_count?); known checks: ",
+        ),
         ({"flightline_skip": "gpu_cuont"}, "skip: unknown check or tag 'gpu_cuont'"),
         ({"flightline_thresholds": {"memory.nope": 1}}, "unknown threshold 'memory.nope'; known thresholds: "),
         ({"flightline_thresholds": "many"}, "wanted a mapping"),
