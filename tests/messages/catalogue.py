@@ -32,6 +32,9 @@ FIELDS = {
     "disk": "nvme1n1",
     "n": "7",
     "hex": "0x1f",
+    "nccl": "ip-10-1-0-11:71:90 [0] NCCL WARN",
+    "nccl_info": "ip-10-1-0-11:71:90 [0] NCCL INFO",
+    "ofi": "ip-10-1-0-11:71:90 [0] NCCL WARN NET/OFI",
 }
 """What a word in braces stands for."""
 

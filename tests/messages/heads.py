@@ -13,7 +13,49 @@ KERNEL = (
 )
 """A kernel log: dmesg, journalctl, syslog, and what carries their lines."""
 
-HEADS: dict[str, tuple[str, ...]] = {"kernel.log": KERNEL}
+NCCL = (
+    "{line}",
+    "[1,3]<stdout>:{line}",
+    "[1,3]<stderr>: {line}",
+    "0: {line}",
+    " 12: {line}",
+    "[rank3]: {line}",
+    "[default3]:{line}",
+    "(RayTrainWorker pid=4242, ip=10.1.0.11) {line}",
+    "[pod/train-worker-0/pytorch] {line}",
+    "2026-11-21T09:00:{s:02d}.123456789Z {line}",
+    "2026-11-21T09:00:{s:02d}.123456789Z stdout F {line}",
+    "[2026-11-21 09:00:{s:02d}] {line}",
+    "worker-0  | {line}",
+)
+"""A job's log: mpirun tags, srun --label, torchrun, Ray, kubectl and stern, containerd, CloudWatch, docker compose."""
+
+NCCL_TESTS = NCCL[:5] + NCCL[8:10]
+"""Where a row of a test can be put together again; see parsers/ranks.py."""
+
+_DIAG = '"test_categories":[{{"category":"Hardware","tests":[{{"name":"memory","results":['
+_GOOD = (0, 1, 2, 4, 5, 6, 7)
+_GOOD_4 = "".join(f'{{{{"entity_group":"GPU","entity_id":{n},"status":"Pass"}}}},' for n in _GOOD)
+_GOOD_3 = "".join(f'{{{{"gpu_id":"{n}","status":"Pass"}}}},' for n in _GOOD)
+DCGM = (
+    '{{"metadata":{{"version":"4.6.0"}},' + _DIAG + _GOOD_4 + '{{"entity_group":"GPU","entity_id":3,"status":"Fail",'
+    '"warnings":[{line}]}}],"test_summary":{{"status":"Fail"}}}}]}}]}}',
+    '{{"DCGM GPU Diagnostic":{{"DCGM Version":"3.3.7",' + _DIAG + _GOOD_3 + '{{"gpu_id":"3","status":"Fail",'
+    '"warnings":[{line}]}}]}}]}}]}}}}',
+)
+"""dcgmi diag -j of DCGM 4 and 3: a message is an entry of a failed test."""
+
+HEADS: dict[str, tuple[str, ...]] = {
+    "kernel.log": KERNEL,
+    "nccl-debug.log": NCCL,
+    "nccl-all_reduce.log": NCCL_TESTS,
+    "dcgm-diag.json": DCGM,
+}
 UNCLEAR: dict[str, tuple[str, ...]] = {}
-OPENING: dict[str, str] = {"kernel.log": "Linux version 6.8.0-1015-aws (buildd@x) #16-Ubuntu SMP"}
+OPENING: dict[str, str] = {
+    "kernel.log": "Linux version 6.8.0-1015-aws (buildd@x) #16-Ubuntu SMP",
+    "nccl-debug.log": "ip-10-1-0-11:71:71 [0] NCCL INFO cudaDriverVersion 13000",
+    "nccl-all_reduce.log": "# nThread 1 nGpus 8 minBytes 8589934592 maxBytes 8589934592 step: 2(factor) warmup iters: 5 "
+    "iters: 20 agg iters: 1 validation: 1 graph: 0",
+}
 """A healthy first line of the file, so that a log of one harmless message is a log."""

@@ -61,6 +61,9 @@ FLUSHED: Tuple[str, ...] = ("flushed during queue pair destroy", "message: flush
 OWN_DEVICE: Tuple[str, ...] = ("internal queue pair error (local)", "internal queue pair error", "efa device reset")
 """The node's own EFA device gave up (libfabric prov/efa/src/efa_errno.h, status 2), whatever the peer is."""
 
+NO_GPUDIRECT: Tuple[str, ...] = ("gdr disabled on gdr-supported",)
+"""aws-ofi-nccl's src/platform-aws.cpp."""
+
 NO_PEER_ACCESS: Tuple[str, ...] = ("p2p is disabled between nvlink connected gpus",)
 """NCCL's src/graph/paths.cc: CUDA refuses what the links allow, so all data goes through host memory."""
 
@@ -98,9 +101,26 @@ GOES_ON: Tuple[str, ...] = (
     "not being able to use gpudirect",
     'missing "iommu=pt"',
     "socket progress error",
-    "comm is in abort state",
+    "is in abort state",
 )
 """What NCCL and its plugin warn of and then do without, or say of a peer that has ended: no job fails of it alone."""
+
+OFI, OFI_GOES_ON = "NET/OFI", (
+    "dealloc", "deregister", "destroy", "to free", "to close", "tearing down", "topology", "topo group", "hwloc",
+    "nic info", "group nics", "user data", "unmap", "unpin", "cleanup", "pcipath", "memfree", "device property",
+    "link speed", "link width", "pci ", "pci_", "libfabric nic", "info count", "product name", "nvls option", "nccl_proto",
+    "model ", "accelerator", "region context", "iterator",
+)  # fmt: skip
+"""aws-ofi-nccl's clean-up at the end, and what it asks of the topology and its tuner: it goes on without them."""
+
+
+def harmless(line: str) -> bool:
+    """Does NCCL, or its EFA plugin, go on after this warning?"""
+    low = line.lower()
+    return any(phrase in low for phrase in (*GOES_ON, *FLUSHED)) or (
+        line.startswith(OFI) and any(phrase in low for phrase in OFI_GOES_ON)
+    )
+
 
 VERSIONS: Tuple[str, ...] = ("mismatched nccl version detected",)
 """NCCL's src/init.cc, before the first collective: the job cannot start."""

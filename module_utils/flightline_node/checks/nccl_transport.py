@@ -56,8 +56,7 @@ def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
 def _job(context: Context, facts: Facts) -> Iterator[Finding]:
     """A job that failed shows no node to be good; which one is at fault these lines do not say."""
     said = facts.get("job", [])
-    harmless = (*words.GOES_ON, *words.FLUSHED)
-    errors = [line for line in facts.get("unfinished", []) if not words.saying([line], harmless)]
+    errors = [line for line in facts.get("unfinished", []) if not words.harmless(line)]
     limits = words.saying(errors, words.MEMORY)
     if limits:
         text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
@@ -155,6 +154,10 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
         text = "network channels without GPUDirect RDMA: data goes through host memory"
         yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True)
     warnings = facts.get("warnings", [])
+    without = words.saying(warnings, words.NO_GPUDIRECT)
+    if without:
+        text = "the EFA plugin works without GPUDirect RDMA, which this instance type has"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True, evidence=without)
     memory = words.saying(warnings, words.MEMORY)
     if memory:
         text = "memory could not be registered or shared: memlock, huge pages or /dev/shm are too small"

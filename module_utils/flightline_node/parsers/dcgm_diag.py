@@ -195,10 +195,14 @@ def _document(text: str, diag: _Diag) -> None:
         raise ParseError(f"JSON, but neither test results nor a runtime error of dcgmi diag{also}")
 
 
+_KEYS = frozenset({*ROOTS, "iterations", "test_categories", "tests"})
+"""One of these is in the object that holds results; before it, on the same line, others may stand (metadata)."""
+
+
 def _load(text: str) -> Optional[Dict[str, Any]]:
     """The object in the text, whatever was printed before or after it; None when there is no whole one."""
     decoder = json.JSONDecoder()
-    keys = [text.find(f'"{key}"') for key in (*ROOTS, "iterations", "test_categories", "tests")]
+    keys = [text.find(f'"{key}"') for key in sorted(_KEYS)]
     first_key = min((at for at in keys if at >= 0), default=-1)
     line = re.search(r"^[ \t]*\{", text, re.MULTILINE)
     starts = [text.rfind("{", 0, first_key) if first_key >= 0 else -1, line.end() - 1 if line else -1, text.find("{")]
@@ -209,7 +213,7 @@ def _load(text: str) -> Optional[Dict[str, Any]]:
             loaded, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
-        if isinstance(loaded, dict):
+        if isinstance(loaded, dict) and (_KEYS & set(loaded) or start == starts[-1]):
             return loaded
     return None
 

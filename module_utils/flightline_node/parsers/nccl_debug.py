@@ -15,7 +15,7 @@ from ..model import Facts, ParseError
 from . import ranks
 from .nccl_files import JOB_LOG
 
-MAX_TEXTS = 200
+MAX_TEXTS, MAX_TEXT_CHARS = 200, 600
 
 _ORIGIN = re.compile(r"([^\s:]{1,255}):\d+:\d+ \[\d+\]")
 _VERSION = re.compile(r"NCCL version (\d[\w.]*)(?:\+cuda([\d.]+))?")
@@ -32,14 +32,21 @@ _TIMEOUT = re.compile(r"collective operation timeout: WorkNCCL\(SeqNum=\d{1,18},
 """PyTorch's watchdog, once a rank: the operation names what hung, whichever rank it was."""
 _NVLS = "transport/nvls.cc"
 _JOB = re.compile(
-    r"Watchdog caught collective operation timeout|watchdog thread terminated with exception|\bnccl\w{2,30}Error\b"
-    r"|NCCL error|DistBackendError|NCCL communicator .{0,40}\baborted\b|\bLast error:|CUDA error|ChildFailedError"
+    r"Watchdog caught collective operation timeout|watchdog thread terminated with exception|watchdog got stuck"
+    r"|detected by watchdog at work|Some NCCL operations have failed|taking the entire process down|NCCLABORTEDCOMM:"
+    r"|flight recorder dump signal|\bnccl(?:Invalid\w{2,30}|\w{2,30}Error)\b|NCCL [Ee]rror"
+    r"|Dist(?:Backend|Store|Network)Error|OutOfMemoryError|reached monitoredBarrier, but|\bLast error:|CUDA error"
+    r"|NCCL communicator .{0,40}\baborted\b|CUDA unknown error|ChildFailedError|closing signal SIG"
+    r"|failed \(exitcode: -?[1-9]|Fatal Python error|Heartbeat monitor timed out|Timeout at NCCL work"
     r"|\bSIG(?:ABRT|SEGV|BUS|KILL)\b|Segmentation fault|terminate called after throwing|Test (?:NCCL|CUDA) failure"
-    r"|(?:mpirun|prterun) noticed that process|srun: error: |Heartbeat monitor timed out|Timeout at NCCL work"
-    r"|(?:Child|forked) process .{0,60}\bdied\b|exited on signal \d|non-zero exit code"
+    r"|(?:mpirun|prterun) noticed that process|srun: error: |exited on signal \d|non-zero exit code"
+    r"|(?:Child|forked) process .{0,60}\bdied\b"
 )
 """How PyTorch, nccl-tests and the launchers say that the job failed. Whose fault it is, other lines may tell."""
-_HINTS = ("rror", "imeout", "imed out", "bort", "atchdog", "SIG", "egmentation", "exit", "terminate ", "failure")
+_HINTS = (
+    "rror", "imeout", "imed out", "bort", "BORT", "atchdog", "SIG", "egmentation", "exit", "terminate ", "ail", "nccl",
+    "signal", "Barrier", "entire process",
+)  # fmt: skip
 _LIBFABRIC = re.compile(r"libfabric:\d+:.{0,80}?:(efa:.{0,60}<(?:warn|error|critical)>.*)")
 _RETURNED = re.compile(r"[\w/.]+\.(?:cc|cu|h):\d+ -> [1-6]\b")
 """NCCL passes an error up: each caller prints where it was and the result (7 is no error: in progress)."""
@@ -150,7 +157,7 @@ class _Reading:
         timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
         found = None if timeout else _JOB.search(line)
         if timeout or found:
-            _add(self.job, timeout.group(0) if timeout else line[found.start() if found else 0 :].strip())
+            _add(self.job, timeout.group(0) if timeout else line.strip()[:MAX_TEXT_CHARS])
         if found and "Last error:" in line:
             self.quoted = _AFTER_LAST_ERROR
 

@@ -322,3 +322,11 @@ def test_skipped_on_some_gpus_only():
     document = {"DCGM Diagnostic": {"test_categories": [{"category": "x", "tests": tests}]}}
     facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps(document).encode()})
     assert facts["skipped_on"] == {"memory": [1], "pcie": [1]}
+
+
+def test_a_document_on_one_line_is_read_whatever_stands_before_its_results():
+    result = {"entity_group": "GPU", "entity_id": 3, "status": "Fail", "warnings": [{"error_id": 4, "warning": "x"}]}
+    tests = [{"category": "Hardware", "tests": [{"name": "memory", "results": [result]}]}]
+    text = json.dumps({"metadata": {"version": "4.6.0"}, "entity_groups": [{"entities": []}], "test_categories": tests})
+    facts = dcgm_diag.parse({"dcgm-diag.json": text.encode()})
+    assert (facts["tests"], facts["dcgm_version"]) == ({"memory": "Fail"}, "4.6.0")
