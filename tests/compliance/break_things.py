@@ -81,7 +81,7 @@ def add(test: str, path: str, text: str, left: str, then: str = "", bits: str = 
     """Put a stranger's file on the host."""
     after = f" && {then}" if then else ""
     shown = text.strip().replace("\n", "; ")
-    write = f"mkdir -p $(dirname {path}) && printf '%s\\n' {shlex.quote(text)} > {path} && chmod {bits} {path}"
+    write = f"! test -e {path} && mkdir -p $(dirname {path}) && printf '%s\\n' {shlex.quote(text)} > {path} && chmod {bits} {path}"
     return Mutation(test, f"{path} added: {shown}", write + after, f"rm -f {path}{after}", f"! test -e {path}", left)
 
 

@@ -22,6 +22,7 @@ from .strangers import Strangers
 
 ASKED: dict[str, Asked] = {}
 """Answers by host, for the whole run."""
+APPLIED: dict[str, set[str]] = {}
 SYSTEM = (
     *(
         "/etc/passwd",
@@ -68,6 +69,13 @@ def site(pytestconfig):
     if found is None:
         say.finding("no inventory", "the inventory of the hosts", "add --ansible-inventory=FILE")
     return found
+
+
+def applied(site, host):
+    """The roles of a host, found out once."""
+    if host not in APPLIED:
+        APPLIED[host] = site.applied(host)
+    return APPLIED[host]
 
 
 def asked(host):
@@ -126,7 +134,7 @@ def own_login_keys(wanted):
 @pytest.fixture
 def cluster_public_key(ask, site, name, wanted):
     """Fingerprint of the cluster's key, where the role cluster_ssh is applied."""
-    if "cluster_ssh" not in site.groups_of(name):
+    if "cluster_ssh" not in applied(site, name):
         return []
     home = ask("getent passwd %s", wanted["cluster_ssh_user"]).split(":")[5]
     return ask("ssh-keygen -lf %s 2>/dev/null || true", f"{home}/.ssh/id_flightline_mpi.pub").split()[1:2]
@@ -152,11 +160,11 @@ def as_the_role_writes_it(ask, site, name):
 
 @pytest.fixture(autouse=True)
 def applies(site, request):
-    """A file test_<role>.py is for the hosts of the group <role>; waived findings are set aside with their reason."""
+    """test_<role>.py is for the hosts that get the role, test_host*.py for all; waived findings are set aside with their reason."""
     host = _host_of(request)
     role = request.path.stem.removeprefix("test_")
-    if role != "host" and role not in site.groups_of(host):
-        pytest.skip(f"{host} is not in the group {role}")
+    if not role.startswith("host") and role not in applied(site, host):
+        pytest.skip(f"playbooks/site.yml does not apply the role {role} to {host}")
     entries = site.expected(host).get("compliance_waivers") or []
     what, why = waiving.verdict(
         waiving.parse(entries), request.node.originalname, host, datetime.now(timezone.utc).date()

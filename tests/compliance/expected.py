@@ -16,6 +16,7 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 ROOT = Path(__file__).parents[2]
+SITE = ROOT / "playbooks" / "site.yml"
 SETTINGS = Path(__file__).with_name("defaults.yml")
 ROLE_GROUPS = ROOT / "inventory" / "roles.yml"
 FACTS = {
@@ -67,17 +68,22 @@ class Site:
             found.update(self._loader.load_from_file(str(path), trusted_as_template=True) or {})
         return found
 
-    def groups_of(self, host: str) -> set[str]:
-        """Group = role: what is configured on a host."""
-        found = self._inventory.get_host(host)
-        return {group.name for group in found.get_groups()} if found else set()
+    def applied(self, host: str) -> set[str]:
+        """The roles that playbooks/site.yml applies to a host: its own conditions, with the host's variables."""
+        found: set[str] = set()
+        for play in self._loader.load_from_file(str(SITE), trusted_as_template=True):
+            known = self.expected(host, FACTS, **play.get("vars", {}))
+            for entry in play.get("roles", []):
+                if known.template(f"{{{{ ({entry.get('when', 'true')}) | bool }}}}"):
+                    found.add(str(entry["role"]))
+        return found
 
     def hosts(self) -> list[str]:
         return sorted(host.name for host in self._inventory.get_hosts())
 
-    def expected(self, host: str, facts: Mapping[str, str] = MappingProxyType(FACTS)) -> Expected:
+    def expected(self, host: str, facts: Mapping[str, str] = MappingProxyType(FACTS), **extra: Any) -> Expected:
         """The variables of one host; inventory stands above defaults, as it does for the roles."""
-        variables = self._given(host, facts)
+        variables = {**self._given(host, facts), **extra}
         return Expected(Templar(loader=self._loader, variables=variables), variables)
 
     def _given(self, host: str, facts: Mapping[str, str]) -> dict[str, Any]:

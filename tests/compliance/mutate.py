@@ -30,7 +30,9 @@ PAGE = ROOT / "docs" / "compliance.md"
 SITE = ROOT / "playbooks" / "site.yml"
 HEAD = Path(__file__).with_name("page.md")
 NOT_TRIED = "not tried"
-SHARED = ("/dev/null", "/bin/true", "/run/kept", "/var/log/flightline", "/etc/systemd/system")
+REFUSED = "refused"
+MOST_SAID = 1500
+SHARED = ("/dev/null", "/bin/", "/usr/bin/env", "/run/kept", "/var/log/flightline", "/etc/systemd/system")
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,16 @@ def try_one(machine: Any, suite: Loop, mutation: Mutation) -> Row:
 def touched(mutation: Mutation) -> set[str]:
     """What a mutation has in its hands: two of one batch must not share it."""
     paths = set(re.findall(r"(?<![\w.])/[\w.+-]+(?:/[\w.+-]+)+", mutation.break_it))
-    return {path for path in paths if not path.startswith(SHARED) or path.endswith((".service", ".conf"))} | {
-        mutation.what.split()[0]
-    }
+    found = {path for path in paths if not path.startswith(SHARED) or path.endswith((".service", ".d/zz-site.conf"))}
+    unit = re.match(r"(\S+) (stopped|disabled|masked)$", mutation.what)
+    return found | ({f"unit {unit.group(1).removesuffix('.service')}"} if unit else set())
 
 
 def batches(chosen: Iterable[Mutation]) -> list[list[Mutation]]:
     """As few groups as this order allows, in each of which no two mutations are in each other's way."""
     found: list[tuple[list[Mutation], set[str]]] = []
     for mutation in chosen:
-        mine = touched(mutation)
+        mine = touched(mutation) or {mutation.what}
         place = next((entry for entry in found if not entry[1] & mine), None)
         if place is None:
             found.append(([mutation], set(mine)))
@@ -96,33 +98,49 @@ def batches(chosen: Iterable[Mutation]) -> list[list[Mutation]]:
     return [group for group, _ in found]
 
 
-def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> dict[Mutation, str]:
-    """Break all of them, run the roles once, see which are whole; put the rest back."""
+def plan(chosen: Iterable[Mutation]) -> list[list[Mutation]]:
+    """Batches of what the roles should repair, of what they should leave, and each by itself what they should refuse.
+
+    A role that refuses ends the run for its host, and everything after it would look as if it were left.
+    """
+    chosen = list(chosen)
+    refused = [[entry] for entry in chosen if entry.left.startswith(REFUSED)]
+    left = [entry for entry in chosen if entry.left and not entry.left.startswith(REFUSED)]
+    return [*batches(entry for entry in chosen if not entry.left), *batches(left), *refused]
+
+
+def role_of(mutation: Mutation) -> str:
+    """The role whose test notices it; the suite's file for every host has none."""
+    name = mutation.test.partition(".")[0].removeprefix("test_")
+    return "" if name.startswith("host") else name
+
+
+def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> tuple[dict[Mutation, str], str]:
+    """Break all of them, run the roles once, see which are whole; put the rest back. Also what the roles refused, if anything."""
     broken = [mutation for mutation in group if shell(machine, mutation.break_it)[0] == 0]
-    played = play.play(Path(inventory), SITE, limit=host)
-    found = {}
-    for mutation in broken:
-        whole = shell(machine, mutation.whole)[0] == 0
-        found[mutation] = "repaired" if whole else "left"
-    for mutation in broken:
-        if found[mutation] == "left":
-            shell(machine, mutation.restore)
+    tags = {role_of(mutation) for mutation in broken}
+    played = play.play(Path(inventory), SITE, limit=host, tags=[] if "" in tags else sorted(tags))
+    whole = {mutation: shell(machine, mutation.whole)[0] == 0 for mutation in broken}
+    for mutation in (entry for entry in broken if not whole[entry]):
+        shell(machine, mutation.restore)
     shell(machine, f"rm -rf {KEPT}")
-    if played.status:
-        lines = [line for line in played.output.splitlines() if line.startswith(("[ERROR]", "fatal:", "failed:"))]
-        sys.stdout.write(f"the roles refused: {' '.join(lines)[:1500]}\n")
-    return found
+    refusals = [line for line in played.output.splitlines() if line.startswith(("[ERROR]", "fatal:", "failed:"))]
+    said = " ".join(refusals)[:MOST_SAID] if played.status else ""
+    alone = len(broken) == 1 and bool(said)
+    return {entry: "repaired" if good else "refused" if alone else "left" for entry, good in whole.items()}, said
 
 
 def repairs(machine: Any, inventory: str, host: str, rows: list[Row]) -> list[Row]:
-    """The column of what the roles do, one run of them per batch; then the whole suite, which must be green."""
+    """The column of what the roles do, one run of them per batch."""
     found: dict[Mutation, str] = {}
-    groups = batches(row.mutation for row in rows if row.result == "caught")
+    groups = plan(row.mutation for row in rows if row.result == "caught")
     for number, group in enumerate(groups, 1):
-        found |= repair(machine, inventory, host, group)
-        left = [mutation.what for mutation in group if found.get(mutation) == "left"]
+        ends, said = repair(machine, inventory, host, group)
+        found |= ends
+        left = [f"{mutation.test}: {mutation.what}" for mutation, end in ends.items() if end != "repaired"]
+        sys.stdout.write(f"batch {number} of {len(groups)}: {len(ends) - len(left)} repaired, {len(left)} not\n")
         sys.stdout.write(
-            f"batch {number} of {len(groups)}: {len(group) - len(left)} repaired, left: {'; '.join(left) or 'none'}\n"
+            "".join(f"  not repaired: {what}\n" for what in left) + (f"  refused: {said}\n" if said else "")
         )
         sys.stdout.flush()
     return [replace(row, repair=found.get(row.mutation, NOT_TRIED)) for row in rows]
@@ -132,7 +150,7 @@ def unexpected(row: Row) -> str:
     """How a row differs from what the list of mutations says; empty when it does not."""
     if row.result != "caught":
         return row.result
-    if row.repair == "left" and not row.mutation.left:
+    if row.repair in ("left", "refused") and not row.mutation.left:
         return "the roles should repair it and do not"
     if row.repair == "repaired" and row.mutation.left:
         return "the roles repair it; the list says that they leave it"
@@ -157,7 +175,8 @@ def page(rows: list[Row]) -> str:
         "|---|---|---|---|",
     ]
     for row in rows:
-        after = f"left: {row.mutation.left}" if row.repair == "left" else row.repair
+        why = row.mutation.left.removeprefix(f"{REFUSED}: ")
+        after = f"{row.repair}: {why}" if row.repair in ("left", "refused") else row.repair
         lines.append(f"| `{row.mutation.test}` | {cell(row.mutation.what)} | {cell(row.result)} | {cell(after)} |")
     lines += [
         "",

@@ -49,7 +49,7 @@ HOST = [
     Mutation(host("test_nobody_has_an_empty_password"), "an account without password", "useradd loose && passwd --quiet --delete loose", "userdel loose", "! getent passwd loose", DATA),
     Mutation(host("test_only_root_has_roots_number"), "a second account of number 0", "useradd --non-unique --uid 0 --no-create-home toor", "sed -i '/^toor:/d' /etc/passwd /etc/shadow", "! grep -q ^toor: /etc/passwd", DATA),
     add(host("test_only_named_users_may_become_root"), "/etc/sudoers.d/zz-site", "nobody ALL=(ALL) NOPASSWD: ALL", FOREIGN, bits="0440"),
-    Mutation(host("test_only_named_users_may_become_root"), "games in the group sudo", "usermod -aG sudo games", "gpasswd --quiet --delete games sudo", "! id -nG games | grep -qw sudo", DATA),
+    Mutation(host("test_only_named_users_may_become_root"), "games in the group sudo", "usermod -aG sudo games", "gpasswd -d games sudo", "! id -nG games | grep -qw sudo", DATA),
     add(host("test_sudo_asks_nothing_of_strangers"), "/etc/sudoers.d/zz-environment", "Defaults !env_reset", FOREIGN, bits="0440"),
     append(host("test_keys_that_may_log_in_are_known"), f"{HOME}/.ssh/authorized_keys", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh stranger", left=DATA),
     add(host("test_keys_that_may_log_in_are_known"), "/root/.ssh/authorized_keys", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJhZGJh stranger", DATA),
@@ -236,7 +236,7 @@ CLUSTER = [
     mode("test_slurm.py::test_munge_key_is_secret", "/etc/munge/munge.key", "0644"),
     Mutation("test_slurm.py::test_munge_key_is_the_clusters", "another munge.key on this node", "mkdir -p /run/kept && cp -a /etc/munge/munge.key /run/kept/munge && head -c 128 /dev/urandom > /etc/munge/munge.key", "cp -a /run/kept/munge /etc/munge/munge.key && systemctl restart munge", "cmp -s /run/kept/munge /etc/munge/munge.key"),
     edit("test_slurm.py::test_settings_are_the_controllers", "/etc/slurm/slurm.conf", "s/^HealthCheckInterval=.*/HealthCheckInterval=0/"),
-    add("test_slurm.py::test_no_settings_beside_the_clusters", "/etc/slurm/plugstack.conf", "required /srv/site.so", FOREIGN),
+    add("test_slurm.py::test_no_settings_beside_the_clusters", "/etc/slurm/plugstack.conf.d/site.conf", "required /srv/site.so", FOREIGN),
     edit("test_slurm.py::test_flightline_is_asked", "/etc/slurm/slurm.conf", "/^Prolog=/d"),
     append("test_slurm.py::test_flightline_is_asked", "/etc/slurm/slurm.conf", "Prolog=/bin/true"),
 ]  # fmt: skip

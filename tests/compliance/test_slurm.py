@@ -99,6 +99,10 @@ def test_no_settings_beside_the_clusters(ask, strangers):
         f"/etc/slurm/{name}" for name in ("slurm.conf", "gres.conf", "cgroup.conf", "topology.conf", "slurmdbd.conf")
     }
     found = ask.lines("find /etc/slurm -type f 2>/dev/null || true")
+    changed = [path for path in ask.altered(("slurm*",)) if path.startswith("/etc/slurm")]
+    say.none(
+        "changed settings of Slurm's packages", changed, "as the packages brought them", "reinstall the package's file"
+    )
     strangers.none(
         "Slurm also reads", [path for path in found if path not in known], "only files of packages and roles"
     )
