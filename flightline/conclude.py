@@ -49,6 +49,7 @@ class Outcome:
     """What a run came to. links: report files. troubles: what could not be kept or told; notes: what was published.
 
     store: where the run can be looked up again; None when no file has all of it.
+    broken: why the run did not end in order, whatever was measured; then it has no verdict.
     """
 
     report: Report
@@ -56,10 +57,13 @@ class Outcome:
     links: dict[str, Path] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    broken: str = ""
 
     @property
     def exit_status(self) -> int:
-        """0 go, 1 no-go."""
+        """0 go, 1 no-go, 2 when it did not end in order."""
+        if self.broken:
+            return EXIT_BROKEN
         return EXIT_GO if self.report.verdict is Verdict.GO else EXIT_NO_GO
 
 
@@ -189,6 +193,9 @@ def show(outcome: Outcome, console: Console) -> None:
     for trouble in outcome.troubles:
         console.print(f"warning: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     reports.print_summary(outcome.report, console, outcome.links, look_back(outcome.store))
+    if outcome.broken:
+        said = f"flightline: run {outcome.report.run.id} has no verdict: {outcome.broken}"
+        console.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def look_back(store: Path | str | None) -> str | None:

@@ -73,13 +73,9 @@ class _Intake:
                 cells[check] = status
             if status is not Status.PASS:
                 kept.append(self._slim(finding, status, check))
-        verdict = verdict_of(cells.values())
-        # The node's own word can only make it worse: a no-go that this version does not understand stays one.
-        if record.get("verdict") != str(Verdict.GO):
-            verdict = Verdict.NO_GO
         return NodeRow(
             host=str(record["host"]),
-            verdict=verdict,
+            verdict=verdict_of(cells.values()),
             status=worst(cells.values()),
             instance_id=str(record.get("instance_id") or ""),
             instance_type=intern(str(record.get("instance_type") or "")),

@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,11 +23,13 @@ from typing import Any, Protocol
 
 import ansible_runner
 
-from flightline_node.model import BLOCKING, Status, Verdict
+from flightline_node.model import BLOCKING, Status
 
 from . import ansible_says, processes
 from . import conclude as ending
 from . import store as stores
+from .cli import DEBUG_ENV
+from .intake import STAMP, is_go
 from .recorder import broken_record, unreachable_record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +39,8 @@ DEFAULT_INVENTORY = ROOT / "inventory" / "demo"
 NODE_TASK = "flightline_node"
 VALIDATE_TASK = "flightline_validate"
 POLL_S = 0.2
+OVERDUE_S = 30.0
+"""Every host's deadline has passed and Ansible still runs: the run is ended and judged."""
 INTERRUPT_GRACE_S = 5.0
 KILL_GRACE_S = 1.0
 
@@ -46,7 +51,7 @@ class CannotRunError(RuntimeError):
 
 @dataclass(frozen=True)
 class Request:
-    """What to run. extra: variables for every host, above the inventory's."""
+    """What to run. extra: variables for every host, above the inventory's. timeout_s: of each host; 0 as they say."""
 
     inventory: tuple[str, ...] = ()
     limit: str = ""
@@ -54,6 +59,7 @@ class Request:
     store: Path = field(default_factory=stores.default_path)
     report_dir: Path | None = None
     forks: int = 0
+    timeout_s: int = 0
     json_path: Path | None = None
 
 
@@ -96,10 +102,22 @@ class _Follow:
     publish: Any = None
     started_at: str = field(default_factory=stores.now_stamp)
     stop: threading.Event = field(default_factory=threading.Event)
+    ends_at: float = 0.0
     deaf: bool = False
+    trouble: str = ""
 
     def event(self, event: Mapping[str, Any]) -> bool:
-        """Take one event; True keeps its file, from which a lost row can be recovered."""
+        """Take one event; True keeps its file, from which a lost row can be recovered.
+
+        Never raises: that would end the runner's thread, and with it the run.
+        """
+        try:
+            return self._event(event)
+        except Exception as error:
+            self.trouble = self.trouble or f"an event was not understood: {type(error).__name__}: {error}"
+            return True
+
+    def _event(self, event: Mapping[str, Any]) -> bool:
         self.pid = int(event.get("pid") or self.pid)
         kind, data = str(event.get("event")), event.get("event_data") or {}
         if not kind.startswith("runner_on_"):
@@ -109,7 +127,8 @@ class _Follow:
             self.hosts = dict(data.get("res", {}).get("hosts") or {})
             self.level = str(data.get("res", {}).get("level") or self.level)
             self.publish = data.get("res", {}).get("publish")
-            self._tell(lambda watcher: watcher.expect(tuple(self.hosts), None))
+            self.ends_at = float(data.get("res", {}).get("ends_at") or 0)
+            self._tell(lambda watcher: watcher.expect(tuple(self.hosts), self.ends_at or None))
         elif task == VALIDATE_TASK and kind == "runner_on_failed":
             self.refused = str(data.get("res", {}).get("msg") or "no message")
         elif task == NODE_TASK and kind == "runner_on_start":
@@ -134,8 +153,11 @@ def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
         return unreachable_record(host, str(res.get("msg") or ""))
     if kind == "runner_on_failed":
         return broken_record(host, str(res.get("msg") or ""))
-    if kind == "runner_on_ok" and isinstance(res.get("record"), dict):
-        return {**res["record"], "host": host.host}
+    if kind == "runner_on_ok":
+        record = res.get("record")
+        if isinstance(record, dict) and STAMP in record:  # the action plugin has let it through the gate
+            return {**record, "host": host.host}
+        return broken_record(host, "the module returned no record that has passed the gate")
     return None
 
 
@@ -144,7 +166,7 @@ def _answer(record: stores.Record) -> Answer:
     blocking = [finding for finding in findings if stores.status_of(finding) in BLOCKING]
     return Answer(
         record["host"],
-        record.get("verdict") == str(Verdict.GO),
+        is_go(record),
         stores.worst_of(record),
         float(record.get("seconds") or 0),
         [f"{finding['check']}: {finding['message']}" for finding in blocking],
@@ -155,10 +177,21 @@ def run(request: Request, watcher: Watcher) -> ending.Outcome:
     """Run a preflight to its end. Raises CannotRunError when no node was judged because of the tool."""
     run_id = stores.new_run_id()
     follow = _Follow(watcher)
-    with _workplace() as place:
-        thread, runner = _start(request, run_id, place, follow)
-        _wait(thread, follow)
-        return _end(request, run_id, runner, follow)
+    look = f"run {run_id} has no verdict; what was measured: flightline report {run_id}"
+    try:
+        with _workplace() as place:
+            thread, runner = _start(request, run_id, place, follow)
+            given_up = _wait(thread, follow)
+            return _end(request, run_id, runner, follow, given_up)
+    except CannotRunError:
+        raise
+    except KeyboardInterrupt:
+        raise CannotRunError(f"interrupted before the end; {look}") from None
+    except Exception as error:
+        if os.environ.get(DEBUG_ENV):
+            raise
+        text = f"internal error: {type(error).__name__}: {error} ({DEBUG_ENV}=1 shows where)"
+        raise CannotRunError(f"{text}; {look}") from error
 
 
 @contextmanager
@@ -174,7 +207,8 @@ def _start(request: Request, run_id: str, place: Path, follow: _Follow) -> tuple
     arguments = [part for source in _sources(request) for part in ("-i", _absolute(source))]
     if request.forks:
         arguments += ["--forks", str(request.forks)]
-    for name, value in request.extra.items():
+    timeout = {"flightline_timeout_s": request.timeout_s} if request.timeout_s else {}
+    for name, value in {**request.extra, **timeout}.items():
         arguments += ["-e", _extra(name, value)]
     if request.limit:
         arguments += ["--limit", request.limit]
@@ -227,15 +261,30 @@ def _speaks_utf8() -> bool:
     return named.lower().replace("-", "").endswith("utf8")
 
 
-def _wait(thread: threading.Thread, follow: _Follow) -> None:
-    """Wait for the playbook; on Ctrl-C, SIGTERM or a hang-up end it and its children first, then go on to judge."""
+def _wait(thread: threading.Thread, follow: _Follow) -> str:
+    """Wait for the playbook; returns why it was given up, or "".
+
+    On Ctrl-C, SIGTERM, a hang-up, or when every deadline has long passed, it and its children are ended first. A second
+    Ctrl-C changes nothing: what was measured is judged.
+    """
+    why = ""
     with _ending_as_interrupt():
         try:
             while thread.is_alive():
                 thread.join(POLL_S)
-            return
+                if follow.ends_at and time.time() > follow.ends_at + OVERDUE_S:
+                    why = "it was still running when every host's deadline had passed"
+                    break
+            else:
+                return ""
         except KeyboardInterrupt:
-            pass
+            why = "it was interrupted"
+        with _deaf_to_signals():
+            _stop(thread, follow)
+    return why
+
+
+def _stop(thread: threading.Thread, follow: _Follow) -> None:
     if follow.pid:
         # Not the runner's own cancelling: it kills ansible-playbook alone, whose workers lead process groups
         # of their own and would go on. Nor does ansible-playbook always end them when it is interrupted.
@@ -246,6 +295,17 @@ def _wait(thread: threading.Thread, follow: _Follow) -> None:
         processes.end(below, KILL_GRACE_S)
     follow.stop.set()
     thread.join(INTERRUPT_GRACE_S)
+
+
+@contextmanager
+def _deaf_to_signals() -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -263,7 +323,7 @@ def _ending_as_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _end(request: Request, run_id: str, runner: Any, follow: _Follow) -> ending.Outcome:
+def _end(request: Request, run_id: str, runner: Any, follow: _Follow, given_up: str) -> ending.Outcome:
     if follow.refused:
         raise CannotRunError(follow.refused)
     run, stored, trouble = _what_was_kept(request.store, run_id, opened=bool(follow.hosts))
@@ -275,6 +335,10 @@ def _end(request: Request, run_id: str, runner: Any, follow: _Follow) -> ending.
         run = stores.Run(run_id, follow.started_at, follow.level, ", ".join(request.inventory), hosts)
     directory = ending.report_dir(request.store, run_id, request.report_dir)
     outcome = ending.conclude(request.store, run, kept, directory, trouble, request.json_path)
+    if follow.trouble:
+        outcome.troubles.append(follow.trouble)
+    if runner.rc == ending.EXIT_BROKEN and not given_up:  # of the callback's guard: hosts that fail do not end a play
+        outcome.broken = ansible_says.why(runner.stdout.read().splitlines()) or "ansible-playbook did not end in order"
     ending.publish(outcome, request.store, follow.publish)
     return outcome
 

@@ -35,6 +35,17 @@ def descendants(pid: int) -> Processes:
     return found
 
 
+def of_session(session: int) -> Processes:
+    """Every other process of a session."""
+    found: Processes = {}
+    for path in PROC.glob("[0-9]*"):
+        pid = int(path.name)
+        with suppress(OSError):
+            if pid != os.getpid() and os.getsid(pid) == session:
+                found[pid] = _stat(pid)[1]
+    return {pid: start for pid, start in found.items() if start}
+
+
 def end(processes: Processes, grace_s: float) -> None:
     """Terminate the processes that are still there, and kill those that stay."""
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flightline_node.model import Remedy, Status, Verdict
-from flightline_node.node import RECORD_SCHEMA
+from flightline_node.bounds import SAID_CHARS
+from flightline_node.model import RECORD_SCHEMA, Remedy, Status
 
+from . import intake
 from . import store as stores
+from .shape import printable
 
 RETRY_EVERY_S = 5.0
 RETRY_BUSY_S = 0.2
@@ -33,7 +35,7 @@ def unreachable_record(host: stores.Host, message: str) -> stores.Record:
 
 def broken_record(host: stores.Host, message: str) -> stores.Record:
     """The row of a host where the module did not end well: nothing was measured, so UNKNOWN."""
-    return _one_finding(host, NODE, Status.UNKNOWN, f"the node could not be judged: {_said(message)}")
+    return _one_finding(host, NODE, Status.UNKNOWN, f"{intake.CANNOT}{_said(message)}")
 
 
 def absent_record(host: stores.Host, message: str) -> stores.Record:
@@ -66,16 +68,16 @@ def _one_finding(
         "remedy": str(Remedy.INVESTIGATE),
         "evidence": [],
     }
-    return {
+    made = {
         "schema": RECORD_SCHEMA,
         "host": host.host,
         "instance_id": host.instance_id,
         "instance_type": host.instance_type,
-        "verdict": str(Verdict.NO_GO),
         "started_at": stores.now_stamp(),
         "seconds": 0.0,
         "findings": [finding],
     }
+    return intake.stamped(made)
 
 
 def _said(message: str) -> str:
@@ -84,7 +86,7 @@ def _said(message: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(str(text).split())[:1000] or "no reason given"
+    return " ".join(printable(str(text)).split())[:SAID_CHARS] or "no reason given"
 
 
 @dataclass

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from flightline_node.model import Status, as_status, worst
 
+from .intake import stored
 from .jsontext import decode
 
 STORE_ENV = "FLIGHTLINE_STORE"
@@ -283,7 +284,7 @@ class SqliteStore:
                 row = self._db.execute(query, (run.run_id, host.host)).fetchone()
             # A damaged row is no result of its host, and costs no other host's.
             with suppress(zlib.error, ValueError):
-                record = _unpack(row[0]) if row else None
+                record = _unpack(row[0], host.host) if row else None
             if record:
                 yield record
 
@@ -301,7 +302,7 @@ class SqliteStore:
         )
         with self._guard("read"):
             rows = self._db.execute(query, (name, limit)).fetchall()
-        return [Past(a, b, c, d, e, f, _unpack(packed)) for a, b, c, d, e, f, packed in rows]
+        return [Past(a, b, c, d, e, f, _unpack(packed, c)) for a, b, c, d, e, f, packed in rows]
 
     def close(self) -> None:
         """Close the file."""
@@ -366,16 +367,15 @@ def _merge_line(db: sqlite3.Connection, line: bytes) -> bool:
     try:
         row = json.loads(line)
         run = Run(**{**row["run"], "hosts": tuple(Host(**host) for host in row["run"]["hosts"])})
-        record = row["record"]
+        record = stored(row["record"], str(row["record"]["host"]))
     except (ValueError, KeyError, TypeError):
         return False  # a line cut off by a full disk; its writer was told
     _insert_run(db, run)
     return _insert_node(db, run.run_id, record)
 
 
-def _unpack(packed: bytes) -> Record:
-    record: Record = decode(zlib.decompress(packed))
-    return record
+def _unpack(packed: bytes, host: str) -> Record:
+    return stored(decode(zlib.decompress(packed)), host)
 
 
 def _explain(error: sqlite3.Error, path: Path) -> str:

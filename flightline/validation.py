@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +13,7 @@ from shutil import which
 from typing import Any
 
 from flightline import stack
+from flightline.asking import deadline_s
 from flightline_node.expected import NO_TYPE, resolve
 from flightline_node.model import SettingsError
 from flightline_node.settings import build
@@ -31,6 +33,7 @@ VARIABLES: Mapping[str, str] = {
     "flightline_bundle_dir": "keep the raw outputs in this directory on the node",
     "flightline_keep_bundles": "keep the raw outputs of failed nodes beside the run store; true when there is a bucket",
     "flightline_publish": "where results are published and who is told; the same for all hosts",
+    "flightline_timeout_s": "seconds until a node that has not answered is given up; the level's default when not set",
     "flightline_hosts": "pattern of the hosts to judge; all when not given",
 }
 MOST_HOSTS_NAMED = 8
@@ -51,6 +54,7 @@ class Checked:
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
     level: str = "quick"
     publish: dict[str, Any] = field(default_factory=dict)
+    deadlines_s: list[int] = field(default_factory=list)
     mistakes: dict[str, list[str]] = field(default_factory=dict)
     demo: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -101,6 +105,9 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
             "instance_type": str(given["instance_type"] or ""),
             "instance_id": str(given["instance_id"] or ""),
         }
+        with suppress(SettingsError):  # a mistake, told as one
+            level = str(given["flightline_level"] or "quick")
+            checked.deadlines_s.append(deadline_s(level, given["flightline_timeout_s"]))
         if given["demo_dir"]:
             checked.demo[name] = {part: given[part] for part in ("demo_dir", "instance_type", "demo_faults")}
         if position == 0:
@@ -161,6 +168,7 @@ _JUDGED = (
     "flightline_publish",
     "flightline_root",
     "flightline_keep_bundles",
+    "flightline_timeout_s",
 )
 
 
@@ -186,6 +194,10 @@ def _mistakes(given: Mapping[str, Any], skip: Iterable[str]) -> Iterable[str]:
             thresholds=given["flightline_thresholds"],
             waivers=given["flightline_waivers"],
         )
+    except SettingsError as error:
+        yield from error.mistakes
+    try:
+        deadline_s("", given["flightline_timeout_s"])
     except SettingsError as error:
         yield from error.mistakes
     yield from _option_mistakes(given["flightline_options"])

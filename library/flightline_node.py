@@ -77,6 +77,16 @@ options:
   bundle_dir:
     description: Keep the raw outputs in this directory on the node; they are removed when not given.
     type: path
+  timeout_s:
+    description:
+      - Seconds after which this node is given up and UNKNOWN, and the call on the node ends itself; the level's default
+        when 0 (V(quick) 180, V(standard) 6000, V(deep) 18000).
+    type: int
+    default: 0
+  call_id:
+    description: Comes back in the record, so that an old answer is not taken for a new one. Set by the action plugin.
+    type: str
+    default: ""
   return_bundle:
     description: Return the raw outputs of a node that is not go, in RV(bundle).
     type: bool

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..intake import stored
 from ..store import LATEST, Host, Past, Record, Run, StoreError
 from . import batches, blobs, items
 from .clients import Clients, explain, is_aws_error
@@ -281,10 +282,9 @@ class AwsStore:
             with self._guard("read a large record"):
                 body = blobs.get(self._clients.get("s3"), str(item["body_at"]))
         try:
-            record: Record = items.unpack(body or b"")
+            return stored(items.unpack(body or b""), str(item.get("host") or ""))
         except ValueError:
             return None
-        return record
 
     def _past(self, item: Mapping[str, Any]) -> Past:
         words = {name: str(item.get(name) or "") for name in PAST_FIELDS}

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from flightline_node.bounds import MAX_DEADLINE_S
+
 from ..conclude import EXIT_BROKEN, show
 from ..console import Console
 from ..fleet import judge_run
@@ -38,6 +40,13 @@ from . import options
 @click.option("--skip", metavar="ID", multiple=True, help="Leave out this check or tag; repeatable.")
 @click.option("--forks", type=click.IntRange(1), metavar="N", help="Hosts at the same time; default as in ansible.cfg.")
 @click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.IntRange(1, MAX_DEADLINE_S),
+    metavar="SECONDS",
+    help="Give a host up that has not answered by then; default quick 180, standard 6000, deep 18000.",
+)
+@click.option(
     "--json",
     "json_path",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
@@ -57,6 +66,7 @@ def command(
     select: tuple[str, ...],
     skip: tuple[str, ...],
     forks: int | None,
+    timeout_s: int | None,
     json_path: Path | None,
     report_dir: Path | None,
     store_path: str | None,
@@ -80,7 +90,7 @@ def command(
     console = Console(stderr=to_stdout)
     try:
         with _failed_of(only_failed_of, path, inventory) as (sources, failed), watching(console) as watcher:
-            outcome = run(Request(sources, failed or limit, extra, path, report_dir, forks or 0, json_path), watcher)
+            outcome = run(Request(sources, failed or limit, extra, path, report_dir, forks or 0, timeout_s or 0, json_path), watcher)
     except CannotRunError as error:
         click.echo(f"flightline: {error}", err=True)
         ctx.exit(EXIT_BROKEN)

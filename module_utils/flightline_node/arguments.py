@@ -20,6 +20,8 @@ SPEC: Mapping[str, Mapping[str, Any]] = {
     "root": {"type": "path", "default": "/"},
     "tool_path": {"type": "list", "elements": "path", "default": []},
     "bundle_dir": {"type": "path"},
+    "timeout_s": {"type": "int", "default": 0},
+    "call_id": {"type": "str", "default": ""},
     "return_bundle": {"type": "bool", "default": False},
     "library_key": {"type": "str", "default": ""},
 }

@@ -90,6 +90,8 @@ RANK: Mapping[Status, int] = {
 BLOCKING = frozenset({Status.FAIL, Status.UNKNOWN, Status.UNREACHABLE})
 EVIDENCE = frozenset({Status.PASS, Status.INFO, Status.WARN, Status.FAIL})
 
+RECORD_SCHEMA = "flightline-node/1"
+
 LEVELS: Tuple[str, ...] = ("quick", "standard", "deep")
 
 MAX_EVIDENCE_LINES = 8

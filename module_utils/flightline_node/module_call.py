@@ -6,11 +6,13 @@ import base64
 import json
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any, Dict, Mapping
 
 from .arguments import PATH_LISTS, PATHS
+from .bounds import NODE_GRACE_S
 from .expected import resolve
 from .model import SettingsError, Verdict
 from .node import Identity, run, scratch_dir
@@ -33,6 +35,7 @@ def answer(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _judged(params: Mapping[str, Any]) -> Dict[str, Any]:
+    _end_by_itself(params.get("timeout_s") or 0)
     expected = resolve(params["instance_type"], params["expected"])
     settings = build(
         level=params["level"],
@@ -44,7 +47,10 @@ def _judged(params: Mapping[str, Any]) -> Dict[str, Any]:
     )
     wanted, given = bool(params.get("return_bundle")), params["bundle_dir"]
     directory = Path(given) if given else scratch_dir() if wanted else None
-    node, identity = Node(params["root"], tuple(params["tool_path"])), Identity(params["host"], params["instance_id"])
+    node, identity = (
+        Node(params["root"], tuple(params["tool_path"])),
+        Identity(params["host"], params["instance_id"], params.get("call_id") or ""),
+    )
     try:
         record = run(node, expected, settings, identity, directory)
         result = {"changed": False, "verdict": record["verdict"], "record": record}
@@ -56,6 +62,13 @@ def _judged(params: Mapping[str, Any]) -> Dict[str, Any]:
     finally:
         if directory and not given:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _end_by_itself(timeout_s: int) -> None:
+    """Nobody listens any more after the caller's deadline: the alarm's own action ends this process then."""
+    if timeout_s > 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(timeout_s + NODE_GRACE_S)
 
 
 def main(encoded: str) -> None:

@@ -15,8 +15,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import __version__, neuron, reach
 from .bundle import Bundle, load, write_manifest
 from .expected import Expected, resolve
+from .fit import fit
 from .judge import Judgement, judge
-from .model import SettingsError, Verdict
+from .model import RECORD_SCHEMA, SettingsError, Verdict
 from .probes import BY_ID, NEURON, Probe, plan
 from .readers import READERS, with_mounts
 from .runner import Node, ProbeResult, run_probes
@@ -24,16 +25,19 @@ from .settings import Settings
 from .waivers import for_fleet
 
 NEURON_PACKAGES = {"runtime": "aws-neuronx-runtime-lib", "collectives": "aws-neuronx-collectives"}
-RECORD_SCHEMA = "flightline-node/1"
 FALLBACK_TMP = "/dev/shm"  # noqa: S108  # mkdtemp makes a private directory in it
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who the node is, from the inventory; the host name is asked of the node when not given."""
+    """Who the node is, from the inventory; the host name is asked of the node when not given.
+
+    call_id: of the call that is answered, so that an old answer is not taken for a new one.
+    """
 
     host: str = ""
     instance_id: str = ""
+    call_id: str = ""
 
 
 def scratch_dir() -> Path:
@@ -122,6 +126,8 @@ def run(
         names = [name for name in (identity.host, identity.instance_id) if name]
         judgement = judge(bundle, expected, settings, datetime.now(timezone.utc), required=True, names=names)
         found = record(bundle, judgement, settings.level, started, time.monotonic() - began)
+        if identity.call_id:
+            found["call_id"] = identity.call_id
         handed_on = for_fleet(settings.waivers)
         if handed_on:
             found["fleet_waivers"] = handed_on
@@ -129,7 +135,7 @@ def run(
             from . import evidence  # a good node has nothing to keep
 
             found["evidence"] = evidence.keep(node, bundle, judgement.findings, settings)
-        return found
+        return fit(found)
     finally:
         if bundle_dir is None:
             shutil.rmtree(directory, ignore_errors=True)

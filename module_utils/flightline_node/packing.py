@@ -8,12 +8,10 @@ import os
 import tarfile
 from pathlib import Path
 
+from .bounds import MAX_BUNDLE_BYTES, MAX_BUNDLE_FILE_BYTES
 from .bundle import MANIFEST
 
-MAX_FILE_BYTES = 4 << 20
-"""Of a longer file its end travels: the newest kernel messages, the last lines of a test."""
-MAX_PACKED_BYTES = 3 << 20
-"""The answer of a task is held in memory several times over on the control node."""
+MAX_FILE_BYTES, MAX_PACKED_BYTES = MAX_BUNDLE_FILE_BYTES, MAX_BUNDLE_BYTES
 
 
 def packed(directory: Path) -> str:

@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
+from ansible import constants as C  # Ansible's own name for it
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
     from flightline import stack, validation
+    from flightline.asking import ends_in_s
 except ImportError as error:
     MISSING: ImportError | None = error
 else:
@@ -50,6 +53,8 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "changed": False, "msg": text, "mistakes": mistakes}
         validation.prepare_demo(checked.demo)
         answer = {"hosts": checked.hosts, "level": checked.level, "publish": checked.publish}
+        forks = int(variables.get("ansible_forks") or C.DEFAULT_FORKS)
+        answer["ends_at"] = time.time() + ends_in_s(checked.deadlines_s, forks)
         absent = self._absent(variables, names)
         warnings = list(dict.fromkeys(entry["message"] for entry in absent))
         return {**result, "changed": False, **answer, "absent": absent, "warnings": warnings}

@@ -12,7 +12,7 @@ description:
   - In a playbook with a C(flightline_node) task, opens a run, registers every host that the play selects, and writes
     each host's result as it ends, so that a killed control node loses nothing that was measured.
   - At the end it judges the fleet, writes the report, prints the summary last and sets the exit status,
-    0 go, 1 no-go, 2 the preflight itself could not run.
+    0 go, 1 no-go, 2 the preflight itself could not run. However else the playbook ends, it is 2, with one sentence.
   - Does nothing in any other playbook or ad-hoc command.
 version_added: "0.1.0"
 author:
@@ -29,13 +29,20 @@ options:
       - name: FLIGHTLINE_SUMMARY
 """
 
+import atexit
+import functools
 import os
+import signal
 import sys
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ansible.plugins.callback import CallbackBase
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flightline.recorder import Recorder
     from flightline.store import Host
 
@@ -59,6 +66,72 @@ def _action(task: Any) -> str:
     return str(task.action).rpartition(".")[2]
 
 
+class _Exit:
+    """The exit status until a verdict is reached: 2. Ansible swallows what a callback raises, and then ends with 0."""
+
+    def __init__(self) -> None:
+        self.pid, self.settled, self.why, self.run_id = os.getpid(), False, "", ""
+
+    def guard(self) -> None:
+        """From here on, a process that ends without a verdict says so."""
+        self.settled = False
+        atexit.unregister(self.leave)
+        atexit.register(self.leave)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # it would end this process past every guard
+                signal.signal(number, _interrupt)
+
+    def leave(self) -> None:
+        """At the interpreter's end."""
+        if os.getpid() != self.pid:
+            return  # a worker
+        if not self.settled:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self.say()
+            atexit.unregister(self.leave)
+            atexit._run_exitfuncs()  # Ansible's own: its temporary files
+        _flush()
+        if not self.settled:
+            os._exit(CANNOT_RUN)
+
+    def say(self) -> None:
+        """One sentence, with the run's id."""
+        why = self.why or "the playbook ended before one was reached"
+        what = f"run {self.run_id} has no verdict" if self.run_id else "no verdict"
+        look = f"; what was measured: flightline report {self.run_id}" if self.run_id else ""
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write(f"flightline: {what}: {why}{look}\n")
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _flush() -> None:
+    """A reader that has left must not change the status: Python would end with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            with suppress(OSError, ValueError, AttributeError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
+
+
+def _minded(method: Callable[..., None]) -> Callable[..., None]:
+    """What goes wrong in a callback is told, and the run ends with 2: Ansible would only warn."""
+
+    @functools.wraps(method)
+    def minded(self: CallbackModule, *args: Any, **named: Any) -> None:
+        try:
+            method(self, *args, **named)
+        except Exception as error:
+            self.broke(error)
+
+    return minded
+
+
 class CallbackModule(CallbackBase):
     """Inert until a playbook turns out to be a preflight; flightline and SQLite are imported only then."""
 
@@ -75,22 +148,36 @@ class CallbackModule(CallbackBase):
         self._validated: dict[str, Any] = {}
         self._recorder: Recorder | None = None
         self._hosts: dict[str, Host] = {}
+        self._exit = _Exit()
 
+    def broke(self, error: Exception) -> None:
+        """Remember what went wrong here first."""
+        self._exit.why = self._exit.why or f"the results could not be kept: {type(error).__name__}: {error}"
+
+    @_minded
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Is this a preflight?"""
         self._preflight = any(_has_task(play.tasks, MODULE) for play in playbook.get_plays())
         if self._preflight:
+            self._exit.guard()
+            self._recorder, self._refused = None, ""
+            from flightline import conclude, recorder, store  # noqa: F401  # broken: told before a node is touched
+
+            self._exit.run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
             os.environ[WATCHING_ENV] = "1"  # tasks run in children of this process and inherit it
 
+    @_minded
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Remember the play; its hosts are registered when its node task begins."""
         self._play = play
 
+    @_minded
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Open the run before the first node is touched."""
         if self._preflight and _action(task) == MODULE and self._recorder is None:
             self._open(task)
 
+    @_minded
     def v2_runner_on_ok(self, result: Any) -> None:
         """Keep a node's record, or what validation found out about the hosts."""
         if not self._preflight:
@@ -99,13 +186,9 @@ class CallbackModule(CallbackBase):
         if action == VALIDATE:
             self._validated = dict(result.result)
         elif action == MODULE and self._recorder:
-            record = result.result.get("record")
-            if isinstance(record, dict):
-                self._recorder.add({**record, **self._identity(result.host.get_name(), record)})
-                self._keep_bundle(result.host.get_name(), result.result.get("bundle"))
-            else:
-                self._broken(result.host.get_name(), "the module returned no record")
+            self._keep(result.host.get_name(), result.result)
 
+    @_minded
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Keep a module that broke as UNKNOWN; remember that validation refused."""
         if not self._preflight:
@@ -116,6 +199,7 @@ class CallbackModule(CallbackBase):
         elif not ignore_errors and self._recorder is None:
             self._refused = _why(result.result)
 
+    @_minded
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Keep an unreachable host with the connection's message."""
         if self._preflight and _action(result.task) == MODULE and self._recorder:
@@ -132,7 +216,16 @@ class CallbackModule(CallbackBase):
         """
         if not self._preflight:
             return
-        status = CANNOT_RUN if self._refused and self._recorder is None else self._conclude()
+        status = CANNOT_RUN
+        try:
+            if not (self._refused and self._recorder is None):
+                status = self._conclude()
+        except Exception as error:
+            self.broke(error)
+        if self._exit.why:
+            status = CANNOT_RUN
+            self._exit.say()
+        self._exit.settled = True
         if status:
             sys.exit(status)
 
@@ -140,12 +233,11 @@ class CallbackModule(CallbackBase):
         from flightline import store
         from flightline.recorder import Recorder, absent_record
 
-        run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
         known = self._validated.get("hosts") or {}
         self._hosts = {name: store.Host(name, **known.get(name, {})) for name in self._names()}
         absent = {store.Host(one["host"], one["instance_type"]): one for one in self._validated.get("absent") or ()}
         run = store.Run(
-            run_id,
+            self._exit.run_id,
             store.now_stamp(),
             str(self._validated.get("level") or "quick"),
             self._inventory(),
@@ -155,6 +247,10 @@ class CallbackModule(CallbackBase):
         self._recorder.open()
         for host, one in absent.items():
             self._recorder.add(absent_record(host, one["message"]))
+        ends_at = self._validated.get("ends_at")
+        if ends_at and self.get_option("summary") == "on":
+            by = time.strftime("%H:%M:%S", time.localtime(ends_at))
+            self._display.display(f"run {run.run_id}: {len(self._hosts)} hosts, ends at {by} at the latest")
 
     def _names(self) -> list[str]:
         """Every host the play selects under --limit, whatever batch or failure it is in."""
@@ -177,10 +273,21 @@ class CallbackModule(CallbackBase):
         """The inventory's name is the row's key, whatever the node calls itself."""
         return {"host": name, "instance_id": str(record.get("instance_id") or self._host(name).instance_id)}
 
-    def _keep_bundle(self, name: str, encoded: Any) -> None:
-        if self._recorder and encoded:
+    def _keep(self, name: str, answer: dict[str, Any]) -> None:
+        """The action plugin has let the record through the gate; without it, none is taken."""
+        from flightline.intake import STAMP
+
+        record = answer.get("record")
+        if not (self._recorder and isinstance(record, dict) and STAMP in record):
+            self._broken(name, "the module returned no record that has passed the gate")
+            return
+        self._recorder.add({**record, **self._identity(name, record)})
+        if answer.get("bundle_refused"):
+            self._display.warning(f"{name}: {answer['bundle_refused']}")
+        if answer.get("bundle"):
             from flightline.bundles import keep
 
+            encoded = answer["bundle"]
             why = keep(self._recorder.path, self._recorder.run.run_id, name, str(encoded))
             if why:
                 self._display.warning(why)
@@ -208,7 +315,12 @@ class CallbackModule(CallbackBase):
         directory = conclude.report_dir(recorder.path, run.run_id)
         outcome = conclude.conclude(recorder.path, run, recorder.kept, directory, recorder.trouble)
         conclude.publish(outcome, recorder.path, self._validated.get("publish"))
-        conclude.show(outcome, Console())
+        try:
+            conclude.show(outcome, Console())
+        except Exception as error:  # a terminal that is gone changes no verdict
+            with suppress(OSError, ValueError, AttributeError):
+                verdict = outcome.report.verdict
+                sys.stderr.write(f"flightline: run {run.run_id} is {verdict}, and could not be shown: {error}\n")
         return outcome.exit_status
 
 

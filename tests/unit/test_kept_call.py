@@ -31,11 +31,11 @@ def call(plugin):
         action._templar = SimpleNamespace(template=lambda value: value)
         action._compute_environment_string = lambda: ""
         given = {name: entry.get("default") for name, entry in plugin.unexpanded().items()}
-        action.validate_argument_spec = lambda argument_spec: (None, {**given, "instance_type": "none", **params})
+        given.update(instance_type="none", timeout_s=180, call_id="0123456789abcdef", **params)
         action._low_level_execute_command = lambda command: (
             sent.append(command) or {"rc": rc, "stdout": stdout, "stderr": stderr}
         )
-        return *action._call_kept({}), sent
+        return *action._call_kept(given, {}), sent
 
     return ask
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flightline.intake import stamped
 from flightline.store import Host, Run
 
 STARTED = "2026-11-21T10:00:00+00:00"
@@ -31,7 +32,7 @@ def record(host: str, *findings: dict[str, Any], **rest: Any) -> dict[str, Any]:
         "versions": {},
         "gpus": [{"index": 0, "uuid": f"GPU-{host}", "serial": f"S-{host}"}],
     }
-    return {**made, **rest}
+    return {**stamped(made), **rest}
 
 
 def a_run(*hosts: str, run_id: str = "r1", started_at: str = STARTED) -> Run:

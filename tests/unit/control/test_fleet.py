@@ -73,8 +73,9 @@ def test_a_worse_finding_is_not_overwritten_by_a_later_better_one():
 
 
 @pytest.mark.parametrize("verdict", ["no-go", "", None, "maybe"])
-def test_the_node_s_own_no_go_stands(verdict):
-    assert judge(record("a", verdict=verdict)).verdict is Verdict.NO_GO
+def test_the_node_s_own_word_decides_nothing(verdict):
+    assert judge(record("a", verdict=verdict)).verdict is Verdict.GO
+    assert judge(record("a", finding(status="FAIL"), verdict="go")).verdict is Verdict.NO_GO
 
 
 def test_a_record_without_evidence_is_no_go_whatever_it_claims():
