@@ -31,7 +31,12 @@ from .settings import Publish
 from .settings import publish as read_settings
 
 HOUR_S = 3600.0
-CONTENT_TYPES = {"json": "application/json", "junit": "application/xml", "html": "text/html; charset=utf-8"}
+CONTENT_TYPES = {
+    "json": "application/json",
+    "junit": "application/xml",
+    "html": "text/html; charset=utf-8",
+    "hosts": "text/plain; charset=utf-8",
+}
 
 
 @dataclass
