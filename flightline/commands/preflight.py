@@ -90,7 +90,8 @@ def command(
     console = Console(stderr=to_stdout)
     try:
         with _failed_of(only_failed_of, path, inventory) as (sources, failed), watching(console) as watcher:
-            outcome = run(Request(sources, failed or limit, extra, path, report_dir, forks or 0, timeout_s or 0, json_path), watcher)
+            asked = (sources, failed or limit, extra, path, report_dir)
+            outcome = run(Request(*asked, forks or 0, timeout_s or 0, json_path), watcher)
     except CannotRunError as error:
         click.echo(f"flightline: {error}", err=True)
         ctx.exit(EXIT_BROKEN)
