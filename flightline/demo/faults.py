@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 from flightline_node.model import Remedy, SettingsError, Status
 
 from . import active, host, kernelfs, smi
+from . import neuron_faults as nf
 from .hardware import HOSTNAME, Machine
 from .tree import Entry, Files, Tool, healthy, paths_below, text, without_efa
 
@@ -25,7 +26,7 @@ Apply = Callable[[Mapping[str, Entry], Machine], Change]
 
 ACTIVE = (
     "dcgm_diag", "nccl_correctness", "nccl_busbw", "nccl_transport", "gpu_load", "gpu_compute", "gpu_bandwidth",
-    "efa_loopback", "fs_io", "fio_disk",
+    "efa_loopback", "fs_io", "fio_disk", "nccom_test", "nccom_busbw",
 )  # fmt: skip
 """Checks of active tests: none of them starts on a node in use."""
 
@@ -69,6 +70,8 @@ class Fault:
 
 
 def _target(machine: Machine) -> int:
+    if machine.neuron:
+        raise DoesNotApply("it has no GPU")
     return min(GPU, machine.gpu_count - 1)
 
 
@@ -325,6 +328,8 @@ def _nccl_log(collective: str, **how: Any) -> Apply:
     def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
         if machine.gpu_count == 1:
             raise DoesNotApply("one GPU has nothing to send")
+        if machine.neuron:
+            raise DoesNotApply("it has no GPU")
         return {f"out/nccl-{collective}.log": active.nccl(machine, collective, **how).encode()}
 
     return apply
@@ -564,7 +569,70 @@ _PYTHON = "pid=4711, name=python3"
 _NO_JOURNAL = "No journal files were opened due to insufficient permissions."
 _NO_RING = "dmesg: read kernel buffer failed: Operation not permitted"
 
+
 # One fault, one entry.
+def _neuron(name: str, what: str, check: str, remedy: Remedy, apply: Apply, **rest: Any) -> Fault:
+    return Fault(name, what, check, remedy, apply, **{"type": "trn1.32xlarge", **rest})
+
+
+_NEURON: Tuple[Fault, ...] = (
+    _neuron("neuron_device_missing", "one Neuron device is on no list, not even on the bus",
+            "neuron_devices", Remedy.REPLACE, nf.lost, also=("neuron_topology",)),
+    _neuron("neuron_device_dropped", "the driver lost a Neuron device that the bus still shows",
+            "neuron_devices", Remedy.REBOOT, nf.dropped, also=("neuron_topology",)),
+    _neuron("neuron_core_missing", "one Neuron device has no core left",
+            "neuron_cores", Remedy.REBOOT, nf.listed(lambda devices, index: devices[index].update(nc_count=0))),
+    _neuron("neuron_memory_small", "one Neuron device has half of its memory", "neuron_memory", Remedy.REPLACE,
+            nf.listed(lambda devices, index: devices[index].update(memory_size=devices[index]["memory_size"] // 2))),
+    _neuron("neuron_link_missing", "a NeuronLink between two devices is gone: the torus has a gap",
+            "neuron_topology", Remedy.REPLACE, nf.listed(nf.unlinked)),
+    _neuron("neuron_hbm_ecc", "uncorrectable errors in the HBM of one Neuron device",
+            "neuron_ecc", Remedy.REPLACE, nf.counted("mem_ecc_uncorrected")),
+    _neuron("neuron_sram_ecc", "an uncorrectable error in the SRAM of one Neuron device",
+            "neuron_ecc", Remedy.REPLACE, nf.together(
+                nf.counted("sram_ecc_uncorrected"),
+                nf.said("NEURON_HW_ERR=SRAM_UNCORRECTABLE_ERROR nd-id={nd} nc-id=0 action=TERMINATE_INSTANCE")),
+            also=("neuron_messages",)),
+    _neuron("neuron_hbm_repairable", "an HBM error that a reboot repairs",
+            "neuron_ecc", Remedy.REBOOT, nf.counted("mem_ecc_repairable_uncorrected"), type="trn2.48xlarge"),
+    _neuron("neuron_ecc_unread", "the driver shows 0 because it could not read an ECC count", "neuron_ecc",
+            Remedy.INVESTIGATE,
+            nf.said("neuron:fw_io_get_total_uecc_err_count: sysfs failed to read ECC HBM0 error from FWIO"),
+            status=Status.UNKNOWN),
+    _neuron("neuron_ecc_corrected", "one Neuron device corrects many errors: a warning, the node stays go",
+            "neuron_ecc_corrected", Remedy.INVESTIGATE, nf.counted("mem_ecc_corrected", 4200), status=Status.WARN),
+    _neuron("neuron_driver_old", "a Neuron driver from before the type", "neuron_driver", Remedy.UPDATE_SOFTWARE,
+            nf.driver("2.4.6.0")),
+    _neuron("neuron_driver_missing", "the Neuron driver is not loaded", "neuron_driver", Remedy.FIX_CONFIG,
+            nf.unloaded, blinds=("neuron_ls", "neuron_monitor", "neuron_sysfs"), also=("kernel_modules",)),
+    _neuron("neuron_runtime_mismatch", "driver and runtime library do not go together",
+            "neuron_software", Remedy.UPDATE_SOFTWARE, nf.driver("2.29.1.0")),
+    _neuron("neuron_reset_failed", "a Neuron device did not come back from a reset",
+            "neuron_messages", Remedy.REBOOT,
+            nf.said("neuron:nr_process_requests: nd{nd}: reset request 3 was initiated, but failed to complete")),
+    _neuron("neuron_runtime_hung", "a program's executions time out and none ends",
+            "neuron_errors", Remedy.INVESTIGATE, nf.program(timed_out=8)),
+    _neuron("neuron_monitor_error", "neuron-monitor says that it could not measure",
+            "neuron_errors", Remedy.INVESTIGATE,
+            nf.reported(lambda report, _: report["neuron_hardware_info"].update(error="failed to query the driver")),
+            status=Status.UNKNOWN),
+    _neuron("neuron_process_left", "a program of the last job is still on the Neuron devices",
+            "neuron_processes", Remedy.RESTART_APP, nf.program(completed=40), also=ACTIVE, level="standard"),
+    _neuron("nccom_slow", "collectives over the Neuron devices crawl",
+            "nccom_busbw", Remedy.INVESTIGATE, nf.slow, level="standard"),
+    _neuron("nccom_failed", "collectives over the Neuron devices end with an error",
+            "nccom_test", Remedy.INVESTIGATE,
+            nf.tested("Failure running neuron-bench - log file /x.log\n1 errors found - test failed", False),
+            also=("nccom_busbw",), level="standard"),
+    _neuron("nccom_wrong_data", "a collective delivers other data than was sent",
+            "nccom_test", Remedy.REPLACE,
+            nf.tested("Output mismatch on rank 7: differs from golden tensor", True), level="standard"),
+    _neuron("neuron_ls_hung", "neuron-ls never ends and ignores a polite kill", "neuron_devices", Remedy.INVESTIGATE,
+            _tool("neuron-ls", script=_HANG), status=Status.UNKNOWN, blinds=("neuron_ls",)),
+    _neuron("neuron_ls_truncated", "neuron-ls's JSON ends in the middle", "neuron_devices", Remedy.INVESTIGATE,
+            nf.cut, status=Status.UNKNOWN, blinds=("neuron_ls",)),
+)  # fmt: skip
+
 _ALL: Tuple[Fault, ...] = (
     Fault("gpu_missing", "one GPU is not listed by any tool",
           "gpu_count", Remedy.REBOOT, _gpu_missing,
@@ -831,6 +899,7 @@ _ALL: Tuple[Fault, ...] = (
           _all(_tool("journalctl", answers={}, rc=1, stderr=_NO_JOURNAL),
                _tool("dmesg", answers={}, rc=1, stderr=_NO_RING)),
           status=Status.UNKNOWN, blinds=("kernel",)),
+    *_NEURON,
     Fault("unreachable", "nothing answers on the node's address",
           "reachable", Remedy.INVESTIGATE, _none, status=Status.UNREACHABLE, scope=CONNECTION),
 )  # fmt: skip
@@ -847,6 +916,10 @@ def named(names: Iterable[str]) -> List[Fault]:
     return [FAULTS[name] for name in wanted]
 
 
+_OF_GPUS = re.compile(r"nvidia|nvlink|nccl")
+"""In the name of a file or tool that only nodes with NVIDIA GPUs have."""
+
+
 def broken(machine: Machine, names: Sequence[str]) -> Files:
     """Make the files of a node with faults, applied in the order given.
 
@@ -857,9 +930,12 @@ def broken(machine: Machine, names: Sequence[str]) -> Files:
     for fault in named(names):
         try:
             change = fault.apply(files, machine)
-        except DoesNotApply as error:
+            if machine.neuron and any(_OF_GPUS.search(path) for path in change):
+                raise DoesNotApply("it has no GPU")
+        except (DoesNotApply, KeyError) as error:
+            why = f"no {error.args[0]}" if isinstance(error, KeyError) else error
             raise SettingsError(
-                f"fault {fault.name} does not apply to {instance_type}: {error}; try {fault.type}"
+                f"fault {fault.name} does not apply to {instance_type}: {why}; try {fault.type}"
             ) from error
         if fault.scope != CONNECTION and all(files.get(path) == entry for path, entry in change.items()):
             raise SettingsError(f"fault {fault.name} changes nothing on {instance_type}; try {fault.type}")

@@ -91,6 +91,7 @@ def _row(line: str) -> Tuple[str, Gpu]:
     )  # fmt: skip
 
 
+_NO_GPU = Gpu("none", "none", "", "", 0, 0, 0, 0, 0, 0, 0, (0, 0, 0), 0, "", frozenset())
 GPUS: Dict[str, Gpu] = dict(map(_row, _TABLE.splitlines()))
 
 _P5_GPU_BUSES = (0x53, 0x64, 0x75, 0x86, 0x97, 0xA8, 0xB9, 0xCA)
@@ -107,9 +108,24 @@ class Machine:
     cuda: str
 
     @property
+    def neuron(self) -> bool:
+        """Whether its accelerators are Neuron devices."""
+        return bool(self.expected.has_neuron)
+
+    @property
     def gpu_count(self) -> int:
-        """GPUs of the type."""
-        return self.expected.gpu_count or 0
+        """GPUs of the type; its Neuron devices are none."""
+        return 0 if self.neuron else self.expected.gpu_count or 0
+
+    @property
+    def neuron_count(self) -> int:
+        """Neuron devices of the type."""
+        return self.expected.gpu_count or 0 if self.neuron else 0
+
+    @property
+    def grouped(self) -> bool:
+        """Whether two physical cores make up a logical one (Trn2)."""
+        return self.expected.gpu_generation == "neuron-v3"
 
     @property
     def efa_count(self) -> int:
@@ -194,10 +210,12 @@ class Machine:
 def machine(instance_type: Optional[str]) -> Machine:
     """Make the machine of an instance type. Raises SettingsError for one that cannot be simulated."""
     expected = resolve(instance_type)
+    if expected.has_neuron:
+        return Machine(expected, _NO_GPU, "", "")
     gpu = GPUS.get(expected.gpu_model or "")
     if expected.accelerator != "nvidia_gpu" or gpu is None:
         raise SettingsError(
-            f"instance type {instance_type!r} cannot be simulated: the demo fleet has NVIDIA GPU types only, and no "
+            f"instance type {instance_type!r} cannot be simulated: it has no NVIDIA GPU or Neuron device, or no "
             f"stored output of {expected.gpu_model or 'an unnamed accelerator'}; for example p5.48xlarge"
         )
     # RTX PRO 4500 Server was added to the driver in branch 595.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
+from . import neuron
 from .hardware import (
     BOOTED,
     EFA_DRIVER,
@@ -40,12 +41,7 @@ def kernel_log(machine: Machine) -> str:
         "XFS (nvme0n1p1): Mounting V5 Filesystem",
         "ena 0000:00:05.0: Elastic Network Adapter (ENA) found at mem c0000000, mac addr 02:00:00:00:00:01",
         f"efa: Elastic Fabric Adapter (EFA) v{EFA_DRIVER}g",
-        f"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {machine.driver}  Release Build",
-        f"nvidia-modeset: Loading NVIDIA UNIX Open Kernel Mode Setting Driver for x86_64  {machine.driver}",
-        *(f"nvidia {pci}: enabling device (0000 -> 0002)" for pci in gpu),
-        *(f"[drm] Initialized nvidia-drm 0.0.0 for {pci} on minor {index}" for index, pci in enumerate(gpu)),
-        "nvidia-uvm: Loaded the UVM driver, major device number 510.",
-        "systemd[1]: Started NVIDIA Persistence Daemon.",
+        *_driver_lines(machine, gpu),
     ]
     if machine.switched and not machine.bridged:
         lines += [
@@ -53,6 +49,20 @@ def kernel_log(machine: Machine) -> str:
             for index in range(_NVSWITCHES.get(machine.gpu.architecture, (0,))[0])
         ]
     return "".join(f"{stamp(index)} {HOSTNAME} kernel: {line}\n" for index, line in enumerate(lines))
+
+
+def _driver_lines(machine: Machine, gpu: List[str]) -> List[str]:
+    """What the accelerators' driver says when it starts."""
+    if machine.neuron:
+        return [f"Neuron Driver Started with Version:{neuron.DRIVER}-0123456789abcdef"]
+    return [
+        f"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {machine.driver}  Release Build",
+        f"nvidia-modeset: Loading NVIDIA UNIX Open Kernel Mode Setting Driver for x86_64  {machine.driver}",
+        *(f"nvidia {pci}: enabling device (0000 -> 0002)" for pci in gpu),
+        *(f"[drm] Initialized nvidia-drm 0.0.0 for {pci} on minor {index}" for index, pci in enumerate(gpu)),
+        "nvidia-uvm: Loaded the UVM driver, major device number 510.",
+        "systemd[1]: Started NVIDIA Persistence Daemon.",
+    ]
 
 
 def stamp(second: int) -> str:
@@ -80,6 +90,7 @@ def lspci(machine: Machine) -> str:
         f"3D controller [0302]: NVIDIA Corporation {machine.gpu.lspci} [10de:{machine.gpu.pci_id.lower()}] (rev a1)"
     )
     lines += [f"{pci} {controller}" for pci in machine.gpu_pci()]
+    lines += neuron.lspci(machine)
     store = "Non-Volatile memory controller [0108]: Amazon.com, Inc. NVMe SSD Controller [1d0f:cd01]"
     lines += [f"0000:{FIRST_NVME_BUS + index:02x}:00.0 {store}" for index in range(machine.expected.nvme_count or 0)]
     if machine.bridged:
@@ -328,16 +339,22 @@ def sysctl(machine: Machine) -> str:
     )
 
 
+_NVIDIA_MODULES = (
+    ("nvidia_uvm", 1900544, 2, "-"),
+    ("nvidia_drm", 126976, 0, "-"),
+    ("nvidia_modeset", 1642496, 1, "nvidia_drm,"),
+    ("nvidia", 14114816, 61, "nvidia_uvm,nvidia_modeset,"),
+    ("gdrdrv", 36864, 0, "-"),
+)
+
+
 def modules(machine: Machine) -> str:
     """/proc/modules."""
-    rows = [
-        ("nvidia_uvm", 1900544, 2, "-"),
-        ("nvidia_drm", 126976, 0, "-"),
-        ("nvidia_modeset", 1642496, 1, "nvidia_drm,"),
-    ]
-    rows += [("nvidia", 14114816, 61, "nvidia_uvm,nvidia_modeset,"), ("gdrdrv", 36864, 0, "-"), ("ena", 188416, 0, "-")]
+    rows = [("neuron", 380928, 0, "-")] if machine.neuron else list(_NVIDIA_MODULES)
+    rows.append(("ena", 188416, 0, "-"))
     if machine.efa_count:
-        rows += [("efa_nv_peermem", 16384, 0, "-"), ("efa", 131072, 0, "-")]
+        rows += [] if machine.neuron else [("efa_nv_peermem", 16384, 0, "-")]
+        rows.append(("efa", 131072, 0, "-"))
         rows += [("ib_uverbs", 200704, 1, "efa,"), ("ib_core", 507904, 2, "efa,ib_uverbs,")]
     if machine.bridged:
         rows += [("mlx5_ib", 466944, 0, "-"), ("mlx5_core", 2285568, 1, "mlx5_ib,"), ("ib_umad", 45056, 0, "-")]
@@ -376,10 +393,11 @@ def services(machine: Machine) -> str:
         ("amazon-ssm-agent.service", "amazon-ssm-agent"),
         ("chronyd.service", "NTP client/server"),
         ("dbus-broker.service", "D-Bus System Message Bus"),
-        ("nvidia-persistenced.service", "NVIDIA Persistence Daemon"),
         ("sshd.service", "OpenSSH server daemon"),
         ("systemd-journald.service", "Journal Service"),
     ]
+    if not machine.neuron:
+        running.append(("nvidia-persistenced.service", "NVIDIA Persistence Daemon"))
     if machine.switched:
         running.append(("nvidia-fabricmanager.service", "NVIDIA fabric manager service"))
     if machine.bridged:

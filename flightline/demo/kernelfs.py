@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Tuple
 
+from . import neuron
 from .hardware import UPTIME_S, Machine
 
 PRIMARY, SECOND = "ens5", "ens6"
@@ -59,7 +60,7 @@ def interfaces(machine: Machine) -> Tuple[str, ...]:
 
 def files(machine: Machine) -> Dict[str, str]:
     """Network interfaces, the default route, processes, CPU frequency and, on bare metal, memory controllers."""
-    found = {"root/sys/module/nvidia/taint": "OE\n"}
+    found = neuron.files(machine) if machine.neuron else {"root/sys/module/nvidia/taint": "OE\n"}
     arm = machine.expected.arch == "arm64"
     found["root/sys/devices/system/clocksource/clocksource0/current_clocksource"] = (
         "arch_sys_counter\n" if arm else "tsc\n"

@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Mapping, Tuple, Union
 
 from flightline_node.probes import PROBES
 
-from . import active, host, kernelfs, load, smi
+from . import active, host, kernelfs, load, neuron, smi
 from .hardware import EFA_DRIVER, Machine, machine
 
 SIMULATED = "Simulated by Flightline's demo fleet"
@@ -68,10 +68,6 @@ Entry = Union[bytes, Tool, Link]
 Files = Dict[str, Entry]
 
 _OUTPUTS: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
-    ("nvidia-smi.xml", smi.xml),
-    ("nvidia-smi-topo.txt", smi.topo),
-    ("nvlink-status.txt", smi.nvlink_status),
-    ("nvlink-errors.txt", smi.nvlink_errors),
     ("kernel.log", host.kernel_log),
     ("lspci.txt", host.lspci),
     ("numactl.txt", host.numactl),
@@ -84,13 +80,25 @@ _OUTPUTS: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
     ("services.json", host.services),
     ("fi-info.txt", host.fi_info),
     ("ethtool.txt", kernelfs.ethtool),
-    ("nvidia-smi-list.txt", active.gpu_list),
-    ("dcgm-diag.json", active.dcgm),
     ("fio.json", active.fio),
-    ("nvbandwidth.json", load.nvbandwidth),
     ("fi-pingpong.txt", lambda _: load.fi_pingpong()),
     ("fi-rdm-bw.txt", lambda _: load.fi_rdm_bw()),
+)
+_NVIDIA_OUTPUTS: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
+    ("nvidia-smi.xml", smi.xml),
+    ("nvidia-smi-topo.txt", smi.topo),
+    ("nvlink-status.txt", smi.nvlink_status),
+    ("nvlink-errors.txt", smi.nvlink_errors),
+    ("nvidia-smi-list.txt", active.gpu_list),
+    ("dcgm-diag.json", active.dcgm),
+    ("nvbandwidth.json", load.nvbandwidth),
     *((f"nccl-{name}.log", partial(active.nccl, collective=name)) for name in active.COLLECTIVES),
+)
+_NEURON_OUTPUTS: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
+    ("neuron-ls.json", neuron.neuron_ls),
+    ("neuron-monitor.json", neuron.neuron_monitor),
+    ("neuron-packages.txt", neuron.packages),
+    ("nccom-test.txt", neuron.nccom_test),
 )
 _ROOT_FILES: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
     ("proc/meminfo", host.meminfo),
@@ -101,7 +109,6 @@ _ROOT_FILES: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
     ("proc/self/limits", host.limits),
     ("etc/os-release", host.os_release),
     ("run/flightline/imds.json", host.imds),
-    ("run/flightline/gpu-load.json", load.gpu_load),
     ("run/flightline/fs-io.json", load.fs_io),
 )
 
@@ -109,11 +116,14 @@ _ROOT_FILES: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
 @lru_cache(maxsize=None)
 def _healthy(instance_type: str) -> Tuple[Tuple[str, Entry], ...]:
     node = machine(instance_type)
-    files: Files = {f"out/{name}": make(node).encode() for name, make in _OUTPUTS}
+    outputs = (*_OUTPUTS, *(_NEURON_OUTPUTS if node.neuron else _NVIDIA_OUTPUTS))
+    files: Files = {f"out/{name}": make(node).encode() for name, make in outputs}
     files.update((f"root/{name}", make(node).encode()) for name, make in _ROOT_FILES)
     files["root/proc/sys/kernel/osrelease"] = f"{node.kernel}\n".encode()
-    files["root/sys/module/nvidia/version"] = f"{node.driver}\n".encode()
-    files.update((f"root/{name}", b"") for name in host.nccl_files())
+    if not node.neuron:
+        files["root/sys/module/nvidia/version"] = f"{node.driver}\n".encode()
+        files["root/run/flightline/gpu-load.json"] = load.gpu_load(node).encode()
+        files.update((f"root/{name}", b"") for name in host.nccl_files())
     files.update((path, content.encode()) for path, content in kernelfs.files(node).items())
     for name in kernelfs.interfaces(node):
         files[f"root/sys/class/net/{name}/device/driver"] = Link("../../../../bus/pci/drivers/ena")
@@ -136,7 +146,9 @@ _INDIRECT = {
     "nvidia-smi": Tool({"-L": "nvidia-smi-list.txt"}),
     "fio": Tool(otherwise="fio.json"),
     "nvbandwidth": Tool(otherwise="nvbandwidth.json"),
-    **{name: Tool() for name in ("neuron-ls", "neuron-monitor", "nccom-test")},
+    "neuron-ls": Tool({"-j": "neuron-ls.json"}),
+    "neuron-monitor": Tool(otherwise="neuron-monitor.json"),
+    "nccom-test": Tool(otherwise="nccom-test.txt"),
     "fi_pingpong": Tool(otherwise="fi-pingpong.txt"),
     "fi_rdm_bw": Tool(otherwise="fi-rdm-bw.txt"),
     "ethtool": Tool({f"-S {kernelfs.PRIMARY}": "ethtool.txt"}),
@@ -158,7 +170,11 @@ def _tools(files: Mapping[str, Entry]) -> Files:
                 known[" ".join(arguments)] = probe.file
     tools = {name: Tool(known) for name, known in answers.items() if name not in _SHARED}
     for name, tool in _INDIRECT.items():
-        tools[name] = replace(tool, answers={**tools.get(name, Tool()).answers, **tool.answers})
+        # A node of another kind of accelerator has the program and no answer for it.
+        stored = {arguments: file for arguments, file in tool.answers.items() if f"out/{file}" in files}
+        otherwise = tool.otherwise if f"out/{tool.otherwise}" in files else ""
+        told: Dict[str, str] = {**dict(tools.get(name, Tool()).answers), **stored}
+        tools[name] = replace(tool, answers=told, otherwise=otherwise)
     return {f"tools/{name}": tool for name, tool in tools.items()}
 
 

@@ -137,7 +137,6 @@ def _asked_once(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str:
 def guard(node: Node, directory: Path, options: Mapping[str, Any], thresholds: Mapping[str, float]) -> Guard:
     """A question to ask before each active test: why it must not start, or ''."""
     answers: List[str] = []
-    ask = NEURON_LS if directory.joinpath(NEURON_LS.file).exists() else SMI
 
     def why_not(probe: Probe) -> str:
         if wanted_beside_a_job(options):
@@ -145,6 +144,7 @@ def guard(node: Node, directory: Path, options: Mapping[str, Any], thresholds: M
         if not answers:
             answers.append(_from_bundle(directory, thresholds))
         elif not answers[-1]:
+            ask = NEURON_LS if directory.joinpath(NEURON_LS.file).exists() else SMI
             answers.append(_asked_again(node, ask, thresholds))
         return f"{answers[-1]}; {HOW_TO}" if answers[-1] else ""
 

@@ -22,7 +22,18 @@ FIXTURES = Path(__file__).parents[1] / "unit" / "fixtures"
 Files = dict[str, bytes]
 
 _READ = frozenset(
-    {"efa_counters", "fs_io", "gpu_load", "imds", "limits", "nvme_smart", "processes", "sysfs", "versions"}
+    {
+        "efa_counters",
+        "fs_io",
+        "gpu_load",
+        "imds",
+        "limits",
+        "neuron_sysfs",
+        "nvme_smart",
+        "processes",
+        "sysfs",
+        "versions",
+    }
 )
 """The readers that answer from a simulated node's files; those of deeper levels have the same stored answers."""
 
@@ -39,17 +50,22 @@ def _stand_up(tree: Mapping[str, Entry], root: Path) -> None:
             place.write_bytes(entry)
 
 
-def _reader_answers(tree: Mapping[str, Entry]) -> Files:
+def _reader_answers(tree: Mapping[str, Entry], kind: str) -> Files:
     """What the readers say, from the node's root laid out for a moment (in memory where the machine can)."""
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as name:
         _stand_up(tree, Path(name))
-        return {probe.file: READERS[probe.reader](name).encode() for probe in PROBES if probe.reader in _READ}
+        asked = [probe for probe in PROBES if probe.reader in _READ and probe.only in ("", kind)]
+        return {probe.file: READERS[probe.reader](name).encode() for probe in asked}
+
+
+def _kind(instance_type: str) -> str:
+    return resolve(instance_type).accelerator or ""
 
 
 @lru_cache(maxsize=None)
 def _healthy_readers(instance_type: str) -> tuple[tuple[str, bytes], ...]:
-    return tuple(_reader_answers(healthy(instance_type)).items())
+    return tuple(_reader_answers(healthy(instance_type), _kind(instance_type)).items())
 
 
 def _path_read(probe: Probe) -> str:
@@ -69,7 +85,7 @@ def _bundle(instance_type: str, tree: Tree) -> Files:
     printed = {_path_read(probe) for probe in PROBES}
     changed = {path for path in {*sound, *tree} if sound.get(path) != tree.get(path)}
     touched = any(path.startswith("root/") and path not in printed for path in changed)
-    files = _reader_answers(tree) if touched else dict(_healthy_readers(instance_type))
+    files = _reader_answers(tree, _kind(instance_type)) if touched else dict(_healthy_readers(instance_type))
     for probe in PROBES:
         entry = tree.get(_path_read(probe) or f"out/{probe.file}")
         if isinstance(entry, bytes) and entry and not probe.reader:

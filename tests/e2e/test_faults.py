@@ -81,7 +81,7 @@ def test_a_healthy_node_of_every_type_is_go(judged, instance_type):
     trouble = [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")]
     assert trouble == []
     assert record["verdict"] == str(Verdict.GO)
-    assert "PASS" in statuses(record)["gpu_count"]
+    assert "PASS" in statuses(record)["neuron_devices" if resolve(instance_type).has_neuron else "gpu_count"]
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,32 @@ def test_a_healthy_node_passes_the_active_tests(judged, instance_type):
     assert record["verdict"] == str(Verdict.GO)
 
 
+@pytest.mark.parametrize("instance_type", ["trn1.32xlarge", "trn1.2xlarge", "trn2.48xlarge", "inf2.24xlarge"])
+def test_a_healthy_neuron_node_passes_the_active_tests(judged, instance_type):
+    record = judged(instance_type, level="deep")
+    assert [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")] == []
+    found = statuses(record)
+    assert (found["nccom_test"], found["nccom_busbw"]) == ({"PASS"}, {"PASS"})
+    asked = {probe["id"] for probe in record["probes"]}
+    assert "neuron-ls" in asked
+    assert not {name for name in asked if name.startswith(("nvidia", "nvlink", "dcgm", "nccl", "gpu"))}
+    assert record["verdict"] == str(Verdict.GO)
+
+
+def test_no_neuron_probe_runs_on_a_gpu_node(judged):
+    record = judged("p5.48xlarge")
+    assert not {probe["id"] for probe in record["probes"] if "neuron" in probe["id"] or "nccom" in probe["id"]}
+    skipped = {item["message"] for item in record["findings"] if item["check"].startswith(("neuron", "nccom"))}
+    assert skipped <= {"no Neuron device in p5.48xlarge"}
+
+
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == NODE])
 def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, name):
     fault = FAULTS[name]
-    if name == "tool_hung":  # costs its whole deadline; one second shows the same as eight
-        short = tuple(dataclasses.replace(probe, deadline_s=1.0) for probe in probes.plan(fault.level))
-        monkeypatch.setattr(node, "plan", lambda level: short)
+    if name.endswith("_hung"):  # costs its whole deadline; one second shows the same as eight
+        kind = resolve(fault.type).accelerator
+        short = tuple(dataclasses.replace(probe, deadline_s=1.0) for probe in probes.plan(fault.level, kind))
+        monkeypatch.setattr(node, "plan", lambda *_: short)
 
     record = judged(fault.type, name, level=fault.level)
 
@@ -124,7 +144,7 @@ def test_a_drifted_node_is_go_by_itself_and_tells_its_version(judged, name):
 
 def test_a_hung_tool_leaves_no_process_behind(park, judged, monkeypatch):
     short = tuple(dataclasses.replace(probe, deadline_s=0.3) for probe in probes.PROBES if probe.id == "nvidia-smi")
-    monkeypatch.setattr(node, "plan", lambda level: short)
+    monkeypatch.setattr(node, "plan", lambda *_: short)
     record = judged("p5.48xlarge", "tool_hung")
     assert [probe["timed_out"] for probe in record["probes"]] == [True]
     assert running(str(park)) == []

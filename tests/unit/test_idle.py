@@ -149,3 +149,41 @@ def test_a_quick_collection_asks_nothing(tmp_path, monkeypatch):
 
 def test_every_probe_above_quick_is_guarded():
     assert [probe.id for probe in BY_ID.values() if probe.level != "quick" and not probe.exclusive] == []
+
+
+class TestNeuron:
+    """A Neuron node is asked through neuron-ls; nvidia-smi, which it has not, is not missed."""
+
+    BUSY = (FIXTURES / "neuron_ls/trn1-32xlarge-busy.json").read_text()
+    IDLE = (FIXTURES / "neuron_ls/trn1-32xlarge.json").read_text()
+
+    @pytest.fixture
+    def neuron(self, place):
+        root, out, node = place
+        (out / "nvidia-smi.xml").unlink()
+        (root / "tools" / "nvidia-smi").unlink()
+        (root / "tools" / "neuron-ls").write_text(f"#!/bin/sh\ncat {root}/now.json\n")
+        (root / "tools" / "neuron-ls").chmod(0o755)
+        (root / "now.json").write_text(self.IDLE)
+        (out / "neuron-ls.json").write_text(self.IDLE)
+        return root, out, node
+
+    def test_idle(self, neuron):
+        why = ask(neuron)
+        assert (why(FIO), why(FIO)) == ("", "")
+
+    def test_a_job_is_named(self, neuron):
+        (neuron[1] / "neuron-ls.json").write_text(self.BUSY)
+        assert ask(neuron)(FIO).startswith("neuron0 is used by pid 4711 python3 pretrain.py --steps 5000 and 1 more; ")
+
+    def test_one_that_starts_between_two_tests_is_seen(self, neuron, monkeypatch):
+        monkeypatch.setattr(idle, "SETTLE_S", 0.0)
+        why = ask(neuron)
+        assert why(FIO) == ""
+        (neuron[0] / "now.json").write_text(self.BUSY)
+        assert "pid 4711" in why(FIO)
+
+    @pytest.mark.parametrize("text", ["neuron-ls: no neuron device found\n", "[", "[]"])
+    def test_an_answer_without_a_device_is_no_permission(self, neuron, text):
+        (neuron[1] / "neuron-ls.json").write_text(text)
+        assert "neuron-ls does not tell" in ask(neuron)(FIO)

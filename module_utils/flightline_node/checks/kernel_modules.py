@@ -1,4 +1,4 @@
-"""Are the kernel modules loaded that GPUs and EFA need?"""
+"""Are the kernel modules loaded that accelerators and EFA need?"""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def evaluate(context: Context) -> Iterator[Finding]:
 
 
 def _wanted(context: Context) -> List[str]:
-    names = ["nvidia"] if context.expected.has_nvidia_gpu else []
+    names = ["nvidia"] if context.expected.has_nvidia_gpu else ["neuron"] if context.expected.has_neuron else []
     names += ["efa", "ib_uverbs"] if context.expected.efa_count else []
     return list(dict.fromkeys([*names, *context.expected.modules]))
 
 
 def _any_wanted(context: Context) -> Optional[str]:
-    return None if _wanted(context) else "no kernel module is expected: no NVIDIA GPU or EFA by the type, none declared"
+    return None if _wanted(context) else "no kernel module expected: no accelerator or EFA by the type, none declared"
 
 
 CHECK = Check(
     id="kernel_modules",
     title="Kernel modules",
-    what="nvidia, efa and ib_uverbs as the instance type needs them, and the modules the inventory declares.",
+    what="nvidia or neuron, efa and ib_uverbs as the instance type needs them, and the modules the inventory declares.",
     why="After a kernel update without matching modules the devices are there and no program can use them.",
     remedy="Load it (modprobe); if it does not exist for the running kernel, reinstall the driver or EFA installer.",
     source="NVIDIA driver README; AWS EFA documentation",

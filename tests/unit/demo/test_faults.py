@@ -40,7 +40,7 @@ def test_a_fault_changes_the_node_and_only_the_node(name):
 
 
 def test_faults_apply_where_they_can_and_say_where_they_cannot():
-    for kind in ("p5.48xlarge", "p6-b200.48xlarge", "g5.48xlarge", "g4dn.xlarge", "p3dn.24xlarge"):
+    for kind in ("p5.48xlarge", "p6-b200.48xlarge", "g5.48xlarge", "g4dn.xlarge", "p3dn.24xlarge", "inf2.48xlarge"):
         for name in WITH_FILES:
             try:
                 assert broken(machine(kind), [name]) != healthy(kind)

@@ -80,7 +80,7 @@ def test_every_mistake_is_found_before_anything_is_written(tmp_path):
         ({"demo_faults": "gpu_missing"}, "wanted a list of fault names"),
         ({"demo_faults": ["retired_pages"]}, "does not apply to p5.48xlarge"),
         ({"demo_dir": ""}, "no demo_dir"),
-        ({"instance_type": "trn1.32xlarge"}, "cannot be simulated"),
+        ({"instance_type": "g6f.large"}, "cannot be simulated"),
         ({"instance_type": "g6f.large"}, "cannot be simulated"),
         ({"instance_type": "p99.metal"}, "unknown instance type"),
     ):

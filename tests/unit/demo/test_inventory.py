@@ -38,7 +38,7 @@ def test_names_sort_at_every_size():
     ("nodes", "instance_type", "faults", "said"),
     [
         (0, "p5.48xlarge", [], "0 nodes, wanted 1 to"),
-        (2, "trn2.48xlarge", [], "cannot be simulated"),
+        (2, "g6f.large", [], "cannot be simulated"),
         (2, "p5", [], "unknown instance type"),
         (2, "p5.48xlarge", [("gpu_gone", "gpu-01")], "unknown fault gpu_gone; known faults: gpu_missing"),
         (2, "p5.48xlarge", [("gpu_missing", "gpu-03")], "no node gpu-03; the nodes are gpu-01 to gpu-02"),

@@ -12,7 +12,7 @@ from flightline_node.probes import PROBES
 SHELLS = {"cat", "sh"}
 
 
-@pytest.mark.parametrize("kind", ["p5.48xlarge", "g5g.xlarge"])
+@pytest.mark.parametrize("kind", ["p5.48xlarge", "g5g.xlarge", "trn2.48xlarge"])
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.id)
 def test_every_command_of_every_probe_is_simulated(kind, probe):
     tools = {path.partition("/")[2] for path in healthy(kind) if path.startswith("tools/")}
@@ -22,8 +22,9 @@ def test_every_command_of_every_probe_is_simulated(kind, probe):
             assert started in tools
 
 
-def test_a_tool_prints_only_files_that_are_there():
-    files = healthy("p5.48xlarge")
+@pytest.mark.parametrize("kind", ["p5.48xlarge", "trn1.32xlarge"])
+def test_a_tool_prints_only_files_that_are_there(kind):
+    files = healthy(kind)
     for entry in files.values():
         if isinstance(entry, Tool):
             named = [*entry.answers.values(), *([entry.otherwise] if entry.otherwise else [])]
@@ -41,6 +42,6 @@ def test_the_parts_of_the_large_types_sit_where_aws_puts_them():
 
 
 def test_types_without_a_stored_output_are_refused_by_name():
-    for kind in ("trn1.32xlarge", "inf2.xlarge", "g6f.large", "none"):
+    for kind in ("g6f.large", "gr6f.4xlarge", "none"):
         with pytest.raises(SettingsError, match="cannot be simulated"):
             machine(kind)
