@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from tests.harness import NOW
 from .heads import HEADS, OPENING, UNCLEAR
 
 DATA = Path(__file__).parent / "data"
+KERNEL_LOG = "kernel.log"
 CLASSES = ("condemns", "degrades", "job", "nothing")
 FIELDS = {
     "pci": "0000:53:00.0",
@@ -37,6 +40,11 @@ FIELDS = {
     "ofi": "ip-10-1-0-11:71:90 [0] NCCL WARN NET/OFI",
 }
 """What a word in braces stands for."""
+
+CONVERSIONS = {"d": "7", "u": "7", "i": "7", "x": "1f", "X": "1F", "s": "some", "p": "00000000deadbeef", "c": "a"}
+"""What a conversion of printf stands for, by its letter; %% is a percent sign."""
+
+_CONVERSION = re.compile(r"%(?:%|[#0-9.+-]*(?:ll|l|z|h)*(?P<letter>[duixXspc])(?:I[S46][cp]*)?)")
 
 _KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status"})
 
@@ -56,17 +64,27 @@ class Message:
     before: tuple[str, ...] = ()
     status: str = ""
 
-    def log(self, head: str) -> str:
-        """The file that holds it, each of its lines behind the head."""
-        lines = [OPENING.get(self.file, ""), *self.before, *[self.sample] * self.times]
-        made = (head.format(line=_fill(line), s=n % 60, up=1.0 + 7 * n) for n, line in enumerate(lines) if line)
-        return "\n".join(made) + "\n"
+    def log(self, head: str, opening: str = "") -> str:
+        """The file that holds it, each of its lines behind the head; the file's first line behind `opening`, if given."""
+        return log([self], head, opening)
+
+
+def log(messages: Sequence[Message], head: str, opening: str = "") -> str:
+    """One file that holds all the messages."""
+    file = messages[0].file
+    lines = [line for one in messages for line in (*one.before, *[one.sample] * one.times)]
+    first = [_behind(opening or head, OPENING[file], 0)] if file in OPENING else []
+    return "\n".join([*first, *[_behind(head, _fill(line), number) for number, line in enumerate(lines, 1)]]) + "\n"
+
+
+def _behind(head: str, line: str, number: int) -> str:
+    return head.format(line=line, json=json.dumps(line), m=number // 60 % 60, s=number % 60, up=1.0 + number)
 
 
 def _fill(sample: str) -> str:
     for name, value in FIELDS.items():
         sample = sample.replace("{" + name + "}", value)
-    return sample
+    return _CONVERSION.sub(lambda match: CONVERSIONS.get(match.group("letter") or "", "%"), sample)
 
 
 def _message(document: dict[str, Any], given: dict[str, Any]) -> Message:
@@ -89,11 +107,16 @@ def _message(document: dict[str, Any], given: dict[str, Any]) -> Message:
 def load(path: Path) -> list[Message]:
     """The messages of one file. Raises SettingsError for one that cannot be understood, or stands there twice."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    messages = [_message(document, given) for given in document["messages"]]
+    messages = [_message(document, one) for given in document["messages"] for one in _each(given)]
     twice = [one for one, number in Counter((m.sample, m.times, m.before) for m in messages).items() if number > 1]
     if twice or not document["version"] or not document["source"]:
         raise SettingsError(f"{path.name}: twice: {twice}; or without version or source")
     return messages
+
+
+def _each(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    samples = given["sample"] if isinstance(given["sample"], list) else [given["sample"]]
+    return ({**given, "sample": sample} for sample in samples)
 
 
 def files() -> list[Path]:
@@ -115,11 +138,12 @@ class _OneFile(Bundle):
         return self._content
 
 
-def judge(message: Message, head: str) -> list[Finding]:
-    """What every check that reads the message's file says of it."""
-    book = FactBook(_OneFile(message.file, message.log(head).encode()))
-    parsers = {parser.name for parser in PARSERS.values() if message.file in parser.files}
-    settings, expected = site(level="deep"), resolve(message.instance_type, {})
+def judge(messages: Sequence[Message], head: str, opening: str = "") -> list[Finding]:
+    """What every check that reads the messages' file says of them together."""
+    one = messages[0]
+    book = FactBook(_OneFile(one.file, log(messages, head, opening).encode()))
+    parsers = {parser.name for parser in PARSERS.values() if one.file in parser.files}
+    settings, expected = site(level="deep"), resolve(one.instance_type, {})
     found: list[Finding] = []
     for check in CHECKS.values():
         if parsers & {*check.needs, *check.needs_any}:
@@ -139,7 +163,7 @@ def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> s
     right = {
         "condemns": mine is (Status.UNKNOWN if unclear else Status.FAIL),
         "degrades": unclear or (mine is Status.WARN and not blocks),
-        "job": mine is not Status.FAIL and not (blocks and message.file == "kernel.log"),
+        "job": mine is not Status.FAIL and not (blocks and message.file == KERNEL_LOG),
         "nothing": not loud,
     }[message.cls]
     exact = unclear or not message.status or mine == message.status
@@ -150,18 +174,23 @@ def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> s
 
 
 def trouble(path: Path) -> Iterator[str]:
-    """Every message of a file behind every head whose answer is not what its class wants."""
-    for message in load(path):
-        for head in HEADS[message.file]:
-            said = wrong(message, judge(message, head))
+    """Every message of a file behind every head whose answer is not what its class wants.
+
+    A kernel log's messages that mean nothing stand in one log, so that a list of hundreds is judged in seconds; one by
+    one where that is not quiet.
+    """
+    messages = load(path)
+    file = messages[0].file
+    quiet = [message for message in messages if message.cls == "nothing" and file == KERNEL_LOG]
+    heads = [(head, "") for head in HEADS[file]] + [(head, HEADS[file][0]) for head in UNCLEAR.get(file, ())]
+    for head, opening in heads:
+        loud = [message for message in messages if message not in quiet]
+        if quiet and wrong(quiet[0], judge(quiet, head, opening)):
+            loud += quiet
+        for message in loud:
+            said = wrong(message, judge([message], head, opening), unclear=bool(opening))
             if said:
                 yield f"behind {head!r}: {said}"
-                break
-        for head in UNCLEAR.get(message.file, ()):
-            said = wrong(message, judge(message, head), unclear=True)
-            if said:
-                yield f"behind {head!r}: {said}"
-                break
 
 
 def table() -> list[str]:

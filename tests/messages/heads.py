@@ -1,17 +1,35 @@
 """What stands before a line in the logs that people bring. Made lines, after each carrier's own format.
 
-`{line}` is the message; `{s:02d}` a second that rises, `{up:.6f}` seconds since boot. A head of UNCLEAR is one that cannot
-be told from a program's own words: what blocks must then be UNKNOWN, never a pass.
+`{line}` is the message, `{json}` the same as a JSON text; `{m:02d}:{s:02d}` a clock that goes on, `{up:.6f}` seconds since
+boot. A head of UNCLEAR is one that cannot be told from a program's own words: what blocks must then be UNKNOWN, never a
+pass.
 """
 
 from __future__ import annotations
 
 KERNEL = (
     "[{up:12.6f}] {line}",
-    "2026-11-21T09:00:{s:02d}+0000 ip-10-0-0-7 kernel: {line}",
-    "Nov 21 09:00:{s:02d} ip-10-0-0-7 kernel: [{up:12.6f}] {line}",
+    "2026-11-21T09:{m:02d}:{s:02d}+0000 ip-10-0-0-7 kernel: {line}",
+    "Nov 21 09:{m:02d}:{s:02d} ip-10-0-0-7 kernel: [{up:12.6f}] {line}",
+    "[Sat Nov 21 09:{m:02d}:{s:02d} 2026] {line}",
+    "[Sat Nov 21 09:{m:02d}:{s:02d}] {line}",
+    "[2026-11-21 09:{m:02d}:{s:02d}] {line}",
+    "2026-11-21T09:{m:02d}:{s:02d}.000123Z\tip-10-0-0-7 kernel: {line}",
+    "Nov 21 09:{m:02d}:{s:02d} PM ip-10-0-0-7 kernel: {line}",
+    "11\u6708 21 09:{m:02d}:{s:02d} ip-10-0-0-7 kernel: {line}",
+    '{{job="kernel"}} [{up:12.6f}] {line}',
+    "(head, rank=0, pid=4242) [1,0]<stdout>:[{up:12.6f}] {line}",
+    "2026-11-21T09:{m:02d}:{s:02d}.000000123Z stdout F [{up:12.6f}] {line}",
+    "ip-10-0-0-7: <4>[{up:12.6f}] {line}\r",
+    '{{"_TRANSPORT":"kernel","MESSAGE":{json},"__REALTIME_TIMESTAMP":"1795252709000000"}}',
 )
 """A kernel log: dmesg, journalctl, syslog, and what carries their lines."""
+
+KERNEL_UNCLEAR = (
+    "2026-11-21 09:{m:02d}:{s:02d},123 ERROR {line}",
+    "gpu-07 {line}",
+)
+"""A program's log, a name alone: they may quote the kernel, or carry its lines."""
 
 NCCL = (
     "{line}",
@@ -51,7 +69,7 @@ HEADS: dict[str, tuple[str, ...]] = {
     "nccl-all_reduce.log": NCCL_TESTS,
     "dcgm-diag.json": DCGM,
 }
-UNCLEAR: dict[str, tuple[str, ...]] = {}
+UNCLEAR: dict[str, tuple[str, ...]] = {"kernel.log": KERNEL_UNCLEAR}
 OPENING: dict[str, str] = {
     "kernel.log": "Linux version 6.8.0-1015-aws (buildd@x) #16-Ubuntu SMP",
     "nccl-debug.log": "ip-10-1-0-11:71:71 [0] NCCL INFO cudaDriverVersion 13000",

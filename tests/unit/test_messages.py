@@ -21,10 +21,10 @@ def test_every_file_has_heads_and_every_head_takes_a_line():
 def test_a_message_with_the_wrong_class_is_found():
     (good,) = [one for one in catalogue.load(catalogue.DATA / "ena.yml") if "Can not reset" in one.sample]
     head = heads.KERNEL[0]
-    assert not catalogue.wrong(good, catalogue.judge(good, head))
+    assert not catalogue.wrong(good, catalogue.judge([good], head))
     for cls in ("degrades", "job", "nothing"):
         bad = catalogue.Message(good.tool, good.file, good.instance_type, good.sample, cls, good.check, "x")
-        assert "is " + cls in catalogue.wrong(bad, catalogue.judge(bad, head))
+        assert "is " + cls in catalogue.wrong(bad, catalogue.judge([bad], head))
 
 
 @pytest.mark.parametrize("change", ['class: "fine"', 'check: "nothing_known"', 'reason: ""', 'colour: "red"'])
