@@ -9,15 +9,17 @@ DOCUMENTATION = r"""
 module: flightline_efa
 short_description: Install the EFA bundle from its installer archive, or verify it
 description:
-  - Verifies checksum and signature of the archive, reads the versions it brings from its own package names, and asserts
+  - Verifies checksum and signature of the archive (at least one has to be given), reads the versions it brings from its
+    own package names, and asserts
     that EFA driver, libfabric, aws-ofi-nccl, NCCL and NVIDIA driver go together. Only then does the installer run.
-  - On any mismatch nothing is installed. A bundle that is already there is verified by the same rules.
+  - On any mismatch nothing is installed. A bundle of this or a later version that is already there is kept and verified
+    by the same rules.
 version_added: "0.1.0"
 author:
   - Flightline contributors (@flightline)
 options:
   state:
-    description: V(verified) only looks, and fails when the version is not installed.
+    description: V(verified) only looks, and fails when neither the version nor a later one is installed.
     type: str
     choices: [present, verified]
     default: present
@@ -30,7 +32,7 @@ options:
     type: str
     default: ""
   sha256:
-    description: Its SHA-256.
+    description: Its SHA-256; not compared when empty.
     type: str
     default: ""
   signature:

@@ -11,7 +11,7 @@ short_description: Verify the NCCL version and build nccl-tests for the node's G
 description:
   - Finds every NCCL library on the linker's usual places and compares it, and the header, with the wanted version.
     A second NCCL is a problem; which one a program loads would depend on its search path.
-  - With O(archive) it builds nccl-tests for one GPU architecture. Source, architecture, CUDA, NCCL and MPI are kept
+  - With O(source) it builds nccl-tests for one GPU architecture. Source, architecture, CUDA, NCCL and MPI are kept
     beside the programs, and a change of any of them builds again.
 version_added: "0.1.0"
 author:
@@ -21,12 +21,16 @@ options:
     description: NCCL version or its beginning; any when empty.
     type: str
     default: ""
-  archive:
-    description: Source archive of nccl-tests on the node; nothing is built when empty.
+  minimum:
+    description: The oldest NCCL allowed, where any later one is right as well; not compared when empty.
     type: str
     default: ""
-  sha256:
-    description: SHA-256 of O(archive).
+  source:
+    description: Git checkout of nccl-tests on the node; nothing is built when empty.
+    type: str
+    default: ""
+  revision:
+    description: Commit that O(source) must be at, without changes.
     type: str
     default: ""
   prefix:
@@ -34,7 +38,7 @@ options:
     type: path
     default: /opt/nccl-tests/build
   architecture:
-    description: Compute capability of the GPU without the dot, for example V(90) for H100; needed with O(archive).
+    description: Compute capability of the GPU without the dot, for example V(90) for H100; needed with O(source).
     type: str
     default: ""
   cuda_home:
@@ -66,15 +70,15 @@ EXAMPLES = r"""
 - name: Build nccl-tests for H100
   flightline_nccl:
     version: 2.28.3
-    archive: /var/cache/flightline/nccl-tests-2.17.6.tar.gz
-    sha256: 0f3b7a3c8c2b4d0d9b4f4a86c9d2d6a0a5a3d8e1c6b7f2e4d5c6b7a8091a2b3c
+    source: /var/cache/flightline/nccl-tests
+    revision: da0b547b1b9c6e3b1d4c15578087874522ae3761
     architecture: "90"
     mpi_home: /opt/amazon/openmpi
 """
 
 RETURN = r"""
 facts:
-  description: C(nccl) (versions found), C(cuda), and with O(archive) C(build) and C(prefix).
+  description: C(nccl) (versions found), C(cuda), and with O(source) C(build) and C(prefix).
   returned: success
   type: dict
   sample: {nccl: [2.28.3], cuda: "13.0"}
@@ -94,8 +98,9 @@ from ansible.module_utils.flightline_host import nccl, shell
 
 ARGUMENT_SPEC = {
     "version": {"type": "str", "default": ""},
-    "archive": {"type": "str", "default": ""},
-    "sha256": {"type": "str", "default": ""},
+    "minimum": {"type": "str", "default": ""},
+    "source": {"type": "str", "default": ""},
+    "revision": {"type": "str", "default": ""},
     "prefix": {"type": "path", "default": "/opt/nccl-tests/build"},
     "architecture": {"type": "str", "default": ""},
     "cuda_home": {"type": "path", "default": "/usr/local/cuda"},

@@ -13,7 +13,7 @@ from . import archive
 from .efa_matrix import Stack, conflicts
 from .host import Host, Problem, Problems
 from .outcome import Outcome
-from .version import within
+from .version import reaches, within
 
 RECORD = "/opt/amazon/efa_installed_packages"
 """Written by the installer: its version, and the packages with their versions in the file names."""
@@ -35,17 +35,19 @@ _ADVICE = "read the installer's output; a run after the cause is removed continu
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
-    """`state` verified looks only; present installs the archive's version when it is not there."""
+    """`state` verified looks only; present installs the archive's version when neither it nor a later one is there."""
     version, recorded = installed(host)
     stack = _stack(recorded, wanted)
     before = {"installer": version, **stack.facts()}
-    if version is not None and within(version, wanted["version"]):
+    if reaches(version, wanted["version"]):
         problems = [*_conflicts(host, stack, wanted), *_pieces(host, wanted)]
         if problems:
             raise Problems(problems)
         return Outcome(False, before, before, {**before, "reboot_needed": _outdated(host, stack.efa_driver)})
     if wanted["state"] == "verified":
-        raise Problem(f"EFA installer {version or 'never run'}", f"EFA {wanted['version']}", "install it (role efa)")
+        raise Problem(
+            f"EFA installer {version or 'never run'}", f"EFA {wanted['version']} or later", "install it (role efa)"
+        )
     scratch = tempfile.mkdtemp(prefix="flightline-efa-")
     try:
         return _install(host, wanted, before, scratch, check)
@@ -97,7 +99,14 @@ def _install(host: Host, wanted: Mapping[str, Any], before: Dict[str, Any], scra
         return Outcome(True, before, {**before, "installer": wanted["version"]}, before)  # not fetched in check mode
     if not host.exists(path):
         raise Problem(f"no file {path}", "the installer archive", "fetch it there first (role efa does)")
-    archive.verify_checksum(host, path, wanted["sha256"])
+    if not wanted["sha256"] and not wanted["signature"]:
+        raise Problem(
+            f"neither checksum nor signature for {path}",
+            "at least one of them; nothing was installed",
+            "set efa_sha256",
+        )
+    if wanted["sha256"]:
+        archive.verify_checksum(host, path, wanted["sha256"])
     if wanted["signature"]:
         archive.verify_signature(host, path, wanted["signature"], wanted["key"], wanted["key_fingerprint"], scratch)
     names = _chosen(archive.members(host, path), wanted["packages"])

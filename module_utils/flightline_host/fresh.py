@@ -28,12 +28,12 @@ ENABLED = frozenset({"enabled", "static", "alias", "enabled-runtime", "generated
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
-    """Enable, start, restart or reload, whatever is missing, in that order."""
+    """Unmask, enable, start, restart or reload, whatever is missing, in that order."""
     name = wanted["name"]
     state = _show(host, name)
     before = _shown(state, _stale(host, state, wanted["files"]))
     plan = _plan(before, wanted)
-    after = {**before, "enabled": True, "active": True, "stale": False} if plan else before
+    after = {**before, "masked": False, "enabled": True, "active": True, "stale": False} if plan else before
     if not before["there"]:
         if check:
             return Outcome(True, before, {**after, "there": True}, before)
@@ -56,6 +56,7 @@ def _show(host: Host, name: str) -> Dict[str, str]:
 def _shown(state: Mapping[str, str], stale: bool) -> Dict[str, Any]:
     return {
         "there": state.get("LoadState") in ("loaded", "masked"),
+        "masked": state.get("LoadState") == "masked",
         "enabled": state.get("UnitFileState") in ENABLED,
         "active": state.get("ActiveState") in ("active", "reloading"),
         "stale": stale,
@@ -71,7 +72,8 @@ def _stale(host: Host, state: Mapping[str, str], files: List[str]) -> bool:
 
 
 def _plan(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]:
-    plan = [] if before["enabled"] else ["enable"]
+    plan = ["unmask"] if before["masked"] else []
+    plan += [] if before["enabled"] else ["enable"]
     if not before["active"]:
         plan.append("start")
     elif before["stale"]:

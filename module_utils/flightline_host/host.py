@@ -86,6 +86,13 @@ class Host:
         """Is there anything at this path?"""
         return os.path.lexists(self.path(path))
 
+    def mode(self, path: str) -> Optional[int]:
+        """Permission bits of what is at this path, or None when there is nothing."""
+        try:
+            return Path(self.path(path)).stat().st_mode & 0o7777
+        except OSError:
+            return None
+
     def glob(self, pattern: str) -> List[str]:
         """Paths, as the host calls them, that match; sorted."""
         cut = len(self.root.rstrip("/"))

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional
 
 from .host import Host, Problem
 from .outcome import Outcome
@@ -20,6 +20,9 @@ LINKS = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_*"
 LABEL = "flightline"
 ARRAY = "/dev/md/flightline"
 MEMBER = "linux_raid_member"
+VOLUME = "LVM2_member"
+IMAGE_PATH = "/opt/dlami/nvme"
+"""Where the Deep Learning AMI's service mounts a volume group over the instance-store disks (its release notes)."""
 NOT_FOUND = 2
 _ERASE = "save what is on it, then set instance_store_erase or run wipefs --all on it"
 
@@ -45,14 +48,16 @@ class State(NamedTuple):
     blank: bool
     content: Content
     mounted: str
+    adopted: bool = False
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
-    """Make the array, the file system and the mount, whatever is missing."""
+    """Make the array, the file system and the mount, whatever is missing; an image's own store is taken as it is."""
     state = look(host, wanted)
     before = _shown(state, wanted)
-    plan = _plan(state, wanted)
-    after = {**before, "device": state.device, "type": "xfs", "mounted": True}
+    plan = _plan(host, state, wanted)
+    kind = state.content.kind if state.adopted else "xfs"
+    after = {**before, "device": state.device, "type": kind, "mounted": True}
     if not check:
         for argv in plan:
             host.change(argv, f"instance store on {wanted['path']}", f"journalctl -k -b; lsblk; look at {state.device}")
@@ -70,6 +75,8 @@ def look(host: Host, wanted: Mapping[str, Any]) -> State:
     found = disks(host)
     _enough(found, wanted["disks"])
     contents = {disk: _content(host, disk) for disk in found}
+    if not wanted["erase"] and all(content.kind == VOLUME for content in contents.values()):
+        return _image_store(host, wanted, found)
     single = len(found) == 1
     device = found[0] if single else ARRAY
     if not wanted["erase"]:
@@ -84,6 +91,23 @@ def look(host: Host, wanted: Mapping[str, Any]) -> State:
     assembled = single or host.exists(ARRAY)
     content = contents[device] if single else _content(host, device) if assembled else Content()
     return State(found, device, assembled, bool(blank), content, _mounted(host, wanted["path"]))
+
+
+def _image_store(host: Host, wanted: Mapping[str, Any], found: List[str]) -> State:
+    """The image's service made it and again at every boot; here it is mounted a second time."""
+    device = _mounted(host, IMAGE_PATH)
+    if not device:
+        raise Problem(
+            f"{', '.join(found)} in a volume group, and nothing mounted on {IMAGE_PATH}",
+            "the image's own store mounted, blank disks, or our own file system",
+            f"systemctl start dlami-nvme (the image's service), then run again; or {_ERASE}",
+        )
+    return State(found, device, True, False, Content(_kind(host, IMAGE_PATH)), _mounted(host, wanted["path"]), True)
+
+
+def _kind(host: Host, path: str) -> str:
+    row = _row(host, path)
+    return row[2] if len(row) > 2 else ""
 
 
 def _enough(found: List[str], expected: int) -> None:
@@ -113,16 +137,40 @@ def _content(host: Host, device: str) -> Content:
     return Content(pairs.get("TYPE") or pairs.get("PTTYPE", ""), pairs.get("LABEL", ""))
 
 
-def _mounted(host: Host, path: str) -> str:
+def _row(host: Host, path: str) -> List[str]:
+    """The line of /proc/mounts that counts for a path: source, path, type, options."""
     rows = (line.split() for line in (host.read("/proc/self/mounts") or "").splitlines())
-    found = [row[0] for row in rows if len(row) > 1 and row[1] == path]
-    return found[-1] if found else ""
+    found = [row for row in rows if len(row) > 1 and row[1] == path]
+    return found[-1] if found else []
 
 
-def _plan(state: State, wanted: Mapping[str, Any]) -> List[List[str]]:
+def _mounted(host: Host, path: str) -> str:
+    return next(iter(_row(host, path)), "")
+
+
+def _drifted(host: Host, wanted: Mapping[str, Any], adopted: bool) -> List[List[str]]:
+    """What a mounted store lacks: options that somebody's remount took away, or its mode."""
+    path, plan = wanted["path"], []
+    have = set((_row(host, path) + [""] * 4)[3].split(","))
+    if not adopted and any(not _holds(option, have) for option in wanted["options"].split(",")):
+        plan.append(["mount", "-o", f"remount,{wanted['options']}", path])
+    if host.mode(path) not in (None, int(wanted["mode"], 8)):
+        plan.append(["chmod", wanted["mode"], path])
+    return plan
+
+
+def _holds(option: str, have: AbstractSet[str]) -> bool:
+    """The file system shows discard and says nothing of nodiscard, its default (xfs(5))."""
+    return "discard" not in have if option == "nodiscard" else option in have or option in ("", "defaults")
+
+
+def _plan(host: Host, state: State, wanted: Mapping[str, Any]) -> List[List[str]]:
     if state.mounted:
-        return []
+        return _drifted(host, wanted, state.adopted)
     path, several = wanted["path"], len(state.disks) > 1
+    if state.adopted:
+        bind = ["mount", "--bind", IMAGE_PATH, path]
+        return [["mkdir", "--parents", path], bind, ["chmod", wanted["mode"], path]]
     fresh = state.blank or not (state.content.ours and state.content.kind == "xfs")
     plan: List[List[str]] = []
     if state.blank and wanted["erase"]:

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from . import archive
 from .host import Host, Problem, Problems
 from .outcome import Outcome
 from .version import numbers, reaches, within
@@ -29,13 +28,13 @@ CUDA_FOR: Dict[str, str] = {"89": "11.8", "90": "11.8", "100": "12.8", "103": "1
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
-    """NCCL of the wanted version; with a source archive nccl-tests built against it."""
+    """NCCL of the wanted version; with a source nccl-tests built against it."""
     found = libraries(host)
     problems = list(_library(host, found, wanted))
     if problems:
         raise Problems(problems)
     facts = {"nccl": sorted(found), "cuda": _cuda(host, wanted["cuda_home"])}
-    if not wanted["archive"]:
+    if not wanted["source"]:
         return Outcome(False, facts, facts, facts)
     if not str(wanted["architecture"]).isdigit():
         raise Problem(f"architecture '{wanted['architecture']}'", "a compute capability such as 90", "set architecture")
@@ -50,6 +49,12 @@ def libraries(host: Host) -> Dict[str, str]:
 
 def _library(host: Host, found: Mapping[str, str], wanted: Mapping[str, Any]) -> Iterator[Problem]:
     pin = wanted["version"]
+    if wanted["minimum"] and not any(reaches(version, wanted["minimum"]) for version in found):
+        yield Problem(
+            f"NCCL {', '.join(sorted(found)) or 'not there'}",
+            f"NCCL {wanted['minimum']} or later",
+            "use a newer image, or let the role install NCCL (cuda_nccl_source: vendor)",
+        )
     if not pin:
         return
     if not any(within(version, pin) for version in found):
@@ -90,7 +95,7 @@ def gencode(architecture: str) -> str:
 
 def _tests(host: Host, wanted: Mapping[str, Any], facts: Dict[str, Any], check: bool) -> Outcome:
     target = {
-        "source_sha256": wanted["sha256"],
+        "revision": wanted["revision"],
         "architecture": wanted["architecture"],
         "cuda": facts["cuda"],
         "nccl": max(facts["nccl"], key=numbers, default=None),
@@ -108,13 +113,26 @@ def _tests(host: Host, wanted: Mapping[str, Any], facts: Dict[str, Any], check: 
     problems = list(_tools(target, wanted))
     if problems:
         raise Problems(problems)
-    archive.verify_checksum(host, wanted["archive"], wanted["sha256"])
+    _verify(host, wanted["source"], wanted["revision"])
     scratch = tempfile.mkdtemp(prefix="flightline-nccl-")
     try:
         _build(host, wanted, target, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return Outcome(True, before, after, done)
+
+
+def _verify(host: Host, source: str, revision: str) -> None:
+    """A commit's id is the digest of everything in it, and git refuses a tree that does not have it."""
+    place = host.path(source)
+    found = host.ask(["git", "-C", place, "rev-parse", "HEAD"])
+    changed = host.ask(["git", "-C", place, "status", "--porcelain"])
+    if found.out.strip() != revision or changed.rc != 0 or changed.out.strip():
+        raise Problem(
+            f"{source} is at {found.out.strip() or found.said}{' with changes' if changed.out.strip() else ''}",
+            f"commit {revision} as it is; nothing was built",
+            f"remove {source}, then run again",
+        )
 
 
 def _stamp(host: Host, prefix: str) -> Optional[Dict[str, Any]]:
@@ -140,9 +158,8 @@ def _tools(target: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Pro
 
 
 def _build(host: Host, wanted: Mapping[str, Any], target: Mapping[str, Any], scratch: str) -> None:
-    archive.unpack(host, wanted["archive"], scratch)
-    tops = {name.split("/")[0] for name in archive.members(host, wanted["archive"])}
-    source = f"{scratch}/{tops.pop()}" if len(tops) == 1 else scratch
+    source = f"{scratch}/source"
+    shutil.copytree(host.path(wanted["source"]), source, symlinks=True)
     goal, advice = "nccl-tests built", "read make's output; CUDA, NCCL header and MPI have to fit each other"
     host.change(make(wanted, str(target["architecture"])), goal, advice, cwd=source)
     programs = [f"{source}/build/{name}" for name in PROGRAMS]

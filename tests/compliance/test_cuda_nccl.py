@@ -54,4 +54,4 @@ def test_nccl_tests_are_built_for_this_gpu(ask, wanted):
         pytest.skip("cuda_nccl_tests is false")
     build = json.loads(ask.text(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json"))
     say.same("built for architecture", build["architecture"], str(wanted["cuda_nccl_architecture"]))
-    say.same("built from source", build["source_sha256"], wanted["cuda_nccl_tests_sha256"])
+    say.same("built from commit", build["revision"], wanted["cuda_nccl_tests_commit"])

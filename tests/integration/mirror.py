@@ -5,6 +5,7 @@ Everything is plain files below one directory, which the bed's server offers to 
     key.asc                         the public key, armored
     apt/dists/<suite>/...           InRelease, Release, Release.gpg, Packages
     apt/pool/*.deb
+    files/<name>.git                a git repository
     files/<name>, <name>.sha256, <name>.sig     tarballs and other files with checksum and detached signature
 
 The packages are stand-ins with the names, versions and layout of the vendors'; what they install is written by hand.
@@ -17,6 +18,7 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -29,6 +31,7 @@ OWNER = "Flightline test bed <bed@flightline.invalid>"
 EPOCH = 1_700_000_000
 """One time for everything packed: the same content gives the same checksum."""
 EXECUTABLE = 0o755
+_GIT_WHO = {"NAME": "Flightline test bed", "EMAIL": "bed@flightline.invalid", "DATE": f"{EPOCH} +0000"}
 
 Content = Union[str, bytes, "Executable"]
 
@@ -173,6 +176,27 @@ class Mirror:
     def add_tarball(self, name: str, members: Mapping[str, Content]) -> str:
         """Offer a .tar.gz of files by relative path. Returns the SHA-256."""
         return self.add_file(name, tarball(members))
+
+    def add_git(self, name: str, members: Mapping[str, Content]) -> str:
+        """Offer a git repository of one commit, as plain files over HTTP. Returns the commit's id."""
+        bare = self.directory / "files" / name
+        shutil.rmtree(bare, ignore_errors=True)
+        stamp = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _GIT_WHO.items()}
+
+        def git(*words: str, cwd: str) -> str:
+            argv = ["git", "-c", "init.defaultBranch=master", *words]
+            run = subprocess.run(argv, check=True, capture_output=True, text=True, cwd=cwd, env={**os.environ, **stamp})
+            return run.stdout.strip()
+
+        with tempfile.TemporaryDirectory() as work:
+            for path, content in members.items():
+                _write(Path(work) / path, content)
+            git("init", "--quiet", cwd=work)
+            git("add", "--all", cwd=work)
+            git("commit", "--quiet", "--message", "Stand-in", cwd=work)
+            git("clone", "--quiet", "--bare", work, str(bare), cwd=work)
+            git("update-server-info", cwd=str(bare))
+            return git("rev-parse", "HEAD", cwd=work)
 
     def publish(self, suite: str = "bookworm") -> None:
         """Write and sign the indexes of everything in the pool."""

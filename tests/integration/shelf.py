@@ -21,8 +21,6 @@ OWN: dict[str, Any] = {
     "base_hugepages": 64,
     "flightline_node_checks": HOST_CHECKS,
     "flightline_node_expected": {"sysctl": {"vm.swappiness": "1"}},
-    "slurm_cpus": 1,
-    "slurm_memory_mib": 512,
     # A container has no cgroup of its own to hand on.
     "slurm_proctrack": "proctrack/linuxproc",
     "slurm_task_plugin": "task/none",

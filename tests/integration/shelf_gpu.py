@@ -12,9 +12,9 @@ from pathlib import Path
 
 from .mirror import Content, Deb, Executable, Mirror, pack
 
-DRIVER, CUDA, NCCL, DCGM, TOOLKIT = "580.95.05", "13.0", "2.28.3", "4.5.2", "1.18.0-1"
+DRIVER, CUDA, NCCL, DCGM, TOOLKIT = "580.95.05", "13.0", "2.28.3", "4.5.2", "1.18.1-1"
 EFA, LIBFABRIC, PLUGIN, EFA_DRIVER = "1.44.0", "2.3.1amzn1.0", "1.17.1", "2.17.3"
-TESTS, AGENT = "2.17.6", "1.300071.0"
+AGENT = "1.300071.0"
 REAL_DRIVER_HOST = "gpu-02"
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
@@ -42,7 +42,7 @@ def driver_debs() -> list[Deb]:
     )
     return [
         Deb(
-            "nvidia-open-580",
+            "nvidia-open",
             version,
             depends=[f"libnvidia-compute-580 (= {version})"],
             files={"/usr/bin/nvidia-smi": smi},
@@ -65,7 +65,8 @@ def driver_debs() -> list[Deb]:
             },
         ),
         # A later driver that the pin must keep out.
-        Deb("nvidia-open-580", "580.105.08-1", files={"/usr/bin/nvidia-smi": smi}),
+        Deb("libnvidia-nscq", version, files={f"{LIBRARIES}/libnvidia-nscq.so.{DRIVER}": "stand-in\n"}),
+        Deb("nvidia-open", "580.105.08-1", files={"/usr/bin/nvidia-smi": smi}),
         Deb("libnvidia-compute-580", "580.105.08-1", files={f"{LIBRARIES}/libnvidia-ml.so.580.105.08": "stand-in\n"}),
     ]
 
@@ -100,13 +101,17 @@ def dcgm_deb() -> Deb:
 
 def toolkit_debs() -> list[Deb]:
     configure = """#!/bin/sh
-# Stand-in for nvidia-ctk runtime configure: adds the runtime to the file that is named.
-for word; do case $word in --config=*) file=${word#*=} ;; --runtime=*) engine=${word#*=} ;; esac; done
+# Stand-in for nvidia-ctk 1.18.1 runtime configure: for containerd the runtime goes into the drop-in, its import into the file
+# that is named; without --drop-in-config into 99-nvidia.toml as well.
+drop=/etc/containerd/conf.d/99-nvidia.toml
+for word; do case $word in --config=*) file=${word#*=} ;; --runtime=*) engine=${word#*=} ;; --drop-in-config=*) drop=${word#*=} ;; esac; done
 mkdir -p "$(dirname "$file")"
 if [ "$engine" = docker ]; then
     echo '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}' > "$file"
 else
-    printf 'version = 2\\n[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]\\nBinaryName = "/usr/bin/nvidia-container-runtime"\\n' > "$file"
+    mkdir -p "$(dirname "$drop")"
+    printf 'imports = ["/etc/containerd/conf.d/*.toml"]\\nversion = 2\\n' > "$file"
+    printf 'version = 2\\n[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]\\nBinaryName = "/usr/bin/nvidia-container-runtime"\\n' > "$drop"
 fi
 """
     base = {
@@ -149,7 +154,7 @@ def tests_members() -> dict[str, str | Executable]:
     """nccl-tests with a makefile that asks the compiler as the real one does."""
     names = " ".join(f"build/{name}" for name in PROGRAMS)
     makefile = f"all: {names}\nbuild/%: Makefile\n\tmkdir -p build\n\t$(CUDA_HOME)/bin/nvcc $(NVCC_GENCODE) -o $@ $<\n"
-    return {f"nccl-tests-{TESTS}/Makefile": makefile}
+    return {"Makefile": makefile}
 
 
 def agent_schema() -> str:
@@ -230,7 +235,7 @@ def stock(mirror: Mirror) -> dict[str, object]:
     mirror.add_file("amazon-cloudwatch-agent.deb", agent)
     sums = {
         "efa_sha256": mirror.add_tarball(f"aws-efa-installer-{EFA}.tar.gz", efa_members()),
-        "cuda_nccl_tests_sha256": mirror.add_tarball(f"nccl-tests-{TESTS}.tar.gz", tests_members()),
+        "cuda_nccl_tests_commit": mirror.add_git("nccl-tests.git", tests_members()),
     }
     mirror.close()
     return {**sums, **repositories(mirror.fingerprint), **driver(), **others(mirror.fingerprint)}
@@ -265,7 +270,7 @@ def others(fingerprint: str) -> dict[str, object]:
     """What else differs from a GPU node: no Lustre modules, nothing that would send metrics to AWS."""
     return {
         "cuda_nccl_architecture": "90",
-        "cuda_nccl_tests_url": "{url}/files/nccl-tests-" + TESTS + ".tar.gz",
+        "cuda_nccl_tests_repository": "{url}/files/nccl-tests.git",
         "cuda_nccl_jobs": 1,
         "efa_url": "{url}/files/aws-efa-installer-" + EFA + ".tar.gz",
         "efa_key_url": "{url}/key.asc",

@@ -90,7 +90,7 @@ def test_expected_values_are_defaults_under_the_inventory(tmp_path):
     )
     site = expected.Site([str(inventory)])
     first, second = site.expected("gpu-01"), site.expected("gpu-02")
-    assert (first["base_hugepages"], second["base_hugepages"]) == (128, 0)
+    assert (first["base_hugepages"], second["base_hugepages"]) == (128, -1)
     assert first["dcgm_version"] == "4.4.0"
     assert first["cloudwatch_agent_namespace"] == "Flightline/east"
     assert (first["nvidia_driver_fabric_manager"], second["nvidia_driver_fabric_manager"]) == (True, False)

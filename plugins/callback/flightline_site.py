@@ -1,0 +1,80 @@
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""End a configuration run by saying which hosts are configured, and where the others left it."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: flightline_site
+type: aggregate
+short_description: Says at the end of playbooks/site.yml which hosts are configured, failed or lost
+description:
+  - A play at the end of the playbook cannot say it, because a play whose hosts are all gone does not run.
+  - Names each host that is not configured, with the task at which it left and what was said. Ansible's own exit status
+    stays (2 a host failed, 4 a host was unreachable).
+  - Does nothing in any other playbook or ad-hoc command.
+version_added: "0.1.0"
+author:
+  - Flightline contributors (@flightline)
+requirements:
+  - the flightline package in the controller's Python
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.callback import CallbackBase
+
+from flightline.site_summary import Site, Trouble
+
+PLAYBOOK = "site.yml"
+
+
+class CallbackModule(CallbackBase):
+    """Collects while the playbook runs, prints at its end."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "flightline_site"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watching = False
+        self._site = Site()
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        """Is it the configuration?"""
+        self._watching = Path(str(playbook._file_name)).name == PLAYBOOK
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        """Remember every host that a play selects."""
+        if not self._watching:
+            return
+        manager = play.get_variable_manager()
+        names = [str(host) for host in manager._inventory.get_hosts(play.hosts, order=play.order)]
+        self._site.hosts += [name for name in names if name not in self._site.hosts]
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        """Remember the last failure; whether the host recovered from it is known at the end."""
+        if not ignore_errors:
+            self._site.failed[result._host.get_name()] = self._trouble(result)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        """Remember where a host was lost."""
+        if not result._task.ignore_unreachable:
+            self._site.lost[result._host.get_name()] = self._trouble(result)
+
+    def _trouble(self, result: Any) -> Trouble:
+        said = result._result.get("msg") or result._result.get("censored") or ""
+        return Trouble(result._task.get_name(), str(said))
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """Print the summary."""
+        if not self._watching or not self._site.hosts:
+            return
+        self._site.failed = {name: what for name, what in self._site.failed.items() if stats.failures.get(name)}
+        self._site.lost = {name: what for name, what in self._site.lost.items() if stats.dark.get(name)}
+        self._display.banner("CONFIGURE")
+        for line in self._site.lines():
+            self._display.display(line)

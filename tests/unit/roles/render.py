@@ -1,0 +1,111 @@
+"""Roles without a node: their variables and templates, evaluated by Ansible's own engine with facts that a test gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar, trust_as_template
+
+from flightline.roledocs import ROLES
+
+SYSTEMS: Mapping[str, Mapping[str, str]] = {
+    "Debian 12": {
+        "distribution": "Debian",
+        "distribution_version": "12",
+        "distribution_major_version": "12",
+        "os_family": "Debian",
+        "distribution_release": "bookworm",
+        "kernel": "6.1.0-40-cloud-amd64",
+    },
+    "Ubuntu 22.04": {
+        "distribution": "Ubuntu",
+        "distribution_version": "22.04",
+        "distribution_major_version": "22",
+        "os_family": "Debian",
+        "distribution_release": "jammy",
+        "kernel": "6.8.0-1040-aws",
+    },
+    "Ubuntu 24.04": {
+        "distribution": "Ubuntu",
+        "distribution_version": "24.04",
+        "distribution_major_version": "24",
+        "os_family": "Debian",
+        "distribution_release": "noble",
+        "kernel": "6.14.0-1015-aws",
+    },
+    "Amazon 2023": {
+        "distribution": "Amazon",
+        "distribution_version": "2023",
+        "distribution_major_version": "2023",
+        "os_family": "RedHat",
+        "distribution_release": "NA",
+        "kernel": "6.12.46-66.121.amzn2023.x86_64",
+    },
+}
+
+
+def facts(system: str, **more: Any) -> dict[str, Any]:
+    """What setup says of a node with a system."""
+    return {**SYSTEMS[system], "architecture": "x86_64", "default_ipv4": {"interface": "ens5"}, **more}
+
+
+@lru_cache(maxsize=1)
+def _loader() -> DataLoader:
+    init_plugin_loader()
+    return DataLoader()
+
+
+@lru_cache(maxsize=None)
+def _own(name: str) -> dict[str, Any]:
+    """The defaults of all roles and the variables of one; read once."""
+    variables: dict[str, Any] = {}
+    for path in (*sorted(ROLES.glob("*/defaults/main.yml")), ROLES / name / "vars/main.yml"):
+        variables |= _loader().load_from_file(str(path), trusted_as_template=True) or {}
+    return variables
+
+
+class Role:
+    """One role on one host. Given variables stand above the role's own, as an inventory's do above defaults."""
+
+    def __init__(self, name: str, system: str, given: Mapping[str, Any] | None = None, **more: Any) -> None:
+        self.directory = ROLES / name
+        loader = _loader()
+        variables: dict[str, Any] = {"inventory_hostname": "gpu-01", "ansible_check_mode": False, **_own(name)}
+        variables |= {"ansible_facts": facts(system), **(given or {}), **more}
+        self._templar = Templar(loader=loader, variables=variables)
+        self.variables = variables
+
+    def __getitem__(self, name: str) -> Any:
+        return self._templar.template(self.variables[name])
+
+    def evaluate(self, expression: str) -> Any:
+        """An expression as a task's condition has it."""
+        return self._templar.template(trust_as_template("{{ " + expression + " }}"))
+
+    def file(self, template: str) -> str:
+        """A template of the role as it is written on the node."""
+        text = (self.directory / "templates" / template).read_text()
+        return str(self._templar.copy_with_new_env().template(trust_as_template(text)))
+
+
+@lru_cache(maxsize=None)
+def tasks(role: str) -> list[dict[str, Any]]:
+    """Every task of a role, those in blocks as well."""
+    found: list[dict[str, Any]] = []
+    for path in sorted((ROLES / role / "tasks").glob("*.yml")):
+        found += _flat(yaml.safe_load(path.read_text()) or [])
+    return found
+
+
+def _flat(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for entry in entries:
+        found.append(entry)
+        for part in ("block", "rescue", "always"):
+            found += _flat(entry.get(part) or [])
+    return found
