@@ -13,6 +13,12 @@ OUTPUTS = "flightline_stack"
 TAGS = "ec2_tags"
 FACTS = ("instance_type", "ec2_instance_type", "ec2_placement")
 RELINK = "run `make outputs`"
+AMAZON_USER = "ec2-user"
+"""The login of Amazon Linux images; Ubuntu's is ubuntu, Debian's admin (EC2 user guide)."""
+NO_SLURM = (
+    "orchestrator slurm on Amazon Linux (node_user ec2-user): its repositories have no Slurm, and the role slurm takes "
+    "the distribution's; set orchestrator none, or an image of Ubuntu or Debian"
+)
 
 
 def outputs_mistakes(outputs: Any) -> list[str]:
@@ -22,6 +28,14 @@ def outputs_mistakes(outputs: Any) -> list[str]:
     if not isinstance(outputs, Mapping):
         return [f"{OUTPUTS}: not set, wanted the outputs of the stack that made these hosts; {RELINK}"]
     return [f"{OUTPUTS}.{mistake}; {RELINK}" for mistake in contract.mistakes(outputs)]
+
+
+def configure_mistakes(outputs: Any) -> list[str]:
+    """What the roles cannot do for a stack although AWS can build it."""
+    if not isinstance(outputs, Mapping):
+        return []
+    amazon = outputs.get("node_user") == AMAZON_USER and outputs.get("orchestrator") == "slurm"
+    return [NO_SLURM] if amazon else []
 
 
 def absent(hosts: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -48,6 +48,12 @@ class ActionModule(ActionBase):
         names = list(variables.get("ansible_play_hosts_all") or [])
         checked = validation.validate({name: validation.HostVars(variables["hostvars"][name]) for name in names})
         mistakes = {**validation.limit_mistakes(self._unmatched(variables)), **checked.mistakes}
+        if variables.get("flightline_configures"):
+            for name in names:
+                for mistake in stack.configure_mistakes(
+                    validation.HostVars(variables["hostvars"][name]).get(stack.OUTPUTS)
+                ):
+                    mistakes.setdefault(mistake, []).append(name)
         if mistakes:
             text = validation.explain(mistakes, len(names))
             return {**result, "failed": True, "changed": False, "msg": text, "mistakes": mistakes}

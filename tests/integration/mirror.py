@@ -167,19 +167,24 @@ class Mirror:
     def add_file(self, name: str, content: Content) -> str:
         """Offer a file with its checksum and detached signature. Returns the SHA-256."""
         path = self.directory / "files" / name
-        _write(path, content)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = self.sign(path, content)
         _write(path.with_name(f"{path.name}.sha256"), f"{digest}  {path.name}\n")
-        self._gpg("--detach-sign", "--output", f"{path}.sig", str(path))
         return digest
+
+    def sign(self, path: Path, content: Content) -> str:
+        """Write a file with its detached signature beside it. Returns the SHA-256."""
+        _write(path, content)
+        self._gpg("--detach-sign", "--output", f"{path}.sig", str(path))
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def add_tarball(self, name: str, members: Mapping[str, Content]) -> str:
         """Offer a .tar.gz of files by relative path. Returns the SHA-256."""
         return self.add_file(name, tarball(members))
 
-    def add_git(self, name: str, members: Mapping[str, Content]) -> str:
+    def add_git(self, name: str, members: Mapping[str, Content], place: Path | None = None) -> str:
         """Offer a git repository of one commit, as plain files over HTTP. Returns the commit's id."""
-        bare = self.directory / "files" / name
+        bare = (place or self.directory / "files") / name
+        bare.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(bare, ignore_errors=True)
         stamp = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _GIT_WHO.items()}
 
@@ -197,6 +202,16 @@ class Mirror:
             git("clone", "--quiet", "--bare", work, str(bare), cwd=work)
             git("update-server-info", cwd=str(bare))
             return git("rev-parse", "HEAD", cwd=work)
+
+    def flat(self, place: Path, debs: Sequence[Deb]) -> None:
+        """A repository without suites and components, as NVIDIA has them: packages and indexes in one directory."""
+        shutil.rmtree(place, ignore_errors=True)
+        packed = [pack(deb, place) for deb in debs]
+        index = "\n".join(stanza(path, f"./{path.name}") for path in packed).encode()
+        _write(place / "Packages", index)
+        sums = f" {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n"
+        _write(place / "Release", f"Origin: Flightline test bed\nDate: Tue, 14 Nov 2023 22:13:20 UTC\nSHA256:\n{sums}")
+        self._gpg("--clear-sign", "--output", str(place / "InRelease"), str(place / "Release"))
 
     def publish(self, suite: str = "bookworm") -> None:
         """Write and sign the indexes of everything in the pool."""

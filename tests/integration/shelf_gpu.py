@@ -10,11 +10,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from .mirror import Content, Deb, Executable, Mirror, pack
+from .mirror import Content, Deb, Executable, Mirror, pack, tarball
 
 DRIVER, CUDA, NCCL, DCGM, TOOLKIT = "580.95.05", "13.0", "2.28.3", "4.5.2", "1.18.1-1"
 EFA, LIBFABRIC, PLUGIN, EFA_DRIVER = "1.44.0", "2.3.1amzn1.0", "1.17.1", "2.17.3"
 AGENT = "1.300071.0"
+EFA_SYSTEMS = ("DEBIAN12", "UBUNTU2204", "UBUNTU2404")
 REAL_DRIVER_HOST = "gpu-02"
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
@@ -130,6 +131,11 @@ def lustre_debs() -> list[Deb]:
     ]
 
 
+def efa_archive() -> bytes:
+    """The installer's archive, packed."""
+    return tarball(efa_members())
+
+
 def efa_members(driver: str = EFA_DRIVER) -> dict[str, Content]:
     """The installer's archive; the stand-in installer leaves what the real one leaves."""
     names = [f"libfabric1-aws_{LIBFABRIC}_amd64", f"libnccl-ofi_{PLUGIN}-1_amd64", f"efa_{driver}-1.amzn1_amd64"]
@@ -143,10 +149,14 @@ echo stand-in > /opt/amazon/openmpi/include/mpi.h
 echo "$*" > /opt/amazon/efa/arguments
 printf '# EFA installer version: {EFA}\\n# Debug packages installed: no\\n# Packages installed:\\n{" ".join(names)}\\n' > /opt/amazon/efa_installed_packages
 """
-    packages: dict[str, Content] = {f"aws-efa-installer/DEBS/DEBIAN12/x86_64/{name}.deb": "" for name in names}
+    packages: dict[str, Content] = {
+        f"aws-efa-installer/DEBS/{system}/x86_64/{name}.deb": "" for system in EFA_SYSTEMS for name in names
+    }
     with tempfile.TemporaryDirectory() as scratch:
         plugin = Deb("libnccl-ofi", f"{PLUGIN}-1", files={"/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so": ELF_HEADER})
-        packages[f"aws-efa-installer/DEBS/DEBIAN12/x86_64/{names[1]}.deb"] = pack(plugin, Path(scratch)).read_bytes()
+        for system in EFA_SYSTEMS:
+            name = f"aws-efa-installer/DEBS/{system}/x86_64/{names[1]}.deb"
+            packages[name] = pack(plugin, Path(scratch)).read_bytes()
     return {"aws-efa-installer/efa_installer.sh": Executable(installer), **packages}
 
 

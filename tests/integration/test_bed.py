@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from .bed import bed as beds
-from .bed import layout, machine, network, processes
+from .bed import layout, machine, mounts, network, processes
 
 BOOT_S = 10
 IDLE_MIB = 100
@@ -22,7 +22,7 @@ def spare(bed):
     machine.clone(one, [one], (beds.STATE / "id_ed25519.pub").read_text(), beds._uid(root))
     yield one
     machine.stop(one)
-    beds.shutil.rmtree(one.directory)
+    mounts.remove(one.directory)
 
 
 def test_a_machine_boots_fast_and_idles_small(spare):

@@ -10,7 +10,7 @@ import tarfile
 import pytest
 
 from tests.integration import mirror
-from tests.integration.bed import image, inventory, layout, timesource
+from tests.integration.bed import image, inventory, layout, mounts, timesource
 
 LISTING = """\
 http://deb.example.org/debian/|bookworm|Packages
@@ -124,3 +124,19 @@ def test_a_bed_of_another_number_shares_no_name_with_the_first():
 def test_a_bed_number_that_is_none_is_refused(text):
     with pytest.raises(ValueError, match="wanted: one of 0, 1"):
         layout.chosen(text)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_removing_an_image_does_not_walk_into_what_is_mounted_in_it(tmp_path):
+    """debootstrap mounts /proc in its target, and a killed one leaves it there."""
+    outer, draft = tmp_path / "outer", tmp_path / "image draft"
+    (outer / "kept").mkdir(parents=True)
+    (draft / "proc").mkdir(parents=True)
+    done = subprocess.run(["mount", "--bind", str(outer), str(draft / "proc")], check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip(f"this machine does not let root mount: {done.stderr.decode().strip()}")
+    assert mounts.below(draft) == [str(draft / "proc")]
+    mounts.remove(draft)
+    assert not draft.exists()
+    assert (outer / "kept").is_dir()
+    assert mounts.below(tmp_path) == []

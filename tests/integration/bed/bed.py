@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import sys
 import time
 from pathlib import Path
 
-from . import image, inventory, layout, machine, network, processes
+from . import image, inventory, layout, machine, mounts, network, processes, vendors
 from .layout import BedError, Machine
 
 STATE = layout.STATE
@@ -42,6 +41,7 @@ def _serve() -> None:
     if processes.alive(STATE / "server.pid", str(STATE)):
         return
     (STATE / "www").mkdir(exist_ok=True)
+    vendors.make(STATE)
     upstream = [f"{host}={scheme}" for host, scheme in image.hosts_of(image.outer_sources()).items()]
     argv = [sys.executable, "-m", "tests.integration.bed.server", str(STATE), *upstream]
     processes.start(argv, STATE / "server.pid", STATE / "server.log", layout.ROOT)
@@ -82,7 +82,7 @@ def up(count: int = layout.DEFAULT_COUNT) -> Path:
 def reset(one: Machine) -> None:
     """A machine as it was when it was made: bare, with new host keys."""
     machine.stop(one)
-    shutil.rmtree(one.directory)
+    mounts.remove(one.directory)
     up(max(layout.DEFAULT_COUNT, int(one.name.rpartition("-")[2])))
 
 
@@ -106,8 +106,8 @@ def down() -> None:
         if pid:
             processes.end(pid)
     network.down(STATE)
-    for name in ("machines", "www", "www-gnupg", "image-draft", "group_vars"):
-        shutil.rmtree(STATE / name, ignore_errors=True)
+    for name in ("machines", "www", "www-gnupg", "image-draft", "group_vars", "tls"):
+        mounts.remove(STATE / name)
     for name in ("inventory.yml", "known_hosts", "id_ed25519", "id_ed25519.pub", "server.pid", "server.log"):
         (STATE / name).unlink(missing_ok=True)
 

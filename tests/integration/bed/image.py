@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from . import layout
+from . import layout, mounts
 
 SUITE = "bookworm"
 PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,iproute2,procps,ca-certificates,kmod,cron,logrotate"
@@ -151,10 +151,10 @@ def build(state: Path = layout.STATE) -> Path:
         return root
     if not (state / "machines").is_dir():  # a running machine may still read an older one
         for old in state.glob("image-*"):
-            shutil.rmtree(old)
+            mounts.remove(old)
     draft, log = state / "image-draft", state / "image.log"
     state.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(draft, ignore_errors=True)
+    mounts.remove(draft)
     log.unlink(missing_ok=True)
     uri = [source.uri for source in sources if source.suite == SUITE][:1]
     _run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(draft), *uri], log)

@@ -35,6 +35,7 @@ TOOLS = {
     "debootstrap": "debootstrap",
     "ssh-keygen": "openssh-client",
     "ip": "iproute2",
+    "openssl": "openssl",
     "losetup": "mount",
     "unshare": "util-linux",
 }

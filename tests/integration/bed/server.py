@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from . import layout, timesource
+from . import layout, timesource, vendors
 
 UPSTREAM_TIMEOUT_S = 60
 PASSED_ON = ("If-Modified-Since", "Cache-Control")
@@ -120,6 +120,7 @@ def main(arguments: list[str]) -> None:
     """Serve until ended."""
     threading.Thread(target=timesource.serve, args=(layout.BRIDGE,), daemon=True).start()
     state, upstream = Path(arguments[0]), dict(pair.split("=", 1) for pair in arguments[1:])
+    threading.Thread(target=vendors.serve, args=[state], daemon=True).start()
     with Bed((layout.GATEWAY, layout.PORT), state, upstream) as bed, contextlib.suppress(KeyboardInterrupt):
         bed.serve_forever()
 

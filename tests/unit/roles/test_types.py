@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from flightline import stack
 from flightline.node_software import software
 from flightline.roledocs import ROLES
 from flightline_host.version import reaches
@@ -167,3 +168,17 @@ def test_slurm_runs_where_the_stack_has_a_controller():
 def test_huge_pages_are_left_to_efa_unless_asked_for():
     assert "nr_hugepages" not in Role("base", "Ubuntu 24.04").file("sysctl.conf.j2")
     assert "vm.nr_hugepages = 64" in Role("base", "Ubuntu 24.04", {"base_hugepages": "64"}).file("sysctl.conf.j2")
+
+
+@pytest.mark.parametrize(
+    ("user", "orchestrator", "wanted"), [("ec2-user", "slurm", 1), ("ec2-user", "none", 0), ("ubuntu", "slurm", 0)]
+)
+def test_slurm_on_amazon_linux_is_refused_before_any_node_is_touched(user, orchestrator, wanted):
+    found = stack.configure_mistakes({"node_user": user, "orchestrator": orchestrator})
+    assert len(found) == wanted
+    assert all("no Slurm" in text and "do" not in text.split()[:1] for text in found)
+
+
+def test_configure_asks_for_what_the_roles_cannot_do():
+    site = yaml.safe_load((ROLES.parent / "playbooks/site.yml").read_text())
+    assert site[0]["vars"]["flightline_configures"] is True

@@ -1,0 +1,93 @@
+"""The vendors' own addresses on the bridge: their host names, HTTPS and a certificate authority of the bed.
+
+With it the roles run with their default addresses. What is served lies in STATE/www/vendors/HOST; the authority is made anew
+for each bed and trusted only by machines that are told to.
+"""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from . import layout
+
+HOSTS = (
+    "amazoncloudwatch-agent.s3.amazonaws.com",
+    "developer.download.nvidia.com",
+    "efa-installer.amazonaws.com",
+    "github.com",
+    "nvidia.github.io",
+)
+PORT = 443
+DAYS = "30"
+
+
+def make(state: Path) -> None:
+    """Key and certificate of the authority and of the server, unless they are there."""
+    place = state / "tls"
+    if (place / "server.pem").exists():
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    names = ",".join(f"DNS:{host}" for host in HOSTS)
+    (place / "names").write_text(f"subjectAltName={names}\n")
+    subject = "/CN=Flightline test bed"
+    key = ["-newkey", "rsa:2048", "-nodes"]
+    _openssl(place, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-days", DAYS, "-subj", subject)
+    _openssl(place, "req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", f"/CN={HOSTS[0]}")
+    authority = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-days", DAYS]
+    _openssl(place, "x509", "-req", "-in", "server.csr", *authority, "-out", "server.crt")
+    (place / "server.pem").write_text((place / "server.crt").read_text() + (place / "server.key").read_text())
+
+
+def _openssl(place: Path, *words: str) -> None:
+    done = subprocess.run(["openssl", *words], cwd=place, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise layout.BedError(
+            f"seen: openssl {words[0]}: {done.stderr.strip()}; wanted: a certificate; do: install openssl"
+        )
+
+
+class Request(BaseHTTPRequestHandler):
+    """GET of a file of the vendor whose name the client asked for."""
+
+    protocol_version = "HTTP/1.1"
+    root: Path
+
+    def do_GET(self) -> None:
+        """Answer with the file, or 404 as a vendor does for a name that it does not have."""
+        base = (self.root / (self.headers["Host"] or "").partition(":")[0]).resolve()
+        path = (base / unquote(urlsplit(self.path).path).lstrip("/")).resolve()
+        there = base.parent == self.root.resolve() and path.is_relative_to(base) and path.is_file()
+        data = path.read_bytes() if there else b""
+        self.send_response(HTTPStatus.OK if there else HTTPStatus.NOT_FOUND)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    do_HEAD = do_GET
+
+
+def serve(state: Path) -> None:
+    """Serve until the process ends."""
+    handler = type("Handler", (Request,), {"root": state / "www/vendors"})
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(state / "tls/server.pem")
+    server = ThreadingHTTPServer((layout.GATEWAY, PORT), handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.serve_forever()
+
+
+def introduce() -> str:
+    """Shell lines by which a machine knows the vendors at the bed's address; {authority} is its certificate."""
+    rows = "".join(f"{layout.GATEWAY} {host}\\n" for host in HOSTS)
+    return (
+        f"grep -q {HOSTS[0]} /etc/hosts || printf '{rows}' >> /etc/hosts\n"
+        "echo 'Acquire::https::Proxy \"DIRECT\";' > /etc/apt/apt.conf.d/82vendors\n"
+        "cat > /usr/local/share/ca-certificates/flightline-bed.crt\n"
+        "update-ca-certificates >/dev/null\n"
+    )
