@@ -1,6 +1,6 @@
 """The files that a role writes whole, and what each would be if the role wrote it now.
 
-What root runs, or reads to decide what runs, is compared byte by byte. Files that a role edits in place (sysctl.d, chrony.conf)
+What root runs, or reads to decide what runs, is compared byte by byte. Files that a role edits in place (chrony.conf)
 or that depend on what other hosts answered (ssh_known_hosts, slurm.conf) have tests of their own.
 """
 
@@ -46,9 +46,11 @@ FILES = (
     Installed("base", "/etc/systemd/system.conf.d/90-flightline.conf", "system.conf.j2"),
     Installed("base", "/etc/systemd/journald.conf.d/90-flightline.conf", "journald.conf.j2"),
     Installed("base", "/etc/ssh/sshd_config.d/00-flightline.conf", "sshd.conf.j2", mode=0o600),
+    Installed("base", "/etc/sysctl.d/90-flightline.conf", "sysctl.conf.j2"),
     Installed("base", "/etc/tmpfiles.d/flightline-governor.conf", "governor.conf.j2"),
     Installed("base", "/etc/apt/apt.conf.d/60flightline", "unattended-upgrades.j2", family=APT),
     Installed("nvidia_driver", "/etc/modprobe.d/flightline-nvidia.conf", "modprobe.j2"),
+    Installed("dcgm", "/etc/apt/preferences.d/flightline-dcgm", "preferences.j2", family=APT),
     Installed("efa", "/etc/modules-load.d/flightline-efa.conf", "modules.j2"),
     Installed("lustre_client", "/etc/modprobe.d/flightline-lustre.conf", "modprobe.j2"),
     Installed("cluster_ssh", "/usr/local/libexec/flightline-mpi-launch", "mpi-launch.j2", mode=PROGRAM),
@@ -69,6 +71,10 @@ FILES = (
         for name in HOST_CODE
     ),
     Installed("slurm", "/usr/local/libexec/flightline-slurm-prolog", "flightline-slurm-prolog.j2", mode=PROGRAM),
+    Installed("slurm", "/usr/local/libexec/flightline-slurm-epilog", "flightline-slurm-epilog.j2", mode=PROGRAM),
+    Installed(
+        "slurm", "/usr/local/libexec/flightline-slurm-unkillable", "flightline-slurm-unkillable.j2", mode=PROGRAM
+    ),
     Installed("slurm", "/usr/local/libexec/flightline-slurm-health", "flightline-slurm-health.j2", mode=PROGRAM),
 )
 ELSEWHERE = {
@@ -81,9 +87,13 @@ ELSEWHERE = {
     "lustre_client/lnet.conf.j2": "test_lustre_client.py asks lnetctl",
     "lustre_client/mount.j2": "test_lustre_client.py, per mount",
     "nvidia_driver/preferences.j2": "test_nvidia_driver.py asks apt-cache policy",
+    "nvidia_driver/modules-load.j2": "only types with NVLink 5 switches have it; the preflight asks whether Fabric Manager runs",
+    "nvidia_driver/persistenced.conf.j2": "only Ubuntu has it; the preflight asks for the persistence mode",
     "package_repository/sources.j2": "test_host.py asks apt; test_nvidia_driver.py reads NVIDIA's",
     "slurm/cgroup.conf.j2": "test_slurm.py compares with the controller's",
     "slurm/gres.conf.j2": "test_slurm.py compares with the controller's",
+    "slurm/slurmdbd.conf.j2": "only with slurm_accounting; slurmdbd refuses a file that others can read",
+    "slurm/topology.conf.j2": "only with slurm_topology; slurmctld refuses a tree that does not hold every node",
     "slurm/slurm.conf.j2": "test_slurm.py compares with the controller's",
 }
 """Templates that are looked at in another way."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from . import say, units
+from . import installed, say, units
+
+
+@pytest.mark.parametrize("entry", installed.of("dcgm"), ids=str)
+def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+    """Without the pin an upgrade brings a DCGM whose output nobody knows yet."""
+    as_the_role_writes_it(entry)
 
 
 @pytest.fixture
