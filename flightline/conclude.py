@@ -224,7 +224,7 @@ def write_one(kind: str, report: Report, records: reports.Records, path: Path) -
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("w", encoding="utf-8", newline="\n") as stream:
+        with reports.opened(draft, path.suffix == ".gz") as stream:
             write(stream)
         draft.replace(path)
     except OSError as error:  # about the file that was asked for, not about its draft

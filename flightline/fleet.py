@@ -130,6 +130,7 @@ def _row_of(host: Host, intake: _Intake) -> NodeRow:
         row = intake.rows[host.host]
     row.instance_id = row.instance_id or host.instance_id
     row.instance_type = row.instance_type or host.instance_type
+    row.place = host.place
     return row
 
 

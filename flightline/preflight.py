@@ -23,11 +23,12 @@ from typing import Any, Protocol
 
 import ansible_runner
 
-from flightline_node.model import BLOCKING, Status
+from flightline_node.model import Status
 
 from . import ansible_says, processes
 from . import conclude as ending
 from . import store as stores
+from .causes import Trouble, troubles
 from .cli import DEBUG_ENV
 from .intake import STAMP, is_go
 from .recorder import broken_record, unreachable_record
@@ -65,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """One host as it ends. why: its blocking findings, worst kept as they come."""
+    """One host as it ends. why: the root causes of what blocks it, most urgent first."""
 
     host: str
     go: bool
@@ -162,15 +163,18 @@ def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
 
 
 def _answer(record: stores.Record) -> Answer:
-    findings = record.get("findings", [])
-    blocking = [finding for finding in findings if stores.status_of(finding) in BLOCKING]
     return Answer(
         record["host"],
         is_go(record),
         stores.worst_of(record),
         float(record.get("seconds") or 0),
-        [f"{finding['check']}: {finding['message']}" for finding in blocking],
+        [_why_not(trouble) for trouble in troubles(record.get("findings", []))],
     )
+
+
+def _why_not(trouble: Trouble) -> str:
+    said = f"{trouble.root['check']}: {trouble.root['message']}"
+    return f"{said} (+{len(trouble.explained)} findings)" if trouble.explained else said
 
 
 def run(request: Request, watcher: Watcher) -> ending.Outcome:

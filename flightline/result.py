@@ -35,7 +35,7 @@ class NodeRow:
     """One inventory host. cells: check id -> worst status of its findings on this node.
 
     findings: those that are not PASS, in the order of the checks. Unreachable and lost hosts have a row
-    with one finding (check "reachable").
+    with one finding (check "reachable"). place: rack or zone, "" where the inventory gives none.
     """
 
     host: str
@@ -47,6 +47,7 @@ class NodeRow:
     cells: dict[str, Status] = field(default_factory=dict)
     findings: list[FindingDict] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    place: str = ""
 
     @cached_property
     def troubles(self) -> list[Trouble]:

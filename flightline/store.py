@@ -56,11 +56,12 @@ class StoreError(RuntimeError):
 
 @dataclass(frozen=True)
 class Host:
-    """A host that the run has to answer for, from the inventory."""
+    """A host that the run has to answer for, from the inventory. place: its rack or zone, where known."""
 
     host: str
     instance_type: str = ""
     instance_id: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from flightline_node.settings import build
 from flightline_node.suggest import meant
 from flightline_node.xid_policy import read_overrides
 
+MOST_PLACE_CHARS = 60
+
 VARIABLES: Mapping[str, str] = {
     "flightline_level": "how much to measure: quick (default), standard or deep",
     "flightline_checks": "ids or tags of the checks to run; all when empty",
@@ -28,6 +30,7 @@ VARIABLES: Mapping[str, str] = {
     "flightline_thresholds": "thresholds by full name, <check>.<name>",
     "flightline_waivers": "findings to set aside, each with check, scope, reason, owner and expiry",
     "flightline_options": "options of checks that are not numbers",
+    "flightline_place": "the node's rack or zone, by which a large fleet is ordered; default rack, else EC2's zone",
     "flightline_root": "file-system root that probes read from",
     "flightline_tool_path": "directories searched for tools before the system's",
     "flightline_bundle_dir": "keep the raw outputs in this directory on the node",
@@ -104,6 +107,7 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         checked.hosts[name] = {
             "instance_type": str(given["instance_type"] or ""),
             "instance_id": str(given["instance_id"] or ""),
+            "place": place_of(variables),
         }
         with suppress(SettingsError):  # a mistake, told as one
             level = str(given["flightline_level"] or "quick")
@@ -283,6 +287,19 @@ def _misspelt(names: Iterable[str]) -> Iterable[str]:
             close = get_close_matches(name, VARIABLES, 1, cutoff=0.9)
             if close:
                 yield f"{name}: no such variable; did you mean {close[0]}?"
+
+
+_PLACES = ("flightline_place", "rack", "ec2_placement", "placement")
+
+
+def place_of(variables: HostVars) -> str:
+    """The rack or zone that the inventory gives a host; "" when it gives none."""
+    for name in _PLACES:
+        value = variables.get(name)
+        value = value.get("availability_zone") if isinstance(value, Mapping) else value
+        if isinstance(value, (str, int)) and str(value).strip():
+            return str(value)[:MOST_PLACE_CHARS]
+    return ""
 
 
 def limit_mistakes(unmatched: Iterable[str]) -> dict[str, list[str]]:

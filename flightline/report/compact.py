@@ -8,6 +8,7 @@ from typing import Any
 from flightline.result import NodeRow, Report
 from flightline_node.model import RANK, Status, Verdict, as_status
 
+from .node_lines import natural
 from .text import CODES, NOT_RUN, blocks, clean, clip, device_label, device_of
 
 MOST_NOTES = 6000
@@ -29,6 +30,8 @@ def compact(report: Report, detailed: Collection[int]) -> dict[str, Any]:
         "id": [clean(row.instance_id) for row in report.rows],
         "type": [types.add(clean(row.instance_type)) for row in report.rows],
         "types": types.items,
+        "order": [number for number, _ in sorted(enumerate(report.rows), key=_by_place)],
+        "placed": any(row.place for row in report.rows),
         "go": "".join("g" if row.verdict is Verdict.GO else "n" for row in report.rows),
         "worst": "".join(CODES[row.status] for row in report.rows),
         "seconds": [round(row.seconds, 1) for row in report.rows],
@@ -38,6 +41,12 @@ def compact(report: Report, detailed: Collection[int]) -> dict[str, Any]:
         "notes": _notes(report.rows, checks, texts),
         "texts": texts.items,
     }
+
+
+def _by_place(numbered: tuple[int, NodeRow]) -> tuple[object, ...]:
+    """Where a node stands, then its name: neighbours share power, cooling and switches."""
+    row = numbered[1]
+    return natural(row.place), natural(row.host)
 
 
 def columns(report: Report) -> list[str]:

@@ -108,6 +108,7 @@ def _node(row: NodeRow, record: dict[str, Any] | None, order: dict[str, int]) ->
         "host": row.host,
         "instance_id": row.instance_id,
         "instance_type": row.instance_type,
+        "place": row.place,
         "verdict": str(row.verdict),
         "status": str(row.status),
         "seconds": row.seconds,

@@ -17,6 +17,9 @@ from .text import clean, clip, count, device_label, device_of, host_ranges, shor
 MOST_LINES = 40
 """Nodes that get a line each; of more, those with the same trouble share one."""
 
+MANY = 64
+"""Nodes above which a fleet is ordered by rack or zone."""
+
 MOST_NAMED = 2
 NOTHING = "nothing was judged on it"
 _NUMBER = re.compile(r"([0-9]+)")
@@ -64,8 +67,9 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def lines(rows: Sequence[NodeRow]) -> list[Line]:
-    """The no-go nodes by name; nodes with the same trouble on one line where there are too many."""
-    found = [_line(row) for row in sorted(rows, key=lambda row: natural(row.host)) if row.verdict is Verdict.NO_GO]
+    """The no-go nodes by name, in a large fleet by place first; of too many those in the same trouble share one."""
+    ordered = sorted(rows, key=lambda row: (natural(row.place) if len(rows) > MANY else [], natural(row.host)))
+    found = [_line(row) for row in ordered if row.verdict is Verdict.NO_GO]
     if len(found) <= MOST_LINES:
         return found
     joined: dict[object, list[Line]] = {}

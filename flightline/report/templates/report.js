@@ -31,7 +31,13 @@ const troubles = data.patterns.map((letters) =>
 const troublesOf = (node) => troubles[data.cells[node]];
 // No-go before go, then the worst status, then the most troubles.
 const weight = (node) => (isBad(node) ? 1e6 : 0) + RANK[data.worst[node]] * 1e4 + Math.min(troublesOf(node).length, 9999);
-const worstFirst = all.slice().sort((a, b) => weight(b) - weight(a) || a - b);
+// Of a large fleet: trouble first, neighbours side by side, for they share power, cooling and switches.
+const MANY = 64;
+const standing = new Map(data.order.map((node, at) => [node, at]));
+const trouble = (node) => (isBad(node) ? 2 : data.worst[node] === "W" ? 1 : 0);
+const worstFirst = all.length > MANY
+  ? all.slice().sort((a, b) => trouble(b) - trouble(a) || standing.get(a) - standing.get(b))
+  : all.slice().sort((a, b) => weight(b) - weight(a) || a - b);
 
 /* Copying: the clipboard interface is missing where the page is not trusted, so there is a second way. */
 async function copy(text, button) {
@@ -182,7 +188,6 @@ function goToCell(at) {
    fleet is turned round, a row per node, which fits a screen better. */
 const canvas = $("map-canvas");
 const map = {columns: [], rows: [], letters: [], rowHeight: ROW, top: 0, zoom: 1, at: null, flipped: false, parted: false, paper: false};
-const LARGE = 60;
 const PAPER = 680;  // CSS pixels between the margins of an A4 or letter page
 const ratio = () => window.devicePixelRatio || 1;
 
@@ -218,7 +223,7 @@ function nodeColumns(nodes, x, room, most) {
 function allColumns(nodes, room) {
   const most = 26 * Math.sqrt(map.zoom);
   const bad = nodes.filter(isBad);
-  map.parted = $("map-order").value === "worst" && nodes.length > LARGE && bad.length > 0 && bad.length < nodes.length;
+  map.parted = $("map-order").value === "worst" && nodes.length > MANY && bad.length > 0 && bad.length < nodes.length;
   if (!map.parted) return nodeColumns(nodes, 0, room, most);
   // The few that matter get room to be read; the many that are fine share the rest.
   const first = nodeColumns(bad, 0, Math.min(room / 2, bad.length * 14 * map.zoom), most);
@@ -330,7 +335,7 @@ function drawNames(context) {
 function sayMap() {
   const most = Math.max(0, ...map.columns.map((column) => (column.nodes || []).length));
   $("map-says").textContent = [
-    `${number(map.nodes)} ${map.nodes === 1 ? "node" : "nodes"}, ${$("map-order").value === "worst" ? "worst first" : "in the order of the inventory"}.`,
+    `${number(map.nodes)} ${map.nodes === 1 ? "node" : "nodes"}, ${$("map-order").value !== "worst" ? "in the order of the inventory" : all.length <= MANY ? "worst first" : data.placed ? "trouble first, then by rack or zone and name" : "trouble first, then by name"}.`,
     map.flipped ? "A row per node, a column per check." : "A row per check, a column per node.",
     map.parted ? "No-go nodes stand on the left, before the gap, and get more room." : "",
     most > 1 ? `Where nodes outnumber pixels a column stands for up to ${most} nodes and shows the worst; widen with + to part them.` : "",
@@ -420,7 +425,7 @@ function setUpMap() {
     entry.append(make("i", letter === "." ? "c-none" : `c-${letter}`, LETTER[letter]), WORDS[letter]);
     $("legend").append(entry);
   }
-  if (all.length <= LARGE) $("map-order").value = "inventory";
+  if (all.length <= MANY) $("map-order").value = "inventory";
   const again = () => { map.at = null; hideTip(); draw(); };
   for (const id of ["map-nodes", "map-order", "map-quiet"]) $(id).addEventListener("change", again);
   $("map-in").addEventListener("click", () => { map.zoom = Math.min(map.zoom * 2, 16); again(); });

@@ -29,7 +29,7 @@ def test_a_sound_inventory_gives_hosts_and_level():
         },
     )
     assert checked.mistakes == {} and checked.level == "deep" and checked.demo == {}
-    assert checked.hosts["a"] == {"instance_type": "p5.48xlarge", "instance_id": "i-1"}
+    assert checked.hosts["a"] == {"instance_type": "p5.48xlarge", "instance_id": "i-1", "place": ""}
 
 
 @pytest.mark.parametrize(

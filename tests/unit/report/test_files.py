@@ -1,5 +1,6 @@
 """write_all: three complete files or none, one record in memory at a time."""
 
+import gzip
 import json
 import os
 import tracemalloc
@@ -7,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from flightline.report import write_all
+from flightline.report import existing, files, write_all
 from tests.unit.report.factory import fleet
 
 
@@ -65,3 +66,24 @@ def test_records_stream(tmp_path):
         tracemalloc.stop()
     assert paths["json"].stat().st_size > 6_000_000
     assert peak < 3_500_000, "the nodes' records sat in memory together"
+
+
+def test_a_large_fleet_s_json_is_compressed_and_the_same(tmp_path, monkeypatch):
+    plain = write_all(*fleet(30, 5), tmp_path / "plain")
+    monkeypatch.setattr(files, "MOST_PLAIN_NODES", 29)
+    paths = write_all(*fleet(30, 5), tmp_path / "large")
+    assert paths["json"].name == "report.json.gz" and existing(tmp_path / "large") == paths
+    assert gzip.decompress(paths["json"].read_bytes()) == plain["json"].read_bytes()
+    assert 'href="report.json.gz"' in paths["html"].read_text()
+    again = write_all(*fleet(30, 5), tmp_path / "again")
+    assert paths["json"].read_bytes() == again["json"].read_bytes()
+
+
+def test_a_run_of_another_size_leaves_no_other_json_behind(tmp_path, monkeypatch):
+    write_all(*fleet(30, 5), tmp_path)
+    monkeypatch.setattr(files, "MOST_PLAIN_NODES", 29)
+    write_all(*fleet(30, 5), tmp_path)
+    assert not (tmp_path / "report.json").exists()
+    monkeypatch.undo()
+    assert write_all(*fleet(30, 5), tmp_path)["json"].name == "report.json"
+    assert not (tmp_path / "report.json.gz").exists()
