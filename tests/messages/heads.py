@@ -68,6 +68,7 @@ HEADS: dict[str, tuple[str, ...]] = {
     "nccl-debug.log": NCCL,
     "nccl-all_reduce.log": NCCL_TESTS,
     "dcgm-diag.json": DCGM,
+    "neuron-runtime.log": NCCL,
 }
 UNCLEAR: dict[str, tuple[str, ...]] = {"kernel.log": KERNEL_UNCLEAR}
 OPENING: dict[str, str] = {

@@ -34,13 +34,14 @@ def _judge(context: Context, event: Facts, rule: catalogue.Rule) -> Optional[Fin
         rest["device"] = device(context, event["device"])
         if event.get("serial"):
             rest["device"]["serial"] = event["serial"]
-    if rule.kind in (catalogue.NOTHING, catalogue.BLINDS):
-        return None  # neuron_ecc judges a count that could not be read
+    if rule.kind == catalogue.NOTHING:
+        return None
     if event["before_boot"]:
         return context.info(f"before the last boot: {message}", **rest)
     if rule.kind == catalogue.JOB:
         return context.info(message, **rest)
-    if rule.kind == catalogue.DEGRADES and event["count"] <= context.threshold("max_repeats"):
+    mild = rule.kind == catalogue.DEGRADES and event["count"] <= context.threshold("max_repeats")
+    if mild or rule.kind == catalogue.BLINDS:  # neuron_ecc takes no count for evidence that could not be read
         return context.warn(message, rule.remedy, **rest)
     return context.fail(message, _asked(event) or rule.remedy, **rest)
 

@@ -48,8 +48,8 @@ from .nccl_files import FILES as NCCL_LOGS
 from .nccl_files import JOB_LOG
 
 Files = Mapping[str, Data]
-NEURON_WORDS = (b"euron", b"NEURON", b"TDRV", b"FATAL-RT")
-"""Of which a log that the parser neuron_log has anything to find in holds one."""
+NEURON_WORDS = (b"euron", b"NEURON_HW_ERR")
+"""Of which a kernel log that the parser neuron_log has anything to find in holds one."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def _nccom_test(files: Files) -> Facts:
 
 def _neuron_log(files: Files) -> Facts:
     # Here and below: only nodes with Neuron devices have these files, and only their logs have such lines.
-    read = files.values()
-    if all(len(data) for data in read) and not any(data.find(word) >= 0 for data in read for word in NEURON_WORDS):
+    kernel = files.get("kernel.log") if len(files) == 1 else None
+    if kernel and not any(kernel.find(word) >= 0 for word in NEURON_WORDS):
         return {"files": sorted(files), "events": []}
     from . import neuron_log
 

@@ -57,7 +57,7 @@ ANSWERS = {
     catalogue.CONDEMNS: Status.FAIL,
     catalogue.DEGRADES: Status.WARN,
     catalogue.JOB: Status.PASS,
-    catalogue.BLINDS: Status.PASS,
+    catalogue.BLINDS: Status.WARN,
     catalogue.NOTHING: Status.PASS,
 }
 
@@ -116,4 +116,5 @@ def test_the_fixture():
         (Status.FAIL, "neuron3"),
         (Status.FAIL, "neuron3"),
         (Status.WARN, "neuron5"),
+        (Status.WARN, None),
     ]
