@@ -222,4 +222,33 @@ CAUSES: tuple[Cause, ...] = (
         (says("driver_version"), says("uniform_driver")),
         (Effect(says("uniform_driver uniform_cuda cuda_version"), NODE),),
     ),
+    Cause(
+        "neuron_driver_missing",
+        "the Neuron driver is not loaded",
+        (says("neuron_driver", "module is not loaded"),),
+        (
+            Effect(says("neuron_devices"), ANY),
+            Effect(says("neuron_cores neuron_memory neuron_topology neuron_processes neuron_ecc", "", UNKNOWN), ANY),
+            Effect(says("neuron_errors nccom_test nccom_busbw", "", UNKNOWN), ANY),
+            Effect(says("kernel_modules", r"\bneuron\b"), ANY),
+            Effect(says("nccom_test", "driver"), ANY),
+        ),
+        "Load it (modprobe neuron); where the running kernel has none, install aws-neuronx-dkms; then judge again.",
+    ),
+    Cause(
+        "neuron_device_lost",
+        "a Neuron device is missing",
+        (says("neuron_devices", r"^\d+ of \d+ Neuron devices"),),
+        (
+            Effect(says("neuron_topology", "", UNKNOWN), NODE),
+            Effect(says("neuron_topology", "not in the list of devices"), ANY),
+            Effect(says("nccom_test nccom_busbw"), NODE),
+        ),
+    ),
+    Cause(
+        "neuron_memory_errors",
+        "a Neuron device has memory errors",
+        (says("neuron_ecc"),),
+        (Effect(says("neuron_messages neuron_errors"), DEVICE), Effect(says("nccom_test nccom_busbw"), NODE)),
+    ),
 )

@@ -29,7 +29,7 @@ def software(instance_type: str) -> dict[str, Any]:
     expected = resolve(instance_type, {})
     known = instance_type != NO_TYPE
     architecture = _architecture(expected.gpu_model or "")
-    minimum = expected.driver_minimum or ""
+    minimum = "" if expected.has_neuron else expected.driver_minimum or ""
     kernel_module = _kernel_module(expected)
     proprietary = kernel_module == "proprietary"
     return {

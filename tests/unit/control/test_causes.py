@@ -159,6 +159,27 @@ def test_what_is_explained_says_by_what():
     }  # fmt: skip
 
 
+def test_a_neuron_driver_that_is_not_loaded_explains_what_needs_a_device():
+    findings = [
+        fail("kernel_modules", "kernel module neuron is not loaded", device={"name": "neuron"}),
+        fail("neuron_driver", "the neuron kernel module is not loaded, aws-neuronx-dkms 2.24.7.0 is installed"),
+        fail("neuron_devices", "neuron-ls lists no device (no neuron device found), wanted 16: neuron-ls 0"),
+        unknown("neuron_ecc", "no Neuron device shows its ECC counts"),
+        unknown("neuron_errors", "neuron-monitor could not measure neuron_hardware_info: driver"),
+        fail("nvme", "3 of 4 disks"),
+    ]
+    assert sorted(roots(findings)) == [("neuron_driver", "neuron_driver_missing", 4), ("nvme", "", 0)]
+
+
+def test_a_neuron_device_with_memory_errors_explains_its_own_messages_only():
+    findings = [
+        fail("neuron_ecc", "neuron3: 1 uncorrectable errors in its HBM", device={"name": "neuron3"}),
+        fail("neuron_messages", "neuron3: a hardware error (1 times)", device={"name": "neuron3"}),
+        fail("neuron_messages", "neuron5: a device did not come back (1 times)", device={"name": "neuron5"}),
+    ]
+    assert sorted(found[2] for found in roots(findings)) == [0, 1]
+
+
 def test_the_table_names_checks_that_exist():
     named = {
         check for cause in CAUSES for says in (*cause.roots, *(e.says for e in cause.effects)) for check in says.checks

@@ -48,6 +48,12 @@ def test_a_rack_type_has_no_fabric_manager_of_its_own():
     assert not any(software(name)["fabric_manager"] for name in rack)
 
 
+def test_a_neuron_type_wants_nothing_of_nvidia():
+    found = software("trn1.32xlarge")
+    assert (found["neuron"], found["gpu"], found["driver_minimum"]) == (True, False, "")
+    assert software("p5.48xlarge")["neuron"] is False
+
+
 def test_an_unknown_type_is_an_error():
     with pytest.raises(SettingsError):
         software("p9.48xlarge")
