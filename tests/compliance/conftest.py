@@ -162,8 +162,8 @@ def as_the_role_writes_it(ask, site, name):
 def applies(site, request):
     """test_<role>.py is for the hosts that get the role, test_host*.py for all; waived findings are set aside with their reason."""
     host = _host_of(request)
-    role = request.path.stem.removeprefix("test_")
-    if not role.startswith("host") and role not in applied(site, host):
+    role = values.role_of(request.path.name)
+    if role and role not in applied(site, host):
         pytest.skip(f"playbooks/site.yml does not apply the role {role} to {host}")
     entries = site.expected(host).get("compliance_waivers") or []
     what, why = waiving.verdict(

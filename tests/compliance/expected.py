@@ -31,6 +31,13 @@ FACTS = {
 """Of a host that was not asked: what defaults need to be templated at all."""
 
 
+def role_of(test_file: str) -> str:
+    """The role that test_<role>.py, or test_<role>_<part>.py, is about; empty for the files about every host."""
+    name = Path(test_file).stem.removeprefix("test_")
+    roles = [path.name for path in ROOT.glob("roles/*") if name == path.name or name.startswith(f"{path.name}_")]
+    return max(roles, key=len, default="")
+
+
 class Expected(Mapping[str, Any]):
     """One host's variables, templated when they are asked for."""
 

@@ -22,7 +22,7 @@ from tests.integration import play
 
 from . import forked
 from .break_things import KEPT, Mutation
-from .expected import ROOT
+from .expected import ROOT, role_of
 from .forked import Loop, Statuses
 from .mutations import MUTATIONS, UNBREAKABLE
 
@@ -109,16 +109,10 @@ def plan(chosen: Iterable[Mutation]) -> list[list[Mutation]]:
     return [*batches(entry for entry in chosen if not entry.left), *batches(left), *refused]
 
 
-def role_of(mutation: Mutation) -> str:
-    """The role whose test notices it; the suite's file for every host has none."""
-    name = mutation.test.partition(".")[0].removeprefix("test_")
-    return "" if name.startswith("host") else name
-
-
 def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> tuple[dict[Mutation, str], str]:
     """Break all of them, run the roles once, see which are whole; put the rest back. Also what the roles refused, if anything."""
     broken = [mutation for mutation in group if shell(machine, mutation.break_it)[0] == 0]
-    tags = {role_of(mutation) for mutation in broken}
+    tags = {role_of(mutation.test.partition("::")[0]) for mutation in broken}
     played = play.play(Path(inventory), SITE, limit=host, tags=[] if "" in tags else sorted(tags))
     whole = {mutation: shell(machine, mutation.whole)[0] == 0 for mutation in broken}
     for mutation in (entry for entry in broken if not whole[entry]):

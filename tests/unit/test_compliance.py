@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.compliance import ask, expected, installed, mutate, say, test_base, waivers
+from tests.compliance import ask, expected, installed, mutate, say, test_base, test_base_ssh, waivers
 from tests.compliance.mutations import MUTATIONS, UNBREAKABLE
 
 SUITE = Path(__file__).parents[1] / "compliance"
@@ -53,9 +53,7 @@ def test_every_role_of_the_site_is_covered():
 
     groups = yaml.safe_load(expected.ROLE_GROUPS.read_text())["all"]["children"]
     roles = {name for name in groups if (expected.ROOT / "roles" / name).is_dir()}
-    assert roles == {
-        name for path in SUITE.glob("test_*.py") if not (name := path.stem.removeprefix("test_")).startswith("host")
-    }
+    assert roles == {expected.role_of(path.name) for path in SUITE.glob("test_*.py")} - {""}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +202,7 @@ def test_many_commands_are_asked_in_portions():
 def test_a_match_block_is_asked_for_by_each_of_its_criteria():
     text = "PermitRootLogin no\nMatch User ann,bob Address 198.51.100.0/24\n PasswordAuthentication yes\n"
     command = "cat /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf 2>/dev/null || true"
-    found = test_base.contexts(ask.Asked(Host({command: (0, text, "")})), ["admin"])
+    found = test_base_ssh.contexts(ask.Asked(Host({command: (0, text, "")})), ["admin"])
     assert {user for user, _, _, _ in found} == {"admin", "ann", "bob"}
     assert ("bob", "node.example", "198.51.100.0", "22") in found
 

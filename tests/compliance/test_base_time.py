@@ -1,0 +1,55 @@
+"""Role base: the clock, as chronyd and chronyc have it."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import say, units
+
+
+def test_time_is_kept(ask, strangers):
+    """Logs of many nodes are compared by time, and tokens expire by it."""
+    name = "chrony" if ask.family() == "Debian" else "chronyd"
+    units.runs(ask, strangers, f"{name}.service")
+    conf = "/etc/chrony/chrony.conf" if name == "chrony" else "/etc/chrony.conf"
+    units.fresh(ask, f"{name}.service", conf, "/etc/chrony/conf.d/*.conf")
+
+
+def configured_sources(ask):
+    """What chronyd itself reads at its start, and the source files beside it that `chronyc reload sources` takes."""
+    conf = "/etc/chrony/chrony.conf" if ask.family() == "Debian" else "/etc/chrony.conf"
+    rows = ask.lines("chronyd -p -f %s", conf)
+    folders = [row.split()[1] for row in rows if row.startswith("sourcedir ")]
+    for folder in folders:
+        rows += ask.lines(f"cat {folder}/*.sources 2>/dev/null || true")
+    return {row.split()[1] for row in rows if row.split()[0] in ("server", "pool", "peer", "refclock")}
+
+
+@pytest.mark.over("base_time_servers")
+def test_time_source(ask, item, part):
+    """Amazon's time source is reachable without a route to the internet, and the same for all nodes."""
+    part("base_time_servers")
+    say.holds(item in configured_sources(ask), f"chronyd reads no source {item}", item)
+    running = {row.split(",")[2] for row in ask.lines("chronyc -n -c sources") if row.count(",") > 2}
+    say.holds(
+        item in running, f"chronyd follows {', '.join(sorted(running)) or 'nothing'}", item, "systemctl restart chrony"
+    )
+
+
+def test_no_other_time_source(ask, wanted):
+    """A public pool beside Amazon's clock pulls the node away from the others."""
+    allowed = set(wanted["base_time_servers"])
+    running = {row.split(",")[2] for row in ask.lines("chronyc -n -c sources") if row.count(",") > 2}
+    say.none(
+        "other time sources",
+        sorted((configured_sources(ask) | running) - allowed),
+        ", ".join(sorted(allowed)),
+        "grep -r . /etc/chrony*; remove the source",
+    )
+
+
+def test_no_other_clock_daemon(ask):
+    """Two daemons that set one clock set it against each other."""
+    names = ("systemd-timesyncd", "ntp", "ntpsec", "ntpd", "openntpd")
+    found = [name for name in names if ask.unit(f"{name}.service").get("ActiveState") == "active"]
+    say.none("also keep the time", found, "chrony alone", "systemctl disable --now it")

@@ -1,0 +1,168 @@
+"""Which programs and libraries a name means on a host, whatever its roles."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from . import say
+
+LOUD = re.compile(
+    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|PYTHON\w+|(NCCL|FI|OFI|CUDA|NVIDIA|OMPI|PMIX|UCX|SLURM|GLIBC|MALLOC)_\w+|BASH_ENV|ENV"
+)
+"""Variables that change which code runs, or how fast."""
+
+
+SEARCHED = ("/opt/amazon", "/usr/local/cuda", "/usr/local/lib", "/usr/lib")
+
+
+VOUCHED = (
+    "libc6",
+    "glibc",
+    "libpam*",
+    "pam",
+    "sudo",
+    "openssh-*",
+    "systemd*",
+    "bash",
+    "dash",
+    "coreutils",
+    "util-linux",
+    "mount",
+    "kmod",
+)
+
+
+def test_no_set_user_id_program_is_a_strangers(ask, strangers):
+    """Whoever starts such a program becomes its owner; a copied shell is a door."""
+    found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
+    strangers.none("set-user-id or set-group-id", found, "only programs of packages")
+
+
+def test_no_file_capability_is_a_strangers(ask, strangers):
+    """A capability on a file is a set-user-id bit that find does not show."""
+    if not ask.has("getcap"):
+        pytest.skip("getcap is not installed")
+    found = [
+        line.rsplit(" ", 1)[0]
+        for line in ask.lines("getcap -r /usr /opt /etc /home /root /srv /var/lib 2>/dev/null || true")
+    ]
+    strangers.none("capabilities on", found, "only programs of packages")
+
+
+def test_no_program_hides_another(ask, strangers):
+    """/usr/local comes first on every PATH: a wrapper of nvidia-smi there is what the checks would ask."""
+    places = "/usr/local/sbin /usr/local/bin /root/bin /root/.local/bin"
+    rows = ask.lines(
+        f"for d in {places}; do [ -d $d ] && ls $d | while read -r f; do for o in /usr/sbin /usr/bin /opt/amazon/efa/bin"
+        " /opt/amazon/openmpi/bin /usr/local/cuda/bin; do [ -e $o/$f ] && echo $d/$f && break; done; done; done; true"
+    )
+    strangers.none("programs hide the system's", rows, "each program once on the PATH")
+
+
+def test_nothing_is_loaded_into_every_program(ask):
+    """/etc/ld.so.preload puts a library into every process of the node, the checks included."""
+    found = ask("cat /etc/ld.so.preload 2>/dev/null || true").split()
+    say.none("/etc/ld.so.preload loads", found, "no such file", "rm /etc/ld.so.preload")
+
+
+def test_libraries_come_from_known_places(ask, strangers):
+    """The linker's cache decides which libnccl, libcuda and libfabric a program gets."""
+    paths = ask.lines("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
+    files = ask.lines("ls -d /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
+    found = [path for path in paths if not path.startswith((*SEARCHED, "/lib"))]
+    say.none(
+        "libraries are searched in",
+        found,
+        f"below {', '.join(SEARCHED)}",
+        f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig",
+    )
+
+
+@pytest.mark.parametrize("who", ["login", "root", "services"])
+def test_environment_is_the_sites(ask, wanted, who):
+    """One NCCL or linker variable for all is a fabric at a tenth of its speed, or another library, on this node only."""
+    user = {"login": wanted["ansible_user"], "root": "root"}.get(who, "")
+    rows = ask.lines("su - %s -c env </dev/null", user) if user else ask.lines("systemctl show-environment")
+    seen = dict(row.split("=", 1) for row in rows if "=" in row)
+    allowed = {str(key): str(value) for key, value in wanted["compliance_environment"].items()}
+    found = [
+        f"{key}={value}" for key, value in sorted(seen.items()) if LOUD.fullmatch(key) and allowed.get(key) != value
+    ]
+    found = [entry for entry in found if not _searches_known(entry)]
+    say.none(
+        f"the environment of {who} has",
+        found,
+        "only what compliance_environment names",
+        "look in /etc/environment, /etc/profile.d, /etc/environment.d, system.conf.d",
+    )
+
+
+def _searches_known(entry):
+    name, _, value = entry.partition("=")
+    return name == "LD_LIBRARY_PATH" and all(path.startswith(SEARCHED) for path in value.split(":") if path)
+
+
+@pytest.mark.parametrize("who", ["login", "root"])
+def test_programs_are_searched_in_known_places(ask, wanted, who):
+    """A directory that somebody else may write, early on the PATH, decides what every name means."""
+    user = wanted["ansible_user"] if who == "login" else "root"
+    home = ask("getent passwd %s", user).split(":")[5]
+    places = ask("su - %s -c 'echo $PATH' </dev/null", user).split(":")
+    known = (
+        "/usr/",
+        "/bin",
+        "/sbin",
+        "/opt/amazon",
+        "/opt/slurm",
+        "/opt/aws",
+        "/snap/bin",
+        f"{home}/.local/bin",
+        f"{home}/bin",
+    )
+    say.none(
+        f"{user} searches programs in",
+        [place for place in places if not place.startswith(known)],
+        "the system's directories",
+        "look in /etc/environment, /etc/login.defs and /etc/profile.d",
+    )
+
+
+def test_python_starts_without_strangers(ask, strangers):
+    """A .pth or sitecustomize runs inside every Python program of root, flightline-check among them."""
+    find = "find /usr/lib/python3* /usr/local/lib/python3* /etc/python3* -xdev \\( -name '*.pth' -o -name sitecustomize.py -o -name usercustomize.py \\) 2>/dev/null || true"
+    strangers.none("python3 runs at its start", ask(find).splitlines(), "only files of packages")
+
+
+def test_system_programs_are_their_packages(ask):
+    """Everything else here asks these programs; a changed one can answer what it likes."""
+    found = [path for path in ask.altered(VOUCHED) if not path.startswith("/etc/")]
+    say.none(
+        "not as their packages brought them", found, "unchanged files", "reinstall the package, and look who changed it"
+    )
+
+
+def test_nothing_is_mounted_over_the_system(ask, wanted):
+    """A mount over a file hides what is there: the disk is right, and what runs is something else."""
+    places = ask("findmnt --raw --noheadings --output TARGET").splitlines()
+    own = (
+        "/etc/",
+        "/usr/",
+        "/opt/",
+        "/root/",
+        "/var/lib/flightline",
+        "/var/lib/dpkg",
+        "/lib/",
+        "/bin/",
+        "/sbin/",
+        "/home/",
+    )
+    known = [str(pattern) for pattern in wanted["compliance_known_files"]]
+    found = [place for place in places if place.startswith(own) and place not in known]
+    found = [
+        place
+        for place in found
+        if ask.answer("test -d %s", place).rc or place.startswith(("/etc/", "/usr/", "/opt/flightline"))
+    ]
+    say.none("mounted over", found, "nothing over files of the system", "umount it, and look in /etc/fstab")
