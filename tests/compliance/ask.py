@@ -195,6 +195,7 @@ class Asked:
             "distribution_release": release.get("VERSION_CODENAME", "NA"),
             "architecture": self("uname -m"),
             "kernel": self("uname -r"),
+            "hostname": self("hostname -s"),
         }
 
 

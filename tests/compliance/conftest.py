@@ -153,6 +153,8 @@ def as_the_role_writes_it(ask, site, name):
     def compare(entry):
         if entry.family not in ("", ask.family()):
             pytest.skip(f"{entry.family} only")
+        if not site.of_role(name, entry.role, ask.facts()).template(f"{{{{ ({entry.when}) | bool }}}}"):
+            pytest.skip(f"the role writes it when {entry.when}")
         installed.compare(ask, entry.path, installed.wanted_sha256(entry, site, name, ask.facts()), entry.mode)
 
     return compare

@@ -102,6 +102,7 @@ class Site:
     def of_role(self, host: str, role: str, facts: Mapping[str, str], **extra: Any) -> Expected:
         """The variables as a role's tasks have them, its own `vars` included."""
         folder = ROOT / "roles" / role
+        self._variables.set_host_facts(host, dict(facts))  # for what templates read in hostvars
         path = folder / "vars" / "main.yml"
         own = self._loader.load_from_file(str(path), trusted_as_template=True) if path.is_file() else {}
         search = {

@@ -35,6 +35,8 @@ class Installed:
     copy: str = ""
     mode: int = 0o644
     family: str = EVERYWHERE
+    when: str = "true"
+    """As the task's own condition, of the role's variables."""
 
     def __str__(self) -> str:
         return self.path
@@ -50,6 +52,18 @@ FILES = (
     Installed("base", "/etc/tmpfiles.d/flightline-governor.conf", "governor.conf.j2"),
     Installed("base", "/etc/apt/apt.conf.d/60flightline", "unattended-upgrades.j2", family=APT),
     Installed("nvidia_driver", "/etc/modprobe.d/flightline-nvidia.conf", "modprobe.j2"),
+    Installed(
+        "nvidia_driver",
+        "/etc/modules-load.d/flightline-nvidia.conf",
+        "modules-load.j2",
+        when="_nvidia_driver_modules | length > 0",
+    ),
+    Installed(
+        "nvidia_driver",
+        "/etc/systemd/system/nvidia-persistenced.service.d/flightline.conf",
+        "persistenced.conf.j2",
+        when="nvidia_driver_persistenced | bool and ansible_facts.distribution == 'Ubuntu'",
+    ),
     Installed("dcgm", "/etc/apt/preferences.d/flightline-dcgm", "preferences.j2", family=APT),
     Installed("efa", "/etc/modules-load.d/flightline-efa.conf", "modules.j2"),
     Installed("lustre_client", "/etc/modprobe.d/flightline-lustre.conf", "modprobe.j2"),
@@ -70,12 +84,10 @@ FILES = (
         )
         for name in HOST_CODE
     ),
-    Installed("slurm", "/usr/local/libexec/flightline-slurm-prolog", "flightline-slurm-prolog.j2", mode=PROGRAM),
-    Installed("slurm", "/usr/local/libexec/flightline-slurm-epilog", "flightline-slurm-epilog.j2", mode=PROGRAM),
-    Installed(
-        "slurm", "/usr/local/libexec/flightline-slurm-unkillable", "flightline-slurm-unkillable.j2", mode=PROGRAM
+    *(
+        Installed("slurm", f"/usr/local/libexec/flightline-slurm-{name}", f"flightline-slurm-{name}.j2", mode=PROGRAM)
+        for name in ("prolog", "epilog", "health", "unkillable")
     ),
-    Installed("slurm", "/usr/local/libexec/flightline-slurm-health", "flightline-slurm-health.j2", mode=PROGRAM),
 )
 ELSEWHERE = {
     "cluster_ssh/addresses.j2": "a part of ssh_config.j2",
@@ -87,8 +99,6 @@ ELSEWHERE = {
     "lustre_client/lnet.conf.j2": "test_lustre_client.py asks lnetctl",
     "lustre_client/mount.j2": "test_lustre_client.py, per mount",
     "nvidia_driver/preferences.j2": "test_nvidia_driver.py asks apt-cache policy",
-    "nvidia_driver/modules-load.j2": "only types with NVLink 5 switches have it; the preflight asks whether Fabric Manager runs",
-    "nvidia_driver/persistenced.conf.j2": "only Ubuntu has it; the preflight asks for the persistence mode",
     "package_repository/sources.j2": "test_host.py asks apt; test_nvidia_driver.py reads NVIDIA's",
     "slurm/cgroup.conf.j2": "test_slurm.py compares with the controller's",
     "slurm/gres.conf.j2": "test_slurm.py compares with the controller's",

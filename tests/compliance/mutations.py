@@ -133,7 +133,7 @@ DRIVER = [
     replace("test_nvidia_driver.py::test_driver_is_its_packages", "/usr/bin/nvidia-smi", "#!/bin/sh\nexit 0", PACKAGE),
     Mutation("test_nvidia_driver.py::test_no_driver_package_is_half_installed", "a package unpacked and not configured", "cd /root && apt-get download -qq nvidia-persistenced && dpkg --unpack ./nvidia-persistenced_*.deb", "dpkg --configure -a", "dpkg-query -W -f '${db:Status-Abbrev}' nvidia-persistenced | grep -q ^ii"),
     edit("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/flightline-nvidia-driver", "s/1001/100/"),
-    add("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/aa-site", "Package: nvidia-open-580 libnvidia-compute-580\nPin: version 580.105*\nPin-Priority: 1002", FOREIGN),
+    add("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/aa-site", "Package: nvidia-open libnvidia-compute-580\nPin: version 580.105*\nPin-Priority: 1002", FOREIGN),
     edit("test_nvidia_driver.py::test_nouveau_stays_out", "/etc/modprobe.d/flightline-nvidia.conf", "/blacklist/d"),
     add("test_nvidia_driver.py::test_modules_can_be_loaded", "/etc/modprobe.d/zz-site.conf", "install nvidia /bin/false", FOREIGN),
     add("test_nvidia_driver.py::test_modules_can_be_loaded", "/etc/modprobe.d/aa-site.conf", "blacklist nvidia-uvm", FOREIGN),
@@ -244,6 +244,7 @@ CLUSTER = [
 MUTATIONS = [*HOST, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
 UNBREAKABLE = {
     "test_base.py::test_governor_is_set": "a container has no frequency scaling",
+    "test_base.py::test_kernel_is_held": "a container has no kernel package",
     "test_base.py::test_limit_is_given": "the outer machine has no CAP_SYS_RESOURCE to hand on",
     "test_base.py::test_swap_is_off": "a container has no swap of its own to turn on",
     "test_host.py::test_instance_metadata_needs_a_token": "the bed has no instance metadata service",

@@ -227,6 +227,26 @@ def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
     )
 
 
+def test_kernel_is_held(ask, wanted):
+    """A module that was built for one kernel is missing in the next one, and the GPUs with it."""
+    if ask.family() != "Debian":
+        pytest.skip("apt only")
+    rows = ask(
+        "dpkg-query --show --showformat '${db:Status-Abbrev}|${Package}\\n' 'linux-*' 2>/dev/null || true"
+    ).splitlines()
+    patterns = [str(name) for name in wanted["base_held_kernels"]]
+    mine = [row.split("|") for row in rows if any(fnmatch(row.split("|")[1], pattern) for pattern in patterns)]
+    installed_ones = [row for row in mine if row[0][1] == "i"]
+    if not installed_ones:
+        pytest.skip("no package of base_held_kernels is installed")
+    say.none(
+        "an upgrade would change",
+        [name for state, name in installed_ones if state[0] != "h"],
+        "held",
+        "apt-mark hold them",
+    )
+
+
 def test_governor_is_set(ask, wanted):
     """A core that saves power wakes late, and every collective waits for it."""
     rows = ask("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor 2>/dev/null || true").split()

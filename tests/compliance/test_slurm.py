@@ -108,7 +108,7 @@ def test_no_settings_beside_the_clusters(ask, strangers):
     )
 
 
-@pytest.mark.parametrize("setting", ["Prolog", "HealthCheckProgram"])
+@pytest.mark.parametrize("setting", ["Prolog", "Epilog", "HealthCheckProgram", "UnkillableStepProgram"])
 def test_flightline_is_asked(ask, setting):
     """The prolog keeps a job off a bad node, the health check drains it. Of two lines the last wins."""
     rows = [line.partition("=") for line in ask.lines("cat /etc/slurm/slurm.conf") if not line.startswith("#")]
