@@ -82,7 +82,7 @@ def test_a_store_locked_to_the_end_still_gives_the_verdict_over_all_rows(path, l
     recorder.close()
     outcome = ending.conclude(path, recorder.run, recorder.kept, tmp_path / "report", recorder.trouble)
     assert outcome.report.verdict is Verdict.GO and outcome.exit_status == 0
-    assert set(outcome.links) == {"json", "junit", "html"}
+    assert set(outcome.links) == {"json", "junit", "html", "hosts"}
     assert any("locked" in trouble and "2 results" in trouble for trouble in outcome.troubles)
 
 
