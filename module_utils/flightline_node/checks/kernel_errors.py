@@ -24,7 +24,6 @@ from ..kernel_history import (
     device_at,
     driver_loaded_after,
     dropped,
-    is_after,
     label,
     recovered_after,
     span,
@@ -69,15 +68,14 @@ def _all_efa(context: Context) -> bool:
 
 
 def _came_back(facts: Facts, case: Case, last: Facts) -> str:
-    """A slot whose link came up, an mlx5 device whose driver mended it, after the last line of trouble."""
+    """A slot whose link came up, an mlx5 device whose driver mended it, in the log after the last line of trouble."""
+    events = current(facts, case.name)
+    after = events[[event is last for event in events].index(True) + 1 :]
     if case.what == SLOT_EMPTY:
-        up = [e for e in current(facts, "pcie_slot") if e["kind"] in ("Link Up", "Card present")]
-        back = [e for e in up if e["slot"] == last["slot"] and is_after(e, last)]
+        back = [e for e in after if e["kind"] in ("Link Up", "Card present") and e["slot"] == last["slot"]]
         return "; since then the slot has a device again" if back else ""
-    if case.what != MLX5_DEAD:
-        return ""
-    mended = [e for e in current(facts, "mlx5") if e["kind"] == "recovered" and e["pci"] == last["pci"]]
-    return "; since then the driver recovered it" if any(is_after(e, last) for e in mended) else ""
+    mended = [e for e in after if e["kind"] == "recovered" and e["pci"] == last["pci"]]
+    return "; since then the driver recovered it" if mended and case.what == MLX5_DEAD else ""
 
 
 def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone: bool) -> int:
@@ -131,7 +129,8 @@ def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]
         lines: List[Facts] = []
         for case in CASES:
             found = [event for event in unsplit(facts, (case.name,), hours) if case.wanted(event)]
-            if found and _judged(context, case, len(found), found)[0] is status:
+            number = sum(int(event.get("number", 1)) for event in found)
+            if found and _judged(context, case, number, found)[0] is status:
                 lines += found
         rest: Dict[str, Any] = {"evidence": [line["text"] for line in lines[:4]]}
         if lines and status is Status.FAIL:

@@ -87,7 +87,7 @@ def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
             yield context.warn(
                 message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence
             )
-    doubtful = [event for event in unsplit(kernel, ("lustre",)) if event["kind"] not in ("restored", "mounted")]
+    doubtful = [event for event in unsplit(kernel, ("lustre",)) if event["kind"] not in ("restored", "mounted", "lost")]
     if doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
         yield context.warn(f"{len(doubtful)} Lustre {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)

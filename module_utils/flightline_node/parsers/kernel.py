@@ -63,16 +63,10 @@ _KERNELS_HEAD = re.compile(
     rb"(?m)^(?:\x1b\[[0-9;]{0,12}m)*(?:[\w.-]{1,253}: )?(?:<[0-7]>|kern *:"
     rb"|\[ *\d{1,9}\.\d{1,9}\](?! \([A-Z*=!+?-]{2}\))"
     rb"|[0-7],\d+,\d+,[^;\n]{0,40};|-- Boot [0-9a-f]{32}|\[\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?!\[))"
-    rb"|\[ *\d{1,9}\.\d{6}\] (?!\([A-Z*=!+?-]{2}\))|\b(?:kernel|klogd|kmsg|dmesg)(?:\[\d+\])?: "
+    rb"|\[ *\d{1,9}\.\d{6}\] (?!\([A-Z*=!+?-]{2}\))|\b(?:kernel|klogd|kmsg)(?:\[\d+\])?: "
 )
 """Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
-_STAMPED = re.compile(
-    rb"^(?:\x1b\[[0-9;]{0,12}m)*"
-    rb"(?:[\w.-]{1,253}: )?(?:<\d|\[ *[+<]? *\d|\[\w{3}(?:\d\d| )|\w{3} +\d+ \d\d:|(?:\w{3} )?\d{4}-\d\d-\d\d[T ]|"
-    rb"\d{9,11}\.\d{6} |\d{1,4},\d+,\d+,[^;\n]{0,40};|kern *:)",
-    re.MULTILINE,
-)
 _DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
 _CONTINUED = re.compile(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
@@ -306,7 +300,7 @@ def _must_be_a_log(data: Data) -> None:
     if not lines:
         raise ParseError("no entries: the kernel log is empty or could not be read")
     refusal = _REFUSED.search(head)
-    if refusal and not _STAMPED.search(head):
+    if refusal and not _holds_a_kernel_line(data):
         raise ParseError(f"the log could not be read: {refusal.group(0).decode('utf-8', 'replace').strip()}")
     if _FIELDS.match(lines[0]):
         raise ParseError("a log in fields (verbose, export): wanted one line a message (journalctl -k -o short-iso)")

@@ -70,7 +70,7 @@ SXID = (b"SXid",)
 _SEVERITY = r"(?P<severity>Correct(?:ed|able)|Uncorrect(?:ed|able)(?: \((?:Non-)?Fatal\))?|(?:Non-)?Fatal)"
 
 
-_MLX5 = r"mlx5_core (?P<pci>{PCI})(?: \S{1,32})?: (?:\S{1,48}:\d{1,6}:\(pid \d{1,9}\): ?)?"
+_MLX5 = r"mlx5_core (?P<pci>{PCI})(?: \S{1,32})?: (?:\S{1,48}:\d{1,6}:(?:\(pid \d{1,9}\):)? ?)?"
 
 
 def _mlx5(kind: str, pattern: str) -> Rule:
@@ -80,10 +80,15 @@ def _mlx5(kind: str, pattern: str) -> Rule:
 
 MLX5: Tuple[Rule, ...] = (
     _mlx5("recovered", r"health recovery succeeded"),
-    _mlx5("hot", r"High temperature on sensors|Detected insufficient power|synd 0x10: "),
+    _mlx5(
+        "hot",
+        r"Health issue observed, .{1,80}severity\([4-7]\)|High temperature on sensors|Detected insufficient power"
+        r"|synd 0x10: ",
+    ),
     _mlx5(
         "dead",
-        r"device's health compromised|synd 0x(?!0+\b)[0-9a-f]{1,2}: |Fatal error \d{1,9} detected|Health issue observed"
+        r"device's health compromised|synd 0x(?!0+\b)[0-9a-f]{1,2}: |Fatal error \d{1,9} detected"
+        r"|Health issue observed, .{1,80}severity\([0-3]\)"
         r"|handling bad device|health recovery (?:failed|flow aborted)|.{0,40}nic state is invalid"
         r"|Firmware over \d{1,9} MS|.{0,40}FW initialization, timeout|.{0,40}failed with error code -\d"
         r"|mlx5_(?:init|load)_one failed|probe_one.{0,40} failed|Driver is in error state|device is in internal error",
@@ -100,9 +105,10 @@ def _lustre(kind: str, pattern: str) -> Rule:
 
 
 _LNET = (
-    r"[Tt]imed out|time-?out|No (?:usable )?route|[Nn]etwork is unreachable|is unhealthy|Connection refused|was reset"
-    r"|reset our connection|unexpected network error|Unexpected error -\d|closed by peer|Failed to find EFA IB device"
-    r"|Failed to initialize device|received bad (?:FINV|RX|TX)|Closing conn|failed to find UP interface"
+    r"[Tt]imed out|[Tt]ime-?out|No (?:usable )?route|[Nn]etwork is unreachable|is unhealthy|Connection refused"
+    r"|was reset|reset our connection|unexpected network error|Unexpected error -\d|closed by peer"
+    r"|Failed to find EFA IB device|Failed to initialize device|received bad (?:FINV|RX|TX)|Closing conn"
+    r"|failed to find UP interface"
 )
 LUSTRE_TROUBLE: Tuple[Rule, ...] = (
     _lustre("refused", r"LustreError: (?:\d+-\d+: )?\S{1,120}: operation \w{1,40} to node .{1,120} failed: rc = -\d"),
@@ -180,15 +186,22 @@ RULES: Tuple[Rule, ...] = (
         _rx(r"NVRM: loading NVIDIA UNIX .*Kernel Module(?: for \S+)?  ?(?P<version>\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)"),
     ),
     _driver(
-        "init_failed", "RmInitAdapter failed|rm_init_adapter failed", "RmInitAdapter failed", "rm_init_adapter failed"
+        "init_failed",
+        "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter",
+        "RmInitAdapter",
+        "rm_init_adapter failed",
     ),
     _driver("api_mismatch", "API mismatch"),
     _driver(
         "probe_failed",
-        "routine failed|were initialized|No NVIDIA (?:GPU|devices|graphics adapters?) (?:found|probed)",
+        "routine failed|were initialized|No NVIDIA (?:PCI |graphics )?(?:GPU|devices|adapters?) (?:found|probed)"
+        "|Cannot use this GPU|Failed to re-allocate BAR1|pci_enable_device failed",
         "routine failed",
         "were initialized",
         "No NVIDIA ",
+        "Cannot use this GPU",
+        "re-allocate BAR1",
+        "pci_enable_device failed",
     ),
     _driver("driver_conflict", "probe routine was not called"),
     # The driver prints both lines at once; only the second names the GPU.
@@ -237,7 +250,9 @@ RULES: Tuple[Rule, ...] = (
         # kernel_gsp.c: after each of these the driver marks the GPU for a reset, with Xid 119, 120 or 175.
         r"(?i:GSP RM heartbeat timed out|Heartbeat timed out, currentTimeMs|GSP-RM unresponsive|GSP core unresponsive"
         r"|GSP-?CrashCat Report|Back to back GSP RPC timeout|Gpu marked for reset|Memory Subsystem Error detected"
-        r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM)",
+        r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM"
+        r"|IRQSTAT_FATAL_ERROR|GPU (?:is likely|may be) in a bad state)",
+        "bad state",
         "eartbeat timed out",
         "unresponsive",
         "rash",
@@ -265,11 +280,10 @@ RULES: Tuple[Rule, ...] = (
         (b"unsigned module ", b"module with un"),
         # kernel/module/signing.c names no module; the second is kernel_lockdown(7).
         _rx(
-            r"(?:(?P<module>[\w-]{1,60}): )?(?:Loading of (?:unsigned module|module with un\w+ \w+) is rejected"
+            r"(?:Loading of (?:unsigned module|module with un\w+ \w+) is rejected"
             r"|Lockdown: .{1,32}: unsigned module loading is restricted)",
             re.I,
         ),
-        ("module",),
     ),
     Rule(
         "nvidia_driver",
@@ -288,8 +302,8 @@ RULES: Tuple[Rule, ...] = (
         NVRM,
         # "GspRmControl failed" and its like say that a call was refused, as any call may be: no word on the firmware.
         _rx(
-            r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?i:GSP).{0,80}?"
-            r"(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash|CRASH)"
+            r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?:[Tt]imeout waiting for .{0,40}GSP"
+            r"|(?i:GSP).{0,80}?(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash|CRASH))"
         ),
         (),
         fallen,
@@ -558,6 +572,20 @@ RULES: Tuple[Rule, ...] = (
         (("kind", "probe_failed"),),
     ),
     Rule(
+        "network_failed",
+        (b"failed with error -",),
+        _rx(r"ena(?:: probe of| (?={PCI}: probe with driver ena)) ?(?P<pci>{PCI}).{0,24} failed with error -\d"),
+        ("pci",),
+    ),
+    Rule(
+        "mlx5",
+        (b"failed with error -",),
+        _rx(r"mlx5_core(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d"),
+        ("pci",),
+        None,
+        (("kind", "dead"),),
+    ),
+    Rule(
         "efa_refused",
         (b" to process command ", b" to submit command "),
         _rx(
@@ -574,13 +602,13 @@ RULES: Tuple[Rule, ...] = (
         _rx(r"EXT4-fs warning \(device (?P<device>[\w-]{1,32})\): ext4_end_bio:\d{1,6}: I/O error"),
         ("device",),
     ),
-    Rule("beyond_end", (b"access beyond end of",), _rx(r"(?:.{1,64}?: )?attempt to access beyond end of device")),
+    Rule("beyond_end", (b"access beyond end of",), _rx(r"(?:\S{1,24}: )?attempt to access beyond end of device")),
     Rule("file_max", (b"file-max limit ",), _rx(r"VFS: file-max limit (?P<limit>\d{1,20}) reached")),
     Rule(
         "library_crash",
         (b" in libnccl", b" in libcuda", b" in libnvidia-", b" in libfabric"),
         _rx(
-            r"(?:traps: )?(?P<process>.{1,64}?)\[\d{1,9}\]:? (?:segfault at |general protection|trap ).{0,120}?"
+            r"(?:traps: )?(?P<process>[^\[\]]{1,16}?)\[\d{1,9}\]:? (?:segfault at |general protection|trap ).{0,120}?"
             r" in (?P<library>lib[\w+-]{1,60})"
         ),
         ("process", "library"),

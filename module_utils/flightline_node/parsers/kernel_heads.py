@@ -137,6 +137,12 @@ def run_together(before: str) -> str:
     return OTHER if quoted or before.startswith("audit") or _TAG_WITH_PID.match(before) else UNCLEAR
 
 
+def begins_with_mark(text: str, at: int) -> bool:
+    """Does the kernel's name as a syslog tag stand here?"""
+    mark = _MARK.match(text, at)
+    return mark is not None and mark.group("name") in KERNEL_PROGRAMS
+
+
 def uptime_in(prefix: str) -> Optional[float]:
     """Seconds since boot, where a head not known has them in the usual brackets."""
     found = _UPTIME.findall(prefix)

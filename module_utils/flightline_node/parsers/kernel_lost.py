@@ -25,8 +25,8 @@ _NAMES_ITS_FAULT = frozenset({"xids", "sxids", "unread_xids", "unread_sxids"})
 STRONG = frozenset(NEEDLES.index(needle) for needle in (*NVRM, *SXID))
 XID = "NVRM: Xid ("
 _START = re.compile(r"(?:^|(?<=[\s:\]>|;)}\"'=,]))\S")
-_MOST_STARTS = 16
-_BEFORE_CHARS = 200
+_MOST_STARTS = 40
+_BEFORE_CHARS = 300
 """A needle stands so close to its message's beginning; XFS and AER name device and severity before it."""
 
 _LONG_LINE_BYTES = 64 << 10
@@ -47,6 +47,8 @@ def find(line: Line, text: str, needle: int) -> Optional[Lost]:
         text = line.message
         rules = tuple(rule for rule in rules if rule.name in _NAMES_ITS_FAULT)
     for start in _starts(text, NEEDLES[needle].decode()):
+        if kernel_heads.begins_with_mark(text, start):
+            continue  # a shape that allows any word in front must not take the kernel's own name for one
         found = _first(rules, text, start)
         if found:
             voice = kernel_heads.run_together if line.sure else kernel_heads.voice
