@@ -1,13 +1,15 @@
 """Break one thing at a time on a host and see which test notices; then break many at once and see what the roles repair.
 
-python -m tests.compliance.mutate --inventory FILE --host NAME [--first] [--repair] [--write] [--only PATTERN]: prints the table.
---first takes one mutation per test, --repair runs the roles, --write keeps the table in docs/compliance.md.
+python -m tests.compliance.mutate --inventory FILE --host NAME [--first] [--repair] [--resume FILE] [--write] [--only PATTERN]
+--first takes one mutation per test, --repair runs the roles, --resume keeps what is known in a file and tries the rest only,
+--write keeps the table in docs/compliance.md.
 The host must be one that may be broken.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -43,6 +45,30 @@ class Row:
     result: str
     repair: str = NOT_TRIED
     said: str = ""
+
+
+class Memory:
+    """What earlier runs found, by mutation; a run that is cut short is taken up again. Kept nowhere without a file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path) if path else None
+        known = self._path.read_text() if self._path and self._path.is_file() else "{}"
+        self._known: dict[str, list[str]] = json.loads(known)
+
+    def row(self, mutation: Mutation) -> Row | None:
+        """A row that needs no further try; a mutation that was missed, or changed since, is tried again."""
+        result, repaired = self._known.get(_key(mutation), ["", ""])
+        return Row(mutation, result, repaired) if result == "caught" else None
+
+    def keep(self, rows: Iterable[Row]) -> None:
+        """Write down rows."""
+        self._known.update({_key(row.mutation): [row.result, row.repair] for row in rows})
+        if self._path:
+            self._path.write_text(json.dumps(self._known, indent=1))
+
+
+def _key(mutation: Mutation) -> str:
+    return f"{mutation.test}: {mutation.what}: {mutation.left}"
 
 
 def unfit(before: Statuses, mutation: Mutation) -> str:
@@ -124,13 +150,14 @@ def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> tu
     return {entry: "repaired" if good else "refused" if alone else "left" for entry, good in whole.items()}, said
 
 
-def repairs(machine: Any, inventory: str, host: str, rows: list[Row]) -> list[Row]:
+def repairs(machine: Any, inventory: str, host: str, rows: list[Row], memory: Memory) -> list[Row]:
     """The column of what the roles do, one run of them per batch."""
-    found: dict[Mutation, str] = {}
-    groups = plan(row.mutation for row in rows if row.result == "caught")
+    found = {row.mutation: row.repair for row in rows if row.repair != NOT_TRIED}
+    groups = plan(row.mutation for row in rows if row.result == "caught" and row.mutation not in found)
     for number, group in enumerate(groups, 1):
         ends, said = repair(machine, inventory, host, group)
         found |= ends
+        memory.keep(replace(row, repair=found[row.mutation]) for row in rows if row.mutation in found)
         left = [f"{mutation.test}: {mutation.what}" for mutation, end in ends.items() if end != "repaired"]
         sys.stdout.write(f"batch {number} of {len(groups)}: {len(ends) - len(left)} repaired, {len(left)} not\n")
         sys.stdout.write(
@@ -183,14 +210,18 @@ def page(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def detect(machine: Any, suite: Loop, chosen: list[Mutation], before: Statuses) -> list[Row]:
+def detect(machine: Any, suite: Loop, chosen: list[Mutation], before: Statuses, memory: Memory) -> list[Row]:
     """One row per mutation, printed as it comes."""
     rows = []
     for mutation in chosen:
-        reason = unfit(before, mutation)
-        rows.append(Row(mutation, reason) if reason else try_one(machine, suite, mutation))
-        sys.stdout.write(f"{rows[-1].result}: {mutation.test}: {mutation.what}: {rows[-1].said}\n")
-        sys.stdout.flush()
+        row = memory.row(mutation)
+        if row is None:
+            reason = unfit(before, mutation)
+            row = Row(mutation, reason) if reason else try_one(machine, suite, mutation)
+            sys.stdout.write(f"{row.result}: {mutation.test}: {mutation.what}: {row.said}\n")
+            sys.stdout.flush()
+        rows.append(row)
+        memory.keep([row])
     return rows
 
 
@@ -217,6 +248,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="only mutations whose test or description matches")
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--repair", action="store_true")
+    parser.add_argument("--resume", default="", metavar="FILE")
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
 
@@ -226,10 +258,10 @@ def work(given: argparse.Namespace, suite: Loop) -> int:
     chosen = [entry for entry in MUTATIONS if re.search(given.only, f"{entry.test}: {entry.what}")]
     chosen = first_of_each(chosen) if given.first else chosen
     machine = testinfra.get_host(f"ansible://{given.host}?ansible_inventory={given.inventory}")
-    before = suite.run()
-    rows = detect(machine, suite, chosen, before)
+    before, memory = suite.run(), Memory(given.resume)
+    rows = detect(machine, suite, chosen, before, memory)
     if given.repair:
-        rows = repairs(machine, given.inventory, given.host, rows)
+        rows = repairs(machine, given.inventory, given.host, rows, memory)
     if given.write:
         PAGE.write_text(page(rows))
     odd = [f"{unexpected(row)}: {row.mutation.test}: {row.mutation.what}" for row in rows if unexpected(row)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 from datetime import date
 from pathlib import Path
@@ -224,3 +225,14 @@ def test_a_row_that_differs_from_the_list_is_named():
     assert "1 of 2 mutations caught; `make configure` repairs 1" in mutate.page(
         [mutate.Row(left, "caught", "repaired"), mutate.Row(mended, "MISSED")]
     )
+
+
+def test_a_run_that_was_cut_short_is_taken_up_again(tmp_path):
+    first, second, changed = MUTATIONS[:3]
+    memory = mutate.Memory(str(tmp_path / "known"))
+    memory.keep([mutate.Row(first, "caught", "repaired"), mutate.Row(second, "MISSED"), mutate.Row(changed, "caught")])
+    again = mutate.Memory(str(tmp_path / "known"))
+    assert again.row(first) == mutate.Row(first, "caught", "repaired")
+    assert again.row(second) is None
+    assert again.row(dataclasses.replace(changed, left="another reason")) is None
+    assert mutate.Memory("").row(first) is None
