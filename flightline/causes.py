@@ -43,6 +43,13 @@ class Trouble:
     cause: str = ""
     explained: list[Finding] = field(default_factory=list)
 
+    @property
+    def said(self) -> str:
+        """'gpu_lost: a GPU is lost (+8 findings)'."""
+        more = len(self.explained)
+        folded = f" (+{more} finding{'s' if more > 1 else ''})" if more else ""
+        return f"{self.root['check']}: {self.root['message']}{folded}"
+
 
 @dataclass(frozen=True)
 class _Seen:

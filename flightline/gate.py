@@ -20,7 +20,7 @@ CLOCKS_MAY_DIFFER_H = 0.1
 def check(store: Store, run_id: str, hosts: Sequence[str] = (), max_age_hours: float | None = None) -> dict[str, Any]:
     """Judge a stored run for some hosts (all of the run when empty).
 
-    Returns run, verdict, counts, go (host names), no_go (host -> reasons), reasons (empty when the job may
+    Returns run, verdict, counts, go (host names), no_go (host -> root causes), reasons (empty when the job may
     start) and left_out (sentences about checks that were not to run: a go says nothing of them). A host that the run
     did not judge, a run too old and a fleet fault are reasons as well.
     Raises StoreError when the run is not there.
@@ -50,8 +50,7 @@ def _is_go(row: NodeRow | None) -> bool:
 def _why(row: NodeRow | None) -> list[str]:
     if row is None:
         return ["not judged in this run"]
-    found = [f"{f['check']}: {f['message']}" for f in row.findings if status_of(f) in BLOCKING]
-    return found or ["nothing could be judged"]
+    return [trouble.said for trouble in row.troubles] or ["nothing could be judged"]
 
 
 def _too_old(report: Report, max_age_hours: float | None) -> list[str]:

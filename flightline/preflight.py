@@ -28,7 +28,7 @@ from flightline_node.model import Status
 from . import ansible_says, processes
 from . import conclude as ending
 from . import store as stores
-from .causes import Trouble, troubles
+from .causes import troubles
 from .cli import DEBUG_ENV
 from .intake import STAMP, is_go
 from .recorder import broken_record, unreachable_record
@@ -168,13 +168,8 @@ def _answer(record: stores.Record) -> Answer:
         is_go(record),
         stores.worst_of(record),
         float(record.get("seconds") or 0),
-        [_why_not(trouble) for trouble in troubles(record.get("findings", []))],
+        [trouble.said for trouble in troubles(record.get("findings", []))],
     )
-
-
-def _why_not(trouble: Trouble) -> str:
-    said = f"{trouble.root['check']}: {trouble.root['message']}"
-    return f"{said} (+{len(trouble.explained)} findings)" if trouble.explained else said
 
 
 def run(request: Request, watcher: Watcher) -> ending.Outcome:

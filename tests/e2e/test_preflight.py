@@ -132,7 +132,7 @@ def test_a_good_fleet_is_go_with_status_0(bench, command):
     assert status == 0 and report["verdict"] == "go" and [row["host"] for row in report["nodes"]] == ["b", "a"]
     assert rows(report)["a"]["instance_id"] == "i-1" and rows(report)["a"]["cells"]["memory"] == "PASS"
     directory = next((bench.store.parent / "reports").iterdir())
-    assert {path.name for path in directory.iterdir()} == {"report.json", "junit.xml", "report.html"}
+    assert {path.name for path in directory.iterdir()} == {"report.json", "junit.xml", "report.html", "no-go.txt"}
 
 
 @pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
