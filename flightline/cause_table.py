@@ -236,6 +236,13 @@ CAUSES: tuple[Cause, ...] = (
         "Load it (modprobe neuron); where the running kernel has none, install aws-neuronx-dkms; then judge again.",
     ),
     Cause(
+        "neuron_ls_silent",
+        "neuron-ls does not answer",
+        (says("neuron_devices", r"could not be measured: neuron-ls\b.*no answer", UNKNOWN),),
+        (Effect(says("*", r"(?:measured|not run): neuron-ls\b", UNKNOWN), NODE),),
+        "See what neuron-ls waits for (dmesg, ps -eo state,pid,wchan,comm), then reboot and judge again.",
+    ),
+    Cause(
         "neuron_device_lost",
         "a Neuron device is missing",
         (says("neuron_devices", r"^\d+ of \d+ Neuron devices"),),

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import __version__, neuron, reach
+from . import __version__, reach
 from .bundle import Bundle, load, write_manifest
 from .expected import Expected, resolve
 from .fit import fit
@@ -68,6 +68,8 @@ def _probes(node: Node, level: str, instance_type: str) -> Tuple[Probe, ...]:
         kind = None
     if kind:
         return plan(level, kind)
+    from . import neuron  # no node of a known type needs it
+
     if neuron.present(node.root):
         return plan(level, NEURON)
     return (*plan(level), BY_ID["neuron-sysfs"])

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from .metadata import imds
-from .neuron import neuron_sysfs
 from .nvme import nvme_smart
 from .processes import processes
 from .reach import s3
@@ -137,6 +136,13 @@ def fs_io_deep(root: str, named: Sequence[str] = ()) -> str:
     from .active import fs_io as program
 
     return program.long(root, named)
+
+
+def neuron_sysfs(root: str) -> str:
+    """The Neuron driver's files; imported where it runs, so that other nodes do not pay for it."""
+    from . import neuron
+
+    return neuron.neuron_sysfs(root)
 
 
 def with_mounts(mounts: Sequence[str]) -> Mapping[str, Callable[[str], str]]:

@@ -6,7 +6,6 @@ from typing import Any, Dict, Iterator
 
 from ..context import Context
 from ..expected import NO_TYPE
-from ..expected.neuron import MIN_BYTES, busbw_floor
 from ..model import Check, Facts, Finding, Remedy, Threshold
 from .nccom_test import name_of
 from .neuron_common import neuron_expected
@@ -22,6 +21,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
 
 
 def _judge(context: Context, run: Facts) -> Finding:
+    from ..expected.neuron import MIN_BYTES, busbw_floor  # only a node with Neuron devices needs it
+
     name, largest, nodes = name_of(run), run.get("largest"), run.get("nodes") or 1
     if not run.get("complete") or largest is None:
         return context.unknown(f"{name} did not come to its end: no bandwidth")

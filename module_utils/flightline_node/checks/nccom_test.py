@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List, Tuple
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
 from .neuron_common import neuron_expected
 
-_NO_DRIVER = re.compile(r"driver is not running|no neuron device|neuron driver version", re.I)
-_NO_TOOL = re.compile(r"nccom-test: .{0,20}not found|neuron-bench.{0,30}(?:not found|no such file)", re.I)
+_NO_DRIVER = ("driver is not running", "no neuron device", "neuron driver version")
+_NO_TOOL = ("nccom-test: not found", "nccom-test: command not found", "neuron-bench: not found")
 
 
 def name_of(run: Facts) -> str:
     """'all_reduce of 32 ranks'."""
     ranks = f" of {run['ranks']} ranks" if run.get("ranks") else ""
     return f"{run.get('operation') or 'a collective'}{ranks}"
+
+
+def _any(words: Tuple[str, ...], said: List[str]) -> bool:
+    return any(word in line.lower() for line in said for word in words)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -32,10 +35,10 @@ def _judge(context: Context, run: Facts) -> Finding:
     if run.get("wrong"):
         rest["expected"] = "the right data"
         return context.fail(f"{name} gave wrong data: {run['wrong'][0]}", Remedy.REPLACE, measured="wrong data", **rest)
-    if any(_NO_TOOL.search(line) for line in said):
+    if _any(_NO_TOOL, said):
         return context.unknown(f"{name} could not be started{cause}", Remedy.UPDATE_SOFTWARE, evidence=said)
     if said or run.get("rc"):
-        driver = any(_NO_DRIVER.search(line) for line in said)
+        driver = _any(_NO_DRIVER, said)
         ended = f"exit status {run['rc']}" if run.get("rc") else "failed"
         remedy = Remedy.UPDATE_SOFTWARE if driver else Remedy.INVESTIGATE
         return context.fail(f"{name} failed{cause or f' with {ended}'}", remedy, measured=ended, **rest)

@@ -10,10 +10,16 @@ from .common import one_of_each
 from .neuron_common import device, label, listed, neuron_expected
 
 
-def _physical(row: Facts) -> Optional[int]:
+def _grouped(context: Context, row: Facts) -> int:
+    """Physical cores to a logical one, by neuron-ls, else by neuron-monitor."""
+    monitor = context.optional("neuron_monitor") or {}
+    return row.get("lnc") or monitor.get("hardware", {}).get("lnc") or 1
+
+
+def _physical(context: Context, row: Facts) -> Optional[int]:
     """neuron-ls counts logical cores where several physical ones make up one (Trn2's default is two)."""
     cores = row.get("cores")
-    return cores * (row.get("lnc") or 1) if isinstance(cores, int) else None
+    return cores * _grouped(context, row) if isinstance(cores, int) else None
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -29,13 +35,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown("neuron-ls lists no device whose cores could be counted")
     elif not findings:
         each = f", {one_of_each(groups)} to a logical core" if groups else ""
-        yield context.ok(
-            f"{one_of_each(filter(None, map(_physical, rows)))} cores on each of {len(rows)} devices{each}"
-        )
+        counts = one_of_each(_physical(context, row) for row in rows)
+        yield context.ok(f"{counts} cores on each of {len(rows)} devices{each}")
 
 
 def _judge(context: Context, row: Facts, wanted: Optional[int]) -> Iterator[Finding]:
-    name, cores, physical = label(row["index"]), row.get("cores"), _physical(row)
+    name, cores, physical = label(row["index"]), row.get("cores"), _physical(context, row)
     where: Dict[str, Any] = {"device": device(context, row["index"]), "unit": "cores"}
     if physical is None:
         yield context.unknown(f"{name}: neuron-ls gives no number of cores", **where)
@@ -44,10 +49,18 @@ def _judge(context: Context, row: Facts, wanted: Optional[int]) -> Iterator[Find
     if physical <= 0:
         message = f"{name} has no usable core, wanted {wanted or 'some'}"
         yield context.fail(message, Remedy.REBOOT, measured=physical, expected=wanted or "one or more", **where)
+    elif wanted and wanted == 2 * physical and _may_be_logical(context, row):
+        message = f"{name} has {cores} cores, and neuron-ls does not say how many physical ones make up one"
+        yield context.unknown(message, Remedy.UPDATE_SOFTWARE, measured=cores, expected=wanted, **where)
     elif wanted and wanted not in (physical, cores):
         message = f"{name} has {physical} cores, wanted {wanted}"
         remedy = Remedy.REBOOT if physical < wanted else Remedy.FIX_CONFIG
         yield context.fail(message, remedy, measured=physical, expected=wanted, **where)
+
+
+def _may_be_logical(context: Context, row: Facts) -> bool:
+    """Trn2 groups two physical cores; a tool that prints the group and not its size leaves this open."""
+    return context.expected.gpu_generation == "neuron-v3" and not row.get("lnc") and _grouped(context, row) == 1
 
 
 CHECK = Check(
@@ -59,7 +72,7 @@ CHECK = Check(
     remedy="Fewer: reload the driver or reboot, then replace. Grouped otherwise: set NEURON_LOGICAL_NC_CONFIG alike.",
     source="AWS Neuron: Neuron LS user guide (nc_count, logical_neuroncore_config), NeuronCore v2 and v3 architecture",
     needs=("neuron_ls",),
-    wants=("neuron_sysfs",),
+    wants=("neuron_sysfs", "neuron_monitor"),
     tags=("neuron",),
     applies=neuron_expected,
     evaluate=evaluate,

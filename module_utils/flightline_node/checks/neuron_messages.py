@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
-from ..catalog import neuron as catalogue
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy, Threshold
-from ..parsers.neuron_log import KERNEL_LOG
 from .neuron_common import device, label, neuron_expected
+
+if TYPE_CHECKING:
+    from ..catalog.neuron import Rule
+
+KERNEL_LOG = "kernel.log"
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """Each message by its class in the catalogue; what is older than the last boot is history."""
+    from ..catalog import neuron as catalogue  # only a node with Neuron devices needs it
+
     facts = context.facts("neuron_log")
     rules = {rule.id: rule for rule in catalogue.rules()}
     findings = [
@@ -26,7 +31,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok("no error of the Neuron driver" + (f" {started}" if started else "") + " in the log")
 
 
-def _judge(context: Context, event: Facts, rule: catalogue.Rule) -> Optional[Finding]:
+def _judge(context: Context, event: Facts, rule: Rule) -> Optional[Finding]:
+    from ..catalog import neuron as catalogue
+
     where = label(event["device"]) if event.get("device") is not None else "a device that the line does not name"
     message = f"{where}: {rule.meaning} ({event['count']} times)"
     rest: Dict[str, Any] = {"evidence": event["texts"], "measured": event["count"], "expected": 0, "unit": "messages"}

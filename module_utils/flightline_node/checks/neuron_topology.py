@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional
 
 from ..context import Context
-from ..expected.neuron import neighbours
 from ..model import Check, Facts, Finding, Remedy
 from .neuron_common import device, label, listed, neuron_expected
 
@@ -25,6 +24,8 @@ def _names(indexes: Any) -> str:
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """One-sided links, neighbours that are not there and missing ones; a full set in another order only warns."""
+    from ..expected.neuron import neighbours  # only a node with Neuron devices needs it
+
     rows, kind = listed(context), context.expected.neuron_topology
     shown = _shown(rows)
     if not any(shown.values()):

@@ -38,6 +38,17 @@ def test_a_device_with_another_number(cores, wanted):
     assert finding.device["serial"] == "5a00ff00c0de0005"
 
 
+def test_a_group_of_unknown_size_is_unknown_not_a_lost_core():
+    facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"), neuron_monitor=None)
+    for row in facts["neuron_ls"]["devices"]:
+        row["lnc"] = None
+    assert status(judge(facts, "trn2.48xlarge")) is Status.UNKNOWN
+    facts["neuron_monitor"] = {"hardware": {"lnc": 2}, "devices": []}
+    assert status(judge(facts, "trn2.48xlarge")) is Status.PASS
+    facts["neuron_ls"]["devices"][3]["cores"] = 3
+    assert only(judge(facts, "trn2.48xlarge"), Status.FAIL).measured == 6
+
+
 def test_no_core_is_a_failure_without_a_type_too():
     facts = node()
     facts["neuron_ls"]["devices"][5]["cores"] = 0

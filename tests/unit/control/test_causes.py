@@ -171,6 +171,13 @@ def test_a_neuron_driver_that_is_not_loaded_explains_what_needs_a_device():
     assert sorted(roots(findings)) == [("neuron_driver", "neuron_driver_missing", 4), ("nvme", "", 0)]
 
 
+def test_a_hung_neuron_ls_explains_what_it_kept_from_running():
+    hung = "could not be measured: neuron-ls: no answer within 8 s"
+    idle = "could not be measured: not run: neuron-ls does not tell whether the Neuron devices are in use"
+    findings = [unknown("neuron_devices", hung), unknown("neuron_cores", hung), unknown("fs_io", idle)]
+    assert roots(findings) == [("neuron_devices", "neuron_ls_silent", 2)]
+
+
 def test_a_neuron_device_with_memory_errors_explains_its_own_messages_only():
     findings = [
         fail("neuron_ecc", "neuron3: 1 uncorrectable errors in its HBM", device={"name": "neuron3"}),
