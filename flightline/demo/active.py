@@ -51,6 +51,36 @@ def dcgm(machine: Machine) -> str:
     return json.dumps(document, indent="\t") + "\n"
 
 
+def dcgm_health(machine: Machine) -> str:
+    """`dcgmi health -c -j`, in the shape of DCGM 4."""
+    document = {"body": {"Overall Health": {"value": "Healthy"}}, "header": ["Health Monitor Report"]}
+    return json.dumps(document, indent="\t") + "\n"
+
+
+def conf_compute(machine: Machine) -> str:
+    """`nvidia-smi conf-compute -q`."""
+    rows = {
+        "CC State": "OFF",
+        "Multi-GPU Mode": "None",
+        "CPU CC Capabilities": "None",
+        "CC GPUs Ready State": "Not Ready",
+    }
+    lines = "".join(f"    {name:<35}: {value}\n" for name, value in rows.items())
+    return "\n==============NVSMI CONF-COMPUTE LOG==============\n\n" + lines
+
+
+def imex_own(machine: Machine) -> str:
+    """`nvidia-imex-ctl -q`."""
+    return "READY\n"
+
+
+def imex_domain(machine: Machine) -> str:
+    """`nvidia-imex-ctl -N -j` of a domain of this node alone."""
+    link = {"host": "10.0.0.7", "status": "CONNECTED", "changed": True}
+    node = {"status": "READY", "host": "10.0.0.7", "hostName": "N/A", "connections": {"0": link}}
+    return json.dumps({"nodes": {"0": node}, "timestamp": "11/21/2026 09:00:00.000", "status": "UP"}) + "\n"
+
+
 def _dcgm_test(name: str, gpus: int) -> Dict[str, Any]:
     results = [{"entity_group": "GPU", "entity_group_id": 1, "entity_id": i, "status": "Pass"} for i in range(gpus)]
     return {"name": name, "results": results, "test_summary": {"status": "Pass"}}

@@ -91,6 +91,10 @@ _NVIDIA_OUTPUTS: Tuple[Tuple[str, Callable[[Machine], str]], ...] = (
     ("nvlink-errors.txt", smi.nvlink_errors),
     ("nvidia-smi-list.txt", active.gpu_list),
     ("dcgm-diag.json", active.dcgm),
+    ("dcgm-health.json", active.dcgm_health),
+    ("conf-compute.txt", active.conf_compute),
+    ("imex-own.txt", active.imex_own),
+    ("imex-domain.json", active.imex_domain),
     ("nvbandwidth.json", load.nvbandwidth),
     *((f"nccl-{name}.log", partial(active.nccl, collective=name)) for name in active.COLLECTIVES),
 )
@@ -143,7 +147,9 @@ _SHARED = frozenset({"cat", "sh"})
 # Tools that a probe starts through a shell, where their arguments cannot be read off the probe.
 _INDIRECT = {
     "fi_info": Tool({"-p efa -t FI_EP_RDM": "fi-info.txt"}),
-    "nvidia-smi": Tool({"-L": "nvidia-smi-list.txt"}),
+    "nvidia-smi": Tool({"-L": "nvidia-smi-list.txt", "conf-compute -q": "conf-compute.txt"}),
+    "dcgmi": Tool({"health -c -j": "dcgm-health.json"}),
+    "nvidia-imex-ctl": Tool({"-q": "imex-own.txt", "-N -j": "imex-domain.json"}),
     "fio": Tool(otherwise="fio.json"),
     "nvbandwidth": Tool(otherwise="nvbandwidth.json"),
     "neuron-ls": Tool({"-j": "neuron-ls.json"}),

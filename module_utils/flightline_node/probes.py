@@ -177,6 +177,25 @@ done < {root}/proc/net/route
 echo 'no IPv4 default route' >&2; exit 1"""
 """The interface of the default route is the primary one: EC2 counts its allowances on each."""
 
+_IMEX_SCRIPT = """\
+command -v nvidia-imex-ctl >/dev/null || { echo 'nvidia-imex-ctl: not installed'; exit 0; }
+nvidia-imex-ctl -q 2>&1; nvidia-imex-ctl -N -j 2>&1; exit 0"""
+"""Says in its output what is wrong: a node outside of a rack is not asked for more."""
+
+_CONF_COMPUTE_SCRIPT = "nvidia-smi conf-compute -q 2>&1 || nvidia-smi conf-compute -f 2>&1; exit 0"
+"""Drivers before 550 know only -f, older ones neither."""
+
+_DCGM_HEALTH_SCRIPT = """\
+command -v dcgmi >/dev/null || { echo 'dcgmi: not installed'; exit 0; }
+dcgmi health -c -j 2>&1; exit 0"""
+"""Reads what was watched; it sets no watch, for that would change the node."""
+
+_FABRIC_LOG_SCRIPT = """\
+for f in {root}/var/log/fabricmanager.log {root}/var/log/nvlsm.log; do
+  [ -r "$f" ] && { echo "# ${f##*/}"; tail -c 262144 "$f"; }
+done
+echo '# end'"""
+
 PROBES: Tuple[Probe, ...] = (
     _smi("nvidia-smi", "nvidia-smi.xml", "-q", "-x"),
     _smi("nvidia-smi-topo", "nvidia-smi-topo.txt", "topo", "-m"),
@@ -195,6 +214,10 @@ PROBES: Tuple[Probe, ...] = (
         ),
         only=NEURON,
     ),
+    Probe("conf-compute", "conf-compute.txt", (("sh", "-c", _CONF_COMPUTE_SCRIPT),), only=NVIDIA),
+    Probe("dcgm-health", "dcgm-health.json", (("sh", "-c", _DCGM_HEALTH_SCRIPT),), only=NVIDIA),
+    Probe("imex", "imex.json", (("sh", "-c", _IMEX_SCRIPT),), only=NVIDIA),
+    Probe("fabric-log", "fabric-log.txt", (("sh", "-c", _FABRIC_LOG_SCRIPT),), only=NVIDIA),
     Probe(
         "kernel-log",
         "kernel.log",

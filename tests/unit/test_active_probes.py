@@ -53,7 +53,7 @@ def test_no_two_probes_of_a_level_write_the_same_file(level):
 
 
 def test_what_loads_the_gpus_runs_alone():
-    loading = [probe for probe in plan("deep") if probe.id.startswith(("dcgm", "nccl-"))]
+    loading = [probe for probe in plan("deep") if probe.id.startswith(("dcgm-diag", "nccl-"))]
     assert len(loading) == 5
     assert all(probe.exclusive and probe.deadline_s > 60 for probe in loading)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from ..context import Context
 from ..model import Check, Finding, Remedy
@@ -28,19 +28,45 @@ def evaluate(context: Context) -> Iterator[Finding]:
         message = f"Fabric Manager runs, but the module {UMAD} is not loaded: NVLSM cannot reach the NVSwitches"
         yield context.warn(message, Remedy.FIX_CONFIG, **rest)
     elif active == "active" and sub in (None, "running"):
-        yield context.ok("Fabric Manager is running", **rest)
+        yield from _running(context, rest)
     elif active == "activating" and sub != "auto-restart":
         yield context.fail("Fabric Manager is still starting", Remedy.INVESTIGATE, **rest)
     else:
-        yield context.fail(f"Fabric Manager is not running ({state})", Remedy.FIX_CONFIG, **rest)
+        said = _logged(context)
+        why = f": {said[-1]}" if said else ""
+        rest["evidence"] += said
+        yield context.fail(f"Fabric Manager is not running ({state}){why}", Remedy.FIX_CONFIG, **rest)
+
+
+def _logged(context: Context) -> List[str]:
+    """What went wrong since the daemons started, each with the name of its log."""
+    logs = (context.optional("fabric_log") or {}).get("logs", {})
+    return [f"{name}: {text}" for name, log in logs.items() for text in log["errors"]]
+
+
+def _running(context: Context, rest: Dict[str, Any]) -> Iterator[Finding]:
+    """A daemon that runs may have failed at its work: its log says so, and the GPUs whether it still matters."""
+    said, facts = _logged(context), context.optional("fabric_log") or {}
+    configured = [log["configured"] for log in facts.get("logs", {}).values()]
+    if said and False in configured and not _registered(context):
+        text = f"Fabric Manager runs and has not configured the NVSwitches: {said[-1]}"
+        yield context.fail(text, Remedy.FIX_CONFIG, **{**rest, "evidence": said})
+    elif said:
+        text = f"Fabric Manager runs, and logged {len(said)} different errors since it started: {said[-1]}"
+        yield context.warn(text, Remedy.INVESTIGATE, **{**rest, "evidence": said})
+    else:
+        yield context.ok("Fabric Manager is running", **rest)
+
+
+def _registered(context: Context) -> bool:
+    gpus = (context.optional("nvidia_smi") or {}).get("gpus", [])
+    return bool(gpus) and all(gpu.get("fabric_state") == "Completed" for gpu in gpus)
 
 
 def _lacks_umad(context: Context) -> bool:
     """On NVLink 5 the subnet manager NVLSM talks to the switches through ib_umad."""
-    modules, gpus = context.optional("modules"), (context.optional("nvidia_smi") or {}).get("gpus", [])
-    registered = bool(gpus) and all(gpu.get("fabric_state") == "Completed" for gpu in gpus)
-    named = (modules or {}).get("names") or {}
-    return needs_nvlsm(context) and bool(named) and UMAD not in named and not registered
+    named = (context.optional("modules") or {}).get("names") or {}
+    return needs_nvlsm(context) and bool(named) and UMAD not in named and not _registered(context)
 
 
 def needs_nvlsm(context: Context) -> bool:
@@ -50,8 +76,7 @@ def needs_nvlsm(context: Context) -> bool:
 
 
 def _no_unit(context: Context) -> Finding:
-    gpus = (context.optional("nvidia_smi") or {}).get("gpus", [])
-    if gpus and all(gpu.get("fabric_state") == "Completed" for gpu in gpus):
+    if _registered(context):
         return context.info(
             "every GPU is registered with the fabric, by a Fabric Manager that is not a unit of this host"
         )
@@ -71,12 +96,13 @@ def _switched(context: Context) -> Optional[str]:
 CHECK = Check(
     id="fabric_manager",
     title="Fabric Manager",
-    what="That nvidia-fabricmanager is active on instance types with NVSwitch; on P6 also that NVLSM can work.",
+    what="That nvidia-fabricmanager is active on instance types with NVSwitch; on P6 also that NVLSM can work; "
+    "what their logs say since they started.",
     why="Without it CUDA cannot initialise on these GPUs (error 802, system not yet initialized).",
     remedy="Install the version equal to the driver's, enable and start it; read /var/log/fabricmanager.log.",
     source="NVIDIA Fabric Manager user guide (NVLSM and ib_umad on NVLink 5)",
     needs=("services",),
-    wants=("nvidia_smi", "modules"),
+    wants=("nvidia_smi", "modules", "fabric_log"),
     expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,

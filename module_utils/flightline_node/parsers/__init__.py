@@ -16,12 +16,16 @@ from ..bundle import Data
 from ..model import Facts
 from . import (
     chrony,
+    conf_compute,
     cpuinfo,
+    dcgm_health,
     df,
     efa_counters,
     ethtool,
+    fabric_log,
     fi_info,
     imds,
+    imex,
     kernel,
     limits,
     lnetctl,
@@ -153,6 +157,10 @@ def _nvbandwidth(files: Files) -> Facts:
 _ALL: Tuple[Parser, ...] = (
     Parser("nvidia_smi", ("nvidia-smi.xml", "nvidia-smi.txt"), nvidia_smi.parse),
     Parser("nvidia_smi_topo", ("nvidia-smi-topo.txt",), nvidia_smi_topo.parse),
+    Parser("conf_compute", ("conf-compute.txt",), conf_compute.parse),
+    Parser("dcgm_health", ("dcgm-health.json", "dcgm-health.txt"), dcgm_health.parse),
+    Parser("imex", ("imex.json", "imex.txt"), imex.parse),
+    Parser("fabric_log", ("fabric-log.txt", "fabricmanager.log", "nvlsm.log"), fabric_log.parse),
     Parser("nvlink", ("nvlink-status.txt", "nvlink-errors.txt"), nvlink.parse),
     Parser("kernel", ("kernel.log",), kernel.parse),
     Parser("df", ("df.txt", "df-inodes.txt"), df.parse),

@@ -11,7 +11,7 @@ from typing import List, Mapping
 
 from ..bundle import Data
 from ..model import Facts, ParseError
-from . import nvidia_smi_text, nvidia_smi_xml
+from . import nvidia_smi_merge, nvidia_smi_text, nvidia_smi_xml
 from .nvidia_messages import Messages, decode
 from .nvidia_smi_fields import TEXT, Raw, assemble
 
@@ -26,7 +26,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     `minor_number` is the number of the device file and differs. errors[]{pci_bus_id text}: the
     tool or a device could not be read; warnings[]: the tool's own (a corrupted InfoROM).
 
-    Of two files the XML counts; the text only when the XML cannot be read.
+    Of two files the XML counts; the text only when the XML cannot be read. Of several documents in one file the worst
+    of each GPU counts.
     Raises ParseError when neither can.
     """
     reasons: List[str] = []
@@ -43,7 +44,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
 def _parse_one(data: Data) -> Facts:
     text = decode(data)
     if nvidia_smi_xml.is_xml(text):
-        return assemble(nvidia_smi_xml.read(text))
+        parts = nvidia_smi_xml.documents(text, nvidia_smi_merge.MAX_DOCUMENTS)
+        found = [assemble(nvidia_smi_xml.read(part)) for part in parts]
+        return found[0] if len(found) == 1 else nvidia_smi_merge.merge(found)
     if nvidia_smi_text.is_text(text):
         return assemble(nvidia_smi_text.read(text))
     messages = Messages().read_all(text.splitlines())

@@ -35,18 +35,30 @@ def is_xml(text: str) -> bool:
     return f"<{ROOT}" in text or text.lstrip().startswith("<?xml")
 
 
+def documents(text: str, most: int) -> List[str]:
+    """The text cut behind each document but the last: what stands between two belongs to the later one.
+
+    One that follows them and is cut off is left out, unless it is the only one. At most the last `most`.
+    """
+    ends = [match.end() for match in re.finditer(_END, text)]
+    starts = [0, *ends[:-1]]
+    if len(ends) < 2:
+        return [text]
+    tail = text[ends[-1] :]
+    cut = [text[start:end] for start, end in zip(starts, ends)]
+    cut[-1] += tail if f"<{ROOT}" not in tail else tail[: tail.find("<")]
+    return cut[-most:]
+
+
 def read(text: str) -> Raw:
     """The fields of the output.
 
     Text around the document, or lines of the tool between its elements, are read for
     messages. Raises ParseError when the document is cut off or broken and no message of
-    the tool says why; with such a message the GPUs that were complete are kept. Of several
-    documents (-l, a log that was appended to) the last complete one counts.
+    the tool says why; with such a message the GPUs that were complete are kept. One document: see documents.
     """
     begin = min(place for place in map(text.find, ("<?xml", "<!DOCTYPE", f"<{ROOT}")) if place >= 0)
     end = text.rfind(_END)
-    if text.count(f"<{ROOT}>", begin, max(end, 0)) > 1:
-        begin = text.rfind(f"<{ROOT}>", 0, end)
     body = text[begin : end + len(_END) if end >= 0 else len(text)]
     rest = "" if end < 0 else text[end + len(_END) :]
     body = _without_bulk(body)

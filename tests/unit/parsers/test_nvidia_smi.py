@@ -1,5 +1,6 @@
 """nvidia_smi: every driver generation in both forms, faults, messages, hostile and broken input."""
 
+import re
 import time
 
 import pytest
@@ -182,14 +183,30 @@ def test_mig_errors_are_counted_per_instance_where_the_gpu_itself_prints_na(form
     assert volatile(hidden.replace(count.format(0), count.format("N/A"))) is None
 
 
-def test_the_last_complete_document_counts():
-    old, new = (
-        raw("h200-610.xml"),
-        raw("h200-610.xml").replace(b"<remapped_row_pending>No", b"<remapped_row_pending>Yes"),
-    )
-    assert old != new
-    assert parse(old + new) == parse(new) and parse(new + old) == parse(old)
-    assert parse(new + old + new[:3000]) == parse(old)
+def test_of_several_documents_the_worst_of_each_gpu_counts():
+    good = raw("h200-610.xml")
+    bad = good.replace(b"<remapped_row_pending>No", b"<remapped_row_pending>Yes", 1)
+    lost = good.replace(b"<pending_ecc>Enabled", b"<pending_ecc>GPU is lost", 1)
+    assert good not in (bad, lost)
+    for document in (bad + good, good + bad, good + bad + good[:3000]):
+        found = parse(document)
+        assert found["gpus"][0]["remap"]["pending"] is True
+        assert len(found["gpus"]) == len(parse(good)["gpus"])
+    assert parse(good + lost + good)["gpus"][0]["ecc_mode_pending"] == "GPU is lost"
+    assert parse(good + good) == parse(good)
+
+
+def test_a_document_for_each_gpu_makes_a_whole_node():
+    """nvidia-smi -q -x -i N prints all attached GPUs' number and one GPU."""
+    text = raw("h200-610.xml").decode()
+    other = re.sub(r"00000000:[0-9A-F]{2}:00.0", "00000000:99:00.0", text)
+    other = re.sub(r"<uuid>[^<]*", "<uuid>GPU-9", other)
+    one, two = (re.sub(r"<attached_gpus>\d+", "<attached_gpus>2", each) for each in (text, other))
+    found = parse((one + two).encode())
+    assert (len(found["gpus"]), found["attached_gpus"], found["errors"]) == (2, 2, [])
+    assert [gpu["index"] for gpu in found["gpus"]] == [0, 1]
+    fewer = re.sub(r"<attached_gpus>\d+", "<attached_gpus>1", one)
+    assert "a GPU is lost" in parse((one + two + fewer).encode())["errors"][0]["text"]
 
 
 def test_ecc_off():
