@@ -238,6 +238,7 @@ function layOut() {
   const zoom = map.paper ? 1 : map.zoom;
   const loud = new Set(nodes.flatMap((node) => troublesOf(node).map(([check]) => check)));
   const byCheck = checks.map((check) => ({check, name: data.checks[check], bad: loud.has(check)}));
+  if (all.length > MANY && $("map-order").value === "worst") byCheck.sort((a, b) => b.bad - a.bad);
   map.parted = false;
   map.flipped = nodes.length <= 30 && frame >= 120 + checks.length * 13;
   map.rowHeight = map.flipped ? 19 : ROW;

@@ -5,12 +5,14 @@ import hashlib
 import io
 import json
 import re
+import time
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flightline.groups import group
 from flightline.remedies import TITLES as REMEDY_TITLES
 from flightline.report import html, jsonfile, junit
 from flightline.report.compact import compact
@@ -265,3 +267,14 @@ def test_values_of_any_type_are_rendered_in_every_format(measured, device, evide
     junit.write(report, stream)
     jsonfile.write(report, [], stream)
     assert EVIL not in stream.getvalue()
+
+
+@pytest.mark.parametrize("text", ["a" * 5_000_000, "0:" * 2_500_000, "\x1b[31m" * 1_000_000, '<&">' * 1_250_000])
+def test_a_message_of_megabytes_costs_no_time_and_no_room(text):
+    rows = [row("gpu-1", [finding(check="xid", status="FAIL", message=text, evidence=[text])], ["xid"])]
+    report = Report(RunInfo("R", "2026-11-21T03:00:00+00:00"), Verdict.NO_GO, ["xid"], rows, [], group(rows), [])
+    started, page, suite = time.process_time(), io.StringIO(), io.StringIO()
+    html.write(report, page, {})
+    junit.write(report, suite)
+    assert time.process_time() - started < 1
+    assert len(page.getvalue()) < 200_000 and len(suite.getvalue()) < 200_000
