@@ -20,6 +20,7 @@ from . import text as t
 from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, Rule
 from .kernel_fields import pci_in
 from .kernel_lines import Line
+from .lazy import Lazy
 
 KEPT = 200
 """Events kept at each end of a storm: enough for evidence and for telling incidents apart."""
@@ -48,7 +49,7 @@ _REFUSED = re.compile(
     rb"not seeing messages from other users)[^\n]{0,120}$",
     re.MULTILINE,
 )
-_KERNEL_WORDS = re.compile(
+_KERNEL_WORDS = Lazy(
     r"(?:NVRM|nvidia[\w-]*|Linux version|Command line|pci[\w ]*|nvme[\w ]*|e[nf]a|EFA|audit|ACPI|x86|BIOS-[\w]+|kernel"
     r"|usb|smp|SMP|CPU|Memory|random|NET|EXT4-fs|XFS|mce|EDAC|IPv6|TCP|veth\w*|docker\d|br-\w+|eth\d|ens\d+|cgroup|device"
     r"|Lustre\w*|LNet\w*|mlx5_core|watchdog|rcu|BUG|INFO|clocksource|scsi|sd|loop\d*|DMAR|iommu|hrtimer|perf|workqueue"

@@ -11,26 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Callable, List, Match, NamedTuple, Optional, Tuple
+from typing import Callable, List, Match, Optional, Tuple
 
 from .kernel_fields import PCI, Fields, aer, dpc, edac, fallen, lower_pci, mce, sxid, xid
-
-
-@lru_cache(maxsize=None)
-def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
-    return re.compile(pattern, flags)
-
-
-class Shape(NamedTuple):
-    """A pattern compiled when first needed: a healthy log needs few of them, and each costs the node CPU time."""
-
-    pattern: str
-    flags: int
-
-    def match(self, text: str) -> Optional[Match[str]]:
-        """Match at the start of a message."""
-        return _compiled(self.pattern, self.flags).match(text)
+from .lazy import Lazy
 
 
 @dataclass(frozen=True)
@@ -44,7 +28,7 @@ class Rule:
 
     name: str
     needles: Tuple[bytes, ...]
-    pattern: Shape
+    pattern: Lazy
     key: Tuple[str, ...] = ()
     fields: Optional[Callable[[Match[str]], Fields]] = None
     extra: Tuple[Tuple[str, str], ...] = ()
@@ -59,8 +43,8 @@ class Rule:
         return found
 
 
-def _rx(pattern: str, flags: int = 0) -> Shape:
-    return Shape(pattern.replace("{PCI}", PCI), flags)
+def _rx(pattern: str, flags: int = 0) -> Lazy:
+    return Lazy(pattern.replace("{PCI}", PCI), flags)
 
 
 # Without what stands around them: grep --color and dmesg --color put codes there.

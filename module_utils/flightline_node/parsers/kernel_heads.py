@@ -7,15 +7,16 @@ line; the rest cannot be told, and what it says must be looked at by a person.
 
 from __future__ import annotations
 
-import re
 from typing import Match, Optional
+
+from .lazy import Lazy
 
 KERNEL, OTHER, UNCLEAR = "kernel", "other", "unclear"
 
 KERNEL_PROGRAMS = frozenset({"kernel", "klogd", "kmsg", "dmesg", "klog", "imklog", "vmunix"})
 """The syslog tags of the kernel's own lines: rsyslog and journald, BusyBox, exporters of the ring buffer."""
 
-KERNEL_TAGS = re.compile(
+KERNEL_TAGS = Lazy(
     r"(?:NVRM|nvidia[\w-]*|pci\w*|nvme\w*|EXT4-fs|XFS|mce|EDAC|BERT|Lustre|LustreError|LNet|LNetError|watchdog|BUG|INFO"
     r"|rcu|Oops|WARNING|md\w*|blk_update_request|print_req_error|ext4_end_bio|mlx5_core|NETDEV|efa|ena|infiniband|AER"
     r"|VFS|Buffer|DPC|GHES)\b"
@@ -28,7 +29,7 @@ _MAX_WORDS = 3
 
 _LEVEL = r"(?:emerg(?:ency)?|alert|crit(?:ical)?|err(?:or)?|warn(?:ing)?|notice|info|debug)"
 _MONTH_OR_DAY = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
-_NEUTRAL = re.compile(
+_NEUTRAL = Lazy(
     r"[\s|>:;,~\-]+"
     r"|[\[(<][^\[\](){}<>\"']{0,120}[\])>]:?"  # [stamp], (rank=0, pid=7), <stdout>:
     r"|\[(?:\.\.\.|\u2026)\]|\.\.\.|\u2026|\[ ?"
@@ -40,18 +41,16 @@ _NEUTRAL = re.compile(
     rf"|(?:kern|syslog)\.{_LEVEL}\b:?|kern *: *{_LEVEL} *:|{_LEVEL}\b *:?(?=\s)"
     r"|level=\w{1,8}|[a-z_]{1,16}=[\w.:/+\-]{1,64}(?=\s)"
 )
-_MARK = re.compile(r"[\[(<]?(?P<name>[a-z]{4,7})(?:\[\d{1,9}\])?[\])>]?(?::|(?=[\s\]]))")
-_TAG_WITH_PID = re.compile(r"[^\s:\[\]\"'(){}]{1,100}(?:\[\d{1,9}\]|\(\d{1,9}\))(?::|\s)")
-_TAG = re.compile(r"(?P<name>[^\s:\[\]\"'(){}=]{1,253}):(?=\s|$)")
-_WORD = re.compile(r"[^\s:\[\]\"'{}]{1,253}")
-_PRIORITY = re.compile(r"\W{0,4}(?:<(?P<pri>\d{1,4})>|(?P<record>\d{1,4}),\d+,\d+,[^;\s]{0,40};)")
-_FACILITY = re.compile(
-    rf"\W{{0,4}}(?:user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *{_LEVEL} *:"
-)
-APPLICATION_LEVEL = re.compile(r"\b(?:INFO|WARN|WARNING|ERROR|DEBUG|CRITICAL|FATAL|TRACE)\b")
-_STAMP = re.compile(r"\d\d:\d\d|\d{4}-\d\d|\[ *\d")
-_UPTIME = re.compile(r"\[ *(\d{1,12}\.\d{1,9})\]")
-_ENDS_IN_UPTIME = re.compile(r"\[ *\d{1,12}\.\d{3,9}\] *(?:\[ *[TC]\d[^\]\s]{0,40}\] *)?\Z")
+_MARK = Lazy(r"[\[(<]?(?P<name>[a-z]{4,7})(?:\[\d{1,9}\])?[\])>]?(?::|(?=[\s\]]))")
+_TAG_WITH_PID = Lazy(r"[^\s:\[\]\"'(){}]{1,100}(?:\[\d{1,9}\]|\(\d{1,9}\))(?::|\s)")
+_TAG = Lazy(r"(?P<name>[^\s:\[\]\"'(){}=]{1,253}):(?=\s|$)")
+_WORD = Lazy(r"[^\s:\[\]\"'{}]{1,253}")
+_PRIORITY = Lazy(r"\W{0,4}(?:<(?P<pri>\d{1,4})>|(?P<record>\d{1,4}),\d+,\d+,[^;\s]{0,40};)")
+_FACILITY = Lazy(rf"\W{{0,4}}(?:user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *{_LEVEL} *:")
+APPLICATION_LEVEL = Lazy(r"\b(?:INFO|WARN|WARNING|ERROR|DEBUG|CRITICAL|FATAL|TRACE)\b")
+_STAMP = Lazy(r"\d\d:\d\d|\d{4}-\d\d|\[ *\d")
+_UPTIME = Lazy(r"\[ *(\d{1,12}\.\d{1,9})\]")
+_ENDS_IN_UPTIME = Lazy(r"\[ *\d{1,12}\.\d{3,9}\] *(?:\[ *[TC]\d[^\]\s]{0,40}\] *)?\Z")
 """printk's own stamp straight before the message: whatever brought the line, the kernel wrote it."""
 FIRST_USER_PRIORITY = 8
 """Priorities below are of facility 0, the kernel's (RFC 5424)."""

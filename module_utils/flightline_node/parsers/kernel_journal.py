@@ -14,11 +14,12 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from ..bundle import Data
 from ..model import ParseError
 from .kernel_heads import FIRST_USER_PRIORITY, KERNEL_PROGRAMS
+from .lazy import Lazy
 
 MESSAGES = ("message", "msg", "log", "line", "text")
 _PROGRAMS = ("syslog_identifier", "ident", "identifier", "program", "appname", "app_name", "_comm", "syslog.identifier")
 _BEGINS = re.compile(rb"\s*(?:\x1e\s*|data: ?)?(?:\{\s*\"|\[\s*\{)")
-_BETWEEN = re.compile(r"[\s,\x1e\]\[]*(?:data: ?)?")
+_BETWEEN = Lazy(r"[\s,\x1e\]\[]*(?:data: ?)?")
 MOST_BYTES = 256 << 20
 """Larger ones would need many times that in memory."""
 

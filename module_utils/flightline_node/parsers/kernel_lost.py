@@ -7,7 +7,6 @@ the check of that list cannot pass.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import Iterator, List, Match, NamedTuple, Optional, Sequence
@@ -16,6 +15,7 @@ from ..bundle import Data
 from . import kernel_heads, kernel_lines
 from .kernel_events import BY_NEEDLE, NEEDLES, NVRM, SXID, Rule
 from .kernel_lines import Line
+from .lazy import Lazy
 
 UNSPLIT = "unsplit"
 _NO_FAULT = frozenset({"", "boots", "gpu_uuids", "driver_loads"})
@@ -24,7 +24,7 @@ _NAMES_ITS_FAULT = frozenset({"xids", "sxids", "unread_xids", "unread_sxids"})
 
 STRONG = frozenset(NEEDLES.index(needle) for needle in (*NVRM, *SXID))
 XID = "NVRM: Xid ("
-_START = re.compile(r"(?:^|(?<=[\s:\]>|;)}\"'=,]))\S")
+_START = Lazy(r"(?:^|(?<=[\s:\]>|;)}\"'=,]))\S")
 _MOST_STARTS = 40
 _BEFORE_CHARS = 300
 """A needle stands so close to its message's beginning; XFS and AER name device and severity before it."""

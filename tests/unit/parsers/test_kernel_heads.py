@@ -7,6 +7,7 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.parsers import kernel, kernel_heads
+from tests.harness import FIXTURES
 
 XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid=1234, name=python, GPU has fallen off the bus."
 EXT4 = "EXT4-fs error (device nvme1n1): ext4_find_entry:1612: inode #2: comm ls: reading directory lblock 0"
@@ -221,3 +222,39 @@ def test_judging_a_head_takes_time_in_proportion_to_its_length(piece):
         kernel_heads.voice(piece * 1000)
         kernel_heads.after_head(piece * 1000)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("journal.json.log", {"xids": 2, "fallen_off_bus": 1, "boots": 2}),
+        ("dmesg-J.log", {"soft_lockup": 1, "boots": 1}),
+        (
+            "heads-of-carriers.log",
+            {
+                "xids": 2, "fallen_off_bus": 1, "nvme_down": 1, "fs_error": 1, "network_reset": 1, "mlx5": 1,
+                "efa_refused": 1, "beyond_end": 1, "unsplit": 1,
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_fixtures_of_carriers(name, wanted):
+    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / name).read_bytes()})
+    assert {list_: count for list_, count in facts["counts"].items() if count} == wanted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gpu-07 INFO: task x is fine",
+        "2026-03-29 19:20:37 INFO: step 7 NVRM: nothing EXT4-fs error of note",
+        "host app[1]: " + "NVRM: " * 300,
+        "( [ { < " * 200 + "NVRM: Xid",
+        "a " * 900 + "PCIe Bus Error: severity",
+    ],
+)
+def test_lines_that_are_no_message_cost_little(line):
+    data = "[ 1.0] ok\n" + (line + "\n") * 2000
+    started = time.process_time()
+    parse(data)
+    assert time.process_time() - started < 3
