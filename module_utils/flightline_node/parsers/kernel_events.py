@@ -49,7 +49,7 @@ def _rx(pattern: str, flags: int = 0) -> Lazy:
 
 # Without what stands around them: grep --color and dmesg --color put codes there.
 NVRM = (b"NVRM",)
-SXID = (b"SXid",)
+SXID = (b"nvidia-nvswitch",)
 
 _SEVERITY = r"(?P<severity>Correct(?:ed|able)|Uncorrect(?:ed|able)(?: \((?:Non-)?Fatal\))?|(?:Non-)?Fatal)"
 
@@ -518,11 +518,8 @@ RULES: Tuple[Rule, ...] = (
     ),
     Rule(
         "network_failed",
-        (b"Can not reset", b"Restore attempt failed", b"device init failed"),
-        _rx(
-            r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed"
-            r"|ENA device init failed)"
-        ),
+        (b"Can not reset", b"Restore attempt failed"),
+        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed)"),
         ("pci",),
     ),
     Rule(
@@ -533,15 +530,13 @@ RULES: Tuple[Rule, ...] = (
             b"Admin queue is closed",
             b"Reset indication didn't",
             b"Device isn't ready",
-            b"device init failed",
-            b"register timed out",
         ),
         # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
         # until it is reset. A command that the device refuses by its status is not among them.
         _rx(
             r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
             r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|Admin queue is closed"
-            r"|Reset indication didn't turn|Device isn't ready|EFA device init failed|Reading register timed out)"
+            r"|Reset indication didn't turn|Device isn't ready)"
         ),
         ("device", "pci"),
         None,
@@ -586,7 +581,7 @@ RULES: Tuple[Rule, ...] = (
         _rx(r"EXT4-fs warning \(device (?P<device>[\w-]{1,32})\): ext4_end_bio:\d{1,6}: I/O error"),
         ("device",),
     ),
-    Rule("beyond_end", (b"access beyond end of",), _rx(r"(?:\S{1,24}: )?attempt to access beyond end of device")),
+    Rule("beyond_end", (b"attempt to access beyond",), _rx(r"(?:\S{1,24}: )?attempt to access beyond end of device")),
     Rule("file_max", (b"file-max limit ",), _rx(r"VFS: file-max limit (?P<limit>\d{1,20}) reached")),
     Rule(
         "library_crash",
@@ -634,8 +629,7 @@ CORES: Tuple[bytes, ...] = (
     b" reset",
     b"module ",
     b"hreshold",
-    b"gister timed",
-    b"t failed",
+    b"attempt ",
     b" command ",
     b" in lib",
 )

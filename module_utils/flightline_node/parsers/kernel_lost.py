@@ -42,10 +42,8 @@ class Lost(NamedTuple):
 
 def find(line: Line, text: str, needle: int) -> Optional[Lost]:
     """The message of a needle's rules somewhere in a line; None where there is none, or it is another program's."""
-    rules = BY_NEEDLE[needle]
-    if line.sure:
-        text = line.message
-        rules = tuple(rule for rule in rules if rule.name in _NAMES_ITS_FAULT)
+    text = line.message if line.sure else text
+    rules = [rule for rule in _likely(BY_NEEDLE[needle], text) if not line.sure or rule.name in _NAMES_ITS_FAULT]
     for start in _starts(text, NEEDLES[needle].decode()):
         if kernel_heads.begins_with_mark(text, start):
             continue  # a shape that allows any word in front must not take the kernel's own name for one
@@ -63,8 +61,9 @@ def in_a_long_line(data: Data, at: int, needle: int) -> Optional[Lost]:
         return None
     base = max(0, at - _BEFORE_CHARS)
     text = bytes(data[base : at + 600]).decode("utf-8", "replace").split("\n")[0]
+    rules = _likely(BY_NEEDLE[needle], text)
     for start in _starts(text, NEEDLES[needle].decode()):
-        found = _first(BY_NEEDLE[needle], text, start)
+        found = _first(rules, text, start)
         if found:
             return _judged(found, kernel_heads.UNCLEAR, Line(text), "")
     return None
@@ -76,13 +75,17 @@ class _Found(NamedTuple):
     message: str
 
 
+def _likely(rules: Sequence[Rule], text: str) -> List[Rule]:
+    """The rules that can match anywhere in a line: asked once, because a long line has many places to begin at."""
+    return [rule for rule in rules if any(hint in text for hint in rule.hints)]
+
+
 def _first(rules: Sequence[Rule], text: str, start: int) -> Optional[_Found]:
     message = text[start:]
     for rule in rules:
-        if any(hint in message for hint in rule.hints):
-            match = rule.pattern.match(message)
-            if match:
-                return _Found(rule, match, message)
+        match = rule.pattern.match(message)
+        if match:
+            return _Found(rule, match, message)
     return None
 
 
