@@ -33,6 +33,7 @@ SITE = ROOT / "playbooks" / "site.yml"
 HEAD = Path(__file__).with_name("page.md")
 NOT_TRIED = "not tried"
 REFUSED = "refused"
+SHARED_ROLE = "cluster_ssh"
 MOST_SAID = 1500
 SHARED = ("/dev/null", "/bin/", "/usr/bin/env", "/run/kept", "/var/log/flightline", "/etc/systemd/system")
 
@@ -132,14 +133,23 @@ def plan(chosen: Iterable[Mutation]) -> list[list[Mutation]]:
     chosen = list(chosen)
     refused = [[entry] for entry in chosen if entry.left.startswith(REFUSED)]
     left = [entry for entry in chosen if entry.left and not entry.left.startswith(REFUSED)]
-    return [*batches(entry for entry in chosen if not entry.left), *batches(left), *refused]
+    mended = [entry for entry in chosen if not entry.left]
+    shared = [entry for entry in mended if role(entry) == SHARED_ROLE]
+    return [*batches(entry for entry in mended if entry not in shared), *batches(shared), *batches(left), *refused]
+
+
+def role(mutation: Mutation) -> str:
+    """The role whose tests notice it; empty for what holds on every host."""
+    return role_of(mutation.test.partition("::")[0])
 
 
 def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> tuple[dict[Mutation, str], str]:
     """Break all of them, run the roles once, see which are whole; put the rest back. Also what the roles refused, if anything."""
     broken = [mutation for mutation in group if shell(machine, mutation.break_it)[0] == 0]
-    tags = {role_of(mutation.test.partition("::")[0]) for mutation in broken}
-    played = play.play(Path(inventory), SITE, limit=host, tags=[] if "" in tags else sorted(tags))
+    roles = {role(mutation) for mutation in broken}
+    # Keys are agreed on by all nodes: a run for one alone has nobody to ask.
+    limit = "" if roles == {SHARED_ROLE} else host
+    played = play.play(Path(inventory), SITE, limit=limit, tags=[] if "" in roles else sorted(roles))
     whole = {mutation: shell(machine, mutation.whole)[0] == 0 for mutation in broken}
     for mutation in (entry for entry in broken if not whole[entry]):
         shell(machine, mutation.restore)
