@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 
 from .expected import Expected
 from .model import Check, Device, Facts, Finding, Remedy, Status, clip_evidence
+
+MAX_NAME_CHARS = 64
+_NOT_PLAIN = re.compile(r"[^a-z0-9_]+")
 
 Measures = Dict[str, Dict[str, Any]]
 """name -> {"unit": str, "values": {device key: number}}: the numbers a fleet compares."""
@@ -56,7 +60,9 @@ class Context:
     def measure(self, name: str, value: object, unit: str, device: str = "") -> None:
         """Keep a number for fleet comparison; anything that is not a number is ignored."""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            entry = self._measures.setdefault(name, {"unit": unit, "values": {}})
+            # Part of a name may come from a tool's output; a record takes plain words only.
+            plain = _NOT_PLAIN.sub("_", name.lower())[:MAX_NAME_CHARS]
+            entry = self._measures.setdefault(plain, {"unit": unit, "values": {}})
             entry["values"][device] = value
 
     def finding(

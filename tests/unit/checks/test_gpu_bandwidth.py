@@ -234,3 +234,10 @@ def test_a_gpu_a_little_slower_to_all_peers_than_the_others_warns():
 def test_a_test_that_did_not_pass_is_told_by_its_status(change, wanted, words):
     finding = only(judge({**host(*[54.0] * 8), **change}), wanted)
     assert words in finding.message
+
+
+def test_measures_have_names_that_a_record_takes():
+    measures = {}
+    judge(host(*[54.0] * 8), measures=measures)
+    assert {"bandwidth_host_to_gpu", "bandwidth_gpu_to_host", "bandwidth_read_from_peer"} <= set(measures)
+    assert all(name.isascii() and name == name.lower() and " " not in name for name in measures)
