@@ -233,6 +233,9 @@ def nvidia_gpus_expected(context: Context) -> Optional[str]:
     """Skip reason on an instance type without NVIDIA GPUs, else None."""
     if context.expected.has_nvidia_gpu is False:
         return f"{context.expected.instance_type} has no NVIDIA GPU"
+    neuron = context.optional("neuron_sysfs") if context.expected.has_nvidia_gpu is None else None
+    if neuron and neuron.get("driver") and context.optional("nvidia_smi") is None:
+        return "a machine with Neuron devices, and nvidia-smi was not asked"
     return None
 
 
