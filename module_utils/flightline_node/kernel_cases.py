@@ -54,6 +54,7 @@ MLX5_DEAD = "mlx5 device gave up: on P6 the NVLink switches are managed through 
 REFUSED = "kernel module refused for its signature"
 SLOT_EMPTY = "PCIe device left its slot"
 BEYOND_END = "file system asks for blocks beyond the end of its disk"
+_NOT_PRESENT = "Card not present"
 NETWORK_RESET = "network device reset"
 GSP_KINDS = (NEEDS_RESET, GSP_DEAD)
 
@@ -81,7 +82,10 @@ CASES: Tuple[Case, ...] = (
     Case("raid_failure", "disk left its RAID array", _F, Remedy.REPLACE),
     Case("fs_error", "file system damaged or shut down", _F, Remedy.REBOOT),
     Case("readonly_remount", "file system made read-only after an error", _F, Remedy.REBOOT),
-    Case("pcie_slot", SLOT_EMPTY, _F, Remedy.REBOOT, _kind("Link Down", "Card not present")),
+    Case("pcie_slot", SLOT_EMPTY, _F, Remedy.REBOOT, _kind("Link Down")),
+    Case(
+        "pcie_slot", "PCIe slot is empty, as after a volume was detached", _W, Remedy.INVESTIGATE, _kind(_NOT_PRESENT)
+    ),
     Case("nvidia_driver", NOT_STARTED, _F, Remedy.REBOOT, _kind("init_failed")),
     Case("nvidia_driver", "NVIDIA driver lost the GPU", _F, Remedy.REBOOT, _kind("gpu_is_lost", "uvm_fatal")),
     Case("nvidia_driver", UNUSABLE, _F, Remedy.REBOOT, _kind("probe_failed", "bar_invalid")),

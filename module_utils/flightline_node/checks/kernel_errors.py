@@ -55,6 +55,8 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
         return "; all EFA devices are there now" if _all_efa(context) else ""
     if case.what == REFUSED:
         return "; the GPUs and EFA devices are there, by modules of their own" if whole and _all_efa(context) else ""
+    if case.what == SLOT_EMPTY and whole and _all_efa(context):
+        return "; all GPUs and EFA devices are there"
     if case.name in ("pcie_slot", "mlx5"):
         return _came_back(facts, case, last)
     if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):

@@ -30,7 +30,7 @@ _MAX_WORDS = 3
 _LEVEL = r"(?:emerg(?:ency)?|alert|crit(?:ical)?|err(?:or)?|warn(?:ing)?|notice|info|debug)"
 _MONTH_OR_DAY = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
 _NEUTRAL = Lazy(
-    r"[\s|>:;,~\-]+"
+    r"[\s|>:;,~*#\-]+"
     r"|[\[(<][^\[\](){}<>\"']{0,120}[\])>]:?"  # [stamp], (rank=0, pid=7), <stdout>:
     r"|\[(?:\.\.\.|\u2026)\]|\.\.\.|\u2026|\[ ?"
     r"|\{[^{}\n]{0,400}\}"  # {job="k"}
@@ -41,7 +41,10 @@ _NEUTRAL = Lazy(
     rf"|(?:kern|syslog)\.{_LEVEL}\b:?|kern *: *{_LEVEL} *:|{_LEVEL}\b *:?(?=\s)"
     r"|level=\w{1,8}|[a-z_]{1,16}=[\w.:/+\-]{1,64}(?=\s)"
 )
-_MARK = Lazy(r"[\[(<]?(?P<name>[a-z]{4,7})(?:\[\d{1,9}\])?[\])>]?(?::|(?=[\s\]]))")
+_NAME_IN_BRACKETS = Lazy(rf"[\[(](?!{_LEVEL}[\])])[^\d\[\]()]*[A-Za-z]{{3}}[^\d\[\]()]*[\])]")
+"""[gpu-monitor]: a program or a thread. Stamps, ranks and pods have digits."""
+
+_MARK = Lazy(r"[\[(<]?(?P<name>[a-z]{4,7})(?:\.\d{1,3})?(?:\[\d{1,9}\])?[\])>]?(?::|(?=[\s\]]))")
 _TAG_WITH_PID = Lazy(r"[^\s:\[\]\"'(){}]{1,100}(?:\[\d{1,9}\]|\(\d{1,9}\))(?::|\s)")
 _TAG = Lazy(r"(?P<name>[^\s:\[\]\"'(){}=]{1,253}):(?=\s|$)")
 _WORD = Lazy(r"[^\s:\[\]\"'{}]{1,253}")
@@ -79,11 +82,16 @@ def voice(prefix: str) -> str:
     if read.named:
         # A tag that is no kernel's: behind a stamp it is a program's, at the start of a line it may be a node's name.
         return OTHER if _STAMP.search(prefix, 0, read.named.start()) and not read.marked else UNCLEAR
-    if read.odd or read.after_mark or APPLICATION_LEVEL.search(prefix):
-        return UNCLEAR
     if read.marked or _ENDS_IN_UPTIME.search(prefix[-80:]):
-        return KERNEL if read.words <= _MAX_WORDS else UNCLEAR
+        return UNCLEAR if read.after_mark or read.words > _MAX_WORDS or _quotes(prefix) else KERNEL
+    if read.odd or APPLICATION_LEVEL.search(prefix):
+        return UNCLEAR
     return KERNEL if not read.words else UNCLEAR
+
+
+def _quotes(prefix: str) -> bool:
+    """Is the message inside a text that somebody else wrote?"""
+    return prefix.count('"') % 2 == 1 or prefix.rstrip()[-1:] in ("'", "=")
 
 
 def _foreign_number(prefix: str) -> bool:
@@ -113,6 +121,7 @@ def _step(prefix: str, at: int, read: _Read) -> int:
     if neutral and neutral.end() > at:
         if read.named and _STAMP.match(neutral.group(0)):
             read.named = None  # a node's name: a stamp follows
+        read.odd = read.odd or bool(_NAME_IN_BRACKETS.match(neutral.group(0)))
         return neutral.end()
     name = _TAG.match(prefix, at)
     if name:

@@ -351,3 +351,15 @@ def test_a_line_behind_an_unreadable_head(line, wanted):
     log = f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n"
     found = status(judge_facts("kernel_errors", {"kernel": kernel.parse({"kernel.log": log.encode()})}))
     assert found is wanted
+
+
+def test_a_slot_whose_device_nobody_misses_only_warns():
+    down, smi = "pcieport 0000:50:01.0: pciehp: Slot(12): Link Down", {"gpus": [{"index": n} for n in range(8)]}
+    facts = {
+        "kernel": parse(down),
+        "nvidia_smi": smi,
+        "efa_counters": {"devices": {f"rdmap{n}": {} for n in range(32)}},
+    }
+    assert status(judge_facts("kernel_errors", facts)) is Status.WARN
+    assert status(judge_facts("kernel_errors", {**facts, "efa_counters": {"devices": {}}})) is Status.FAIL
+    assert status(judge(down.replace("Link Down", "Card not present"))) is Status.WARN

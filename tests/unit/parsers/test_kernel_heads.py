@@ -45,6 +45,20 @@ HEADS = [
     "^[[32m[  123.456789] ^[[0m",
     "<3>NVRM prints\r\n<3>",
     "2026-03-29T19:20:37.123456789Z stdout F [  123.456789] ",
+    "     12\t[  123.456789] ",
+    "> [  123.456789] ",
+    "* ",
+    "123.456789: ",
+    "<3>1 2026-03-29T19:20:37Z host kernel - - - ",
+    "20260329T192037Z host kernel: ",
+    "Sun Mar 29 19:20:37.123 2026 host kernel: ",
+    "2026-03-29 19:20:37.123 +0900 host kernel: [  123.456789] ",
+    "[29.03.2026 19:20:37] ",
+    "pod-7d9c dmesg [  123.456789] ",
+    "[gpu-watch] [  123.456789] ",
+    "gpu-07 | kernel: ",
+    "[kern.err] [123.456789] ",
+    "\ufeff[  123.456789] ",
 ]
 
 
@@ -73,6 +87,10 @@ def test_a_message_is_found_whatever_stands_before_it(head):
         "[2026-03-29 19:20:37,123] [INFO] ",
         "2026-11-21T09:18:30.123Z stdout F ",
         "[   41.0] gpu-watch: saw ",
+        "[gpu-watch] ",
+        "[2026-03-29 19:20:37] [gpu-watch] ",
+        '[0] kmsg.0: [[1774812037.123, {}], {"priority"=>3, "msg"=>"',
+        'time="2026-03-29T19:20:37Z" level=err msg="',
     ],
 )
 def test_a_message_that_cannot_be_told_from_quoted_words_is_kept_apart(head):
