@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 import pulumi
 import pulumi_aws as aws
 
-from infra import contract, node_package
+from infra import contract, link, node_package, node_roles, outputs
 from infra.components.access import Access, AccessArgs
 from infra.components.audit import Audit, AuditArgs
 from infra.components.fabric import Fabric, FabricArgs
@@ -51,11 +53,20 @@ class Plan:
         return self.settings.emulator_endpoint is None
 
 
+@dataclass(frozen=True)
+class Roles:
+    """Checksums of what a node configures itself with."""
+
+    sha256: str
+    variables_sha256: pulumi.Output[str]
+
+
 class Cluster:
     """The components of one stack. `components` are those that the policies wait for."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.artifacts: list[pulumi.Resource] = []
         settings = plan.settings
         self.network = self._network()
         self.logs = self._logs()
@@ -68,7 +79,8 @@ class Cluster:
         self.fabric = self._fabric()
         self.file_system = self._file_system()
         self.built = node_package.package(settings.boot.package)
-        self.package = self._package()
+        self.package = self._artifact("node-package", plan.names.package_key(self.built.sha256), self.built.path)
+        self.roles = self._roles() if settings.boot.configure else None
         self.nodes = self._nodes()
         self.head = self._head() if settings.head.enabled else None
         self.audit = self._audit() if settings.audit_trail else None
@@ -201,16 +213,41 @@ class Cluster:
             ),
         )
 
-    def _package(self) -> aws.s3.BucketObjectv2:
+    def _artifact(
+        self, name: str, key: pulumi.Input[str], file: Path | None = None, content: pulumi.Input[str] | None = None
+    ) -> aws.s3.BucketObjectv2:
         return aws.s3.BucketObjectv2(
-            "node-package",
+            name,
             bucket=self.storage.results.name,
-            key=self.plan.names.package_key(self.built.sha256),
-            source=pulumi.FileAsset(str(self.built.path)),
+            key=key,
+            source=pulumi.FileAsset(str(file)) if file else None,
+            content=content,
             # S3 takes ten tags for an object; the site's own may be more.
             tags={key: self.plan.tags[key] for key in contract.COMMON_TAGS},
-            # An instance that is booting may still fetch the package of the last update.
+            # An instance that is booting may still fetch what the last update brought.
             opts=pulumi.ResourceOptions(parent=self.storage, retain_on_delete=True),
+        )
+
+    def _roles(self) -> Roles:
+        """What nodes configure themselves with; the checksums go into the launch template."""
+        names, built = self.plan.names, node_roles.package()
+        variables = pulumi.Output.json_dumps({link.VARIABLE: outputs.node_variables(self)}, sort_keys=True)
+        sha256 = variables.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())
+        self.artifacts = [
+            self._artifact("node-roles", names.roles_key(built.sha256), built.path),
+            self._artifact("node-variables", sha256.apply(names.variables_key), content=variables),
+        ]
+        return Roles(built.sha256, sha256)
+
+    def _user_data(self) -> pulumi.Input[str]:
+        settings, names, package = self.plan.settings, self.plan.names, self.built.sha256
+        if self.roles is None:
+            return user_data.render(user_data.boot_plan(settings, names, package))
+        bundle = self.roles.sha256
+        return self.roles.variables_sha256.apply(
+            lambda found: user_data.render(
+                user_data.boot_plan(settings, names, package, user_data.Roles(bundle, found))
+            )
         )
 
     def _nodes(self) -> GpuNodes:
@@ -222,7 +259,7 @@ class Cluster:
                 names=self.plan.names,
                 image_id=self.plan.image.image_id,
                 root_device=self.plan.image.root_device,
-                user_data=user_data.render(user_data.boot_plan(settings, self.plan.names, self.built.sha256)),
+                user_data=self._user_data(),
                 profile_name=self.access.node_profile.name,
                 security_group_ids=[self.fabric.id],
                 subnet_ids=self.network.gpu_subnet_ids,
@@ -230,7 +267,7 @@ class Cluster:
                 tags=self.plan.tags,
                 instance_tags=contract.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
                 # A node needs its way out, its role's policies and its package from the first second.
-                ready=[self.network, self.access, self.fabric, self.package],
+                ready=[self.network, self.access, self.fabric, self.package, *self.artifacts],
                 ssh_key_name=settings.access.ssh_key_name,
             ),
         )

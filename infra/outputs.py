@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from infra.cluster import Cluster
 from infra.planning import efa
+
+if TYPE_CHECKING:
+    from infra.cluster import Cluster
 
 
 def outputs(cluster: Cluster) -> Mapping[str, Any]:
@@ -41,16 +43,32 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
     }
 
 
+def node_variables(cluster: Cluster) -> dict[str, Any]:
+    """What the roles on a node know of the stack: the outputs, but for those that come after the nodes themselves.
+
+    Nor how many nodes there are: their launch template would change with every change of their number.
+    """
+    known = {**_settled(cluster), **_before_nodes(cluster), "node_group": cluster.plan.names.node_group}
+    del known["node_count"]
+    return known
+
+
 def _learned(cluster: Cluster) -> dict[str, Any]:
     """Outputs that name what was made."""
+    return {
+        **_before_nodes(cluster),
+        "node_group": cluster.nodes.group.name,
+        "placement_group": cluster.nodes.placement_group or "",
+        "head_instance_id": cluster.head.instance_id if cluster.head else "",
+    }
+
+
+def _before_nodes(cluster: Cluster) -> dict[str, Any]:
     storage, lustre = cluster.storage, cluster.file_system
     return {
         "vpc_id": cluster.network.vpc.id,
         "private_subnet_ids": cluster.network.private_subnet_ids,
         "fabric_security_group_id": cluster.fabric.id,
-        "node_group": cluster.nodes.group.name,
-        "placement_group": cluster.nodes.placement_group or "",
-        "head_instance_id": cluster.head.instance_id if cluster.head else "",
         "data_bucket": storage.data.name,
         "checkpoints_bucket": storage.checkpoints.name,
         "results_bucket": storage.results.name,

@@ -91,6 +91,8 @@ KEYS: tuple[Key, ...] = (
     Key("bootPreflightLevel", "quick"),
     Key("bootPreflightMinutes", 20),
     Key("bootFailureLimit", 5),
+    Key("configureAtBoot", True),
+    Key("configureMinutes", 30),
     Key("nodePackage", ""),
     Key("tags", ()),
     Key("permissionsBoundary", ""),

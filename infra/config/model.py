@@ -160,6 +160,7 @@ class Boot:
     """The boot preflight. An instance enters service only after it said go within time_limit_minutes.
 
     package: path of a node package (a zipapp) made elsewhere, or None: it is built from this checkout.
+    configure: a node applies the roles to itself before that preflight, within configure_minutes.
     failures: boots without a go in six hours after which no node is launched any more; 0 is no limit.
     """
 
@@ -167,6 +168,8 @@ class Boot:
     time_limit_minutes: int
     package: str | None
     failures: int
+    configure: bool
+    configure_minutes: int
 
 
 @dataclass(frozen=True)

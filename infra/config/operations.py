@@ -105,7 +105,14 @@ def boot(draft: Draft, package_mistake: Callable[[str], str | None]) -> Boot:
     wanted = package_mistake(package) if package else None
     if wanted:
         draft.refuse("nodePackage", wanted)
-    return Boot(level, minutes, package, draft.within("bootFailureLimit", 0, 1000, "boots"))
+    return Boot(
+        level,
+        minutes,
+        package,
+        failures=draft.within("bootFailureLimit", 0, 1000, "boots"),
+        configure=draft.flag("configureAtBoot"),
+        configure_minutes=draft.within("configureMinutes", 5, 240, "minutes"),
+    )
 
 
 def budget(draft: Draft) -> Budget:

@@ -69,6 +69,16 @@ class Names:
         """Key of the node package in the results bucket: by content, so that a new one never replaces one in use."""
         return f"artifacts/flightline-node-{sha256}.pyz"
 
+    @staticmethod
+    def roles_key(sha256: str) -> str:
+        """Key of the roles' bundle in the results bucket."""
+        return f"artifacts/flightline-roles-{sha256}.tar.gz"
+
+    @staticmethod
+    def variables_key(sha256: str) -> str:
+        """Key of the stack's variables for the roles in the results bucket."""
+        return f"artifacts/flightline-stack-{sha256}.json"
+
 
 def names(cluster: str, place: Place, gpu_zone_id: str) -> Names:
     """Derive every name; `too_long` says which of them a long cluster name breaks."""

@@ -29,7 +29,7 @@ CONFIGURED_LATER = (
     *("clock_sync", "cpu_governor", "hugepages", "lnet", "lustre", "memlock", "mounts", "open_files", "raid"),
     *("swap", "sysctl"),
 )
-"""Checks of what the playbooks set up after an instance is in service; `make preflight` judges them then."""
+"""Checks of what only the playbooks set up, where nodes do not configure themselves; `make preflight` judges them."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "/usr/local/sbin/flightline-boot"
@@ -46,6 +46,10 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "group": _NAME,
         "launch_hook": _NAME,
         "results_url": f"({_S3_URL})?",
+        "roles_url": f"({_S3_URL})?",
+        "roles_sha256": r"([0-9a-f]{64})?",
+        "variables_url": f"({_S3_URL})?",
+        "variables_sha256": r"([0-9a-f]{64})?",
     }
 )
 
@@ -57,6 +61,7 @@ class BootPlan:
     package_url: s3://bucket/key of the node package; package_sha256: its checksum, 64 hexadecimal digits.
     launch_hook and group: the Auto Scaling lifecycle hook to complete; empty for nodes outside a group.
     results_url: s3://bucket/prefix for records and for bundles of failed nodes; empty keeps them on the node only.
+    roles_url, variables_url: the roles and the stack's variables for them, with their checksums; empty: by hand only.
     efa_count: EFA interfaces that the launch template asks for; None leaves it to the type's entry.
     """
 
@@ -69,23 +74,43 @@ class BootPlan:
     group: str
     launch_hook: str
     results_url: str
+    roles_url: str = ""
+    roles_sha256: str = ""
+    variables_url: str = ""
+    variables_sha256: str = ""
+    configure_minutes: int = 30
     efa_count: int | None = None
     skip: tuple[str, ...] = CONFIGURED_LATER
 
 
-def boot_plan(settings: Settings, names: Names, package_sha256: str) -> BootPlan:
-    """The plan of a stack's GPU nodes."""
-    nodes = settings.nodes
+@dataclass(frozen=True)
+class Roles:
+    """Checksums of the roles' bundle and of the stack's variables."""
+
+    sha256: str
+    variables_sha256: str
+
+
+def boot_plan(settings: Settings, names: Names, package_sha256: str, roles: Roles | None = None) -> BootPlan:
+    """The plan of a stack's GPU nodes. roles: None leaves them to `make configure`."""
+    nodes, bucket = settings.nodes, f"s3://{names.results_bucket}"
     return BootPlan(
         region=settings.region,
         instance_type=nodes.instance_type,
         level=settings.boot.level,
         time_limit_minutes=settings.boot.time_limit_minutes,
-        package_url=f"s3://{names.results_bucket}/{names.package_key(package_sha256)}",
+        package_url=f"{bucket}/{names.package_key(package_sha256)}",
         package_sha256=package_sha256,
         group=names.node_group,
         launch_hook=names.launch_hook,
-        results_url=f"s3://{names.results_bucket}/{BUNDLES_PREFIX.rstrip('/')}",
+        results_url=f"{bucket}/{BUNDLES_PREFIX.rstrip('/')}",
+        roles_url=f"{bucket}/{names.roles_key(roles.sha256)}" if roles else "",
+        roles_sha256=roles.sha256 if roles else "",
+        variables_url=f"{bucket}/{names.variables_key(roles.variables_sha256)}" if roles else "",
+        variables_sha256=roles.variables_sha256 if roles else "",
+        configure_minutes=settings.boot.configure_minutes,
+        # What the roles have set up is judged with the rest.
+        skip=() if roles else CONFIGURED_LATER,
         # The nodes have what the template gives them: with efa off, a type's own count would condemn every node.
         efa_count=efa.efa_count(efa.interfaces(nodes.instance_type, nodes.efa)),
     )
@@ -138,6 +163,11 @@ def _environment(plan: BootPlan) -> str:
         "GROUP": plan.group,
         "HOOK": plan.launch_hook,
         "RESULTS_URL": plan.results_url,
+        "ROLES_URL": plan.roles_url,
+        "ROLES_SHA256": plan.roles_sha256,
+        "VARIABLES_URL": plan.variables_url,
+        "VARIABLES_SHA256": plan.variables_sha256,
+        "CONFIGURE_S": str(plan.configure_minutes * 60),
     }
     return "".join(f"{name}='{value}'\n" for name, value in values.items())
 
@@ -148,7 +178,11 @@ def _check(plan: BootPlan) -> None:
         value = getattr(plan, name)
         if not re.fullmatch(form, value):
             raise ValueError(f"{name}: saw {value!r}; wanted text of the form {form}")
-    assert {field.name for field in fields(plan)} == {*_FORMS, "time_limit_minutes", "efa_count", "skip"}
+    others = {"time_limit_minutes", "configure_minutes", "efa_count", "skip"}
+    assert {field.name for field in fields(plan)} == {*_FORMS, *others}
+    given = {bool(getattr(plan, name)) for name in ("roles_url", "roles_sha256", "variables_url", "variables_sha256")}
+    if len(given) > 1:
+        raise ValueError("roles_url, variables_url and their checksums: wanted all or none")
     if not all(re.fullmatch(r"[a-z0-9_]+", check) for check in plan.skip):
         raise ValueError(f"skip: saw {plan.skip!r}; wanted ids or tags of checks")
     if plan.time_limit_minutes * 60 <= START_UP_S:

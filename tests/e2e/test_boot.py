@@ -13,6 +13,7 @@ import http.server
 import json
 import os
 import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ import pytest
 import yaml
 
 from flightline.cloud import batches
+from infra import node_roles
 from infra.functions.alert_router import handler as router_handler
 from infra.functions.alert_router import launches
 from infra.functions.common import services as common
@@ -30,6 +32,8 @@ from infra.planning.user_data import BootPlan, render
 from tests.emulated import REGION, Cloud, lead_to
 from tests.unit.functions import samples
 
+ROOT = Path(__file__).resolve().parents[2]
+ROLE_HERE = "'base' in group_names"
 RESULTS, BUCKET, GROUP, HOOK = "demo-results", "demo-results-bucket", "demo-gpu", "demo-boot-preflight"
 
 AWS = '''#!/usr/bin/env python3
@@ -184,9 +188,10 @@ class Site:
         disk.mkdir(exist_ok=True)
         files = {one["path"]: one["content"] for one in yaml.safe_load(render(self.plan))["write_files"]}
         (disk / "boot.env").write_text(files["/etc/flightline/boot.env"])
-        if "LIMIT" in env:
-            with (disk / "boot.env").open("a") as stream:
-                stream.write(f"LIMIT_S='{env.pop('LIMIT')}'\n")
+        for name, variable in (("LIMIT", "LIMIT_S"), ("CONFIGURE_LIMIT", "CONFIGURE_S")):
+            if name in env:
+                with (disk / "boot.env").open("a") as stream:
+                    stream.write(f"{variable}='{env.pop(name)}'\n")
         (disk / "flightline-boot").write_text(files["/usr/local/sbin/flightline-boot"])
         calls = disk / "calls"
         calls.write_text("")
@@ -195,7 +200,8 @@ class Site:
             ["/bin/sh", str(disk / "flightline-boot")],
             env={
                 **self.cloud.env,
-                "PATH": f"{self.root}/bin:{os.environ['PATH']}",
+                # The tests' own Python, which has the ansible-core that a bundle brings to a node.
+                "PATH": f"{self.root}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
                 "CALLS": str(calls),
                 "FLIGHTLINE_BOOT_ENV": str(disk / "boot.env"),
                 "FLIGHTLINE_STATE": str(disk / "state"),
@@ -211,6 +217,46 @@ class Site:
         )
         assert "not found" not in done.stderr, done.stderr
         return done.returncode, calls.read_text().splitlines()
+
+    def upload(self, key: str, body: bytes) -> tuple[str, str]:
+        """Put an artifact; returns its place and checksum."""
+        self.cloud.client("s3").put_object(Bucket=BUCKET, Key=f"artifacts/{key}", Body=body)
+        return f"s3://{BUCKET}/artifacts/{key}", hashlib.sha256(body).hexdigest()
+
+    def roles(self, tasks: list[dict[str, Any]], **variables: Any) -> None:
+        """Let nodes configure themselves by a checkout whose one role has these tasks."""
+        checkout = self.root / "checkout"
+        for path, content in {
+            "roles/base/tasks/main.yml": yaml.safe_dump(tasks),
+            "inventory/roles.yml": (ROOT / "inventory/roles.yml").read_text(),
+            "inventory/group_vars/aws_ec2/main.yml": "marker: '{{ flightline_stack.cluster_name }} {{ instance_id }}'",
+            "playbooks/site.yml": yaml.safe_dump(
+                [
+                    {
+                        "hosts": "all",
+                        "gather_facts": False,
+                        "become": True,
+                        "roles": [{"role": "base", "when": ROLE_HERE}],
+                    }
+                ]
+            ),
+            "ansible.cfg": (ROOT / "ansible.cfg").read_text(),
+        }.items():
+            (checkout / path).parent.mkdir(parents=True, exist_ok=True)
+            (checkout / path).write_text(content)
+        (self.root / "no-runner").mkdir(exist_ok=True)
+        roles = self.upload("roles.tar.gz", node_roles.contents(checkout, self.root / "no-runner"))
+        given = self.upload(
+            "stack.json", json.dumps({"flightline_stack": {"cluster_name": "demo", **variables}}).encode()
+        )
+        self.plan = replace(
+            self.plan,
+            roles_url=roles[0],
+            roles_sha256=roles[1],
+            variables_url=given[0],
+            variables_sha256=given[1],
+            skip=(),
+        )
 
     def deliver(self, *more: dict[str, Any]) -> list[str]:
         """Hand the queue, and events of EventBridge, to the router; returns what people were told."""
@@ -440,3 +486,47 @@ def test_an_outcome_that_is_none_is_kept_and_costs_no_other(site, key, body, rea
     site.boot("i-0aaaaaaaaaaaaaaa1", RECORD=record("i-0aaaaaaaaaaaaaaa1", verdict="no-go"), PACKAGE_EXITS="1")
     assert len(site.deliver()) == 1
     assert [reason in text for text in site.bad()] == [True]
+
+
+# A node that configures itself: a real ansible-core applies a bundle of a small checkout, with the connection local.
+
+
+def write(path: Path, content: str = "{{ marker }}") -> dict[str, Any]:
+    return {"name": "Leave a mark", "ansible.builtin.copy": {"dest": str(path), "content": content, "mode": "0644"}}
+
+
+def test_an_empty_node_configures_itself_before_it_is_judged(site, tmp_path):
+    site.roles([write(tmp_path / "mark")])
+    status, calls = site.boot(RECORD=record())
+    assert (status, decided(calls)) == (0, ["CONTINUE"])
+    assert (tmp_path / "mark").read_text() == f"demo {samples.NODE}"
+    assert place(calls, "roles.tar.gz") < place(calls, "stack.json") < place(calls, "complete-lifecycle-action")
+    (tmp_path / "mark").unlink()
+    site.boot(RECORD=record())
+    assert not (tmp_path / "mark").exists(), "the same bundle is applied once: later changes come by hand"
+
+
+def test_a_node_that_cannot_be_configured_is_kept_out_and_told(site, tmp_path):
+    site.roles([{"name": "Break", "ansible.builtin.fail": {"msg": "no mirror answers"}}, write(tmp_path / "mark")])
+    status, calls = site.boot(RECORD=record())
+    assert (status, decided(calls)) == (2, ["ABANDON"])
+    (told,) = site.deliver()
+    assert "the roles could not be applied" in told and samples.NODE in told
+    logs = {key: body for key, body in site.cloud.objects(BUCKET).items() if key.endswith("configure.log")}
+    assert [b"no mirror answers" in body for body in logs.values()] == [True]
+
+
+def test_roles_that_hang_are_ended_and_the_hook_is_kept_waiting(site):
+    site.roles([{"name": "Hang", "ansible.builtin.command": {"cmd": "sleep 100"}}])
+    _, calls = site.boot(RECORD=record(), CONFIGURE_LIMIT="8", FLIGHTLINE_BEAT_S="1")
+    assert decided(calls) == ["ABANDON"]
+    assert len([call for call in calls if "heartbeat" in call]) >= 5
+
+
+@pytest.mark.parametrize("changed", ["roles_sha256", "variables_sha256"])
+def test_roles_or_variables_that_were_changed_in_the_bucket_are_not_applied(site, tmp_path, changed):
+    site.roles([write(tmp_path / "mark")])
+    site.plan = replace(site.plan, **{changed: "0" * 64})
+    _, calls = site.boot(RECORD=record())
+    assert decided(calls) == ["ABANDON"] and not (tmp_path / "mark").exists()
+    assert "the roles could not be applied" in site.deliver()[0]

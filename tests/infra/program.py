@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import runpy
+import shlex
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import yaml
+
 from flightline.nodepackage import Package
-from infra import node_package
+from infra import node_package, node_roles
 from tests.infra import engine, stacks
 
 WEBHOOK = "https://hooks.slack.com/services/T000/B000/notarealwebhook"
@@ -89,9 +96,25 @@ def _package(chosen: str | None) -> Package:
 _built = node_package.package
 
 
+@lru_cache(maxsize=1)
+def _roles() -> node_roles.Bundle:
+    """A stand-in for the roles' bundle: what is in it is no matter to the program (test_node_roles.py builds it)."""
+    path = Path(tempfile.mkdtemp(prefix="flightline-roles-")) / "roles.tar.gz"
+    path.write_bytes(b"roles")
+    return node_roles.Bundle(path, hashlib.sha256(b"roles").hexdigest())
+
+
 def _main() -> None:
-    with mock.patch.object(node_package, "package", _package):
+    package = mock.patch.object(node_package, "package", _package)
+    with package, mock.patch.object(node_roles, "package", _roles):
         runpy.run_path(str(stacks.ROOT / "infra" / "__main__.py"), run_name="__main__")
+
+
+def user_data(run: engine.Run) -> dict[str, str]:
+    """The boot environment in a run's launch template."""
+    text = base64.b64decode(run.one("nodes-template").props["userData"]).decode()
+    (found,) = [one["content"] for one in yaml.safe_load(text)["write_files"] if one["path"].endswith("boot.env")]
+    return dict(shlex.split(line)[0].split("=", 1) for line in found.splitlines())
 
 
 FULL = {

@@ -241,6 +241,7 @@ BAD = [
     ("logRetentionDays", {"logRetentionDays": 9999}, "the nearest are 3288 and 3653"),
     ("monthlyBudgetUsd", {"monthlyBudgetUsd": -5}, "US dollars"),
     ("bootPreflightLevel", {"bootPreflightLevel": "deep"}, "quick or standard"),
+    ("configureMinutes", {"configureMinutes": 1}, "5 to 240 minutes"),
     ("bootFailureLimit", {"bootFailureLimit": -1}, "0 to 1000 boots"),
     ("bootPreflightMinutes", {"bootPreflightMinutes": 121}, "10 to 120 minutes"),
     ("tags", {"tags": ["Owner"]}, "Key=Value"),

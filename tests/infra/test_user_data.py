@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flightline_node.checks import CHECKS
-from infra.planning.user_data import CONFIGURED_LATER, MAX_BYTES, BootPlan, boot_plan, render, template
+from infra.planning.user_data import CONFIGURED_LATER, MAX_BYTES, BootPlan, Roles, boot_plan, render, template
 from tests.infra.stacks import STACKS, planned_names, settings
 
 SHA = "0" * 64
@@ -49,6 +49,8 @@ def test_user_data_of_an_example_stack(stack):
     text = render(boot_plan(settings(stack), names, SHA))
     assert text.startswith("#cloud-config\n")
     assert len(text.encode()) <= MAX_BYTES
+    roles = render(boot_plan(settings(stack), names, SHA, Roles(SHA, SHA)))
+    assert len(roles.encode()) <= MAX_BYTES
     env = environment(text)
     assert (env["GROUP"], env["HOOK"]) == (names.node_group, names.launch_hook)
     assert env["PACKAGE_URL"] == f"s3://{names.results_bucket}/{names.package_key(SHA)}"
@@ -115,6 +117,7 @@ def test_too_large_user_data_is_refused():
         ({"skip": ("a b",)}, "ids or tags"),
         ({"level": "deep"}, "level"),
         ({"package_sha256": "abc"}, "package_sha256"),
+        ({"roles_url": "s3://bucket/roles.tar.gz"}, "all or none"),
     ],
 )
 def test_a_malformed_plan_is_refused(changes, says):

@@ -11,6 +11,7 @@ metadata=${FLIGHTLINE_METADATA:-http://169.254.169.254}
 pause=${FLIGHTLINE_PAUSE_S:-5}
 call_s=${FLIGHTLINE_CALL_S:-30}
 bundle_s=${FLIGHTLINE_BUNDLE_S:-300}
+beat_s=${FLIGHTLINE_BEAT_S:-120}
 package=$state/flightline-node-$PACKAGE_SHA256.pyz
 bundle=$state/boot-bundle
 record=$state/boot-record.json
@@ -54,6 +55,48 @@ fetch() {
     matches && return 0
     say "saw a node package with another checksum; wanted $PACKAGE_SHA256; it is not run"
     rm -f "$package"
+    return 1
+}
+
+obtain() {
+    # url, file, checksum
+    again aws s3 cp --only-show-errors "$1" "$2" && echo "$3  $2" | sha256sum --check --status && return 0
+    say "saw nothing at $1, or with another checksum than $3"
+    rm -f "$2"
+    return 1
+}
+
+inventory() {
+    printf '{"all": {"children": {"aws_ec2": {"hosts": {"%s": %s}}, "gpu_nodes": {"hosts": {"%s": {}}}}}}\n' "$instance" \
+        "{\"ansible_connection\": \"local\", \"ansible_become\": false, \"ansible_python_interpreter\": \"{{ ansible_playbook_python }}\", \"instance_id\": \"$instance\", \"instance_type\": \"$INSTANCE_TYPE\"}" \
+        "$instance"
+}
+
+apply_roles() {
+    cd "$1" || return 1
+    env HOME=/root LC_ALL=C.UTF-8 PYTHONPATH="$1:$1/module_utils:$1/python" ANSIBLE_HOME="$state/ansible" \
+        ANSIBLE_CONFIG="$1/ansible.cfg" ANSIBLE_COLLECTIONS_PATH="$1/collections" ANSIBLE_NOCOLOR=1 \
+        timeout -k 60 "$CONFIGURE_S" python3 -m ansible playbook -i inventory/node.yml -i inventory/roles.yml playbooks/node.yml
+}
+
+configure() {
+    # The same roles as by hand, from the bundle whose checksum the launch template has. Once: later changes come by hand.
+    done=$state/configured-$ROLES_SHA256-$VARIABLES_SHA256
+    [ -n "$ROLES_URL" ] && [ ! -f "$done" ] || return 0
+    site=$state/site
+    rm -rf "$site"
+    mkdir -p "$site"
+    obtain "$ROLES_URL" "$state/roles.tar.gz" "$ROLES_SHA256" && tar -xzf "$state/roles.tar.gz" --no-same-owner -C "$site" &&
+        obtain "$VARIABLES_URL" "$site/inventory/group_vars/aws_ec2/stack.json" "$VARIABLES_SHA256" || return 1
+    inventory >"$site/inventory/node.yml"
+    while sleep "$beat_s" >/dev/null 2>&1; do restart_clock; done &
+    beats=$!
+    (apply_roles "$site") >"$log/configure.log" 2>&1
+    applied=$?
+    kill "$beats"
+    [ "$applied" -eq 0 ] && touch "$done" && return 0
+    say "the roles ended with $applied: $log/configure.log"
+    mkdir -p "$bundle" && cp "$log/configure.log" "$bundle/"
     return 1
 }
 
@@ -125,6 +168,7 @@ first=false
 awaited && first=true
 restart_clock
 fetch || no_go no-package
+configure || no_go not-configured
 restart_clock
 judge
 status=$?

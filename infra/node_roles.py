@@ -1,0 +1,122 @@
+"""The roles as one file for S3: what a node needs to configure itself, the same bytes from the same checkout.
+
+The play is that of playbooks/site.yml, so both ways run the same roles; what takes other hosts (NEED_OTHERS) stays with
+the push way. The runner is ansible-core, unpacked (infra/node_ansible.py): a node needs no package index for it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ansible_collections  # type: ignore[import-untyped]
+import yaml
+
+from infra import node_ansible
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILT = ROOT / ".flightline" / "node-roles"
+NEED_OTHERS = ("cluster_ssh", "slurm")
+"""Roles that exchange keys with other hosts: `make configure` applies them when the cluster stands."""
+
+FOLDERS = ("roles", "library", "module_utils", "plugins/filter")
+FILES = ("inventory/roles.yml", "flightline/__init__.py", "flightline/node_software.py",
+         "flightline/nodepackage.py")  # fmt: skip
+"""Of the control side only what the roles' filter and the node package's builder are made of."""
+
+VARIABLES = "inventory/group_vars/aws_ec2"
+OF_A_STACK = "stack.json"
+"""Variables of one stack: they come beside the roles."""
+
+COLLECTIONS = {"ansible/posix": ("sysctl",), "community/general": ("ini_file",)}
+"""Modules of collections that the roles use."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A file on disk and its checksum."""
+
+    path: Path
+    sha256: str
+
+
+def package() -> Bundle:
+    """Build the bundle of this checkout. Raises OSError, or ValueError where the runner is not there."""
+    data = contents(ROOT, node_ansible.runner(ROOT))
+    sha256 = hashlib.sha256(data).hexdigest()
+    path = BUILT / f"flightline-roles-{sha256}.tar.gz"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.draft")
+        draft.write_bytes(data)
+        draft.replace(path)
+    return Bundle(path, sha256)
+
+
+def contents(root: Path, runner: Path) -> bytes:
+    """The bundle's bytes: no time, no owner, sorted names."""
+    stream = io.BytesIO()
+    with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, data in sorted({**dict(_site(root)), **dict(_runner(runner))}.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(data), 0o644
+            archive.addfile(entry, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def _site(root: Path) -> Iterator[tuple[str, bytes]]:
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root).as_posix(), path.read_bytes()
+    for name in FILES:
+        if (root / name).is_file():
+            yield name, (root / name).read_bytes()
+    for path in sorted((root / VARIABLES).glob("*.yml")):
+        yield f"{VARIABLES}/{path.name}", path.read_bytes()
+    yield "ansible.cfg", _configuration((root / "ansible.cfg").read_text(encoding="utf-8")).encode()
+    yield "playbooks/node.yml", play((root / "playbooks" / "site.yml").read_text(encoding="utf-8")).encode()
+    yield from _collections()
+
+
+def play(site: str) -> str:
+    """The play that applies the roles, without those that need other hosts. Raises ValueError when there is none."""
+    found = [one for one in yaml.safe_load(site) if "roles" in one]
+    if len(found) != 1:
+        raise ValueError(f"playbooks/site.yml: saw {len(found)} plays with roles, wanted one")
+    (only,) = found
+    roles = [role for role in only["roles"] if _name(role) not in NEED_OTHERS]
+    # The play must not wait for the rest of the fleet, and a failure must be the run's status.
+    kept = {key: value for key, value in only.items() if key not in ("serial", "max_fail_percentage")}
+    return yaml.safe_dump([{**kept, "roles": roles}], sort_keys=False)
+
+
+def _configuration(text: str) -> str:
+    """Ansible's settings, less the callback that keeps a control node's results."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("callbacks_enabled"))
+
+
+def _name(role: Any) -> str:
+    return str(role["role"] if isinstance(role, dict) else role)
+
+
+def _collections() -> Iterator[tuple[str, bytes]]:
+    base = Path(ansible_collections.__path__[0])
+    for name, modules in COLLECTIONS.items():
+        root = base / name
+        wanted = [root / "plugins" / "modules" / f"{module}.py" for module in modules]
+        wanted += [*(root / "plugins" / "module_utils").rglob("*.py"), root / "meta" / "runtime.yml"]
+        for path in wanted:
+            yield f"collections/ansible_collections/{path.relative_to(base).as_posix()}", path.read_bytes()
+
+
+def _runner(runner: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(runner.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield f"python/{path.relative_to(runner).as_posix()}", path.read_bytes()
