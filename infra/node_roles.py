@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,8 +35,8 @@ VARIABLES = "inventory/group_vars/aws_ec2"
 OF_A_STACK = "stack.json"
 """Variables of one stack: they come beside the roles."""
 
-COLLECTIONS = {"ansible/posix": ("sysctl",), "community/general": ("ini_file",)}
-"""Modules of collections that the roles use."""
+_OF_A_COLLECTION = re.compile(r"\b(ansible\.posix|community\.[a-z_]+)\.([a-z_]+)\b(?=:)")
+"""A task's module that ansible-core does not bring."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +83,20 @@ def _site(root: Path) -> Iterator[tuple[str, bytes]]:
         yield f"{VARIABLES}/{path.name}", path.read_bytes()
     yield "ansible.cfg", _configuration((root / "ansible.cfg").read_text(encoding="utf-8")).encode()
     yield "playbooks/node.yml", play((root / "playbooks" / "site.yml").read_text(encoding="utf-8")).encode()
-    yield from _collections()
+    yield from _collections(root)
 
 
 def play(site: str) -> str:
-    """The play that applies the roles, without those that need other hosts. Raises ValueError when there is none."""
-    found = [one for one in yaml.safe_load(site) if "roles" in one]
-    if len(found) != 1:
-        raise ValueError(f"playbooks/site.yml: saw {len(found)} plays with roles, wanted one")
-    (only,) = found
-    roles = [role for role in only["roles"] if _name(role) not in NEED_OTHERS]
-    # The play must not wait for the rest of the fleet, and a failure must be the run's status.
-    kept = {key: value for key, value in only.items() if key not in ("serial", "max_fail_percentage")}
-    return yaml.safe_dump([{**kept, "roles": roles}], sort_keys=False)
+    """The plays that look at a host and apply the roles, without roles that need other hosts. Raises ValueError."""
+    plays = [one for one in yaml.safe_load(site) if "hosts" in one]
+    if len([one for one in plays if "roles" in one]) != 1:
+        raise ValueError(f"playbooks/site.yml: saw {[one.get('name') for one in plays]}, wanted one play with roles")
+    # A play must not wait for the rest of the fleet, and a failure must be the run's status.
+    kept = [{key: value for key, value in one.items() if key not in ("serial", "max_fail_percentage")} for one in plays]
+    for one in kept:
+        if "roles" in one:
+            one["roles"] = [role for role in one["roles"] if _name(role) not in NEED_OTHERS]
+    return yaml.safe_dump(kept, sort_keys=False)
 
 
 def _configuration(text: str) -> str:
@@ -106,14 +108,21 @@ def _name(role: Any) -> str:
     return str(role["role"] if isinstance(role, dict) else role)
 
 
-def _collections() -> Iterator[tuple[str, bytes]]:
+def modules(root: Path) -> set[tuple[str, str]]:
+    """(collection, module) of the tasks of every role that a node applies itself."""
+    tasks = [path for path in (root / "roles").glob("*/*/*.yml") if path.parts[-3] not in NEED_OTHERS]
+    return {found for path in tasks for found in _OF_A_COLLECTION.findall(path.read_text(encoding="utf-8"))}
+
+
+def _collections(root: Path) -> Iterator[tuple[str, bytes]]:
     base = Path(ansible_collections.__path__[0])
-    for name, modules in COLLECTIONS.items():
-        root = base / name
-        wanted = [root / "plugins" / "modules" / f"{module}.py" for module in modules]
-        wanted += [*(root / "plugins" / "module_utils").rglob("*.py"), root / "meta" / "runtime.yml"]
-        for path in wanted:
-            yield f"collections/ansible_collections/{path.relative_to(base).as_posix()}", path.read_bytes()
+    found = modules(root)
+    wanted = [base / name.replace(".", "/") / "plugins" / "modules" / f"{module}.py" for name, module in found]
+    for name in {name for name, _ in found}:
+        folder = base / name.replace(".", "/")
+        wanted += [*(folder / "plugins" / "module_utils").rglob("*.py"), folder / "meta" / "runtime.yml"]
+    for path in wanted:
+        yield f"collections/ansible_collections/{path.relative_to(base).as_posix()}", path.read_bytes()
 
 
 def _runner(runner: Path) -> Iterator[tuple[str, bytes]]:
