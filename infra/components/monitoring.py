@@ -64,6 +64,7 @@ class Monitoring(pulumi.ComponentResource):
             treat_missing_data=alarm.missing,
             alarm_actions=actions,
             ok_actions=actions,
+            insufficient_data_actions=actions if alarm.tells_no_data else None,
             tags=dict(self._args.tags),
             opts=child(self),
         )

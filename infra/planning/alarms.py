@@ -18,7 +18,7 @@ from infra.functions.alert_router.events import alarm_prefix
 from infra.planning.names import FUNCTIONS, Names
 
 ABOVE, BELOW, AT_LEAST = "GreaterThanThreshold", "LessThanThreshold", "GreaterThanOrEqualToThreshold"
-MISSING_IS_FINE, MISSING_IS_BAD = "notBreaching", "breaching"
+MISSING_IS_FINE, MISSING_IS_NO_DATA = "notBreaching", "missing"
 PERIOD_S = 300
 MS_PER_PERCENT_OF_A_MINUTE = 600
 MAX_RULE_CHARS = 10_240
@@ -57,6 +57,11 @@ class Alarm:
     unhealthy: bool = True
     direct: bool = False
 
+    @property
+    def tells_no_data(self) -> bool:
+        """Whether an end of the data is told. An alarm begins without data: until the first it says nothing."""
+        return self.missing == MISSING_IS_NO_DATA
+
 
 @dataclass(frozen=True)
 class Composite:
@@ -80,7 +85,7 @@ def alarms(names: Names, nodes: Nodes, limits: Thresholds) -> list[Alarm]:
     made = [*_host(names, limits), *_network(names, limits), *_xid(names)]
     hardware = expected.resolve(nodes.instance_type)
     if hardware.has_nvidia_gpu:
-        made += _gpu(names, limits, hardware.gpu_memory_mib)
+        made += [*_gpu(names, limits, hardware.gpu_memory_mib), *_pcie(names, hardware.gpu_pcie_lanes)]
     if nodes.efa and hardware.efa_count:
         made += _efa(names, limits)
     return [*made, *_monitor(names)]
@@ -160,6 +165,14 @@ def _gpu(names: Names, limits: Thresholds, memory_mib: int | None) -> list[Alarm
     return made
 
 
+def _pcie(names: Names, lanes: int | None) -> list[Alarm]:
+    """A GPU on fewer lanes than a good one has; not its generation, which falls when the GPU is idle."""
+    if not lanes:
+        return []
+    metric = "nvidia_smi_pcie_link_width_current"
+    return [_fleet(names, "gpu-pcie-width", "MIN", metric, lanes, "narrowest PCIe link of a GPU, lanes")]
+
+
 def _efa(names: Names, limits: Thresholds) -> list[Alarm]:
     """Sums over a period and all devices; the agent's EFA metrics are deltas (its user guide says so)."""
     allowed = limits.efa_errors_per_minute * PERIOD_S / 60
@@ -222,9 +235,11 @@ def _monitor(names: Names) -> list[Alarm]:
             watch,
             threshold=1,
             comparison=BELOW,
-            missing=MISSING_IS_BAD,
+            # Not breaching: before the first look, at the first `up`, it would ring at once.
+            missing=MISSING_IS_NO_DATA,
             periods=3,
             direct=True,
+            unhealthy=False,
         ),
         _one(f"{prefix}nodes-silent", "Running nodes report no metrics; the alert names them.", silent, periods=2),
         _one(
@@ -257,9 +272,10 @@ def _one(
     periods: int = 1,
     period_s: int = PERIOD_S,
     direct: bool = False,
+    unhealthy: bool = True,
 ) -> Alarm:
     return Alarm(
-        name, description, "", threshold, comparison, period_s, periods, periods, missing, (metric,), True, direct
+        name, description, "", threshold, comparison, period_s, periods, periods, missing, (metric,), unhealthy, direct
     )
 
 

@@ -161,6 +161,12 @@ class TestNode:
         assert not self.may("dynamodb:Query")
         assert not self.may("ssm:GetParameter")
 
+    def test_its_agent_sets_the_retention_of_its_own_groups_only(self):
+        """The agent's configuration has retention_in_days (module_utils/flightline_node/cwagent.py)."""
+        group = f"arn:aws:logs:us-east-2:123456789012:log-group:{NAMES.results_log_group}"
+        assert self.may("logs:PutRetentionPolicy", group) and self.may("logs:DescribeLogGroups")
+        assert not self.may("logs:PutRetentionPolicy", "arn:aws:logs:us-east-2:123456789012:log-group:/another")
+
     def test_it_runs_nothing_on_other_nodes(self):
         assert not self.may("ssm:SendCommand")
         assert not self.may("ssm:StartSession")

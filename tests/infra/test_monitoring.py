@@ -27,7 +27,7 @@ from infra.guard import Guard
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
 from infra.policies import Site
-from tests.infra import engine, stacks
+from tests.infra import engine, program, stacks
 
 STACK = "p5-reservation"
 SCHEMA = Path(__file__).with_name("cwagent_schema.json")
@@ -120,7 +120,9 @@ def test_nothing_is_dropped_that_no_roll_up_replaces(per_device):
 def test_silence_rings():
     made = _by_key(_made())
     silent = made["monitor-silent"]
-    assert silent.missing == "breaching" and silent.comparison == "LessThanThreshold"
+    assert silent.comparison == "LessThanThreshold"
+    assert silent.missing == "missing" and silent.tells_no_data, "at the first `up` there was no look yet"
+    assert not silent.unhealthy, "the composite alarm reads ALARM only"
     assert silent.direct, "the router cannot tell that the router is dead"
     assert silent.metrics[0].name == "WatchRuns"
     assert made["monitor-nodes-silent"].metrics[0].name == "SilentNodes"
@@ -379,3 +381,24 @@ def test_the_schema_refuses_what_the_agent_would_not_take(path, value):
     inner[path[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft7Validator(json.loads(SCHEMA.read_text())).validate(made)
+
+
+def test_a_link_that_lost_lanes_rings_and_an_idle_gpu_does_not():
+    """The agent collects pcie_link_*; the generation falls at idle, the width does not."""
+    (width,) = [alarm for alarm in _made() if alarm.name.endswith("gpu-pcie-width")]
+    assert width.threshold == 16 and width.comparison == "LessThanThreshold" and width.unhealthy
+    assert "MIN(nvidia_smi_pcie_link_width_current)" in width.expression
+    assert not [alarm for alarm in _made(**FULL) if "link_gen" in alarm.expression]
+
+
+def test_the_end_of_the_looks_is_told_and_nothing_before_the_first_one():
+    alarms = {
+        one.props["name"]: one.props for one in program.planned(STACK).of("aws:cloudwatch/metricAlarm:MetricAlarm")
+    }
+    told = [name for name, props in alarms.items() if props.get("insufficientDataActions")]
+    assert [name.rpartition("-monitor-")[2] for name in told] == ["silent"]
+
+
+@pytest.mark.parametrize("stack", stacks.STACKS)
+def test_an_example_names_its_account(stack):
+    assert stacks.config(stack)["aws:allowedAccountIds"] == [stacks.ACCOUNT]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from infra.config.model import Settings
 from infra.contract import TAG_CLUSTER
 from infra.planning.iam.control import notify
+from infra.planning.iam.node import TRAINING_PREFIX
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
 from infra.planning.lifecycle import BOOT_PREFIX
 from infra.planning.names import Names, Place
@@ -97,8 +98,11 @@ def _training_input(arns: Arns) -> Document:
         allow(
             "Stage",
             ["s3:AbortMultipartUpload", "s3:PutObject"],
-            [arns.objects(names.data_bucket, "staged/"), arns.objects(names.results_bucket, "training/")],
+            [arns.objects(names.data_bucket, "staged/"), arns.objects(names.results_bucket, TRAINING_PREFIX)],
         ),
+        # S3 copies an object's tags with it, and refuses the copy to whoever may not.
+        allow("ReadTags", ["s3:GetObjectTagging"], [arns.objects(names.data_bucket)]),
+        allow("CopyTags", ["s3:PutObjectTagging"], [arns.objects(names.data_bucket, "staged/")]),
         allow("StartOn", ["ssm:SendCommand"], [arns.instances()], mine),
         allow("StartWhat", ["ssm:SendCommand"], [arns.own_document(names.training_document)]),
         allow("Look", ["ec2:DescribeInstances", "ssm:ListCommands"]),

@@ -28,6 +28,9 @@ _AGENT_ASSOCIATIONS = (
     "ssm:UpdateInstanceAssociationStatus",
 )
 _WRITE_OBJECTS = ("s3:AbortMultipartUpload", "s3:ListMultipartUploadParts", "s3:PutObject")
+TRAINING_PREFIX = "training/"
+"""Manifests of training runs in the results bucket, training/<job>/<request>.json."""
+
 _LIST_BUCKET = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
 
 
@@ -76,7 +79,12 @@ def logs(arns: Arns) -> Document:
     names = arns.names
     groups = (names.results_log_group, names.system_log_group)
     own = [arn for group in groups for arn in arns.log_group(group)]
-    return document(allow("Write", WRITE_LOGS, own))
+    return document(
+        allow("Write", WRITE_LOGS, own),
+        # The agent's configuration names a retention, so it looks for the group and sets that at each start.
+        allow("Retention", ["logs:PutRetentionPolicy"], own),
+        allow("Groups", ["logs:DescribeLogGroups"]),
+    )
 
 
 def metrics(names: Names) -> Document:
@@ -99,6 +107,8 @@ def _data(arns: Arns, express: bool) -> Document:
     statements = [
         allow("List", _LIST_BUCKET, buckets),
         allow("Read", ["s3:GetObject"], objects),
+        # What a run shall train on; the function that starts it writes it there, a node may not.
+        allow("Manifest", ["s3:GetObject"], [arns.objects(names.results_bucket, TRAINING_PREFIX)]),
         # A trainer removes old checkpoints itself; the bucket is versioned, so a mistake can be taken back.
         allow("Keep", [*_WRITE_OBJECTS, "s3:DeleteObject"], [objects[1]]),
     ]
