@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any, Iterator, List, Optional
 
@@ -13,12 +14,31 @@ _WAITING = ("in progress", "not started")
 _HEALTH_WORDS = frozenset({"", "full", "healthy", "false", "no", "none", "n/a", "not supported"})
 _HEALTH_NAMES = ("summary", "bandwidth", "route", "access_timeout", "incorrect_config", "partition_assigned")
 # Good when true. Drivers before 595 say "No Partition" under Incorrect Configuration instead.
+_UNHEALTHY = frozenset({"unhealthy", "limited capacity"})
 _WANTED = frozenset({"partition_assigned"})
 _YES_WORDS = frozenset({"", "true", "yes", "n/a", "not supported"})
 
 
+_MASK = re.compile(r"0x[0-9a-fA-F]{1,8}|\d{1,10}")
+_FIELDS = (("bandwidth degraded", 0), ("route recovery", 2), ("route unhealthy", 4), ("access time-out", 6))
+_FAULT, _CONFIG_SHIFT, _CONFIG_BAD = 1, 8, 2
+"""nvml.h, NVML_GPU_FABRIC_HEALTH_MASK: two bits each (1 fault, 2 in order, 0 not told), then four of configuration."""
+
+
+def _of_mask(text: str) -> List[str]:
+    """The conditions of a health mask that is printed as a number."""
+    mask = int(text, 16 if text.lower().startswith("0x") else 10)
+    bad = [name for name, shift in _FIELDS if (mask >> shift) & 3 == _FAULT]
+    wrong = (mask >> _CONFIG_SHIFT) & 15
+    return [*bad, *([f"incorrect configuration {wrong}"] if wrong >= _CONFIG_BAD else [])]
+
+
 def _bad_health(health: Any) -> List[str]:
     """The conditions of the health block that are not in order; unknown ones are left alone."""
+    if isinstance(health, (str, int)) and not isinstance(health, bool):
+        text = str(health).strip()
+        bad = _of_mask(text) if _MASK.fullmatch(text) else [text] if is_broken(text) else []
+        return bad if _MASK.fullmatch(text) or bad else [f"summary: {text}"] if text.lower() in _UNHEALTHY else []
     items = health.items() if isinstance(health, dict) else ()
     return [
         f"{name}: {value}"

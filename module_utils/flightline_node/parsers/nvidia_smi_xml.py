@@ -40,13 +40,17 @@ def documents(text: str, most: int) -> List[str]:
 
     One that follows them and is cut off is left out, unless it is the only one. At most the last `most`.
     """
-    ends = [match.end() for match in re.finditer(_END, text)]
-    starts = [0, *ends[:-1]]
-    if len(ends) < 2:
+    cut: List[str] = []
+    start = 0
+    for match in re.finditer(_END, text):
+        # The end of a document whose beginning is missing is read with what follows it.
+        if f"<{ROOT}" in text[start : match.end()]:
+            cut.append(text[start : match.end()])
+            start = match.end()
+    if len(cut) < 2:
         return [text]
-    tail = text[ends[-1] :]
-    cut = [text[start:end] for start, end in zip(starts, ends)]
-    cut[-1] += tail if f"<{ROOT}" not in tail else tail[: tail.find("<")]
+    tail = text[start:]
+    cut[-1] += tail if "<" not in tail else tail[: tail.find("<")]
     return cut[-most:]
 
 

@@ -100,3 +100,29 @@ def test_the_one_gpu_in_another_domain_is_named(clique_ids, culprit):
     assert finding.device.get("index") == culprit
     assert (finding.measured, finding.expected) == ("1, 2", "one domain")
     assert f"GPU 1: fabric_clique_id {clique_ids[1]}" in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("health", "wanted", "said"),
+    [
+        ("0x2aa", Status.FAIL, "incorrect configuration 2"),
+        ("0xaa", Status.PASS, ""),
+        ("0", Status.PASS, ""),
+        ("0x1aa", Status.PASS, ""),
+        ("0xa9", Status.FAIL, "bandwidth degraded"),
+        ("0xa6", Status.FAIL, "route recovery"),
+        ("0x9a", Status.FAIL, "route unhealthy"),
+        ("0x6a", Status.FAIL, "access time-out"),
+        ("90", Status.FAIL, "route unhealthy"),
+        ("Healthy", Status.PASS, ""),
+        ("Unhealthy", Status.FAIL, "Unhealthy"),
+        ("[Unknown Error]", Status.UNKNOWN, "Unknown Error"),
+    ],
+)
+def test_a_health_mask_printed_as_a_number(health, wanted, said):
+    """Values by hand after nvml.h: two bits a condition, 1 is a fault and 2 in order."""
+    facts = gpus.put(gpus.node(), 2, "fabric_health", health)
+    findings = judge_facts("fabric_state", facts)
+    assert status(findings) is wanted
+    if said:
+        assert said in only(findings, wanted).message

@@ -330,3 +330,20 @@ def test_a_document_on_one_line_is_read_whatever_stands_before_its_results():
     text = json.dumps({"metadata": {"version": "4.6.0"}, "entity_groups": [{"entities": []}], "test_categories": tests})
     facts = dcgm_diag.parse({"dcgm-diag.json": text.encode()})
     assert (facts["tests"], facts["dcgm_version"]) == ({"memory": "Fail"}, "4.6.0")
+
+
+@pytest.mark.parametrize("name", ["software", "memory", "pcie", "memtest", "pulse_test", "nvbandwidth", "eud"])
+def test_each_entity_of_a_dcgm_4_test_has_its_result(name):
+    """Runs of DCGM 4 go by name too (short, medium, long, memtest, pulse_test); the results are of one shape."""
+    note = {"error_id": 14, "error_category": 5, "error_severity": 4, "warning": "GPU 1 NvLink 3 is currently down"}
+    results = [
+        {"entity_group": "GPU", "entity_id": 0, "status": "Pass"},
+        {"entity_group": "GPU", "entity_id": 1, "status": "Fail", "warnings": [note]},
+        {"entity_group": "CPU", "entity_id": 0, "status": "Skip"},
+        {"entity_group": "GPU", "entity_id": 2, "status": "Fail"},
+    ]
+    test = {"name": name, "results": results, "test_summary": {"status": "Fail"}}
+    text = json.dumps({"metadata": {"version": "4.5.0"}, "test_categories": [{"category": "x", "tests": [test]}]})
+    facts = dcgm_diag.parse({"dcgm-diag.json": text.encode()})
+    assert facts["tests"] == {name: "Fail"}
+    assert [(note["gpu"], note.get("severity")) for note in facts["failures"]] == [(1, "TRIAGE"), (2, None)]

@@ -196,6 +196,12 @@ def test_of_several_documents_the_worst_of_each_gpu_counts():
     assert parse(good + good) == parse(good)
 
 
+def test_an_end_without_a_beginning_is_no_document():
+    good = raw("h200-610.xml")
+    for document in (good + b"</nvidia_smi_log>" + good, good + good + b"</nvidia_smi_log>"):
+        assert parse(document)["gpus"] == parse(good)["gpus"]
+
+
 def test_a_document_for_each_gpu_makes_a_whole_node():
     """nvidia-smi -q -x -i N prints all attached GPUs' number and one GPU."""
     text = raw("h200-610.xml").decode()
