@@ -8,7 +8,7 @@ INVENTORY ?= inventory/demo
 LEVEL ?= quick
 
 .DEFAULT_GOAL := help
-.PHONY: help check compliance preflight test lint types bench corpus mutation fuzz up down down-compute outputs configure demo-faults hosts hosts-down integration clean
+.PHONY: help check compliance preflight test lint types bench corpus mutation fuzz hostile up down down-compute outputs configure demo-faults hosts hosts-down integration clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ mutation: $(VENV)/.dev-ready ## Change each check and see whether its tests noti
 fuzz: $(VENV)/.dev-ready ## Mutate every parser's fixtures: CASES=10000 SEED=1; RECORD=1 adds to docs/fuzz.md
 	@$(BIN)/python -m tests.fuzz.run --cases $(or $(CASES),10000) --seed $(or $(SEED),1) $(if $(RECORD),--record)
 	@$(if $(RECORD),$(BIN)/python -m tests.fuzz.ledger)
+
+hostile: $(VENV)/.dev-ready ## Judge hostile nodes, in process and through Ansible: CASES=10000 HOSTS=200 SEED=1
+	@$(BIN)/python -m tests.hostile.run --cases $(or $(CASES),10000) --hosts $(or $(HOSTS),200) --seed $(or $(SEED),1)
 
 up: $(VENV)/.run-ready ## Build a stack, or bring its nodes back: STACK=dev; YES=1 answers Pulumi's question
 	@YES="$(YES)" scripts/cluster up "$(STACK)"

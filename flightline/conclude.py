@@ -85,12 +85,13 @@ def conclude(
     directory: Path,
     trouble: str = "",
     json_path: Path | None = None,
+    broken: str = "",
 ) -> Outcome:
     """Judge a run, close it in the store and write its report.
 
     kept: records that the store refused, which count all the same. json_path: a second place for the
-    JSON report. Never raises for a store or a
-    directory that cannot be used: what could not be kept is in the outcome's troubles.
+    JSON report. broken: why the run did not end in order, which is no go whatever was measured. Never raises for a
+    store or a directory that cannot be used: what could not be kept is in the outcome's troubles.
     """
     store, troubles = _reopen(path, run, kept, KNOWN_TROUBLE_BUSY_S if trouble else BUSY_TIMEOUT_S)
     if trouble:
@@ -98,13 +99,15 @@ def conclude(
     try:
         whole = _save(store, path, run.run_id, kept, troubles)
         report = judge_run(store, run.run_id, kept.values())
+        if broken:
+            report.verdict = Verdict.NO_GO
         finished = now_stamp()
         report.run = replace(report.run, finished_at=report.run.finished_at or finished)
         try:
             store.finish(run.run_id, finished, str(report.verdict))
         except StoreError as error:
             troubles.append(str(error))
-        outcome = Outcome(report, path if whole else None, {}, troubles)
+        outcome = Outcome(report, path if whole else None, {}, troubles, broken=broken)
         _write(outcome, store, kept, directory, json_path)
         return outcome
     finally:

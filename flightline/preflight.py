@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -333,13 +334,20 @@ def _end(request: Request, run_id: str, runner: Any, follow: _Follow, given_up: 
         hosts = tuple(stores.Host(name, **known) for name, known in follow.hosts.items())
         run = stores.Run(run_id, follow.started_at, follow.level, ", ".join(request.inventory), hosts)
     directory = ending.report_dir(request.store, run_id, request.report_dir)
-    outcome = ending.conclude(request.store, run, kept, directory, trouble, request.json_path)
+    # 2 is the callback's guard: hosts that fail do not end a play.
+    broken = _broken(runner) if runner.rc == ending.EXIT_BROKEN and not given_up else ""
+    outcome = ending.conclude(request.store, run, kept, directory, trouble, request.json_path, broken)
     if follow.trouble:
         outcome.troubles.append(follow.trouble)
-    if runner.rc == ending.EXIT_BROKEN and not given_up:  # of the callback's guard: hosts that fail do not end a play
-        outcome.broken = ansible_says.why(runner.stdout.read().splitlines()) or "ansible-playbook did not end in order"
     ending.publish(outcome, request.store, follow.publish)
     return outcome
+
+
+def _broken(runner: Any) -> str:
+    """Why the playbook has no verdict, in the callback's words or Ansible's."""
+    said = runner.stdout.read()
+    own = re.search(r"has no verdict: (.*?)(?:; what was measured|$)", said, re.M)
+    return own[1] if own else ansible_says.why(said.splitlines()) or "ansible-playbook did not end in order"
 
 
 def _what_was_kept(path: Path, run_id: str, opened: bool) -> tuple[stores.Run | None, set[str], str]:

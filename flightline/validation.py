@@ -46,6 +46,11 @@ SSM_PLUGIN = "/usr/local/bin/session-manager-plugin"
 CALLBACK_ENV = "FLIGHTLINE_CALLBACK"
 """Set by the flightline_store callback while it watches a preflight, for the tasks of that playbook."""
 
+NOT_KEPT = (
+    "the results would not be kept: the flightline_store callback is not active, so this run could have no verdict; "
+    "run from the repository's root, or enable it: ANSIBLE_CALLBACKS_ENABLED=flightline_store"
+)
+
 
 @dataclass
 class Checked:

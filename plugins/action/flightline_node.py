@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import secrets
 import shlex
@@ -30,6 +31,7 @@ try:
     from flightline.asking import asked_of, deadline_s
     from flightline.leash import CutError, leash
     from flightline.shape import printable
+    from flightline.validation import CALLBACK_ENV, NOT_KEPT
     from flightline_node import bounds, strictjson
     from flightline_node.arguments import unexpanded
     from flightline_node.model import SettingsError
@@ -64,7 +66,7 @@ b=~/.ansible/flightline; d=$b/{key}
 py={python}
 [ -n "$py" ] || read -r py < "$d/python" || exit {not_kept}
 command -v "$py" >/dev/null || exit {not_kept}
-t=; command -v timeout >/dev/null && t="timeout -k 5 {end_s}"
+t=; command -v timeout >/dev/null && t="timeout --foreground -k 5 {end_s}"
 exec $t "$py" -I -S -c {start} "$d" {params}"""
 
 _START = f"""\
@@ -94,6 +96,8 @@ class ActionModule(ActionBase):
                 f"the flightline package is not in the Python that runs Ansible ({MISSING}); "
                 "install it there: pip install --no-deps -e . in the repository's root"
             )
+        if (task_vars or {}).get("flightline_keeps") and not os.environ.get(CALLBACK_ENV):
+            raise AnsibleActionFail(NOT_KEPT)
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, given = self.validate_argument_spec(argument_spec=unexpanded())
         given["check_mode"] = bool(self._task.check_mode)  # then the node keeps no evidence of a failure

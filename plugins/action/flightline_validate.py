@@ -20,11 +20,6 @@ except ImportError as error:
 else:
     MISSING = None
 
-NOT_KEPT = (
-    "the results would not be kept: the flightline_store callback is not active, so this run could have no verdict; "
-    "run from the repository's root, or enable it: ANSIBLE_CALLBACKS_ENABLED=flightline_store"
-)
-
 
 class ActionModule(ActionBase):
     """Runs on the controller only; the documentation is in library/flightline_validate.py."""
@@ -44,7 +39,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         if variables.get("flightline_keeps") and not os.environ.get(validation.CALLBACK_ENV):
-            raise AnsibleActionFail(NOT_KEPT)
+            raise AnsibleActionFail(validation.NOT_KEPT)
         names = list(variables.get("ansible_play_hosts_all") or [])
         checked = validation.validate({name: validation.HostVars(variables["hostvars"][name]) for name in names})
         mistakes = {**validation.limit_mistakes(self._unmatched(variables)), **checked.mistakes}

@@ -36,6 +36,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ansible.plugins.callback import CallbackBase
@@ -67,32 +68,41 @@ def _action(task: Any) -> str:
 
 
 class _Exit:
-    """The exit status until a verdict is reached: 2. Ansible swallows what a callback raises, and then ends with 0."""
+    """The exit status until a verdict is reached: 2. Ansible swallows what a callback raises, and then ends with 0.
+
+    status: None until there is a verdict. Go leaves the last word to Ansible: another playbook may follow.
+    """
 
     def __init__(self) -> None:
-        self.pid, self.settled, self.why, self.run_id = os.getpid(), False, "", ""
+        self.pid, self.why, self.run_id = os.getpid(), "", ""
+        self.status: int | None = None
 
     def guard(self) -> None:
         """From here on, a process that ends without a verdict says so."""
-        self.settled = False
+        self.status = None
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by the shell: whatever prints would break on it
+                setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # for as long as the process lives
         atexit.unregister(self.leave)
         atexit.register(self.leave)
         for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:  # it would end this process past every guard
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
                 signal.signal(number, _interrupt)
 
     def leave(self) -> None:
         """At the interpreter's end."""
         if os.getpid() != self.pid:
             return  # a worker
-        if not self.settled:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self.status is None:
             self.say()
+        status = CANNOT_RUN if self.status is None else self.status
+        if status:
             atexit.unregister(self.leave)
             atexit._run_exitfuncs()  # Ansible's own: its temporary files
         _flush()
-        if not self.settled:
-            os._exit(CANNOT_RUN)
+        if status:
+            os._exit(status)
 
     def say(self) -> None:
         """One sentence, with the run's id."""
@@ -103,7 +113,11 @@ class _Exit:
             sys.stderr.write(f"flightline: {what}: {why}{look}\n")
 
 
-def _interrupt(*_: object) -> None:
+def _interrupt(_number: int, frame: Any) -> None:
+    """As Ctrl-C: Ansible's own handler passes it to the workers; for a TERM it would end past every guard."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
     raise KeyboardInterrupt
 
 
@@ -117,6 +131,12 @@ def _flush() -> None:
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)
+
+
+def _say(how: Callable[[str], None], text: str) -> None:
+    """A terminal that is gone is no error."""
+    with suppress(OSError, ValueError, AttributeError):
+        how(text)
 
 
 def _minded(method: Callable[..., None]) -> Callable[..., None]:
@@ -225,7 +245,7 @@ class CallbackModule(CallbackBase):
         if self._exit.why:
             status = CANNOT_RUN
             self._exit.say()
-        self._exit.settled = True
+        self._exit.status = status
         if status:
             sys.exit(status)
 
@@ -250,7 +270,7 @@ class CallbackModule(CallbackBase):
         ends_at = self._validated.get("ends_at")
         if ends_at and self.get_option("summary") == "on":
             by = time.strftime("%H:%M:%S", time.localtime(ends_at))
-            self._display.display(f"run {run.run_id}: {len(self._hosts)} hosts, ends at {by} at the latest")
+            _say(self._display.display, f"run {run.run_id}: {len(self._hosts)} hosts, ends at {by} at the latest")
 
     def _names(self) -> list[str]:
         """Every host the play selects under --limit, whatever batch or failure it is in."""
@@ -283,14 +303,14 @@ class CallbackModule(CallbackBase):
             return
         self._recorder.add({**record, **self._identity(name, record)})
         if answer.get("bundle_refused"):
-            self._display.warning(f"{name}: {answer['bundle_refused']}")
+            _say(self._display.warning, f"{name}: {answer['bundle_refused']}")
         if answer.get("bundle"):
             from flightline.bundles import keep
 
             encoded = answer["bundle"]
             why = keep(self._recorder.path, self._recorder.run.run_id, name, str(encoded))
             if why:
-                self._display.warning(why)
+                _say(self._display.warning, why)
 
     def _broken(self, name: str, why: str) -> None:
         if self._recorder:
@@ -313,7 +333,10 @@ class CallbackModule(CallbackBase):
 
         run = recorder.run
         directory = conclude.report_dir(recorder.path, run.run_id)
-        outcome = conclude.conclude(recorder.path, run, recorder.kept, directory, recorder.trouble)
+        outcome = conclude.conclude(
+            recorder.path, run, recorder.kept, directory, recorder.trouble, None, self._exit.why
+        )
+        outcome.broken = ""  # said once, at the end
         conclude.publish(outcome, recorder.path, self._validated.get("publish"))
         try:
             conclude.show(outcome, Console())

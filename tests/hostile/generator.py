@@ -1,0 +1,170 @@
+"""Answers that are no good records: the declaration of the record, walked field by field, and mutations of good ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flightline.record import RECORD
+from flightline.shape import Listed, Mapped, Object, OrNull, Text
+
+HOST, TYPE, CALL = "n", "p5.48xlarge", "call-1"
+CHECKS = ("memory", "xid", "gpu_count")
+ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
+ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One answer. text: as JSON, where a value cannot say it (a key twice)."""
+
+    name: str
+    answer: Any
+    text: str = ""
+
+
+def good(status: str = "PASS", host: str = HOST, call: str = CALL) -> dict[str, Any]:
+    """A complete record that uses every field of the declaration; invented."""
+    finding = {"status": "PASS", "device": {}, "measured": 8, "expected": 8, "unit": "GPUs", "remedy": "NONE"}
+    findings = [{**finding, "check": check, "message": f"{check} seen", "evidence": ["a line"]} for check in CHECKS]
+    findings[0] |= {"status": status, "device": {"index": 3, "uuid": "GPU-1", "serial": None}}
+    return {
+        "schema": "flightline-node/1", "flightline": "0.1.0", "call_id": call, "host": host, "instance_id": "i-0",
+        "instance_type": TYPE, "level": "quick", "verdict": "go", "started_at": "2026-11-22T10:00:00+00:00",
+        "seconds": 1.5, "library_cpu_s": 0.5, "findings": findings,
+        "measures": {"ecc_uncorrected_aggregate": {"unit": "errors", "values": {"GPU 0": 0, "GPU 1": 0.5}}},
+        "versions": {"driver": "580.95.05"}, "gpus": [{"index": 0, "uuid": "GPU-1", "serial": "S-1", "name": "x"}],
+        "probes": [{"id": "df", "rc": 0, "seconds": 0.1, "timed_out": False, "note": ""}],
+        "evidence": {"archive": "/var/log/a", "bytes": 9, "note": "none"},
+        "fleet_waivers": [{"check": "uniform_driver", "scope": "*", "reason": "r", "owner": "o", "expiry": "2099-01-01"}],
+    }  # fmt: skip
+
+
+Path = tuple[Any, ...]
+
+
+def places(kind: Any, value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every field of a record that the declaration knows, with its kind."""
+    inner = kind.kind if isinstance(kind, OrNull) else kind
+    if path:
+        yield path, inner
+    if isinstance(inner, Object):
+        for name, part in inner.fields.items():
+            yield from places(part, value.get(name) if isinstance(value, dict) else None, (*path, name))
+    elif isinstance(inner, Listed) and isinstance(value, list) and value:
+        for place in {0, len(value) - 1}:
+            yield from places(inner.kind, value[place], (*path, place))
+    elif isinstance(inner, Mapped) and isinstance(value, dict):
+        for name in value:
+            yield from places(inner.kind, value[name], (*path, name))
+
+
+def twists(kind: Any) -> Iterator[tuple[str, Any]]:
+    """What a field may be instead."""
+    yield "absent", ABSENT
+    wrong = (
+        None,
+        True,
+        5,
+        1.5,
+        -(10**400),
+        float("nan"),
+        float("inf"),
+        "x",
+        "",
+        [],
+        {},
+        [[[[[[1]]]]]],
+        {"a": {"b": 1}},
+    )
+    yield from ((f"is {str(value)[:12]}", value) for value in wrong)
+    yield "lists nonsense", ["x", None, 5]
+    yield "escaped", ESCAPE
+    yield "surrogate", "\ud800 lone"
+    yield "long", "y" * 70_000
+    if isinstance(kind, Text):
+        yield "a little too long", "y" * (kind.most + 1)
+        yield from (("a choice", choice) for choice in kind.choices)
+    if isinstance(kind, Listed):
+        yield "too many", [{}] * (kind.most + 1)
+    if isinstance(kind, Mapped):
+        yield "too many", {f"k{number}": 1 for number in range(kind.most + 1)}
+
+
+def put(record: Any, path: Path, value: Any) -> Any:
+    """A record with another value at a place."""
+    changed = copy.deepcopy(record)
+    part = changed
+    for step in path[:-1]:
+        if isinstance(part, dict) and step not in part:
+            part[step] = {}
+        part = part[step]
+    if value is not ABSENT:
+        part[path[-1]] = value
+    elif isinstance(part, dict):
+        part.pop(path[-1], None)
+    else:
+        del part[path[-1]]
+    return changed
+
+
+def by_field(status: str = "PASS") -> Iterator[Case]:
+    """Every field, every twist; keys twice; more of the same; somebody else's record."""
+    base = good(status)
+    for path, kind in places(RECORD, base):
+        name = ".".join(map(str, path))
+        for twist, value in twists(kind):
+            yield Case(f"{name} {twist}", put(base, path, value))
+    for path, _ in places(RECORD, base):
+        if isinstance(path[-1], str):
+            yield Case(f"{'.'.join(map(str, path))} twice", None, twice(base, path))
+    for name in ("findings", "gpus", "probes", "fleet_waivers"):
+        yield Case(f"{name} doubled", put(base, (name,), base[name] * 2))
+    for name, value in (("host", "other"), ("call_id", "call-0"), ("level", "deep"), ("instance_type", "p4d.24xlarge")):
+        yield Case(f"another's {name}", put(base, (name,), value))
+    for count in range(len(CHECKS)):
+        yield Case(f"only {count} checks", put(base, ("findings",), base["findings"][:count]))
+    yield Case("a strange key", {**base, "zebra": 1})
+    yield from (Case(f"no object: {str(value)[:20]}", value) for value in (None, 5, "go", [], [base], {}, True))
+    yield Case("claims go", {"verdict": "go", "findings": [base["findings"][0]]})
+
+
+def twice(record: Any, path: Path) -> str:
+    """The record as JSON in which a key is given twice, the second time as it should be."""
+    marked = put(record, path, "\x00mark")
+    value = record
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else value[step]
+    name = json.dumps(path[-1])
+    return json.dumps(marked).replace(f'{name}: "\\u0000mark"', f'{name}: "FAIL", {name}: {json.dumps(value)}')
+
+
+def mutated(rng: random.Random, status: str = "PASS") -> Case:
+    """A good record with one to four random twists."""
+    record, names = good(status), []
+    for _ in range(rng.randint(1, 4)):
+        path, kind = rng.choice(list(places(RECORD, record)))
+        twist, value = rng.choice(list(twists(kind)))
+        try:
+            record = put(record, path, value)
+        except (KeyError, IndexError, TypeError, AttributeError):
+            continue  # the place went with an earlier twist
+        names.append(f"{'.'.join(map(str, path))} {twist}")
+    return Case("; ".join(names), record)
+
+
+def cut(rng: random.Random) -> Case:
+    """A good record's JSON, cut off, spliced or with bytes of its own."""
+    text = json.dumps(good())
+    at, to = sorted(rng.sample(range(len(text)), 2))
+    ways: list[Callable[[], str]] = [
+        lambda: text[:at],
+        lambda: text[:at] + text[to:],
+        lambda: text[:at] + rng.choice('{}[]",:\\0x\x1b') + text[at:],
+        lambda: text[:at] + text[at:to] + text[at:],
+    ]
+    return Case(f"cut at {at}", None, rng.choice(ways)())

@@ -1,0 +1,197 @@
+"""The table of exit statuses in docs/preflight.md, a test per row: 0 go, 1 no-go, 2 whatever else."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import ground
+from tests.hostile.ground import BIN, COMMAND, PLAYBOOK, ROOT, Ground, answer, real
+
+BOTH = pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+SENTENCE = re.compile(r"flightline: run \S+ has no verdict: .*; what was measured: flightline report \S+")
+
+
+def place_of(path, status="PASS", **plans):
+    """A fleet of one host that answers with a status, and others by their plans."""
+    place = Ground(path)
+    place.add("a", {"text": answer(real(status), "a")})
+    for host, plan in plans.items():
+        place.add(host, plan)
+    place.write()
+    return place
+
+
+def sabotage(path: Path, code: str) -> dict[str, str]:
+    """Environment in which the control side's Python runs this code first; the node's Python takes no such thing."""
+    directory = path / "sabotage"
+    directory.mkdir()
+    (directory / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": str(directory)}
+
+
+@BOTH
+@pytest.mark.parametrize(("status", "wanted"), [("PASS", 0), ("WARN", 0), ("FAIL", 1), ("UNKNOWN", 1)])
+def test_a_verdict(tmp_path, command, status, wanted):
+    done = place_of(tmp_path, status).run(command)
+    assert done.status == wanted, done.out
+
+
+def boom(where: str) -> str:
+    module, _, name = where.rpartition(":")
+    return (
+        f"import importlib\nmodule = importlib.import_module({module!r})\n"
+        "def boom(*a, **k): raise KeyError('made to break')\n"
+        f"holder, _, last = {name!r}.rpartition('.')\n"
+        "setattr(getattr(module, holder) if holder else module, last, boom)\n"
+    )
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "where",
+    [
+        "flightline.recorder:Recorder.open",
+        "flightline.recorder:Recorder.add",
+        "flightline.conclude:judge_run",
+        "flightline.conclude:_write",
+        "flightline.store:Host",
+    ],
+)
+def test_whatever_breaks_on_the_way_to_the_verdict(tmp_path, command, where):
+    """Ansible only warns of a callback that raises, and ends with 0."""
+    done = place_of(tmp_path).run(command, **sabotage(tmp_path, boom(where)))
+    assert done.status == 2, done.out
+    assert "made to break" in done.out and re.search(r"run \S+ has no verdict", done.out), done.out
+
+
+def test_a_verdict_that_cannot_be_shown_stands(tmp_path):
+    for status, wanted in (("PASS", 0), ("FAIL", 1)):
+        path = tmp_path / status
+        path.mkdir()
+        done = place_of(path, status).run(PLAYBOOK, **sabotage(path, boom("flightline.conclude:show")))
+        assert done.status == wanted and "could not be shown" in done.out, done.out
+
+
+@BOTH
+def test_the_flightline_package_cannot_be_imported(tmp_path, command):
+    code = "import sys\nsys.modules['flightline.store'] = None\nsys.modules['flightline.conclude'] = None\n"
+    done = place_of(tmp_path).run(command, **sabotage(tmp_path, code))
+    assert done.status == 2 and "flightline" in done.out, done.out
+
+
+def test_the_playbook_breaks_off(tmp_path):
+    """A node on this machine that kills its worker: Ansible gives up the whole play."""
+    place = place_of(tmp_path, murder={"way": "murder"})
+    done = place.run(PLAYBOOK)
+    assert done.status == 2 and SENTENCE.search(done.out), done.out
+    assert place.run(COMMAND).status == 2
+
+
+@pytest.mark.parametrize("numbers", [[2], [15], [1], [2, 2]], ids=str)
+def test_an_interrupted_ansible_playbook(tmp_path, numbers):
+    place = place_of(tmp_path, slow={"way": "hang"})
+    status, out = interrupted(place, PLAYBOOK, numbers)
+    assert status == 2 and SENTENCE.search(out), out
+    assert gone(place)
+
+
+@pytest.mark.parametrize("numbers", [[2], [15], [2, 2]], ids=str)
+def test_an_interrupted_flightline_judges_what_was_measured(tmp_path, numbers):
+    place = place_of(tmp_path, slow={"way": "hang"})
+    status, out = interrupted(place, COMMAND, numbers)
+    assert status == 1 and "NO-GO  1 of 2 nodes go" in out and "Traceback" not in out, out
+    assert gone(place)
+
+
+def interrupted(place, command, numbers):
+    process = subprocess.Popen(
+        [*command, "-i", str(place.inventory)],
+        cwd=ROOT, env=place.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=hears,
+    )  # fmt: skip
+    place.wait_for_rows(1)
+    time.sleep(1)
+    for number in numbers:
+        process.send_signal(number)
+        time.sleep(0.4)
+    out, _ = process.communicate(timeout=60)
+    return process.returncode, out
+
+
+def hears():
+    """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def gone(place):
+    until = time.monotonic() + 15
+    while place.left_over() and time.monotonic() < until:
+        time.sleep(0.2)
+    return place.left_over() == []
+
+
+@BOTH
+def test_without_the_callback_no_node_is_touched(tmp_path, command):
+    if command is COMMAND:
+        done = place_of(tmp_path).run(command, **sabotage(tmp_path, HIDE))
+    else:
+        done = place_of(tmp_path).run(command, ANSIBLE_CALLBACKS_ENABLED="flightline_none")
+    assert done.status == 2 and "callback is not active" in done.out, done.out
+
+
+HIDE = "import os\nos.environ['ANSIBLE_CALLBACKS_ENABLED'] = 'none'\n"
+
+
+def test_without_callback_and_validation_nothing_is_go(tmp_path):
+    arguments = ["--start-at-task", "Probe and judge the node"]
+    done = place_of(tmp_path).run(PLAYBOOK, *arguments, ANSIBLE_CALLBACKS_ENABLED="flightline_none")
+    assert done.status == 2, done.out
+    assert place_of(tmp_path / "b").run(PLAYBOOK, *arguments).status == 0
+
+
+@BOTH
+@pytest.mark.parametrize("how", [">&-", "| head -c 1 >/dev/null"])
+@pytest.mark.parametrize(("status", "wanted"), [("PASS", 0), ("FAIL", 1)])
+def test_a_closed_output_changes_no_status(tmp_path, command, how, status, wanted):
+    place = place_of(tmp_path, status)
+    line = f"{' '.join(command)} -i {place.inventory} {how}"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=ROOT, env=place.env, timeout=120, check=False)
+    assert done.returncode == wanted
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_a_locale_that_ansible_refuses(tmp_path, locale):
+    """Ansible's own status: it ends before any plugin is read. Never 0."""
+    place = place_of(tmp_path)
+    done = place.run(PLAYBOOK, LC_ALL=locale)
+    assert done.status == 1 and "locale" in done.out and done.report is None
+    assert place.run(COMMAND, LC_ALL=locale).status == 0
+    assert place.run(PLAYBOOK, LANG=locale, LC_ALL="").status == 0
+
+
+def test_another_working_directory(tmp_path):
+    place = place_of(tmp_path)
+    playbook = [str(BIN / "ansible-playbook"), str(ROOT / "playbooks/preflight.yml"), "-i", str(place.inventory)]
+    done = subprocess.run(playbook, cwd=tmp_path, env=place.env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "run from the repository's root" in done.stdout + done.stderr
+    command = [sys.executable, "-m", "flightline", "preflight", "-i", str(place.inventory)]
+    assert subprocess.run(command, cwd=tmp_path, env=place.env, check=False, capture_output=True).returncode == 0
+
+
+def test_a_status_that_a_later_playbook_may_change_only_after_go(tmp_path):
+    after = tmp_path / "after.yml"
+    after.write_text("- hosts: a\n  gather_facts: false\n  tasks:\n    - ansible.builtin.command: 'false'\n")
+    assert place_of(tmp_path / "x").run((*PLAYBOOK, str(after))).status == 2
+    done = place_of(tmp_path / "y", "FAIL").run((*PLAYBOOK, str(after)))
+    assert done.status == 1 and "after" not in done.out
+
+
+def test_the_place_has_no_raw_escape():
+    assert ground.RAW.search("\x1b") and not ground.RAW.search("text\r\n\t")
