@@ -195,7 +195,7 @@ _ALL: Tuple[Parser, ...] = (
     Parser("ethtool", ("ethtool.txt",), ethtool.parse),
     Parser("sysfs", ("sysfs.json",), sysfs.parse),
     Parser("processes", ("processes.json",), processes.parse),
-    Parser("neuron_ls", ("neuron-ls.json",), _neuron_ls),
+    Parser("neuron_ls", ("neuron-ls.json", "neuron-ls.txt"), _neuron_ls),
     Parser("neuron_monitor", ("neuron-monitor.json",), _neuron_monitor),
     Parser("neuron_sysfs", ("neuron-sysfs.json",), _neuron_sysfs),
     Parser("neuron_packages", ("neuron-packages.txt",), _neuron_packages),

@@ -1,4 +1,4 @@
-"""neuron-ls -j: the Neuron devices of a node, and who uses them.
+"""neuron-ls, as JSON (-j) or as its table: the Neuron devices of a node, and who uses them.
 
 Format: AWS Neuron documentation, "Neuron LS User Guide" (a list of objects with neuron_device, bdf, connected_to,
 nc_count, memory_size, neuron_processes; from Trn2 on also logical_neuroncore_config and neuroncore_ids).
@@ -11,9 +11,11 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..bundle import Data
 from ..model import Facts, ParseError
+from . import neuron_table
 from . import text as t
 from . import values as v
 
+MAX_TABLE_BYTES = 1 << 20
 MAX_DEVICES, MAX_NEIGHBOURS, MAX_PROCESSES, MAX_WORD_CHARS = 256, 64, 64, 200
 _NO_DEVICE = re.compile(
     r"no neuron devices? (?:found|available)|neuron (?:dkms )?driver is not (?:running|loaded)", re.I
@@ -32,7 +34,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     try:
         document = v.json_document(data)
     except ParseError:
-        return {"devices": [], "error": _said(t.decode(data, 4096))}
+        listed = neuron_table.read(t.decode(data, MAX_TABLE_BYTES))
+        return {"devices": listed} if listed else {"devices": [], "error": _said(t.decode(data, 4096))}
     entries = _entries(document)
     if not entries and isinstance(document, dict):
         return {"devices": [], "error": _said(str(document.get("error") or ""))}

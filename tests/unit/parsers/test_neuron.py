@@ -66,6 +66,22 @@ class TestNeuronLs:
         assert len(parse("neuron_ls", json.dumps({"neuron_devices": json.loads(rows)}))["devices"]) == 1
         assert parse("neuron_ls", "[]")["devices"] == []
 
+    def test_the_table(self):
+        facts, same = fixture("neuron_ls", "trn2-48xlarge.txt"), fixture("neuron_ls", "trn2-48xlarge.json")
+        for row, twin in zip(facts["devices"], same["devices"], strict=True):
+            keys = ("index", "cores", "lnc", "memory_bytes", "connected")
+            assert [row[key] for key in keys] == [twin[key] for key in keys]
+        assert facts["devices"][15]["numa_node"] == 1
+
+    def test_the_table_with_processes(self):
+        (device,) = fixture("neuron_ls", "inf2-xlarge-busy.txt")["devices"]
+        assert (device["cores"], device["connected"], device["bdf"]) == (2, [], "0000:00:1f.0")
+        assert [process["pid"] for process in device["processes"]] == [4711, 4712]
+
+    def test_a_table_without_a_head_is_none(self):
+        with pytest.raises(ParseError):
+            parse("neuron_ls", "| 0 | 2 | 32 GB |\n")
+
 
 class TestNeuronMonitor:
     def test_counts(self):
