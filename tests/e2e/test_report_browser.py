@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from flightline.report import write_all
+from tests.unit.report import fleets
 from tests.unit.report.factory import fleet, hostile
 from tests.unit.report.test_html import Page
 
@@ -264,3 +265,19 @@ def test_without_javascript_what_is_shown_is_enough(tmp_path):
     assert "The map needs JavaScript" in shown
     assert "Copy hosts" not in shown, "controls that cannot work are not shown"
     assert "Filter" not in shown
+
+
+def test_a_large_fleet_s_map_shows_trouble_first_by_rack_and_name(tmp_path):
+    report = fleets.report(500)
+    for number, node in enumerate(report.rows):
+        node.place = f"rack-{(number * 7) % 11}"
+    path = written(tmp_path, (report, lambda: iter(())))
+    script = (
+        "document.body.dataset.said = JSON.stringify([document.getElementById('map-says').textContent, "
+        "[...document.querySelectorAll('#map-labels div')].map((one) => one.className === 'loud'), "
+        "[...document.querySelectorAll('#short tbody tr')].length])"
+    )
+    says, loud, listed = said(visit(with_script(path, script), tmp_path))
+    assert "trouble first, then by rack or zone and name" in says
+    assert loud == sorted(loud, reverse=True) and any(loud), "the checks in trouble stand on top"
+    assert listed == 12
