@@ -121,7 +121,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown(
             "the kernel log has Xid lines that could not be read", evidence=[e["text"] for e in unread]
         )
-    doubtful = [*_doubtful(context, facts, hours)]
+    doubtful = [*_doubtful(context, facts, hours, policy)]
     yield from doubtful
     for key in groups:
         finding = _finding(context, facts, key, groups, policy)
@@ -137,14 +137,16 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok("no Xid since the last boot" + (f", in the log's last {hours:g} hours" if hours else ""))
 
 
-def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]:
+def _doubtful(context: Context, facts: Facts, hours: float, policy: Dict[int, Decision]) -> Iterator[Finding]:
     """Xids that may be another program's words: UNKNOWN where they would take the GPU out, else as they are."""
     events = unsplit(facts, ("xids", "unread_xids"), hours)
     major = _driver_major(context, facts)
     worst: List[Facts] = []
     other: List[Facts] = []
     for event in events:
-        status = xid_policy.decide(event["code"], [event], None, major).status if "code" in event else Status.FAIL
+        status = Status.FAIL
+        if "code" in event:
+            status = (policy.get(event["code"]) or xid_policy.decide(event["code"], [event], None, major)).status
         if status in BLOCKING:
             worst.append(event)
         elif status is Status.WARN:

@@ -19,10 +19,10 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 from ..bundle import Data
 
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 19
 """Fits a core's cache: the later passes over a chunk do not go to memory."""
 
-TASK_CHUNKS = 32
+TASK_CHUNKS = 16
 THREADS_FROM_BYTES = 32 << 20
 MAX_THREADS = 4
 """A preflight may run beside a job: no more than a few of the node's many cores."""

@@ -310,6 +310,7 @@ def test_a_line_behind_an_unreadable_head_is_never_a_pass():
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(79)}\n".encode()})
     assert status(judge_facts("xid", {"kernel": facts})) is Status.UNKNOWN
     assert status(judge_facts("gpu_lost", {"kernel": facts})) is Status.UNKNOWN
+    assert status(judge_facts("xid", {"kernel": facts}, options={"xid_policy": {79: "ignore"}})) is Status.PASS
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(13)}\n".encode()})
     assert status(judge_facts("xid", {"kernel": facts})) is Status.PASS
     assert status(judge_facts("gpu_lost", {"kernel": facts})) is Status.PASS
