@@ -156,8 +156,9 @@ def repair(machine: Any, inventory: str, host: str, group: list[Mutation]) -> tu
     shell(machine, f"rm -rf {KEPT}")
     refusals = [line for line in played.output.splitlines() if line.startswith(("[ERROR]", "fatal:", "failed:"))]
     said = " ".join(refusals)[:MOST_SAID] if played.status else ""
-    alone = len(broken) == 1 and bool(said)
-    return {entry: "repaired" if good else "refused" if alone else "left" for entry, good in whole.items()}, said
+    if said and len(broken) > 1:  # what comes after a refusal was not tried
+        return {entry: "repaired" for entry, good in whole.items() if good}, said
+    return {entry: "repaired" if good else "refused" if said else "left" for entry, good in whole.items()}, said
 
 
 def repairs(machine: Any, inventory: str, host: str, rows: list[Row], memory: Memory) -> list[Row]:
@@ -168,8 +169,8 @@ def repairs(machine: Any, inventory: str, host: str, rows: list[Row], memory: Me
         ends, said = repair(machine, inventory, host, group)
         found |= ends
         memory.keep(replace(row, repair=found[row.mutation]) for row in rows if row.mutation in found)
-        left = [f"{mutation.test}: {mutation.what}" for mutation, end in ends.items() if end != "repaired"]
-        sys.stdout.write(f"batch {number} of {len(groups)}: {len(ends) - len(left)} repaired, {len(left)} not\n")
+        left = [f"{entry.test}: {entry.what}" for entry in group if ends.get(entry) != "repaired"]
+        sys.stdout.write(f"batch {number} of {len(groups)}: {len(group) - len(left)} repaired, {len(left)} not\n")
         sys.stdout.write(
             "".join(f"  not repaired: {what}\n" for what in left) + (f"  refused: {said}\n" if said else "")
         )
