@@ -882,7 +882,7 @@ _ALL: Tuple[Fault, ...] = (
           status=Status.UNKNOWN, level="standard"),
     Fault("tool_hung", "nvidia-smi never ends and ignores a polite kill",
           "gpu_count", Remedy.INVESTIGATE, _tool("nvidia-smi", script=_HANG),
-          status=Status.UNKNOWN, blinds=_SMI_PARSERS),
+          status=Status.UNKNOWN, blinds=_SMI_PARSERS, also=("conf_compute",)),
     Fault("tool_garbage", "nvidia-smi prints binary data",
           "gpu_count", Remedy.INVESTIGATE, lambda files, machine: {"out/nvidia-smi.xml": bytes(range(256)) * 16},
           status=Status.UNKNOWN, blinds=("nvidia_smi",)),
