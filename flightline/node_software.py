@@ -42,6 +42,8 @@ def software(instance_type: str) -> dict[str, Any]:
         "cuda": CUDA_VOLTA if architecture and int(architecture) < _TURING else CUDA,
         # GPU memory is reached by dma-buf with the open kernel module (EFA installer release notes: nv-peermem).
         "efa_modules": ["efa", "efa_nv_peermem"] if proprietary and expected.rdma_read else ["efa"],
+        # libfabric's EFA provider copies small messages with it, where it is there (its documentation).
+        "gdrcopy": ["gdrdrv-dkms", "libgdrapi"] if expected.has_nvidia_gpu and expected.rdma_read else [],
         "imex": instance_type.startswith(_RACK),
         "kernel_module": kernel_module,
         # The rack's switch trays run Fabric Manager for P6e, not the instance.

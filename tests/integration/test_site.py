@@ -116,9 +116,21 @@ def test_a_node_that_is_not_fit_is_drained_before_the_job_starts(bed, first):
         state = bed.ssh("gpu-01", "scontrol show node gpu-02")
     finally:
         bed.ssh("gpu-02", "sysctl -q -w vm.swappiness=1")
-        bed.ssh("gpu-01", "scancel --user=root; scontrol update NodeName=gpu-02 State=RESUME")
+        bed.ssh("gpu-01", "scancel --user=root")
     assert "DRAIN" in state
     assert "flightline: sysctl: vm.swappiness is 60, wanted 1" in state
+
+
+def test_a_node_that_flightline_drained_comes_back_when_it_passes_and_no_other(bed, first):
+    bed.ssh("gpu-01", "scontrol update NodeName=gpu-03 State=DRAIN Reason='disk to be changed'")
+    try:
+        for name in ("gpu-02", "gpu-03"):
+            bed.ssh(name, "/usr/local/libexec/flightline-slurm-health")
+        states = dict(row.split() for row in bed.ssh("gpu-01", "sinfo -N -h -o '%N %T'").splitlines())
+    finally:
+        bed.ssh("gpu-01", "scontrol update NodeName=gpu-03 State=RESUME")
+    assert "drain" not in states["gpu-02"], states
+    assert "drain" in states["gpu-03"], states
 
 
 def test_the_mpi_key_starts_the_daemon_without_a_shell_and_nothing_else(bed, first):

@@ -1,4 +1,4 @@
-"""The image that all machines share: Debian bookworm from debootstrap, made once per recipe."""
+"""The image that all machines share: Debian bookworm, or an Ubuntu, from debootstrap, made once per recipe."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from . import layout, mounts
+from . import layout, mounts, ubuntu
 
-SUITE = "bookworm"
+DEBIAN = "bookworm"
+SUITE = os.environ.get("FLIGHTLINE_SUITE", DEBIAN)
 PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,iproute2,procps,ca-certificates,kmod,cron,logrotate"
-COMPONENTS = "main contrib non-free non-free-firmware"
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+COMPONENTS = ubuntu.COMPONENTS if SUITE in ubuntu.SUITES else "main contrib non-free non-free-firmware"
+KEYRING = ubuntu.KEYRING if SUITE in ubuntu.SUITES else "/usr/share/keyrings/debian-archive-keyring.gpg"
 KEPT_SETTINGS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
 
 SIMULATED_PARAMETERS = (
@@ -77,7 +78,7 @@ class Source(NamedTuple):
 
 def read_sources(listing: str) -> list[Source]:
     """The suites of Debian bookworm in `apt-get indextargets` output."""
-    wanted = {SUITE, f"{SUITE}-updates", f"{SUITE}-security"}
+    wanted = {DEBIAN, f"{DEBIAN}-updates", f"{DEBIAN}-security"}
     rows = (line.split("|") for line in listing.splitlines())
     return sorted(
         {Source(row[0], row[1]) for row in rows if len(row) == 3 and row[1] in wanted and row[2] == "Packages"}
@@ -85,7 +86,9 @@ def read_sources(listing: str) -> list[Source]:
 
 
 def outer_sources() -> list[Source]:
-    """Where the outer machine gets Debian bookworm from; empty where it is another system."""
+    """Where the outer machine gets Debian bookworm from (empty where it is another system), or Ubuntu's archive."""
+    if SUITE in ubuntu.SUITES:
+        return [Source(ubuntu.ARCHIVE, name) for name in (SUITE, f"{SUITE}-updates", f"{SUITE}-security")]
     form = "$(REPO_URI)|$(RELEASE)|$(CREATED_BY)"
     if not shutil.which("apt-get"):
         return []
@@ -143,6 +146,13 @@ def hosts_of(sources: list[Source]) -> dict[str, str]:
     return {urlsplit(source.uri).netloc: urlsplit(source.uri).scheme for source in sources}
 
 
+def _target(draft: Path, sources: list[Source], state: Path) -> list[str]:
+    uri = [source.uri for source in sources if source.suite == SUITE][:1]
+    if SUITE in ubuntu.SUITES:
+        return [*ubuntu.arguments(SUITE, state), str(draft), *uri, ubuntu.SCRIPT]
+    return [SUITE, str(draft), *uri]
+
+
 def build(state: Path = layout.STATE) -> Path:
     """The image's root directory; made when there is none of this recipe."""
     sources = outer_sources()
@@ -156,8 +166,7 @@ def build(state: Path = layout.STATE) -> Path:
     state.mkdir(parents=True, exist_ok=True)
     mounts.remove(draft)
     log.unlink(missing_ok=True)
-    uri = [source.uri for source in sources if source.suite == SUITE][:1]
-    _run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(draft), *uri], log)
+    _run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", *_target(draft, sources, state)], log)
     settings = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False).stdout
     given = apt_files(sources, settings) if sources else {}
     _write(draft, {**FILES, **given, "setup.sh": SETUP})
