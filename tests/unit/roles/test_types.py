@@ -182,3 +182,13 @@ def test_slurm_on_amazon_linux_is_refused_before_any_node_is_touched(user, orche
 def test_configure_asks_for_what_the_roles_cannot_do():
     site = yaml.safe_load((ROLES.parent / "playbooks/site.yml").read_text())
     assert site[0]["vars"]["flightline_configures"] is True
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_an_images_driver_stays_an_images_when_another_role_adds_the_repository(system):
+    """What says that a driver is ours is written by the driver's own installation and by nothing else."""
+    mark = Role("nvidia_driver", system)["_nvidia_driver_mark"]
+    assert "sources.list.d" not in mark
+    assert "yum.repos.d" not in mark
+    written = [task for task in tasks("nvidia_driver") if "_nvidia_driver_mark" in str(task)]
+    assert {task["name"] for task in written} == {"Look for this role's own mark", "Keep the driver at its version"}

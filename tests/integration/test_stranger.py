@@ -1,0 +1,149 @@
+"""Hosts whose inventory says an instance type and nothing else: the roles' defaults against the vendors' own addresses.
+
+One host is bare; the other looks like a Deep Learning AMI: its own driver of the branch, NCCL, EFA, Docker's containerd and a
+volume group over the disks, mounted by its own service. What a stranger's inventory would not say stands, with its reason,
+in shelf_vendors.exceptions. The last test loses a node in the middle of a role.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from . import play as plays
+from . import shelf_vendors
+from .bed import bed as beds
+from .bed import inventory as bed_inventory
+from .bed import layout, machine, vendors
+from .conftest import SITE
+from .image_ami import LIKE_AN_AMI, packages
+
+BARE, IMAGE = "gpu-03", "gpu-04"
+TYPE = "p5.4xlarge"
+"""One GPU, one EFA interface and one disk, as many as a machine of the bed has."""
+
+
+@pytest.fixture(scope="module")
+def stranger(bed):
+    """The two machines, made anew, and the inventory that knows nothing of the bed's shelf."""
+    exceptions = shelf_vendors.stock(bed.mirror)
+    packages(bed.mirror)
+    authority = (layout.STATE / "tls/ca.crt").read_text()
+    for name in (BARE, IMAGE):
+        beds.reset(bed.machine(name))
+        bed.ssh(name, vendors.introduce().replace("cat >", f"printf '%s' '{authority}' >"))
+    bed.ssh(IMAGE, LIKE_AN_AMI.replace("{url}", bed.url))
+    whole = bed_inventory.inventory([bed.machine(name) for name in (BARE, IMAGE)], layout.STATE)["all"]
+    whole["vars"] |= {**exceptions, "instance_type": TYPE}
+    del whole["children"]["slurm_controller"]
+    # A directory of its own: beside the bed's inventory its variables would count here as well.
+    path = layout.STATE / "machines" / "stranger" / "inventory.yml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump({"all": whole}, sort_keys=False))
+    return path
+
+
+def troubles(played):
+    return (
+        played.output[played.output.find("CONFIGURE") :][-4000:]
+        if "CONFIGURE" in played.output
+        else played.output[-4000:]
+    )
+
+
+@pytest.fixture(scope="module")
+def first(stranger):
+    return plays.play(stranger, SITE)
+
+
+def test_defaults_alone_configure_a_bare_node_and_an_image(first):
+    assert first.status == 0, troubles(first)
+    assert f"2 of 2 hosts configured\n  {BARE}, {IMAGE}" in first.output
+
+
+def test_a_second_run_changes_nothing(stranger, first):
+    again = plays.play(stranger, SITE)
+    assert again.status == 0, troubles(again)
+    assert {name: row.changed for name, row in again.recap.items()} == {BARE: 0, IMAGE: 0}, again.output
+
+
+def test_the_bare_node_has_what_the_type_needs_and_no_more(bed, first):
+    names = bed.ssh(BARE, "dpkg-query -W -f '${Package} ${Version}\\n'")
+    for wanted in ("nvidia-open 580.95.05-1", "libnccl2 2.28.3-1+cuda13.0", "nvidia-container-toolkit 1.18.1-1"):
+        assert wanted in names
+    for other in ("nvidia-fabricmanager", "nvlsm", "slurmd", "lustre"):
+        assert other not in names
+    assert bed.ssh(BARE, "ls /opt/nccl-tests/build/all_reduce_perf /opt/amazon/efa_installed_packages")
+    assert bed.ssh(BARE, "findmnt --noheadings --output FSTYPE /mnt/local").strip() == "xfs"
+    assert "nr_hugepages" not in bed.ssh(BARE, "cat /etc/sysctl.d/90-flightline.conf")
+
+
+def test_the_image_keeps_what_it_brought(bed, first):
+    names = bed.ssh(IMAGE, "dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\\n'")
+    for wanted in ("nvidia-open 580.126.09-1 ii", "containerd.io 1.7.27-1 ii"):
+        assert wanted in names
+    for other in ("libnccl2", "containerd 1."):
+        assert other not in names
+    assert "installer version: 1.45.0" in bed.ssh(IMAGE, "cat /opt/amazon/efa_installed_packages")
+    assert bed.ssh(IMAGE, "findmnt --noheadings --output SOURCE /mnt/local").strip().startswith("dlami-store")
+    assert "LVM2_member" in bed.ssh(IMAGE, "blkid --probe /dev/nvme1n1")
+
+
+def test_a_new_node_alone_takes_the_clusters_key(bed, stranger, first):
+    """The other node is not in the run; it is asked for the key, or the cluster would have two."""
+    key = "/home/admin/.ssh/id_flightline_mpi"
+    before = bed.ssh(BARE, f"cat {key}")
+    assert bed.ssh(IMAGE, f"cat {key}") == before
+    bed.ssh(IMAGE, f"rm {key}")
+    played = plays.play(stranger, SITE, limit=IMAGE, tags=["cluster_ssh"])
+    assert played.status == 0, troubles(played)
+    assert bed.ssh(IMAGE, f"cat {key}") == before
+    assert bed.ssh(IMAGE, "grep -c ssh-ed25519 /etc/ssh/ssh_known_hosts").strip() == "2"
+
+
+@pytest.mark.parametrize("marker", ["TASK [cluster_ssh : Read the node's key]", "TASK [base : Set sshd's options]"])
+def test_a_node_lost_in_the_middle_of_a_role_takes_no_other_with_it(bed, stranger, first, marker):
+    """The first host is the one that earlier made the key for all."""
+    lost = bed.machine(BARE)
+    argv = [*plays.command(stranger, SITE, tags=["base", "cluster_ssh", "flightline_node"]), "--timeout", "5"]
+    try:
+        status, output = _until(argv, marker, lambda: machine.stop(lost))
+    finally:
+        beds.restart(lost)
+    assert status & 4, output[-2000:]
+    assert f"1 of 2 hosts configured\n  {IMAGE}\nunreachable  {BARE}  at " in output, output[-2000:]
+    assert bed.ssh(IMAGE, "flightline-check 60 --explain")
+
+
+def _until(argv, marker, strike):
+    """Run a playbook; call `strike` when a task begins."""
+    control = subprocess.Popen(
+        argv, cwd=layout.ROOT, env=plays.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    watchdog = threading.Timer(plays.PLAY_TIMEOUT_S, control.kill)
+    watchdog.start()
+    lines = []
+    try:
+        for line in control.stdout:
+            lines.append(line)
+            if marker in line:
+                strike()
+        control.wait()
+    finally:
+        watchdog.cancel()
+    output = "".join(lines)
+    assert marker in output, output[-2000:]
+    return control.returncode, output
+
+
+def test_hosts_go_with_nothing_mounted_behind():
+    """Mounts of machines live in name spaces of their own; none is seen from outside while they run either."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and str(layout.STATE) in Path("/proc/self/mountinfo").read_text():
+        time.sleep(0.2)
+    assert str(layout.STATE) not in Path("/proc/self/mountinfo").read_text()
