@@ -63,7 +63,9 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Remember where a host was lost."""
         if not result._task.ignore_unreachable:
-            self._site.lost[result._host.get_name()] = self._trouble(result)
+            # A task that handles a secret hides what ssh said, which is no secret: the node did not answer.
+            said = result._result.get("msg") or "the node does not answer"
+            self._site.lost[result._host.get_name()] = Trouble(result._task.get_name(), str(said))
 
     def _trouble(self, result: Any) -> Trouble:
         said = result._result.get("msg") or result._result.get("censored") or ""
