@@ -19,6 +19,7 @@ from typing import Any
 from flightline import store as stores
 from flightline.conclude import conclude
 from flightline.demo import prepare
+from flightline.intake import stamped
 from flightline_node import node, settings
 from flightline_node.expected import resolve
 from flightline_node.runner import Node
@@ -52,7 +53,8 @@ def _fill(path: Path, directory: Path, nodes: int) -> None:
     with stores.SqliteStore(path) as store:
         store.start(run)
         for number in range(nodes):
-            store.save("bench", _variant(bad if number % 100 == 0 else good, number, rng))
+            # As the gate leaves what it admitted: without its stamp every reading would take the shape again.
+            store.save("bench", stamped(_variant(bad if number % 100 == 0 else good, number, rng)))
 
 
 def _conclude(path: Path, directory: Path) -> None:
