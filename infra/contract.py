@@ -73,6 +73,7 @@ OUTPUTS = (
     Output("head_instance_id", "i-...", _ID.format("i"), optional=True),
     Output("access_mode", "ssm or ssh", r"ssm|ssh"),
     Output("node_user", "the login name of the image", r"[a-z_][a-z0-9_-]*"),
+    Output("image_id", "ami-...", _ID.format("ami")),
     Output("data_bucket", "a bucket name", _BUCKET),
     Output("checkpoints_bucket", "a bucket name", _BUCKET),
     Output("results_bucket", "a bucket name", _BUCKET),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pulumi
 import pulumi_aws as aws
 
 from infra.asking import asking
@@ -35,7 +36,7 @@ def find(settings: Settings) -> Found:
 
 
 def _look_up(image: Image) -> Found:
-    image_id = image.ami_id or _parameter(str(image.ssm_parameter))
+    image_id = image.ami_id or _chosen(str(image.ssm_parameter), image.pin)
     # A volume mapped under another name than the image's root device would be a second, empty disk, and the root
     # volume would keep the image's own size and encryption.
     ami = aws.ec2.get_ami(
@@ -44,6 +45,18 @@ def _look_up(image: Image) -> Found:
     root = [one.ebs for one in ami.block_device_mappings if one.device_name == ami.root_device_name]
     sizes = [int(ebs.get("volume_size") or 0) for ebs in root]
     return Found(image_id, ami.architecture, ami.root_device_name, max(sizes, default=0))
+
+
+def _chosen(parameter: str, pin: str | None) -> str:
+    """The pinned image, or the newest. A newer one is said and not taken: nodes of one group run one image."""
+    newest = _parameter(parameter)
+    if pin is None or pin == newest:
+        return newest
+    pulumi.log.warn(
+        f"{parameter} names {newest} by now; nodes keep {pin}. To take it: pulumi config rm flightline:amiPin, make "
+        "up, then replace the nodes in batches (docs/deploy.md)"
+    )
+    return pin
 
 
 def _parameter(name: str) -> str:

@@ -32,6 +32,7 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
         "launch_hook": names.launch_hook,
         "access_mode": settings.access.mode,
         "node_user": settings.image.user,
+        "image_id": cluster.plan.image.image_id,
         "fsx_efa": bool(settings.storage.fsx and settings.storage.fsx.efa),
         "log_retention_days": settings.monitoring.log_retention_days,
         "metric_namespace": names.metric_namespace,

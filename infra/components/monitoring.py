@@ -11,6 +11,7 @@ import pulumi_aws as aws
 from infra.config.model import Settings
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
+from infra.planning.instance_types import CAPACITY_BLOCK
 from infra.planning.names import Names, Place
 
 from .base import child
@@ -40,7 +41,9 @@ class Monitoring(pulumi.ComponentResource):
         self.alarms = {alarm.name: self._alarm(alarm) for alarm in planned}
         self.unhealthy = self._composite(whole)
         self._filters()
-        for rule in planning.rules(args.names):
+        capacity = args.settings.nodes.capacity
+        block = capacity.reservation_id if capacity.kind == CAPACITY_BLOCK else None
+        for rule in planning.rules(args.names, block or ""):
             self._rule(rule)
         self.dashboard = aws.cloudwatch.Dashboard(
             f"{name}-dashboard",

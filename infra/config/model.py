@@ -73,12 +73,16 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Image:
-    """The nodes' AMI: exactly one of ami_id and ssm_parameter is set. user: its login name."""
+    """The nodes' AMI: exactly one of ami_id and ssm_parameter is set. user: its login name.
+
+    pin: the id that nodes keep, whatever the parameter names by now; None takes the newest.
+    """
 
     ami_id: str | None
     ssm_parameter: str | None
     user: str
     architecture: str
+    pin: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ NATS = (subnets.NAT_ONE, subnets.NAT_PER_AZ, subnets.NAT_NONE)
 SUBNETS_PER_KIND = 2
 ZONE = r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(-[a-z]+\d)?-az\d+"
 BOUGHT_IN_A_ZONE = (RESERVATION, CAPACITY_BLOCK)
+PACKAGE_SOURCES = ("internet", "image", "mirror")
 _NO_ZONES = Zones(("", ""), ("", ""))
 
 
@@ -29,6 +30,8 @@ def read(draft: Draft, lookup: Lookup, type_known: bool) -> Network:
             "one or per-az, or interfaceEndpoints true: with neither, nodes reach neither Systems Manager nor "
             "Auto Scaling, and none would ever enter service",
         )
+    else:
+        _packages(draft, nat)
     return Network(
         zones=_zones(draft, lookup) if type_known else _NO_ZONES,
         vpc_cidr=draft.text("vpcCidr"),
@@ -38,6 +41,19 @@ def read(draft: Draft, lookup: Lookup, type_known: bool) -> Network:
         interface_endpoints=endpoints,
         flow_logs=draft.flag("flowLogs"),
     )
+
+
+def _packages(draft: Draft, nat: str) -> None:
+    """The roles install packages: without a way out they must come from somewhere else, or no node is configured."""
+    source = draft.one_of("packageSource", PACKAGE_SOURCES)
+    if nat == subnets.NAT_NONE and source == PACKAGE_SOURCES[0]:
+        draft.refuse(
+            "packageSource",
+            "image (with ami, an image to which the roles were applied) or mirror (repositories inside your network, "
+            "named in inventory/group_vars/aws_ec2/site.yml), or natGateways one: without NAT there is no internet",
+        )
+    if source == "image" and not draft.text("ami"):
+        draft.refuse("packageSource", "an image of your own in ami: AWS' image lacks DCGM and the agents; or internet")
 
 
 def _blocks(draft: Draft, public: tuple[str, ...], private: tuple[str, ...]) -> None:

@@ -148,7 +148,14 @@ def image(draft: Draft, known: NetworkFacts | None) -> Image:
         ssm_parameter=None if by_id else chosen,
         user=_user(draft, chosen),
         architecture=architecture,
+        # An id in ami is a pin itself.
+        pin=None if by_id else _pin(draft),
     )
+
+
+def _pin(draft: Draft) -> str | None:
+    wanted = "an image id (ami-0123456789abcdef0), or nothing for the newest"
+    return draft.matching("amiPin", f"({AMI_ID})?", wanted) or None
 
 
 def _user(draft: Draft, chosen: str) -> str:

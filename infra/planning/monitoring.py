@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline_node.catalog import xid
-from infra.functions.alert_router.events import LAUNCH_FAILED, LAUNCHED, TEST_SOURCE, TEST_TYPE, alarm_prefix
+from infra.functions.alert_router.events import (
+    BLOCK_ENDS,
+    LAUNCH_FAILED,
+    LAUNCHED,
+    TEST_SOURCE,
+    TEST_TYPE,
+    alarm_prefix,
+)
 from infra.planning.alarms import Alarm, Composite
 from infra.planning.names import Names, Place
 
@@ -58,8 +65,11 @@ def log_filters() -> list[LogFilter]:
     ]
 
 
-def rules(names: Names) -> list[Rule]:
-    """Events that the alert router gets. It sorts out other clusters' nodes itself: these events carry no tags."""
+def rules(names: Names, block: str = "") -> list[Rule]:
+    """Events that the alert router gets. It sorts out other clusters' nodes itself: these events carry no tags.
+
+    block: the capacity block that the nodes are in, "cr-..."; empty without one.
+    """
     mine = [{"prefix": alarm_prefix(names.cluster)}]
     return [
         _rule(
@@ -94,7 +104,13 @@ def rules(names: Names) -> list[Rule]:
         ),
         _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
         Rule("watch", "Look for nodes that went silent", schedule=WATCH_RATE),
+        *([_block_rule(block)] if block else []),
     ]
+
+
+def _block_rule(block: str) -> Rule:
+    detail = {"capacity-reservation-id": [block]}
+    return _rule("block", "The capacity block comes to its end", "aws.ec2", [BLOCK_ENDS], detail)
 
 
 def rule_name(names: Names, key: str) -> str:

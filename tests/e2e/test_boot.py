@@ -468,6 +468,19 @@ def test_a_stop_that_nobody_could_be_told_of_is_told_by_the_next_delivery(site, 
     assert first is not None and again is not None and first.key == again.key and again.check == launches.CHECK
 
 
+def test_the_end_of_a_capacity_block_is_told_with_time_for_a_checkpoint_and_ends_relaunching(site):
+    detail = {"capacity-reservation-id": "cr-0123456789abcdef0", "end-date": "2026-11-21T11:30:00Z"}
+    told = site.deliver(samples.bridge("Capacity Block Reservation Expiration Warning", "aws.ec2", detail))
+    assert len(told) == 1
+    for word in (
+        "cr-0123456789abcdef0 ends at 2026-11-21T11:30:00Z",
+        "Write a checkpoint now",
+        "capacityReservationId",
+    ):
+        assert word in told[0]
+    assert site.suspended() == ["Launch"]
+
+
 @pytest.mark.parametrize(
     ("key", "body", "reason"),
     [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -351,8 +352,8 @@ def _without(props: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _object(world: World, props: Mapping[str, Any]) -> None:
-    with open(props["source"].path, "rb") as body:
-        world.client("s3").put_object(Bucket=props["bucket"], Key=props["key"], Body=body.read())
+    body = Path(props["source"].path).read_bytes() if "source" in props else props["content"].encode()
+    world.client("s3").put_object(Bucket=props["bucket"], Key=props["key"], Body=body)
 
 
 def _key(world: World, props: Mapping[str, Any]) -> tuple[str, str]:

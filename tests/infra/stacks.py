@@ -18,6 +18,8 @@ STACKS = ("dev", "p5-reservation", "p5en-capacity-block", "spot", "local")
 ACCOUNT = "123456789012"
 PREFIX = "flightline:"
 ZONE_LETTERS = "abc"
+LETTERED = tuple(enumerate(ZONE_LETTERS, 1))
+_SHORT = {"east": "e", "west": "w", "north": "n", "south": "s", "central": "c"}
 
 
 def config(stack: str) -> dict[str, Any]:
@@ -36,9 +38,15 @@ def region(stack: str) -> str:
     return str(config(stack)["aws:region"])
 
 
+def _short(in_region: str) -> str:
+    """How zone ids begin: us-east-1 is use1, us-west-2 usw2 (AWS RAM user guide, "Availability Zone IDs")."""
+    country, side, number = in_region.split("-")
+    return f"{country}{_SHORT[side]}{number}"
+
+
 def offer(in_region: str, offering: tuple[str, ...] | None = None) -> Offer:
     """Three zones of a region; all of them offer the type unless their letters are given."""
-    zones = tuple(Zone(f"{in_region}{letter}", f"use1-az{index}") for index, letter in enumerate(ZONE_LETTERS, 1))
+    zones = tuple(Zone(f"{in_region}{letter}", f"{_short(in_region)}-az{number}") for number, letter in LETTERED)
     letters = ZONE_LETTERS if offering is None else offering
     return Offer(zones, frozenset(zone.zone_id for zone in zones if zone.name[-1] in letters))
 

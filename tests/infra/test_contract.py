@@ -30,6 +30,7 @@ OUTPUTS = {
     "head_instance_id": "i-0123456789abcdef0",
     "access_mode": "ssm",
     "node_user": "ubuntu",
+    "image_id": "ami-0123456789abcdef0",
     "data_bucket": "train-p5-data-123456789012-us-east-1",
     "checkpoints_bucket": "train-p5-checkpoints-123456789012-us-east-1",
     "results_bucket": "train-p5-results-123456789012-us-east-1",

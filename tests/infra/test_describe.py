@@ -85,9 +85,14 @@ def test_the_script_says_what_it_lacks(tmp_path, arguments, words):
 # A stand-in for Pulumi's command line: it writes down what it is asked, and tells invented outputs.
 PULUMI = """#!/bin/sh
 echo "$*" >>"$CALLS"
-[ "$1 $2" != "stack output" ] || cat "$OUTPUTS"
+case "$*" in
+    "stack output --json"*) cat "$OUTPUTS" ;;
+    "stack output image_id"*) echo ami-0123456789abcdef0 ;;
+esac
 """
 PYTHON = f"""#!/bin/sh
+# ansible-core for the nodes comes from an index, which a test does not ask.
+[ "$2" != infra.node_ansible ] || exit 0
 exec {sys.executable} "$@"
 """
 
@@ -127,6 +132,8 @@ def test_up_updates_the_stack_and_gives_its_outputs_to_ansible(cluster, tmp_path
         "stack select --create dev --non-interactive",
         "up --stack dev",
         "stack output --json --non-interactive --stack dev",
+        "stack output image_id --stack dev",
+        f"config set --stack dev flightline:amiPin {OUTPUTS['image_id']}",
     ]
     written = json.loads((tmp_path / "inventory" / link.STACK_FILE).read_text())
     assert written[link.VARIABLE]["cluster_name"] == OUTPUTS["cluster_name"]

@@ -402,3 +402,18 @@ def test_the_end_of_the_looks_is_told_and_nothing_before_the_first_one():
 @pytest.mark.parametrize("stack", stacks.STACKS)
 def test_an_example_names_its_account(stack):
     assert stacks.config(stack)["aws:allowedAccountIds"] == [stacks.ACCOUNT]
+
+
+def test_only_the_end_of_the_stacks_own_block_is_told():
+    names = stacks.planned_names(STACK)
+    assert "block" not in {rule.key for rule in planning.rules(names)}
+    (rule,) = [rule for rule in planning.rules(names, "cr-0123456789abcdef0") if rule.key == "block"]
+    pattern = json.loads(rule.pattern)
+    assert pattern["detail-type"] == ["Capacity Block Reservation Expiration Warning"]
+    assert pattern["detail"] == {"capacity-reservation-id": ["cr-0123456789abcdef0"]}
+    run = program.planned("p5en-capacity-block")
+    made = [
+        one.props["eventPattern"] for one in run.of("aws:cloudwatch/eventRule:EventRule") if one.name.endswith("-block")
+    ]
+    reservation = stacks.values("p5en-capacity-block")["capacityReservationId"]
+    assert [reservation in pattern for pattern in made] == [True]

@@ -1,10 +1,11 @@
 """What an alarm or an EC2 event says, in one shape. Pure.
 
-Shapes after the documentation: CloudWatch user guide "Alarm events and EventBridge" (alarm, composite and
-contributor state changes) and "Notifying users on alarm changes" (the message that SNS gets); EC2 user guide "Spot
-Instance interruption notices", "EC2 instance rebalance recommendations", "Monitor for instance state changes";
-EC2 Auto Scaling user guide "Amazon EC2 Auto Scaling event reference"; AWS Health user guide "Amazon EventBridge event
-schema for AWS Health"; S3 user guide "Event message structure" and "Amazon S3 event notifications" (the test event).
+Shapes after the documentation: CloudWatch user guide "Alarm events and EventBridge" (alarm, composite and contributor
+state changes) and "Notifying users on alarm changes" (the message that SNS gets); EC2 user guide "Spot Instance
+interruption notices", "EC2 instance rebalance recommendations", "Monitor for instance state changes"; EC2 user guide
+"Monitor Capacity Blocks using EventBridge"; EC2 Auto Scaling user guide "Amazon EC2 Auto Scaling event reference";
+AWS Health user guide "Amazon EventBridge event schema for AWS Health"; S3 user guide "Event message structure" and
+"Amazon S3 event notifications" (the test event).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ..common.stamps import utc
 INSTANCE = re.compile(r"\bi-[0-9a-f]{8,17}\b")
 ALARM, CONTRIBUTOR, NODE, TEST, WATCH, BOOT = "alarm", "contributor", "node", "test", "watch", "boot"
 LAUNCH_FAILED, LAUNCHED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Launch Successful"
-LAUNCH = "launch"
+LAUNCH, BLOCK = "launch", "capacity_block"
+BLOCK_ENDS = "Capacity Block Reservation Expiration Warning"
 TEST_SOURCE, TEST_TYPE = "flightline.monitor", "Flightline Test Alert"
 
 Raw = Mapping[str, Any]
@@ -176,6 +178,16 @@ def _launch_failed(raw: Raw, detail: Raw) -> Event:
     return replace(_node(raw, LAUNCH, "FAIL", text, ()), source=source)
 
 
+def _block_ends(raw: Raw, detail: Raw) -> Event:
+    """Forty minutes before a block ends; EC2 takes its instances away from thirty minutes before."""
+    who, end = str(detail["capacity-reservation-id"]), str(detail.get("end-date") or "soon")
+    text = (
+        f"{who} ends at {end}: EC2 ends its nodes from ten minutes after this warning on. Write a checkpoint now. No "
+        "node is launched any more; with another block: set capacityReservationId, `make up`, then resume its launches"
+    )
+    return replace(_node(raw, BLOCK, "FAIL", text, (), "NONE"), source=who)
+
+
 def _launched(raw: Raw, detail: Raw) -> Event:
     return _node(raw, LAUNCH, "PASS", f"{detail['AutoScalingGroupName']} launched a node", ())
 
@@ -245,6 +257,7 @@ _READERS = {
     "EC2 Instance State-change Notification": _state,
     LAUNCH_FAILED: _launch_failed,
     LAUNCHED: _launched,
+    BLOCK_ENDS: _block_ends,
     "AWS Health Event": _health,
     "Scheduled Event": _watch,
     TEST_TYPE: _test,

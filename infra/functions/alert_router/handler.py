@@ -26,7 +26,7 @@ from ..common.services import Names, Services, client, services
 from ..common.tell import Story
 from . import boots, launches, watch
 from .boots import Evidence
-from .events import ALARM, BOOT, CONTRIBUTOR, LAUNCH, NODE, TEST, WATCH, Event, alarm_prefix, read
+from .events import ALARM, BLOCK, BOOT, CONTRIBUTOR, LAUNCH, NODE, TEST, WATCH, Event, alarm_prefix, read
 from .launches import Launches
 from .nodes import Fleet, Node, result_text
 
@@ -178,6 +178,9 @@ class Router:
             if event.status == "PASS":
                 over = {event.name, *([launches.CHECK] if event.name == LAUNCH else [])}
                 return News(event, healthy=frozenset((self.fleet.cluster, name) for name in over))
+            if event.name == BLOCK:
+                # Each try after the end would fail, minute after minute; what runs is EC2's to end.
+                self.launches.stop()
             stop = self.launches.failed(event.source, event.at) if event.name == LAUNCH and event.source else None
             return News(event, [*self._alerts(event, [""]), *([stop] if stop else [])])
         known = self.fleet.find(event.instances)

@@ -43,9 +43,13 @@ class Launches:
         counted = [key for key, row in rows.items() if not row.get("stopped") and str(row["at"]) >= since]
         if len(counted) < self.limit:
             return None
-        self.autoscaling.suspend_processes(AutoScalingGroupName=self.group, ScalingProcesses=["Launch"])
+        self.stop()
         self._start_anew(counted, at)
         return self._alert(counted, at)
+
+    def stop(self) -> None:
+        """Launch no more nodes; those that run stay. Asked for again it changes nothing."""
+        self.autoscaling.suspend_processes(AutoScalingGroupName=self.group, ScalingProcesses=["Launch"])
 
     def _count(self, instance_id: str, at: str, moment: datetime) -> None:
         ttl = int((moment + KEEP).timestamp())
