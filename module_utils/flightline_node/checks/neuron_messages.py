@@ -50,6 +50,8 @@ def _judge(context: Context, event: Facts, rule: Rule) -> Optional[Finding]:
     mild = rule.kind == catalogue.DEGRADES and event["count"] <= context.threshold("max_repeats")
     if mild or rule.kind == catalogue.BLINDS:  # neuron_ecc takes no count for evidence that could not be read
         return context.warn(message, rule.remedy, **rest)
+    if not event["sure"]:
+        return context.unknown(f"{message}, in a line whose head is not understood", **rest)
     return context.fail(message, _asked(event) or rule.remedy, **rest)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Match, Optional, Sequence
 from ..bundle import Data
 from ..catalog.neuron import JOB_NEEDLES, KERNEL_NEEDLES, any_rule, rules
 from ..model import Facts, ParseError
+from . import kernel_lines
 from . import text as t
 
 KERNEL_LOG, JOB_LOG = "kernel.log", "neuron-runtime.log"
@@ -18,6 +19,9 @@ FILES = (KERNEL_LOG, JOB_LOG)
 MAX_LINES, MAX_LINE_BYTES, MAX_TEXTS, MAX_CHARS = 200_000, 2048, 3, 300
 _BOOT = b"Linux version "
 _STARTED = re.compile(r"Neuron Driver Started with Version:\s*(\d[\d.]{1,30})")
+_SAID_BY_KERNEL = re.compile(
+    r"(?:\bkernel: ?(?:\[[^\]]{1,40}\] ?)?|\[ {0,8}\d{1,8}\.\d{3,9}\] ?|\"MESSAGE\" ?: ?\")neuron", re.I
+)
 _DEVICE = re.compile(r"\b(?:nd-id=|nd|ND |Neuron Device |MLA |nd\[)(\d{1,3})\b")
 _CORE = re.compile(r"(?:nc-id=|:nc|\bNC )(\d{1,3})\b")
 _SERIAL = re.compile(r"\bserial-num=([0-9a-f]{1,32})\b")
@@ -28,7 +32,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """{files[], events[]{rule file device core serial action count before_boot texts[]}, driver_started}.
 
     An event is one rule on one device; count: how often. before_boot: all of it is older than the last boot in the
-    log. driver_started: the version that the driver gave when it started last. An empty log raises ParseError.
+    log. sure: the line's head was understood, so that no program merely quotes the message. driver_started: the
+    version that the driver gave when it started last. An empty log raises ParseError.
     """
     events: Dict[Any, Facts] = {}
     facts: Facts = {"files": sorted(files), "events": []}
@@ -41,7 +46,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
             if started:
                 facts["driver_started"] = started.group(1)
             elif any_rule().search(line):
-                _add(events, file, line, at < boot)
+                _add(events, file, line, at < boot, file != KERNEL_LOG or _sure(line))
     facts["events"] = list(events.values())
     return facts
 
@@ -67,12 +72,20 @@ def _lines(data: Data, needles: Sequence[bytes]) -> Iterator[Tuple[int, str]]:
                 nexts[needle] = data.find(needle, end)
 
 
-def _add(events: Dict[Any, Facts], file: str, line: str, old: bool) -> None:
+def _sure(line: str) -> bool:
+    """Does the driver's own word begin the message? Behind words that are no known head a program may quote it."""
+    if _SAID_BY_KERNEL.search(line):
+        return True
+    read = kernel_lines.read(line)
+    return read is not None and (read.sure or read.message.lstrip().lower().startswith("neuron"))
+
+
+def _add(events: Dict[Any, Facts], file: str, line: str, old: bool, sure: bool) -> None:
     rule = next(rule for rule in rules() if rule.pattern.search(line))
     device = _number(_DEVICE.search(line))
     event = events.setdefault(
-        (rule.id, device, old),
-        {"rule": rule.id, "file": file, "device": device, "count": 0, "before_boot": old, "texts": []},
+        (rule.id, device, old, sure),
+        {"rule": rule.id, "file": file, "device": device, "count": 0, "before_boot": old, "sure": sure, "texts": []},
     )
     event["count"] += 1
     for name, pattern in (("serial", _SERIAL), ("action", _ACTION)):
