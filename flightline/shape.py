@@ -191,7 +191,8 @@ class Small:
 
     def schema(self) -> dict[str, Any]:
         """JSON Schema: what it is is left open."""
-        return {"type": ["null", "boolean", "number", "string", "array", "object"], "maxLength": self.most}
+        kinds = ["null", "boolean", "number", "string", "array", "object"]
+        return Number().schema() | {"type": kinds, "maxLength": self.most}
 
 
 @dataclass(frozen=True)

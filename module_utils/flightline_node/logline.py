@@ -14,6 +14,8 @@ import json
 import zlib
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from .strictjson import once
+
 MARK = "flightline-log/"
 FORMAT = MARK + "1"
 KINDS = ("node", "training")
@@ -64,7 +66,7 @@ def parse(line: str) -> Optional[Piece]:
     if MARK not in line[:64]:
         return None
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise LineError(f"not JSON ({error}): the line was cut off or damaged") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -83,7 +85,10 @@ def join(pieces: Sequence[Piece]) -> Dict[str, Any]:
     text = data if first.encoding == PLAIN else _unpack(data)
     if _digest(first.kind, first.run, text) != first.id:
         raise LineError(f"record {first.id}: its content does not match its id; it was changed on the way")
-    record = json.loads(text)
+    try:
+        record = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise LineError(f"record {first.id}: {error}") from None
     if not isinstance(record, dict):
         raise LineError(f"record {first.id}: a {type(record).__name__}, wanted an object")
     return record

@@ -9,12 +9,13 @@ from typing import Any, Dict, List, Tuple, Union
 def loads(text: Union[str, bytes]) -> Any:
     """A value from JSON. Raises ValueError for what is not JSON, a key given twice, or a nesting beyond all reason."""
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=once, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
-def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+def once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """An object's pairs, as json.loads hands them to a hook. Raises ValueError for a key that is given twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]

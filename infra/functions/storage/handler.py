@@ -101,8 +101,7 @@ class Storage:
                 elif pieces[0].kind == "training":
                     metas.append(training.item(record, pieces[0].run))
                 else:
-                    records.check(record, opened.stream)
-                    results.append(NodeResult(key, pieces[0].run, record))
+                    results.append(NodeResult(key, pieces[0].run, records.admitted(record, opened.stream)))
             except (LineError, BadEvent) as error:
                 self._bad_line(opened, line, error, counts)
         return results, metas

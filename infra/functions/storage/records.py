@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flightline import intake
 from flightline.cloud import items
 from flightline.cloud.messages import Alert, device_text, shown
 from flightline_node.model import device_label
@@ -14,10 +15,7 @@ from flightline_node.model import device_label
 from ..common.errors import BadEvent
 from ..common.stamps import utc
 
-SCHEMA = "flightline-node/"
 INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
-VERDICTS = ("go", "no-go")
-MAX_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -51,42 +49,23 @@ class NodeResult:
         }
 
 
-def check(record: Mapping[str, Any], stream: str = "") -> None:
-    """Raise BadEvent when a record is not one, contradicts itself or speaks for another node.
+def admitted(record: Mapping[str, Any], stream: str = "") -> Mapping[str, Any]:
+    """The record through the gate. Raises BadEvent when it is none, or speaks for another node.
 
+    Its list of checks is its own version's: the line's digest says that it is whole as the node's library made it.
     stream: name of the log stream, which the agent names after the instance; a node answers for itself only.
     """
-    if not str(record.get("schema") or "").startswith(SCHEMA):
-        raise BadEvent(f"schema {record.get('schema')!r}: wanted {SCHEMA}...")
-    host, instance = record.get("host"), str(record.get("instance_id") or "")
-    if not (isinstance(host, str) and 0 < len(host) <= MAX_NAME):
-        raise BadEvent(f"host {str(host)[:60]!r}: wanted a name of 1 to {MAX_NAME} characters")
+    try:
+        found = intake.shaped(record)
+    except intake.RefusedError as error:
+        raise BadEvent(str(error)) from None
+    instance = found["instance_id"]
     if instance and not INSTANCE.fullmatch(instance):
-        raise BadEvent(f"instance_id {instance[:60]!r}: wanted i- and 8 to 17 hexadecimal digits")
+        raise BadEvent(f"instance_id {instance!r}: wanted i- and 8 to 17 hexadecimal digits")
     if instance and INSTANCE.fullmatch(stream) and stream != instance:
         raise BadEvent(f"the log stream of {stream} holds a record of {instance}")
-    utc(record.get("started_at"))
-    _check_verdict(record)
-
-
-def _check_verdict(record: Mapping[str, Any]) -> None:
-    """A go that its own findings do not carry is damage or forgery: unknown is never a pass."""
-    findings = record.get("findings")
-    if not isinstance(findings, list) or not all(_is_finding(finding) for finding in findings):
-        raise BadEvent("findings: wanted a list of objects with check and status")
-    if record.get("verdict") not in VERDICTS:
-        raise BadEvent(f"verdict {record.get('verdict')!r}: wanted go or no-go")
-    worst = items.worst(findings)
-    if record["verdict"] == "go" and (worst in items.BLOCKING or worst == "SKIP"):
-        raise BadEvent(f"verdict go, but the worst finding is {worst}")
-
-
-def _is_finding(finding: object) -> bool:
-    return (
-        isinstance(finding, Mapping)
-        and all(isinstance(finding.get(key), str) for key in ("check", "status"))
-        and isinstance(finding.get("device") or {}, Mapping)
-    )
+    utc(found["started_at"])
+    return found
 
 
 def alerts(result: NodeResult) -> list[Alert]:

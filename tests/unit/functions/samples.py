@@ -57,13 +57,18 @@ def record(instance: str = NODE, host: str = "gpu-01", verdict: str = "go", **mo
         }
     made = {
         "schema": "flightline-node/1",
+        "flightline": "0.1.0",
         "host": host,
         "instance_id": instance,
         "instance_type": "p5.48xlarge",
         "level": "quick",
         "verdict": verdict,
         "started_at": UTC,
+        "seconds": 1.5,
         "findings": found,
+        "measures": {},
+        "versions": {},
+        "probes": [],
         "gpus": [{"index": 0, "serial": f"serial-{host}", "uuid": f"GPU-{host}"}],
     }
     return {**made, **more}
