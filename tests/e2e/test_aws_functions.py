@@ -146,7 +146,7 @@ def test_recovery_is_told_once_and_only_by_a_measurement(stack):
     storage.handle(samples.envelope(_lines(samples.record(verdict="no-go"))))
     stack.told()
     later = samples.record(started_at="2026-11-21T11:00:00+00:00")
-    unmeasured = {**later, "findings": [{"check": "xid", "status": "PASS"}]}
+    unmeasured = {**later, "findings": [{"check": "xid", "status": "PASS", "message": "no Xid"}]}
     storage.handle(samples.envelope(logline.lines("node", "later-1", unmeasured)))
     assert stack.told() == [], "the check was not run: silence is no recovery"
     good = {**later, "started_at": "2026-11-21T12:00:00+00:00"}
@@ -168,14 +168,14 @@ def test_a_late_old_result_does_not_bring_an_old_trouble_back(stack):
 def test_bad_lines_are_kept_and_counted_and_cost_no_other_line(stack, capsys):
     good = _lines(*_nodes(2))
     liar = _lines(samples.record("i-0aaaaaaaaaaaaaaaa", "liar"))
-    forged = _lines(samples.record("i-0abc00000000", findings=[{"check": "xid", "status": "UNKNOWN"}]))
+    forged = _lines(samples.record("i-0abc00000000", findings=[{"check": "xid", "status": "BETTER", "message": ""}]))
     lines = [good[0], good[1][:-30], *liar, *forged, "a line of another program"]
     answer = stack.storage().handle(samples.envelope(lines, stream="i-0abc00000000"))
     assert (answer["stored"], answer["bad"], answer["foreign"]) == (1, 3, 1)
-    cut, other, go = sorted(kept["reason"] for kept in stack.bad("storage"))
+    refused, cut, other = sorted(kept["reason"] for kept in stack.bad("storage"))
     assert "cut off" in cut
     assert other == "the log stream of i-0abc00000000 holds a record of i-0aaaaaaaaaaaaaaaa"
-    assert go == "verdict go, but the worst finding is UNKNOWN"
+    assert refused.startswith("its record was refused: findings[0].status: saw 'BETTER'")
     assert sum('"BadEvents":1' in line for line in capsys.readouterr().out.splitlines()) == 3
 
 
@@ -197,7 +197,7 @@ def test_a_control_message_is_answered(stack):
 
 def _large(host: str = "gpu-01") -> dict:
     source = random.Random(3)
-    noise = [{"check": f"c{n}", "status": "PASS", "message": source.randbytes(600).hex()} for n in range(700)]
+    noise = [{"check": f"c{n}", "status": "PASS", "message": source.randbytes(850).hex()} for n in range(500)]
     return samples.record(host=host, findings=noise)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from flightline.cloud import batches
 from flightline.cloud.messages import Alert
+from flightline_node.strictjson import once
 
 from ..common.errors import BadEvent
 from ..storage import records
@@ -84,10 +85,9 @@ class Evidence:
             record = self._object(key)
             if not isinstance(record, Mapping) or record.get("instance_id") != instance:
                 raise BadEvent(f"wanted a record of {instance}")
-            records.check(record, instance)
+            return records.admitted(record, instance), ""
         except BadEvent as error:
             return None, f"its record cannot be used: {error}"
-        return record, ""
 
     def _object(self, key: str) -> object:
         """JSON under a key. Raises BadEvent for what is missing, too large or no JSON."""
@@ -102,7 +102,7 @@ class Evidence:
         if len(body) > MAX_BYTES:
             raise BadEvent(f"{key} has more than {MAX_BYTES:,} bytes")
         try:
-            return json.loads(body)
+            return json.loads(body, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
             raise BadEvent(f"{key} is not JSON: {error}") from None
 
