@@ -59,7 +59,7 @@ def network(**changes):
 
 @pytest.mark.parametrize(("nat", "gateways", "ways_out"), [("one", 1, 3), ("per-az", 2, 3), ("none", 0, 1)])
 def test_network_ways_out(nat, gateways, ways_out):
-    run = network(natGateways=nat, interfaceEndpoints=True)
+    run = network(natGateways=nat, interfaceEndpoints=True, packageSource="mirror")
     assert len(run.of("aws:ec2/natGateway:NatGateway")) == gateways
     assert len(run.of("aws:ec2/route:Route")) == ways_out
     assert len(run.of("aws:ec2/routeTable:RouteTable")) == 3
