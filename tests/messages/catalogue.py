@@ -173,6 +173,12 @@ def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> s
     return f"{message.tool}: {message.sample!r} is {message.cls} of {message.check}: {said or 'nothing said'}"
 
 
+def _weighs_heads(message: Message) -> bool:
+    """Does its check read the kernel log by the parser that judges what stands before a message?"""
+    check = CHECKS[message.check]
+    return "kernel" in (*check.needs, *check.needs_any)
+
+
 def trouble(path: Path) -> Iterator[str]:
     """Every message of a file behind every head whose answer is not what its class wants.
 
@@ -184,7 +190,7 @@ def trouble(path: Path) -> Iterator[str]:
     quiet = [message for message in messages if message.cls == "nothing" and file == KERNEL_LOG]
     heads = [(head, "") for head in HEADS[file]] + [(head, HEADS[file][0]) for head in UNCLEAR.get(file, ())]
     for head, opening in heads:
-        loud = [message for message in messages if message not in quiet]
+        loud = [message for message in messages if message not in quiet and (not opening or _weighs_heads(message))]
         if quiet and wrong(quiet[0], judge(quiet, head, opening)):
             loud += quiet
         for message in loud:
