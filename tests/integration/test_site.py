@@ -116,7 +116,7 @@ def test_a_node_that_is_not_fit_is_drained_before_the_job_starts(bed, first):
         state = bed.ssh("gpu-01", "scontrol show node gpu-02")
     finally:
         bed.ssh("gpu-02", "sysctl -q -w vm.swappiness=1")
-        bed.ssh("gpu-01", "scancel --user=root")
+        bed.ssh("gpu-01", "scancel --user=root; sleep 3")  # until then the node is still completing the job
     assert "DRAIN" in state
     assert "flightline: sysctl: vm.swappiness is 60, wanted 1" in state
 
