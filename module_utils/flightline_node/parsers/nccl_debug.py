@@ -40,7 +40,7 @@ _JOB = re.compile(
     r"|failed \(exitcode: -?[1-9]|Fatal Python error|Heartbeat monitor timed out|Timeout at NCCL work"
     r"|\bSIG(?:ABRT|SEGV|BUS|KILL)\b|Segmentation fault|terminate called after throwing|Test (?:NCCL|CUDA) failure"
     r"|(?:mpirun|prterun) noticed that process|srun: error: |exited on signal \d|non-zero exit code"
-    r"|(?:Child|forked) process .{0,60}\bdied\b"
+    r"|(?:Child|forked) process .{0,60}\bdied\b|Terminating the process after"
 )
 """How PyTorch, nccl-tests and the launchers say that the job failed. Whose fault it is, other lines may tell."""
 _HINTS = (
