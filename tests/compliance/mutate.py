@@ -197,11 +197,12 @@ def cell(text: str) -> str:
 def page(rows: list[Row]) -> str:
     """The table as documentation, below the page's own words."""
     caught = sum(row.result == "caught" for row in rows)
+    tried = sum(row.repair != NOT_TRIED for row in rows)
     mended = sum(row.repair == "repaired" for row in rows)
     lines = [
         HEAD.read_text().rstrip(),
         "",
-        f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of them.",
+        f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with.",
         "",
         "| test | what was broken | result | `make configure` |",
         "|---|---|---|---|",
@@ -209,6 +210,8 @@ def page(rows: list[Row]) -> str:
     for row in rows:
         why = row.mutation.left.removeprefix(f"{REFUSED}: ")
         after = f"{row.repair}: {why}" if row.repair in ("left", "refused") else row.repair
+        if row.repair == NOT_TRIED and why:
+            after = f"{NOT_TRIED}; to be left: {why}"
         lines.append(f"| `{row.mutation.test}` | {cell(row.mutation.what)} | {cell(row.result)} | {cell(after)} |")
     lines += [
         "",
