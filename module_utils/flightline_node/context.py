@@ -29,12 +29,15 @@ class Context:
         now: datetime,
         measures: Measures,
         options: Mapping[str, Any],
+        broken: Callable[[str], str] = lambda parser: "",
     ) -> None:
         self.check = check
         self.expected = expected
         self.level = level
         self.now = now
         self.options = options
+        self.broken = broken
+        """Why a parser's file, which is there, could not be read; empty where it could, or was not collected."""
         self._lookup = lookup
         self._thresholds = thresholds
         self._measures = measures

@@ -52,6 +52,11 @@ class FactBook:
         """The facts alone, or None."""
         return self.get(name).facts
 
+    def broken(self, name: str) -> str:
+        """Why a parser's file could not be read; empty where it could, or is not there."""
+        parsed = self.get(name)
+        return parsed.reason if parsed.state == UNREADABLE else ""
+
     def read_all(self) -> Dict[str, Facts]:
         """Every parser whose file is there and readable."""
         found = {name: self.get(name).facts for name in self._parsers}

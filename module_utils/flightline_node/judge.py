@@ -65,9 +65,8 @@ def _judge_check(
     measures: Measures,
     required: bool,
 ) -> List[Finding]:
-    context = Context(
-        check, book.lookup, expected, settings.thresholds, settings.level, now, measures, settings.options
-    )
+    site = (expected, settings.thresholds, settings.level, now, measures, settings.options)
+    context = Context(check, book.lookup, *site, broken=book.broken)
     try:
         blocked = _not_applicable(check, context) or _not_measured(check, book, required)
         if blocked:

@@ -135,6 +135,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         message = f"the kernel log has {len(doubtful)} lines that may tell of a lost GPU and could not be read: see xid"
         yield context.unknown(message, evidence=doubtful[:4])
         return
+    unread = context.broken("kernel")
+    if unread:
+        yield context.unknown(f"the kernel log, which names a lost GPU first, could not be read: {unread}")
+        return
     looked = [name for name in ("nvidia_smi", "kernel", "lspci") if context.optional(name) is not None]
     if smi is not None and not listed:
         yield context.unknown("nvidia-smi lists no GPU and gives no reason")

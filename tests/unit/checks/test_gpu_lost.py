@@ -160,3 +160,8 @@ def test_nothing_listed_and_nothing_said_is_unknown():
 def test_a_message_in_place_of_one_gpu_is_about_that_gpu(text, wanted, remedy):
     (finding,) = judge_facts("gpu_lost", smi_error(text, "00000000:5A:00.0"))
     assert (finding.status, finding.remedy, finding.device) == (wanted, remedy, {"pci": "00000000:5A:00.0"})
+
+
+def test_a_kernel_log_that_cannot_be_read_is_no_pass_beside_a_healthy_nvidia_smi():
+    facts = {**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}
+    assert "kernel log" in only(judge_facts("gpu_lost", facts), Status.UNKNOWN).message
