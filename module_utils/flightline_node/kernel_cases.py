@@ -44,7 +44,7 @@ def _mce(uncorrected: Optional[bool], before: bool = False) -> Callable[[Facts],
     return lambda event: event.get("uncorrected") is uncorrected and bool(event.get("previous_boot")) is before
 
 
-_FAULTS = ("unable to handle", "kernel NULL pointer", "Bad page", "Bad rss", "oops", "Kernel panic")
+_FAULTS = ("LBUG", "unable to handle", "kernel NULL pointer", "Bad page", "Bad rss", "oops", "Kernel panic")
 NOT_STARTED = "NVIDIA driver could not start the GPU"
 UNUSABLE = "NVIDIA driver could not use a GPU"
 NOT_LOADED = "NVIDIA driver was built for another kernel"

@@ -335,6 +335,8 @@ RULES: Tuple[Rule, ...] = (
         None,
         (("kind", "oops"),),
     ),
+    # libcfs's end of a failed assertion (lbug_with_loc): the thread never goes on, nor what waits for its locks.
+    Rule("kernel_bug", (b" LBUG",), _rx(r"LustreError: .{1,200}\(\)\) (?P<kind>LBUG)$")),
     # In the log of the boot that it ended: the console's output, or a crash dump's.
     Rule("kernel_bug", (b"Kernel panic - not syncing",), _rx("(?P<kind>Kernel panic) - not syncing")),
     Rule(
