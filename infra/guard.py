@@ -2,7 +2,8 @@
 
 The engine calls the transform with every resource before it does anything about it. In a preview some values are not
 known yet: what depends on them is left open there and judged during the update, when the engine asks again with the
-values and before the resource is created. An answer that is still open then counts as a breach.
+values and before the resource is created. An answer that is still open then counts as a breach. A preview makes
+nothing, so it goes on after a breach and ends with all of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pulumi.runtime import rpc
 
 from infra.policies import RULES, UNKNOWN, Broken, Finding, Registered, Site, judge, judge_stack
 from infra.policies.secrets import OUTPUTS
+from infra.policies.secrets import RULE as SECRETS
 
 
 class PolicyBreach(pulumi.RunError):
@@ -37,6 +39,7 @@ class Guard:
         self._seen: list[Registered] = []
         self.open: list[Finding] = []
         """What a preview could not judge yet."""
+        self._broken: list[Finding] = []
 
     def install(self) -> None:
         """Judge every resource registered from now on."""
@@ -44,7 +47,10 @@ class Guard:
 
     def seal(self, outputs: Mapping[str, Any], after: Sequence[pulumi.Resource]) -> None:
         """Judge the stack as a whole once everything in `after` is registered; then export the outputs."""
-        Seal(outputs, pulumi.ResourceOptions(depends_on=list(after)))
+        sealed = Seal(outputs, pulumi.ResourceOptions(depends_on=list(after)))
+        # Raised here and not in the transform: what a callback raises comes back as a gRPC error with its traceback,
+        # while the language host prints a RunError of the program as its sentences alone.
+        sealed.urn.apply(self._finish)
         for name, value in outputs.items():
             pulumi.export(name, value)
 
@@ -61,8 +67,18 @@ class Guard:
         preview = pulumi.runtime.is_dry_run()
         breaches = [finding for finding in found if isinstance(finding.answer, Broken) or not preview]
         self.open += [finding for finding in found if finding not in breaches]
-        if breaches:
+        if preview and not any(finding.rule == SECRETS.id for finding in breaches):
+            self._broken += breaches
+        elif breaches:
+            # An update must not make the resource and a preview must not print the secret, so the callback has to fail;
+            # its error is shown with a traceback, below these sentences.
+            pulumi.log.error(message(breaches))
             raise PolicyBreach(message(breaches))
+
+    def _finish(self, _: str) -> None:
+        """End a preview with everything that is wrong."""
+        if self._broken:
+            raise PolicyBreach(message(self._broken))
 
 
 def message(breaches: Sequence[Finding]) -> str:

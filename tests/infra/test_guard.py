@@ -44,7 +44,27 @@ def test_a_breach_stops_the_run_with_resource_and_rule_named(preview):
     result, _ = run(lambda: [ingress("wide", "0.0.0.0/0")], preview)
     assert "[open-ingress] wide (aws:vpc/securityGroupIngressRule" in str(result.error)
     assert "ingress from 0.0.0.0/0" in str(result.error) and "Why open-ingress" in str(result.error)
-    assert [request.name for request in result.requests] == [], "the engine must not have been told about it"
+    made = [] if not preview else ["wide", "policies"]
+    assert [request.name for request in result.requests] == made, "an update must not tell the engine about it"
+
+
+def test_a_preview_ends_with_every_breach_and_without_a_traceback():
+    result, _ = run(lambda: [ingress("wide", "0.0.0.0/0"), ingress("wider", "::/0")], preview=True)
+    # The language host prints a RunError as its text alone, and any other error with its traceback.
+    assert isinstance(result.error, pulumi.RunError)
+    assert "[open-ingress] wide (" in str(result.error) and "[open-ingress] wider (" in str(result.error)
+    assert str(result.error).count("Why open-ingress") == 1
+    assert (
+        "Traceback" not in str(result.error) and 'File "' not in str(result.error) and "grpc" not in str(result.error)
+    )
+
+
+def test_an_update_says_the_breach_before_the_engine_says_its_error(monkeypatch):
+    said = []
+    monkeypatch.setattr(pulumi.log, "error", said.append)
+    result, _ = run(lambda: [ingress("wide", "0.0.0.0/0")], preview=False)
+    assert len(said) == 1 and said[0].startswith("policy broken") and 'File "' not in said[0]
+    assert said[0] in str(result.error)
 
 
 def test_what_a_preview_does_not_know_is_open_there():
@@ -133,6 +153,7 @@ def test_no_secret_is_shown_in_a_breach():
     result, _ = run(build, preview=True)
     assert "[secrets] plain" in str(result.error) and "description" in str(result.error)
     assert "notarealwebhook" not in str(result.error)
+    assert result.requests == [], "a preview that went on would print it"
 
 
 def test_an_answer_that_is_still_open_in_an_update_is_a_breach():
