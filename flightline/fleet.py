@@ -87,8 +87,12 @@ class _Intake:
 
     def _slim(self, finding: FindingDict, status: Status, check: str) -> FindingDict:
         if status is Status.SKIP and not finding.get("device"):
-            # The same skip on every node is one object.
-            return self.skips.setdefault((check, finding["message"]), {**UNSAID, **finding})
+            # The same skip on every node is one object, made once: half of a record's findings are skips.
+            key = (check, finding["message"])
+            known = self.skips.get(key)
+            if known is None:
+                known = self.skips[key] = {**UNSAID, **finding}
+            return known
         words = {"status": str(status), "remedy": str(_REMEDIES.get(finding.get("remedy", ""), Remedy.INVESTIGATE))}
         return {**UNSAID, **finding, "check": check, **words}
 
