@@ -52,6 +52,7 @@ REQUESTS: Tuple[str, ...] = (
     "efa:av:",
     "connection was reset by remote peer",
     "unable to retrieve completion queue entries",
+    "got completion from peer",
 )
 """A peer, or the path to it, did not answer."""
 
@@ -102,6 +103,7 @@ GOES_ON: Tuple[str, ...] = (
     'missing "iommu=pt"',
     "socket progress error",
     "is in abort state",
+    "failed to open libibverbs",
 )
 """What NCCL and its plugin warn of and then do without, or say of a peer that has ended: no job fails of it alone."""
 
@@ -109,9 +111,11 @@ OFI, OFI_GOES_ON = "NET/OFI", (
     "dealloc", "deregister", "destroy", "to free", "to close", "tearing down", "topology", "topo group", "hwloc",
     "nic info", "group nics", "user data", "unmap", "unpin", "cleanup", "pcipath", "memfree", "device property",
     "link speed", "link width", "pci ", "pci_", "libfabric nic", "info count", "product name", "nvls option", "nccl_proto",
-    "model ", "accelerator", "region context", "iterator",
+    "model ", "accelerator", "region context", "iterator", "find ncclgetversion symbol",
+    "initialize gdrcopy", "requires gdrcopy",
 )  # fmt: skip
-"""aws-ofi-nccl's clean-up at the end, and what it asks of the topology and its tuner: it goes on without them."""
+"""aws-ofi-nccl's clean-up at the end, what it asks of the topology, its tuner and an NCCL linked in statically, and the
+GDRCopy that only its GIN transport needs: it goes on without them."""
 
 
 def harmless(line: str) -> bool:
@@ -135,16 +139,19 @@ MEMORY: Tuple[str, ...] = (
 
 
 _PEER = re.compile(r"Peer host id: (i-[0-9a-f]{8,17})\b")
-_PEER_ADDRESS = re.compile(r"Peer EFA addr: (fi_addr_efa://\[[0-9a-fA-F:]{2,45}\])")
+_PEER_ADDRESS = re.compile(
+    r"Peer EFA addr: (fi_addr_efa://\[[0-9a-fA-F:]{2,45}\])|ompletion from peer ([\w.:]{2,45})<\d"
+)
 
 
 def peers(lines: Iterable[str]) -> List[str]:
     """The instances that did not answer, as libfabric 1.18 and later names them in its errors; else their address.
 
-    A host id is exchanged when two nodes first meet: it is missing where they never did.
+    A host id is exchanged when two nodes first meet: it is missing where they never did. NCCL's own verbs transport
+    (src/transport/net_ib) names the address and port of the peer's bootstrap.
     """
     found = (_PEER.search(line) or _PEER_ADDRESS.search(line) for line in lines)
-    return list(dict.fromkeys(match.group(1) for match in found if match))
+    return list(dict.fromkeys(match.group(1) or match.group(2) for match in found if match))
 
 
 def saying(lines: Iterable[str], phrases: Tuple[str, ...]) -> List[str]:

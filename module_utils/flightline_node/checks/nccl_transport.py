@@ -63,7 +63,8 @@ def _job(context: Context, facts: Facts) -> Iterator[Finding]:
         yield context.fail(text, Remedy.FIX_CONFIG, measured=len(limits), expected=0, evidence=limits)
     elif said:
         own = [line for line in errors if not line.partition(" -> ")[1]]
-        cause = f" ({own[0]})" if own else ""
+        causes = own or [after for line, after in zip(said, said[1:]) if line.endswith("Last error:")]
+        cause = f" ({causes[0]})" if causes else ""
         yield context.unknown(f"the job failed, no node is named: {said[0]}{cause}", evidence=[*said, *own])
     elif errors:
         text = f"NCCL stopped at an error, and the log does not show that it went on: {errors[0]}"

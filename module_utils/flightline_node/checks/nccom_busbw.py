@@ -35,7 +35,7 @@ def _judge(context: Context, run: Facts) -> Finding:
         return context.skip(f"{seen}; no floor for this operation", **rest)
     if size < MIN_BYTES:
         return context.skip(f"{seen}: largest message too small, wanted {MIN_BYTES // MIB} MiB or more", **rest)
-    floor = busbw_floor(context.expected, nodes)
+    floor = busbw_floor(context.expected, nodes, run.get("ranks") or 0)
     if busbw <= 0:
         return context.fail(f"{seen}: nothing was moved", Remedy.INVESTIGATE, expected="more than 0", **rest)
     if floor is None:

@@ -6,7 +6,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Optional
 
 from ..context import Context
 from ..model import Check, Facts, Finding, Remedy
-from .neuron_common import device, label, listed, neuron_expected
+from .neuron_common import device, label, listed, neuron_expected, typed
 
 
 def _shown(rows: List[Facts]) -> Dict[int, FrozenSet[int]]:
@@ -60,6 +60,10 @@ def _judge(
     if right is not None and len(others) < len(right):
         message = f"{name} has {len(others)} of {len(right)} NeuronLink neighbours: {_names(right - others)} missing"
         yield context.fail(message, Remedy.REPLACE, expected=_names(right), **rest)
+    elif lost and not typed(context):
+        # The driver shows neighbours when all devices are there: a container sees those that it was given.
+        text = f"{name} is joined to {_names(lost)}, not in the list of devices: lost, or not given to this container"
+        yield context.unknown(text, device=device(context, index), evidence=evidence)
     elif lost:
         message = f"{name} is joined to {_names(lost)}, not in the list of devices"
         yield context.fail(message, Remedy.REPLACE, expected=_names(right or others - lost), **rest)

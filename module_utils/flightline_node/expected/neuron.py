@@ -41,11 +41,16 @@ def _torus(index: int) -> FrozenSet[int]:
     return frozenset(beside | {(row + step) % SIDE * SIDE + column for step in (1, -1)})
 
 
-def busbw_floor(expected: Expected, nodes: int) -> Optional[Tuple[float, str]]:
-    """(GB/s, what it rests on) for all_reduce, all_gather and reduce_scatter; None when the type is not known."""
+def busbw_floor(expected: Expected, nodes: int, ranks: int = 0) -> Optional[Tuple[float, str]]:
+    """(GB/s, what it rests on) for all_reduce, all_gather and reduce_scatter; None when the type is not known.
+
+    ranks: 0 when not known. No more than one device has cores cross no link, whose rate then says nothing.
+    """
     link, efa = expected.neuron_link_gb_s, expected.efa_count
     if not expected.has_neuron:
         return None
+    if nodes <= 1 and 0 < ranks <= (expected.neuron_cores or 0):
+        link = None
     inside = (
         (link * LINK_SHARE_PERCENT / 100, f"{LINK_SHARE_PERCENT:g} % of NeuronLink's {link:g} GB/s per device")
         if link

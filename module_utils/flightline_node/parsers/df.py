@@ -42,7 +42,7 @@ def _read(data: Data, found: Dict[str, Dict[str, Any]], errors: List[str]) -> No
             errors += [line] if len(errors) < v.MAX_NOTED else []
         elif words[:1] == ["Filesystem"] and len(words) > 2:
             unit, typed, inodes = _unit(words), "Type" in words[1:3], "IFree" in words
-        else:
+        elif words:
             row = _row(line, words, pending, typed)
             # A long device name stands alone on its line; its numbers follow on the next.
             pending = [] if row else (words if len(words) in (1, 2) else [])

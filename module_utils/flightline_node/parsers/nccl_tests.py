@@ -195,8 +195,8 @@ class _Log:
         if self.comment:
             line, self.comment = self.comment + line, ""
         bare = line.lstrip()
-        if line.startswith("#") or bare.startswith(_UNMARKED):
-            self._comment(line if line.startswith("#") else "# " + bare)
+        if bare.startswith(("#", *_UNMARKED)):
+            self._comment(bare if bare.startswith("#") else "# " + bare)
         elif _ROW.match(line) or (self._goes_on(line) if self.pieces else _TORN.fullmatch(line)):
             self._piece(line)
         elif any(words in line for words in _FAILURES):

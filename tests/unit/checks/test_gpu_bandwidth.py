@@ -193,6 +193,12 @@ def test_wrong_data_between_gpus_is_told_without_a_host_copy():
     assert "no host copy" in only(findings, Status.UNKNOWN).message
 
 
+def test_a_slow_pair_is_named_without_a_host_copy():
+    findings = judge_facts("gpu_bandwidth", {"nvbandwidth": {"tests": [peers(c1_0=160.0)]}}, "p5.48xlarge")
+    assert only(findings, Status.FAIL).device == {"name": "pair 1-0"}
+    assert "no host copy" in only(findings, Status.UNKNOWN).message
+
+
 @pytest.mark.parametrize(
     ("value", "wanted"), [(90.0, Status.PASS), (89.9, Status.WARN), (70.0, Status.WARN), (69.9, Status.FAIL)]
 )

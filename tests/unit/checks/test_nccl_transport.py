@@ -281,3 +281,29 @@ def test_a_plugin_that_finds_no_provider_fails_whatever_the_type(line):
 def test_p2p_off_between_gpus_that_nvlink_connects():
     text = STARTED + HEAD + "WARN P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case\n"
     assert only(judge_log(text + COMPLETE), Status.FAIL).remedy is Remedy.FIX_CONFIG
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [
+        "configure_nvls_option:287 NCCL WARN NET/OFI Could not find ncclGetVersion symbol",
+        "NCCL WARN NET/OFI Failed to initialize GDRCopy: Failed to open gdr handle",
+        "misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]",
+    ],
+)
+def test_what_the_network_does_without_is_no_error_of_a_job_that_logs_warnings_alone(warning):
+    text = f"NCCL version 2.26.2+cuda12.8\nip-10-1-0-11:71:90 [0] {warning}\nepoch 3 loss 1.9\n"
+    assert Status.UNKNOWN not in {finding.status for finding in judge_log(text, "g5.12xlarge")}
+
+
+def test_a_completion_error_of_verbs_names_the_peer():
+    error = (
+        "transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from peer 10.1.0.12<41002> with error 12, opcode 0"
+    )
+    finding = only(judge_log(f"ip-10-1-0-11:71:90 [0] {error}, len 0, vendor err 129\n", "none"), Status.FAIL)
+    assert "10.1.0.12 or the path to it failed" in finding.message
+
+
+def test_a_dead_job_is_told_with_the_last_error_that_pytorch_quotes():
+    text = "[rank3]: ncclUnhandledCudaError: a call failed.\n[rank3]: Last error:\n[rank3]: could not map 2 MiB\n"
+    assert "could not map 2 MiB" in only(judge_log(text, "none"), Status.UNKNOWN).message

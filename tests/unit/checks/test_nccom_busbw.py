@@ -79,3 +79,11 @@ def test_what_is_no_measurement(one, wanted):
 def test_without_a_type_only_nothing_at_all_fails():
     assert status(judge(run(2.0), "none")) is Status.SKIP
     assert status(judge(run(0.0), "none")) is Status.FAIL
+
+
+def test_ranks_of_one_device_are_not_held_to_a_link_they_do_not_cross():
+    two = run(30.0, size=32 * MIB, ranks=2)
+    assert status(judge(two, "trn2.48xlarge")) is Status.PASS
+    assert status(judge({**two, "ranks": 64}, "trn2.48xlarge")) is Status.FAIL
+    slow = only(judge({**two, "largest": {"bytes": 32 * MIB, "busbw_gb_s": 9.0}}, "trn2.48xlarge"), Status.FAIL)
+    assert "cores of one device" in slow.message

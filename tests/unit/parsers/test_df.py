@@ -71,3 +71,10 @@ def test_only_complaints_are_kept():
 def test_anything_else_is_refused(text):
     with pytest.raises(ParseError):
         parse("df", text)
+
+
+def test_a_wrapped_row_may_have_an_empty_line_in_it():
+    text = (
+        "Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/mapper/vg0-a_long_name_for_root\n\n 100 97 3 97% /\n"
+    )
+    assert by_mount(parse("df", text))["/"]["used_percent"] == 97

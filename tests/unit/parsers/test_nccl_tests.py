@@ -331,3 +331,9 @@ def test_label_of_docker_compose():
     text = (FOLDER / "h100-8gpu-all_reduce.log").read_text()
     labelled = "".join(f"nccl-launcher-1  | {line}\n" for line in text.splitlines())
     assert runs(labelled) == runs(text)
+
+
+def test_closing_lines_that_are_indented_close_the_test():
+    row = "  1073741824     268435456     float     sum      -1  4027.3  266.61  466.57      0  4029.1  266.50  466.37      0\n"
+    (run,) = runs(HEADER + row + "".join(f"    {line}\n" for line in FOOTER.splitlines()))
+    assert (run["complete"], run["avg_busbw_gb_s"], run["out_of_bounds"]) == (True, 1.5, 0)
