@@ -16,6 +16,7 @@ from infra.cluster import Cluster, Plan  # noqa: E402
 from infra.config.errors import ConfigError  # noqa: E402
 from infra.guard import Guard  # noqa: E402
 from infra.outputs import outputs  # noqa: E402
+from infra.planning import quotas  # noqa: E402
 from infra.planning.names import names  # noqa: E402
 from infra.policies import Site  # noqa: E402
 
@@ -27,6 +28,9 @@ def main() -> None:
         image = images.find(chosen)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
+    note = quotas.interfaces(chosen.nodes)
+    if note:
+        pulumi.log.warn(note)
     guard = Guard(Site(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()
     place = zones.place(chosen.region)

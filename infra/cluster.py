@@ -262,7 +262,7 @@ class Cluster:
                 user_data=self._user_data(),
                 profile_name=self.access.node_profile.name,
                 security_group_ids=[self.fabric.id],
-                subnet_ids=self.network.gpu_subnet_ids,
+                subnet_ids=self._node_subnet_ids(),
                 time_limit_minutes=settings.boot.time_limit_minutes,
                 tags=self.plan.tags,
                 instance_tags=contract.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
@@ -271,6 +271,10 @@ class Cluster:
                 ssh_key_name=settings.access.ssh_key_name,
             ),
         )
+
+    def _node_subnet_ids(self) -> list[pulumi.Output[str]]:
+        several = self.plan.settings.nodes.spot.zones > 1
+        return self.network.private_subnet_ids if several else self.network.gpu_subnet_ids
 
     def _head(self) -> HeadNode:
         settings, ssh = self.plan.settings, self.plan.settings.access.mode == "ssh"

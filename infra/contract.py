@@ -142,7 +142,7 @@ def instance_tags(settings: Settings, stack: str, role: str) -> dict[str, str]:
         **common_tags(settings, stack),
         "Name": f"{settings.cluster_name}-{role}",
         TAG_ROLE: role,
-        TAG_INSTANCE_TYPE: instance_type,
+        TAG_INSTANCE_TYPE: " ".join(settings.nodes.types) if gpu else instance_type,
         TAG_EFA_COUNT: str(efa.efa_count(layout)),
         TAG_ORCHESTRATOR: settings.orchestrator,
         TAG_CAPACITY: settings.nodes.capacity.kind if gpu else "on-demand",

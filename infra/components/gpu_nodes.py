@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Nodes
+from infra.config.model import Nodes, Scheduled
 from infra.planning import efa, instance_types
 from infra.planning.names import Names
 
@@ -59,6 +59,8 @@ class GpuNodes(pulumi.ComponentResource):
         self.template = self._template()
         self.group = self._group()
         self._hook()
+        for number, planned in enumerate(args.settings.scaling.schedule, 1):
+            self._scheduled(number, planned)
         self.register_outputs({"group": self.group.name, "template_id": self.template.id})
 
     def _placement_group(self) -> pulumi.Output[str] | None:
@@ -141,9 +143,15 @@ class GpuNodes(pulumi.ComponentResource):
 
     def _market(self) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
         kind = self._args.settings.capacity.kind
-        if kind not in (instance_types.SPOT, instance_types.CAPACITY_BLOCK):
+        spot = self._args.settings.spot
+        # With a mixed instances policy the group asks for spot, and refuses a template that does as well.
+        if kind not in (instance_types.SPOT, instance_types.CAPACITY_BLOCK) or spot.mixed:
             return None
-        return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type=kind)
+        price = spot.max_price_usd_per_hour
+        return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
+            market_type=kind,
+            spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(max_price=price) if price else None,
+        )
 
     def _group(self) -> aws.autoscaling.Group:
         args, settings = self._args, self._args.settings
@@ -154,7 +162,10 @@ class GpuNodes(pulumi.ComponentResource):
             max_size=settings.maximum,
             desired_capacity=settings.count,
             vpc_zone_identifiers=list(args.subnet_ids),
-            launch_template=aws.autoscaling.GroupLaunchTemplateArgs(id=self.template.id, version="$Latest"),
+            launch_template=None if settings.spot.mixed else self._launches(),
+            mixed_instances_policy=self._mixed() if settings.spot.mixed else None,
+            capacity_rebalance=settings.spot.rebalance or None,
+            protect_from_scale_in=settings.scaling.protect or None,
             # Here as well as below: a hook that comes after the group misses the group's first instances.
             initial_lifecycle_hooks=[self._first_hook()],
             # Rebalancing would end healthy nodes of a running job to even out zones.
@@ -168,9 +179,50 @@ class GpuNodes(pulumi.ComponentResource):
                 self,
                 depends_on=list(args.ready),
                 # The provider replaces a group, nodes and all, when the hooks it was made with change.
-                ignore_changes=["initialLifecycleHooks"],
+                ignore_changes=["initialLifecycleHooks", *self._led_elsewhere()],
                 custom_timeouts=pulumi.CustomTimeouts(update=DRAIN, delete=DRAIN),
             ),
+        )
+
+    def _launches(self) -> aws.autoscaling.GroupLaunchTemplateArgs:
+        return aws.autoscaling.GroupLaunchTemplateArgs(id=self.template.id, version="$Latest")
+
+    def _mixed(self) -> aws.autoscaling.GroupMixedInstancesPolicyArgs:
+        settings = self._args.settings
+        return aws.autoscaling.GroupMixedInstancesPolicyArgs(
+            instances_distribution=aws.autoscaling.GroupMixedInstancesPolicyInstancesDistributionArgs(
+                on_demand_base_capacity=0,
+                on_demand_percentage_above_base_capacity=0,
+                spot_allocation_strategy=settings.spot.allocation,
+                spot_max_price=settings.spot.max_price_usd_per_hour,
+            ),
+            launch_template=aws.autoscaling.GroupMixedInstancesPolicyLaunchTemplateArgs(
+                launch_template_specification=aws.autoscaling.GroupMixedInstancesPolicyLaunchTemplateLaunchTemplateSpecificationArgs(
+                    launch_template_id=self.template.id, version="$Latest"
+                ),
+                overrides=[
+                    aws.autoscaling.GroupMixedInstancesPolicyLaunchTemplateOverrideArgs(instance_type=name)
+                    for name in settings.types
+                ],
+            ),
+        )
+
+    def _led_elsewhere(self) -> list[str]:
+        """With a schedule gpuNodeCount is what the group begins with: an update at night must not start the nodes."""
+        return ["desiredCapacity"] if self._args.settings.scaling.schedule else []
+
+    def _scheduled(self, number: int, planned: Scheduled) -> None:
+        aws.autoscaling.Schedule(
+            f"{self._name}-schedule-{number}",
+            scheduled_action_name=f"{self._args.names.node_group}-{number}",
+            autoscaling_group_name=self.group.name,
+            recurrence=planned.cron,
+            time_zone=self._args.settings.scaling.time_zone,
+            desired_capacity=planned.count,
+            # The provider's word for "leave it": without it both become 0.
+            min_size=-1,
+            max_size=-1,
+            opts=child(self),
         )
 
     def _first_hook(self) -> aws.autoscaling.GroupInitialLifecycleHookArgs:

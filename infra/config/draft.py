@@ -51,6 +51,10 @@ class Draft:
         assert isinstance(value, tuple)
         return value
 
+    def changed(self, name: str) -> bool:
+        """Whether a key has another value than its default."""
+        return self._values[name] != BY_NAME[name].default
+
     def refuse(self, name: str, wanted: str, item: str | None = None) -> None:
         """Note a mistake; item: the part of the value that is wrong. A key of another namespace has no value here."""
         key = BY_NAME.get(name)

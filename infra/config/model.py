@@ -54,6 +54,42 @@ class Capacity:
 
 
 @dataclass(frozen=True)
+class Spot:
+    """What spot capacity is chosen from. types: beside the nodes' own; zones: 1 or 2.
+
+    max_price_usd_per_hour: for an instance; None is its on-demand price, EC2's own limit.
+    """
+
+    types: tuple[str, ...] = ()
+    zones: int = 1
+    allocation: str = "price-capacity-optimized"
+    max_price_usd_per_hour: str | None = None
+    rebalance: bool = False
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there is something to choose from, which a mixed instances policy does."""
+        return bool(self.types) or self.zones > 1
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A number of nodes from a time on. cron: five fields."""
+
+    cron: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """protect: the group ends no node by itself when it shrinks. time_zone: of the schedule, an IANA name."""
+
+    protect: bool = False
+    schedule: tuple[Scheduled, ...] = ()
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True)
 class Nodes:
     """The GPU nodes. efa: interfaces of kind EFA are planned (planning.efa.interfaces says which).
 
@@ -69,6 +105,13 @@ class Nodes:
     create_placement_group: bool
     placement_group: str | None
     root_volume_gib: int
+    spot: Spot = Spot()
+    scaling: Scaling = Scaling()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Every type that a node may have, the wanted one first."""
+        return (self.instance_type, *self.spot.types)
 
 
 @dataclass(frozen=True)

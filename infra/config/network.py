@@ -82,7 +82,11 @@ def _zones(draft: Draft, lookup: Lookup) -> Zones:
         return _NO_ZONES
     instance_type = draft.text("gpuInstanceType")
     try:
-        return choose(zone or None, instance_type, lookup(instance_type))
+        offer = lookup(instance_type)
+        chosen = choose(zone or None, instance_type, offer)
     except ValueError as error:
         draft.refuse("availabilityZone", str(error))
         return _NO_ZONES
+    if draft.number("spotZones") == 2 and offer.offering is not None and chosen.ids[1] not in offer.offering:
+        draft.refuse("spotZones", f"1: only {chosen.gpu_name} of the region offers {instance_type}")
+    return chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from infra.config import scaling
 from infra.config.draft import Draft
 from infra.config.model import Capacity, Image, Nodes
 from infra.planning import subnets
@@ -53,6 +54,10 @@ def read(draft: Draft, known: NetworkFacts | None) -> Nodes:
         create_placement_group=create,
         placement_group=group,
         root_volume_gib=draft.within("rootVolumeGib", 100, 16384, "GiB"),
+        spot=scaling.spot(
+            draft, known, capacity.kind, efa, scaling.Together(efa and maximum > 1, create or group is not None)
+        ),
+        scaling=scaling.scaling(draft, minimum, maximum),
     )
 
 
@@ -74,11 +79,11 @@ def room(draft: Draft, nodes: Nodes) -> None:
     """Refuse a GPU subnet without an address for every node (EFA-only interfaces take none)."""
     if draft.refused("privateSubnetCidrs", "vpcCidr", "gpuNodeCount", "gpuNodeMaximum"):
         return
-    block = draft.items("privateSubnetCidrs")[0]
     wanted = nodes.maximum + OTHER_ADDRESSES
-    if subnets.addresses(block) < wanted:
-        why = f"{nodes.maximum} nodes and what serves them"
-        draft.refuse("privateSubnetCidrs", f"a first block with {wanted} addresses: {why}", block)
+    why = f"{nodes.maximum} nodes and what serves them"
+    for word, block in zip(("first", "second")[: nodes.spot.zones], draft.items("privateSubnetCidrs"), strict=False):
+        if subnets.addresses(block) < wanted:
+            draft.refuse("privateSubnetCidrs", f"a {word} block with {wanted} addresses: {why}", block)
 
 
 def _capacity(draft: Draft, known: NetworkFacts | None, maximum: int) -> Capacity:

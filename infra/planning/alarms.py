@@ -85,7 +85,10 @@ def alarms(names: Names, nodes: Nodes, limits: Thresholds) -> list[Alarm]:
     made = [*_host(names, limits), *_network(names, limits), *_xid(names)]
     hardware = expected.resolve(nodes.instance_type)
     if hardware.has_nvidia_gpu:
-        made += [*_gpu(names, limits, hardware.gpu_memory_mib), *_pcie(names, hardware.gpu_pcie_lanes)]
+        # With several types the smallest memory and the fewest lanes: a query cannot tell the types apart.
+        kinds = [expected.resolve(name) for name in nodes.types]
+        memory = min((kind.gpu_memory_mib or 0 for kind in kinds), default=0)
+        made += [*_gpu(names, limits, memory), *_pcie(names, min(kind.gpu_pcie_lanes or 0 for kind in kinds))]
     if nodes.efa and hardware.efa_count:
         made += _efa(names, limits)
     return [*made, *_monitor(names)]

@@ -50,6 +50,7 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "roles_sha256": r"([0-9a-f]{64})?",
         "variables_url": f"({_S3_URL})?",
         "variables_sha256": r"([0-9a-f]{64})?",
+        "other_types": r"([a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*)?",
     }
 )
 
@@ -63,6 +64,7 @@ class BootPlan:
     results_url: s3://bucket/prefix for records and for bundles of failed nodes; empty keeps them on the node only.
     roles_url, variables_url: the roles and the stack's variables for them, with their checksums; empty: by hand only.
     efa_count: EFA interfaces that the launch template asks for; None leaves it to the type's entry.
+    other_types: what the group may launch beside instance_type, with commas; the node then asks which one it is.
     """
 
     region: str
@@ -80,6 +82,7 @@ class BootPlan:
     variables_sha256: str = ""
     configure_minutes: int = 30
     efa_count: int | None = None
+    other_types: str = ""
     skip: tuple[str, ...] = CONFIGURED_LATER
 
 
@@ -113,6 +116,7 @@ def boot_plan(settings: Settings, names: Names, package_sha256: str, roles: Role
         skip=() if roles else CONFIGURED_LATER,
         # The nodes have what the template gives them: with efa off, a type's own count would condemn every node.
         efa_count=efa.efa_count(efa.interfaces(nodes.instance_type, nodes.efa)),
+        other_types=",".join(nodes.spot.types),
     )
 
 
@@ -154,6 +158,7 @@ def _environment(plan: BootPlan) -> str:
     values = {
         "REGION": plan.region,
         "INSTANCE_TYPE": plan.instance_type,
+        "OTHER_TYPES": plan.other_types,
         "LEVEL": plan.level,
         "SKIP": ",".join(plan.skip),
         "EXPECT": "" if plan.efa_count is None else f"efa_count={plan.efa_count}",

@@ -116,7 +116,13 @@ def test_planning_and_config_do_not_import_pulumi():
             assert not [name for name in names if name.split(".")[0] in ("pulumi", "pulumi_aws", "boto3")], path
 
 
+SPOT = {"capacityType": "spot"}
 BAD = [
+    ("spotInstanceTypes", {**SPOT, "spotInstanceTypes": ["g6.2"]}, "for example"),
+    ("spotAllocation", {**SPOT, "spotAllocation": "diversified"}, "one of"),
+    ("spotMaxPriceUsd", {**SPOT, "spotMaxPriceUsd": "cheap"}, "US dollars"),
+    ("nodeSchedule", {"nodeSchedule": ["at night"]}, "five cron fields"),
+    ("nodeScheduleTimeZone", {"nodeScheduleTimeZone": "here"}, "IANA"),
     ("clusterName", {"clusterName": "Train"}, "small letters"),
     ("clusterName", {"clusterName": "a--b"}, "single hyphens"),
     ("clusterName", {"clusterName": "ab"}, "three"),

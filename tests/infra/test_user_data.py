@@ -131,6 +131,7 @@ CURL = """#!/bin/sh
 echo "curl $*" >>"$CALLS"
 case "$*" in
     *api/token*) echo token ;;
+    *meta-data/instance-type*) echo "${TYPE:-}"; [ -n "${TYPE:-}" ] ;;
     *instance-id*) [ -z "${NO_METADATA:-}" ] || exit 7; echo i-0123456789abcdef0 ;;
 esac
 """
@@ -225,6 +226,24 @@ def test_a_go_lets_the_node_in(machine):
     assert "--auto-scaling-group-name train-gpu --lifecycle-hook-name train-boot-preflight" in action
     assert any("record.json" in call for call in calls)
     assert not any("--recursive" in call for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("kind", "judged_as"),
+    [("g6.48xlarge", "g6.48xlarge"), ("p5.48xlarge", "p5.48xlarge"), ("g6.4xlarge", "p5.48xlarge")],
+    ids=["another of the list", "the first", "not asked for"],
+)
+def test_of_several_types_a_node_is_judged_as_the_one_it_is(machine, kind, judged_as):
+    machine.plan = replace(machine.plan, other_types="g6e.48xlarge,g6.48xlarge")
+    status, calls = machine.boot(TYPE=kind)
+    (asked,) = [call for call in calls if call.startswith("package ")]
+    assert status == 0 and f"--instance-type {judged_as} " in asked
+
+
+def test_a_node_that_cannot_say_its_type_is_not_judged_as_another(machine):
+    machine.plan = replace(machine.plan, other_types="g6.48xlarge")
+    status, calls = machine.boot()
+    assert status != 0 and told(calls) == [] and not any(call.startswith("package ") for call in calls)
 
 
 @pytest.mark.parametrize("status", ["1", "2", "3", "137"])

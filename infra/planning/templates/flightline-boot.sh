@@ -35,6 +35,10 @@ identity() {
     instance=$(curl -fsS -m 5 -H "X-aws-ec2-metadata-token: $token" "$metadata/latest/meta-data/instance-id") || return 1
     # It becomes part of a path and of JSON.
     case $instance in i-*[!0-9a-f]*) return 1 ;; i-?*) ;; *) return 1 ;; esac
+    [ -z "$OTHER_TYPES" ] && return 0
+    # Of several types it is judged as the one it is; one that was not asked for is judged as the wanted one, and fails.
+    kind=$(curl -fsS -m 5 -H "X-aws-ec2-metadata-token: $token" "$metadata/latest/meta-data/instance-type") || return 1
+    case ,$OTHER_TYPES, in *,"$kind",*) INSTANCE_TYPE=$kind ;; esac
 }
 
 known() {
