@@ -39,7 +39,7 @@ def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
     """Requests that the network gave up: FAIL where the device or the peer is named, else nobody is shown guilty."""
     broken = [line for line in words.saying(said, words.REQUESTS) if not words.saying([line], words.FLUSHED)]
     own = words.saying(said, words.OWN_DEVICE)
-    broken = [line for line in broken if line not in own]
+    broken = [line for line in broken if line not in own and not words.saying([line], words.NOT_STARTED)]
     if own:
         text = f"an EFA device of this node failed: {own[0]}"
         yield context.fail(text, Remedy.REBOOT, measured=len(own), expected=0, evidence=own)

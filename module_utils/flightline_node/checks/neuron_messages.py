@@ -24,7 +24,14 @@ def evaluate(context: Context) -> Iterator[Finding]:
         finding for event in facts["events"] for finding in [_judge(context, event, rules[event["rule"]])] if finding
     ]
     yield from findings
-    if facts["files"] == [KERNEL_LOG] and context.optional("kernel") is None:
+    errors = facts.get("errors") or []
+    explained = any(event["file"] != KERNEL_LOG for event in facts["events"])
+    if errors and not explained and all(finding.remedy is Remedy.NONE for finding in findings):
+        # As a job's NCCL log: one that failed shows no node to be good, and blames none.
+        yield context.unknown(
+            f"the Neuron runtime met an error, of the program or of a device: {errors[0]}", evidence=errors
+        )
+    elif facts["files"] == [KERNEL_LOG] and context.optional("kernel") is None:
         yield context.unknown("no line of kernel.log is a kernel message: nothing was looked at")
     elif not any(finding.remedy is not Remedy.NONE for finding in findings):
         started = facts.get("driver_started")
@@ -67,7 +74,7 @@ CHECK = Check(
     id="neuron_messages",
     title="Neuron driver messages",
     what="Lines of the Neuron driver in the kernel log, and of the Neuron runtime in a job's output "
-    "(neuron-runtime.log), each classed by what it means for the node.",
+    "(neuron-runtime.log), each classed by what it means for the node. A runtime error of no class is UNKNOWN.",
     why="The driver says here what no counter shows: a device that did not come back from a reset, firmware that does "
     "not answer, an error for which AWS retires the instance.",
     remedy="As the line asks: terminate and replace, or reboot. One that repeats is a failure.",

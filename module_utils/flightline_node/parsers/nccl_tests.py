@@ -93,7 +93,8 @@ class _Run:
         others = _REDUCING if "none" in self.redops else _COPYING if self.redops else ()
         if facts["collective"] in others and not self.named:
             facts["collective"] = ""
-        ranks = len(self.ranks) or self.nranks or self.threads_gpus
+        # They are numbered from 0: a log in which some of their lines are missing still shows the last one.
+        ranks = max(self.ranks) + 1 if self.ranks else self.nranks or self.threads_gpus
         if ranks:
             facts["ranks"] = ranks
         if self.hosts:

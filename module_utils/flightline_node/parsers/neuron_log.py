@@ -25,18 +25,22 @@ _SAID_BY_KERNEL = re.compile(
 _DEVICE = re.compile(r"\b(?:nd-id=|nd|ND |Neuron Device |MLA |nd\[)(\d{1,3})\b")
 _CORE = re.compile(r"(?:nc-id=|:nc|\bNC )(\d{1,3})\b")
 _SERIAL = re.compile(r"\bserial-num=([0-9a-f]{1,32})\b")
+_ERROR = re.compile(r"\bERROR\s{1,8}[A-Z]{2,8}:(?!nrt_close\b|nrt_infodump\b)\w")
+"""The runtime's own level. What it says of its end, and its dump of versions and settings, is no error of its own."""
 _ACTION = re.compile(r"\baction=(\w{1,40})")
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{files[], events[]{rule file device core serial action count before_boot texts[]}, driver_started}.
+    """{files[], events[]{rule file device core serial action count before_boot texts[]}, driver_started, errors[]}.
 
     An event is one rule on one device; count: how often. before_boot: all of it is older than the last boot in the
     log. sure: the line's head was understood, so that no program merely quotes the message. driver_started: the
-    version that the driver gave when it started last. An empty log raises ParseError.
+    version that the driver gave when it started last. errors: the runtime's lines of level ERROR that are no event.
+    An empty log raises ParseError.
     """
     events: Dict[Any, Facts] = {}
-    facts: Facts = {"files": sorted(files), "events": []}
+    errors: List[str] = []
+    facts: Facts = {"files": sorted(files), "events": [], "errors": errors}
     for file, data in files.items():
         if not len(data):
             raise ParseError(f"{file}: empty output")
@@ -47,6 +51,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
                 facts["driver_started"] = started.group(1)
             elif any_rule().search(line):
                 _add(events, file, line, at < boot, file != KERNEL_LOG or _sure(line))
+            elif file == JOB_LOG and _ERROR.search(line) and len(errors) < MAX_TEXTS:
+                errors.append(_text(line))
     facts["events"] = list(events.values())
     return facts
 
@@ -97,7 +103,11 @@ def _add(events: Dict[Any, Facts], file: str, line: str, old: bool, sure: bool) 
         event["core"] = core
     texts: List[str] = event["texts"]
     if len(texts) < MAX_TEXTS:
-        texts.append(t.decode(line.encode("utf-8", "replace").replace(b"\x00", b"")).strip()[:MAX_CHARS])
+        texts.append(_text(line))
+
+
+def _text(line: str) -> str:
+    return t.decode(line.encode("utf-8", "replace").replace(b"\x00", b"")).strip()[:MAX_CHARS]
 
 
 def _number(match: Optional[Match[str]]) -> Optional[int]:

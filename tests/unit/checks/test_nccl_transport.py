@@ -307,3 +307,11 @@ def test_a_completion_error_of_verbs_names_the_peer():
 def test_a_dead_job_is_told_with_the_last_error_that_pytorch_quotes():
     text = "[rank3]: ncclUnhandledCudaError: a call failed.\n[rank3]: Last error:\n[rank3]: could not map 2 MiB\n"
     assert "could not map 2 MiB" in only(judge_log(text, "none"), Status.UNKNOWN).message
+
+
+def test_a_queue_that_cannot_be_made_is_no_error_of_a_peer():
+    text = (
+        "libfabric:71:1764000000::efa:cq:efa_rdm_cq_open():688<warn> Unable to create extended CQ: Invalid argument\n"
+    )
+    findings = judge_log(text + STARTED, "p5.48xlarge")
+    assert not any("peer" in finding.message for finding in findings)

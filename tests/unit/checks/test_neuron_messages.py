@@ -121,3 +121,35 @@ def test_the_fixture():
         (Status.WARN, "neuron5"),
         (Status.WARN, None),
     ]
+
+
+RUNTIME_ERROR = (
+    "2026-Nov-20 09:12:44.2 91:91 ERROR  TDRV:tdrv_init_mla_phase1                    Could not open the nd3"
+)
+
+
+def judge_job(*lines):
+    text = "\n".join(lines).encode()
+    return judge_facts(
+        "neuron_messages", {"neuron_log": PARSERS["neuron_log"].parse({"neuron-runtime.log": text})}, "none"
+    )
+
+
+def test_a_runtime_error_of_no_class_is_no_pass():
+    finding = only(judge_job("step 1", RUNTIME_ERROR), Status.UNKNOWN)
+    assert "Could not open the nd3" in finding.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-Nov-20 09:12:44.2 91:91  INFO   NRT:nrt_init     Found neuron driver: 2.18",
+        "2026-Nov-20 09:12:44.2 91:91 ERROR   NRT:nrt_close    Unexpected runtime state: NRT_STATE_START",
+    ],
+)
+def test_a_runtime_log_without_an_open_error_passes(line):
+    assert status(judge_job(line)) is Status.PASS
+
+
+def test_what_a_class_explains_is_not_asked_again():
+    assert status(judge_job(LINES["device_in_use"], RUNTIME_ERROR)) is Status.INFO

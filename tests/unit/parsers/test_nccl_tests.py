@@ -337,3 +337,9 @@ def test_closing_lines_that_are_indented_close_the_test():
     row = "  1073741824     268435456     float     sum      -1  4027.3  266.61  466.57      0  4029.1  266.50  466.37      0\n"
     (run,) = runs(HEADER + row + "".join(f"    {line}\n" for line in FOOTER.splitlines()))
     assert (run["complete"], run["avg_busbw_gb_s"], run["out_of_bounds"]) == (True, 1.5, 0)
+
+
+def test_ranks_whose_lines_are_missing_are_counted():
+    last = "#  Rank 15 Group  0 Pid 9 on ip-10-1-0-12 device  7 [0xdf] NVIDIA H100 80GB HBM3\n"
+    (run,) = runs(HEADER.replace("nGpus 8", "nGpus 1") + last + FOOTER)
+    assert run["ranks"] == 16
