@@ -39,7 +39,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += _mount(context, entry)
     if kernel:
         findings += _trouble(context, kernel)
-        findings += _lost(context, kernel) if mounted else _mount_failed(context, kernel)
+        if mounted or table is None:
+            findings += _lost(context, kernel)
+        if not mounted:
+            findings += _mount_failed(context, kernel)
     yield from findings
     if not mounted and not findings:
         yield context.skip(

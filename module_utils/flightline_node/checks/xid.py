@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from .. import xid_policy
@@ -19,12 +20,16 @@ from ..kernel_history import (
     span,
     unsplit,
 )
-from ..model import BLOCKING, Check, Facts, Finding, Remedy, Status, Threshold
+from ..model import BLOCKING, RANK, Check, Facts, Finding, Remedy, Status, Threshold
 from ..xid_policy import RECOVERY, Decision
 from .common import nvidia_gpus_expected, version_tuple
 
 REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
+
+CLEAN_UP = 45
+_BLAMED = re.compile(r"caused by previous Xid (\d{1,4})\b")
+"""How a clean-up names the Xid that it follows, on the same GPU."""
 
 
 def _grouped(events: List[Facts]) -> Groups:
@@ -59,11 +64,33 @@ def _repeats(context: Context, code: int, events: List[Facts], groups: Groups) -
     return alone and repeating and xid_policy.incidents(events) >= context.threshold("repeat_count")
 
 
-def _decision(context: Context, facts: Facts, key: Tuple[int, str], groups: Groups) -> Decision:
+def _unseen_causes(facts: Facts, key: Tuple[int, str], groups: Groups) -> Set[int]:
+    """Xids that the driver's clean-up of this GPU names and whose own lines the log no longer has."""
+    if key[0] != CLEAN_UP:
+        return set()
+    seen = {event["code"] for event in current(facts, "xids") if pci_key(event["pci"]) == key[1]}
+    named = [_BLAMED.search(event["detail"]) for event in groups[key]]
+    return {int(match.group(1)) for match in named if match} - seen
+
+
+def _by_cause(code: int, policy: Dict[int, Decision]) -> Decision:
+    """What an Xid means of which only the number is known."""
+    why = f"the Xid {code} that caused it is no longer in the log"
+    if code in xid_policy.NVLINK5 or code == RECOVERY:
+        return policy.get(code) or Decision(Status.WARN, Remedy.INVESTIGATE, why)
+    cause = policy.get(code) or xid_policy.decide(code, [], None, None)
+    return Decision(cause.status, cause.remedy, f"{why}: {cause.why}" if cause.why else why)
+
+
+def _decision(
+    context: Context, facts: Facts, key: Tuple[int, str], groups: Groups, policy: Dict[int, Decision]
+) -> Decision:
     code, pci = key
     events, said = groups[key], groups.get((RECOVERY, pci))
     recovery = xid_policy.recovery_of(said[-1]) if said else None
     decision = xid_policy.decide(code, events, recovery, _driver_major(context, facts))
+    causes = [_by_cause(cause, policy) for cause in sorted(_unseen_causes(facts, key, groups))]
+    decision = max((decision, *causes), key=lambda one: RANK[one.status])
     if decision.status is Status.FAIL and _cleared(events, facts["xids"], decision):
         return Decision(
             Status.WARN,
@@ -83,7 +110,7 @@ def _finding(
 ) -> Finding:
     code, events = key[0], groups[key]
     entry, device = catalogue.lookup(code), device_at(context, events[0]["pci"], facts)
-    decision = _decision(context, facts, key, groups)
+    decision = _decision(context, facts, key, groups, policy)
     why = decision.why
     if code in policy:
         was, decision = decision.status, policy[code]

@@ -398,10 +398,26 @@ RULES: Tuple[Rule, ...] = (
         _rx(
             r"(?:EXT4-fs error \(device (?P<device>[\w-]{1,32})\)|XFS \((?P<volume>[\w-]{1,32})\): .*?"
             r"(?:I/O error|[Ss]hutting down filesystem|Filesystem has been shut down|corruption detected|CRC error"
-            r"|Internal error|recovery failed|log mount failed|run xfs_repair))",
+            r"|Internal error|recovery failed|log mount failed|run xfs_repair|Failing async write|writeback error))",
             re.IGNORECASE,
         ),
         ("device", "volume"),
+    ),
+    # fs/jbd2/journal.c: "-8" is the journal's inode. After it the file system takes no more writes.
+    Rule("fs_error", (b"Aborting journal",), _rx(r"Aborting journal on device (?P<device>[\w!-]{1,32}?)-\d{1,9}\.")),
+    Rule(
+        "fs_error",
+        (b"JBD2: ",),
+        _rx(r"JBD2: I/O error when updating journal superblock for (?P<device>[\w!-]{1,32}?)-\d"),
+    ),
+    Rule(
+        "fs_error",
+        (b"EXT4-fs (",),
+        _rx(
+            r"EXT4-fs \((?P<device>[\w!-]{1,32})\): (?:I/O error while writing superblock|error loading journal"
+            r"|failed to convert unwritten extents|Delayed block allocation failed|This should not happen!!)"
+        ),
+        ("device",),
     ),
     Rule(
         "readonly_remount",
@@ -504,7 +520,9 @@ RULES: Tuple[Rule, ...] = (
             r"(?:(?P<driver>ena|efa) (?P<pci>{PCI})\S*(?: \S+)?: .*"
             r"(?:watchdog timeout|ompletions (?:is|are) above (?:the )?threshold|unhealthy state, reset is requested"
             r"|admin queue is not in running state|is paused for too long)"
-            r"|NETDEV WATCHDOG: (?P<device>\S{1,32}))"
+            # net/sched/sch_generic.c: since Linux 6.9 driver and device stand before the words, not behind them.
+            r"|(?:NETDEV WATCHDOG: |(?:\S{1,32} \S{1,40} )?(?=[^\s:]{1,32}: NETDEV WATCHDOG: CPU))"
+            r"(?P<device>[^\s:]{1,32}))"
         ),
         ("driver", "pci", "device"),
         None,

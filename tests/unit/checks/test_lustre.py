@@ -48,6 +48,11 @@ def test_a_lost_server_counts_until_it_is_back():
     assert status(judge(messages=[LOST, RESTORED])) is Status.PASS
 
 
+def test_a_lost_server_counts_where_the_mounts_are_not_known():
+    assert "was lost" in only(judge_facts("lustre", {"kernel": log(LOST)}), Status.WARN).message
+    assert status(judge(NO_LUSTRE, [LOST])) is Status.SKIP
+
+
 # Client 2.15 and 2.12 against a server that does not answer as wanted; hand-written after Lustre's llite and mgc sources.
 NO_CONFIG = (
     "LustreError: 15c-8: MGC10.0.1.23@tcp: Confguration from log abcdefgh-client failed from MGS -5. "

@@ -316,3 +316,35 @@ def test_a_line_behind_an_unreadable_head_is_never_a_pass():
     assert status(judge_facts("gpu_lost", {"kernel": facts})) is Status.PASS
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(63)}\n".encode()})
     assert status(judge_facts("xid", {"kernel": facts})) is Status.WARN
+
+
+def clean_up(code, pci="0000:53:00"):
+    return xid(45, f"pid=811, name=python3, Ch 00000003 caused by previous Xid {code}", pci)
+
+
+@pytest.mark.parametrize(
+    ("cause", "wanted", "remedy"),
+    [
+        (48, Status.FAIL, Remedy.RESET_GPU),
+        (79, Status.FAIL, Remedy.REBOOT),
+        (145, Status.WARN, Remedy.INVESTIGATE),
+        (63, Status.WARN, Remedy.INVESTIGATE),
+        (13, Status.INFO, Remedy.NONE),
+    ],
+)
+def test_a_clean_up_tells_of_an_xid_whose_line_is_gone(cause, wanted, remedy):
+    finding = only(judge(clean_up(cause)), wanted)
+    assert finding.remedy is remedy
+    assert (f"the Xid {cause} that caused it is no longer in the log" in finding.message) == (wanted is not Status.INFO)
+
+
+def test_a_clean_up_says_nothing_new_of_an_xid_that_is_in_the_log():
+    findings = judge(xid(48), clean_up(48))
+    assert [(f.status, "no longer" in f.message) for f in findings] == [(Status.FAIL, False), (Status.INFO, False)]
+    assert status(judge(xid(48, pci="0000:64:00"), clean_up(48))) is Status.FAIL
+    assert "no longer" in judge(xid(48, pci="0000:64:00"), clean_up(48))[1].message
+
+
+def test_the_sites_policy_holds_for_an_xid_known_by_its_clean_up():
+    assert status(judge(clean_up(48), options={"xid_policy": {48: "info"}})) is Status.INFO
+    assert status(judge(clean_up(145), options={"xid_policy": {145: "fail"}})) is Status.FAIL

@@ -499,6 +499,14 @@ def test_nvlink5_in_other_words(line, wanted):
         ("XFS (dm-0): Metadata CRC error detected at xfs_agi_read_verify+0xd2/0x110 [xfs], xfs_agi block 0x2", "fs_error", {"volume": "dm-0"}),
         ("XFS (md0): Corruption detected. Unmount and run xfs_repair", "fs_error", {"volume": "md0"}),
         ("XFS (md0): log mount/recovery failed: error -117", "fs_error", {"volume": "md0"}),
+        # ext4 and its journal
+        ("Aborting journal on device dm-0-8.", "fs_error", {"device": "dm-0"}),
+        ("JBD2: I/O error when updating journal superblock for nvme2n1p1-8.", "fs_error", {"device": "nvme2n1p1"}),
+        ("EXT4-fs (md0): This should not happen!! Data will be lost", "fs_error", {"device": "md0"}),
+        # Linux 6.9 and later, and what a device without a bus prints
+        ("ena 0000:00:05.0 ens5: NETDEV WATCHDOG: CPU: 9: transmit queue 3 timed out 5120 ms", "network_reset", {"device": "ens5"}),
+        ("bond0: NETDEV WATCHDOG: CPU: 9: transmit queue 3 timed out 5120 ms", "network_reset", {"device": "bond0"}),
+        ("NETDEV WATCHDOG: ens5 (ena): transmit queue 3 timed out", "network_reset", {"device": "ens5"}),
         ("md/raid0:md0: Disk failure on nvme3n1 detected, failing array.", "raid_failure", {"array": "md0", "device": "nvme3n1"}),
         ("md/raid1:md127: Disk failure on nvme3n1, disabling device.", "raid_failure", {"device": "nvme3n1"}),
         ("Memory failure: 0x80067800: recovery action for huge page: Ignored", "mce", {"uncorrected": True}),
