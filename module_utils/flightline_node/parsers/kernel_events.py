@@ -377,11 +377,12 @@ RULES: Tuple[Rule, ...] = (
             b"recoverable transport error",
         ),
         # blk_errors of block/blk-core.c, without what a device refuses by rights. A target's error counts for reads
-        # and writes only: disks answer so to a discard they do not know.
+        # and writes only: disks answer so to a discard they do not know. Nor does a discard (3), a secure erase (5) or
+        # a write of zeroes (9: the kernel then writes them itself) that fails with an I/O error lose data.
         _rx(
             r"(?:blk_update_request: |print_req_error: )?(?:Buffer )?"
-            r"(?:I/O|critical medium|timeout|device offline|protection|recoverable transport"
-            r"|critical target(?=.{0,80} op 0x[01]:\()) error,? "
+            r"(?:I/O(?! error,.{0,80} op 0x[359]:\()|critical medium|timeout|device offline|protection"
+            r"|recoverable transport|critical target(?=.{0,80} op 0x[01]:\()) error,? "
             r"(?:on )?dev(?:ice)? (?P<device>[\w!-]{1,32}),(?P<what>.{0,100})"
         ),
         ("device",),
