@@ -75,13 +75,13 @@ class Cluster:
         self.notifications = self._notifications()
         self.access = self._access()
         self.functions = self._functions()
-        self.monitoring = self._monitoring()
         self.fabric = self._fabric()
         self.file_system = self._file_system()
         self.built = node_package.package(settings.boot.package)
         self.package = self._artifact("node-package", plan.names.package_key(self.built.sha256), self.built.path)
         self.roles = self._roles() if settings.boot.configure else None
         self.nodes = self._nodes()
+        self.monitoring = self._monitoring()
         self.head = self._head() if settings.head.enabled else None
         self.audit = self._audit() if settings.audit_trail else None
         self.spending = self._spending() if settings.budget.enabled else None
@@ -181,6 +181,7 @@ class Cluster:
                 router_queue_arn=self.functions.router_queue_arn,
                 system_log_group=self.logs.groups["system"].name,
                 tags=self.plan.tags,
+                idle_policy_arn=self.nodes.idle_policy.arn if self.nodes.idle_policy else None,
             ),
         )
 

@@ -59,6 +59,7 @@ class GpuNodes(pulumi.ComponentResource):
         self.template = self._template()
         self.group = self._group()
         self._hook()
+        self.idle_policy = self._idle_policy() if args.settings.scaling.idle_scale_in else None
         for number, planned in enumerate(args.settings.scaling.schedule, 1):
             self._scheduled(number, planned)
         self.register_outputs({"group": self.group.name, "template_id": self.template.id})
@@ -208,8 +209,23 @@ class GpuNodes(pulumi.ComponentResource):
         )
 
     def _led_elsewhere(self) -> list[str]:
-        """With a schedule gpuNodeCount is what the group begins with: an update at night must not start the nodes."""
-        return ["desiredCapacity"] if self._args.settings.scaling.schedule else []
+        """With a schedule (or an end to idle nodes) gpuNodeCount is what the group begins with.
+
+        An update at night must not start the nodes.
+        """
+        return ["desiredCapacity"] if self._args.settings.scaling.led_elsewhere else []
+
+    def _idle_policy(self) -> aws.autoscaling.Policy:
+        """What the idle alarm does, where it was chosen."""
+        return aws.autoscaling.Policy(
+            f"{self._name}-idle",
+            name=f"{self._args.names.node_group}-idle",
+            autoscaling_group_name=self.group.name,
+            policy_type="SimpleScaling",
+            adjustment_type="ExactCapacity",
+            scaling_adjustment=self._args.settings.minimum,
+            opts=child(self),
+        )
 
     def _scheduled(self, number: int, planned: Scheduled) -> None:
         aws.autoscaling.Schedule(

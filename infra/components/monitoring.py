@@ -19,7 +19,10 @@ from .base import child
 
 @dataclass(frozen=True)
 class MonitoringArgs:
-    """router_queue_arn: where events go. system_log_group: the name of the group with the nodes' kernel messages."""
+    """router_queue_arn: where events go. system_log_group: the name of the group with the nodes' kernel messages.
+
+    idle_policy_arn: the scaling policy that the idle alarm starts; None where it only rings.
+    """
 
     settings: Settings
     names: Names
@@ -28,6 +31,7 @@ class MonitoringArgs:
     router_queue_arn: pulumi.Input[str]
     system_log_group: pulumi.Input[str]
     tags: Mapping[str, str]
+    idle_policy_arn: pulumi.Input[str] | None = None
 
 
 class Monitoring(pulumi.ComponentResource):
@@ -65,12 +69,16 @@ class Monitoring(pulumi.ComponentResource):
             evaluation_periods=alarm.periods,
             datapoints_to_alarm=alarm.datapoints,
             treat_missing_data=alarm.missing,
-            alarm_actions=actions,
+            alarm_actions=[*actions, *self._starts(alarm)],
             ok_actions=actions,
             insufficient_data_actions=actions if alarm.tells_no_data else None,
             tags=dict(self._args.tags),
             opts=child(self),
         )
+
+    def _starts(self, alarm: plans.Alarm) -> list[pulumi.Input[str]]:
+        policy = self._args.idle_policy_arn
+        return [policy] if policy is not None and alarm.name.endswith(plans.IDLE) else []
 
     def _composite(self, plan: plans.Composite) -> aws.cloudwatch.CompositeAlarm:
         return aws.cloudwatch.CompositeAlarm(

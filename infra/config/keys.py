@@ -95,6 +95,8 @@ KEYS: tuple[Key, ...] = (
     Key("thresholdGpuPowerW", 0),
     Key("thresholdNetworkErrorsPerMinute", 100),
     Key("thresholdEfaErrorsPerMinute", 100),
+    Key("gpuIdleHours", 0),
+    Key("gpuIdleScaleIn", False),
     Key("logRetentionDays", 30),
     Key("monthlyBudgetUsd", 0),
     Key("auditTrail", False),

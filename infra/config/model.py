@@ -82,11 +82,22 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Scaling:
-    """protect: the group ends no node by itself when it shrinks. time_zone: of the schedule, an IANA name."""
+    """protect: the group ends no node by itself when it shrinks. time_zone: of the schedule, an IANA name.
+
+    idle_hours: without a busy GPU, after which an alarm rings; 0 is none. idle_scale_in: the group then goes to its
+    minimum.
+    """
 
     protect: bool = False
     schedule: tuple[Scheduled, ...] = ()
     time_zone: str = "UTC"
+    idle_hours: int = 0
+    idle_scale_in: bool = False
+
+    @property
+    def led_elsewhere(self) -> bool:
+        """Whether something else than the stack decides how many nodes are wanted."""
+        return bool(self.schedule) or self.idle_scale_in
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def read(draft: Draft, known: NetworkFacts | None) -> Nodes:
         spot=scaling.spot(
             draft, known, capacity.kind, efa, scaling.Together(efa and maximum > 1, create or group is not None)
         ),
-        scaling=scaling.scaling(draft, minimum, maximum),
+        scaling=scaling.scaling(draft, known, minimum, maximum),
     )
 
 

@@ -20,6 +20,9 @@ strategies", 2026)."""
 MOST_TYPES = 39
 """A mixed instances policy takes 40 types with the first one (EC2 Auto Scaling API, LaunchTemplate.Overrides)."""
 
+MOST_IDLE_HOURS = 24
+"""An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
+
 PRICE = r"\d{1,4}(\.\d{1,4})?"
 _SPOT_KEYS = ("spotInstanceTypes", "spotZones", "spotAllocation", "spotMaxPriceUsd", "spotRebalance")
 _FIELD = r"(\*|\d{1,2}(-\d{1,2})?|[A-Z]{3}(-[A-Z]{3})?)(/\d{1,2})?"
@@ -103,7 +106,7 @@ def _unlike(other: NetworkFacts, first: NetworkFacts, with_efa: bool) -> str | N
     return None
 
 
-def scaling(draft: Draft, minimum: int, maximum: int) -> Scaling:
+def scaling(draft: Draft, known: NetworkFacts | None, minimum: int, maximum: int) -> Scaling:
     """Protection and schedule."""
     zone = draft.text("nodeScheduleTimeZone")
     zones = available_timezones() | {"UTC"}
@@ -117,7 +120,22 @@ def scaling(draft: Draft, minimum: int, maximum: int) -> Scaling:
         protect=draft.flag("scaleInProtection"),
         schedule=tuple(one for one in planned if one is not None),
         time_zone=zone,
+        idle_hours=_idle_hours(draft, known),
+        idle_scale_in=draft.flag("gpuIdleScaleIn"),
     )
+
+
+def _idle_hours(draft: Draft, known: NetworkFacts | None) -> int:
+    hours = draft.within("gpuIdleHours", 0, MOST_IDLE_HOURS, "hours; 0 is no alarm")
+    if hours and known is not None and known.accelerator != "nvidia_gpu":
+        draft.refuse("gpuIdleHours", f"0: {known.instance_type} has no NVIDIA GPU whose use is measured")
+    if hours and not draft.number("thresholdGpuUtilizationPercent"):
+        draft.refuse("gpuIdleHours", "0, or thresholdGpuUtilizationPercent above 0, which says what idle is")
+    if draft.flag("gpuIdleScaleIn") and not hours:
+        draft.refuse("gpuIdleScaleIn", "false, or gpuIdleHours of 1 and more")
+    if draft.flag("gpuIdleScaleIn") and draft.flag("scaleInProtection"):
+        draft.refuse("gpuIdleScaleIn", "false with scaleInProtection: protected nodes would stay")
+    return hours
 
 
 def _scheduled(draft: Draft, item: str, minimum: int, maximum: int) -> Scheduled | None:

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from flightline_node import cwagent, expected
 from infra.config.model import Nodes, Thresholds
 from infra.functions.alert_router.events import alarm_prefix
+from infra.functions.alert_router.watch import BUSIEST_GPU
 from infra.planning.names import FUNCTIONS, Names
 
 ABOVE, BELOW, AT_LEAST = "GreaterThanThreshold", "LessThanThreshold", "GreaterThanOrEqualToThreshold"
 MISSING_IS_FINE, MISSING_IS_NO_DATA = "notBreaching", "missing"
 PERIOD_S = 300
+IDLE = "gpu-idle"
+IDLE_PERIOD_S = 600
 MS_PER_PERCENT_OF_A_MINUTE = 600
 MAX_RULE_CHARS = 10_240
 MAX_CHILDREN = 100
@@ -89,6 +92,7 @@ def alarms(names: Names, nodes: Nodes, limits: Thresholds) -> list[Alarm]:
         kinds = [expected.resolve(name) for name in nodes.types]
         memory = min((kind.gpu_memory_mib or 0 for kind in kinds), default=0)
         made += [*_gpu(names, limits, memory), *_pcie(names, min(kind.gpu_pcie_lanes or 0 for kind in kinds))]
+        made += _idle(names, nodes.scaling.idle_hours, limits.gpu_utilization_percent)
     if nodes.efa and hardware.efa_count:
         made += _efa(names, limits)
     return [*made, *_monitor(names)]
@@ -166,6 +170,29 @@ def _gpu(names: Names, limits: Thresholds, memory_mib: int | None) -> list[Alarm
             )
         )
     return made
+
+
+def _idle(names: Names, hours: int, below_percent: int) -> list[Alarm]:
+    """Of the whole cluster, and of a metric of the look at the nodes: an alarm on a query sees three hours only.
+
+    Every ten minutes of that time must have been measured: what is not known is not idle.
+    """
+    if not hours:
+        return []
+    busiest = Metric("m1", names.metric_namespace, BUSIEST_GPU, "Maximum", (("Cluster", names.cluster),))
+    text = f"No GPU of the cluster was at {below_percent} percent or more for {hours} hours: idle nodes cost the same."
+    return [
+        _one(
+            alarm_prefix(names.cluster) + IDLE,
+            text,
+            busiest,
+            threshold=below_percent,
+            comparison=BELOW,
+            periods=hours * 3600 // IDLE_PERIOD_S,
+            period_s=IDLE_PERIOD_S,
+            unhealthy=False,
+        )
+    ]
 
 
 def _pcie(names: Names, lanes: int | None) -> list[Alarm]:

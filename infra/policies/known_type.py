@@ -9,7 +9,8 @@ from .encryption import STORES
 from .model import Answer, Broken, Registered, Rule, Site
 
 _HARMLESS = """
-autoscaling/group:Group autoscaling/lifecycleHook:LifecycleHook autoscaling/schedule:Schedule
+autoscaling/group:Group autoscaling/lifecycleHook:LifecycleHook autoscaling/policy:Policy
+autoscaling/schedule:Schedule
 budgets/budget:Budget
 cloudtrail/trail:Trail
 cloudwatch/compositeAlarm:CompositeAlarm cloudwatch/dashboard:Dashboard cloudwatch/eventRule:EventRule

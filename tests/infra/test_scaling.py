@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pulumi
 import pytest
 
+from infra.functions.alert_router import watch
 from infra.planning import alarms, quotas
 from infra.planning.zones import Offer
 from tests.infra import program, stacks
@@ -79,6 +82,11 @@ def test_two_zones_launch_into_both_private_subnets_under_the_policies():
         ({**SPOT, "spotInstanceTypes": ["trn1.32xlarge"]}, "spotInstanceTypes", "share an image"),
         ({"spotRebalance": True}, "spotRebalance", "nothing with capacityType on-demand"),
         ({"spotZones": 2}, "spotZones", "nothing with capacityType on-demand"),
+        ({"gpuIdleHours": 25}, "gpuIdleHours", "0 to 24 hours"),
+        ({"gpuIdleHours": 1, "thresholdGpuUtilizationPercent": 0}, "gpuIdleHours", "says what idle is"),
+        ({"gpuIdleHours": 1, "gpuInstanceType": "trn1.2xlarge"}, "gpuIdleHours", "no NVIDIA GPU"),
+        ({"gpuIdleScaleIn": True}, "gpuIdleScaleIn", "gpuIdleHours of 1"),
+        ({"gpuIdleHours": 1, "gpuIdleScaleIn": True, "scaleInProtection": True}, "gpuIdleScaleIn", "would stay"),
         ({"nodeSchedule": ["0 20 * * MON-FRI"]}, "nodeSchedule", "five cron fields"),
         ({"nodeSchedule": ["0 20 * * MON-FRO = 0"]}, "nodeSchedule", "five cron fields"),
         ({"nodeSchedule": ["0 24 * * * = 0"]}, "nodeSchedule", "five cron fields"),
@@ -141,6 +149,82 @@ def test_nights_and_weekends_scale_to_zero_and_leave_the_limits():
     assert night.props["scheduledActionName"] != morning.props["scheduledActionName"]
     # An update in the night must not start what the schedule has ended.
     assert "desiredCapacity" in run.one("nodes-group").ignored
+
+
+IDLE = {"gpuIdleHours": 3}
+
+
+def idle_alarm(**changes):
+    settings = stacks.settings("spot", **changes)
+    made = alarms.alarms(stacks.planned_names("spot"), settings.nodes, settings.monitoring.thresholds)
+    return [alarm for alarm in made if alarm.name.endswith(alarms.IDLE)]
+
+
+def test_idle_hours_ring_only_when_all_of_the_time_was_measured():
+    assert idle_alarm() == []
+    (alarm,) = idle_alarm(**IDLE)
+    assert alarm.period_s * alarm.periods == 3 * 3600 and alarm.datapoints == alarm.periods
+    assert (alarm.missing, alarm.comparison, alarm.unhealthy) == (alarms.MISSING_IS_FINE, alarms.BELOW, False)
+    (metric,) = alarm.metrics
+    assert (metric.name, alarm.expression) == (watch.BUSIEST_GPU, ""), "a query would see three hours only"
+    # PutMetricAlarm: periods under an hour cover a day at most.
+    (longest,) = idle_alarm(gpuIdleHours=24)
+    assert longest.period_s * longest.periods <= 86_400
+
+
+def test_idle_nodes_are_ended_only_by_choice():
+    ringing = program.run("spot", changes=IDLE)
+    (alarm,) = [one for one in ringing.of("aws:cloudwatch/metricAlarm:MetricAlarm") if one.name.endswith("gpu-idle")]
+    assert ringing.error is None and not alarm.props.get("alarmActions")
+    assert ringing.of("aws:autoscaling/policy:Policy") == []
+    assert "desiredCapacity" not in ringing.one("nodes-group").ignored
+    ending = program.run("spot", changes={**IDLE, "gpuIdleScaleIn": True})
+    assert ending.error is None
+    policy = ending.one("nodes-idle")
+    assert (policy.props["adjustmentType"], policy.props["scalingAdjustment"]) == ("ExactCapacity", 0)
+    started = [
+        one.name
+        for one in ending.of("aws:cloudwatch/metricAlarm:MetricAlarm")
+        if policy.arn in (one.props.get("alarmActions") or [])
+    ]
+    assert started == [alarm.name]
+    assert "desiredCapacity" in ending.one("nodes-group").ignored
+
+
+class Metrics:
+    """A stand-in for CloudWatch: instance -> values of the GPUs' use. No AWS is involved."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def get_paginator(self, _):
+        return self
+
+    def paginate(self, MetricDataQueries, **_):
+        for query in MetricDataQueries:
+            metric = query["MetricStat"]["Metric"]
+            assert (metric["MetricName"], query["MetricStat"]["Stat"]) == ("nvidia_smi_utilization_gpu", "Maximum")
+            instance = metric["Dimensions"][0]["Value"]
+            yield {"MetricDataResults": [{"Id": query["Id"], "Values": self.values.get(instance, [])}]}
+
+
+@pytest.mark.parametrize(
+    ("values", "busiest"),
+    [
+        ({"i-1": [0.0, 3.0], "i-2": [71.0]}, 71.0),
+        ({"i-1": [0.0], "i-2": [0.0]}, 0.0),
+        ({"i-1": [0.0]}, None),
+        ({}, None),
+    ],
+    ids=["one works", "idle", "one says nothing", "nobody says anything"],
+)
+def test_a_node_without_a_measurement_is_not_idle(values, busiest):
+    nodes = [mock.Mock(instance_id=name) for name in ("i-1", "i-2")]
+    assert watch.busiest_gpu_percent(Metrics(values), "n", nodes) == busiest
+
+
+def test_no_nodes_are_not_idle_nodes():
+    assert watch.busiest_gpu_percent(Metrics({}), "n", []) is None
 
 
 def test_scale_in_protection_is_asked_for_only_by_choice():

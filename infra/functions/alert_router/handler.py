@@ -209,7 +209,15 @@ class Router:
         by_id = {node.instance_id: node for node in seen.silent}
         good = frozenset((node.instance_id, SILENT) for node in seen.reporting)
         outcome = self._tell([News(silent, self._alerts(silent, list(by_id), by_id), good)])
-        numbers = {"SilentNodes": len(seen.silent), "ReportingNodes": len(seen.reporting), "WatchRuns": 1}
+        numbers: dict[str, float] = {
+            "SilentNodes": len(seen.silent),
+            "ReportingNodes": len(seen.reporting),
+            "WatchRuns": 1,
+        }
+        # A silent or young node may be the one that works: then nothing is said of how busy the cluster is.
+        if not seen.silent and not seen.young:
+            busiest = watch.busiest_gpu_percent(self.cloudwatch, self.on.names.namespace, seen.reporting)
+            numbers |= {} if busiest is None else {watch.BUSIEST_GPU: busiest}
         self.on.measure(**numbers)
         return "watched" if outcome == "quiet" else outcome
 
