@@ -142,7 +142,8 @@ def test_nights_and_weekends_scale_to_zero_and_leave_the_limits():
     times = ["0 20 * * MON-FRI = 0", "0 8 * * MON-FRI = 4"]
     run = program.run("spot", changes={"nodeSchedule": times, "nodeScheduleTimeZone": "Europe/Berlin"})
     assert run.error is None
-    night, morning = run.of("aws:autoscaling/schedule:Schedule")
+    # The engine is told of them in any order.
+    night, morning = sorted(run.of("aws:autoscaling/schedule:Schedule"), key=lambda one: one.name)
     assert (night.props["recurrence"], night.props["desiredCapacity"]) == ("0 20 * * MON-FRI", 0)
     assert (morning.props["desiredCapacity"], morning.props["timeZone"]) == (4, "Europe/Berlin")
     assert all(one.props["minSize"] == -1 and one.props["maxSize"] == -1 for one in (night, morning))
