@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from unittest import mock
 
+import jinja2
 import pulumi
 import pytest
+import yaml
 
 from infra.functions.alert_router import watch
 from infra.planning import alarms, quotas
@@ -123,6 +125,20 @@ def test_every_type_stands_in_the_tag_and_in_the_boot_environment():
     assert tags["flightline:instance-type"] == "g6e.48xlarge g6.48xlarge"
     said = program.user_data(run)
     assert (said["INSTANCE_TYPE"], said["OTHER_TYPES"]) == ("g6e.48xlarge", "g6.48xlarge")
+
+
+@pytest.mark.parametrize(
+    ("tag", "seen", "judged_as"),
+    [
+        ("g6e.48xlarge g6.48xlarge", "g6.48xlarge", "g6.48xlarge"),
+        ("g6e.48xlarge g6.48xlarge", "g6.4xlarge", "g6e.48xlarge"),
+        ("p5.48xlarge", "p5.4xlarge", "p5.48xlarge"),
+    ],
+)
+def test_the_inventory_takes_a_declared_type_as_it_is_and_no_other(tag, seen, judged_as):
+    composed = yaml.safe_load((stacks.ROOT / "inventory" / "aws_ec2.yml").read_text())["compose"]["instance_type"]
+    host = {"ec2_instance_type": seen, "ec2_tags": {"flightline:instance-type": tag}}
+    assert jinja2.Environment(autoescape=True).compile_expression(composed)(**host) == judged_as
 
 
 def test_a_second_zone_must_offer_the_type():
