@@ -73,7 +73,7 @@ FAIL, UNKNOWN = Status.FAIL, Status.UNKNOWN
 DEVICE, NODE, COUNT, PAIRS, ANY = Fit.DEVICE, Fit.NODE, Fit.COUNT, Fit.PAIRS, Fit.ANY
 
 _LOST_WORDS = r"\blost\b|fallen off|does not answer|device handle|\bXid 79\b"
-_SMI_SILENT = r"could not be measured: (?:/\S*)?nvidia-smi\b.*(?:no answer|did not end|abandoned)"
+_SMI_SILENT = r"could not be measured: (?:(?:/\S*)?nvidia-smi|conf-compute)\b.*(?:no answer|did not end|abandoned)"
 _NO_DRIVER = (
     r"lists no GPU|could not list the GPUs|could not be read: not printed|NVIDIA driver|NVML|version mismatch"
     r"|NVLink status of 0 of|no GPU pair"

@@ -44,6 +44,7 @@ POLL_S = 0.2
 OVERDUE_S = 30.0
 """Every host's deadline has passed and Ansible still runs: the run is ended and judged."""
 INTERRUPT_GRACE_S = 5.0
+INTERRUPTED = "it was interrupted"
 KILL_GRACE_S = 1.0
 
 
@@ -278,9 +279,12 @@ def _wait(thread: threading.Thread, follow: _Follow) -> str:
             else:
                 return ""
         except KeyboardInterrupt:
-            why = "it was interrupted"
+            why = INTERRUPTED
         with _deaf_to_signals():
             _stop(thread, follow)
+    if why == INTERRUPTED:
+        # Until the process ends: what comes now is the verdict, and a Ctrl-C more would cost it. SIGTERM still ends it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     return why
 
 

@@ -20,11 +20,18 @@ ROOT = Path(__file__).parents[1]
 CHECKS_DIR = ROOT / "module_utils" / "flightline_node" / "checks"
 TESTS_DIR = ROOT / "tests" / "unit" / "checks"
 OUTCOMES = "FLIGHTLINE_OUTCOMES"
-NOT_CHECKS = frozenset({"__init__", "common"})
+NOT_CHECKS = frozenset({"__init__", "common", "neuron_common"})
 
 MAX_LINES = 140
-LONGER: Mapping[str, int] = {"gpu_bandwidth": 160, "kernel_errors": 200, "xid": 180}
-"""Checks allowed to be longer: matrices of GPU pairs, a table of kernel messages, Xids grouped and weighed."""
+LONGER: Mapping[str, int] = {
+    "dcgm_diag": 145,
+    "gpu_bandwidth": 170,
+    "gpu_lost": 165,
+    "kernel_errors": 200,
+    "nccl_transport": 195,
+    "xid": 230,
+}
+"""Checks allowed to be longer: they weigh several sources (lines in doubt, matrices of GPU pairs, a job's last words)."""
 
 INFORM_ONLY = frozenset({"efa_counters"})
 """Checks that by design never warn or fail on a value: one sample proves nothing."""

@@ -17,7 +17,7 @@ WANTED = {
     "driver_not_rebooted": [("gpu_lost", "driver_mismatch")],
     "tool_hung": [("gpu_count", "smi_silent")],
     "tool_garbage": [("gpu_count", "not_measured")],
-    "kernel_log_denied": [("xid", "not_measured")],
+    "kernel_log_denied": [("gpu_lost", "not_measured")],
     "efa_missing": [("pci_devices", "efa_lost")],
     "efa_no_provider": [("efa_provider", "efa_endpoint")],
     "remap_pending": [("row_remap", "gpu_memory")],

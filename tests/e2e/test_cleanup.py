@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,7 +16,13 @@ ROOT = Path(__file__).parents[2]
 
 def play(*arguments, **variables):
     given = {"cleanup_become": False, "cleanup_programs": [], **variables}
-    argv = ["ansible-playbook", "playbooks/cleanup.yml", "-e", json.dumps(given), *arguments]
+    argv = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        "playbooks/cleanup.yml",
+        "-e",
+        json.dumps(given),
+        *arguments,
+    ]
     env = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default"}
     return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=180, check=False)
 

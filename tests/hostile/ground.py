@@ -111,7 +111,7 @@ class Ground:
         if not self.store.exists():
             return None
         with SqliteStore(self.store) as store:
-            return judge_run(store, "latest")
+            return judge_run(store, "latest") if store.runs(1) else None
 
     def wait_for_rows(self, wanted: int, seconds: float = 60) -> None:
         """Until so many hosts have answered."""

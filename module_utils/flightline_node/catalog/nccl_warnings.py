@@ -37,7 +37,7 @@ NOT_STARTED: Tuple[str, ...] = (
     "failed to call ibv_",
     "ibv_open_device failed",
     "prov efa memory allocation failed",
-    "unable to create extended cq",
+    "unable to create extended cq:",
 )
 """The provider was found, and the node would not give it what it needs."""
 

@@ -137,7 +137,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     unread = context.broken("kernel")
     if unread:
-        yield context.unknown(f"the kernel log, which names a lost GPU first, could not be read: {unread}")
+        # In xid's words, so that both are told as one trouble. The kernel log names a lost GPU before any tool does.
+        yield context.unknown(f"could not be measured: {unread}")
         return
     looked = [name for name in ("nvidia_smi", "kernel", "lspci") if context.optional(name) is not None]
     if smi is not None and not listed:

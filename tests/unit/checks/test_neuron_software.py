@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Status
-from tests.harness import judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, status
 
 from .neurons import TRN1, node
 
@@ -39,3 +39,7 @@ def test_a_failure_names_both():
     finding = only(judge("2.29.1.0", "2.31.24.0", None), Status.FAIL)
     assert (finding.measured, finding.expected) == ("2.31.24.0", "2.33 or later")
     assert "driver 2.29.1.0" in finding.message
+
+
+def test_a_package_list_that_cannot_be_read_is_unknown():
+    assert status(judge_facts("neuron_software", node(neuron_packages=BROKEN), TRN1)) is Status.UNKNOWN
