@@ -53,7 +53,8 @@ fuzz: $(VENV)/.dev-ready ## Mutate every parser's fixtures: CASES=10000 SEED=1; 
 	@$(BIN)/python -m tests.fuzz.run --cases $(or $(CASES),10000) --seed $(or $(SEED),1) $(if $(RECORD),--record)
 	@$(if $(RECORD),$(BIN)/python -m tests.fuzz.ledger)
 
-hostile: $(VENV)/.dev-ready ## Judge hostile nodes, in process and through Ansible: CASES=10000 HOSTS=200 SEED=1
+hostile: $(VENV)/.dev-ready ## Judge hostile nodes, and end runs in every way: CASES=10000 HOSTS=200 SEED=1
+	@$(BIN)/python -m pytest -n 2 -q tests/hostile
 	@$(BIN)/python -m tests.hostile.run --cases $(or $(CASES),10000) --hosts $(or $(HOSTS),200) --seed $(or $(SEED),1)
 
 up: $(VENV)/.run-ready ## Build a stack, or bring its nodes back: STACK=dev; YES=1 answers Pulumi's question
