@@ -15,7 +15,7 @@ from typing import Any
 
 import flightline_node
 from flightline_node.checks import CHECKS
-from flightline_node.model import BLOCKING, RANK, UNSAID, Remedy, Status, Verdict, verdict_of, worst
+from flightline_node.model import BLOCKING, RANK, STATUSES, UNSAID, Remedy, Status, Verdict, verdict_of, worst
 
 from . import growth
 from .fleet_checks import FLEET_CHECKS, UNIFORM
@@ -68,7 +68,7 @@ class _Intake:
         cells: dict[str, Status] = {}
         kept: list[FindingDict] = []
         for finding in record.get("findings", ()):
-            status, check = _STATUSES.get(finding["status"], Status.UNKNOWN), intern(finding["check"])
+            status, check = STATUSES.get(finding["status"], Status.UNKNOWN), intern(finding["check"])
             known = cells.get(check)
             if known is None or RANK[status] > RANK[known]:
                 cells[check] = status
@@ -99,8 +99,6 @@ class _Intake:
 
 
 _REMEDIES = {str(remedy): remedy for remedy in Remedy}
-_STATUSES = {str(status): status for status in Status}
-"""model.as_status as a table: half a million findings of a large fleet are looked up here."""
 
 
 def judge_run(store: Store, run_id: str, extra: Iterable[Record] = ()) -> Report:
