@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from flightline import store as stores
-from flightline.conclude import conclude
 from flightline.demo import prepare
-from flightline.intake import stamped
+from flightline.record.intake import stamped
+from flightline.run.conclude import conclude
+from flightline.store import sqlite as stores
 from flightline_node import node, settings
-from flightline_node.expected import resolve
-from flightline_node.runner import Node
+from flightline_node.ask.runner import Node
+from flightline_node.know.expected import resolve
 
 TYPE = "p5.48xlarge"
 
@@ -48,7 +48,7 @@ def _variant(template: dict[str, Any], number: int, rng: random.Random) -> dict[
 def _fill(path: Path, directory: Path, nodes: int) -> None:
     rng = random.Random(1)
     good, bad = _template(directory, []), _template(directory, ["remap_pending"])
-    hosts = tuple(stores.Host(f"gpu-{n:05d}", f"i-{n:017x}", TYPE) for n in range(nodes))
+    hosts = tuple(stores.ExpectedHost(f"gpu-{n:05d}", f"i-{n:017x}", TYPE) for n in range(nodes))
     run = stores.Run("bench", stores.now_stamp(), "quick", "bench", hosts)
     with stores.SqliteStore(path) as store:
         store.start(run)

@@ -18,16 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import ROOT
+from flightline.cloud import items
 from flightline.demo import prepare
-from flightline_node import expected, logline, node, settings
-from infra.functions.common import training
+from flightline_node import node, settings
+from flightline_node.know import expected
+from flightline_node.tell import logline
 from tests.emulated import Cloud
 
 BATCH_BYTES = 1_000_000
 _CHILD = """
 import json, resource, sys, time
 sys.path[:0] = ["{root}", "{root}/module_utils"]
-from infra.functions.storage import handler
+from flightline.cloud.functions.storage import handler
 def used():
     # VmHWM, because ru_maxrss begins with the parent's.
     u, status = resource.getrusage(resource.RUSAGE_SELF), open("/proc/self/status").read()
@@ -102,7 +104,7 @@ def main() -> None:
                 path.write_text(json.dumps(_event(lines)))
                 cloud.reset()
                 cloud.table("results")
-                cloud.client("dynamodb").create_table(**training.table_definition("training"))
+                cloud.client("dynamodb").create_table(**items.table_definition("training", items.TRAINING_INDEXES))
                 cloud.bucket("bench-results")
                 for again in ("", ", delivered again"):
                     answer, took, cpu, before, peak = _measure(cloud, path)

@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from flightline_node import bundle
-from flightline_node.parsers import kernel
+from flightline_node.read import bundle
+from flightline_node.read.parsers import kernel
 
 PLAIN = [
     "usb 1-1: new high-speed USB device number {} using xhci_hcd",

@@ -38,7 +38,7 @@ def _sources(path: Path) -> Path:
 
 
 def _kept(path: Path) -> Path:
-    """The library as module_utils/flightline_compiled.py keeps it on a node after the first run."""
+    """The library as module_utils/flightline_node/keep.py keeps it on a node after the first run."""
     shutil.copytree(ROOT / "module_utils" / "flightline_node", path / "flightline_node")
     compileall.compile_dir(path, quiet=2)
     return path

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from bench.common import BIN, demo_inventory, environment, seconds
-from flightline_node.checks import CHECKS
+from flightline_node.judge.checks import CHECKS
 
 
 def _one_task_per_check(path: Path) -> Path:

@@ -23,7 +23,7 @@ from flightline.cloud import messages
 from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.batches import BATCH
 from flightline.cloud.clients import Clients
-from flightline.store import SqliteStore
+from flightline.store.sqlite import SqliteStore
 
 from .bench_fleet import _fill
 

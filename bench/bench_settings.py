@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 from infra.config.errors import ConfigError
-from infra.config.keys import KEYS
+from infra.config.model import KEYS
 from infra.config.reader import read
-from infra.planning.zones import Offer, Zone
+from infra.planning.zones import Zone, ZoneOffering
 
 WANTED_MS = 50.0
 RUNS = 200
@@ -38,7 +38,7 @@ FIRST = (
 def check(values: dict[str, object]) -> int:
     """Check values; returns the number of mistakes."""
     try:
-        read(values, "us-east-1", lambda _: Offer(ZONES, None))
+        read(values, "us-east-1", lambda _: ZoneOffering(ZONES, None))
     except ConfigError as error:
         return len(error.mistakes)
     return 0

@@ -14,11 +14,8 @@ import click
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
 
-from .console import forgive_encoding, reader_may_leave
-from .store import StoreError
-
-EXIT_BROKEN = 2
-DEBUG_ENV = "FLIGHTLINE_DEBUG"
+from .console import DEBUG_ENV, EXIT_BROKEN, forgive_encoding, reader_may_leave
+from .store.sqlite import StoreError
 
 COMMANDS: dict[str, str] = {
     "preflight": "Judge a fleet: live progress, verdict, report.",
@@ -29,10 +26,16 @@ COMMANDS: dict[str, str] = {
     "diff": "Compare two runs: new, gone, still there.",
     "history": "Show what a node, instance or GPU answered before.",
     "waivers": "List waivers: expired, soon to expire, active.",
+    "watch": "Watch this machine as a node, or end its quarantine.",
+    "remediate": "Say what to do about sick nodes, and do it.",
+    "incidents": "Show sick nodes from detection to return.",
     "publish": "Send results and alerts that wait to AWS and Slack.",
     "checks": "List the checks, or explain one.",
     "demo": "Write a simulated inventory, or list its faults.",
     "cost": "Say what a stack costs.",
+    "fabric": "Run a collective over all nodes and name who is slow.",
+    "baseline": "Learn what known-good nodes reach, and judge by it.",
+    "blame": "Name the rank, GPU and node that a training run failed by.",
     "capacity": "Rank where nodes of a type are to be had.",
     "leftovers": "List what of a cluster still costs, and remove it.",
 }

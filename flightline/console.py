@@ -11,6 +11,13 @@ from typing import IO, Any
 
 from rich import console as rich_console
 
+DEBUG_ENV = "FLIGHTLINE_DEBUG"
+"""Set to anything: internal errors come with their traceback."""
+
+
+EXIT_GO, EXIT_NO_GO, EXIT_BROKEN = 0, 1, 2
+"""Of every command: go (or found); no-go (or nothing found); it could not answer. A shell may rely on them."""
+
 
 class Console(rich_console.Console):
     """Rich's own would end the thread that printed with status 1, which here is a no-go."""

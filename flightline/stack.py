@@ -1,4 +1,4 @@
-"""What a stack promises its hosts: the outputs it exports and the tags its instances carry (infra/contract.py).
+"""What a stack promises its hosts: the outputs it exports and the tags its instances carry (flightline/contract.py).
 
 Hosts of inventory/aws_ec2.yml bring both; an inventory written by hand has neither and is not asked for them.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from flightline import contract
 
 OUTPUTS = "flightline_stack"
 TAGS = "ec2_tags"
@@ -23,8 +25,6 @@ NO_SLURM = (
 
 def outputs_mistakes(outputs: Any) -> list[str]:
     """What is missing or wrong in the stack's outputs."""
-    from infra import contract
-
     if not isinstance(outputs, Mapping):
         return [f"{OUTPUTS}: not set, wanted the outputs of the stack that made these hosts; {RELINK}"]
     return [f"{OUTPUTS}.{mistake}; {RELINK}" for mistake in contract.mistakes(outputs)]
@@ -44,8 +44,6 @@ def absent(hosts: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     hosts: OUTPUTS and TAGS of every host of the whole inventory. A node that was never launched stalls a job as a
     broken one does, and no list of hosts shows it.
     """
-    from infra import contract
-
     stacks: dict[str, Mapping[str, Any]] = {}
     listed: Counter[str] = Counter()
     for given in hosts:
@@ -67,19 +65,17 @@ def absent(hosts: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def host_mistakes(outputs: Any, given: Mapping[str, Any]) -> Iterable[str]:
     """Where a host is not what its stack says it is. given: the host's TAGS and FACTS."""
-    from infra import contract
-
     tags = given[TAGS]
     if not isinstance(tags, Mapping):
-        yield f"{TAGS}: got {tags!r}, wanted the instance's tags"
+        yield f"{TAGS}: saw {tags!r}, wanted the instance's tags"
         return
     for name in contract.INSTANCE_TAGS:
         if not tags.get(name):
-            yield f"tag {name}: missing on the instance; wanted what infra/contract.py promises: `make up` sets it"
+            yield f"tag {name}: missing on the instance; wanted what flightline/contract.py promises: `make up` sets it"
     role = tags.get(contract.TAG_ROLE)
     if role and role not in contract.ROLES:
-        yield f"tag {contract.TAG_ROLE}: got {role!r}, wanted one of {', '.join(contract.ROLES)}"
-    if given["ec2_instance_type"] != given["instance_type"]:
+        yield f"tag {contract.TAG_ROLE}: saw {role!r}, wanted one of {', '.join(contract.ROLES)}"
+    if role != contract.ROLE_HEAD and given["ec2_instance_type"] != given["instance_type"]:
         declared, real = given["instance_type"], given["ec2_instance_type"]
         yield f"instance_type: EC2 says {real!r}, the stack declared {declared!r}"
     if isinstance(outputs, Mapping):
@@ -89,8 +85,6 @@ def host_mistakes(outputs: Any, given: Mapping[str, Any]) -> Iterable[str]:
 def _against_outputs(
     outputs: Mapping[str, Any], tags: Mapping[str, Any], given: Mapping[str, Any], gpu: bool
 ) -> Iterable[str]:
-    from infra import contract
-
     pairs = [("tag " + contract.TAG_CLUSTER, tags.get(contract.TAG_CLUSTER), "cluster_name")]
     pairs += [("tag " + contract.TAG_STACK, tags.get(contract.TAG_STACK), "stack")]
     if gpu:

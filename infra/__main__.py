@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,18 +12,21 @@ sys.path[:0] = [path for path in (str(_ROOT), str(_ROOT / "module_utils")) if pa
 
 import pulumi  # noqa: E402
 
-from infra import contract, images, settings, zones  # noqa: E402
-from infra.cluster import Cluster, Plan  # noqa: E402
+from flightline import contract  # noqa: E402
+from infra import images, settings, zones  # noqa: E402
+from infra.cluster import Cluster, ClusterPlan  # noqa: E402
 from infra.config.errors import ConfigError  # noqa: E402
-from infra.guard import Guard  # noqa: E402
+from infra.guard import PolicyGuard  # noqa: E402
 from infra.outputs import outputs  # noqa: E402
 from infra.planning import quotas  # noqa: E402
 from infra.planning.names import names  # noqa: E402
-from infra.policies import Site  # noqa: E402
+from infra.policies import PolicyContext  # noqa: E402
+
+TRACEBACK = "FLIGHTLINE_TRACEBACK"
 
 
 def main() -> None:
-    """Read, guard, build, seal."""
+    """Read, guard, build, export."""
     try:
         chosen = settings.load(zones.ask)
         image = images.find(chosen)
@@ -31,12 +35,27 @@ def main() -> None:
     note = quotas.interfaces(chosen.nodes)
     if note:
         pulumi.log.warn(note)
-    guard = Guard(Site(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
+    guard = PolicyGuard(PolicyContext(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()
     place = zones.place(chosen.region)
     named = names(chosen.cluster_name, place, chosen.network.zones.gpu_id)
-    cluster = Cluster(Plan(chosen, pulumi.get_stack(), named, place, image))
-    guard.seal(outputs(cluster), cluster.components)
+    cluster = Cluster(ClusterPlan(chosen, pulumi.get_stack(), named, place, image))
+    guard.finish(outputs(cluster), cluster.ground, cluster.compute)
 
 
-main()
+def plainly() -> None:
+    """Run main(); an error that is none of its own sentences becomes one, for the language host prints tracebacks."""
+    try:
+        main()
+    except pulumi.RunError:
+        raise
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        raise pulumi.RunError(
+            f"the program ended before it had described the stack: saw {type(error).__name__}: {error}; "
+            f"wanted none; do: what it says, or report it with the traceback that {TRACEBACK}=1 shows"
+        ) from None
+
+
+plainly()

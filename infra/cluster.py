@@ -9,7 +9,8 @@ from pathlib import Path
 import pulumi
 import pulumi_aws as aws
 
-from infra import contract, link, node_package, node_roles, outputs
+from flightline import contract
+from infra import link, node_package, node_roles, outputs
 from infra.components.access import Access, AccessArgs
 from infra.components.audit import Audit, AuditArgs
 from infra.components.fabric import Fabric, FabricArgs
@@ -24,28 +25,28 @@ from infra.components.notifications import Notifications, NotificationsArgs
 from infra.components.spending import Spending, SpendingArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
-from infra.config.model import Settings
-from infra.images import Found
-from infra.planning import user_data
+from infra.config.model import StackSettings
+from infra.images import FoundImage
+from infra.planning import tags, user_data
 from infra.planning.names import Names, Place
 
 OWN_DATA_BUCKET = "data"
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClusterPlan:
     """What every part of the wiring reads."""
 
-    settings: Settings
+    settings: StackSettings
     stack: str
     names: Names
     place: Place
-    image: Found
+    image: FoundImage
 
     @property
     def tags(self) -> dict[str, str]:
         """Tags of every resource."""
-        return contract.common_tags(self.settings, self.stack)
+        return tags.common_tags(self.settings, self.stack)
 
     @property
     def tls_only(self) -> bool:
@@ -54,7 +55,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Roles:
+class ShippedRoles:
     """Checksums of what a node configures itself with."""
 
     sha256: str
@@ -62,9 +63,9 @@ class Roles:
 
 
 class Cluster:
-    """The components of one stack. `components` are those that the policies wait for."""
+    """The components of one stack: the ground, and the compute on it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ClusterPlan) -> None:
         self.plan = plan
         self.artifacts: list[pulumi.Resource] = []
         settings = plan.settings
@@ -87,9 +88,17 @@ class Cluster:
         self.spending = self._spending() if settings.budget.enabled else None
 
     @property
-    def components(self) -> list[pulumi.Resource]:
-        """Everything that was made."""
-        return [part for part in vars(self).values() if isinstance(part, pulumi.Resource)]
+    def compute(self) -> list[pulumi.Resource]:
+        """The nodes, and what hangs on them: what `make down-compute` tears down."""
+        # With idle scale-in an alarm names the nodes' policy, and goes and comes with it.
+        idle = self.monitoring if self.nodes.idle_policy else None
+        return [part for part in (self.nodes, self.head, idle) if part is not None]
+
+    @property
+    def ground(self) -> list[pulumi.Resource]:
+        """Everything else."""
+        parts = [part for part in vars(self).values() if isinstance(part, pulumi.Resource)]
+        return [part for part in parts if part not in self.compute]
 
     def _network(self) -> Network:
         settings = self.plan.settings
@@ -145,10 +154,14 @@ class Cluster:
         )
 
     def _access(self) -> Access:
+        settings = self.plan.settings
         return Access(
             "access",
             AccessArgs(
-                settings=self.plan.settings,
+                head=settings.head.enabled,
+                s3_express=settings.storage.s3_express,
+                slack=settings.notifications.slack,
+                permissions_boundary=settings.permissions_boundary,
                 names=self.plan.names,
                 place=self.plan.place,
                 topic_key_arn=self.notifications.key_arn,
@@ -157,10 +170,14 @@ class Cluster:
         )
 
     def _functions(self) -> Functions:
+        settings = self.plan.settings
         return Functions(
             "functions",
             FunctionsArgs(
-                settings=self.plan.settings,
+                slack=settings.notifications.slack,
+                boot_failures=settings.boot.failures,
+                retention_days=settings.monitoring.log_retention_days,
+                permissions_boundary=settings.permissions_boundary,
                 names=self.plan.names,
                 place=self.plan.place,
                 topic_key_arn=self.notifications.key_arn,
@@ -174,7 +191,8 @@ class Cluster:
         return Monitoring(
             "monitoring",
             MonitoringArgs(
-                settings=self.plan.settings,
+                nodes=self.plan.settings.nodes,
+                thresholds=self.plan.settings.monitoring.thresholds,
                 names=self.plan.names,
                 place=self.plan.place,
                 topic_arn=self.notifications.topic_arn,
@@ -229,7 +247,7 @@ class Cluster:
             opts=pulumi.ResourceOptions(parent=self.storage, retain_on_delete=True),
         )
 
-    def _roles(self) -> Roles:
+    def _roles(self) -> ShippedRoles:
         """What nodes configure themselves with; the checksums go into the launch template."""
         names, built = self.plan.names, node_roles.package()
         variables = pulumi.Output.json_dumps({link.VARIABLE: outputs.node_variables(self)}, sort_keys=True)
@@ -238,7 +256,7 @@ class Cluster:
             self._artifact("node-roles", names.roles_key(built.sha256), built.path),
             self._artifact("node-variables", sha256.apply(names.variables_key), content=variables),
         ]
-        return Roles(built.sha256, sha256)
+        return ShippedRoles(built.sha256, sha256)
 
     def _user_data(self) -> pulumi.Input[str]:
         settings, names, package = self.plan.settings, self.plan.names, self.built.sha256
@@ -247,7 +265,7 @@ class Cluster:
         bundle = self.roles.sha256
         return self.roles.variables_sha256.apply(
             lambda found: user_data.render(
-                user_data.boot_plan(settings, names, package, user_data.Roles(bundle, found))
+                user_data.boot_plan(settings, names, package, user_data.BootRoles(bundle, found))
             )
         )
 
@@ -266,7 +284,7 @@ class Cluster:
                 subnet_ids=self._node_subnet_ids(),
                 time_limit_minutes=settings.boot.time_limit_minutes,
                 tags=self.plan.tags,
-                instance_tags=contract.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
+                instance_tags=tags.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
                 # A node needs its way out, its role's policies and its package from the first second.
                 ready=[self.network, self.access, self.fabric, self.package, *self.artifacts],
                 ssh_key_name=settings.access.ssh_key_name,
@@ -294,7 +312,7 @@ class Cluster:
                 ssh_cidrs=settings.access.ssh_cidrs if ssh else (),
                 ssh_key_name=settings.access.ssh_key_name,
                 tags=self.plan.tags,
-                instance_tags=contract.instance_tags(settings, self.plan.stack, contract.ROLE_HEAD),
+                instance_tags=tags.instance_tags(settings, self.plan.stack, contract.ROLE_HEAD),
             ),
         )
 

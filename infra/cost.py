@@ -1,7 +1,9 @@
 """What a stack costs, line by line: flightline cost STACK. Reads the stack's file and Pulumi.yaml's defaults.
 
-Attributes of the questions: AWS Price List, services AmazonEC2, AmazonVPC and AmazonFSx; they have not met the real
-API. What is billed by use (requests, stored objects, data moved) cannot be known before, and is named as not counted.
+Attributes of the questions: AWS Price List, services AmazonEC2, AmazonVPC, AmazonFSx and AmazonS3 (usage types: S3 user
+guide, "Understanding your AWS billing and usage reports"); none has met the real API. What is billed by use
+(requests, stored objects, data moved) cannot be known before: of storage the rate is shown, or the cost of the size
+that is given; the rest is named as not counted.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -19,62 +21,133 @@ import click
 from rich.table import Table
 
 from flightline.cloud.clients import Clients, explain, is_aws_error
+from flightline.cloud.regions import known_region
 from flightline.commands import options
-from flightline.console import Console
-from flightline.money.bill import HOURLY, MONTHLY, Bill, Line, Priced, priced
-from flightline.money.capacity import currency_of, spot_prices
-from flightline.money.prices import Price, PriceBook, Query, default_book
+from flightline.console import EXIT_BROKEN, Console
+from flightline.money.bill import HOURLY, MONTHLY, REQUESTS, Bill, BillLine, Priced, priced
+from flightline.money.capacity import SpotPrice, currency_of, spot_prices
+from flightline.money.prices import Price, PriceBook, PriceError, Query, default_book
 from infra import describe
+from infra.config.model import BY_NAME
+from infra.config.nodes import instance_facts, most_nodes
+from infra.config.values import Values
 from infra.planning import endpoints
 
-EXIT_BROKEN = 2
+DOLLARS = "USD"
 ZONES = 2
 """Every stack has two (infra.config.model.Zones)."""
 NAT_GATEWAYS = {"none": 0, "one": 1, "per-az": ZONES}
-NOT_COUNTED = "S3, DynamoDB, Lambda, SNS, logs, metrics, alarms and data transfer: billed by use"
+BILLED = (
+    "gpuInstanceType",
+    "gpuNodeCount",
+    "rootVolumeGib",
+    "headNode",
+    "headInstanceType",
+    "headRootVolumeGib",
+    "orchestrator",
+    "natGateways",
+    "interfaceEndpoints",
+    "fsxSizeGib",
+    "fsxThroughput",
+    "fsxDataRepository",
+    "s3Express",
+    "capacityType",
+    "spotInstanceTypes",
+    "spotMaxPriceUsd",
+    "spotAllocation",
+    "availabilityZone",
+    "monthlyBudgetUsd",
+)
+"""The settings that a bill is made of."""
+NOT_COUNTED = "requests, DynamoDB, Lambda, SNS, logs, metrics, alarms and data transfer: billed by use"
 
 
-def lines(given: Mapping[str, Any]) -> Iterator[Line]:
-    """The stack's lines, from its settings (describe.values). Raises ValueError without a region."""
+@dataclass(frozen=True)
+class Sizes:
+    """What is stored, in GiB; None: not known, so only its rate is told."""
+
+    s3_gib: int | None = None
+    express_gib: int | None = None
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the bill is made of, as `make up` takes them. Raises ValueError with every mistake in them."""
     region = str(given.get("aws:region") or "")
     if not region:
         raise ValueError("aws:region: saw none, wanted the stack's region; do: set it in the stack's file")
+    known_region(region)
+    values = Values({name: value for name, value in given.items() if name in BY_NAME})
+    instance_facts(values)
+    most_nodes(values)
+    found = {name: values.checked(name) for name in BILLED}
+    wrong = [mistake for mistake in values.mistakes if mistake.key in BILLED]
+    if wrong:
+        raise ValueError("; ".join(map(str, wrong)) + "; do: correct the stack's file")
+    return {**given, **{name: "" if value is None else value for name, value in found.items()}}
+
+
+def lines(given: Mapping[str, Any]) -> Iterator[BillLine]:
+    """The stack's lines, from its settings (`checked`)."""
+    region = str(given["aws:region"])
     yield from _nodes(given, region)
     yield from _network(given, region)
     if int(given["fsxSizeGib"]):
         yield _file_system(given, region)
 
 
-def _nodes(given: Mapping[str, Any], region: str) -> Iterator[Line]:
+def _nodes(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
     count, size = Decimal(given["gpuNodeCount"]), Decimal(given["rootVolumeGib"])
-    yield Line(f"{count} x {given['gpuInstanceType']}", count, _instance(given["gpuInstanceType"], region), idle=False)
-    yield Line(f"{count} root volumes, {size} GiB gp3", count * size, _volume(region), idle=False)
+    yield BillLine(
+        f"{count} x {given['gpuInstanceType']}", count, _instance(given["gpuInstanceType"], region), idle=False
+    )
+    yield BillLine(f"{count} root volumes, {size} GiB gp3", count * size, _volume(region), idle=False)
     if _true(given["headNode"]) or given["orchestrator"] == "slurm":
-        yield Line(
+        yield BillLine(
             f"head node {given['headInstanceType']}", Decimal(1), _instance(given["headInstanceType"], region), False
         )
-        yield Line("head node's root volume", Decimal(given["headRootVolumeGib"]), _volume(region), idle=False)
+        yield BillLine("head node's root volume", Decimal(given["headRootVolumeGib"]), _volume(region), idle=False)
 
 
-def _network(given: Mapping[str, Any], region: str) -> Iterator[Line]:
+def _network(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
     gateways = NAT_GATEWAYS.get(str(given["natGateways"]), 0)
     if gateways:
         family = (("productFamily", "NAT Gateway"),)
         query = Query("AmazonEC2", region, HOURLY, family, r"([A-Z0-9]+-)?NatGateway-Hours")
-        yield Line(f"{gateways} NAT gateway{'s' * (gateways > 1)}", Decimal(gateways), query)
+        yield BillLine(f"{gateways} NAT gateway{'s' * (gateways > 1)}", Decimal(gateways), query)
         address = Query("AmazonVPC", region, HOURLY, (), r"([A-Z0-9]+-)?PublicIPv4:InUseAddress")
-        yield Line(f"{gateways} public address{'es' * (gateways > 1)}", Decimal(gateways), address)
+        yield BillLine(f"{gateways} public address{'es' * (gateways > 1)}", Decimal(gateways), address)
     if _true(given["interfaceEndpoints"]):
         made = len(endpoints.interfaces(_true(given["headNode"]) or given["orchestrator"] == "slurm")) * ZONES
         query = Query("AmazonVPC", region, HOURLY, (), r"([A-Z0-9]+-)?VpcEndpoint-Hours")
-        yield Line(f"{made} endpoint interfaces", Decimal(made), query)
+        yield BillLine(f"{made} endpoint interfaces", Decimal(made), query)
 
 
-def _file_system(given: Mapping[str, Any], region: str) -> Line:
+def _file_system(given: Mapping[str, Any], region: str) -> BillLine:
     size, speed = Decimal(given["fsxSizeGib"]), str(given["fsxThroughput"])
     kind = (("productFamily", "Storage"), ("fileSystemType", "Lustre"), ("storageType", "SSD"))
     query = Query("AmazonFSx", region, MONTHLY, (*kind, ("throughputCapacity", speed)))
-    return Line(f"FSx for Lustre {size} GiB, {speed} MB/s per TiB", size, query)
+    return BillLine(f"FSx for Lustre {size} GiB, {speed} MB/s per TiB", size, query)
+
+
+def stored(given: Mapping[str, Any], sizes: Sizes) -> tuple[list[BillLine], list[BillLine]]:
+    """What is stored, as lines where its size is known, and else as rates; a preload is always a rate.
+
+    A preload asks S3 for each file at least once; S3 to FSx within the region costs no transfer.
+    """
+    region, known, rates = str(given["aws:region"]), [], []
+    kinds = [("S3 Standard", "", sizes.s3_gib)]
+    if _true(given["s3Express"]):
+        kinds.append(("S3 Express One Zone", "XZ-", sizes.express_gib))
+    for name, word, size in kinds:
+        query = Query("AmazonS3", region, MONTHLY, (), rf"([A-Z0-9]+-)?TimedStorage-{word}ByteHrs")
+        if size is None:
+            rates.append(BillLine(name, Decimal(1), query))
+        else:
+            known.append(BillLine(f"{name}, {size} GiB", Decimal(size), query))
+    if int(given["fsxSizeGib"]) and given["fsxDataRepository"]:
+        query = Query("AmazonS3", region, REQUESTS, (), r"([A-Z0-9]+-)?Requests-Tier2")
+        rates.append(BillLine("preload of FSx, each file at least once", Decimal(1), query))
+    return known, rates
 
 
 def _instance(instance_type: str, region: str) -> Query:
@@ -90,9 +163,10 @@ def _true(value: Any) -> bool:
     return value is True or str(value).lower() == "true"
 
 
-def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None) -> Bill:
+def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None, sizes: Sizes = Sizes()) -> Bill:
     """The stack's bill. clients: where to ask for spot prices; None asks nobody."""
     whole = priced(lines(given), book.price)
+    known, rates = stored(given, sizes)
     nodes = whole.lines[0]
     kind = str(given["capacityType"])
     if kind == "spot":
@@ -101,28 +175,73 @@ def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None) -> 
         note = f"paid when the block was bought; {_on_demand(nodes)}"
         nodes = Priced(replace(nodes.line, query=None, note=note), None)
     elif kind == "reservation":
-        nodes = replace(nodes, line=replace(nodes.line, idle=True, note="paid while reserved, also unused"))
-    return Bill([nodes, *whole.lines[1:]])
+        nodes = _reserved(nodes)
+    return Bill([nodes, *whole.lines[1:], *priced(known, book.price).lines], priced(rates, book.price).lines)
+
+
+def _reserved(nodes: Priced) -> Priced:
+    noted = replace(nodes, line=replace(nodes.line, idle=True, note="paid while reserved, also unused"))
+    if nodes.line.quantity:
+        return noted
+    why = "the reservation's size is not in the stack's file, wanted it for gpuNodeCount 0; do: flightline capacity"
+    return replace(noted, price=None, why=why)
 
 
 def _spot(nodes: Priced, given: Mapping[str, Any], clients: Clients | None) -> Priced:
-    region, noted = str(given["aws:region"]), replace(nodes.line, note=f"spot; {_on_demand(nodes)}")
+    """The nodes at the spot price.
+
+    Of several types EC2 chooses by how much it has of each, which no price shows: the dearest within the cap is
+    counted.
+    """
+    types = [str(given["gpuInstanceType"]), *_names(given["spotInstanceTypes"])]
+    noted = replace(nodes.line, note=f"spot; {_on_demand(nodes)}")
     if clients is None:
         return Priced(noted, None, "spot prices change: nobody was asked (--offline)")
-    now = datetime.now(timezone.utc)
+    now, zone = datetime.now(timezone.utc), str(given.get("availabilityZone") or "")
     try:
-        offered = spot_prices(clients, str(given["gpuInstanceType"]), now)
+        best = {name: _cheapest(clients, name, now, zone) for name in types}
     except Exception as error:
         if is_aws_error(error):
             return Priced(noted, None, explain(error, "ec2:DescribeSpotPriceHistory"))
         raise
-    zone = str(given.get("availabilityZone") or "")
+    missing = ", ".join(name for name, one in best.items() if one is None)
+    where = zone or str(given["aws:region"])
+    why = f"saw no spot price of {missing} in {where}, wanted one; do: choose another zone" if missing else ""
+    currency = currency_of(str(given["aws:region"]))
+    if given["spotMaxPriceUsd"] and currency != DOLLARS:
+        why = f"saw spot prices in {currency}, wanted USD as in spotMaxPriceUsd; do: leave it empty"
+        return Priced(noted, None, why)
+    cap = Decimal(str(given["spotMaxPriceUsd"] or "Infinity"))
+    found = [one.price for one in best.values() if one]
+    within = [price for price in found if price <= cap]
+    if not within:
+        dear = f"saw spot prices from {min(found):f}, wanted one within spotMaxPriceUsd, {cap}" if found else ""
+        return Priced(noted, None, "; ".join(filter(None, (dear, why))))
+    noted = replace(noted, note=f"{_spot_note(given, best)}; {_on_demand(nodes)}")
+    amount, as_of = max(within), now.isoformat(timespec="seconds")
+    return Priced(noted, Price(amount, currency, HOURLY, as_of, "EC2"), why)
+
+
+def _cheapest(clients: Clients, instance_type: str, now: datetime, zone: str) -> SpotPrice | None:
+    """The lowest price of the type in a zone, or in any; None when there is none."""
+    offered = spot_prices(clients, instance_type, now)
     here = [one for one in offered if not zone or zone in (one.zone, one.zone_id)]
-    if not here:
-        return Priced(noted, None, f"saw no spot price of it in {zone or region}, wanted one; do: choose another zone")
-    best = min(here, key=lambda one: one.price)
-    noted = replace(noted, note=f"spot in {best.zone}; {_on_demand(nodes)}")
-    return Priced(noted, Price(best.price, currency_of(region), HOURLY, now.isoformat(timespec="seconds"), "EC2"))
+    return min(here, key=lambda one: one.price, default=None)
+
+
+def _spot_note(given: Mapping[str, Any], best: Mapping[str, SpotPrice | None]) -> str:
+    known = {name: one for name, one in best.items() if one}
+    if len(best) == 1:
+        return f"spot in {next(iter(known.values())).zone}"
+    each = ", ".join(f"{name} {one.price:f} in {one.zone}" for name, one in known.items())
+    cap = f" within {given['spotMaxPriceUsd']}" if given["spotMaxPriceUsd"] else ""
+    return f"spot, {given['spotAllocation']} over {len(best)} types; counted: the dearest{cap} of {each}"
+
+
+def _names(given: Any) -> list[str]:
+    """A setting that is a list of names, as the stack's file or Pulumi.yaml has it."""
+    found = json.loads(given) if isinstance(given, str) and given else given or []
+    return [str(name) for name in found]
 
 
 def _on_demand(nodes: Priced) -> str:
@@ -144,10 +263,16 @@ def as_dict(whole: Bill, budget: Decimal) -> dict[str, Any]:
         }
         for one in whole.lines
     ]
-    sums = {name: float(value) for name, value in _sums(whole).items()}
-    over = None if not budget or not whole.complete else whole.per_month() > budget
+    known = any(one.price for one in whole.lines)
+    sums = {name: float(value) if known else None for name, value in _sums(whole).items()}
+    over = whole.per_month() > budget if budget and whole.complete and whole.currency == DOLLARS else None
     head = {"currency": whole.currency, "complete": whole.complete, "budget": float(budget), "over_budget": over}
-    return {**head, **sums, "lines": rows, "not_counted": NOT_COUNTED}
+    rates = [
+        {"what": one.line.what, "per_unit": float(one.price.amount) if one.price else None, "why": one.why}
+        | {"unit": one.line.query.unit if one.line.query else ""}
+        for one in whole.rates
+    ]
+    return {**head, **sums, "lines": rows, "rates": rates, "not_counted": NOT_COUNTED}
 
 
 def _sums(whole: Bill) -> dict[str, Decimal]:
@@ -169,24 +294,47 @@ def show(whole: Bill, budget: Decimal, console: Console) -> None:
         cost = one.per_hour
         cells = ("?", "?") if cost is None else (f"{cost:,.3f}", f"{cost * 730:,.0f}")
         table.add_row(one.line.what + (f" ({one.line.note})" if one.line.note else ""), *cells)
-    if whole.currency:
+    if whole.currency and any(one.price for one in whole.lines):
         least, sums = "" if whole.complete else ", at least", _sums(whole)
         for title, key in ((f"in all, {whole.currency}{least}", ""), (f"without nodes{least}", "idle_")):
             table.add_row(title, f"{sums[f'{key}per_hour']:,.3f}", f"{sums[f'{key}per_month']:,.0f}")
     console.print(table)
-    for why in dict.fromkeys(one.why for one in whole.lines if one.why):
-        console.print(f"no price: {why}", soft_wrap=True)
+    for rate in whole.rates:
+        if rate.price:
+            console.print(_rate(rate.line.what, rate.price), soft_wrap=True)
+    for why, names in _unpriced(whole).items():
+        console.print(f"no price of {', '.join(names)}: {why}", soft_wrap=True)
     old = sorted({one.price.as_of[:10] for one in whole.lines if one.price})
     if old:
         console.print(
             f"prices as of {old[0]}{' to ' + old[-1] if old[1:] else ''}; not counted: {NOT_COUNTED}", soft_wrap=True
         )
-    if budget and whole.currency:
+    if budget and old:
         console.print(_against(whole, budget))
+
+
+def _unpriced(whole: Bill) -> dict[str, list[str]]:
+    """Why a price is not known -> the lines that it is missing for."""
+    found: dict[str, list[str]] = {}
+    for one in (*whole.lines, *whole.rates):
+        if one.why:
+            found.setdefault(one.why, []).append(one.line.what)
+    return found
+
+
+def _rate(what: str, price: Price) -> str:
+    """The price of what is billed by use. A request costs so little that a million of them are named."""
+    many = price.unit == REQUESTS
+    unit = "million requests" if many else "GB-month"
+    return f"by use: {what}: {price.amount * (1_000_000 if many else 1):.6g} {price.currency} a {unit}"
 
 
 def _against(whole: Bill, budget: Decimal) -> str:
     month = whole.per_month()
+    if whole.currency != DOLLARS:
+        return (
+            f"{month:,.0f} {whole.currency} a month is not compared with monthlyBudgetUsd, {budget:,}: no rate is known"
+        )
     least = "" if whole.complete else "at least "
     word = "over" if month > budget else "within" if whole.complete else "perhaps within"
     return f"{least}{month:,.0f} a month is {word} monthlyBudgetUsd, {budget:,}"
@@ -195,32 +343,45 @@ def _against(whole: Bill, budget: Decimal) -> str:
 @click.command(cls=options.Command, example="flightline cost dev\nflightline cost dev --offline --json")
 @click.argument("stack")
 @click.option("--offline", is_flag=True, help="Ask nobody: prices of earlier calls only.")
+@click.option(
+    "--s3-gib", type=click.IntRange(0), help="What S3 will hold: data, checkpoints.  [default: the rate only]"
+)
+@click.option("--express-gib", type=click.IntRange(0), help="What S3 Express will hold.  [default: the rate only]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--project", default=".", type=click.Path(path_type=Path), help="Where Pulumi.yaml is.", show_default=True
 )
 @click.pass_context
-def command(ctx: click.Context, stack: str, offline: bool, as_json: bool, project: Path) -> None:
+def command(
+    ctx: click.Context,
+    stack: str,
+    offline: bool,
+    s3_gib: int | None,
+    express_gib: int | None,
+    as_json: bool,
+    project: Path,
+) -> None:
     """Say what STACK costs by the hour and the month, with its nodes and without, before `make up` or after.
 
     Prices come from the AWS Price List API (pricing:GetProducts) and are kept beside the run store for a week. What has
     no price is named and never counted as nothing. Exit status: 0, or 2 when no price at all is known.
     """
     try:
-        given = describe.values(stack, project)
+        given = checked(describe.values(stack, project))
         book = default_book(offline)
-        whole = bill(given, book, None if offline else Clients(str(given.get("aws:region") or "")))
+        asked = None if offline else Clients(str(given["aws:region"]))
+        whole = bill(given, book, asked, Sizes(s3_gib, express_gib))
+        budget = Decimal(given["monthlyBudgetUsd"])
+        if as_json:
+            click.echo(json.dumps(as_dict(whole, budget), indent=1))
+        else:
+            show(whole, budget, Console(markup=False, highlight=False))
     except FileNotFoundError as error:
         raise click.ClickException(
             f"saw no {error.filename}, wanted the stack's file; do: name another stack"
         ) from None
-    except ValueError as error:
+    except (ValueError, PriceError) as error:
         raise click.ClickException(str(error)) from None
-    budget = Decimal(given["monthlyBudgetUsd"])
-    if as_json:
-        click.echo(json.dumps(as_dict(whole, budget), indent=1))
-    else:
-        show(whole, budget, Console(markup=False, highlight=False))
     if not any(one.price for one in whole.lines):
         ctx.exit(EXIT_BROKEN)
 

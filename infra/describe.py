@@ -13,9 +13,10 @@ from typing import Any
 import click
 import yaml
 
+from flightline.console import EXIT_BROKEN
+
 PREFIX = "flightline:"
 ACTIONS = ("up", "down", "down-compute")
-BROKEN = 2
 
 
 def values(stack: str, root: Path) -> dict[str, Any]:
@@ -27,11 +28,10 @@ def values(stack: str, root: Path) -> dict[str, Any]:
 
 
 def _chosen(path: Path) -> Mapping[str, Any]:
-    text = path.read_text(encoding="utf-8")
     wanted = f"{path}: wanted YAML with `config:` and below it keys with values"
     try:
-        parsed = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+        parsed = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{wanted}; saw {' '.join(str(error).split())}") from None
     config = parsed.get("config", {}) if isinstance(parsed, dict) else parsed
     if not isinstance(config or {}, dict):
@@ -90,10 +90,10 @@ def main(action: str, stack: str, yes: bool) -> None:
     except FileNotFoundError as error:
         known = ", ".join(sorted(path.name.split(".")[1] for path in Path().glob("Pulumi.*.yaml")))
         click.echo(f"{error.filename}: no such file; stacks with a file here: {known or 'none'}", err=True)
-        sys.exit(BROKEN)
+        sys.exit(EXIT_BROKEN)
     except ValueError as error:
         click.echo(str(error), err=True)
-        sys.exit(BROKEN)
+        sys.exit(EXIT_BROKEN)
 
 
 if __name__ == "__main__":

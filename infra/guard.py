@@ -8,22 +8,34 @@ nothing, so it goes on after a breach and ends with all of them.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, NoReturn, Sequence
 
 import pulumi
 from pulumi.output import Unknown as PulumiUnknown
 from pulumi.runtime import rpc
+from pulumi.runtime import settings as sdk
 
-from infra.policies import RULES, UNKNOWN, Broken, Finding, Registered, Site, judge, judge_stack
+from infra.policies import RULES, UNKNOWN, Broken, PolicyContext, PolicyFinding, Registered, judge, judge_stack
+from infra.policies.locks import LOCK
 from infra.policies.secrets import OUTPUTS
 from infra.policies.secrets import RULE as SECRETS
+
+_SDKS_OWN = sdk.grpc_error_to_exception
 
 
 class PolicyBreach(pulumi.RunError):
     """A resource breaks a policy; the message names both."""
 
 
-class Seal(pulumi.ComponentResource):
+class Lock(pulumi.ComponentResource):
+    """Nothing in AWS. What it depends on is deleted after it, so while it is protected Pulumi deletes none of that."""
+
+    def __init__(self, after: Sequence[pulumi.Resource]) -> None:
+        super().__init__(LOCK, "lock", {}, pulumi.ResourceOptions(depends_on=list(after), protect=True))
+        self.register_outputs({})
+
+
+class Outputs(pulumi.ComponentResource):
     """Registered last: it carries the outputs past the policies and lets the rules that need every resource run."""
 
     def __init__(self, outputs: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
@@ -31,38 +43,63 @@ class Seal(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-class Guard:
+class PolicyGuard:
     """The policies of one stack."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: PolicyContext) -> None:
         self._site = site
         self._seen: list[Registered] = []
-        self.open: list[Finding] = []
+        self.open: list[PolicyFinding] = []
         """What a preview could not judge yet."""
-        self._broken: list[Finding] = []
+        self._broken: list[PolicyFinding] = []
+        self._refused = ""
 
     def install(self) -> None:
         """Judge every resource registered from now on."""
+        # What a callback raises comes back from the engine as text with the callback's traceback, and the SDK makes an
+        # exception of it, whose own traceback the language host prints. As a RunError it is its sentences alone.
+        sdk.grpc_error_to_exception = self._plain_error
         pulumi.runtime.register_resource_transform(self._transform)
 
-    def seal(self, outputs: Mapping[str, Any], after: Sequence[pulumi.Resource]) -> None:
-        """Judge the stack as a whole once everything in `after` is registered; then export the outputs."""
-        sealed = Seal(outputs, pulumi.ResourceOptions(depends_on=list(after)))
-        # Raised here and not in the transform: what a callback raises comes back as a gRPC error with its traceback,
-        # while the language host prints a RunError of the program as its sentences alone.
-        sealed.urn.apply(self._finish)
+    def _plain_error(self, exn: Any) -> Exception:
+        if self._refused and self._refused in (exn.details() or ""):
+            return PolicyBreach(self._refused)
+        return _SDKS_OWN(exn)
+
+    def finish(
+        self, outputs: Mapping[str, Any], ground: Sequence[pulumi.Resource], compute: Sequence[pulumi.Resource] = ()
+    ) -> None:
+        """Judge the stack as a whole once everything is registered; then export the outputs.
+
+        With data to keep, the component of the outputs is a lock of everything, and another one is of the ground: what
+        stays when only the compute is torn down. The engine deletes in the order of dependencies and asks each resource
+        when its turn comes; so a destroy without a preview would tear everything down that stands before the data.
+        """
+        keep = self._site.keep_data
+        locks = [Lock(ground)] if keep else []
+        exported = Outputs(outputs, pulumi.ResourceOptions(depends_on=[*ground, *compute, *locks], protect=keep))
+        # Here and not in the transform, which knows one resource: a preview ends with everything that is wrong.
+        exported.urn.apply(self._end_preview)
         for name, value in outputs.items():
             pulumi.export(name, value)
 
     async def _transform(self, args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
-        resource = await registered(args)
-        self._settle(judge(resource, self._site))
-        self._seen.append(resource)
-        if resource.type_ == OUTPUTS:
-            self._settle(judge_stack(tuple(self._seen)))
+        try:
+            resource = await registered(args)
+            self._settle(judge(resource, self._site))
+            self._seen.append(resource)
+            if resource.type_ == OUTPUTS:
+                self._settle(judge_stack(tuple(self._seen)))
+        except PolicyBreach:
+            raise
+        except Exception as error:
+            seen = f"{type(error).__name__}: {error}"
+            self._refuse(
+                f"{args.name} ({args.type_}): saw {seen} in a policy, wanted a judgement; do: report this text"
+            )
         return None
 
-    def _settle(self, findings: Iterable[Finding]) -> None:
+    def _settle(self, findings: Iterable[PolicyFinding]) -> None:
         found = list(findings)
         preview = pulumi.runtime.is_dry_run()
         breaches = [finding for finding in found if isinstance(finding.answer, Broken) or not preview]
@@ -70,18 +107,20 @@ class Guard:
         if preview and not any(finding.rule == SECRETS.id for finding in breaches):
             self._broken += breaches
         elif breaches:
-            # An update must not make the resource and a preview must not print the secret, so the callback has to fail;
-            # its error is shown with a traceback, below these sentences.
-            pulumi.log.error(message(breaches))
-            raise PolicyBreach(message(breaches))
+            # An update must not make the resource and a preview must not print the secret, so the callback has to fail.
+            self._refuse(message(breaches))
 
-    def _finish(self, _: str) -> None:
+    def _refuse(self, text: str) -> NoReturn:
+        self._refused = text
+        raise PolicyBreach(text)
+
+    def _end_preview(self, _: str) -> None:
         """End a preview with everything that is wrong."""
         if self._broken:
             raise PolicyBreach(message(self._broken))
 
 
-def message(breaches: Sequence[Finding]) -> str:
+def message(breaches: Sequence[PolicyFinding]) -> str:
     """What is shown: every breach, then why its rule exists."""
     whys = {rule.id: rule.why for rule in RULES}
     lines = [f"  {finding}" for finding in breaches]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.asking import asking
+from infra.aws_query import aws_query
 from infra.config.errors import ConfigError, Mistake
-from infra.config.model import Image, Settings
+from infra.config.model import ImageSettings, StackSettings
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundImage:
     """An image as EC2 knows it. smallest_gib: what a root volume must hold; 0 where EC2 does not say."""
 
     image_id: str
@@ -23,11 +23,13 @@ class Found:
     smallest_gib: int
 
 
-def find(settings: Settings) -> Found:
+def find(settings: StackSettings) -> FoundImage:
     """Resolve the image now, so that every node of this update gets the same one. Raises ConfigError."""
     image = settings.image
     name = image.ami_id or image.ssm_parameter
-    with asking(f"the image {name} in {settings.region}", "set flightline:ami to one that this account may use there"):
+    with aws_query(
+        f"the image {name} in {settings.region}", "set flightline:ami to one that this account may use there"
+    ):
         found = _look_up(image)
     mistakes = tuple(_mistakes(settings, found))
     if mistakes:
@@ -35,7 +37,7 @@ def find(settings: Settings) -> Found:
     return found
 
 
-def _look_up(image: Image) -> Found:
+def _look_up(image: ImageSettings) -> FoundImage:
     image_id = image.ami_id or _chosen(str(image.ssm_parameter), image.pin)
     # A volume mapped under another name than the image's root device would be a second, empty disk, and the root
     # volume would keep the image's own size and encryption.
@@ -44,7 +46,7 @@ def _look_up(image: Image) -> Found:
     )
     root = [one.ebs for one in ami.block_device_mappings if one.device_name == ami.root_device_name]
     sizes = [int(ebs.get("volume_size") or 0) for ebs in root]
-    return Found(image_id, ami.architecture, ami.root_device_name, max(sizes, default=0))
+    return FoundImage(image_id, ami.architecture, ami.root_device_name, max(sizes, default=0))
 
 
 def _chosen(parameter: str, pin: str | None) -> str:
@@ -64,7 +66,7 @@ def _parameter(name: str) -> str:
     return aws.ssm.get_parameter(name=name).insecure_value
 
 
-def _mistakes(settings: Settings, found: Found) -> Iterator[Mistake]:
+def _mistakes(settings: StackSettings, found: FoundImage) -> Iterator[Mistake]:
     """What would fail only when an instance is launched."""
     wanted = settings.image.architecture
     if found.architecture != wanted:

@@ -10,17 +10,17 @@ import click
 from rich.table import Table
 
 from flightline.cloud.clients import Clients, explain, is_aws_error
+from flightline.cloud.regions import known_region
 from flightline.commands import options
-from flightline.console import Console
-from flightline.money.leftovers import Found, Owner, find, remove
+from flightline.console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
+from flightline.contract import TAG_CLUSTER
+from flightline.money.leftovers import FoundLeftovers, Owner, find, remove
 from flightline.report.text import clean, count
-from infra.contract import TAG_CLUSTER
 from infra.planning.names import Names, Place, names
 
-EXIT_NOTHING, EXIT_LEFT, EXIT_BROKEN = 0, 1, 2
-
-
 ANY_ZONE = "ANY-ZONE"
+_LIVE_ONE = "instance, NAT gateway or endpoint"
+_LIVE_MANY = "instances, NAT gateways and endpoints"
 
 
 def owner(cluster: str, place: Place) -> Owner:
@@ -71,9 +71,10 @@ def command(ctx: click.Context, cluster: str, regions: tuple[str, ...], removes:
     """List what of CLUSTER still costs money, by its tag and the names its stack gives, after `make down`.
 
     --remove deletes unattached volumes, unused network interfaces and addresses, snapshots and log groups; never data,
-    and nothing at all while the cluster still has instances or NAT gateways.
+    and nothing at all while the cluster still has instances, NAT gateways or endpoints, or nobody could say whether it
+    has.
     """
-    found = find(owners(cluster, regions or ("",)), Clients)
+    found = find(owners(cluster, [known_region(one.strip()) for one in regions] or [""]), Clients)
     if as_json:
         click.echo(json.dumps({"things": [vars(one) for one in found.things], "troubles": found.troubles}, indent=1))
     else:
@@ -81,10 +82,10 @@ def command(ctx: click.Context, cluster: str, regions: tuple[str, ...], removes:
     left = bool(found.things)
     if removes and found.things:
         left = _remove(found)
-    ctx.exit(EXIT_BROKEN if found.troubles else EXIT_LEFT if left else EXIT_NOTHING)
+    ctx.exit(EXIT_BROKEN if found.troubles else EXIT_NO_GO if left else EXIT_GO)
 
 
-def _show(found: Found, cluster: str) -> None:
+def _show(found: FoundLeftovers, cluster: str) -> None:
     console = Console(markup=False, highlight=False)
     if not found.things and not found.troubles:
         console.print(f"nothing of {cluster} is left")
@@ -98,12 +99,19 @@ def _show(found: Found, cluster: str) -> None:
         console.print(f"not asked: {clean(trouble)}", soft_wrap=True)
 
 
-def _remove(found: Found) -> bool:
+def _remove(found: FoundLeftovers) -> bool:
     """Whether something is left afterwards."""
     if found.live:
-        seen = count(len(found.live), "instance or NAT gateway", "instances and NAT gateways")
-        wanted = "wanted a cluster that is down; do: make down STACK=..., then again"
-        raise click.ClickException(f"nothing removed: saw {seen} ({found.live[0].id}), {wanted}")
+        seen = count(len(found.live), _LIVE_ONE, _LIVE_MANY)
+        raise click.ClickException(
+            f"nothing removed: saw {seen} ({found.live[0].id}), wanted a cluster that is down; "
+            "do: make down STACK=..., then again"
+        )
+    if found.may_live:
+        seen = f"no answer about {' and '.join(found.may_live)}"
+        raise click.ClickException(
+            f"nothing removed: saw {seen}, wanted a cluster that is down; do: mend what was not asked, then again"
+        )
     left = sum(not thing.removable for thing in found.things)
     for thing, trouble in remove(found, Clients):
         left += bool(trouble)

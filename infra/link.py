@@ -7,7 +7,6 @@ inventory/known_hosts with the host keys that the instances printed on their con
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,13 +16,15 @@ from typing import Any
 
 import click
 
-from infra import contract
+from flightline import contract
+from flightline.cloud.clients import Clients
+from flightline.console import EXIT_BROKEN
+from flightline.store.whole import write_whole
 
 INVENTORY = Path("inventory")
 STACK_FILE = Path("group_vars/aws_ec2/stack.json")
 KNOWN_HOSTS = Path("known_hosts")
 VARIABLE = "flightline_stack"
-BROKEN = 2
 
 _CONSOLE_KEYS = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----\s*(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
 _KEY = re.compile(r"(ssh-ed25519|ecdsa-sha2-\S+|ssh-rsa) [A-Za-z0-9+/=]+")
@@ -40,19 +41,10 @@ def checked(outputs: Any) -> Mapping[str, Any]:
     wrong = contract.mistakes(outputs)
     if wrong:
         text = "\n".join(f"- {mistake}" for mistake in wrong)
-        raise LinkError(f"the stack's outputs are not what Ansible relies on; run `pulumi up` again:\n{text}")
+        raise LinkError(
+            f"saw other outputs of the stack, wanted what Ansible relies on; do: run `pulumi up` again:\n{text}"
+        )
     return {output.name: outputs[output.name] for output in contract.OUTPUTS}
-
-
-def write(path: Path, text: str) -> None:
-    """Put a whole file in place, or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def host_keys(console: str) -> list[str]:
@@ -93,11 +85,14 @@ def ask_pulumi(stack: str) -> Any:
         run = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise LinkError(
-            "pulumi: not on the PATH; install its command line (https://www.pulumi.com/docs/install/), "
+            "saw no pulumi on the PATH, wanted it; "
+            "do: install its command line (https://www.pulumi.com/docs/install/), "
             "or give a file: --outputs FILE"
         ) from None
     if run.returncode:
-        raise LinkError(f"{' '.join(command)}: {run.stderr.strip() or f'status {run.returncode}'}")
+        raise LinkError(
+            f"{' '.join(command)}: saw {run.stderr.strip() or f'status {run.returncode}'}; wanted the stack's outputs"
+        )
     return json.loads(run.stdout)
 
 
@@ -107,21 +102,20 @@ def _given(stack: str, file: Path | None) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise LinkError(f"{file}: {error.strerror}") from None
+        raise LinkError(f"{file}: saw {error.strerror}; wanted what `pulumi stack output --json` prints") from None
     except ValueError as error:
-        raise LinkError(f"{file}: not JSON ({error}); wanted what `pulumi stack output --json` prints") from None
+        raise LinkError(
+            f"{file}: saw what is not JSON ({error}); wanted what `pulumi stack output --json` prints"
+        ) from None
 
 
 def link(outputs: Mapping[str, Any], inventory: Path) -> list[str]:
     """Write what Ansible reads; returns what was done, a line each."""
-    write(inventory / STACK_FILE, json.dumps({VARIABLE: outputs}, indent=2) + "\n")
+    write_whole(inventory / STACK_FILE, (json.dumps({VARIABLE: outputs}, indent=2) + "\n").encode())
     done = [f"outputs     {inventory / STACK_FILE}"]
     if outputs["access_mode"] == "ssh":
-        # Imported here: with SSM, and in tests of the rest, no AWS client is needed.
-        import boto3
-
-        lines, silent = known_hosts(boto3.client("ec2", region_name=outputs["region"]), outputs["cluster_name"])
-        write(inventory / KNOWN_HOSTS, "".join(f"{line}\n" for line in lines))
+        lines, silent = known_hosts(Clients(outputs["region"]).get("ec2"), outputs["cluster_name"])
+        write_whole(inventory / KNOWN_HOSTS, "".join(f"{line}\n" for line in lines).encode())
         done.append(f"host keys   {inventory / KNOWN_HOSTS}, {len(lines)} keys")
         if silent:
             wait = "they print them some minutes after the first boot: run `make outputs` again"
@@ -147,7 +141,7 @@ def main(stack: str, outputs: Path | None, inventory: Path) -> None:
 
 def _fail(text: str) -> None:
     click.echo(f"outputs: {text}", err=True)
-    sys.exit(BROKEN)
+    sys.exit(EXIT_BROKEN)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
+from flightline.console import EXIT_BROKEN
 from infra import describe
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIREMENTS = "infra/node-requirements.txt"
-BROKEN = 2
 _LEFT_OUT = ("ansible_test/", "ansible/galaxy/data/")
 
 
@@ -72,7 +72,7 @@ def main(stack: str) -> None:
         fetch(ROOT)
     except (OSError, ValueError) as error:
         click.echo(f"node_ansible: {error}", err=True)
-        sys.exit(BROKEN)
+        sys.exit(EXIT_BROKEN)
 
 
 if __name__ == "__main__":

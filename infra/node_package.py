@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from flightline.nodepackage import Package, build, contents, existing
+from tools.nodepackage import NodePackage, build, contents, existing
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / ".flightline" / "node-packages"
@@ -20,7 +20,7 @@ def mistake(chosen: str) -> str | None:
     return None
 
 
-def package(chosen: str | None) -> Package:
+def package(chosen: str | None) -> NodePackage:
     """The package. chosen: path from the repository's root, None builds it. Raises ValueError or OSError."""
     if chosen is not None:
         return existing(ROOT / chosen)

@@ -19,6 +19,7 @@ from typing import Any
 import ansible_collections  # type: ignore[import-untyped]
 import yaml
 
+from flightline.store.whole import write_whole
 from infra import node_ansible
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,10 +27,9 @@ BUILT = ROOT / ".flightline" / "node-roles"
 NEED_OTHERS = ("cluster_ssh", "slurm")
 """Roles that exchange keys with other hosts: `make configure` applies them when the cluster stands."""
 
-FOLDERS = ("roles", "library", "module_utils", "plugins/filter")
-FILES = ("inventory/roles.yml", "flightline/__init__.py", "flightline/node_software.py",
-         "flightline/nodepackage.py")  # fmt: skip
-"""Of the control side only what the roles' filter and the node package's builder are made of."""
+FOLDERS = ("roles", "library", "module_utils", "plugins/filter", "flightline/configure")
+FILES = ("inventory/roles.yml", "flightline/__init__.py", "tools/nodepackage.py")
+"""Of the control side only what the roles' filters and the node package's builder are made of."""
 
 VARIABLES = "inventory/group_vars/aws_ec2"
 OF_A_STACK = "stack.json"
@@ -40,24 +40,21 @@ _OF_A_COLLECTION = re.compile(r"\b(ansible\.posix|community\.[a-z_]+)\.([a-z_]+)
 
 
 @dataclass(frozen=True)
-class Bundle:
+class RolesBundle:
     """A file on disk and its checksum."""
 
     path: Path
     sha256: str
 
 
-def package() -> Bundle:
+def package() -> RolesBundle:
     """Build the bundle of this checkout. Raises OSError, or ValueError where the runner is not there."""
     data = contents(ROOT, node_ansible.runner(ROOT))
     sha256 = hashlib.sha256(data).hexdigest()
     path = BUILT / f"flightline-roles-{sha256}.tar.gz"
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.draft")
-        draft.write_bytes(data)
-        draft.replace(path)
-    return Bundle(path, sha256)
+        write_whole(path, data)
+    return RolesBundle(path, sha256)
 
 
 def contents(root: Path, runner: Path) -> bytes:

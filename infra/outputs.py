@@ -1,18 +1,21 @@
-"""Components become outputs: exactly those that `infra.contract` promises."""
+"""Components become outputs: exactly those that `flightline.contract` promises."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pulumi
+
 from infra.planning import efa
 
 if TYPE_CHECKING:
     from infra.cluster import Cluster
+    from infra.components.storage import Storage
 
 
 def outputs(cluster: Cluster) -> Mapping[str, Any]:
-    """The stack's outputs: what `infra.contract` promises, in plain values and never a secret."""
+    """The stack's outputs: what `flightline.contract` promises, in plain values and never a secret."""
     return {**_settled(cluster), **_learned(cluster)}
 
 
@@ -64,6 +67,11 @@ def _learned(cluster: Cluster) -> dict[str, Any]:
     }
 
 
+def _checkpoints(storage: Storage) -> pulumi.Output[str]:
+    """The directory bucket beside the nodes where there is one: a checkpoint stops the job while it is written."""
+    return pulumi.Output.concat("s3://", storage.express.bucket if storage.express else storage.checkpoints.name, "/")
+
+
 def _before_nodes(cluster: Cluster) -> dict[str, Any]:
     storage, lustre = cluster.storage, cluster.file_system
     return {
@@ -75,12 +83,14 @@ def _before_nodes(cluster: Cluster) -> dict[str, Any]:
         "results_bucket": storage.results.name,
         "transfer_bucket": storage.transfer.name,
         "express_bucket": storage.express.bucket if storage.express else "",
+        "checkpoints_url": _checkpoints(storage),
         "results_table": cluster.tables.results.name,
         "training_table": cluster.tables.training.name,
         "alerts_topic_arn": cluster.notifications.topic_arn,
         "slack_secret_arn": cluster.notifications.slack_secret_arn or "",
         "fsx_dns_name": lustre.dns_name if lustre else "",
         "fsx_mount_name": lustre.mount_name if lustre else "",
+        "fsx_data_repository": (lustre.repository if lustre else None) or "",
         "results_log_group": cluster.logs.groups["results"].name,
         "system_log_group": cluster.logs.groups["system"].name,
     }

@@ -9,44 +9,44 @@ from pulumi.runtime.config import CONFIG, get_config, get_config_env, is_config_
 
 from infra import node_package
 from infra.config.errors import ConfigError
-from infra.config.keys import BY_NAME
 from infra.config.model import (
-    Access,
-    Boot,
-    Budget,
-    Capacity,
-    Fsx,
-    Head,
-    Image,
-    Monitoring,
-    Network,
-    Nodes,
-    Notifications,
-    Settings,
-    Storage,
+    BY_NAME,
+    AccessSettings,
+    BootSettings,
+    BudgetSettings,
+    CapacitySettings,
+    FsxSettings,
+    HeadSettings,
+    ImageSettings,
+    MonitoringSettings,
+    NetworkSettings,
+    NodesSettings,
+    NotificationSettings,
+    StackSettings,
+    StorageSettings,
     Thresholds,
-    Zones,
+    ZoneSettings,
 )
 from infra.config.reader import read
 from infra.planning.zones import Lookup
 
 __all__ = [
-    "Access",
-    "Boot",
-    "Budget",
-    "Capacity",
+    "AccessSettings",
+    "BootSettings",
+    "BudgetSettings",
+    "CapacitySettings",
     "ConfigError",
-    "Fsx",
-    "Head",
-    "Image",
-    "Monitoring",
-    "Network",
-    "Nodes",
-    "Notifications",
-    "Settings",
-    "Storage",
+    "FsxSettings",
+    "HeadSettings",
+    "ImageSettings",
+    "MonitoringSettings",
+    "NetworkSettings",
+    "NodesSettings",
+    "NotificationSettings",
+    "StackSettings",
+    "StorageSettings",
     "Thresholds",
-    "Zones",
+    "ZoneSettings",
     "load",
 ]
 
@@ -55,7 +55,7 @@ PROJECT = "flightline"
 _WEBHOOK = "slackWebhook"
 
 
-def load(lookup: Lookup) -> Settings:
+def load(lookup: Lookup) -> StackSettings:
     """Read and check the stack's configuration.
 
     lookup answers which zones the region has and which of them offer an instance type: infra.zones.ask in a real

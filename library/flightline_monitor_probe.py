@@ -124,7 +124,7 @@ def main() -> None:
     if boto3 is None:
         module.fail_json(msg=missing_required_lib("boto3"))
     given = module.params
-    probe = monitor.Probe(
+    probe = monitor.MonitorProbe(
         cluster=given["cluster"],
         namespace=given["namespace"] or f"Flightline/{given['cluster']}",
         topic_arn=given["topic_arn"],
@@ -139,7 +139,7 @@ def main() -> None:
         clients = {service: boto3.client(service, **options) for service in SERVICES}
         seen = monitor.look_only(clients, probe) if module.check_mode else monitor.run(clients, probe)
     except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError, monitor.ProbeError) as error:
-        module.fail_json(msg=f"the probe could not be made: {error}")
+        module.fail_json(msg=f"saw {error}; wanted: the probe made; do: check credentials, region and topic_arn")
     result = {"changed": False, "metric_s": seen.metric_s, "alert_s": seen.alert_s, "silent": seen.silent}
     missing = monitor.advice(probe, seen, sent=not module.check_mode)
     if missing:

@@ -20,83 +20,80 @@ version_added: "0.1.0"
 author:
   - Flightline contributors (@flightline)
 options:
+  # begin: made by python -m tools.inputs
   instance_type:
-    description:
-      - EC2 instance type, which gives the expected values. V(none) judges only what needs no expectation.
-    type: str
+    description: "EC2 instance type, the source of expected values; none judges only what needs no expectation."
+    type: "str"
     required: true
   level:
-    description: How much to measure.
-    type: str
-    choices: [quick, standard, deep]
-    default: quick
+    description: "How much to measure."
+    type: "str"
+    choices: ["quick", "standard", "deep"]
+    default: "quick"
   checks:
-    description: Ids or tags of the checks to run; all of the level when empty.
-    type: list
-    elements: str
+    description: "Ids or tags of the checks to run; all of the level when empty."
+    type: "list"
+    elements: "str"
     default: []
   skip:
-    description: Ids or tags of the checks to leave out; each is reported as SKIP.
-    type: list
-    elements: str
+    description: "Ids or tags of checks to leave out; each is reported as SKIP."
+    type: "list"
+    elements: "str"
     default: []
   expected:
-    description: Expected values on top of (or instead of) the instance type's, for example C(driver_version).
-    type: dict
+    description: "Expected values on top of the instance type's, such as driver_version."
+    type: "dict"
     default: {}
   thresholds:
-    description: Thresholds by full name, C(<check>.<name>); C(flightline checks) lists them.
-    type: dict
+    description: "Thresholds by full name, <check>.<name>, such as disk_space.warn_percent."
+    type: "dict"
     default: {}
   waivers:
-    description: Findings to set aside, each with C(check), C(scope), C(reason), C(owner) and C(expiry).
-    type: list
-    elements: dict
+    description: "Findings to set aside, each with check, scope, reason, owner and expiry."
+    type: "list"
+    elements: "dict"
     default: []
   options:
-    description: Options of checks that are not numbers, such as the Xid policy overrides.
-    type: dict
+    description: "Options of checks that are not numbers, such as xid_policy."
+    type: "dict"
     default: {}
   host:
-    description: The node's name in the inventory; asked of the node when not given.
-    type: str
+    description: "The node's name in the inventory; asked of the node when empty."
+    type: "str"
     default: ""
   instance_id:
-    description: The EC2 instance id, for the record.
-    type: str
+    description: "EC2 instance id, for the record."
+    type: "str"
     default: ""
   root:
-    description: File-system root that probes read from.
-    type: path
-    default: /
+    description: "File-system root that probes read from."
+    type: "path"
+    default: "/"
   tool_path:
-    description: Directories searched for tools before the system's.
-    type: list
-    elements: path
+    description: "Directories searched for tools before the system's."
+    type: "list"
+    elements: "path"
     default: []
   bundle_dir:
-    description: Keep the raw outputs in this directory on the node; they are removed when not given.
-    type: path
+    description: "Keep the raw outputs in this directory on the node; removed when not given."
+    type: "path"
   timeout_s:
-    description:
-      - Seconds after which this node is given up and UNKNOWN, and the call on the node ends itself; the level's default
-        when 0 (V(quick) 180, V(standard) 6000, V(deep) 18000).
-    type: int
+    description: "Seconds until a node is given up, UNKNOWN; 0: quick 180, standard 6000, deep 18000."
+    type: "int"
     default: 0
   call_id:
-    description: Comes back in the record, so that an old answer is not taken for a new one. Set by the action plugin.
-    type: str
+    description: "Comes back in the record, so that an old answer is not taken for a new one. Set by the action plugin."
+    type: "str"
     default: ""
   return_bundle:
-    description: Return the raw outputs of a node that is not go, in RV(bundle).
-    type: bool
+    description: "Return the raw outputs of a node that is not go."
+    type: "bool"
     default: false
   library_key:
-    description:
-      - Names the version of the node library to keep on the node. Set by the action plugin of the same name, which
-        calls the kept library directly from the second run on; nothing is kept when empty.
-    type: str
+    description: "Version of the node library to keep on the node; set by the action plugin."
+    type: "str"
     default: ""
+  # end: made by python -m tools.inputs
 attributes:
   check_mode:
     support: full
@@ -145,16 +142,19 @@ bundle:
   type: str
 """
 
-from ansible.module_utils import flightline_compiled, flightline_node
+from ansible.module_utils import flightline_node
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.flightline_node.arguments import SPEC
+from ansible.module_utils.flightline_node import keep
+from ansible.module_utils.flightline_node.inputs import ARGUMENTS
 
 
 def main() -> None:
     """Read the arguments, run the plan, return the record."""
-    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
-    flightline_compiled.use(flightline_node.__path__, module.params["library_key"])
-    from ansible.module_utils.flightline_node.module_call import answer
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    keep.use(flightline_node.__path__, module.params["library_key"])
+    # The entry point goes along: the library that is kept is then called by it.
+    from ansible.module_utils.flightline_node import __main__ as _entry  # noqa: F401
+    from ansible.module_utils.flightline_node.answer import answer
 
     result = answer({**module.params, "check_mode": module.check_mode})
     if result.get("failed"):

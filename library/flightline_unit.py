@@ -12,6 +12,8 @@ description:
   - Enables and starts a unit, and restarts or reloads it when one of its files is younger than its last start.
   - In place of M(ansible.builtin.systemd_service) with a handler, because a handler is lost when the control process
     dies before the end of the play, and the service then keeps its old configuration for ever.
+  - Also restarts a unit whose program was replaced, or that stands still by a signal, and thaws a frozen one.
+    systemd calls all of these active.
   - Also fails when the unit does not run after it was started, for example because a condition of it is not met.
 version_added: "0.1.0"
 author:
@@ -20,7 +22,43 @@ options:
   name:
     description: Name of the unit.
     type: str
-    required: true
+    default: ""
+  units:
+    description: Several units in place of one, in the order given; each with the other options of this module.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the unit.
+        type: str
+        required: true
+      files:
+        description: As below.
+        type: list
+        elements: str
+        default: []
+      on_change:
+        description: As below.
+        type: str
+        choices: [restart, reload]
+        default: restart
+      state:
+        description: As below.
+        type: str
+        choices: [running, at_boot, masked, stopped]
+        default: running
+      stale:
+        description: As below.
+        type: bool
+        default: false
+  state:
+    description:
+      - Whether the unit runs and is enabled, is enabled and left alone until the next boot, cannot start, or is
+        disabled and stopped.
+    type: str
+    choices: [running, at_boot, masked, stopped]
+    default: running
   files:
     description: What the unit reads when it starts; shell patterns are allowed. A file that is not there is ignored.
     type: list
@@ -31,6 +69,10 @@ options:
     type: str
     choices: [restart, reload]
     default: restart
+  stale:
+    description: Restart or reload it for a reason that no file shows, such as a drop-in that was removed.
+    type: bool
+    default: false
 attributes:
   check_mode:
     support: full
@@ -51,11 +93,19 @@ EXAMPLES = r"""
     name: ssh.service
     files: [/etc/ssh/sshd_config.d/*.conf]
     on_change: reload
+
+- name: Run the daemons of Slurm
+  flightline_unit:
+    units:
+      - {name: munge.service, files: [/etc/munge/munge.key]}
+      - {name: slurmd.service, files: [/etc/slurm/*.conf]}
 """
 
 RETURN = r"""
 facts:
-  description: C(there), C(enabled), C(active) and C(stale) of the unit, afterwards.
+  description:
+    - C(there), C(enabled), C(active) and C(stale) of the unit, afterwards; of several units each by its name.
+    - C(halted) is there before the change, when its process stood still.
   returned: success
   type: dict
   sample: {active: true, enabled: true, stale: false, there: true}
@@ -73,16 +123,29 @@ problems:
 
 from ansible.module_utils.flightline_host import fresh, shell
 
-ARGUMENT_SPEC = {
-    "name": {"type": "str", "required": True},
+EACH = {
     "files": {"type": "list", "elements": "str", "default": []},
     "on_change": {"type": "str", "choices": ["restart", "reload"], "default": "restart"},
+    "state": {"type": "str", "choices": list(fresh.STATES), "default": fresh.RUNNING},
+    "stale": {"type": "bool", "default": False},
+}
+ARGUMENT_SPEC = {
+    **EACH,
+    "name": {"type": "str", "default": ""},
+    "units": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {**EACH, "name": {"type": "str", "required": True}},
+    },
 }
 
 
 def main() -> None:
     """Read the arguments, look and act."""
-    shell.run_module(ARGUMENT_SPEC, fresh.ensure)
+    shell.run_module(
+        ARGUMENT_SPEC, fresh.ensure, mutually_exclusive=[("name", "units")], required_one_of=[("name", "units")]
+    )
 
 
 if __name__ == "__main__":

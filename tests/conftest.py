@@ -1,6 +1,7 @@
-"""Hypothesis on a busy machine: how long an example takes says nothing of the code."""
+"""Of every test: a busy machine says nothing of the code, and in the background Ctrl-C counts as well."""
 
 import os
+import signal
 from contextlib import suppress
 
 # The compliance suite runs on control nodes that have requirements.txt only, without hypothesis.
@@ -10,3 +11,8 @@ with suppress(ImportError):
     settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     if not os.environ.get("CI"):  # there Hypothesis has a profile of its own, which repeats the same examples
         settings.load_profile("busy")
+
+
+# A shell starts what goes on in the background with Ctrl-C ignored, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

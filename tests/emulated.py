@@ -5,6 +5,8 @@ Nothing in it is the real service: it proves requests, order and content, not IA
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import threading
@@ -12,13 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 import boto3
-from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flightline.cloud import items
+from flightline.cloud.clients import config
 
 if TYPE_CHECKING:
     import pytest
@@ -35,13 +38,19 @@ class _Quiet(WSGIRequestHandler):
 
 @dataclass
 class Cloud:
-    """A server. before: is asked with each request's action ("PutItem", "PUT /bucket"); an answer is an error code."""
+    """A server. before: is asked with each request's action ("PutItem", "PUT /bucket", "DescribeInstances"); an
+    answer is an error code.
+
+    instead: what answers an action of a JSON service in moto's place; it takes the request and returns the response.
+    """
 
     port: int = 0
     before: Hook | None = None
     after: Callable[[str], None] | None = None
+    instead: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
     seen: Counter[str] = field(default_factory=Counter)
     _clients: dict[str, Any] = field(default_factory=dict)
+    _one_write: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
@@ -72,8 +81,7 @@ class Cloud:
         """One client per service: making one takes longer than most tests."""
         if service not in self._clients:
             keys = {"aws_access_key_id": "made-up", "aws_secret_access_key": "made-up"}
-            config = Config(retries={"total_max_attempts": 1})
-            made = boto3.client(service, region_name=REGION, endpoint_url=self.url, config=config, **keys)
+            made = boto3.client(service, region_name=REGION, endpoint_url=self.url, config=config(), **keys)
             self._clients[service] = made
         return self._clients[service]
 
@@ -85,6 +93,7 @@ class Cloud:
     def reset(self) -> None:
         """Forget everything; hooks as well."""
         self.before = self.after = None
+        self.instead.clear()
         self.client("sts")  # loads botocore's models once, outside of what is timed
         import urllib.request
 
@@ -100,7 +109,16 @@ class Cloud:
             body = _error(environ, code)
             start_response(f"{status} refused", [("Content-Type", body[0]), ("Content-Length", str(len(body[1])))])
             return [body[1]]
-        answer = list(self._app(environ, start_response))
+        if action in self.instead:
+            given = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+            text = json.dumps(self.instead[action](given)).encode()
+            start_response(
+                "200 OK", [("Content-Type", "application/x-amz-json-1.1"), ("Content-Length", str(len(text)))]
+            )
+            return [text]
+        # DynamoDB's writes are atomic; moto looks at the condition first and writes then.
+        with self._one_write if "DynamoDB" in environ.get("HTTP_X_AMZ_TARGET", "") else contextlib.nullcontext():
+            answer = list(self._app(environ, start_response))
         if self.after:
             self.after(action)
         return answer
@@ -150,22 +168,35 @@ class Cloud:
 
 
 def lead_to(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    """Empty the server and lead this process's environment to it and nowhere else."""
+    """Empty the server and lead this process's environment to it and nowhere else. Retries wait in life, not here."""
     for name in list(os.environ):
         if name.startswith(("AWS_", "FLIGHTLINE")):
             monkeypatch.delenv(name)
     for name, value in cloud.env.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr("flightline.cloud.batches.Patience.wait", lambda *_: None)
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0)
     cloud.reset()
     return cloud
 
 
 def _action(environ: dict[str, Any]) -> str:
+    if _is_ec2(environ):
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        return parse_qs(body.decode())["Action"][0]
     target = environ.get("HTTP_X_AMZ_TARGET", "")
     return target.rpartition(".")[2] if target else f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
 
 
+def _is_ec2(environ: dict[str, Any]) -> bool:
+    return "/ec2/aws4_request" in environ.get("HTTP_AUTHORIZATION", "")
+
+
 def _error(environ: dict[str, Any], code: str) -> tuple[str, bytes]:
+    if _is_ec2(environ):
+        error = f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>"
+        return "text/xml", f"<Response><Errors>{error}</Errors></Response>".encode()
     if environ.get("HTTP_X_AMZ_TARGET"):
         return "application/x-amz-json-1.0", json.dumps({"__type": code, "message": "refused by the test"}).encode()
     if environ["PATH_INFO"] == "/":

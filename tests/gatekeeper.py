@@ -13,22 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flightline_node import judge as judging
+from flightline_node.judge import judgement as judging
 from flightline_node.model import LEVELS, Check, Status
 
 ROOT = Path(__file__).parents[1]
-CHECKS_DIR = ROOT / "module_utils" / "flightline_node" / "checks"
+CHECKS_DIR = ROOT / "module_utils" / "flightline_node" / "judge" / "checks"
 TESTS_DIR = ROOT / "tests" / "unit" / "checks"
 OUTCOMES = "FLIGHTLINE_OUTCOMES"
 NOT_CHECKS = frozenset({"__init__", "common", "neuron_common"})
 
 MAX_LINES = 140
 LONGER: Mapping[str, int] = {
-    "dcgm_diag": 145,
+    "dcgm_diag": 150,
     "gpu_bandwidth": 170,
     "gpu_lost": 165,
     "kernel_errors": 200,
-    "nccl_transport": 195,
+    "nccl_transport": 200,
+    "nvlink_errors": 145,
     "xid": 230,
 }
 """Checks allowed to be longer: they weigh several sources (lines in doubt, matrices of GPU pairs, a job's last words)."""
@@ -48,7 +49,6 @@ class House:
     registered: Mapping[str, Check]
     check_files: Mapping[str, int]
     test_files: frozenset[str]
-    runbook: frozenset[str]
     catalogue: frozenset[str]
     outcomes: Mapping[str, frozenset[str]]
 
@@ -64,14 +64,13 @@ def house(registered: Mapping[str, Check], outcomes: Mapping[str, frozenset[str]
         registered,
         {path.stem: len(path.read_text().splitlines()) for path in CHECKS_DIR.glob("*.py")},
         frozenset(path.stem for path in TESTS_DIR.glob("test_*.py")),
-        headings(ROOT / "docs" / "runbook.md"),
         headings(ROOT / "docs" / "checks.md"),
         outcomes,
     )
 
 
 def _texts(check: Check) -> Iterator[str]:
-    for name in ("title", "what", "why", "remedy", "source"):
+    for name in ("title", "what", "why", "remedy", "out_of_service", "source"):
         if not getattr(check, name).strip():
             yield f"no {name}"
     if not (check.evaluate.__doc__ or "").strip():
@@ -117,7 +116,8 @@ def _gaps(check_id: str, found: House) -> Iterator[str]:
     if f"test_{check_id}" not in found.test_files:
         yield "no test file of its name"
     yield from _tested(check_id, found.outcomes.get(check_id, frozenset()))
-    yield from (f"no heading in {page}" for page in ("runbook", "catalogue") if check_id not in getattr(found, page))
+    if check_id not in found.catalogue:
+        yield "no heading in catalogue"
 
 
 def gaps(found: House) -> list[str]:

@@ -6,13 +6,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from flightline_node import bundle as bundles
-from flightline_node import judge as judging
 from flightline_node import settings as site
-from flightline_node.checks import CHECKS
-from flightline_node.expected import resolve
-from flightline_node.facts import MISSING, READ, UNREADABLE, FactBook, Parsed
+from flightline_node.judge import judgement as judging
+from flightline_node.judge.checks import CHECKS
+from flightline_node.know.expected import resolve
 from flightline_node.model import Facts, Finding, Status, worst
+from flightline_node.read import bundle as bundles
+from flightline_node.read.facts import MISSING, READ, UNREADABLE, FactBook, Parsed
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 FIXTURES = Path(__file__).parent / "unit" / "fixtures"

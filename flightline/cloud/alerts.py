@@ -8,17 +8,18 @@ from typing import Any
 
 from flightline_node.model import BLOCKING, EVIDENCE, Verdict, as_status, device_label
 
-from ..recorder import NODE, REACHABLE
-from ..remedies import how
+from ..fleet.causes import EXPLAINED
+from ..fleet.remedies import how
+from ..fleet.result import FindingDict, NodeRow, Report
 from ..report.text import show_value
-from ..result import FindingDict, NodeRow, Report
-from .messages import Alert, Digest, Plan, device_text
+from ..store.rows import NODE, REACHABLE
+from .messages import Alert, Digest, DigestPlan, device_text
 
 FLEET = "fleet"
 
 
 def alerts_of(report: Report) -> list[Alert]:
-    """What blocks in a run, a row per part of a node; troubles of the fleet that no node carries come last."""
+    """The root of each trouble of a run, as its report shows it; troubles of the fleet alone come last."""
     names = _names(report.rows)
     at = report.run.finished_at or report.run.started_at
     found = [
@@ -43,7 +44,7 @@ def healthy(report: Report) -> set[tuple[str, str]]:
     return good
 
 
-def digest_of(report: Report, plan: Plan, scope: str, link: str = "", store: str = "") -> Digest | None:
+def digest_of(report: Report, plan: DigestPlan, scope: str, link: str = "", store: str = "") -> Digest | None:
     """The one message of a run; None when there is nothing new to say."""
     if not plan.tell and not plan.recovered:
         return None
@@ -75,7 +76,10 @@ def _both(row: NodeRow) -> str:
 
 def _blocking(row: NodeRow) -> Iterator[FindingDict]:
     found = [finding for finding in row.findings if as_status(finding.get("status")) in BLOCKING]
-    yield from found
+    folded = {id(trouble.root): trouble.folded for trouble in row.troubles}
+    for finding in found:
+        if not finding.get(EXPLAINED):
+            yield {**finding, "message": f"{finding.get('message') or ''}{folded.get(id(finding), '')}"}
     if row.verdict is Verdict.NO_GO and not found:
         yield {"check": NODE, "status": "UNKNOWN", "message": "nothing could be judged", "remedy": "INVESTIGATE"}
 

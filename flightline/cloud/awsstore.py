@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..intake import stored
-from ..store import LATEST, Host, Past, Record, Run, StoreError
+from ..record.intake import stored
+from ..store.sqlite import LATEST, TOGETHER, ExpectedHost, Past, Record, Run, StoreError
 from . import batches, blobs, items
 from .clients import Clients, explain, is_aws_error
 
@@ -26,7 +26,7 @@ REFUSED = frozenset({"ValidationException", "ItemCollectionSizeLimitExceededExce
 """What the same request will meet again."""
 
 
-class RefusedError(StoreError):
+class StoreRefusedError(StoreError):
     """The store will never take this."""
 
 
@@ -61,11 +61,13 @@ class AwsStore:
         try:
             yield self._clients.get("dynamodb")
         except batches.NotWrittenError as error:
-            raise StoreError(f"{error}; the table is throttled: raise its capacity or try again later") from error
+            raise StoreError(
+                f"saw {error}; wanted the table to take it; do: it is throttled, raise its capacity or try again later"
+            ) from error
         except Exception as error:
             if not is_aws_error(error):
                 raise
-            kind = RefusedError if batches.error_code(error) in REFUSED else StoreError
+            kind = StoreRefusedError if batches.error_code(error) in REFUSED else StoreError
             raise kind(explain(error, f"{self.path}: cannot {action}")) from error
 
     def start(self, run: Run) -> None:
@@ -76,9 +78,9 @@ class AwsStore:
                 there = self._get(client, run.run_id) or {}
                 if (there.get("started_at"), there.get("body")) != (item["started_at"], item["body"]):
                     text = f"{self.path}: the run id {run.run_id} belongs to another run there; nothing kept"
-                    raise RefusedError(text)
+                    raise StoreRefusedError(text)
             entry = items.marshal(items.run_entry(run_dict(run), self.ttl_days))
-            batches.retrying(lambda: client.put_item(TableName=self.table, Item=entry))
+            client.put_item(TableName=self.table, Item=entry)
         self._runs[run.run_id] = run
 
     def save(self, run_id: str, record: Mapping[str, Any]) -> bool:
@@ -92,7 +94,7 @@ class AwsStore:
         with self._guard("write") as client:
             batches.write_all(client, self.table, map(items.marshal, items.gpu_items(record)))
             try:
-                batches.retrying(lambda: client.transact_write_items(TransactItems=puts))
+                client.transact_write_items(TransactItems=puts)
             except Exception as error:
                 if batches.error_code(error) == "TransactionCanceledException" and _exists(error):
                     return False
@@ -132,14 +134,12 @@ class AwsStore:
         """Close a run; the first closing stays."""
         with self._guard("write") as client:
             try:
-                batches.retrying(
-                    lambda: client.update_item(
-                        TableName=self.table,
-                        Key=items.marshal({items.PK: items.run_pk(run_id), items.SK: items.META}),
-                        UpdateExpression="SET finished_at = :at, verdict = :verdict",
-                        ConditionExpression="finished_at = :open",
-                        ExpressionAttributeValues=items.marshal({":at": finished_at, ":verdict": verdict, ":open": ""}),
-                    )
+                client.update_item(
+                    TableName=self.table,
+                    Key=items.marshal({items.PK: items.run_pk(run_id), items.SK: items.META}),
+                    UpdateExpression="SET finished_at = :at, verdict = :verdict",
+                    ConditionExpression="finished_at = :open",
+                    ExpressionAttributeValues=items.marshal({":at": finished_at, ":verdict": verdict, ":open": ""}),
                 )
             except Exception as error:
                 if batches.error_code(error) != batches.EXISTS:
@@ -154,8 +154,8 @@ class AwsStore:
             item = self._get(client, wanted) if wanted else None
         if item is None:
             known = ", ".join(run.run_id for run in self.runs(5)) or "none"
-            raise StoreError(f"{self.path}: no run {run_id!r}; newest runs: {known}")
-        return _run(item, tuple(Host(**host) for host in items.unpack(item["body"])))
+            raise StoreError(f"{self.path}: saw no run {run_id!r}; wanted one of the store, newest runs: {known}")
+        return _run(item, tuple(ExpectedHost(**host) for host in items.unpack(item["body"])))
 
     def runs(self, limit: int = 20) -> list[Run]:
         """The newest runs, newest first."""
@@ -173,8 +173,8 @@ class AwsStore:
         packed: dict[str, Mapping[str, Any]] = {}
         for item in self._query(items.run_pk(run.run_id), items.RECORD, fields=("host", "body", "body_at")):
             packed[item["host"]] = item
-        for host in run.hosts:
-            record = self._record(packed.pop(host.host, None))
+        for host in (*(host.host for host in run.hosts), TOGETHER):
+            record = self._record(packed.pop(host, None))
             if record:
                 yield record
 
@@ -215,7 +215,7 @@ class AwsStore:
             batches.write_all(client, self.table, map(items.marshal, made))
             for key in drop:
                 gone = items.marshal({items.PK: items.alert_pk(scope), items.SK: key})
-                batches.retrying(lambda gone=gone: client.delete_item(TableName=self.table, Key=gone))  # type: ignore[misc]
+                client.delete_item(TableName=self.table, Key=gone)
 
     def _node_items(
         self, run: Run, record: Mapping[str, Any], shared: Collection[str], rest: Mapping[str, Any]
@@ -328,6 +328,6 @@ def _exists(error: Exception) -> bool:
     return any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons)
 
 
-def _run(item: Mapping[str, Any], hosts: tuple[Host, ...]) -> Run:
+def _run(item: Mapping[str, Any], hosts: tuple[ExpectedHost, ...]) -> Run:
     texts = [str(item.get(name) or "") for name in ("run_id", "started_at", "level", "inventory")]
     return Run(texts[0], texts[1], texts[2], texts[3], hosts, str(item["finished_at"]), str(item["verdict"]))

@@ -1,5 +1,6 @@
-"""Writes to DynamoDB that nothing is lost in: batches of 25, unprocessed items and throttling retried.
+"""Writes to DynamoDB that nothing is lost in: batches of 25, what a table leaves unprocessed is sent again.
 
+Throttled requests are botocore's to repeat (clients.py); an unprocessed item is no error to it.
 Standard library only (the client is an argument): the Lambda functions ship this file. BatchWriteItem knows no
 conditions, so batches are for items that are the same however often they are written (see items.py) in a
 partition that a conditional write has claimed.
@@ -11,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 BATCH = 25
 MAX_ATTEMPTS = 10
@@ -35,11 +36,10 @@ THROTTLED = frozenset(
         "TransactionConflictException",
     }
 )
-"""Errors that the same request may not meet a moment later."""
+"""Errors that the same request may not meet some minutes later; botocore has repeated it by then."""
 EXISTS = "ConditionalCheckFailedException"
 
 Attributes = Mapping[str, Mapping[str, Any]]
-Result = TypeVar("Result")
 
 
 class NotWrittenError(RuntimeError):
@@ -52,7 +52,7 @@ class NotWrittenError(RuntimeError):
 
 @dataclass
 class Stats:
-    """What writing took. calls: batch requests made, the retries among them included."""
+    """What writing took. calls: batch requests made. retries: those of them for what was left unprocessed."""
 
     items: int = 0
     calls: int = 0
@@ -69,10 +69,10 @@ class Patience:
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     jitter: Callable[[], float] = field(default=random.random, repr=False)
 
-    def wait(self, attempt: int, at_least_s: float = 0.0) -> None:
+    def wait(self, attempt: int) -> None:
         """Wait before another attempt; the first attempt is number 0."""
         limit = min(self.base_s * 2**attempt, self.max_delay_s)
-        self.sleep(max(at_least_s, limit * self.jitter()))
+        self.sleep(limit * self.jitter())
 
 
 def error_code(error: BaseException) -> str:
@@ -82,32 +82,16 @@ def error_code(error: BaseException) -> str:
 
 
 def throttled(error: BaseException) -> bool:
-    """May the same request succeed a moment later?"""
+    """May the same request succeed later?"""
     response = getattr(error, "response", None)
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(response, Mapping) else 0
     return error_code(error) in THROTTLED or int(status or 0) >= 500
 
 
-def retrying(call: Callable[[], Result], patience: Patience | None = None) -> Result:
-    """Call until it is not throttled; the last error is raised as it is."""
-    patience = patience or Patience()
-    for attempt in range(patience.attempts - 1):
-        try:
-            return call()
-        except Exception as error:
-            if not throttled(error):
-                raise
-            patience.wait(attempt)
-    return call()
-
-
-def put_new(client: Any, table: str, item: Attributes, patience: Patience | None = None) -> bool:
+def put_new(client: Any, table: str, item: Attributes) -> bool:
     """Write an item unless its key is taken; False when it is (what is there stays)."""
     try:
-        retrying(
-            lambda: client.put_item(TableName=table, Item=item, ConditionExpression="attribute_not_exists(pk)"),
-            patience,
-        )
+        client.put_item(TableName=table, Item=item, ConditionExpression="attribute_not_exists(pk)")
     except Exception as error:
         if error_code(error) == EXISTS:
             return False
@@ -138,7 +122,6 @@ def _write(client: Any, table: str, items: list[Attributes], patience: Patience,
     """One batch until nothing of it is left."""
     stats.items += len(items)
     requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
-    last = "the table left them unprocessed"
     for attempt in range(patience.attempts):
         if attempt:
             stats.retries += 1
@@ -149,10 +132,15 @@ def _write(client: Any, table: str, items: list[Attributes], patience: Patience,
         except Exception as error:
             if not throttled(error):
                 raise
-            last = error_code(error)
-            continue
+            raise NotWrittenError(
+                f"{table}: {len(requests)} items not written ({error_code(error)})", _items(requests)
+            ) from error
         requests = list((answer.get("UnprocessedItems") or {}).get(table) or [])
         if not requests:
             return
-    left = [request["PutRequest"]["Item"] for request in requests]
-    raise NotWrittenError(f"{table}: {len(left)} items not written after {patience.attempts} attempts ({last})", left)
+    text = f"{table}: {len(requests)} items not written: left unprocessed {patience.attempts} times"
+    raise NotWrittenError(text, _items(requests))
+
+
+def _items(requests: Iterable[Mapping[str, Any]]) -> list[Attributes]:
+    return [request["PutRequest"]["Item"] for request in requests]

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from .batches import error_code, retrying
+from .batches import Patience, error_code
 
 TAKEN = "PreconditionFailed"
+BUSY = "ConditionalRequestConflict"
+"""Another request is at the key; the upload is to be tried again, which botocore leaves to us. Source: S3 API
+reference, PutObject."""
 
 
 def run_key(run_id: str, *parts: str) -> str:
@@ -18,14 +21,19 @@ def run_key(run_id: str, *parts: str) -> str:
 
 def put(client: Any, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> str:
     """Keep an object unless it is there; returns its place, s3://bucket/key. Raises botocore's errors."""
-    try:
-        # If-None-Match: a retry, or another run of the same id, never overwrites.
-        retrying(
-            lambda: client.put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*")
-        )
-    except Exception as error:
-        if error_code(error) != TAKEN:
-            raise
+    patience = Patience()
+    for attempt in range(patience.attempts):
+        try:
+            # If-None-Match: a retry, or another run of the same id, never overwrites.
+            client.put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*")
+        except Exception as error:
+            code = error_code(error)
+            if code == BUSY and attempt + 1 < patience.attempts:
+                patience.wait(attempt)
+                continue
+            if code != TAKEN:
+                raise
+        break
     return f"s3://{bucket}/{key}"
 
 

@@ -25,6 +25,24 @@ DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AuthorizationError
 MISSING = frozenset({"ResourceNotFoundException", "NoSuchBucket", "NotFound", "NotFoundException", "404"})
 
 
+ATTEMPTS = 5
+"""Of each request. botocore waits up to 1, 2, 4 and 8 s before the next when it is throttled. Source: botocore,
+retries/standard.py, ExponentialBackoff."""
+CONNECT_S = 3
+
+
+def config(read_s: int = 30, attempts: int = ATTEMPTS) -> Any:
+    """How every client asks. read_s: how long to wait for bytes. attempts: 1 for what must not be done twice."""
+    from botocore.config import Config
+
+    return Config(
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        connect_timeout=CONNECT_S,
+        read_timeout=read_s,
+        user_agent_extra="flightline",
+    )
+
+
 @dataclass
 class Clients:
     """One session's clients, each made once."""
@@ -37,16 +55,9 @@ class Clients:
         """The low-level client of a service. Raises botocore's errors (no region, bad profile)."""
         if service not in self._made:
             import boto3
-            from botocore.config import Config
 
-            config = Config(
-                retries={"mode": "standard", "total_max_attempts": 2},  # batches.retrying() has more patience
-                connect_timeout=5,
-                read_timeout=30,
-                user_agent_extra="flightline",
-            )
             self._session = self._session or boto3.session.Session()
-            self._made[service] = self._session.client(service, region_name=self.region or None, config=config)
+            self._made[service] = self._session.client(service, region_name=self.region or None, config=config())
         return self._made[service]
 
 

@@ -1,4 +1,6 @@
-"""A run's results as DynamoDB items, and back. Pure, standard library only: the Lambda functions ship this file.
+"""A run's results as DynamoDB items, and back. Pure; of boto3 the types only: the Lambda functions ship this file.
+
+The statuses and their order are the node library's, which is shipped as well.
 
 Table layout (`pk`, `sk`; item attributes are plain, so that the console can read them):
 
@@ -15,13 +17,17 @@ Items travel in the types of the low-level client: `marshal` and `unmarshal`.
 
 from __future__ import annotations
 
+import functools
 import json
-import math
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+
+from flightline_node import model
+
+from ..record.words import clip, clip_bytes
 
 Item = dict[str, Any]
 """An item in Python's types: str, int, float, bool, None, bytes, list, dict."""
@@ -43,14 +49,19 @@ by_host and by_instance hold the node summaries. by_status holds what is wrong (
 partition per status and day: 'FAIL#2026-11-21'.
 """
 
+TRAINING_INDEXES: Mapping[str, tuple[str, str]] = {
+    "by_dataset": ("dataset", "at"),
+    "by_model": ("model", "at"),
+    "by_day": ("day", "at"),
+}
+"""Of training jobs: by data set, by model and by day ("2026-11-21"); `at` begins with the moment of the start."""
+
 RUNS = "RUNS"
 META = "META"
 RECORD = "RECORD#"
 NODE = "NODE#"
 
-BLOCKING = frozenset({"FAIL", "UNKNOWN", "UNREACHABLE"})
-TROUBLE = BLOCKING | {"WARN"}
-RANKS = {"SKIP": 0, "PASS": 1, "INFO": 2, "WARN": 3, "UNKNOWN": 4, "UNREACHABLE": 5, "FAIL": 6}
+TROUBLE = model.BLOCKING | {model.Status.WARN}
 NO_SERIAL = frozenset({"", "0", "N/A", "[N/A]", "None", "Unknown"})
 
 MAX_ITEM_BYTES = 400 * 1024
@@ -64,13 +75,15 @@ MAX_TEXT = 2000
 MAX_KEY = 900
 """A sort key may have 1,024 bytes."""
 DAY_S = 86_400
+EXACT = 10**38
+"""DynamoDB keeps 38 digits. Source: its limits."""
 TTL_DAYS = 90.0
 """Until results expire, unless a setting says otherwise."""
 
 
-def table_definition(name: str = DEFAULT_TABLE) -> dict[str, Any]:
-    """The table as `create_table` takes it; the infrastructure program declares the same."""
-    names = sorted({PK, SK, *(part for keys in INDEXES.values() for part in keys)})
+def table_definition(name: str = DEFAULT_TABLE, indexes: Mapping[str, tuple[str, str]] = INDEXES) -> dict[str, Any]:
+    """A table as `create_table` takes it; the infrastructure program declares the same."""
+    names = sorted({PK, SK, *(part for keys in indexes.values() for part in keys)})
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -78,7 +91,7 @@ def table_definition(name: str = DEFAULT_TABLE) -> dict[str, Any]:
         "KeySchema": _keys(PK, SK),
         "GlobalSecondaryIndexes": [
             {"IndexName": index, "KeySchema": _keys(*keys), "Projection": {"ProjectionType": "ALL"}}
-            for index, keys in INDEXES.items()
+            for index, keys in indexes.items()
         ],
     }
 
@@ -89,7 +102,7 @@ def _keys(first: str, second: str) -> list[dict[str, str]]:
 
 def part(text: object) -> str:
     """Text as a part of a key: '#' separates parts, so it cannot be in one."""
-    return str(text).replace("%", "%25").replace("#", "%23")[:MAX_KEY]
+    return clip_bytes(str(text).replace("%", "%25").replace("#", "%23"), MAX_KEY)
 
 
 def run_pk(run_id: str) -> str:
@@ -157,8 +170,11 @@ def node_name(record: Mapping[str, Any], shared: Collection[str] = ()) -> str:
 
 def worst(findings: Iterable[Mapping[str, Any]]) -> str:
     """The worst status of findings; a word that no version knows is UNKNOWN, none at all is SKIP."""
-    found = (str(finding.get("status")) for finding in findings)
-    return max((word if word in RANKS else "UNKNOWN" for word in found), key=RANKS.__getitem__, default="SKIP")
+    return str(model.worst(model.as_status(finding.get("status")) for finding in findings))
+
+
+def _worst_first(finding: Mapping[str, Any]) -> int:
+    return -model.RANK[model.as_status(finding.get("status"))]
 
 
 def record_item(run: Mapping[str, Any], record: Mapping[str, Any], ttl_days: float, **rest: Any) -> Item:
@@ -217,7 +233,7 @@ def _finding_item(
     check: str,
     found: list[Mapping[str, Any]],
 ) -> Item:
-    ordered = sorted(found, key=lambda finding: -RANKS[worst([finding])])
+    ordered = sorted(found, key=_worst_first)
     status, kept = worst(found), _fitting(ordered)
     item: Item = {
         PK: run_pk(run["run_id"]),
@@ -231,7 +247,7 @@ def _finding_item(
         "check": check,
         "status": status,
         "status_day": status_day(status, run["started_at"]),
-        "message": clip(str(ordered[0].get("message") or "")),
+        "message": clip(str(ordered[0].get("message") or ""), MAX_TEXT),
         "remedy": str(ordered[0].get("remedy") or "NONE"),
         "findings": kept,
         "more": len(ordered) - len(kept),
@@ -298,17 +314,12 @@ def unpack(body: bytes) -> Any:
         raise ValueError(f"not a packed record: {error}") from error
 
 
-def clip(text: str, limit: int = MAX_TEXT) -> str:
-    """At most `limit` characters, with an ellipsis where something was cut."""
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
 def shortened(record: Mapping[str, Any]) -> Item:
     """A record that is too large and has no other place, made to fit: what is wrong first, the rest left out.
 
     What is left out can only be better than what is kept, so the record's verdict stays what it was.
     """
-    findings = sorted(record.get("findings") or [], key=lambda finding: -RANKS[worst([finding])])
+    findings = sorted(record.get("findings") or [], key=_worst_first)
     kept = {key: value for key, value in record.items() if key not in ("measures", "probes", "findings")}
     for most in (120, 30, 8):
         made = {
@@ -329,10 +340,10 @@ def _wrong(findings: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Check -> status of what is wrong: why, at a glance."""
     wrong: dict[str, str] = {}
     for finding in findings:
-        status, check = worst([finding]), str(finding.get("check"))
-        if status in TROUBLE and RANKS[status] > RANKS.get(wrong.get(check, ""), 0):
-            wrong[check] = status
-    return dict(sorted(wrong.items(), key=lambda pair: (-RANKS[pair[1]], pair[0]))[:100])
+        status, check = model.as_status(finding.get("status")), str(finding.get("check"))
+        if status in TROUBLE and model.RANK[status] > model.RANK[model.as_status(wrong.get(check, model.Status.SKIP))]:
+            wrong[check] = str(status)
+    return dict(sorted(wrong.items(), key=lambda pair: (-model.RANK[model.as_status(pair[1])], pair[0]))[:100])
 
 
 def _bounded(finding: Mapping[str, Any]) -> Item:
@@ -345,7 +356,7 @@ def _bounded_value(value: Any) -> Any:
     if isinstance(value, (int, float, bool)) or value is None:
         return value
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return value if len(text) <= MAX_TEXT else clip(text)
+    return value if len(text) <= MAX_TEXT else clip(text, MAX_TEXT)
 
 
 def _with_ttl(item: Item, run: Mapping[str, Any], ttl_days: float) -> Item:
@@ -355,66 +366,61 @@ def _with_ttl(item: Item, run: Mapping[str, Any], ttl_days: float) -> Item:
 
 def marshal(item: Mapping[str, Any]) -> Attributes:
     """An item as the low-level client sends it."""
-    return {name: to_attribute(value) for name, value in item.items()}
+    serialize, _ = _converters()
+    return {name: serialize(_storable(value)) for name, value in item.items()}
 
 
 def unmarshal(attributes: Mapping[str, Mapping[str, Any]]) -> Item:
     """An item as the low-level client returned it."""
-    return {name: from_attribute(value) for name, value in attributes.items()}
+    _, deserialize = _converters()
+    return {name: _plain(deserialize(value)) for name, value in attributes.items()}
 
 
-def to_attribute(value: Any) -> dict[str, Any]:
-    """A value with its DynamoDB type. What DynamoDB's numbers cannot hold (NaN, 39 digits and more) becomes text."""
-    if value is None:
-        return {"NULL": True}
-    if isinstance(value, bool):
-        return {"BOOL": value}
+@functools.cache
+def _converters() -> tuple[Callable[[Any], dict[str, Any]], Callable[[Any], Any]]:
+    """boto3's own, imported with the first item: what only reads names of this file needs no boto3."""
+    from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+    return TypeSerializer().serialize, TypeDeserializer().deserialize
+
+
+def _storable(value: Any) -> Any:
+    """A value as boto3 takes it. What DynamoDB's numbers cannot hold (NaN, 39 digits and more) becomes text."""
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, (int, float, Decimal)):
         return _number(value)
     if isinstance(value, (bytes, bytearray)):
-        return {"B": bytes(value)}
-    if isinstance(value, Mapping):
-        return {"M": {str(name): to_attribute(part) for name, part in value.items()}}
-    if isinstance(value, (list, tuple)):
-        return {"L": [to_attribute(part) for part in value]}
-    return {"S": str(value).encode("utf-8", "replace").decode()}  # a lone surrogate cannot travel
-
-
-def _number(value: int | float | Decimal) -> dict[str, Any]:
-    text = repr(value) if isinstance(value, float) else str(value)
-    number = Decimal(text)
-    # Source: DynamoDB's limits, 38 digits of precision, magnitude 1E-130 to 9.99E+125.
-    # Not normalize(): it rounds to the context's 28 digits.
-    digits = "".join(map(str, number.as_tuple().digits)).strip("0")
-    fits = number.is_finite() and len(digits) <= 38 and (number == 0 or -130 <= number.adjusted() <= 125)
-    return {"N": text} if fits else {"S": text}
-
-
-def from_attribute(attribute: Mapping[str, Any]) -> Any:
-    """A value from its DynamoDB type."""
-    ((kind, value),) = attribute.items()
-    if kind == "N":
-        return _from_number(str(value))
-    if kind == "M":
-        return unmarshal(value)
-    if kind == "L":
-        return [from_attribute(part) for part in value]
-    if kind == "B":
         return bytes(value)
-    if kind == "NULL":
-        return None
-    return value
+    if isinstance(value, Mapping):
+        return {str(name): _storable(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_storable(part) for part in value]
+    return str(value).encode("utf-8", "replace").decode()  # a lone surrogate cannot travel
 
 
-def _from_number(text: str) -> int | float:
-    number = Decimal(text)
-    whole = number == number.to_integral_value()
-    return int(number) if whole and "." not in text and "E" not in text.upper() else _float(number)
+def _number(value: int | float | Decimal) -> int | Decimal | str:
+    """boto3 refuses float, and what it would have to round."""
+    if isinstance(value, int) and abs(value) < EXACT:
+        return value
+    number = Decimal(repr(value) if isinstance(value, float) else value)
+    serialize, _ = _converters()
+    try:
+        serialize(number)
+    except (ArithmeticError, TypeError):
+        return repr(value) if isinstance(value, float) else str(value)
+    return number
 
 
-def _float(number: Decimal) -> float:
-    value = float(number)
-    return value if math.isfinite(value) else 0.0
+def _plain(value: Any) -> Any:
+    """A value in Python's types: boto3 gives Decimal for every number and its own type for bytes."""
+    if isinstance(value, Decimal):
+        return int(value) if value.as_tuple().exponent == 0 else float(value)
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return bytes(value) if type(value).__name__ == "Binary" else value
 
 
 def size(item: Mapping[str, Any]) -> int:

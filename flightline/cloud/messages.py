@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from ..record.words import clip, clip_bytes, printable
+
 MAX_SUBJECT = 99
 """SNS wants fewer than 100 ASCII characters. Source: SNS API reference, Publish."""
 MAX_SNS_BYTES = 256 * 1024
@@ -21,6 +23,8 @@ SNS_ROOM_BYTES = 4 * 1024
 """Kept free of the message: attributes and the subject count towards the limit as well."""
 MAX_VALUE = 160
 MAX_MESSAGE = 600
+MAX_KEY_PART = 250
+"""Bytes. An alert's key has three, and a sort key of DynamoDB takes 1,024."""
 
 # Source: Slack's Block Kit reference (50 blocks, 3,000 characters in a section, 150 in a header).
 MAX_BLOCKS, MAX_SECTION, MAX_HEADER = 50, 2900, 149
@@ -95,19 +99,19 @@ class Digest:
         return f"flightline history {nodes[0]}{store}" if nodes and store else ""
 
     def to_json(self) -> str:
-        """The digest as it is spooled."""
+        """The digest as it waits in the outbox."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str) -> Digest:
-        """A spooled digest."""
+        """A digest from the outbox."""
         raw = json.loads(text)
         alerts, recovered = (tuple(Alert(**alert) for alert in raw.pop(name)) for name in ("alerts", "recovered"))
         return Digest(**{**raw, "facts": tuple(raw["facts"])}, alerts=alerts, recovered=recovered)
 
 
 @dataclass
-class Plan:
+class DigestPlan:
     """What to tell and what to remember. put: items of the ALERT partition; drop: their sort keys to delete."""
 
     tell: list[Alert] = field(default_factory=list)
@@ -134,14 +138,14 @@ def plan(
     healthy: Collection[tuple[str, str]],
     now: str,
     renotify_s: float,
-) -> Plan:
+) -> DigestPlan:
     """Compare what is wrong now with what people know.
 
     known: the ALERT items by sort key. healthy: (node, check) pairs that were measured and found good; only
     these can recover, because silence is no recovery. now: the moment of the run (ISO 8601), not of the call, so
     that planning again after a crash gives the same plan.
     """
-    made = Plan()
+    made = DigestPlan()
     for alert in collapse(alerts):
         before = known.get(alert.key)
         if before is None or before.get("status") != alert.status or _due(before, now, renotify_s):
@@ -179,6 +183,8 @@ _REMEMBERED = ("node", "check", "status", "message", "host", "instance_id", "dev
 def _remember(alert: Alert, before: Mapping[str, Any] | None, now: str) -> Item:
     first = str((before or {}).get("first_at") or now)
     kept = {name: getattr(alert, name) for name in _REMEMBERED if getattr(alert, name)}
+    # An item takes 400 KB, and people are told no more of it again.
+    kept |= {name: clip(kept[name], MAX_MESSAGE) for name in ("message", "measured", "expected") if name in kept}
     return {**kept, "kind": "alert", "first_at": first, "notified_at": now}
 
 
@@ -197,7 +203,7 @@ def shown(value: Any, unit: str = "") -> str:
         text = f"{value:.6g}"
     else:
         text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return f"{_clip(clean(text), MAX_VALUE)} {clean(unit)}".strip()
+    return f"{clip(clean(text), MAX_VALUE)} {clean(unit)}".strip()
 
 
 def device_text(label: str, device: Mapping[str, Any]) -> str:
@@ -213,14 +219,14 @@ def device_text(label: str, device: Mapping[str, Any]) -> str:
 
 def clean(text: object) -> str:
     """One line of text that can steer no terminal and no page."""
-    return "".join(ch if ch.isprintable() else " " if ch.isspace() else "\N{REPLACEMENT CHARACTER}" for ch in str(text))
+    return printable(str(text))
 
 
 def subject(text: str) -> str:
     """A subject as SNS takes it: ASCII, one line, fewer than 100 characters, beginning with a letter or digit."""
     ascii_ = unicodedata.normalize("NFKD", clean(text)).encode("ascii", "ignore").decode()
     line = " ".join(ascii_.split()).lstrip("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ")
-    return _clip(line or "Flightline", MAX_SUBJECT)
+    return clip(line or "Flightline", MAX_SUBJECT)
 
 
 def render(digest: Digest, limit_bytes: int = MAX_SNS_BYTES - SNS_ROOM_BYTES) -> str:
@@ -266,7 +272,7 @@ def _group_lines(group: Sequence[Alert]) -> Iterator[str]:
     first = group[0]
     nodes = len({alert.node for alert in group})
     yield f"{first.status} {first.check} on {nodes:,} node{'' if nodes == 1 else 's'}"
-    yield f"  saw       {_clip(clean(first.message), MAX_MESSAGE)}"
+    yield f"  saw       {clip(clean(first.message), MAX_MESSAGE)}"
     if first.expected:
         yield f"  expected  {first.expected}"
     yield f"  do        {_do(first)}"
@@ -310,7 +316,7 @@ def sns_message(digest: Digest, topic: str) -> dict[str, Any]:
 def slack_message(digest: Digest) -> dict[str, Any]:
     """A Block Kit message for an incoming webhook. `text` is what notifications show."""
     blocks: list[dict[str, Any]] = [
-        {"type": "header", "text": {"type": "plain_text", "text": _clip(clean(digest.title), MAX_HEADER)}}
+        {"type": "header", "text": {"type": "plain_text", "text": clip(clean(digest.title), MAX_HEADER)}}
     ]
     if digest.facts:
         blocks.append(_context(" | ".join(digest.facts)))
@@ -329,13 +335,13 @@ def slack_message(digest: Digest) -> dict[str, Any]:
         blocks.append(_section(f"<{link}|{name}>" if digest.link.startswith("https://") else f"{name}: `{link}`"))
     if digest.again:
         blocks.append(_context(f"Look back: {digest.again}"))
-    return {"text": _escape(_clip(clean(digest.title), MAX_HEADER)), "blocks": blocks[:MAX_BLOCKS]}
+    return {"text": _escape(clip(clean(digest.title), MAX_HEADER)), "blocks": blocks[:MAX_BLOCKS]}
 
 
 def _slack_group(group: Sequence[Alert]) -> str:
     first = group[0]
     expected = f", expected {_escape(first.expected)}" if first.expected else ""
-    lines = [f"*{first.status} {_escape(first.check)}*{expected}", _escape(_clip(clean(first.message), MAX_MESSAGE))]
+    lines = [f"*{first.status} {_escape(first.check)}*{expected}", _escape(clip(clean(first.message), MAX_MESSAGE))]
     return "\n".join([*lines, f"*Do:* {_escape(_do(first))}", *_some([_escape(_place(alert)) for alert in group])])
 
 
@@ -345,11 +351,11 @@ def _some(lines: Sequence[str]) -> list[str]:
 
 
 def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": _clip(text, MAX_SECTION)}}
+    return {"type": "section", "text": {"type": "mrkdwn", "text": clip(text, MAX_SECTION)}}
 
 
 def _context(text: str) -> dict[str, Any]:
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": _clip(_escape(clean(text)), MAX_SECTION)}]}
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": clip(_escape(clean(text)), MAX_SECTION)}]}
 
 
 def _escape(text: str) -> str:
@@ -357,9 +363,5 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _clip(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
-
-
 def _part(text: str) -> str:
-    return text.replace("%", "%25").replace("#", "%23")[:250]
+    return clip_bytes(text.replace("%", "%25").replace("#", "%23"), MAX_KEY_PART)

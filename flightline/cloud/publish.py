@@ -1,6 +1,6 @@
 """Publish runs: DynamoDB and S3 first, then people are told; in order, each once, whenever it was interrupted.
 
-A run is queued on disk (spool.py) before anything is sent. Its stages are stored, planned, told, remembered; a
+A run is queued on disk (outbox.py) before anything is sent. Its stages are stored, planned, told, remembered; a
 stage that was cut off is done again and changes nothing: items are functions of the run, objects and headers are
 written once, and the digest is decided once and kept before it is sent. Only a message whose acknowledgement was
 lost can come twice: it carries a key, by which a FIFO topic and other readers drop it.
@@ -18,29 +18,29 @@ from typing import Any
 from flightline_node.model import SettingsError
 
 from .. import report as reports
-from ..bundles import bundle_file
-from ..fleet import judge_run
-from ..store import Run, SqliteStore, StoreError, has_spool
-from . import blobs, messages, slack, spool
+from ..fleet.judgement import judge_run
+from ..store.bundles import bundle_file
+from ..store.sqlite import Run, SqliteStore, StoreError, aside_files
+from . import blobs, messages, outbox, slack
 from .alerts import alerts_of, digest_of, healthy
-from .awsstore import AwsStore, RefusedError
-from .batches import retrying
+from .awsstore import AwsStore, StoreRefusedError
 from .clients import Clients, explain, is_aws_error
+from .publish_settings import Publish
+from .publish_settings import publish as read_settings
 from .secret import SecretError, resolve
-from .settings import Publish
-from .settings import publish as read_settings
 
 HOUR_S = 3600.0
 CONTENT_TYPES = {
     "json": "application/json",
     "junit": "application/xml",
     "html": "text/html; charset=utf-8",
-    "hosts": "text/plain; charset=utf-8",
 }
+PLAIN = "text/plain; charset=utf-8"
+"""Every other file of a report: lists of hosts."""
 
 
 @dataclass
-class Outcome:
+class Published:
     """What came of it: notes are good news, troubles say what waits and why, one sentence each."""
 
     notes: list[str] = field(default_factory=list)
@@ -51,22 +51,22 @@ class PublishError(RuntimeError):
     """Something could not be sent now."""
 
 
-def publish_run(store: Path, run_id: str, settings: Publish) -> Outcome:
+def publish_run(store: Path, run_id: str, settings: Publish) -> Published:
     """Queue a run and send what is queued. Never raises for what cannot be reached: it is told and kept."""
     try:
-        with spool.Spool(store) as queue:
+        with outbox.Outbox(store) as queue:
             queue.add(run_id, settings.target, settings.to_dict())
         return drain(store)
     except StoreError as error:
-        return Outcome(troubles=[f"run {run_id} was not published: {error}; later: flightline publish {run_id}"])
+        return Published(troubles=[f"run {run_id} was not published: {error}; later: flightline publish {run_id}"])
 
 
-def drain(store: Path, wait_s: float = spool.LOCK_WAIT_S) -> Outcome:
+def drain(store: Path, wait_s: float = outbox.LOCK_WAIT_S) -> Published:
     """Send everything that is queued, in order. A target that refuses keeps its later runs waiting, no other's."""
-    outcome = Outcome()
-    with spool.Spool(store) as queue, queue.lock(wait_s) as mine:
+    outcome = Published()
+    with outbox.Outbox(store) as queue, queue.lock(wait_s) as mine:
         if not mine:
-            return Outcome(troubles=["another publisher is at work on this queue; it sends what is waiting"])
+            return Published(troubles=["another publisher is at work on this queue; it sends what is waiting"])
         stopped: set[str] = set()
         while jobs := [job for job in queue.open_jobs() if job.target not in stopped]:
             job = jobs[0]
@@ -74,8 +74,8 @@ def drain(store: Path, wait_s: float = spool.LOCK_WAIT_S) -> Outcome:
                 work = _Job(store, queue, job)
                 outcome.notes.append(work.run())
                 outcome.troubles += work.troubles
-            except (RefusedError, SettingsError) as error:
-                queue.advance(job, spool.DONE)
+            except (StoreRefusedError, SettingsError) as error:
+                queue.advance(job, outbox.DONE)
                 text = (
                     f"run {job.run_id} is not published: {error}; it is not tried again, the run itself is in {store}"
                 )
@@ -90,7 +90,7 @@ def drain(store: Path, wait_s: float = spool.LOCK_WAIT_S) -> Outcome:
 class _Job:
     """One run on its way to one target."""
 
-    def __init__(self, store: Path, queue: spool.Spool, job: spool.Job) -> None:
+    def __init__(self, store: Path, queue: outbox.Outbox, job: outbox.PublishJob) -> None:
         settings = read_settings(job.settings)
         assert settings is not None, "a job has a target"
         self.settings, self.store, self.queue, self.job = settings, store, queue, job
@@ -104,17 +104,17 @@ class _Job:
         with SqliteStore(self.store, create=False) as local:
             run = self._find(local)
             if run is None:
-                self.job = self.queue.advance(self.job, spool.DONE)
+                self.job = self.queue.advance(self.job, outbox.DONE)
                 return f"run {self.job.run_id} is not in the run store any more: dropped from the queue"
-            if self.job.stage == spool.WAITING:
-                self._stage(spool.STORED, f"s3://{self.settings.bucket}", lambda: self._keep(local, run))
-            if self.job.stage == spool.STORED:
-                self.job = self.queue.advance(self.job, spool.PLANNED, self._plan(local, run))
-        if self.job.stage == spool.PLANNED:
-            self._stage(spool.SNS_SENT, self.settings.topic, self._tell_sns)
-        if self.job.stage == spool.SNS_SENT:
-            self._stage(spool.SLACK_SENT, self.settings.slack, self._tell_slack)
-        self._stage(spool.DONE, self.aws.path, self._remember)
+            if self.job.stage == outbox.WAITING:
+                self._stage(outbox.STORED, f"s3://{self.settings.bucket}", lambda: self._keep(local, run))
+            if self.job.stage == outbox.STORED:
+                self.job = self.queue.advance(self.job, outbox.PLANNED, self._plan(local, run))
+        if self.job.stage == outbox.PLANNED:
+            self._stage(outbox.SNS_SENT, self.settings.topic, self._tell_sns)
+        if self.job.stage == outbox.SNS_SENT:
+            self._stage(outbox.SLACK_SENT, self.settings.slack, self._tell_slack)
+        self._stage(outbox.DONE, self.aws.path, self._remember)
         return f"run {self.job.run_id} published: {', '.join(self.said) or 'nothing was left to do'}"
 
     def _find(self, local: SqliteStore) -> Run | None:
@@ -122,7 +122,7 @@ class _Job:
             return local.run(self.job.run_id)
         except StoreError:
             local.runs(1)  # raises when it is the store that cannot be read
-            if has_spool(self.store):
+            if aside_files(self.store):
                 raise
             return None
 
@@ -164,7 +164,7 @@ class _Job:
             paths = reports.write_all(report, lambda: local.records(run.run_id), Path(directory))
             for kind, path in paths.items():
                 key = blobs.run_key(run.run_id, path.name)
-                blobs.put_file(self.clients.get("s3"), self.settings.bucket, key, path, CONTENT_TYPES[kind])
+                blobs.put_file(self.clients.get("s3"), self.settings.bucket, key, path, CONTENT_TYPES.get(kind, PLAIN))
         self.said.append(f"report to s3://{self.settings.bucket}")
 
     def _plan(self, local: SqliteStore, run: Run) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class _Job:
         digest = self._digest()
         if digest and self.settings.topic:
             client, message = self.clients.get("sns"), messages.sns_message(digest, self.settings.topic)
-            retrying(lambda: client.publish(**message))
+            client.publish(**message)
             self.said.append(f"SNS told of {len(digest.alerts):,} troubles, {len(digest.recovered):,} recovered")
 
     def _tell_slack(self) -> None:
@@ -208,7 +208,7 @@ class _Job:
             self.said.append("Slack told")
 
     def _from_manager(self, name: str) -> str:
-        secret = retrying(lambda: self.clients.get("secretsmanager").get_secret_value(SecretId=name))
+        secret = self.clients.get("secretsmanager").get_secret_value(SecretId=name)
         return str(secret.get("SecretString") or "")
 
     def _remember(self) -> None:

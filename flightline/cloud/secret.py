@@ -38,9 +38,9 @@ def resolve(reference: str, from_manager: Callable[[str], str]) -> Secret:
     elif kind == "secretsmanager":
         value = _from_json(from_manager(name))
     else:
-        raise SecretError("a secret's place begins with env:, file: or secretsmanager:")
+        raise SecretError("saw another place of a secret, wanted one that begins with env:, file: or secretsmanager:")
     if not value.strip():
-        raise SecretError(f"{kind}:{name}: no secret there")
+        raise SecretError(f"saw no secret there, wanted one at {kind}:{name}")
     return Secret(value.strip())
 
 
@@ -48,7 +48,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SecretError(f"file:{path}: cannot be read ({type(error).__name__})") from None
+        raise SecretError(f"saw {type(error).__name__}, wanted a readable file; do: look at file:{path}") from None
 
 
 def _from_json(text: str) -> str:

@@ -9,16 +9,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from flightline_node.expected import resolve
+from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError
 
 from ..cloud.clients import Clients
-from ..console import Console
+from ..cloud.regions import known_region
+from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
 from ..money import capacity
 from ..report.text import clean
 from . import options
-
-EXIT_FOUND, EXIT_NOTHING, EXIT_BROKEN = 0, 1, 2
 
 
 @click.command(
@@ -41,8 +40,9 @@ def command(
     another region by its setting aws:region, and into a block by capacityType and capacityReservationId.
     """
     resolve(instance_type)
-    wanted = capacity.Wanted(instance_type, nodes, hours, datetime.now(timezone.utc))
-    found = capacity.find(wanted, [region.strip() for region in regions] or [_configured()], Clients)
+    wanted = capacity.CapacityRequest(instance_type, nodes, hours, datetime.now(timezone.utc))
+    places = [known_region(region.strip()) for region in regions or (_configured(),)]
+    found = capacity.find(wanted, list(dict.fromkeys(places)), Clients)
     if as_json:
         click.echo(
             json.dumps({"offers": [_as_dict(one) for one in found.offers], "troubles": found.troubles}, indent=1)
@@ -61,10 +61,10 @@ def _configured() -> str:
     return str(region)
 
 
-def _status(found: capacity.Found) -> int:
+def _status(found: capacity.FoundOffers) -> int:
     if any(offer.enough for offer in found.offers):
-        return EXIT_FOUND
-    return EXIT_BROKEN if found.troubles and not found.offers else EXIT_NOTHING
+        return EXIT_GO
+    return EXIT_BROKEN if found.troubles and not found.offers else EXIT_NO_GO
 
 
 def _as_dict(offer: capacity.Offer) -> dict[str, object]:
@@ -72,7 +72,7 @@ def _as_dict(offer: capacity.Offer) -> dict[str, object]:
     return {**vars(offer), "per_node_hour": None if price is None else float(price)}
 
 
-def _show(found: capacity.Found, wanted: capacity.Wanted) -> None:
+def _show(found: capacity.FoundOffers, wanted: capacity.CapacityRequest) -> None:
     console = Console(markup=False, highlight=False)
     if found.offers:
         table = Table(box=None, pad_edge=False)
@@ -87,7 +87,7 @@ def _show(found: capacity.Found, wanted: capacity.Wanted) -> None:
         console.print(Text(clean(trouble), "yellow"), soft_wrap=True)
 
 
-def _cells(offer: capacity.Offer, wanted: capacity.Wanted) -> list[str]:
+def _cells(offer: capacity.Offer, wanted: capacity.CapacityRequest) -> list[str]:
     hours = capacity.block_hours(wanted.hours) if offer.kind == "capacity-block" else wanted.hours
     price, total = "paid already", "-"
     if offer.per_node_hour is not None:

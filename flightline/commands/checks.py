@@ -7,12 +7,12 @@ import json
 import click
 from rich.table import Table
 
-from flightline_node.checks import CHECKS
+from flightline_node.judge.checks import CHECKS
 from flightline_node.model import LEVELS, Check, SettingsError
 from flightline_node.suggest import meant
 
 from ..console import Console
-from ..fleet_checks import FLEET_CHECKS, FleetCheck
+from ..fleet.checks import FLEET_CHECKS, FleetCheck
 from . import options
 
 
@@ -26,7 +26,10 @@ def command(check_id: str | None, as_json: bool) -> None:
     """List the checks, or explain one: what it looks at, why it matters, what to do, its thresholds."""
     if check_id and check_id not in CHECKS and check_id not in FLEET_CHECKS:
         known = sorted([*CHECKS, *FLEET_CHECKS])
-        raise SettingsError(f"unknown check {check_id!r}{meant(check_id, known)}; known checks: {', '.join(known)}")
+        raise SettingsError(
+            f"saw unknown check {check_id!r}{meant(check_id, known)}; "
+            f"wanted one of the known checks: {', '.join(known)}"
+        )
     if as_json:
         wanted = [check for check in CHECKS.values() if check_id in (None, check.id)]
         click.echo(json.dumps([_as_dict(check) for check in wanted], indent=1))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from flightline_node.expected import resolve
+from flightline_node.ask.runner import Node, ProbeResult
+from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS
 from flightline_node.node import Identity, collect
-from flightline_node.runner import Node, ProbeResult
 from flightline_node.settings import build
 
 from . import options
@@ -32,7 +32,9 @@ def command(out: Path, level: str | None, instance_type: str, when_busy: bool) -
         resolve(instance_type)
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()):
-        raise click.UsageError(f"{out} is not empty: outputs of two times must not mix in one bundle")
+        raise click.UsageError(
+            f"saw that {out} is not empty, wanted a new directory: outputs of two times must not mix in one bundle"
+        )
     done: list[ProbeResult] = []
 
     def show(result: ProbeResult) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flightline_node.expected import resolve
+from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
 
@@ -34,7 +34,7 @@ def command(out: Path | None, nodes: int, instance_type: str, fault: tuple[str, 
             click.echo(f"{name:<{width}}  {item.what}")
         return
     if out is None:
-        raise click.UsageError("--out DIR is needed (or --faults to list the faults)")
+        raise click.UsageError("saw no --out; wanted --out DIR, or --faults to list the faults")
     resolve(instance_type)
     wanted = [(name.strip(), node.strip()) for name, node in (item.partition("=")[::2] for item in fault)]
     _check(fault, wanted)
@@ -45,8 +45,9 @@ def command(out: Path | None, nodes: int, instance_type: str, fault: tuple[str, 
 def _check(given: tuple[str, ...], wanted: list[tuple[str, str]]) -> None:
     for text, (name, node) in zip(given, wanted, strict=True):
         if not node:
-            raise SettingsError(f"--fault {text!r}: wanted NAME=NODE")
+            raise SettingsError(f"saw --fault {text!r}, wanted NAME=NODE")
         if name not in demo.FAULTS:
             raise SettingsError(
-                f"unknown fault {name!r}{meant(name, demo.FAULTS)}; known faults: {', '.join(sorted(demo.FAULTS))}"
+                f"saw unknown fault {name!r}{meant(name, demo.FAULTS)}; wanted one of the "
+                f"known faults: {', '.join(sorted(demo.FAULTS))}"
             )

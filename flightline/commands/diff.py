@@ -8,11 +8,11 @@ import click
 from rich.text import Text
 
 from ..console import Console
-from ..fleet import judge_run
-from ..locate import open_store
+from ..fleet.judgement import judge_run
+from ..fleet.lookup import Change, Difference, classes, difference, find
 from ..report.terminal import STYLES
 from ..report.text import clean, count, host_ranges, short_list
-from ..runs import Change, Difference, classes, difference, find
+from ..run.locate import open_store
 from . import options
 
 MOST_LINES = 40

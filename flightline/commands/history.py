@@ -11,10 +11,10 @@ from rich.text import Text
 from flightline_node.model import BLOCKING, Verdict
 
 from ..console import Console
-from ..locate import open_store
-from ..offenders import Offender, offenders
+from ..fleet.offenders import Offender, offenders
 from ..report.text import clean, count
-from ..store import Past, Store, StoreError, status_of
+from ..run.locate import open_store
+from ..store.sqlite import Past, Store, StoreError, status_of
 from . import options
 
 
@@ -35,7 +35,9 @@ def command(node: str, limit: int, as_json: bool, store_path: str | None) -> Non
     with open_store(store_path) as store:
         past = store.history(node, limit)
         if not past:
-            raise StoreError(f"nothing known of {node!r}; hosts of the last run: {_hosts(store) or 'none'}")
+            raise StoreError(
+                f"saw nothing known of {node!r}; wanted a host, hosts of the last run: {_hosts(store) or 'none'}"
+            )
         repeated = offenders(store, node, past, limit)
     if as_json:
         click.echo(json.dumps([_as_dict(item) for item in past], indent=1))

@@ -14,18 +14,18 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from flightline_node import bundle as bundles
-from flightline_node.expected import resolve
-from flightline_node.judge import Judgement, judge, to_json
+from flightline_node.ask.probes import BY_ID
+from flightline_node.judge.judgement import Judgement, judge, to_json
+from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS, Finding, Status, Verdict, device_label
-from flightline_node.probes import BY_ID
-from flightline_node.settings import Settings, build
+from flightline_node.read import bundle as bundles
+from flightline_node.settings import NodeSettings, build
 
-from ..archives import unpacked
 from ..console import Console, reader_may_leave
-from ..jsontext import encode
 from ..report.terminal import STYLES
 from ..report.text import clean
+from ..store.archives import unpacked
+from ..store.jsontext import encode
 from . import options
 
 
@@ -65,7 +65,9 @@ def command(
         loaded = bundles.load(directory)
         wanted = instance_type or str(loaded.manifest.get("instance_type") or "")
         if not wanted:
-            raise click.UsageError("--instance-type is needed: the bundle does not say which type was expected")
+            raise click.UsageError(
+                "saw a bundle that does not say which type was expected; wanted: --instance-type is needed"
+            )
         settings = build(
             level=level or _collected_level(loaded.manifest),
             select=select,
@@ -98,7 +100,7 @@ def _collected_level(manifest: Mapping[str, Any]) -> str:
     return max((BY_ID[name].level for name in ids if name in BY_ID), key=LEVELS.index, default=LEVELS[0])
 
 
-def _up_to(settings: Settings, level: str | None) -> Settings:
+def _up_to(settings: NodeSettings, level: str | None) -> NodeSettings:
     if level is None:
         return settings
     levels = LEVELS[: LEVELS.index(level) + 1]

@@ -12,7 +12,7 @@ from flightline_node.model import LEVELS, SettingsError
 from flightline_node.suggest import meant
 
 from ..console import reader_may_leave
-from ..store import default_path, is_aws
+from ..store.sqlite import default_path, is_aws
 
 
 class Command(click.Command):
@@ -62,19 +62,24 @@ publish = click.option(
 def store_file(given: str | None) -> Path:
     """The run store's file: as given, else the default. Raises SettingsError for a store that is no file."""
     if given and is_aws(given):
-        raise SettingsError(f"--store {given}: results are kept in a file first; add --publish table=... for AWS")
+        raise SettingsError(
+            f"saw --store {given}, wanted a file: results are kept in a file first; do: add --publish table=... for AWS"
+        )
     return Path(given).expanduser().absolute() if given else default_path()
 
 
 def publishing(items: Iterable[str]) -> Any:
     """What --publish and FLIGHTLINE_PUBLISH say together, checked; empty when they say nothing."""
-    from ..cloud import settings
+    from ..cloud import publish_settings
 
-    given = settings.from_environment()
-    named = settings.from_pairs(pairs(items, "--publish"))
+    given = publish_settings.from_environment()
+    named = publish_settings.from_pairs(pairs(items, "--publish"))
     if named:
-        given = {**(given if isinstance(given, dict) else {"table": settings.DEFAULT_TABLE} if given else {}), **named}
-    settings.publish(given)
+        given = {
+            **(given if isinstance(given, dict) else {"table": publish_settings.DEFAULT_TABLE} if given else {}),
+            **named,
+        }
+    publish_settings.publish(given)
     return given
 
 
@@ -84,6 +89,6 @@ def pairs(items: Iterable[str], option: str) -> dict[str, str]:
     for item in items:
         name, equals, value = item.partition("=")
         if not (name.strip() and equals):
-            raise SettingsError(f"{option} {item!r}: wanted NAME=VALUE")
+            raise SettingsError(f"saw {option} {item!r}, wanted NAME=VALUE")
         found[name.strip()] = value.strip()
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,21 +13,25 @@ import click
 
 from flightline_node.bounds import MAX_DEADLINE_S
 
-from ..conclude import EXIT_BROKEN, show
-from ..console import Console
-from ..fleet import judge_run
-from ..locate import open_store
-from ..preflight import CannotRunError, Request, run
-from ..progress import watching
+from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
+from ..fabric.stage import Stage
+from ..fleet.judgement import judge_run
+from ..fleet.lookup import failed_hosts, find
 from ..report.copies import is_plain
-from ..runs import failed_hosts, find
+from ..report.text import clean
+from ..run import launchers, playbooks
+from ..run.conclude import Conclusion, show
+from ..run.locate import open_store
+from ..run.preflight import CannotRunError, LauncherWantedError, Request, RunObserver, run
+from ..run.progress import watching
 from . import options
 
 
 @click.command(
     cls=options.Command,
     example="flightline preflight -i inventory/aws_ec2.yml --level standard --limit 'p5_*'\n"
-    "flightline preflight -i inventory/aws_ec2.yml --only-failed-of latest",
+    "flightline preflight -i inventory/aws_ec2.yml --only-failed-of latest\n"
+    "flightline preflight -i inventory/aws_ec2.yml --via slurm --via-option=--reservation=checks",
     epilog="Ctrl-C ends the run; what was measured until then is judged. "
     "Exit status: 0 go, 1 no-go, 2 the preflight itself could not run.",
 )
@@ -53,6 +58,21 @@ from . import options
     metavar="FILE",
     help="Write the JSON report here as well (- for standard output).",
 )
+@click.option(
+    "--via",
+    type=options.Choice((launchers.ANSIBLE, *launchers.names())),
+    metavar="|".join((launchers.ANSIBLE, *launchers.names())),
+    help="Who asks the nodes; default the inventory's flightline_via, else ansible. "
+    "slurm: srun, on the head node. ssm: Systems Manager, for a stack.",
+)
+@click.option(
+    "--via-option",
+    "via_options",
+    metavar="WORD",
+    multiple=True,
+    help="One more word for srun, such as --reservation=NAME; repeatable.",
+)
+@click.option("--need", type=click.IntRange(1), metavar="N", help="Go when this many nodes are go: start with those.")
 @click.option("--report-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for the report.")
 @options.store
 @options.publish
@@ -68,6 +88,9 @@ def command(
     forks: int | None,
     timeout_s: int | None,
     json_path: Path | None,
+    via: str | None,
+    via_options: tuple[str, ...],
+    need: int | None,
     report_dir: Path | None,
     store_path: str | None,
     publish_pairs: tuple[str, ...],
@@ -80,23 +103,76 @@ def command(
             ("flightline_checks", list(select)),
             ("flightline_skip", list(skip)),
             ("flightline_publish", options.publishing(publish_pairs) if publish_pairs else None),
+            ("flightline_via", via),
+            ("flightline_launches", via is None),
         )
         if value
     }
     path = options.store_file(store_path)
     if only_failed_of and limit:
-        raise click.UsageError("--limit and --only-failed-of: give one of them")
+        raise click.UsageError("saw --limit and --only-failed-of, wanted one of them")
+    if via_options and via in (None, launchers.ANSIBLE):
+        raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
     to_stdout = json_path == Path("-")
     console = Console(stderr=to_stdout)
     try:
         with _failed_of(only_failed_of, path, inventory) as (sources, failed), watching(console) as watcher:
-            asked = (sources, failed or limit, extra, path, report_dir)
-            outcome = run(Request(*asked, forks or 0, timeout_s or 0, json_path), watcher)
+            asked = Request(sources, failed or limit, extra, path, report_dir, forks or 0, timeout_s or 0, json_path)
+
+            def judged(by: str) -> Conclusion:
+                srun = via_options if by == "slurm" else None
+                together = _together(sources, asked.limit, level, bool(select), path, console, srun)
+                return _run_by(by, via_options, replace(asked, together=together), watcher)
+
+            try:
+                outcome = judged(via or launchers.ANSIBLE)
+            except LauncherWantedError as wanted:
+                extra["flightline_launches"] = False
+                outcome = judged(wanted.via)
     except CannotRunError as error:
         click.echo(f"flightline: {error}", err=True)
         ctx.exit(EXIT_BROKEN)
     show(outcome, console)
-    ctx.exit(outcome.exit_status)
+    ctx.exit(outcome.exit_status if need is None else _enough(outcome, need, console))
+
+
+def _run_by(via: str, words: Sequence[str], asked: Request, watcher: RunObserver) -> Conclusion:
+    """Run it with Ansible or a launcher. Raises LauncherWantedError where Ansible is not what the inventory says."""
+    if via == launchers.ANSIBLE:
+        return run(asked, watcher)
+    from ..run import launched
+
+    return launched.run(asked, launchers.make(via, words), watcher)
+
+
+def _together(
+    sources: tuple[str, ...],
+    limit: str,
+    level: str | None,
+    chosen: bool,
+    path: Path,
+    console: Console,
+    srun: tuple[str, ...] | None,
+) -> Stage:
+    """What tests the nodes together at level deep; its settings are read first where the level is known."""
+    stage = Stage(playbooks.sources(sources), limit, path, lambda text: _say(console, text), chosen, srun)
+    if level == "deep":
+        stage.check()
+    return stage
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def _enough(outcome: Conclusion, need: int, console: Console) -> int:
+    """The exit status where a job needs so many nodes, whatever became of the others. A broken run is no answer."""
+    if outcome.broken:
+        return outcome.exit_status
+    go = outcome.report.counts["go"]
+    word = "GO" if go >= need else "NO-GO"
+    _say(console, f"{word}: {go} nodes are go, {need} needed; lists of them: go.* of the report")
+    return EXIT_GO if go >= need else EXIT_NO_GO
 
 
 @contextmanager
@@ -115,9 +191,11 @@ def _failed_of(run: str | None, path: Path, inventory: tuple[str, ...]) -> Itera
         click.echo(f"flightline: not in the inventory, so not judged again: {', '.join(absent)}", err=True)
     strange = [host for host in hosts if not is_plain(host)]
     if strange:
-        raise CannotRunError(f"{strange[0]!a}: no name that --limit could take; rename it in the inventory")
+        raise CannotRunError(f"saw {strange[0]!a}, wanted a name that --limit can take; do: rename it in the inventory")
     if not hosts:
-        raise CannotRunError(f"run {report.run.id}: no node of it was no-go, so there is nothing to judge again")
+        raise CannotRunError(
+            f"run {report.run.id}: saw that no node of it was no-go, wanted one: there is nothing to judge again"
+        )
     recorded = tuple(report.run.inventory.split(", "))
     own = recorded if all(Path(source).exists() for source in recorded) else ()
     with TemporaryDirectory(prefix="flightline-limit-") as directory:

@@ -9,8 +9,8 @@ import click
 
 from flightline_node.model import SettingsError
 
-from ..runs import find
-from ..store import SqliteStore
+from ..fleet.lookup import find
+from ..store.sqlite import SqliteStore
 from . import options
 
 
@@ -32,13 +32,13 @@ def command(
 
     A preflight publishes by itself; this goes on where it was cut off (network, credentials, a kill).
     """
-    from ..cloud import publish, spool
+    from ..cloud import outbox, publish
 
     path = options.store_file(store_path)
     if run:
         _queue(path, run, publish_pairs)
     if only_list:
-        with spool.Spool(path) as queue:
+        with outbox.Outbox(path) as queue:
             for job in queue.open_jobs():
                 click.echo(f"{job.run_id}  {job.stage}  {job.trouble or 'not tried yet'}")
         return
@@ -53,12 +53,14 @@ def command(
 
 
 def _queue(path: Path, run: str, publish_pairs: Iterable[str]) -> None:
-    from ..cloud import settings, spool
+    from ..cloud import outbox, publish_settings
 
-    wanted = settings.publish(options.publishing(publish_pairs))
+    wanted = publish_settings.publish(options.publishing(publish_pairs))
     if wanted is None:
-        raise SettingsError("publish: nowhere to publish to; give --publish table=... or set FLIGHTLINE_PUBLISH")
+        raise SettingsError(
+            "publish: saw nowhere to publish to, wanted a place; do: give --publish table=... or set FLIGHTLINE_PUBLISH"
+        )
     with SqliteStore(path, create=False) as store:
         run_id = find(store, run).run_id
-    with spool.Spool(path) as queue:
+    with outbox.Outbox(path) as queue:
         queue.add(run_id, wanted.target, wanted.to_dict())

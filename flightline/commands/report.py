@@ -8,13 +8,13 @@ import click
 
 from flightline_node.model import Verdict
 
-from ..conclude import FORMATS, look_back, own_report_dir, write_one
 from ..console import Console, reader_may_leave
-from ..fleet import judge_run
-from ..locate import open_store
+from ..fleet.judgement import judge_run
+from ..fleet.lookup import find
 from ..report import existing, print_summary
-from ..runs import find
-from ..store import SqliteStore, Store, default_path
+from ..run.conclude import FORMATS, look_back, own_report_dir, write_one
+from ..run.locate import open_store
+from ..store.sqlite import SqliteStore, Store, default_path
 from . import options
 
 
@@ -43,6 +43,8 @@ def command(
     wanted = {kind: path for kind, path in zip(FORMATS, (json_, junit, html), strict=True) if path}
     with open_store(store_path) as store:
         report = judge_run(store, find(store, run).run_id)
+        if isinstance(store, SqliteStore):
+            report.incidents = store.incidents()
         for kind, path in wanted.items():
             with reader_may_leave():
                 write_one(kind, report, lambda: store.records(report.run.id), path)

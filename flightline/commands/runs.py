@@ -11,9 +11,9 @@ from rich.text import Text
 from flightline_node.model import Verdict
 
 from ..console import Console
-from ..locate import open_store
 from ..report.text import clean, duration
-from ..store import Run, StoreError
+from ..run.locate import open_store
+from ..store.sqlite import Run, StoreError
 from . import options
 
 UNFINISHED = "unfinished"
@@ -32,7 +32,7 @@ def command(limit: int, as_json: bool, store_path: str | None) -> None:
     with open_store(store_path) as store:
         found = [(run, len(store.run(run.run_id).hosts)) for run in store.runs(limit)]
     if not found:
-        raise StoreError("no run in this store yet; run `flightline preflight` first")
+        raise StoreError("saw no run in this store yet, wanted one; do: run `flightline preflight`")
     if as_json:
         click.echo(json.dumps([_as_dict(run, nodes) for run, nodes in found], indent=1))
         return

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import date, datetime, timezone
 
 import click
 from rich.text import Text
 
 from ..console import Console
-from ..fleet import judge_run
-from ..locate import open_store
-from ..preflight import DEFAULT_INVENTORY, INVENTORY_ENV, ROOT
+from ..fleet.judgement import judge_run
+from ..fleet.lookup import find
+from ..fleet.waiver_list import VARIABLE, ListedWaiver, as_dict, from_report, from_variables
 from ..report.text import clean, count, host_ranges, short_list
-from ..runs import find
-from ..waiver_list import Listed, as_dict, from_report, from_variables, inventory_waivers
+from ..run import inventory as inventories
+from ..run import playbooks
+from ..run.locate import open_store
 from . import options
 
 STYLES = {"active": "green", "soon": "yellow", "expired": "bold red"}
@@ -38,14 +38,14 @@ def command(
 ) -> None:
     """List waivers: expired, soon to expire, active; from an inventory, or as a run leaned on them."""
     if run and inventory:
-        raise click.UsageError("-i and --run: give one of them")
+        raise click.UsageError("saw -i and --run, wanted one of them")
     broken: list[str] = []
     if run:
         with open_store(store_path) as store:
             found = from_report(judge_run(store, find(store, run).run_id))
     else:
-        sources = inventory or (os.environ.get(INVENTORY_ENV) or str(DEFAULT_INVENTORY),)
-        found, broken = from_variables(inventory_waivers(sources, ROOT))
+        hosts = inventories.hosts(playbooks.sources(inventory))
+        found, broken = from_variables({host: given.get(VARIABLE) for host, given in hosts.items()})
     today = datetime.now(timezone.utc).date()
     if as_json:
         listed = [as_dict(one, today, days) for one in found]
@@ -55,7 +55,7 @@ def command(
     ctx.exit(1 if broken or any(one.days_left(today) < 0 for one in found) else 0)
 
 
-def _print(found: list[Listed], broken: list[str], today: date, days: int) -> None:
+def _print(found: list[ListedWaiver], broken: list[str], today: date, days: int) -> None:
     console = Console(highlight=False)
     for state, title in TITLES.items():
         chosen = [one for one in found if one.state(today, days) == state]
@@ -69,7 +69,7 @@ def _print(found: list[Listed], broken: list[str], today: date, days: int) -> No
         console.print(Text("no waivers"))
 
 
-def _line(one: Listed, today: date, style: str) -> Text:
+def _line(one: ListedWaiver, today: date, style: str) -> Text:
     waiver, left = one.waiver, one.days_left(today)
     when = f"{count(left, 'day')} left" if left >= 0 else f"{count(-left, 'day')} ago"
     facts = f" {clean(waiver.check)} {clean(waiver.scope)}, {clean(waiver.owner)}: {clean(waiver.reason)}"

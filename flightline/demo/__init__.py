@@ -4,7 +4,7 @@ hardware.py   the machines: GPU models, PCI addresses
 smi.py        what nvidia-smi prints on a healthy one
 host.py       what the operating system's tools and files say
 tree.py       all files of a healthy node, and the simulated tools
-faults.py     the faults: one entry each
+faults/       the faults: one entry each, a file per kind of hardware
 fleet.py      the nodes' directories
 inventory.py  the inventory of a simulated fleet
 """

@@ -49,8 +49,8 @@ def generator() -> str:
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
-    from flightline_node import probes
-    from flightline_node.expected import instance_types
+    from flightline_node.ask import probes
+    from flightline_node.know import hardware as instance_types
 
     for module in (probes, instance_types):
         digest.update(Path(str(module.__file__)).read_bytes())
@@ -173,14 +173,17 @@ def _check_ours(directory: str) -> None:
             return
     elif not os.path.lexists(directory):
         return
-    raise SettingsError(f"{directory}: is there and not a simulated node of the demo fleet; give another demo_dir")
+    raise SettingsError(
+        f"{directory}: saw what is not a simulated node of the demo fleet, wanted one or nothing; "
+        "do: give another demo_dir"
+    )
 
 
 def _names(host: str, given: Any) -> Tuple[str, ...]:
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise SettingsError(f"{host}: demo_faults is {given!r}, wanted a list of fault names")
+        raise SettingsError(f"{host}: saw demo_faults {given!r}, wanted a list of fault names")
     return tuple(str(name) for name in given)
 
 
@@ -196,7 +199,7 @@ def steps_for(instance_type: str, faults: Tuple[str, ...]) -> Tuple[_Step, ...]:
 
 
 @dataclass(frozen=True)
-class _Node:
+class _DemoNode:
     host: str
     directory: str
     instance_type: str
@@ -210,12 +213,12 @@ class _Node:
         )
 
 
-def _node(host: str, given: Mapping[str, Any]) -> _Node:
+def _node(host: str, given: Mapping[str, Any]) -> _DemoNode:
     directory, instance_type = given.get("demo_dir"), str(given.get("instance_type") or "")
     if not directory:
-        raise SettingsError(f"{host}: no demo_dir, wanted the directory of this simulated node")
+        raise SettingsError(f"{host}: saw no demo_dir, wanted the directory of this simulated node")
     faults, instance = _names(host, given.get("demo_faults")), str(given.get("instance_id") or instance_id(host))
-    node = _Node(host, os.path.abspath(str(directory)), instance_type, faults, instance)
+    node = _DemoNode(host, os.path.abspath(str(directory)), instance_type, faults, instance)
     try:
         named(node.faults)
         steps_for(instance_type, node.faults)
@@ -224,14 +227,14 @@ def _node(host: str, given: Mapping[str, Any]) -> _Node:
     return node
 
 
-def _check_apart(nodes: Sequence[_Node]) -> None:
+def _check_apart(nodes: Sequence[_DemoNode]) -> None:
     """Refuse two nodes in one directory: they would take turns at replacing each other."""
     taken: Dict[str, str] = {}
     for node in nodes:
         if taken.setdefault(node.directory, node.host) != node.host:
             raise SettingsError(
-                f"{node.host}: demo_dir {node.directory} is that of {taken[node.directory]}; "
-                "put {{ inventory_hostname }} into it"
+                f"{node.host}: saw that demo_dir {node.directory} is that of {taken[node.directory]}, wanted its own; "
+                "do: put {{ inventory_hostname }} into it"
             )
 
 

@@ -1,6 +1,6 @@
 """What the simulated machines are made of: GPU models, PCI layout, EFA device names.
 
-Counts come from the instance types' table (flightline_node.expected); this file adds what that table
+Counts come from the instance types' table (flightline_node.know.expected); this file adds what that table
 has no use for and a tool prints all the same. Values are those of public nvidia-smi and lspci captures
 of these parts; where no capture of a part was found (B300, RTX PRO 4500, GB200) they are plausible.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Dict, FrozenSet, List, Optional, Tuple
 
-from flightline_node.expected import Expected, resolve
+from flightline_node.know.expected import Expected, resolve
 from flightline_node.model import SettingsError
 
 DRIVER = "580.95.05"
@@ -30,7 +30,7 @@ HOSTNAME = "ip-10-0-0-10"
 
 
 @dataclass(frozen=True)
-class Gpu:
+class GpuModel:
     """A GPU model as nvidia-smi prints it. Memory and BAR1 in MiB, power in W, clocks in MHz.
 
     temps: shutdown, slowdown and highest operating temperature, in C, or with the flag tlimit the degrees
@@ -60,7 +60,7 @@ class Gpu:
         return "tlimit" in self.flags
 
 
-# Model as the instance types' table has it; the fields of Gpu in order.
+# Model as the instance types' table has it; the fields of GpuModel in order.
 _TABLE = """\
 V100; Tesla V100-SXM2-32GB; Volta; 1DB5; GV100GL [Tesla V100 SXM2 32GB]; 32768; 32768; 3x16; 300; 1530; 877; 90/87/83; 0; 88.00.74.00.01; nogsp
 A100-SXM4-40GB; NVIDIA A100-SXM4-40GB; Ampere; 20B0; GA100 [A100 SXM4 40GB]; 40960; 65536; 4x16; 400; 1410; 1215; 92/89/85; 640; 92.00.45.00.05; mig
@@ -80,19 +80,19 @@ RTX PRO 6000 Blackwell Server; NVIDIA RTX PRO 6000 Blackwell Server Edition; Bla
 """  # noqa: E501 (one model a line)
 
 
-def _row(line: str) -> Tuple[str, Gpu]:
+def _row(line: str) -> Tuple[str, GpuModel]:
     model, *texts, memory, bar1, pcie, power, sm, clock, temps, banks, vbios, flags = line.split("; ")
     name, architecture, pci_id, lspci = texts
     shutdown, slowdown, highest = map(int, temps.split("/"))
     gen, width = map(int, pcie.split("x"))
-    return model, Gpu(
+    return model, GpuModel(
         name, architecture, pci_id, lspci, int(memory), int(bar1), gen, width, int(power), int(sm), int(clock),
         (shutdown, slowdown, highest), int(banks), vbios, frozenset(flags.split()),
     )  # fmt: skip
 
 
-_NO_GPU = Gpu("none", "none", "", "", 0, 0, 0, 0, 0, 0, 0, (0, 0, 0), 0, "", frozenset())
-GPUS: Dict[str, Gpu] = dict(map(_row, _TABLE.splitlines()))
+_NO_GPU = GpuModel("none", "none", "", "", 0, 0, 0, 0, 0, 0, 0, (0, 0, 0), 0, "", frozenset())
+GPUS: Dict[str, GpuModel] = dict(map(_row, _TABLE.splitlines()))
 
 _P5_GPU_BUSES = (0x53, 0x64, 0x75, 0x86, 0x97, 0xA8, 0xB9, 0xCA)
 _P4_GPUS = ("10:1c", "10:1d", "20:1c", "20:1d", "90:1c", "90:1d", "a0:1c", "a0:1d")
@@ -103,7 +103,7 @@ class Machine:
     """A simulated machine: its expectations, its parts' names and where they sit on the PCI bus."""
 
     expected: Expected
-    gpu: Gpu
+    gpu: GpuModel
     driver: str
     cuda: str
 
@@ -215,8 +215,8 @@ def machine(instance_type: Optional[str]) -> Machine:
     gpu = GPUS.get(expected.gpu_model or "")
     if expected.accelerator != "nvidia_gpu" or gpu is None:
         raise SettingsError(
-            f"instance type {instance_type!r} cannot be simulated: it has no NVIDIA GPU or Neuron device, or no "
-            f"stored output of {expected.gpu_model or 'an unnamed accelerator'}; for example p5.48xlarge"
+            f"saw instance type {instance_type!r}, which cannot be simulated (no NVIDIA GPU or Neuron device, or no "
+            f"stored output of {expected.gpu_model or 'an unnamed accelerator'}); wanted another, such as p5.48xlarge"
         )
     # RTX PRO 4500 Server was added to the driver in branch 595.
     driver, cuda = ("595.58.03", "13.2") if expected.driver_minimum == "595" else (DRIVER, CUDA)

@@ -6,17 +6,7 @@ import json
 from typing import Any, Dict, List
 
 from . import neuron
-from .hardware import (
-    BOOTED,
-    EFA_DRIVER,
-    EFA_INSTALLER,
-    HOSTNAME,
-    NCCL,
-    OFI_NCCL,
-    UPTIME_S,
-    Machine,
-    ranges,
-)
+from .hardware import BOOTED, EFA_DRIVER, EFA_INSTALLER, HOSTNAME, NCCL, OFI_NCCL, UPTIME_S, Machine, ranges
 
 _ROOT_KIB = 209703916
 FIRST_NVME_BUS = 0xE0
@@ -429,7 +419,7 @@ def efa_packages(machine: Machine) -> str:
 
 
 def imds(machine: Machine) -> str:
-    """Give the instance metadata that flightline_node.metadata reads on a simulated node; null is a 404."""
+    """Give the instance metadata that flightline_node.ask.metadata reads on a simulated node; null is a 404."""
     return json.dumps(
         {
             "available": True,

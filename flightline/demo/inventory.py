@@ -49,7 +49,7 @@ def render(nodes: int, instance_type: str, faults: Sequence[Tuple[str, str]], di
     Raises SettingsError naming every fault, node or type that is not known.
     """
     if not 1 <= nodes <= MAX_NODES:
-        raise SettingsError(f"{nodes} nodes, wanted 1 to {MAX_NODES}")
+        raise SettingsError(f"saw {nodes} nodes, wanted 1 to {MAX_NODES}")
     machine(instance_type)
     names = node_names(nodes)
     wanted = _by_node(names, faults)
@@ -69,7 +69,7 @@ def _by_node(names: Sequence[str], faults: Sequence[Tuple[str, str]]) -> Mapping
     named([fault for fault, _ in faults])
     strangers = sorted({node for _, node in faults} - set(names))
     if strangers:
-        raise SettingsError(f"no node {', '.join(strangers)}; the nodes are {names[0]} to {names[-1]}")
+        raise SettingsError(f"saw no node {', '.join(strangers)}, wanted one of {names[0]} to {names[-1]}")
     wanted: Dict[str, List[str]] = {}
     for fault, node in faults:
         if fault not in wanted.setdefault(node, []):
@@ -86,11 +86,13 @@ def write_inventory(out: Path, nodes: int, instance_type: str, faults: Sequence[
     content = render(nodes, instance_type, faults)
     path = out / "hosts.yml"
     if out.exists() and not out.is_dir():
-        raise SettingsError(f"{out}: not a directory; give a new or empty one")
+        raise SettingsError(f"{out}: saw what is not a directory, wanted a new or empty one")
     if out.is_dir() and any(out.iterdir()) and not _ours(path):
-        raise SettingsError(f"{out}: not empty, and not an inventory of the demo fleet; give a new or empty directory")
+        raise SettingsError(
+            f"{out}: saw that it is not empty and no inventory of the demo fleet, wanted a new or empty directory"
+        )
     if re.search(r"[{}]", str(out.resolve())):
-        raise SettingsError(f"{out}: Ansible takes braces in a path for an expression; give another directory")
+        raise SettingsError(f"{out}: saw braces, which Ansible takes for an expression, wanted a path without")
     out.mkdir(parents=True, exist_ok=True)
     part = out / f".hosts.yml.part{os.getpid()}"
     part.write_text(content, encoding="utf-8")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
-from flightline_node.active.gpu_load import BATCH, ORDER
+from flightline_node.ask.active.gpu_load import BATCH, ORDER
 
 from .hardware import Machine
 

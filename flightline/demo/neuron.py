@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
-from flightline_node.expected.neuron import neighbours
+from flightline_node.know.neuron import neighbours
 
 from .hardware import Machine
 

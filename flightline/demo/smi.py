@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import FrozenSet, List
 
-from .hardware import Gpu, Machine, ranges
+from .hardware import GpuModel, Machine, ranges
 
 _DEPRECATED = "Requested functionality has been deprecated"
 _IDLE_SM_MHZ = 345
@@ -162,7 +162,7 @@ def _health(machine: Machine, index: int) -> str:
     )
 
 
-def _pci(gpu: Gpu, pci: str, bus_id: str) -> str:
+def _pci(gpu: GpuModel, pci: str, bus_id: str) -> str:
     # Host slots of g4dn and g5 give a x16 part eight lanes: a current width below the maximum is normal there.
     return f"""\t\t<pci>
 \t\t\t<pci_bus>{pci[5:7].upper()}</pci_bus>
@@ -218,7 +218,7 @@ def _clock_events() -> str:
     )
 
 
-def _memory(gpu: Gpu) -> str:
+def _memory(gpu: GpuModel) -> str:
     reserved = max(gpu.memory // 130, 300)
     return f"""\t\t<fb_memory_usage>
 \t\t\t<total>{gpu.memory} MiB</total>
@@ -255,7 +255,7 @@ def _lines(depth: int, names: List[str], value: str) -> str:
     return "".join("\t" * depth + f"<{name}>{value}</{name}>\n" for name in names)
 
 
-def _ecc(gpu: Gpu) -> str:
+def _ecc(gpu: GpuModel) -> str:
     if gpu.architecture == "Volta":  # counts single and double bits per structure
         bits = "".join(
             f"\t\t\t\t<{kind}_bit>\n{_lines(5, list(_BIT_COUNTERS), '0')}\t\t\t\t</{kind}_bit>\n"
@@ -288,7 +288,7 @@ def _ecc(gpu: Gpu) -> str:
 """
 
 
-def _retired(gpu: Gpu) -> str:
+def _retired(gpu: GpuModel) -> str:
     count, answer, pages = ("N/A", "N/A", "N/A") if gpu.banks else ("0", "No", "\n\t\t\t\t")
     return f"""\t\t<retired_pages>
 \t\t\t<multiple_single_bit_retirement>
@@ -308,7 +308,7 @@ def _retired(gpu: Gpu) -> str:
 _HISTOGRAM = ("max", "high", "partial", "low", "none")
 
 
-def _remapped(gpu: Gpu) -> str:
+def _remapped(gpu: GpuModel) -> str:
     if not gpu.banks:
         return "\t\t<remapped_rows>N/A</remapped_rows>\n"
     counts = ((f"row_remapper_histogram_{name}", gpu.banks * (name == "max")) for name in _HISTOGRAM)
@@ -324,7 +324,7 @@ def _remapped(gpu: Gpu) -> str:
 """
 
 
-def _temperature(gpu: Gpu, temp: int) -> str:
+def _temperature(gpu: GpuModel, temp: int) -> str:
     shutdown, slowdown, highest = gpu.temps
     infix, left = ("_tlimit", f"{87 - temp} C") if gpu.tlimit else ("", "N/A")
     infix_mem = f"gpu_temp_max_mem{infix}_threshold"
@@ -346,7 +346,7 @@ def _temperature(gpu: Gpu, temp: int) -> str:
 """
 
 
-def _power(gpu: Gpu, index: int) -> str:
+def _power(gpu: GpuModel, index: int) -> str:
     draw = gpu.power * (10 + index % 3) / 100
     limits = [f"{kind}_power_limit" for kind in ("current", "requested", "default", "min", "max")]
     return f"""\t\t<gpu_power_readings>
@@ -374,7 +374,7 @@ def _power(gpu: Gpu, index: int) -> str:
 """
 
 
-def _clocks(gpu: Gpu) -> str:
+def _clocks(gpu: GpuModel) -> str:
     return f"""\t\t<clocks>
 \t\t\t<graphics_clock>{_IDLE_SM_MHZ} MHz</graphics_clock>
 \t\t\t<sm_clock>{_IDLE_SM_MHZ} MHz</sm_clock>

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Callable, Dict, List, Mapping, Tuple, Union
 
-from flightline_node.probes import PROBES
+from flightline_node.ask.probes import PROBES
 
 from . import active, host, kernelfs, load, neuron, smi
 from .hardware import EFA_DRIVER, Machine, machine

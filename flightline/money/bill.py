@@ -10,11 +10,11 @@ from .prices import Price, PriceError, Query
 
 HOURS_PER_MONTH = Decimal(730)
 """A month in AWS' own estimates (AWS Pricing Calculator: 365 x 24 / 12)."""
-HOURLY, MONTHLY = "Hrs", "GB-Mo"
+HOURLY, MONTHLY, REQUESTS = "Hrs", "GB-Mo", "Requests"
 
 
 @dataclass(frozen=True)
-class Line:
+class BillLine:
     """What is paid for: quantity of a query's unit. idle: goes on when the nodes are down (`make down-compute`).
 
     query: None for what has been paid already or is paid by use; note says so.
@@ -29,9 +29,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Priced:
-    """A line with its price, or with the reason why there is none."""
+    """A line with its price, or with the reason why there is none, or none for a part of it."""
 
-    line: Line
+    line: BillLine
     price: Price | None
     why: str = ""
 
@@ -48,21 +48,24 @@ class Priced:
 
 @dataclass(frozen=True)
 class Bill:
-    """All lines of a stack."""
+    """All lines of a stack. rates: the price of one unit of what is billed by use; in no sum."""
 
     lines: Sequence[Priced]
+    rates: Sequence[Priced] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether every line has a price."""
-        return all(line.per_hour is not None for line in self.lines)
+        """Whether every line has a price, and has it whole."""
+        return all(line.per_hour is not None and not line.why for line in self.lines)
 
     @property
     def currency(self) -> str:
         """The one currency; '' when no line has a price. Raises PriceError for two."""
-        seen = sorted({line.price.currency for line in self.lines if line.price})
+        seen = sorted({line.price.currency for line in (*self.lines, *self.rates) if line.price})
         if len(seen) > 1:
-            raise PriceError(f"saw prices in {' and '.join(seen)}, wanted one currency; do: remove the price file")
+            raise PriceError(
+                f"saw prices in {' and '.join(seen)}, wanted one currency; do: remove prices.json beside the run store"
+            )
         return seen[0] if seen else ""
 
     def per_hour(self, *, idle: bool = False) -> Decimal:
@@ -75,12 +78,12 @@ class Bill:
         return self.per_hour(idle=idle) * HOURS_PER_MONTH
 
 
-def priced(lines: Iterable[Line], price: Callable[[Query], Price]) -> Bill:
+def priced(lines: Iterable[BillLine], price: Callable[[Query], Price]) -> Bill:
     """Look every line up; what has no price keeps the reason."""
     return Bill([_priced(line, price) for line in lines])
 
 
-def _priced(line: Line, price: Callable[[Query], Price]) -> Priced:
+def _priced(line: BillLine, price: Callable[[Query], Price]) -> Priced:
     if line.query is None:
         return Priced(line, None)
     try:

@@ -35,7 +35,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CapacityRequest:
     """nodes of instance_type for some hours, at now."""
 
     instance_type: str
@@ -45,23 +45,23 @@ class Wanted:
 
 
 @dataclass
-class Found:
+class FoundOffers:
     """Offers, best first, and a sentence for everything that could not be asked."""
 
     offers: list[Offer] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
 
-def find(wanted: Wanted, regions: Sequence[str], clients: Callable[[str], Clients]) -> Found:
+def find(wanted: CapacityRequest, regions: Sequence[str], clients: Callable[[str], Clients]) -> FoundOffers:
     """Ask every region for everything; what is denied or not sold there is a trouble, not the end."""
-    found = Found()
+    found = FoundOffers()
     for region in regions:
         _find_in(region, clients(region), wanted, found)
     found.offers.sort(key=rank)
     return found
 
 
-def _find_in(region: str, asked: Clients, wanted: Wanted, found: Found) -> None:
+def _find_in(region: str, asked: Clients, wanted: CapacityRequest, found: FoundOffers) -> None:
     scores = _ask(found, f"{region}: ec2:GetSpotPlacementScores", lambda: _scores(asked, region, wanted), {})
     questions: dict[str, Callable[[], list[Offer]]] = {
         "DescribeCapacityReservations": lambda: _reservations(asked, region, wanted),
@@ -72,7 +72,7 @@ def _find_in(region: str, asked: Clients, wanted: Wanted, found: Found) -> None:
         found.offers += _ask(found, f"{region}: ec2:{action}", question, [])
 
 
-def _ask(found: Found, what: str, question: Callable[[], Any], nothing: Any) -> Any:
+def _ask(found: FoundOffers, what: str, question: Callable[[], Any], nothing: Any) -> Any:
     try:
         return question()
     except Exception as error:
@@ -114,7 +114,7 @@ def spot_prices(clients: Clients, instance_type: str, now: datetime) -> list[Spo
     return list(newest.values())
 
 
-def _spot(clients: Clients, region: str, wanted: Wanted, scores: Mapping[str, int]) -> list[Offer]:
+def _spot(clients: Clients, region: str, wanted: CapacityRequest, scores: Mapping[str, int]) -> list[Offer]:
     return [
         Offer(
             "spot",
@@ -129,7 +129,7 @@ def _spot(clients: Clients, region: str, wanted: Wanted, scores: Mapping[str, in
     ]
 
 
-def _scores(clients: Clients, region: str, wanted: Wanted) -> dict[str, int]:
+def _scores(clients: Clients, region: str, wanted: CapacityRequest) -> dict[str, int]:
     """Zone id -> score: a training cluster is in one zone."""
     answer = clients.get("ec2").get_spot_placement_scores(
         InstanceTypes=[wanted.instance_type],
@@ -140,7 +140,7 @@ def _scores(clients: Clients, region: str, wanted: Wanted) -> dict[str, int]:
     return {entry["AvailabilityZoneId"]: int(entry["Score"]) for entry in answer["SpotPlacementScores"]}
 
 
-def _blocks(clients: Clients, region: str, wanted: Wanted) -> list[Offer]:
+def _blocks(clients: Clients, region: str, wanted: CapacityRequest) -> list[Offer]:
     pages = (
         clients.get("ec2")
         .get_paginator("describe_capacity_block_offerings")
@@ -173,7 +173,7 @@ def _block(entry: Mapping[str, Any], region: str) -> Offer:
     )
 
 
-def _reservations(clients: Clients, region: str, wanted: Wanted) -> list[Offer]:
+def _reservations(clients: Clients, region: str, wanted: CapacityRequest) -> list[Offer]:
     filters = [
         {"Name": "instance-type", "Values": [wanted.instance_type]},
         {"Name": "state", "Values": ["active", "scheduled"]},
@@ -183,12 +183,12 @@ def _reservations(clients: Clients, region: str, wanted: Wanted) -> list[Offer]:
     return [_reservation(entry, region, wanted) for entry in held if _lasts(entry, wanted)]
 
 
-def _lasts(entry: Mapping[str, Any], wanted: Wanted) -> bool:
+def _lasts(entry: Mapping[str, Any], wanted: CapacityRequest) -> bool:
     end, start = entry.get("EndDate"), entry.get("StartDate") or wanted.now
     return end is None or end >= max(start, wanted.now) + timedelta(hours=wanted.hours)
 
 
-def _reservation(entry: Mapping[str, Any], region: str, wanted: Wanted) -> Offer:
+def _reservation(entry: Mapping[str, Any], region: str, wanted: CapacityRequest) -> Offer:
     scheduled, start = entry["State"] == "scheduled", entry.get("StartDate")
     free = int(entry["TotalInstanceCount"] if scheduled else entry["AvailableInstanceCount"])
     return Offer(

@@ -15,7 +15,7 @@ from ..cloud.clients import Clients, explain, is_aws_error
 
 
 @dataclass(frozen=True)
-class Thing:
+class PaidResource:
     """One resource. detail: its state or size. removable: `remove` may delete it; why_not says what to do instead."""
 
     kind: str
@@ -30,7 +30,7 @@ Remove = Callable[[Clients, str], None]
 
 
 @dataclass(frozen=True)
-class Kind:
+class ResourceKind:
     """A kind of resource that costs money.
 
     operation: of the service. tagged: EC2 filters by tag (in the argument `filters`); else Owner.has decides. gone:
@@ -59,7 +59,7 @@ def _ec2(method: str, argument: str) -> Remove:
 _DOWN = "`make down STACK=...` removes it"
 _DATA = "data: set keepData: false, `make up`, `make down`"
 KINDS = (
-    Kind(
+    ResourceKind(
         "instance",
         "ec2",
         "describe_instances",
@@ -68,7 +68,7 @@ KINDS = (
         gone=("terminated", "shutting-down"),
         why_not=_DOWN,
     ),
-    Kind(
+    ResourceKind(
         "volume",
         "ec2",
         "describe_volumes",
@@ -79,7 +79,7 @@ KINDS = (
         remove=_ec2("delete_volume", "VolumeId"),
         why_not="it is attached",
     ),
-    Kind(
+    ResourceKind(
         "snapshot",
         "ec2",
         "describe_snapshots",
@@ -88,7 +88,7 @@ KINDS = (
         remove=_ec2("delete_snapshot", "SnapshotId"),
         given={"OwnerIds": ["self"]},
     ),
-    Kind(
+    ResourceKind(
         "network interface",
         "ec2",
         "describe_network_interfaces",
@@ -99,7 +99,7 @@ KINDS = (
         remove=_ec2("delete_network_interface", "NetworkInterfaceId"),
         why_not="it is in use",
     ),
-    Kind(
+    ResourceKind(
         "address",
         "ec2",
         "describe_addresses",
@@ -109,7 +109,7 @@ KINDS = (
         remove=_ec2("release_address", "AllocationId"),
         why_not="it is in use",
     ),
-    Kind(
+    ResourceKind(
         "NAT gateway",
         "ec2",
         "describe_nat_gateways",
@@ -119,7 +119,7 @@ KINDS = (
         gone=("deleted", "deleting"),
         why_not=_DOWN,
     ),
-    Kind(
+    ResourceKind(
         "endpoint",
         "ec2",
         "describe_vpc_endpoints",
@@ -128,7 +128,7 @@ KINDS = (
         gone=("deleted", "deleting"),
         why_not=_DOWN,
     ),
-    Kind(
+    ResourceKind(
         "capacity reservation",
         "ec2",
         "describe_capacity_reservations",
@@ -137,7 +137,7 @@ KINDS = (
         gone=("cancelled", "expired", "failed"),
         why_not="it is paid also unused: aws ec2 cancel-capacity-reservation (a block runs to its end)",
     ),
-    Kind(
+    ResourceKind(
         "file system",
         "fsx",
         "describe_file_systems",
@@ -148,7 +148,7 @@ KINDS = (
         gone=("DELETING",),
         why_not=_DATA,
     ),
-    Kind(
+    ResourceKind(
         "file system backup",
         "fsx",
         "describe_backups",
@@ -159,10 +159,10 @@ KINDS = (
         gone=("DELETED",),
         why_not="data: aws fsx delete-backup --backup-id ID",
     ),
-    Kind("bucket", "s3", "list_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
-    Kind("directory bucket", "s3", "list_directory_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
-    Kind("table", "dynamodb", "list_tables", "TableNames", "", tagged=False, why_not=_DATA),
-    Kind(
+    ResourceKind("bucket", "s3", "list_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
+    ResourceKind("directory bucket", "s3", "list_directory_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
+    ResourceKind("table", "dynamodb", "list_tables", "TableNames", "", tagged=False, why_not=_DATA),
+    ResourceKind(
         "log group",
         "logs",
         "describe_log_groups",
@@ -174,18 +174,25 @@ KINDS = (
 )
 """Each after its service's API reference."""
 
-_LIVE = frozenset({"instance", "NAT gateway"})
+_LIVE = frozenset({"instance", "NAT gateway", "endpoint"})
+"""What a stack has until it is down, also one that is half up or has no nodes."""
 
 
 @dataclass
-class Found:
-    """What is there, and a sentence for everything that could not be asked."""
+class FoundLeftovers:
+    """What is there, and a sentence for everything that could not be asked. unknown: kinds that were not."""
 
-    things: list[Thing] = field(default_factory=list)
+    things: list[PaidResource] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
 
     @property
-    def live(self) -> list[Thing]:
+    def may_live(self) -> list[str]:
+        """Kinds that would say whether the stack is down, and could not be asked: nothing is removed then either."""
+        return sorted(self.unknown & _LIVE)
+
+    @property
+    def live(self) -> list[PaidResource]:
         """What says that the stack is not down: nothing is removed beside it."""
         return [thing for thing in self.things if thing.kind in _LIVE]
 
@@ -207,34 +214,39 @@ class Owner:
         return bool(tags[self.tag] == self.cluster) if self.tag in tags else bool(re.fullmatch(self.names, name))
 
 
-def find(owners: Mapping[str, Owner], clients: Callable[[str], Clients]) -> Found:
+def find(owners: Mapping[str, Owner], clients: Callable[[str], Clients]) -> FoundLeftovers:
     """Ask every region for every kind; what is denied is a trouble, and the rest is asked all the same.
 
     owners: by region.
     """
-    found = Found()
+    found = FoundLeftovers()
     for region, owner in owners.items():
         asked = clients(region)
         for kind in KINDS:
             try:
                 found.things += _things(kind, owner, region, asked)
             except Exception as error:
-                if not is_aws_error(error):
+                what = f"{region}: {kind.service}:{kind.operation}"
+                if is_aws_error(error):
+                    found.troubles.append(explain(error, what))
+                elif isinstance(error, (KeyError, TypeError, AttributeError)):
+                    found.troubles.append(f"{what}: saw an answer that cannot be read ({error!r})")
+                else:
                     raise
-                found.troubles.append(explain(error, f"{region}: {kind.service}:{kind.operation}"))
+                found.unknown.add(kind.name)
     return found
 
 
-def _things(kind: Kind, owner: Owner, region: str, clients: Clients) -> Iterator[Thing]:
+def _things(kind: ResourceKind, owner: Owner, region: str, clients: Clients) -> Iterator[PaidResource]:
     for entry in _entries(kind, owner, clients):
         name = str(entry.get(kind.id, "")) if kind.id else str(entry["name"])
         state = _state(kind, entry)
         if state not in kind.gone and (kind.tagged or owner.has(name, entry)):
             removable = kind.remove is not None and kind.free(entry)
-            yield Thing(kind.name, name, region, state, removable, "" if removable else kind.why_not)
+            yield PaidResource(kind.name, name, region, state, removable, "" if removable else kind.why_not)
 
 
-def _entries(kind: Kind, owner: Owner, clients: Clients) -> Iterator[Mapping[str, Any]]:
+def _entries(kind: ResourceKind, owner: Owner, clients: Clients) -> Iterator[Mapping[str, Any]]:
     client, given = clients.get(kind.service), dict(kind.given)
     if kind.tagged:
         given[kind.filters] = [{"Name": f"tag:{owner.tag}", "Values": [owner.cluster]}]
@@ -248,12 +260,12 @@ def _entries(kind: Kind, owner: Owner, clients: Clients) -> Iterator[Mapping[str
                 yield entry if isinstance(entry, Mapping) else {"name": entry}
 
 
-def _state(kind: Kind, entry: Mapping[str, Any]) -> str:
+def _state(kind: ResourceKind, entry: Mapping[str, Any]) -> str:
     state = entry.get(kind.state, "")
     return str(state.get("Name", "")) if isinstance(state, Mapping) else str(state)
 
 
-def remove(found: Found, clients: Callable[[str], Clients]) -> Iterator[tuple[Thing, str]]:
+def remove(found: FoundLeftovers, clients: Callable[[str], Clients]) -> Iterator[tuple[PaidResource, str]]:
     """Delete what may be deleted; yields each with what went wrong, "" when it is gone."""
     by_name = {kind.name: kind for kind in KINDS}
     for thing in found.things:

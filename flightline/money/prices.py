@@ -6,7 +6,6 @@ A price that cannot be had is a sentence, never a zero. Format: the Price List Q
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -17,17 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from ..cloud.clients import Clients, explain, is_aws_error
-from ..store import default_path
+from ..store.sqlite import default_path
+from ..store.whole import draft_of
 
 API_REGION, API_REGION_CHINA = "us-east-1", "cn-northwest-1"
 """Where the price list is served, whatever region it is asked about (AWS Billing user guide, price list endpoints)."""
 FRESH = timedelta(days=7)
-MOST_PRODUCTS = 500
-"""A question that matches more is too wide to have one answer."""
+MOST_PRODUCTS = 5_000
+"""A question that matches more is too wide to have one answer; S3 in us-east-1 has 381 (offer file, July 2026)."""
+ON_DEMAND = "OnDemand"
 
 
 class PriceError(Exception):
     """No single price: the text says what was seen, what was wanted and what to do."""
+
+
+class NoAnswerError(PriceError):
+    """AWS did not answer, and will not answer the next question either."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,13 @@ class Query:
         parts = [self.service, self.region, self.unit, self.usage, *(f"{name}={value}" for name, value in self.filters)]
         return " ".join(parts)
 
+    @property
+    def asked(self) -> str:
+        """The question for people."""
+        named = " ".join(f"{name}={value}" for name, value in self.filters)
+        usage = "" if self.usage == ".*" else f"usage type {self.usage}"
+        return ", ".join(part for part in (f"{self.service} in {self.region}", named, usage) if part)
+
 
 @dataclass(frozen=True)
 class Price:
@@ -62,24 +74,34 @@ class Price:
 
 
 def read(answers: Iterable[str], query: Query, as_of: str) -> Price:
-    """The one price in the API's answers, each a product as JSON text. Raises PriceError unless there is just one."""
+    """The one price in the API's answers, each a product as JSON text.
+
+    Raises PriceError unless there is just one, above 0: nothing that a stack is asked about is free.
+    """
     found: dict[tuple[Decimal, str], str] = {}
     for text in answers:
         usage, prices = _product(text)
         if re.fullmatch(query.usage, usage):
             found.update({(amount, currency): usage for amount, currency, unit in prices if unit == query.unit})
-    if len(found) != 1:
-        seen = ", ".join(f"{amount} {currency} ({usage})" for (amount, currency), usage in sorted(found.items())[:4])
-        raise PriceError(f"saw {seen or 'no price'}, wanted one price in {query.unit} for {query.key}")
+    if len(found) != 1 or not all(amount for amount, _ in found):
+        seen = ", ".join(f"{amount:f} {currency} ({usage})" for (amount, currency), usage in sorted(found.items())[:4])
+        do = "do: ask the price list yourself, or look it up" if found else "do: check that the region has it"
+        raise PriceError(f"saw {seen or 'none'}, wanted one in {query.unit} above 0 for {query.asked}; {do}")
     ((amount, currency),) = found
     return Price(amount, currency, query.unit, as_of)
 
 
 def _product(text: str) -> tuple[str, list[tuple[Decimal, str, str]]]:
-    """(usage type, [(amount, currency, unit)]) of a product's on-demand terms; of a scale, its first step."""
+    """(usage type, [(amount, currency, unit)]) of a product's on-demand terms; of a scale, its first step.
+
+    A capacity block's hours are a product of their own, alike in all else, at 0: they were paid when it was bought.
+    """
     try:
         product = json.loads(text)
-        usage = str(product["product"]["attributes"].get("usagetype", ""))
+        attributes = product["product"]["attributes"]
+        usage = str(attributes.get("usagetype", ""))
+        if attributes.get("marketoption", ON_DEMAND) != ON_DEMAND:
+            return usage, []
         terms = product["terms"].get("OnDemand", {}).values()
         steps = [step for term in terms for step in term["priceDimensions"].values()]
         first = [step for step in steps if step.get("beginRange", "0") == "0"]
@@ -108,7 +130,7 @@ class AwsPriceList:
     clients: dict[str, Clients] = field(default_factory=dict)
 
     def __call__(self, query: Query) -> list[str]:
-        """The products that match. Raises PriceError when AWS does not answer."""
+        """The products that match. Raises NoAnswerError, or PriceError for a question with too many answers."""
         where = API_REGION_CHINA if query.region.startswith("cn-") else API_REGION
         named = (("regionCode", query.region), *query.filters)
         filters = [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in named]
@@ -119,12 +141,13 @@ class AwsPriceList:
                 ServiceCode=query.service, Filters=filters, FormatVersion="aws_v1"
             )
             for page in pages:
-                found += page["PriceList"]
+                found += page.get("PriceList") or []
                 if len(found) > MOST_PRODUCTS:
-                    raise PriceError(f"saw over {MOST_PRODUCTS} products, wanted one for {query.key}")
+                    do = "do: look it up in the price list"
+                    raise PriceError(f"saw over {MOST_PRODUCTS} products, wanted one for {query.asked}; {do}")
         except Exception as error:
             if is_aws_error(error):
-                raise PriceError(explain(error, "pricing:GetProducts")) from None
+                raise NoAnswerError(explain(error, "pricing:GetProducts")) from None
             raise
         return found
 
@@ -151,7 +174,7 @@ class PriceBook:
             return self._or_refuse(kept, self.trouble or "nobody is asked (--offline)")
         try:
             answers = self.ask(query)
-        except PriceError as error:
+        except NoAnswerError as error:
             self.trouble = str(error)
             return self._or_refuse(kept, self.trouble)
         price = read(answers, query, self.now.isoformat(timespec="seconds"))
@@ -161,7 +184,7 @@ class PriceBook:
     @staticmethod
     def _or_refuse(kept: Price | None, why: str) -> Price:
         if kept is None:
-            raise PriceError(f"not known yet: {why}")
+            raise PriceError(f"saw no price kept, and {why}; wanted one of AWS' price list")
         return kept
 
     def _known(self, query: Query) -> Price | None:
@@ -178,14 +201,8 @@ class PriceBook:
     def _keep(self, query: Query, price: Price) -> None:
         known = self._all()
         known[query.key] = {"amount": str(price.amount), "currency": price.currency, "as_of": price.as_of}
-        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError), draft_of(self.path) as draft:  # not kept, and asked again the next time
             draft.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
-            draft.replace(self.path)
-        except OSError:
-            with suppress(OSError):  # not kept, and asked again the next time
-                draft.unlink()
 
     def _all(self) -> dict[str, Any]:
         if self._kept is None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flightline.result import Distribution
+from flightline.fleet.result import Distribution
 
 WIDTH, HEIGHT = 300.0, 64.0
 LEAST_BAR = 1.5  # a bin of one among thousands must still be seen

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from flightline.result import NodeRow, Report
+from flightline.fleet.result import NodeRow, Report
 from flightline_node.model import RANK, Status, Verdict, as_status
 
+from ..record.words import clip
 from .node_lines import natural
-from .text import CODES, NOT_RUN, blocks, clean, clip, device_label, device_of
+from .text import CODES, NOT_RUN, blocks, clean, device_label, device_of
 
 MOST_NOTES = 6000
 NOTE_CHARS = 140
@@ -22,7 +23,7 @@ def compact(report: Report, detailed: Collection[int]) -> dict[str, Any]:
     n's letters, one per check. notes: [node, check, message index] flattened, for as many cells as have room.
     """
     checks = columns(report)
-    table, types, texts = _Table(), _Table(), _Table()
+    table, types, texts = _TextTable(), _TextTable(), _TextTable()
     sections = set(detailed)
     return {
         "checks": [clean(check) for check in checks],
@@ -63,7 +64,7 @@ def pattern(row: NodeRow, checks: list[str]) -> str:
     return "".join([CODES[row.cells[check]] if check in row.cells else NOT_RUN for check in checks])
 
 
-class _Table:
+class _TextTable:
     """Texts numbered in the order in which they come, each kept once."""
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ QUIET = frozenset({"PASS", "INFO", "SKIP"})
 """Neither blocking nor a warning, without being looked up."""
 
 
-def _notes(rows: list[NodeRow], checks: list[str], texts: _Table) -> list[int]:
+def _notes(rows: list[NodeRow], checks: list[str], texts: _TextTable) -> list[int]:
     """Collect what a cell's tooltip says beyond its status, blocking findings before warnings."""
     numbers = {check: number for number, check in enumerate(checks)}
     notes: list[int] = []

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from flightline.result import Report
+from flightline.fleet.result import Report
 from flightline_node.model import Verdict
 
 from .text import clean, host_ranges

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from flightline.result import Report
+from flightline.fleet.result import Report
 
-from . import html, jsonfile, junit
+from ..store.whole import draft_of
+from . import healthy, html, jsonfile, junit
 from .copies import copies
 
 Records = Callable[[], Iterable[dict[str, Any]]]
 """Gives the run's node records afresh at each call, one at a time, each as flightline_node.node.record() makes it."""
 
-NAMES: Mapping[str, str] = {"json": "report.json", "junit": "junit.xml", "html": "report.html", "hosts": "no-go.txt"}
+NAMES: Mapping[str, str] = {
+    "json": "report.json",
+    "junit": "junit.xml",
+    "html": "report.html",
+    "hosts": "no-go.txt",
+    **healthy.NAMES,
+}
 MOST_PLAIN_NODES = 1000
 """With more nodes report.json is compressed: it has about 25 kB of JSON for each, and is sent and kept."""
 
@@ -52,30 +59,25 @@ def opened(path: Path, packed: bool) -> Iterator[IO[str]]:
 
 
 def write_all(report: Report, records: Records, directory: Path) -> dict[str, Path]:
-    """Write report.json, junit.xml, report.html and no-go.txt; returns the path of each.
+    """Write report.json, junit.xml, report.html, no-go.txt and the lists of healthy hosts; returns the path of each.
 
     Every file is complete before the first is put in place, so that a reader never sees half a report
     and a failure leaves the earlier report alone. Raises OSError when the directory cannot be written.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     names = names_for(report)
     paths = {kind: directory / name for kind, name in names.items()}
-    drafts = {kind: path.with_name(f".{path.name}.{os.getpid()}.tmp") for kind, path in paths.items()}
     writers: dict[str, Callable[[IO[str]], None]] = {
         "json": lambda stream: jsonfile.write(report, records(), stream),
         "junit": lambda stream: junit.write(report, stream),
         "html": lambda stream: html.write(report, stream, {"JSON": names["json"], "JUnit": names["junit"]}),
         "hosts": lambda stream: _hosts(report, stream),
+        **{kind: partial(healthy.write, kind, healthy.of_report(report)) for kind in healthy.NAMES},
     }
-    try:
-        for kind, draft in drafts.items():
+    with ExitStack() as whole:
+        for kind, path in paths.items():
+            draft = whole.enter_context(draft_of(path))
             with opened(draft, names[kind] == COMPRESSED) as stream:
                 writers[kind](stream)
-        for kind, draft in drafts.items():
-            draft.replace(paths[kind])
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
     for other in {NAMES["json"], COMPRESSED} - {names["json"]}:
         (directory / other).unlink(missing_ok=True)  # of an earlier run of another size, into the same directory
     return paths

@@ -15,7 +15,7 @@ from typing import IO
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from flightline.result import Report
+from flightline.fleet.result import Report
 
 from .compact import compact
 from .view import view

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import IO, Any
 
-from flightline.jsontext import encode, encode_decoded
-from flightline.result import Distribution, Group, NodeRow, Report
+from flightline.fleet.result import Distribution, NodeRow, Report, TroubleGroup
+from flightline.store.jsontext import encode, encode_decoded
 from flightline_node.model import UNSAID, Status
 
 SCHEMA = "flightline-report/1"
@@ -54,7 +54,7 @@ def _head(report: Report) -> Iterator[tuple[str, Any]]:
     yield "distributions", [_distribution(item) for item in report.distributions]
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: TroubleGroup) -> dict[str, Any]:
     return {
         "check": group.check,
         "title": group.title,

@@ -14,11 +14,12 @@ from functools import lru_cache
 from typing import IO, Any
 from xml.sax.saxutils import escape
 
-from flightline.causes import EXPLAINED
-from flightline.result import FindingDict, NodeRow, Report
+from flightline.fleet.causes import EXPLAINED
+from flightline.fleet.result import FindingDict, NodeRow, Report
 from flightline_node.model import Status, Verdict, as_status
 
-from .text import MAX_TEXT_CHARS, blocks, clip, device_label, device_of, evidence_of, hosts_of, rank, show_value
+from ..record.words import clip
+from .text import MAX_TEXT_CHARS, blocks, device_label, device_of, evidence_of, hosts_of, rank, show_value
 
 FLEET = "fleet"
 VERDICT = "verdict"

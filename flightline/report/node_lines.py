@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from flightline.causes import READ_CHARS, Trouble
-from flightline.groups import words
-from flightline.remedies import ORDER, as_remedy, how
-from flightline.result import FindingDict, NodeRow
+from flightline.fleet.causes import READ_CHARS, Trouble
+from flightline.fleet.groups import words
+from flightline.fleet.remedies import ORDER, as_remedy, how
+from flightline.fleet.result import FindingDict, NodeRow
 from flightline_node.model import Remedy, Status, Verdict, as_status
 
-from .text import clean, clip, count, device_label, device_of, host_ranges, short_list
+from ..record.words import clip
+from .text import clean, count, device_label, device_of, host_ranges, short_list
 
 MOST_LINES = 40
 """Nodes that get a line each; of more, those with the same trouble share one."""
@@ -30,7 +31,7 @@ _CONNECTING = re.compile(r"(?<=ssh: )connect to host \S+ (?=port )")
 
 
 @dataclass(frozen=True)
-class Line:
+class NodeLine:
     """hosts: more than one share it. more: findings that the root explains; also: other root causes, by check."""
 
     hosts: list[str]
@@ -52,7 +53,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Step:
+class RemedyStep:
     """What to do, in words, with the hosts that need it."""
 
     remedy: Remedy
@@ -66,26 +67,26 @@ def natural(text: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(text[:200]) if part]
 
 
-def lines(rows: Sequence[NodeRow]) -> list[Line]:
+def lines(rows: Sequence[NodeRow]) -> list[NodeLine]:
     """The no-go nodes by name, in a large fleet by place first; of too many those in the same trouble share one."""
     ordered = sorted(rows, key=lambda row: (natural(row.place) if len(rows) > MANY else [], natural(row.host)))
     found = [_line(row) for row in ordered if row.verdict is Verdict.NO_GO]
     if len(found) <= MOST_LINES:
         return found
-    joined: dict[object, list[Line]] = {}
+    joined: dict[object, list[NodeLine]] = {}
     for line in found:
         joined.setdefault((line.remedy, line.check, words(line.text), tuple(line.also)), []).append(line)
     return sorted((_join(same) for same in joined.values()), key=lambda line: (ORDER[line.remedy], -len(line.hosts)))
 
 
-def steps(rows: Iterable[NodeRow]) -> list[Step]:
+def steps(rows: Iterable[NodeRow]) -> list[RemedyStep]:
     """What to do about the no-go nodes; each node once, under the remedy that makes its others needless."""
-    found: dict[tuple[Remedy, str], Step] = {}
+    found: dict[tuple[Remedy, str], RemedyStep] = {}
     for row in rows:
         if row.verdict is Verdict.NO_GO and row.troubles:
             first = row.troubles[0]
             key = (as_remedy(first.root.get("remedy")), how(first.root, first.cause))
-            step = found.setdefault(key, Step(*key, [], []))
+            step = found.setdefault(key, RemedyStep(*key, [], []))
             step.hosts.append(row.host)
             check = str(first.root["check"])
             if check not in step.checks:
@@ -93,16 +94,16 @@ def steps(rows: Iterable[NodeRow]) -> list[Step]:
     return sorted(found.values(), key=lambda step: (ORDER[step.remedy], -len(step.hosts)))
 
 
-def _line(row: NodeRow) -> Line:
+def _line(row: NodeRow) -> NodeLine:
     if not row.troubles:
-        return Line([row.host], Status.UNKNOWN, Remedy.INVESTIGATE, "", NOTHING)
+        return NodeLine([row.host], Status.UNKNOWN, Remedy.INVESTIGATE, "", NOTHING)
     first = row.troubles[0]
     check = str(first.root.get("check", ""))
     same = [one for one in row.troubles if _alike(one, first)]
     also = dict.fromkeys(str(one.root.get("check", "")) for one in row.troubles if one not in same)
     more = sum(len(one.explained) for one in row.troubles)
     status, remedy = as_status(first.root.get("status")), as_remedy(first.root.get("remedy"))
-    return Line([row.host], status, remedy, check, said([one.root for one in same]), more, list(also))
+    return NodeLine([row.host], status, remedy, check, said([one.root for one in same]), more, list(also))
 
 
 def _alike(one: Trouble, other: Trouble) -> bool:
@@ -135,15 +136,15 @@ def _parts(labels: Sequence[str]) -> str:
     return clip(", ".join(labels), 60)
 
 
-def _join(same: Sequence[Line]) -> Line:
+def _join(same: Sequence[NodeLine]) -> NodeLine:
     first = same[0]
     if len(same) == 1:
         return first
     hosts = [host for line in same for host in line.hosts]
     text = first.text if all(line.text == first.text for line in same) else f"e.g. {first.text}"
-    return Line(hosts, first.status, first.remedy, first.check, text, max(line.more for line in same), first.also)
+    return NodeLine(hosts, first.status, first.remedy, first.check, text, max(line.more for line in same), first.also)
 
 
-def where(line: Line, most: int = 6) -> str:
+def where(line: NodeLine, most: int = 6) -> str:
     """The hosts of a line, in ranges."""
     return short_list(host_ranges(line.hosts), most)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from flightline.result import NodeRow, Report
-from flightline_node.checks import CHECKS
+from flightline.fleet.result import NodeRow, Report
+from flightline.fleet.together import FABRIC
+from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.waivers import is_waived
 from flightline_node.model import LEVELS, Status
-from flightline_node.waivers import is_waived
 
-from .text import clean, clip, count, host_ranges, short_list
+from ..record.words import clip
+from .text import clean, count, host_ranges, short_list
 
 MOST_NAMED = 6
 MOST_WAIVED = 8
@@ -27,6 +29,8 @@ def left_out(report: Report) -> Iterator[str]:
         judged = [check for check in due if check in row.cells and check not in skipped]
         if judged and len(judged) < len(due):
             alike[tuple(judged)].append(row.host)
+    if level == LEVELS[-1] and len(report.rows) > 1 and FABRIC not in report.checks:
+        yield "No collective ran over several nodes: flightline preflight over Ansible does, and flightline fabric."
     for ran, hosts in alike.items():
         where = "" if len(hosts) == len(report.rows) else f" on {short_list(host_ranges(hosts))}"
         missing = [check for check in due if check not in ran]

@@ -10,12 +10,12 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from flightline.remedies import as_remedy, is_general
-from flightline.result import FindingDict, Group, Report
+from flightline.fleet.remedies import as_remedy, is_general
+from flightline.fleet.result import FindingDict, Report, TroubleGroup
 from flightline_node.model import Status, Verdict, as_status
 
 from .copies import copies
-from .node_lines import Line, Step, lines, steps, where
+from .node_lines import NodeLine, RemedyStep, lines, steps, where
 from .scope import left_out, set_aside
 from .text import (
     blocks,
@@ -133,7 +133,7 @@ class _Summary:
         for reason in verdict_notes(self.report):
             self._paragraph("", reason, 0)
 
-    def _nodes(self, found: list[Line]) -> None:
+    def _nodes(self, found: list[NodeLine]) -> None:
         if not found:
             return
         alone = all(len(line.hosts) == 1 for line in found)
@@ -151,7 +151,7 @@ class _Summary:
                 self._one_line([self._text(" " * (width + verbs + 6))], where(line), style="dim")
         self._left_out(sum(len(line.hosts) for line in found[MOST_LINES:]), "more nodes, all in the report")
 
-    def _name(self, line: Line) -> str:
+    def _name(self, line: NodeLine) -> str:
         return self._text(line.hosts[0]).plain if len(line.hosts) == 1 else count(len(line.hosts), "node")
 
     def _fleet(self) -> None:
@@ -255,12 +255,12 @@ def _carried(finding: FindingDict, carried: set[tuple[str, str]]) -> bool:
     return bool(hosts) and all((host, str(finding.get("check"))) in carried for host in hosts)
 
 
-def _step(step: Step) -> str:
+def _step(step: RemedyStep) -> str:
     """The words; where they are a check's own, with its name."""
     return step.text if is_general(step.text) else f"{', '.join(step.checks[:3])}: {step.text}"
 
 
-def _warning(group: Group) -> tuple[str, str, str]:
+def _warning(group: TroubleGroup) -> tuple[str, str, str]:
     return group.check, group.message, f" ({places(group.where, group.unit, most=2)})"
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from flightline.result import FindingDict, Group, NodeRow
+from flightline.fleet.result import FindingDict, NodeRow, TroubleGroup
 from flightline_node import model
 from flightline_node.model import BLOCKING, RANK, Status, Verdict, as_status
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+from ..record.words import clip, printable
+
 MAX_TEXT_CHARS = 4000
 MAX_VALUE_CHARS = 160
 MAX_VALUE_ITEMS = 8
@@ -36,15 +37,7 @@ def clean(value: object) -> str:
     Control characters, terminal escapes, bidirectional overrides and lone surrogates become U+FFFD. What is longer
     than anybody reads is cut first, so that its length costs nothing.
     """
-    text = clip(str(value), MAX_TEXT_CHARS)
-    if text.isprintable():
-        return text
-    return "".join(ch if ch.isprintable() else " " if ch.isspace() else REPLACEMENT for ch in text)
-
-
-def clip(text: str, limit: int) -> str:
-    """At most `limit` characters, with an ellipsis where something was cut."""
-    return text if len(text) <= limit else text[: max(limit - 3, 0)].rstrip() + "..."
+    return printable(clip(str(value), MAX_TEXT_CHARS))
 
 
 def show_value(value: Any, unit: str = "") -> str:
@@ -214,12 +207,12 @@ def versus(measured: str, expected: str) -> str:
     return measured or (f"expected {expected}" if expected else "")
 
 
-def example(group: Group) -> bool:
+def example(group: TroubleGroup) -> bool:
     """Tell whether the group's message speaks of one occurrence among several that differ."""
     return len({(device, show_value(measured)) for _, device, measured in group.where}) > 1
 
 
-def covered(group: Group, fleet: Iterable[FindingDict]) -> bool:
+def covered(group: TroubleGroup, fleet: Iterable[FindingDict]) -> bool:
     """Tell whether a finding about the fleet says what this group says, of all its hosts."""
     return any(
         finding.get("check") == group.check

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from flightline.causes import EXPLAINED
-from flightline.remedies import TITLES as REMEDY_TITLES
-from flightline.remedies import as_remedy, how
-from flightline.result import Distribution, FindingDict, Group, NodeRow, Report
+from flightline.fleet.causes import EXPLAINED
+from flightline.fleet.remedies import TITLES as REMEDY_TITLES
+from flightline.fleet.remedies import as_remedy, how
+from flightline.fleet.result import Distribution, FindingDict, NodeRow, Report, TroubleGroup
 from flightline_node.model import Status, Verdict, as_status
 
 from . import charts
 from .copies import Copies, copies
-from .node_lines import Line, lines, where
+from .node_lines import NodeLine, lines, where
 from .terminal import verdict_notes
 from .text import (
     blocks,
@@ -44,6 +44,7 @@ MOST_HOSTS = 12
 MOST_PLACES = 60
 MOST_OUTLIERS = 30
 MOST_MEASURES = 150
+MOST_MOMENTS = 16
 DETAIL_CHARS = 2_000_000
 """Room for the findings of no-go nodes; a page over about 5 MB is slow to open and to send."""
 FINDING_CHARS = 420
@@ -103,6 +104,17 @@ class Detail:
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """An incident: what happened when, who decided, and why."""
+
+    id: str
+    host: str
+    state: str
+    open: bool
+    moments: list[tuple[str, str, str, str]]
+
+
+@dataclass(frozen=True)
 class Measure:
     """A distribution with its drawing; chart is None when every value is the same."""
 
@@ -142,6 +154,7 @@ class Page:
     flat: list[tuple[str, str, str]]
     unmeasured: int
     detailed: list[int]
+    incidents: list[Timeline]
 
 
 def view(report: Report) -> Page:
@@ -178,10 +191,37 @@ def view(report: Report) -> Page:
         flat=[(clean(item.name), show_value(charts.median(item), item.unit), f"{item.count:,}") for item in flat],
         unmeasured=max(len(drawn) - MOST_MEASURES, 0),
         detailed=[detail.number for detail in details],
+        incidents=[_timeline(one) for one in report.incidents],
     )
 
 
-def _line(line: Line) -> tuple[str, str, str, str, str]:
+def _timeline(one: Mapping[str, Any]) -> Timeline:
+    """An incident as the store has it; what it lacks is left blank."""
+    events = [event for event in one.get("events") or () if isinstance(event, Mapping)]
+    is_open = not one.get("closed_at")
+    state = one.get("state") if is_open else (events[-1].get("what") if events else "over")
+    first, last = events[: MOST_MOMENTS // 2], events[MOST_MOMENTS // 2 :][-(MOST_MOMENTS // 2) :]
+    return Timeline(
+        clean(one.get("id", "")),
+        clean(one.get("host", "")),
+        clean(state),
+        is_open,
+        [_moment(event) for event in (*first, *last)],
+    )
+
+
+def _moment(event: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    jobs = ", ".join(str(job) for job in event.get("jobs") or ())
+    why = clean(event.get("why", "")) + (f" (jobs {clean(jobs)})" if jobs else "")
+    return (
+        clean(event.get("at", ""))[:19].replace("T", " "),
+        clean(event.get("what", "")),
+        clean(event.get("actor", "")),
+        why,
+    )
+
+
+def _line(line: NodeLine) -> tuple[str, str, str, str, str]:
     hosts = clean(line.hosts[0]) if len(line.hosts) == 1 else f"{count(len(line.hosts), 'node')}: {where(line)}"
     return hosts, str(line.remedy), str(line.status), clean(line.text), clean(line.tail)
 
@@ -220,7 +260,7 @@ def _versions(rows: Iterable[NodeRow]) -> list[tuple[str, list[tuple[str, int]]]
     ]
 
 
-def _group(group: Group) -> Item:
+def _group(group: TroubleGroup) -> Item:
     unit = group.unit
     rows = [
         (clean(host), clean(device), show_value(measured, unit)) for host, device, measured in group.where[:MOST_PLACES]
@@ -263,7 +303,7 @@ def _finding(finding: FindingDict, where: str = "", cause: str = "") -> Item:
     )
 
 
-def _actions(groups: Sequence[Group], fleet: Sequence[FindingDict]) -> list[Action]:
+def _actions(groups: Sequence[TroubleGroup], fleet: Sequence[FindingDict]) -> list[Action]:
     """Sort what blocks by remedy, in the order to act; each with the hosts to hand to a command."""
     actions = {remedy: Action(title) for remedy, title in REMEDY_TITLES.items()}
     roots = [group for group in groups if blocks(group.status) and not group.explained_by]
@@ -288,8 +328,8 @@ def _actions(groups: Sequence[Group], fleet: Sequence[FindingDict]) -> list[Acti
     return wanted
 
 
-def _by_check(groups: Iterable[Group]) -> dict[str, list[Group]]:
-    found: dict[str, list[Group]] = {}
+def _by_check(groups: Iterable[TroubleGroup]) -> dict[str, list[TroubleGroup]]:
+    found: dict[str, list[TroubleGroup]] = {}
     for group in groups:
         found.setdefault(group.check, []).append(group)
     return found

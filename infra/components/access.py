@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Settings
 from infra.planning import iam
 from infra.planning.names import Names, Place
 
 from .base import child, text
 
-Documents = Callable[[Settings, Names, Place, str], dict[str, iam.Document]]
+Documents = Callable[[Names, Place, str], dict[str, iam.Document]]
 
 
 @dataclass(frozen=True)
 class AccessArgs:
-    """topic_key_arn: the key of the alerts topic, which a node must use to publish."""
+    """topic_key_arn: the key of the alerts topic, which a node must use to publish.
 
-    settings: Settings
+    head: there is a head node. s3_express: nodes use the directory bucket. slack: the webhook's secret is there.
+    """
+
+    head: bool
+    s3_express: bool
+    slack: bool
+    permissions_boundary: str | None
     names: Names
     place: Place
     topic_key_arn: pulumi.Input[str]
@@ -35,10 +41,12 @@ class Access(pulumi.ComponentResource):
         super().__init__("flightline:infra:Access", name, {}, opts)
         self._name, self._args = name, args
         names = args.names
-        self.node_profile = self._profile("gpu-node", names.node_role, names.node_profile, iam.node_policies)
+        node = functools.partial(iam.node_policies, args.s3_express)
+        self.node_profile = self._profile("gpu-node", names.node_role, names.node_profile, node)
         self.head_profile: aws.iam.InstanceProfile | None = None
-        if args.settings.head.enabled:
-            self.head_profile = self._profile("head-node", names.head_role, names.head_profile, iam.head_policies)
+        if args.head:
+            head = functools.partial(iam.head_policies, args.slack)
+            self.head_profile = self._profile("head-node", names.head_role, names.head_profile, head)
         self.register_outputs({"node_profile": self.node_profile.name})
 
     def _profile(self, key: str, role_name: str, profile_name: str, documents: Documents) -> aws.iam.InstanceProfile:
@@ -46,7 +54,7 @@ class Access(pulumi.ComponentResource):
             f"{self._name}-{key}",
             name=role_name,
             assume_role_policy=text(iam.trust("ec2.amazonaws.com", self._args.place)),
-            permissions_boundary=self._args.settings.permissions_boundary,
+            permissions_boundary=self._args.permissions_boundary,
             tags=dict(self._args.tags),
             opts=child(self),
         )
@@ -68,7 +76,7 @@ class Access(pulumi.ComponentResource):
 
     def _documents(self, documents: Documents, key_arn: str) -> dict[str, iam.Document]:
         # Which purposes there are does not depend on the key, so logical names are known before it is.
-        return documents(self._args.settings, self._args.names, self._args.place, key_arn or _ANY_KEY)
+        return documents(self._args.names, self._args.place, key_arn or _ANY_KEY)
 
     def _document(self, documents: Documents, purpose: str) -> Callable[[str], str]:
         return lambda key_arn: text(self._documents(documents, key_arn)[purpose])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Fsx
+from infra.config.model import FsxSettings
 from infra.planning.fsx import IMPORT_EVENTS
 from infra.planning.names import Names
 
@@ -22,7 +22,7 @@ LUSTRE_PORTS = ((988, 988), (1018, 1023))
 class FileSystemArgs:
     """data_repository: an s3:// URL or None. fabric_group_id: security group of the clients."""
 
-    settings: Fsx
+    settings: FsxSettings
     names: Names
     vpc_id: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
@@ -50,6 +50,7 @@ class FileSystem(pulumi.ComponentResource):
         self.file_system = self._file_system(self._rules())
         self.dns_name = self.file_system.dns_name
         self.mount_name = self.file_system.mount_name
+        self.repository = args.data_repository
         if args.data_repository is not None:
             self._repository(args.data_repository)
         self.register_outputs({"dns_name": self.dns_name, "mount_name": self.mount_name})

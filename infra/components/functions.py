@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Settings
+from infra.planning import documents, iam
 from infra.planning import functions as planning
-from infra.planning import iam
 from infra.planning.iam.functions import events_queue, log_group
 from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
 from infra.planning.names import Names, Place
@@ -21,9 +21,15 @@ from .base import child, text
 
 @dataclass(frozen=True)
 class FunctionsArgs:
-    """results_log_group: the name of the group that nodes log results to. results_bucket: where boots end."""
+    """results_log_group: the name of the group that nodes log results to. results_bucket: where boots end.
 
-    settings: Settings
+    slack: the webhook's secret is there. boot_failures: boots without a go that stop launches; 0 is no limit.
+    """
+
+    slack: bool
+    boot_failures: int
+    retention_days: int
+    permissions_boundary: str | None
     names: Names
     place: Place
     topic_key_arn: pulumi.Input[str]
@@ -38,11 +44,12 @@ class Functions(pulumi.ComponentResource):
     def __init__(self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Functions", name, {}, opts)
         self._name, self._args = name, args
-        self._plans = planning.functions(args.settings, args.names, args.place)
+        self._plans = planning.functions(args.slack, args.boot_failures, args.names, args.place)
         self.dead_letters = self._queue("dead-letters", args.names.dead_letter_queue, None)
         self.router_queue = self._router_queue()
         self.functions = {key: self._function(plan) for key, plan in self._plans.items()}
-        self.document = self._document()
+        self._document("start-training", args.names.training_document, documents.training())
+        self._document("preflight", args.names.preflight_document, documents.preflight())
         self._subscription()
         self._consume("events", "alert-router", self.router_queue.arn, enabled=True)
         # Dead letters of the storage function are whole events: switched on by hand, this sends them again.
@@ -95,7 +102,7 @@ class Functions(pulumi.ComponentResource):
             f"{self._name}-{key}-role",
             name=args.names.function_roles[key],
             assume_role_policy=text(iam.trust("lambda.amazonaws.com", args.place)),
-            permissions_boundary=args.settings.permissions_boundary,
+            permissions_boundary=args.permissions_boundary,
             tags=dict(args.tags),
             opts=child(self),
         )
@@ -104,7 +111,7 @@ class Functions(pulumi.ComponentResource):
         args = self._args
 
         def document(key_arn: str, purpose: str) -> str:
-            return text(iam.function_policies(key, args.settings, args.names, args.place, key_arn)[purpose])
+            return text(iam.function_policies(key, args.slack, args.names, args.place, key_arn)[purpose])
 
         topic_key = pulumi.Output.from_input(args.topic_key_arn)
         return [
@@ -115,14 +122,14 @@ class Functions(pulumi.ComponentResource):
                 policy=topic_key.apply(functools.partial(document, purpose=purpose)),
                 opts=child(self),
             )
-            for purpose in iam.function_policies(key, args.settings, args.names, args.place, "")
+            for purpose in iam.function_policies(key, args.slack, args.names, args.place, "")
         ]
 
     def _log_group(self, key: str) -> aws.cloudwatch.LogGroup:
         return aws.cloudwatch.LogGroup(
             f"{self._name}-{key}-log",
             name=log_group(self._args.names, key),
-            retention_in_days=self._args.settings.monitoring.log_retention_days,
+            retention_in_days=self._args.retention_days,
             tags=dict(self._args.tags),
             opts=child(self),
         )
@@ -214,14 +221,14 @@ class Functions(pulumi.ComponentResource):
             opts=child(self),
         )
 
-    def _document(self) -> aws.ssm.Document:
-        return aws.ssm.Document(
-            f"{self._name}-start-training",
-            name=self._args.names.training_document,
+    def _document(self, key: str, name: str, content: Mapping[str, Any]) -> None:
+        aws.ssm.Document(
+            f"{self._name}-{key}",
+            name=name,
             document_type="Command",
             document_format="JSON",
             target_type="/AWS::EC2::Instance",
-            content=text(planning.training_document()),
+            content=text(content),
             tags=dict(self._args.tags),
             opts=child(self),
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Nodes, Scheduled
+from infra.config.model import NodesSettings, Scheduled
 from infra.planning import efa, instance_types
 from infra.planning.names import Names
 
@@ -34,7 +34,7 @@ class GpuNodesArgs:
     user_data: cloud-init text. subnet_ids: private, in the nodes' zone. ready: what must be there before a node is.
     """
 
-    settings: Nodes
+    settings: NodesSettings
     names: Names
     image_id: pulumi.Input[str]
     root_device: str
@@ -115,7 +115,7 @@ class GpuNodes(pulumi.ComponentResource):
             ),
         )
 
-    def _interface(self, plan: efa.Interface) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
+    def _interface(self, plan: efa.PlannedInterface) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
         return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
             network_card_index=plan.card,
             device_index=plan.device,

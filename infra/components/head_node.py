@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Head
+from infra.config.model import HeadSettings
 
 from .base import child, named
 
@@ -17,7 +17,7 @@ from .base import child, named
 class HeadNodeArgs:
     """public: with SSH from given ranges it has a public address; with Session Manager it needs none."""
 
-    settings: Head
+    settings: HeadSettings
     cluster: str
     image_id: pulumi.Input[str]
     vpc_id: pulumi.Input[str]

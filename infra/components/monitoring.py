@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Settings
+from infra.config.model import NodesSettings, Thresholds
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
 from infra.planning.instance_types import CAPACITY_BLOCK
@@ -24,7 +24,8 @@ class MonitoringArgs:
     idle_policy_arn: the scaling policy that the idle alarm starts; None where it only rings.
     """
 
-    settings: Settings
+    nodes: NodesSettings
+    thresholds: Thresholds
     names: Names
     place: Place
     topic_arn: pulumi.Input[str]
@@ -40,12 +41,12 @@ class Monitoring(pulumi.ComponentResource):
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Monitoring", name, {}, opts)
         self._name, self._args = name, args
-        planned = plans.alarms(args.names, args.settings.nodes, args.settings.monitoring.thresholds)
+        planned = plans.alarms(args.names, args.nodes, args.thresholds)
         whole = plans.composite(args.names, planned)
         self.alarms = {alarm.name: self._alarm(alarm) for alarm in planned}
         self.unhealthy = self._composite(whole)
         self._filters()
-        capacity = args.settings.nodes.capacity
+        capacity = args.nodes.capacity
         block = capacity.reservation_id if capacity.kind == CAPACITY_BLOCK else None
         for rule in planning.rules(args.names, block or ""):
             self._rule(rule)
@@ -106,7 +107,7 @@ class Monitoring(pulumi.ComponentResource):
                 opts=child(self),
             )
 
-    def _rule(self, plan: planning.Rule) -> None:
+    def _rule(self, plan: planning.EventRule) -> None:
         rule = aws.cloudwatch.EventRule(
             f"{self._name}-{plan.key}",
             name=planning.rule_name(self._args.names, plan.key),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Network as NetworkSettings
+from infra.config.model import NetworkSettings as NetworkSettings
 from infra.planning import endpoints, subnets
 from infra.planning.names import Names, Place
 

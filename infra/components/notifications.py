@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Notifications as NotificationSettings
+from infra.config.model import NotificationSettings as NotificationSettings
 from infra.planning import alerts
 from infra.planning.names import Names, Place
 
@@ -52,7 +52,7 @@ class Notifications(pulumi.ComponentResource):
             aws.sns.TopicSubscription(
                 f"{name}-email-{email}", topic=self.topic.arn, protocol="email", endpoint=email, opts=child(self)
             )
-        self.slack_secret_arn = self._slack() if args.settings.slack_webhook is not None else None
+        self.slack_secret_arn = self._slack() if args.settings.slack else None
         self.register_outputs({"topic_arn": self.topic_arn, "key_arn": self.key_arn})
 
     def _key(self) -> aws.kms.Key:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.contract import TAG_CLUSTER
+from flightline.contract import TAG_CLUSTER
 from infra.planning.names import Names
 
 from .base import child

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import Storage as StorageSettings
+from infra.config.model import StorageSettings as StorageSettings
 from infra.planning import lifecycle
 from infra.planning.names import Names, Place
 

@@ -1,15 +1,32 @@
-"""The settings of one stack, validated and frozen. Units are in the names."""
+"""Every setting of a stack, declared once, and the frozen sections they make up. Units are in the names.
+
+A field made by `setting` is its key's value, by `derived` it is worked out in the section's file; `Values.section` reads
+the former, checked. After a change: `python -m tools.stack_settings`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from infra.config.declare import Key, derived, keys, setting
+from infra.planning import fsx as fsx_plan
+from infra.planning.instance_types import CAPACITIES
+
+NAT_ONE, NAT_PER_AZ, NAT_NONE = "one", "per-az", "none"
+NO_EXPORT = "none"
+OWN_BUCKET = "data"
+AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
+MOST_IDLE_HOURS = 24
+"""An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
+
+LOOPBACK = r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\]):\d{2,5}/?"
+
 
 @dataclass(frozen=True)
-class Zones:
+class ZoneSettings:
     """The two availability zones of the subnets. The first one holds the GPU nodes, FSx and S3 Express.
 
     names: "us-east-1a"; ids: "use1-az4", in the same order.
@@ -29,42 +46,101 @@ class Zones:
         return self.ids[0]
 
 
-@dataclass(frozen=True)
-class Network:
-    """VPC, subnets and the ways out of it. nat: "one", "per-az" or "none"."""
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """VPC, subnets and the ways out of it."""
 
-    zones: Zones
-    vpc_cidr: str
-    public_cidrs: tuple[str, ...]
-    private_cidrs: tuple[str, ...]
-    nat: str
-    interface_endpoints: bool
-    flow_logs: bool
+    zones: ZoneSettings = derived(
+        "availabilityZone",
+        "",
+        "Zone name or id of the GPU nodes; empty chooses one that offers the type. A reservation or block has its own.",
+        optional=True,
+        pattern=r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]|[a-z]{3,5}\d(-[a-z]+\d)?-az\d+",
+        wanted="a zone name such as us-east-1a, a zone id such as use1-az4, or nothing",
+    )
+    vpc_cidr: str = setting("vpcCidr", "10.0.0.0/16", "Address block of the VPC, private, /16 to /28.")
+    public_cidrs: tuple[str, ...] = setting(
+        "publicSubnetCidrs",
+        ("10.0.1.0/24", "10.0.2.0/24"),
+        "Two public blocks, one for each availability zone (NAT gateways).",
+    )
+    private_cidrs: tuple[str, ...] = setting(
+        "privateSubnetCidrs",
+        ("10.0.101.0/24", "10.0.102.0/24"),
+        "Two private blocks, one for each availability zone; the first one holds the GPU nodes.",
+    )
+    nat: str = setting(
+        "natGateways",
+        NAT_ONE,
+        "NAT gateways: one, per-az or none (then interfaceEndpoints must be true).",
+        choices=(NAT_ONE, NAT_PER_AZ, NAT_NONE),
+    )
+    interface_endpoints: bool = setting(
+        "interfaceEndpoints",
+        False,
+        "Interface endpoints in the VPC for every AWS service that the nodes and the head node call.",
+    )
+    package_source: str = setting(
+        "packageSource",
+        "internet",
+        "Where the roles get packages: internet, image (ami has them all) or mirror (repositories inside your network).",
+        choices=("internet", "image", "mirror"),
+    )
+    flow_logs: bool = setting("flowLogs", True, "VPC flow logs of refused traffic.")
 
 
-@dataclass(frozen=True)
-class Capacity:
-    """How instances are bought. kind: "on-demand", "spot", "reservation" or "capacity-block".
+@dataclass(frozen=True, kw_only=True)
+class CapacitySettings:
+    """How instances are bought. reservation_id: of a reservation or capacity block, else None."""
 
-    reservation_id: "cr-..." for the last two, else None.
-    """
+    kind: str = setting(
+        "capacityType",
+        "on-demand",
+        "How instances are bought: on-demand, spot, reservation or capacity-block.",
+        choices=CAPACITIES,
+    )
+    reservation_id: str | None = derived(
+        "capacityReservationId", "", "Id (cr-...) of the reservation or capacity block."
+    )
 
-    kind: str
-    reservation_id: str | None
 
+@dataclass(frozen=True, kw_only=True)
+class SpotSettings:
+    """What spot capacity is chosen from. types: beside the nodes' own."""
 
-@dataclass(frozen=True)
-class Spot:
-    """What spot capacity is chosen from. types: beside the nodes' own; zones: 1 or 2.
-
-    max_price_usd_per_hour: for an instance; None is its on-demand price, EC2's own limit.
-    """
-
-    types: tuple[str, ...] = ()
-    zones: int = 1
-    allocation: str = "price-capacity-optimized"
-    max_price_usd_per_hour: str | None = None
-    rebalance: bool = False
+    types: tuple[str, ...] = setting(
+        "spotInstanceTypes",
+        (),
+        "Further types that spot nodes may have; as many GPUs, and with EFA the same interfaces, as gpuInstanceType.",
+    )
+    zones: int = setting(
+        "spotZones",
+        1,
+        "Availability zones that spot nodes may be in: 1, or 2 for jobs without EFA and placement group.",
+        within=(1, 2),
+        unit="availability zones",
+    )
+    # Without lowest-price, which AWS advises against: it is interrupted most (EC2 Auto Scaling guide, "Allocation
+    # strategies", 2026).
+    allocation: str = setting(
+        "spotAllocation",
+        "price-capacity-optimized",
+        "How one of several types or zones is chosen: price-capacity-optimized or capacity-optimized.",
+        choices=("price-capacity-optimized", "capacity-optimized"),
+    )
+    max_price_usd_per_hour: str | None = setting(
+        "spotMaxPriceUsd",
+        "",
+        "Most that a spot instance may cost in US dollars an hour; empty is its on-demand price.",
+        optional=True,
+        pattern=r"\d{1,4}(\.\d{1,4})?",
+        wanted="US dollars for an instance and hour, such as 12.5",
+    )
+    rebalance: bool = setting(
+        "spotRebalance",
+        False,
+        "Replace a spot node when AWS sees that it may be interrupted; ends nodes that a job may still use.",
+    )
 
     @property
     def mixed(self) -> bool:
@@ -80,19 +156,26 @@ class Scheduled:
     count: int
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """protect: the group ends no node by itself when it shrinks. time_zone: of the schedule, an IANA name.
+@dataclass(frozen=True, kw_only=True)
+class ScalingSettings:
+    """How the group shrinks and grows by itself. idle_hours: without a busy GPU, after which an alarm rings."""
 
-    idle_hours: without a busy GPU, after which an alarm rings; 0 is none. idle_scale_in: the group then goes to its
-    minimum.
-    """
-
-    protect: bool = False
-    schedule: tuple[Scheduled, ...] = ()
-    time_zone: str = "UTC"
-    idle_hours: int = 0
-    idle_scale_in: bool = False
+    protect: bool = setting("scaleInProtection", False, "Nodes that the group must not end by itself when it shrinks.")
+    schedule: tuple[Scheduled, ...] = derived(
+        "nodeSchedule",
+        (),
+        'Nodes wanted at times, each "cron = count", for example "0 20 * * MON-FRI = 0".',
+        initially=(),
+    )
+    time_zone: str = setting("nodeScheduleTimeZone", "UTC", "Time zone of nodeSchedule, a name of the IANA database.")
+    idle_hours: int = setting(
+        "gpuIdleHours",
+        0,
+        "Ring when no GPU of the cluster was above thresholdGpuUtilizationPercent for so many hours, 1 to 24; 0 is never.",
+        within=(0, MOST_IDLE_HOURS),
+        unit="hours; 0 is no alarm",
+    )
+    idle_scale_in: bool = setting("gpuIdleScaleIn", False, "Go down to gpuNodeMinimum nodes when that rings.")
 
     @property
     def led_elsewhere(self) -> bool:
@@ -100,24 +183,35 @@ class Scaling:
         return bool(self.schedule) or self.idle_scale_in
 
 
-@dataclass(frozen=True)
-class Nodes:
+@dataclass(frozen=True, kw_only=True)
+class NodesSettings:
     """The GPU nodes. efa: interfaces of kind EFA are planned (planning.efa.interfaces says which).
 
     placement_group: name of an existing group, or None. create_placement_group: the stack makes a cluster group.
     """
 
-    instance_type: str
-    count: int
-    minimum: int
-    maximum: int
-    capacity: Capacity
-    efa: bool
+    instance_type: str = setting("gpuInstanceType", "g6.xlarge", "EC2 type of the GPU nodes, for example p5.48xlarge.")
+    count: int = setting("gpuNodeCount", 1, "GPU nodes wanted now.")
+    minimum: int = setting("gpuNodeMinimum", 0, "Fewest GPU nodes the group may have.")
+    maximum: int = derived("gpuNodeMaximum", 0, "Most GPU nodes the group may have; 0 is as many as gpuNodeCount.")
+    efa: bool = derived(
+        "efa",
+        "auto",
+        "EFA interfaces: auto (where the type has them), on (refused where it has none) or off.",
+        choices=("auto", "on", "off"),
+    )
+    capacity: CapacitySettings
+    spot: SpotSettings = SpotSettings()
+    scaling: ScalingSettings = ScalingSettings()
     create_placement_group: bool
-    placement_group: str | None
-    root_volume_gib: int
-    spot: Spot = Spot()
-    scaling: Scaling = Scaling()
+    placement_group: str | None = derived(
+        "placementGroup",
+        "auto",
+        "Cluster placement group: auto, cluster (made by the stack), none, or the name of an existing one.",
+    )
+    root_volume_gib: int = setting(
+        "rootVolumeGib", 200, "Root volume of a GPU node in GiB, encrypted gp3.", within=(100, 16384), unit="GiB"
+    )
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -125,116 +219,222 @@ class Nodes:
         return (self.instance_type, *self.spot.types)
 
 
-@dataclass(frozen=True)
-class Image:
+@dataclass(frozen=True, kw_only=True)
+class ImageSettings:
     """The nodes' AMI: exactly one of ami_id and ssm_parameter is set. user: its login name.
 
     pin: the id that nodes keep, whatever the parameter names by now; None takes the newest.
     """
 
-    ami_id: str | None
+    ami_id: str | None = derived(
+        "ami",
+        "",
+        "Image id or SSM parameter of one; empty is the AWS Deep Learning AMI (Neuron AMI for Trainium and Inferentia).",
+    )
     ssm_parameter: str | None
-    user: str
     architecture: str
-    pin: str | None = None
+    pin: str | None = derived(
+        "amiPin",
+        "",
+        "Image id that nodes keep although the SSM parameter names a newer one; `make up` writes it. Remove it to renew.",
+        initially=None,
+        optional=True,
+        pattern=AMI_ID,
+        wanted="an image id (ami-0123456789abcdef0), or nothing for the newest",
+    )
+    user: str = derived(
+        "amiUser",
+        "",
+        "Login name of the image; empty is ubuntu, or ec2-user for an Amazon Linux parameter.",
+        optional=True,
+        pattern=r"[a-z_][a-z0-9_-]{0,31}",
+        wanted="a login name such as ubuntu or ec2-user",
+    )
 
 
-@dataclass(frozen=True)
-class Access:
-    """How people and Ansible reach the nodes. mode: "ssm" or "ssh" (then CIDRs and a key pair are set)."""
+@dataclass(frozen=True, kw_only=True)
+class AccessSettings:
+    """How people and Ansible reach the nodes. With ssh, CIDRs and a key pair are set."""
 
-    mode: str
-    ssh_cidrs: tuple[str, ...]
-    ssh_key_name: str | None
+    mode: str = setting(
+        "accessMode",
+        "ssm",
+        "How nodes are reached: ssm (no open port) or ssh (sshCidrs and sshKeyName).",
+        choices=("ssm", "ssh"),
+    )
+    ssh_cidrs: tuple[str, ...] = setting("sshCidrs", (), "Blocks that may connect by SSH; never the world.")
+    ssh_key_name: str | None = setting("sshKeyName", "", "Name of an EC2 key pair for SSH.", optional=True)
 
 
-@dataclass(frozen=True)
-class Head:
+@dataclass(frozen=True, kw_only=True)
+class HeadSettings:
     """The head node: Slurm controller and control node."""
 
-    enabled: bool
-    instance_type: str
-    root_volume_gib: int
+    enabled: bool = derived("headNode", False, "A head node (Slurm controller, control node) beside the GPU nodes.")
+    instance_type: str = setting(
+        "headInstanceType",
+        "m7i.xlarge",
+        "EC2 type of the head node.",
+        pattern=r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)",
+        wanted="an EC2 type such as m7i.xlarge",
+    )
+    root_volume_gib: int = setting(
+        "headRootVolumeGib", 100, "Root volume of the head node in GiB, encrypted gp3.", within=(30, 16384), unit="GiB"
+    )
 
 
-@dataclass(frozen=True)
-class Fsx:
-    """FSx for Lustre, persistent 2 SSD. None in Storage.fsx means no file system.
+@dataclass(frozen=True, kw_only=True)
+class FsxSettings:
+    """FSx for Lustre, persistent 2 SSD. None in StorageSettings.fsx means no file system.
 
-    data_repository: an s3:// URL, "data" for the stack's own data bucket, or None.
-    export_events: what is written back to it; empty for import only.
+    data_repository: an s3:// URL, OWN_BUCKET, or None. export_events: what is written back to it; empty: import only.
     """
 
-    size_gib: int
-    throughput_mb_s_per_tib: int
-    efa: bool
-    data_repository: str | None
-    export_events: tuple[str, ...] = ()
+    size_gib: int = setting("fsxSizeGib", 0, "Size of FSx for Lustre (persistent 2, SSD) in GiB; 0 is no file system.")
+    throughput_mb_s_per_tib: int = setting(
+        "fsxThroughput",
+        250,
+        "Throughput of FSx in MB/s per TiB: 125, 250, 500 or 1000.",
+        choices=fsx_plan.THROUGHPUTS_MB_S_PER_TIB,
+        unit="MB/s per TiB",
+    )
+    efa: bool = setting(
+        "fsxEfa",
+        False,
+        "EFA between nodes and FSx; sizes then start at 38400, 19200, 9600 or 4800 GiB by throughput.",
+    )
+    data_repository: str | None = setting(
+        "fsxDataRepository",
+        "",
+        "What FSx imports from: data (the stack's own bucket), s3://bucket/prefix, or empty.",
+        optional=True,
+        pattern=OWN_BUCKET + r"|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s]*)?",
+        wanted=f"{OWN_BUCKET} (the stack's own bucket), s3://bucket/prefix, or nothing",
+    )
+    export_events: tuple[str, ...] = derived(
+        "fsxExport",
+        NO_EXPORT,
+        "What FSx writes back to the stack's own data bucket by itself: none, new or new-and-changed files; never deletions.",
+        initially=(),
+        choices=tuple(fsx_plan.EXPORT_EVENTS),
+    )
 
 
-@dataclass(frozen=True)
-class Storage:
+@dataclass(frozen=True, kw_only=True)
+class StorageSettings:
     """Buckets and file systems. keep_data: protected, retained and guarded against deletion."""
 
-    fsx: Fsx | None
-    s3_express: bool
-    keep_data: bool
+    fsx: FsxSettings | None
+    s3_express: bool = setting(
+        "s3Express", False, "An S3 Express One Zone bucket in the zone of the GPU nodes; not every zone has it."
+    )
+    keep_data: bool = setting(
+        "keepData", True, "Data outlives the stack: protected, retained and guarded against deletion."
+    )
 
 
-@dataclass(frozen=True)
-class Notifications:
+@dataclass(frozen=True, kw_only=True)
+class NotificationSettings:
     """Who is told. slack_webhook is what pulumi.Config.get_secret returned (an Output), never plain text; or None."""
 
-    emails: tuple[str, ...]
-    slack_webhook: Any = field(default=None, repr=False)
+    emails: tuple[str, ...] = setting("alertEmails", (), "Addresses subscribed to alerts.")
+    slack_webhook: Any = derived(
+        "slackWebhook",
+        "",
+        "Slack incoming webhook, https://hooks.slack.com/services/...; set it with --secret.",
+        initially=None,
+        secret=True,
+    )
+
+    @property
+    def slack(self) -> bool:
+        """Whether messages go to Slack as well."""
+        return self.slack_webhook is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Thresholds:
     """Alarm thresholds. gpu_utilization_percent alarms below, all others above; 0 W or 0 percent of use: no alarm."""
 
-    cpu_percent: int
-    memory_percent: int
-    disk_percent: int
-    disk_busy_percent: int
-    gpu_temperature_c: int
-    gpu_utilization_percent: int
-    gpu_memory_percent: int
-    gpu_power_w: int
-    network_errors_per_minute: int
-    efa_errors_per_minute: int
+    cpu_percent: int = setting(
+        "thresholdCpuPercent", 95, "Alarm when CPU use is above, in percent.", within=(1, 100), unit="percent"
+    )
+    memory_percent: int = setting(
+        "thresholdMemoryPercent", 90, "Alarm when memory use is above, in percent.", within=(1, 100), unit="percent"
+    )
+    disk_percent: int = setting(
+        "thresholdDiskPercent", 85, "Alarm when disk use is above, in percent.", within=(1, 100), unit="percent"
+    )
+    disk_busy_percent: int = setting(
+        "thresholdDiskBusyPercent",
+        95,
+        "Alarm when a disk is busy for more of the time, in percent.",
+        within=(1, 100),
+        unit="percent",
+    )
+    gpu_temperature_c: int = setting(
+        "thresholdGpuTemperatureC",
+        85,
+        "Alarm when a GPU is hotter, in degrees Celsius.",
+        within=(40, 110),
+        unit="degrees Celsius",
+    )
+    gpu_utilization_percent: int = setting(
+        "thresholdGpuUtilizationPercent",
+        10,
+        "Alarm when GPU use stays below, in percent; 0 is no alarm.",
+        within=(0, 100),
+        unit="percent",
+    )
+    gpu_memory_percent: int = setting(
+        "thresholdGpuMemoryPercent",
+        98,
+        "Alarm when GPU memory use is above, in percent.",
+        within=(1, 100),
+        unit="percent",
+    )
+    gpu_power_w: int = setting(
+        "thresholdGpuPowerW",
+        0,
+        "Alarm when a GPU draws more, in watts; 0 is none, for a GPU at its limit works, and the limit is the board's.",
+        within=(0, 3000),
+        unit="watts",
+    )
+    network_errors_per_minute: int = setting(
+        "thresholdNetworkErrorsPerMinute",
+        100,
+        "Alarm when a node has more network errors and drops in a minute.",
+        within=(1, 1_000_000),
+    )
+    efa_errors_per_minute: int = setting(
+        "thresholdEfaErrorsPerMinute",
+        100,
+        "Alarm when a node has more EFA errors and time-outs in a minute.",
+        within=(1, 1_000_000),
+    )
 
 
-@dataclass(frozen=True)
-class Monitoring:
+@dataclass(frozen=True, kw_only=True)
+class MonitoringSettings:
     """Thresholds and how long logs are kept."""
 
     thresholds: Thresholds
-    log_retention_days: int
+    log_retention_days: int = setting(
+        "logRetentionDays", 30, "Days that every log group keeps its lines; one of the values CloudWatch Logs takes."
+    )
 
 
-@dataclass(frozen=True)
-class Boot:
-    """The boot preflight. An instance enters service only after it said go within time_limit_minutes.
-
-    package: path of a node package (a zipapp) made elsewhere, or None: it is built from this checkout.
-    configure: a node applies the roles to itself before that preflight, within configure_minutes.
-    failures: boots without a go in six hours after which no node is launched any more; 0 is no limit.
-    """
-
-    level: str
-    time_limit_minutes: int
-    package: str | None
-    failures: int
-    configure: bool
-    configure_minutes: int
-
-
-@dataclass(frozen=True)
-class Budget:
+@dataclass(frozen=True, kw_only=True)
+class BudgetSettings:
     """Monthly budget in whole US dollars; 0 means no budget and no cost-anomaly alarm."""
 
-    monthly_usd: int
+    monthly_usd: int = setting(
+        "monthlyBudgetUsd",
+        0,
+        "Monthly budget in US dollars, with a cost-anomaly alarm; 0 is none.",
+        within=(0, 1_000_000_000),
+        unit="US dollars; 0 is no budget",
+    )
 
     @property
     def enabled(self) -> bool:
@@ -242,24 +442,103 @@ class Budget:
         return self.monthly_usd > 0
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class BootSettings:
+    """The boot preflight. An instance enters service only after it said go within time_limit_minutes.
+
+    package: path of a node package (a zipapp) made elsewhere, or None: it is built from this checkout.
+    configure: a node applies the roles to itself before that preflight, within configure_minutes.
+    failures: boots without a go in six hours after which no node is launched any more; 0 is no limit.
+    """
+
+    level: str = setting(
+        "bootPreflightLevel",
+        "quick",
+        "Preflight before service: quick, or standard where the image already has DCGM and nccl-tests (else no node gets in).",
+        choices=("quick", "standard"),
+        wanted="quick or standard; a deep run lasts hours, start it from the control node",
+    )
+    # A lifecycle hook waits two hours at most (EC2 Auto Scaling API, PutLifecycleHook); a deep run can take longer.
+    time_limit_minutes: int = setting(
+        "bootPreflightMinutes",
+        20,
+        "Time limit of that preflight in minutes; an instance without a verdict by then is replaced.",
+        within=(10, 120),
+        unit="minutes",
+    )
+    failures: int = setting(
+        "bootFailureLimit",
+        5,
+        "Boots without a go in six hours after which no more nodes are launched until you say so; 0 is no limit.",
+        within=(0, 1000),
+        unit="boots",
+    )
+    configure: bool = setting(
+        "configureAtBoot",
+        True,
+        "A node applies the roles to itself before its boot preflight; false leaves that to `make configure`.",
+    )
+    configure_minutes: int = setting(
+        "configureMinutes", 30, "Time limit of the roles at boot in minutes.", within=(5, 240), unit="minutes"
+    )
+    package: str | None = setting(
+        "nodePackage",
+        "",
+        "Path of a node package (zipapp) made elsewhere; empty builds it from this checkout.",
+        optional=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSettings:
     """Everything a stack decides. region: "us-east-1". emulator_endpoint: a loopback URL or None."""
 
-    cluster_name: str
+    cluster_name: str = setting(
+        "clusterName",
+        "flightline",
+        "Name of the cluster; every physical name is derived from it. Small letters, digits, single hyphens.",
+        pattern=r"(?!sthree-|amzn-)[a-z](?:-?[a-z0-9])+",
+        wanted="small letters, digits and single hyphens, from a letter, three or more; not sthree- or amzn-, which S3 keeps",
+    )
     region: str
-    orchestrator: str
-    network: Network
-    nodes: Nodes
-    image: Image
-    access: Access
-    head: Head
-    storage: Storage
-    notifications: Notifications
-    monitoring: Monitoring
-    boot: Boot
-    budget: Budget
-    audit_trail: bool
-    tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    permissions_boundary: str | None = None
-    emulator_endpoint: str | None = None
+    orchestrator: str = derived(
+        "orchestrator",
+        "none",
+        "What schedules jobs: none or slurm (brings a head node). eks is reserved.",
+        choices=("none", "slurm"),
+    )
+    network: NetworkSettings
+    nodes: NodesSettings
+    image: ImageSettings
+    access: AccessSettings
+    head: HeadSettings
+    storage: StorageSettings
+    notifications: NotificationSettings
+    monitoring: MonitoringSettings
+    budget: BudgetSettings
+    audit_trail: bool = setting(
+        "auditTrail", False, "A CloudTrail of the account's management events and of the data buckets."
+    )
+    boot: BootSettings
+    tags: Mapping[str, str] = derived("tags", (), 'Tags of every resource, each "Key=Value".')
+    permissions_boundary: str | None = setting(
+        "permissionsBoundary",
+        "",
+        "ARN of the policy that bounds every role of the stack.",
+        optional=True,
+        pattern=r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]{1,512}",
+        wanted="a policy's ARN: arn:aws:iam::123456789012:policy/name",
+    )
+    emulator_endpoint: str | None = derived(
+        "emulatorEndpoint",
+        "",
+        "Loopback URL of an AWS emulator, for the local stack only.",
+        initially=None,
+        optional=True,
+        pattern=LOOPBACK,
+        wanted="nothing, or a loopback URL: http://127.0.0.1:5000",
+    )
+
+
+KEYS: tuple[Key, ...] = tuple(keys(StackSettings))
+BY_NAME: Mapping[str, Key] = MappingProxyType({key.name: key for key in KEYS})

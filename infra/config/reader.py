@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.config import access, network, nodes, operations, storage
-from infra.config.draft import Draft
 from infra.config.errors import ConfigError
-from infra.config.model import Settings
+from infra.config.model import BudgetSettings, StackSettings
+from infra.config.values import Values
 from infra.planning.zones import Lookup
 
 REGION = r"[a-z]{2}(-[a-z]+)+-\d"
@@ -39,46 +39,45 @@ def read(
     webhook_is_secret: bool = False,
     package_mistake: PackageMistake = lambda _: None,
     endpoints: frozenset[str] = frozenset(),
-) -> Settings:
+) -> StackSettings:
     """Check all values and return the settings. endpoints: URLs of aws:endpoints. Raises ConfigError."""
-    draft = Draft(raw)
-    settings = _settings(draft, _Given(region, lookup, webhook, webhook_is_secret, package_mistake, endpoints))
-    if draft.mistakes:
-        raise ConfigError(draft.mistakes)
+    values = Values(raw)
+    settings = _settings(values, _Given(region, lookup, webhook, webhook_is_secret, package_mistake, endpoints))
+    if values.mistakes:
+        raise ConfigError(values.mistakes)
     return settings
 
 
-def _settings(draft: Draft, given: _Given) -> Settings:
-    name = operations.cluster_name(draft, _region(draft, given.region))
-    facts = nodes.instance_facts(draft)
-    planned = nodes.read(draft, facts)
-    zones_known = facts is not None and not draft.refused(REGION_KEY)
-    settings = Settings(
-        cluster_name=name,
+def _settings(values: Values, given: _Given) -> StackSettings:
+    own = values.section(StackSettings)
+    operations.cluster_name(values, _region(values, given.region))
+    facts = nodes.instance_facts(values)
+    planned = nodes.read(values, facts)
+    zones_known = facts is not None and not values.refused(REGION_KEY)
+    settings = StackSettings(
+        **own,
         region=given.region,
-        orchestrator=access.orchestrator(draft),
-        network=network.read(draft, given.lookup, type_known=zones_known),
+        orchestrator=access.orchestrator(values),
+        network=network.read(values, given.lookup, type_known=zones_known),
         nodes=planned,
-        image=nodes.image(draft, facts),
-        access=access.read(draft),
-        head=access.head(draft, facts.architecture if facts else None),
-        storage=storage.read(draft, planned),
-        notifications=operations.notifications(draft, given.webhook, given.webhook_is_secret),
-        monitoring=operations.monitoring(draft),
-        boot=operations.boot(draft, given.package_mistake),
-        budget=operations.budget(draft),
-        audit_trail=draft.flag("auditTrail"),
-        tags=operations.tags(draft),
-        permissions_boundary=operations.permissions_boundary(draft),
-        emulator_endpoint=operations.emulator(draft, given.endpoints),
+        image=nodes.image(values, facts),
+        access=access.read(values),
+        head=access.head(values, facts.architecture if facts else None),
+        storage=storage.read(values, planned),
+        notifications=operations.notifications(values, given.webhook, given.webhook_is_secret),
+        monitoring=operations.monitoring(values),
+        boot=operations.boot(values, given.package_mistake),
+        budget=BudgetSettings(**values.section(BudgetSettings)),
+        tags=operations.tags(values),
+        emulator_endpoint=operations.emulator(values, given.endpoints),
     )
-    nodes.room(draft, planned)
+    nodes.room(values, planned)
     return settings
 
 
-def _region(draft: Draft, region: str) -> str:
+def _region(values: Values, region: str) -> str:
     """The region, empty when it is a mistake."""
     if re.fullmatch(REGION, region):
         return region
-    draft.refuse(REGION_KEY, "an AWS region: `pulumi config set aws:region us-east-1`", region)
+    values.refuse(REGION_KEY, "an AWS region: `pulumi config set aws:region us-east-1`", region)
     return ""

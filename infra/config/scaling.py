@@ -8,23 +8,15 @@ from decimal import Decimal
 
 from zoneinfo import available_timezones
 
-from infra.config.draft import Draft
-from infra.config.model import Scaling, Scheduled, Spot
+from infra.config.declare import declared
+from infra.config.model import ScalingSettings, Scheduled, SpotSettings
+from infra.config.values import Values
 from infra.planning import efa
 from infra.planning.instance_types import SPOT, NetworkFacts, facts
-
-ALLOCATIONS = ("price-capacity-optimized", "capacity-optimized")
-"""Without lowest-price, which AWS advises against: it is interrupted most (EC2 Auto Scaling guide, "Allocation
-strategies", 2026)."""
 
 MOST_TYPES = 39
 """A mixed instances policy takes 40 types with the first one (EC2 Auto Scaling API, LaunchTemplate.Overrides)."""
 
-MOST_IDLE_HOURS = 24
-"""An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
-
-PRICE = r"\d{1,4}(\.\d{1,4})?"
-_SPOT_KEYS = ("spotInstanceTypes", "spotZones", "spotAllocation", "spotMaxPriceUsd", "spotRebalance")
 _FIELD = r"(\*|\d{1,2}(-\d{1,2})?|[A-Z]{3}(-[A-Z]{3})?)(/\d{1,2})?"
 _CRON = re.compile(rf"(?P<cron>({_FIELD}(,{_FIELD})*\s+){{4}}{_FIELD}(,{_FIELD})*)\s*=\s*(?P<count>\d{{1,4}})")
 _BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
@@ -44,53 +36,48 @@ class Together:
     grouped: bool
 
 
-def spot(draft: Draft, known: NetworkFacts | None, kind: str, with_efa: bool, together: Together) -> Spot:
+def spot(values: Values, known: NetworkFacts | None, kind: str, with_efa: bool, together: Together) -> SpotSettings:
     """Spot capacity. with_efa: the launch template lists EFA interfaces."""
     if kind != SPOT:
-        for key in _SPOT_KEYS:
-            if draft.changed(key):
-                draft.refuse(key, f"nothing with capacityType {kind}, or spot there")
-        return Spot()
-    zones = draft.within("spotZones", 1, 2, "availability zones")
-    if zones == 2:
-        _one_zone(draft, together)
-    price = draft.matching("spotMaxPriceUsd", f"({PRICE})?", "US dollars for an instance and hour, such as 12.5")
-    if price and not draft.refused("spotMaxPriceUsd") and not Decimal(price):
-        draft.refuse("spotMaxPriceUsd", "more than 0, or nothing for the on-demand price as the limit")
-    return Spot(
-        types=_types(draft, known, with_efa),
-        zones=zones,
-        allocation=draft.one_of("spotAllocation", ALLOCATIONS),
-        max_price_usd_per_hour=price or None,
-        rebalance=draft.flag("spotRebalance"),
-    )
+        for key in declared(SpotSettings).values():
+            if values.changed(key.name):
+                values.refuse(key.name, f"nothing with capacityType {kind}, or spot there")
+        return SpotSettings()
+    given = SpotSettings(**values.section(SpotSettings))
+    if given.zones == 2:
+        _one_zone(values, together)
+    price = given.max_price_usd_per_hour
+    if price and not values.refused("spotMaxPriceUsd") and not Decimal(price):
+        values.refuse("spotMaxPriceUsd", "more than 0, or nothing for the on-demand price as the limit")
+    _types(values, known, with_efa, given.types)
+    return given
 
 
-def _one_zone(draft: Draft, together: Together) -> None:
+def _one_zone(values: Values, together: Together) -> None:
     """Refuse two zones where the nodes have to be together."""
     if together.by_efa:
-        draft.refuse("spotZones", "1: EFA traffic stays inside one availability zone; or efa: off")
+        values.refuse("spotZones", "1: EFA traffic stays inside one availability zone; or efa: off")
     elif together.grouped:
-        draft.refuse("spotZones", "1: a cluster placement group lies in one availability zone; or placementGroup: none")
-    elif draft.flag("fsxEfa"):
-        draft.refuse("spotZones", "1: EFA to FSx stays inside one availability zone; or fsxEfa: false")
+        values.refuse(
+            "spotZones", "1: a cluster placement group lies in one availability zone; or placementGroup: none"
+        )
+    elif values.flag("fsxEfa"):
+        values.refuse("spotZones", "1: EFA to FSx stays inside one availability zone; or fsxEfa: false")
 
 
-def _types(draft: Draft, known: NetworkFacts | None, with_efa: bool) -> tuple[str, ...]:
-    given = draft.items("spotInstanceTypes")
+def _types(values: Values, known: NetworkFacts | None, with_efa: bool, given: tuple[str, ...]) -> None:
     if len(given) > MOST_TYPES:
-        draft.refuse("spotInstanceTypes", f"at most {MOST_TYPES} types beside gpuInstanceType")
+        values.refuse("spotInstanceTypes", f"at most {MOST_TYPES} types beside gpuInstanceType")
     for position, name in enumerate(given):
         if name in given[:position] or (known is not None and name == known.instance_type):
-            draft.refuse("spotInstanceTypes", "each type once, and gpuInstanceType not again", name)
+            values.refuse("spotInstanceTypes", "each type once, and gpuInstanceType not again", name)
             continue
         try:
             wanted = _unlike(facts(name), known, with_efa) if known else None
         except ValueError as error:
             wanted = str(error)
         if wanted:
-            draft.refuse("spotInstanceTypes", wanted, name)
-    return given
+            values.refuse("spotInstanceTypes", wanted, name)
 
 
 def _unlike(other: NetworkFacts, first: NetworkFacts, with_efa: bool) -> str | None:
@@ -106,47 +93,45 @@ def _unlike(other: NetworkFacts, first: NetworkFacts, with_efa: bool) -> str | N
     return None
 
 
-def scaling(draft: Draft, known: NetworkFacts | None, minimum: int, maximum: int) -> Scaling:
-    """Protection and schedule."""
-    zone = draft.text("nodeScheduleTimeZone")
+def scaling(values: Values, known: NetworkFacts | None, maximum: int) -> ScalingSettings:
+    """Protection, schedule, and what follows from idle GPUs."""
+    zone = values.text("nodeScheduleTimeZone")
     zones = available_timezones() | {"UTC"}
     # A machine without the time zone database knows one name only; AWS then is who refuses another.
     if len(zones) > 1 and zone not in zones:
-        draft.refuse("nodeScheduleTimeZone", "a name of the IANA time zone database, such as Europe/Berlin or UTC")
-    if draft.flag("scaleInProtection") and draft.items("nodeSchedule"):
-        draft.refuse("scaleInProtection", "false with nodeSchedule: protected nodes would stay when it shrinks")
-    planned = (_scheduled(draft, item, minimum, maximum) for item in draft.items("nodeSchedule"))
-    return Scaling(
-        protect=draft.flag("scaleInProtection"),
-        schedule=tuple(one for one in planned if one is not None),
-        time_zone=zone,
-        idle_hours=_idle_hours(draft, known),
-        idle_scale_in=draft.flag("gpuIdleScaleIn"),
+        values.refuse("nodeScheduleTimeZone", "a name of the IANA time zone database, such as Europe/Berlin or UTC")
+    if values.flag("scaleInProtection") and values.items("nodeSchedule"):
+        values.refuse("scaleInProtection", "false with nodeSchedule: protected nodes would stay when it shrinks")
+    planned = (
+        _scheduled(values, item, values.number("gpuNodeMinimum"), maximum) for item in values.items("nodeSchedule")
     )
+    given = ScalingSettings(
+        schedule=tuple(one for one in planned if one is not None), **values.section(ScalingSettings)
+    )
+    _idle(values, known, given.idle_hours)
+    return given
 
 
-def _idle_hours(draft: Draft, known: NetworkFacts | None) -> int:
-    hours = draft.within("gpuIdleHours", 0, MOST_IDLE_HOURS, "hours; 0 is no alarm")
+def _idle(values: Values, known: NetworkFacts | None, hours: int) -> None:
     if hours and known is not None and known.accelerator != "nvidia_gpu":
-        draft.refuse("gpuIdleHours", f"0: {known.instance_type} has no NVIDIA GPU whose use is measured")
-    if hours and not draft.number("thresholdGpuUtilizationPercent"):
-        draft.refuse("gpuIdleHours", "0, or thresholdGpuUtilizationPercent above 0, which says what idle is")
-    if draft.flag("gpuIdleScaleIn") and not hours:
-        draft.refuse("gpuIdleScaleIn", "false, or gpuIdleHours of 1 and more")
-    if draft.flag("gpuIdleScaleIn") and draft.flag("scaleInProtection"):
-        draft.refuse("gpuIdleScaleIn", "false with scaleInProtection: protected nodes would stay")
-    return hours
+        values.refuse("gpuIdleHours", f"0: {known.instance_type} has no NVIDIA GPU whose use is measured")
+    if hours and not values.number("thresholdGpuUtilizationPercent"):
+        values.refuse("gpuIdleHours", "0, or thresholdGpuUtilizationPercent above 0, which says what idle is")
+    if values.flag("gpuIdleScaleIn") and not hours:
+        values.refuse("gpuIdleScaleIn", "false, or gpuIdleHours of 1 and more")
+    if values.flag("gpuIdleScaleIn") and values.flag("scaleInProtection"):
+        values.refuse("gpuIdleScaleIn", "false with scaleInProtection: protected nodes would stay")
 
 
-def _scheduled(draft: Draft, item: str, minimum: int, maximum: int) -> Scheduled | None:
+def _scheduled(values: Values, item: str, minimum: int, maximum: int) -> Scheduled | None:
     found = _CRON.fullmatch(item)
     if found is None or not all(map(_in_bounds, found["cron"].split(), _BOUNDS)):
         wanted = 'five cron fields, "=", nodes: "0 20 * * MON-FRI = 0" is none from 20:00 on working days'
-        draft.refuse("nodeSchedule", wanted, item)
+        values.refuse("nodeSchedule", wanted, item)
         return None
     count = int(found["count"])
     if not minimum <= count <= maximum:
-        draft.refuse("nodeSchedule", f"gpuNodeMinimum ({minimum}) to gpuNodeMaximum ({maximum}) nodes", item)
+        values.refuse("nodeSchedule", f"gpuNodeMinimum ({minimum}) to gpuNodeMaximum ({maximum}) nodes", item)
     return Scheduled(" ".join(found["cron"].split()), count)
 
 

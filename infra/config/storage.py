@@ -2,67 +2,53 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
-from infra.config.draft import Draft
-from infra.config.model import Fsx, Nodes, Storage
+from infra.config.model import NO_EXPORT, OWN_BUCKET, FsxSettings, NodesSettings, StorageSettings
+from infra.config.values import Values
 from infra.planning import fsx
-
-OWN_BUCKET = "data"
-NO_EXPORT = "none"
-S3_URL = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s]*)?"
-# FSx user guide, EFA-enabled file systems: clients on Nitro v4 or later, not Trainium2. These carry EFA v1 (Nitro v3).
-NO_FSX_EFA = ("p3dn.", "p4d.", "p4de.", "g4dn.", "g5.", "trn2.", "trn2u.")
+from infra.planning.instance_types import facts
 
 
-def read(draft: Draft, nodes: Nodes) -> Storage:
+def read(values: Values, nodes: NodesSettings) -> StorageSettings:
     """The storage settings."""
-    wanted = draft.number("fsxSizeGib") != 0
+    wanted = values.number("fsxSizeGib") != 0
     if not wanted:
-        _nothing_for_fsx(draft)
-    return Storage(
-        fsx=_fsx(draft, nodes) if wanted else None,
-        s3_express=draft.flag("s3Express"),
-        keep_data=draft.flag("keepData"),
-    )
+        _nothing_for_fsx(values)
+    return StorageSettings(fsx=_fsx(values, nodes) if wanted else None, **values.section(StorageSettings))
 
 
-def _nothing_for_fsx(draft: Draft) -> None:
-    if draft.flag("fsxEfa"):
-        draft.refuse("fsxEfa", "false, or a size in fsxSizeGib: there is no file system")
-    if draft.text("fsxDataRepository"):
-        draft.refuse("fsxDataRepository", "nothing, or a size in fsxSizeGib: there is no file system")
-    if draft.text("fsxExport") != NO_EXPORT:
-        draft.refuse("fsxExport", f"{NO_EXPORT}, or a size in fsxSizeGib: there is no file system")
+def _nothing_for_fsx(values: Values) -> None:
+    if values.flag("fsxEfa"):
+        values.refuse("fsxEfa", "false, or a size in fsxSizeGib: there is no file system")
+    if values.text("fsxDataRepository"):
+        values.refuse("fsxDataRepository", "nothing, or a size in fsxSizeGib: there is no file system")
+    if values.text("fsxExport") != NO_EXPORT:
+        values.refuse("fsxExport", f"{NO_EXPORT}, or a size in fsxSizeGib: there is no file system")
 
 
-def _fsx(draft: Draft, nodes: Nodes) -> Fsx:
-    size, throughput, efa = draft.number("fsxSizeGib"), draft.number("fsxThroughput"), draft.flag("fsxEfa")
-    if throughput in fsx.THROUGHPUTS_MB_S_PER_TIB:
-        _size(draft, size, throughput, efa)
-    else:
-        choices = ", ".join(map(str, fsx.THROUGHPUTS_MB_S_PER_TIB))
-        draft.refuse("fsxThroughput", f"one of {choices} MB/s per TiB")
-    if efa and not draft.refused("gpuInstanceType", "efa"):
+def _fsx(values: Values, nodes: NodesSettings) -> FsxSettings:
+    given = FsxSettings(**values.section(FsxSettings))
+    if not values.refused("fsxThroughput"):
+        _size(values, given)
+    if given.efa and not values.refused("gpuInstanceType", "efa"):
         if not nodes.efa:
-            draft.refuse("fsxEfa", f"false: the nodes ({nodes.instance_type}) have no EFA interface")
-        elif nodes.instance_type.startswith(NO_FSX_EFA):
-            draft.refuse("fsxEfa", f"false: FSx does not serve {nodes.instance_type} over EFA")
-    repository = draft.text("fsxDataRepository")
-    if repository not in ("", OWN_BUCKET) and not re.fullmatch(S3_URL, repository):
-        draft.refuse("fsxDataRepository", f"{OWN_BUCKET} (the stack's own bucket), s3://bucket/prefix, or nothing")
-    return Fsx(size, throughput, efa, repository or None, _export(draft, repository))
+            values.refuse("fsxEfa", f"false: the nodes ({nodes.instance_type}) have no EFA interface")
+        elif not facts(nodes.instance_type).fsx_efa:
+            values.refuse("fsxEfa", f"false: FSx does not serve {nodes.instance_type} over EFA")
+    return replace(given, export_events=_export(values, given.data_repository))
 
 
-def _export(draft: Draft, repository: str) -> tuple[str, ...]:
-    choice = draft.one_of("fsxExport", fsx.EXPORT_EVENTS)
+def _export(values: Values, repository: str | None) -> tuple[str, ...]:
+    choice = values.checked("fsxExport")
     if choice in fsx.EXPORT_EVENTS and choice != NO_EXPORT and repository != OWN_BUCKET:
         # A file that is written anew replaces its object; only of the stack's own bucket are old versions surely kept.
-        draft.refuse("fsxExport", f"{NO_EXPORT}, or fsxDataRepository {OWN_BUCKET}: no other bucket is written to")
+        values.refuse("fsxExport", f"{NO_EXPORT}, or fsxDataRepository {OWN_BUCKET}: no other bucket is written to")
     return fsx.EXPORT_EVENTS.get(choice, ())
 
 
-def _size(draft: Draft, size: int, throughput: int, efa: bool) -> None:
+def _size(values: Values, given: FsxSettings) -> None:
+    size, throughput, efa = given.size_gib, given.throughput_mb_s_per_tib, given.efa
     if fsx.valid_size(size, throughput, efa):
         return
     low, high = fsx.nearest(size, throughput, efa)
@@ -70,4 +56,4 @@ def _size(draft: Draft, size: int, throughput: int, efa: bool) -> None:
         wanted = f"at least {low} GiB for EFA at {throughput} MB/s per TiB; the smallest sizes are {low} and {high}"
     else:
         wanted = f"a size FSx sells; the nearest are {low} and {high} GiB"
-    draft.refuse("fsxSizeGib", wanted)
+    values.refuse("fsxSizeGib", wanted)

@@ -12,10 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from flightline_node import cwagent, expected
-from infra.config.model import Nodes, Thresholds
-from infra.functions.alert_router.events import alarm_prefix
-from infra.functions.alert_router.watch import BUSIEST_GPU
+from flightline.cloud.signals import (
+    ALERTS_LOST,
+    BAD_EVENTS,
+    BUSIEST_GPU,
+    SILENT_NODES,
+    UNWATCHED_NODES,
+    WATCH_RUNS,
+    alarm_prefix,
+)
+from flightline_node.know import expected
+from flightline_node.tell import cwagent
+from infra.config.model import NodesSettings, Thresholds
 from infra.planning.names import FUNCTIONS, Names
 
 ABOVE, BELOW, AT_LEAST = "GreaterThanThreshold", "LessThanThreshold", "GreaterThanOrEqualToThreshold"
@@ -83,7 +91,7 @@ def fleet_query(stat: str, metric: str, namespace: str) -> str:
     return f"SELECT {stat}({metric}) FROM {where} GROUP BY InstanceId ORDER BY {stat}() {order}"  # noqa: S608
 
 
-def alarms(names: Names, nodes: Nodes, limits: Thresholds) -> list[Alarm]:
+def alarms(names: Names, nodes: NodesSettings, limits: Thresholds) -> list[Alarm]:
     """Every alarm of the stack but the composite."""
     made = [*_host(names, limits), *_network(names, limits), *_xid(names)]
     hardware = expected.resolve(nodes.instance_type)
@@ -102,10 +110,10 @@ def composite(names: Names, made: Iterable[Alarm]) -> Composite:
     """Rings while any alarm rings that says the cluster cannot be trusted with a job."""
     children = [f'ALARM("{alarm.name}")' for alarm in made if alarm.unhealthy]
     if not children or len(children) > MAX_CHILDREN:
-        raise ValueError(f"{len(children)} alarms under one composite alarm: 1 to {MAX_CHILDREN} are wanted")
+        raise ValueError(f"composite alarm: saw {len(children)} alarms; wanted 1 to {MAX_CHILDREN}")
     rule = " OR ".join(children)
     if len(rule) > MAX_RULE_CHARS:
-        raise ValueError(f"a composite rule of {len(rule)} characters: at most {MAX_RULE_CHARS}")
+        raise ValueError(f"composite rule: saw {len(rule)} characters; wanted at most {MAX_RULE_CHARS}")
     return Composite(
         f"{_monitor_prefix(names)}cluster-unhealthy", "Something that a training job needs is wrong.", rule
     )
@@ -125,6 +133,8 @@ def _host(names: Names, limits: Thresholds) -> list[Alarm]:
             f"busiest disk, milliseconds of a minute ({limits.disk_busy_percent} percent)",
             unhealthy=False,
         ),
+        # 1 while it cannot: an alarm on the heartbeat itself is monitor-nodes-unwatched.
+        _fleet(names, "watch-blind", "MAX", "WatchBlind", 0, "watcher that cannot read the kernel's messages"),
     ]
 
 
@@ -253,8 +263,9 @@ def _monitor(names: Names) -> list[Alarm]:
     """What watches the monitoring: these tell the topic without the router's help."""
     cluster = (("Cluster", names.cluster),)
     prefix = _monitor_prefix(names)
-    watch = Metric("m1", names.metric_namespace, "WatchRuns", "Sum", cluster)
-    silent = Metric("m1", names.metric_namespace, "SilentNodes", "Maximum", cluster)
+    watch = Metric("m1", names.metric_namespace, WATCH_RUNS, "Sum", cluster)
+    silent = Metric("m1", names.metric_namespace, SILENT_NODES, "Maximum", cluster)
+    unwatched = Metric("m1", names.metric_namespace, UNWATCHED_NODES, "Maximum", cluster)
     dead = Metric(
         "m1", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", (("QueueName", names.dead_letter_queue),)
     )
@@ -273,18 +284,24 @@ def _monitor(names: Names) -> list[Alarm]:
         ),
         _one(f"{prefix}nodes-silent", "Running nodes report no metrics; the alert names them.", silent, periods=2),
         _one(
+            f"{prefix}nodes-unwatched",
+            "Running nodes have no watcher that would take them out of service; the alert names them.",
+            unwatched,
+            periods=2,
+        ),
+        _one(
             f"{prefix}dead-letters", "Events could not be handled and wait in the dead-letter queue.", dead, direct=True
         ),
         _functions(
             names,
             f"{prefix}bad-events",
-            "BadEvents",
+            BAD_EVENTS,
             "Events that could not be used; see bad-events/ in the results bucket.",
         ),
         _functions(
             names,
             f"{prefix}alerts-lost",
-            "AlertsLost",
+            ALERTS_LOST,
             "Slack refuses the webhook for good and was not told; put a valid one into the stack's configuration.",
         ),
         _errors(names, f"{prefix}function-errors"),

@@ -18,7 +18,7 @@ EFA_ONLY = "efa-only"
 
 
 @dataclass(frozen=True)
-class Interface:
+class PlannedInterface:
     """One network interface. kind: "interface" (ENA), "efa" or "efa-only".
 
     public_address: False on the primary interface, None where EC2 takes no such argument: EFA-only has no IP
@@ -32,7 +32,7 @@ class Interface:
     public_address: bool | None = None
 
 
-def interfaces(instance_type: str, efa: bool) -> tuple[Interface, ...]:
+def interfaces(instance_type: str, efa: bool) -> tuple[PlannedInterface, ...]:
     """The interfaces of one instance by card, then device; the primary (card 0, device 0) is first.
 
     Raises ValueError when EFA is asked of a type that has none.
@@ -44,13 +44,13 @@ def interfaces(instance_type: str, efa: bool) -> tuple[Interface, ...]:
         raise ValueError(f"a type with EFA; {instance_type} has none")
     if cards == (0,):
         return (_primary(EFA),)
-    return (_primary(ENA), *(Interface(card, 1 if card == 0 else 0, EFA_ONLY) for card in cards))
+    return (_primary(ENA), *(PlannedInterface(card, 1 if card == 0 else 0, EFA_ONLY) for card in cards))
 
 
-def _primary(kind: str) -> Interface:
-    return Interface(card=0, device=0, kind=kind, public_address=False)
+def _primary(kind: str) -> PlannedInterface:
+    return PlannedInterface(card=0, device=0, kind=kind, public_address=False)
 
 
-def efa_count(layout: tuple[Interface, ...]) -> int:
+def efa_count(layout: tuple[PlannedInterface, ...]) -> int:
     """Interfaces that carry EFA: what a node must show after boot."""
     return sum(1 for item in layout if item.kind in (EFA, EFA_ONLY))

@@ -8,28 +8,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.config.model import Settings
 from infra.planning.names import Names, Place
 
 RUNTIME = "python3.12"
 ARCHITECTURE = "arm64"
 ROOT = Path(__file__).parents[2]
 SHIPPED = (
-    "infra/__init__.py",
-    "infra/functions/__init__.py",
+    "flightline/cloud/functions/__init__.py",
     "flightline/__init__.py",
     "flightline/cloud/__init__.py",
     "flightline/cloud/batches.py",
     "flightline/cloud/blobs.py",
+    "flightline/cloud/clients.py",
     "flightline/cloud/items.py",
     "flightline/cloud/messages.py",
+    "flightline/cloud/signals.py",
     "flightline/cloud/slack.py",
-    "flightline/intake.py",
-    "flightline/record.py",
-    "flightline/shape.py",
+    "flightline/contract.py",
+    "flightline/record/__init__.py",
+    "flightline/record/intake.py",
+    "flightline/record/schema.py",
+    "flightline/record/shape.py",
+    "flightline/record/words.py",
 )
 """Beside the functions' own folders; a test imports every handler from the archive alone."""
-NODE_LIBRARY = ("__init__.py", "bounds.py", "model.py", "logline.py", "strictjson.py")
+NODE_LIBRARY = (
+    "__init__.py",
+    "bounds.py",
+    "model.py",
+    "read/__init__.py",
+    "read/strictjson.py",
+    "tell/__init__.py",
+    "tell/logline.py",
+)
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "storage": ("common", "storage"),
     "alert-router": ("common", "storage", "alert_router"),
@@ -51,7 +62,7 @@ REPLAY_BATCH, EVENTS_BATCH, EVENTS_WINDOW_S = 1, 100, 10
 
 @dataclass(frozen=True)
 class Function:
-    """One function. timeout_s is below the lease of a claim (infra/functions/common/claims.py)."""
+    """One function. timeout_s is below the lease of a claim (flightline/cloud/functions/common/claims.py)."""
 
     key: str
     name: str
@@ -62,9 +73,8 @@ class Function:
     environment: Mapping[str, str]
 
 
-def functions(settings: Settings, names: Names, place: Place) -> dict[str, Function]:
-    """Every function by its key in names.functions."""
-    slack = settings.notifications.slack_webhook is not None
+def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> dict[str, Function]:
+    """Every function by its key in names.functions. boot_failures: boots without a go that stop launches."""
     base = {
         "FLIGHTLINE_CLUSTER": names.cluster,
         "FLIGHTLINE_NAMESPACE": names.metric_namespace,
@@ -83,7 +93,7 @@ def functions(settings: Settings, names: Names, place: Place) -> dict[str, Funct
     routed = {
         **told,
         "FLIGHTLINE_NODE_GROUP": names.node_group,
-        "FLIGHTLINE_BOOT_FAILURES": str(settings.boot.failures),
+        "FLIGHTLINE_BOOT_FAILURES": str(boot_failures),
     }
     train = {
         **base,
@@ -110,8 +120,8 @@ def archive(key: str) -> dict[str, Path]:
     files = {path: ROOT / path for path in SHIPPED}
     files |= {f"flightline_node/{name}": ROOT / "module_utils" / "flightline_node" / name for name in NODE_LIBRARY}
     for folder in FOLDERS[key]:
-        base = ROOT / "infra" / "functions" / folder
-        files |= {f"infra/functions/{folder}/{path.name}": path for path in sorted(base.glob("*.py"))}
+        base = ROOT / "flightline" / "cloud" / "functions" / folder
+        files |= {f"flightline/cloud/functions/{folder}/{path.name}": path for path in sorted(base.glob("*.py"))}
     return files
 
 
@@ -158,39 +168,8 @@ def redrive(names: Names, place: Place) -> str:
     return json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": RECEIVES}, sort_keys=True)
 
 
-def training_document() -> Mapping[str, Any]:
-    """The SSM document that starts a run on a node. What the site runs is its unit flightline-train@<job>.
-
-    No parameter reaches the shell but in quotes and after its pattern: base64 has no character that means anything.
-    """
-    script = [
-        "set -eu",
-        "install -d -m 0750 /run/flightline/train",
-        "umask 027",
-        'printf "%s" "{{ manifest }}" > "/run/flightline/train/{{ job }}.manifest"',
-        'printf "%s" "{{ parameters }}" | base64 -d > "/run/flightline/train/{{ job }}.json"',
-        'systemctl start "flightline-train@{{ job }}.service"',
-    ]
-    return {
-        "schemaVersion": "2.2",
-        "description": "Start a Flightline training run on this node",
-        "parameters": {
-            "job": {"type": "String", "allowedPattern": "^[a-z0-9][a-z0-9-]{0,62}$"},
-            "manifest": {"type": "String", "allowedPattern": "^s3://[A-Za-z0-9./_-]{3,900}$"},
-            "parameters": {"type": "String", "allowedPattern": "^[A-Za-z0-9+/=]{0,8192}$"},
-        },
-        "mainSteps": [
-            {
-                "action": "aws:runShellScript",
-                "name": "start",
-                "inputs": {"timeoutSeconds": "600", "runCommand": script},
-            }
-        ],
-    }
-
-
 def _function(
     names: Names, key: str, description: str, timeout_s: int, memory_mib: int, environment: Mapping[str, str]
 ) -> Function:
-    handler = f"infra.functions.{key.replace('-', '_')}.handler.entry"
+    handler = f"flightline.cloud.functions.{key.replace('-', '_')}.handler.entry"
     return Function(key, names.functions[key], handler, description, timeout_s, memory_mib, environment)

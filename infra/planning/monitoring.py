@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flightline_node.catalog import xid
-from infra.functions.alert_router.events import (
+from flightline.cloud.signals import (
     BLOCK_ENDS,
     LAUNCH_FAILED,
     LAUNCHED,
+    REPORTING_NODES,
+    SILENT_NODES,
     TEST_SOURCE,
     TEST_TYPE,
     alarm_prefix,
 )
+from flightline_node.know.catalog import xid
 from infra.planning.alarms import Alarm, Composite
 from infra.planning.names import Names, Place
 
@@ -34,7 +36,7 @@ class LogFilter:
 
 
 @dataclass(frozen=True)
-class Rule:
+class EventRule:
     """An EventBridge rule: either a pattern (JSON) or a schedule."""
 
     key: str
@@ -65,7 +67,7 @@ def log_filters() -> list[LogFilter]:
     ]
 
 
-def rules(names: Names, block: str = "") -> list[Rule]:
+def rules(names: Names, block: str = "") -> list[EventRule]:
     """Events that the alert router gets. It sorts out other clusters' nodes itself: these events carry no tags.
 
     block: the capacity block that the nodes are in, "cr-..."; empty without one.
@@ -103,12 +105,12 @@ def rules(names: Names, block: str = "") -> list[Rule]:
             {"AutoScalingGroupName": [names.node_group]},
         ),
         _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
-        Rule("watch", "Look for nodes that went silent", schedule=WATCH_RATE),
+        EventRule("watch", "Look for nodes that went silent", schedule=WATCH_RATE),
         *([_block_rule(block)] if block else []),
     ]
 
 
-def _block_rule(block: str) -> Rule:
+def _block_rule(block: str) -> EventRule:
     detail = {"capacity-reservation-id": [block]}
     return _rule("block", "The capacity block comes to its end", "aws.ec2", [BLOCK_ENDS], detail)
 
@@ -137,15 +139,15 @@ def _code(code: int) -> str:
 def _regex(branches: Sequence[str]) -> str:
     pattern = "%" + "|".join(branches) + "%"
     if len(pattern) > MAX_FILTER_CHARS:
-        raise ValueError(f"a filter pattern of {len(pattern)} characters: at most {MAX_FILTER_CHARS}")
+        raise ValueError(f"filter pattern: saw {len(pattern)} characters; wanted at most {MAX_FILTER_CHARS}")
     return pattern
 
 
-def _rule(key: str, description: str, source: str, types: list[str], detail: dict[str, Any] | None = None) -> Rule:
+def _rule(key: str, description: str, source: str, types: list[str], detail: dict[str, Any] | None = None) -> EventRule:
     pattern: dict[str, Any] = {"source": [source], "detail-type": types}
     if detail:
         pattern["detail"] = detail
-    return Rule(key, description, pattern=json.dumps(pattern, sort_keys=True))
+    return EventRule(key, description, pattern=json.dumps(pattern, sort_keys=True))
 
 
 def _alarm_widget(place: Place, names: Sequence[str]) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def _chart(place: Place, alarm: Alarm, query: str) -> dict[str, Any]:
 
 def _numbers(names: Names, place: Place) -> dict[str, Any]:
     cluster = ["Cluster", names.cluster]
-    rows: list[list[Any]] = [[names.metric_namespace, name, *cluster] for name in ("ReportingNodes", "SilentNodes")]
+    rows: list[list[Any]] = [[names.metric_namespace, name, *cluster] for name in (REPORTING_NODES, SILENT_NODES)]
     # Each matching line is a 1: only their sum is a number of Xids.
     rows += [[names.metric_namespace, name, {"stat": "Sum"}] for name in ("Xids", "FatalXids")]
     return {

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from flightline.contract import preflight_document
+
 FUNCTIONS = ("storage", "alert-router", "training-input")
 """Lambda functions of the stack."""
 
@@ -50,6 +52,7 @@ class Names:
     node_profile: str
     head_profile: str
     training_document: str
+    preflight_document: str
     functions: Mapping[str, str]
     function_roles: Mapping[str, str]
     node_group: str
@@ -96,6 +99,7 @@ def names(cluster: str, place: Place, gpu_zone_id: str) -> Names:
         dead_letter_queue=f"{cluster}-dead-letters",
         slack_secret=f"flightline/{cluster}/slack-webhook",
         training_document=f"{cluster}-start-training",
+        preflight_document=preflight_document(cluster),
         trail=f"{cluster}-trail",
         budget=f"{cluster}-monthly",
         metric_namespace=f"Flightline/{cluster}",
@@ -148,6 +152,7 @@ _LIMITS: Mapping[str, int] = MappingProxyType(
         "alerts_topic": 256,
         "dead_letter_queue": 80,
         "training_document": 128,
+        "preflight_document": 128,
         "node_group": 255,
         "launch_template": 128,
         "launch_hook": 255,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from infra.config.model import Nodes
+from infra.config.model import NodesSettings
 from infra.planning import efa
 
 INTERFACES_PER_REGION = 5000
 """Network interfaces per region, the default; it can be raised (Amazon VPC quotas, L-DF5E4CA3, 2026)."""
 
 
-def interfaces(nodes: Nodes) -> str | None:
+def interfaces(nodes: NodesSettings) -> str | None:
     """What to know of the network-interface quota; None where the nodes stay far below the default."""
     each = len(efa.interfaces(nodes.instance_type, nodes.efa))
     wanted = each * nodes.maximum

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from infra.config.model import Network
+from infra.config.model import NAT_NONE, NAT_PER_AZ, NetworkSettings
 
 PREFIXES = range(16, 29)
 """Sizes that EC2 takes for a VPC and for a subnet."""
@@ -18,10 +18,6 @@ PRIVATE_RANGES = tuple(
 
 RESERVED_ADDRESSES = 5
 """EC2 keeps the first four addresses of a subnet and the last one."""
-
-NAT_ONE = "one"
-NAT_PER_AZ = "per-az"
-NAT_NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -35,24 +31,24 @@ class Subnet:
     public: bool
 
 
-def plan(network: Network) -> tuple[Subnet, ...]:
+def plan(network: NetworkSettings) -> tuple[Subnet, ...]:
     """Public subnets, then private ones, alternating over the two zones; the first of each is in the GPU zone."""
     return tuple(_subnets(network, public=True)) + tuple(_subnets(network, public=False))
 
 
-def _subnets(network: Network, public: bool) -> Iterator[Subnet]:
+def _subnets(network: NetworkSettings, public: bool) -> Iterator[Subnet]:
     kind = "public" if public else "private"
     for index, cidr in enumerate(network.public_cidrs if public else network.private_cidrs):
         zone_index = index % 2
         yield Subnet(f"{kind}-{index + 1}", cidr, network.zones.names[zone_index], zone_index, public)
 
 
-def gpu_subnets(network: Network) -> tuple[Subnet, ...]:
+def gpu_subnets(network: NetworkSettings) -> tuple[Subnet, ...]:
     """The private subnets of the GPU zone: the only ones that GPU nodes are launched into."""
     return tuple(subnet for subnet in plan(network) if not subnet.public and subnet.zone_index == 0)
 
 
-def nat_zones(network: Network) -> tuple[int, ...]:
+def nat_zones(network: NetworkSettings) -> tuple[int, ...]:
     """Zone indexes that get a NAT gateway: (0,), (0, 1) or ()."""
     if network.nat == NAT_NONE:
         return ()
@@ -60,7 +56,7 @@ def nat_zones(network: Network) -> tuple[int, ...]:
     return tuple(sorted(zones)) if network.nat == NAT_PER_AZ else (0,)
 
 
-def nat_for(network: Network, zone_index: int) -> int | None:
+def nat_for(network: NetworkSettings, zone_index: int) -> int | None:
     """Zone index of the NAT gateway that a private subnet in this zone routes to; None without NAT."""
     gateways = nat_zones(network)
     if not gateways:

@@ -7,13 +7,6 @@ from dataclasses import dataclass
 
 from flightline.cloud import items
 
-TRAINING_INDEXES: Mapping[str, tuple[str, str]] = {
-    "by_dataset": ("dataset", "at"),
-    "by_model": ("model", "at"),
-    "by_day": ("day", "at"),
-}
-"""Training jobs by data set, by model and by day ("2026-11-21"); `at` begins with the moment of the start."""
-
 
 @dataclass(frozen=True)
 class Index:
@@ -50,7 +43,7 @@ def results(name: str) -> Table:
 
 def training(name: str) -> Table:
     """Pk JOB#<job>, sk <start>#<run>."""
-    return _table(name, TRAINING_INDEXES)
+    return _table(name, items.TRAINING_INDEXES)
 
 
 def _table(name: str, indexes: Mapping[str, tuple[str, str]]) -> Table:

@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from infra.config.model import Settings
+from flightline_node.inputs import INPUTS
+from infra.config.model import StackSettings
 from infra.planning import efa
 from infra.planning.lifecycle import BUNDLES_PREFIX
 from infra.planning.names import Names
@@ -31,7 +32,8 @@ CONFIGURED_LATER = (
 )
 """Checks of what only the playbooks set up, where nodes do not configure themselves; `make preflight` judges them."""
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_FILES = Path(__file__).parents[2] / "roles" / "flightline_node" / "files"
+"""Unit and script are the role's: a node has one of each, whoever wrote them first."""
 _SCRIPT = "/usr/local/sbin/flightline-boot"
 _UNIT = "flightline-boot.service"
 _NAME = r"[A-Za-z0-9_.-]{0,255}"
@@ -87,14 +89,14 @@ class BootPlan:
 
 
 @dataclass(frozen=True)
-class Roles:
+class BootRoles:
     """Checksums of the roles' bundle and of the stack's variables."""
 
     sha256: str
     variables_sha256: str
 
 
-def boot_plan(settings: Settings, names: Names, package_sha256: str, roles: Roles | None = None) -> BootPlan:
+def boot_plan(settings: StackSettings, names: Names, package_sha256: str, roles: BootRoles | None = None) -> BootPlan:
     """The plan of a stack's GPU nodes. roles: None leaves them to `make configure`."""
     nodes, bucket = settings.nodes, f"s3://{names.results_bucket}"
     return BootPlan(
@@ -126,7 +128,8 @@ def render(plan: BootPlan) -> str:
     content = {
         "write_files": [
             _file("/etc/flightline/boot.env", _environment(plan), "0644"),
-            _file(_SCRIPT, template("flightline-boot.sh"), "0755"),
+            _file("/etc/flightline/node.json", _settings(plan), "0644"),
+            _file(_SCRIPT, template("flightline-boot"), "0755"),
             _file(f"/etc/systemd/system/{_UNIT}", template(_UNIT), "0644"),
         ],
         "runcmd": [
@@ -140,18 +143,30 @@ def render(plan: BootPlan) -> str:
     text = "#cloud-config\n" + json.dumps(content, indent=1, sort_keys=True) + "\n"
     size = len(text.encode())
     if size > MAX_BYTES:
-        raise ValueError(f"user data of {size} bytes; EC2 takes {MAX_BYTES}")
+        raise ValueError(f"user data: saw {size} bytes; wanted fewer, for EC2 takes {MAX_BYTES}")
     return text
 
 
 @lru_cache(maxsize=8)
 def template(name: str) -> str:
-    """A file of templates/ as text."""
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    """A file of the role as text."""
+    return (_FILES / name).read_text(encoding="utf-8")
 
 
 def _file(path: str, content: str, mode: str) -> dict[str, str]:
     return {"path": path, "content": content, "owner": "root:root", "permissions": mode}
+
+
+def _settings(plan: BootPlan) -> str:
+    """What the node judges itself by, until a role writes what the inventory says."""
+    known = {
+        "host": "",
+        "instance_type": plan.instance_type,
+        "level": plan.level,
+        "skip": list(plan.skip),
+        "expected": {} if plan.efa_count is None else {"efa_count": plan.efa_count},
+    }
+    return json.dumps({one.name: known.get(one.name, one.default) for one in INPUTS if one.stored}, sort_keys=True)
 
 
 def _environment(plan: BootPlan) -> str:
@@ -160,8 +175,6 @@ def _environment(plan: BootPlan) -> str:
         "INSTANCE_TYPE": plan.instance_type,
         "OTHER_TYPES": plan.other_types,
         "LEVEL": plan.level,
-        "SKIP": ",".join(plan.skip),
-        "EXPECT": "" if plan.efa_count is None else f"efa_count={plan.efa_count}",
         "LIMIT_S": str(plan.time_limit_minutes * 60 - START_UP_S),
         "PACKAGE_URL": plan.package_url,
         "PACKAGE_SHA256": plan.package_sha256,

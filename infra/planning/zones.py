@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from infra.config.model import Zones
+from infra.config.model import ZoneSettings
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,18 @@ class Zone:
 
 
 @dataclass(frozen=True)
-class Offer:
+class ZoneOffering:
     """The region's zones, and the ids of those that offer the instance type; offering None: not known."""
 
     zones: tuple[Zone, ...]
     offering: frozenset[str] | None
 
 
-Lookup = Callable[[str], Offer]
+Lookup = Callable[[str], ZoneOffering]
 """Instance type -> Offer."""
 
 
-def choose(wanted: str | None, instance_type: str, offer: Offer) -> Zones:
+def choose(wanted: str | None, instance_type: str, offer: ZoneOffering) -> ZoneSettings:
     """The GPU zone (the wanted name or id, else the first that offers the type) and another one.
 
     Raises ValueError with what was wanted.
@@ -45,7 +45,7 @@ def choose(wanted: str | None, instance_type: str, offer: Offer) -> Zones:
     first = _wanted(wanted, instance_type, zones, offering) if wanted else offering[0]
     # A zone that offers the type as well comes first: the nodes can move there without new subnets.
     second = next(zone for zone in (*offering, *zones) if zone != first)
-    return Zones((first.name, second.name), (first.zone_id, second.zone_id))
+    return ZoneSettings((first.name, second.name), (first.zone_id, second.zone_id))
 
 
 def _wanted(wanted: str, instance_type: str, zones: list[Zone], offering: list[Zone]) -> Zone:

@@ -14,6 +14,7 @@ from . import (
     encryption,
     imdsv2,
     known_type,
+    locks,
     log_retention,
     open_ingress,
     pass_role,
@@ -22,9 +23,9 @@ from . import (
     secrets,
     tags,
 )
-from .model import UNKNOWN, Broken, Finding, Registered, Rule, Site, Unknown, Unsure
+from .model import UNKNOWN, Broken, PolicyContext, PolicyFinding, Registered, Rule, Unknown, Unsure
 
-__all__ = ["RULES", "UNKNOWN", "Broken", "Finding", "Registered", "Rule", "Site", "Unknown", "Unsure"]
+__all__ = ["RULES", "UNKNOWN", "Broken", "PolicyContext", "PolicyFinding", "Registered", "Rule", "Unknown", "Unsure"]
 
 RULES: Tuple[Rule, ...] = (
     open_ingress.RULE,
@@ -35,6 +36,7 @@ RULES: Tuple[Rule, ...] = (
     pass_role.RULE,
     data_protection.RULE,
     data_export.RULE,
+    locks.RULE,
     tags.RULE,
     log_retention.RULE,
     secrets.RULE,
@@ -42,15 +44,15 @@ RULES: Tuple[Rule, ...] = (
 )
 
 
-def judge(resource: Registered, site: Site) -> Iterator[Finding]:
+def judge(resource: Registered, site: PolicyContext) -> Iterator[PolicyFinding]:
     """Every rule over one resource."""
     for rule in RULES:
         for answer in rule.check(resource, site):
-            yield Finding(rule.id, resource.title, answer)
+            yield PolicyFinding(rule.id, resource.title, answer)
 
 
-def judge_stack(resources: Tuple[Registered, ...]) -> Iterator[Finding]:
+def judge_stack(resources: Tuple[Registered, ...]) -> Iterator[PolicyFinding]:
     """The rules that need all resources together."""
     for rule in RULES:
         for resource, answer in rule.check_stack(resources):
-            yield Finding(rule.id, resource.title, answer)
+            yield PolicyFinding(rule.id, resource.title, answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Tuple
 
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import items, look
 
 _LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
@@ -13,7 +13,7 @@ _OLD_STYLE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 _EVENTS = "s3.autoExportPolicy.events"
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Deletions are never exported."""
     if resource.type_ == _OLD_STYLE and look(resource.props, "exportPath") is not None:
         yield Broken("exportPath is set; a data repository association says what is exported")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from .model import Answer, Broken, Registered, Rule, Site
+from .model import Answer, Broken, PolicyContext, Registered, Rule
 from .values import require
 
 TABLE = "aws:dynamodb/table:Table"
@@ -23,7 +23,7 @@ DATA = (TABLE, BUCKET, DIRECTORY_BUCKET, "aws:fsx/lustreFileSystem:LustreFileSys
 """What holds data that cannot be made again."""
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Pulumi's own guards, and the service's where it has one."""
     if resource.type_ not in (*DATA, *COMPANIONS) or not site.keep_data:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator, Tuple
 
-from .model import UNKNOWN, Answer, Broken, Props, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Props, Registered, Rule, Unsure
 from .values import items, look, require, require_some, truth
 
 Check = Callable[[Props], Iterator[Answer]]
@@ -64,7 +64,7 @@ BUCKETS = ("aws:s3/bucket:Bucket",)
 _SETTING = "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """The resource's own setting."""
     if resource.type_ in STORES:
         yield from STORES[resource.type_](resource.props)

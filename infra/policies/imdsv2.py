@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from .model import Answer, Registered, Rule, Site
+from .model import Answer, PolicyContext, Registered, Rule
 from .values import require
 
 INSTANCES = ("aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/instance:Instance")
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Launch templates and single instances."""
     if resource.type_ in INSTANCES:
         yield from require(resource.props, "metadataOptions.httpTokens", "required")

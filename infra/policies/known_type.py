@@ -6,7 +6,7 @@ from typing import FrozenSet, Iterator
 
 from .data_protection import DATA
 from .encryption import STORES
-from .model import Answer, Broken, Registered, Rule, Site
+from .model import Answer, Broken, PolicyContext, Registered, Rule
 
 _HARMLESS = """
 autoscaling/group:Group autoscaling/lifecycleHook:LifecycleHook autoscaling/policy:Policy
@@ -44,7 +44,7 @@ vpc/securityGroupEgressRule:SecurityGroupEgressRule vpc/securityGroupIngressRule
 KNOWN: FrozenSet[str] = frozenset(f"aws:{token}" for token in _HARMLESS.split()) | frozenset(STORES) | frozenset(DATA)
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Resources of AWS; components and providers are the program's own."""
     if resource.type_.startswith("aws:") and resource.type_ not in KNOWN:
         yield Broken(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import look, require_some
 
 _GROUP = "aws:cloudwatch/logGroup:LogGroup"
 _FUNCTION = "aws:lambda/function:Function"
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Retention is set; 0 means for ever."""
     if resource.type_ == _GROUP:
         yield from require_some(resource.props, "retentionInDays", "a number of days")

@@ -38,7 +38,7 @@ class Registered:
 
 
 @dataclass(frozen=True)
-class Site:
+class PolicyContext:
     """What the stack settles about its policies."""
 
     keep_data: bool = True
@@ -68,14 +68,14 @@ class Rule:
 
     id: str
     why: str
-    check: Callable[[Registered, Site], Iterator[Answer]]
+    check: Callable[[Registered, PolicyContext], Iterator[Answer]]
     check_stack: Callable[[Tuple[Registered, ...]], Iterator[Tuple[Registered, Answer]]] = field(
         default=lambda resources: iter(())
     )
 
 
 @dataclass(frozen=True)
-class Finding:
+class PolicyFinding:
     """A rule's answer about one resource."""
 
     rule: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Iterator, List
 
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import items
 
 WIDEST_PREFIX = 8
@@ -14,7 +14,7 @@ WIDEST_PREFIX = 8
 _GROUPS = ("aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Every source range of every ingress rule; a list of ranges kept elsewhere can hold any."""
     for prefix_list in _prefix_lists(resource):
         yield Broken(f"ingress from the prefix list {prefix_list}, which nobody here sees into; name the ranges")

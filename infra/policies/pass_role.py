@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from .documents import allows, as_list, statements
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import items, look
 
 _WITH_POLICY = (
@@ -23,7 +23,7 @@ _ATTACHED = {
 }
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Every identity policy, and AWS's own policies that carry iam:*."""
     for document in _documents(resource):
         for statement in statements(document):

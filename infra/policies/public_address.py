@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from infra.contract import ROLE_GPU, TAG_ROLE
+from flightline.contract import ROLE_GPU, TAG_ROLE
 
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import items, look, require, truth
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _INSTANCE = "aws:ec2/instance:Instance"
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Launch templates, which are all of GPU nodes, and single instances with their role."""
     if resource.type_ == _TEMPLATE:
         yield from _template(resource)

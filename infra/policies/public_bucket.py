@@ -6,7 +6,7 @@ from typing import Iterator, Tuple
 
 from .documents import grants_everybody, statements
 from .encryption import missing_companions
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import look, require
 
 _BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
@@ -14,7 +14,7 @@ _SWITCHES = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restri
 _WITH_ACL = ("aws:s3/bucketAcl:BucketAcl", "aws:s3/bucket:Bucket")
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """Public access blocks, ACLs and bucket policies."""
     if resource.type_ == _BLOCK:
         for switch in _SWITCHES:

@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import Any, Iterator, Mapping, Tuple
 
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 
 SECRET_PROPS = {
     "aws:secretsmanager/secretVersion:SecretVersion": ("secretString", "secretBinary", "secretStringWo"),
@@ -18,6 +18,8 @@ OPEN_PROPS = ("userData", "userDataBase64", "tags", "environment")
 """Properties that anybody who may describe the resource can read."""
 
 OUTPUTS = "flightline:policy:Seal"
+"""Type of the component that carries the outputs; another name would replace it, protected, in every stack."""
+
 """The component that carries the stack's outputs past the policies."""
 
 _LOOKS_SECRET = re.compile(
@@ -28,7 +30,7 @@ _LOOKS_SECRET = re.compile(
 )
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """What must be secret is; what is open holds none; nothing plain looks like one."""
     for key in SECRET_PROPS.get(resource.type_, ()):
         if key in resource.props and key not in resource.secret_props:

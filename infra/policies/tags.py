@@ -6,14 +6,14 @@ from typing import Any, Iterator
 
 from infra.sdk import taggable
 
-from .model import UNKNOWN, Answer, Broken, Registered, Rule, Site, Unsure
+from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure
 from .values import items, look
 
 _GROUP = "aws:autoscaling/group:Group"
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
-def check(resource: Registered, site: Site) -> Iterator[Answer]:
+def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
     """The resource's tags; a launch template's also for what it launches."""
     if not taggable(resource.type_):
         return
@@ -27,7 +27,7 @@ def check(resource: Registered, site: Site) -> Iterator[Answer]:
             yield from _missing(f"tagSpecifications[{kind}]", kinds.get(kind), site)
 
 
-def _missing(where: str, tags: Any, site: Site) -> Iterator[Answer]:
+def _missing(where: str, tags: Any, site: PolicyContext) -> Iterator[Answer]:
     if tags is UNKNOWN:
         yield Unsure(f"{where} is known only during the update")
         return

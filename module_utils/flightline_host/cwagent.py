@@ -13,6 +13,8 @@ HOME = "/opt/aws/amazon-cloudwatch-agent"
 CTL = f"{HOME}/bin/amazon-cloudwatch-agent-ctl"
 SCHEMA = f"{HOME}/doc/amazon-cloudwatch-agent-schema.json"
 _MOST_SHOWN = 10
+_MODE = 0o644
+"""What Host.write gives a file. The agent follows what the file says: nobody else may write it."""
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
@@ -25,7 +27,7 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     after = {"config": wanted["config"], "loaded": True, "running": wanted["state"] == "started"}
     if wanted["state"] == "valid":
         return Outcome(False, before, before, before)
-    if old == text and before["loaded"] and running:
+    if old == text and host.mode(path) == _MODE and before["loaded"] and running:
         return Outcome(False, before, before, before)
     if check:
         return Outcome(True, before, after, after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from .driver_facts import FABRIC_MANAGER, HOST_ENGINE, PERSISTENCED, Driver, look
+from .driver_facts import FABRIC_MANAGER, HOST_ENGINE, PERSISTENCED, InstalledDriver, look
 from .host import Host, Problem, Problems
 from .outcome import Outcome
 from .services import unit
@@ -42,7 +42,7 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     return Outcome(False, before, before, driver.facts())
 
 
-def _judge(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def _judge(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _broken(driver)
     if wanted["state"] == "absent_or_whole":
         return
@@ -58,11 +58,11 @@ def _judge(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _fabric(driver, wanted)
 
 
-def _shown(driver: Driver) -> Dict[str, Any]:
+def _shown(driver: InstalledDriver) -> Dict[str, Any]:
     return {"loaded": driver.loaded, "on_disk": driver.on_disk}
 
 
-def _broken(driver: Driver) -> Iterator[Problem]:
+def _broken(driver: InstalledDriver) -> Iterator[Problem]:
     broken = [
         f"{package.name} {package.version} ({package.state.strip()})"
         for package in driver.packages
@@ -76,7 +76,7 @@ def _broken(driver: Driver) -> Iterator[Problem]:
         )
 
 
-def _module(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def _module(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     if driver.on_disk is None and driver.loaded is None:
         built = "; ".join(f"DKMS has {row['version']} {row['state']} {row['kernel']}".strip() for row in driver.dkms)
         yield Problem(
@@ -93,7 +93,7 @@ def _module(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _versions(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def _versions(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     settled = driver.on_disk or driver.version or ""
     if wanted["version"] and not within(settled, wanted["version"]):
         yield Problem(
@@ -109,7 +109,7 @@ def _versions(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _fabric(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def _fabric(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     version = driver.on_disk or driver.version or ""
     package = fabric_manager_package(version)
     if driver.fabric_manager is None:
@@ -124,7 +124,7 @@ def _fabric(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("no NVLSM", "package nvlsm: NVLink 5 switches have no subnet manager without it", "install nvlsm")
 
 
-def _running(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def _running(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     if driver.loaded is None:
         yield Problem("the kernel module is not loaded", f"nvidia {driver.on_disk} loaded", "read dmesg for NVRM lines")
     needed = [(wanted["persistenced"], driver.persistence_unit), (wanted["fabric_manager"], driver.fabric_unit)]
@@ -137,7 +137,7 @@ def _running(driver: Driver, wanted: Mapping[str, Any]) -> Iterator[Problem]:
             )
 
 
-def _holds(driver: Driver) -> Iterator[Problem]:
+def _holds(driver: InstalledDriver) -> Iterator[Problem]:
     strangers = [holder for holder in driver.holders if holder.name not in _SERVICE_PROCESSES]
     if strangers:
         named = ", ".join(f"{holder.name} (pid {holder.pid}, {holder.device})" for holder in strangers[:8])
@@ -156,7 +156,7 @@ def _holds(driver: Driver) -> Iterator[Problem]:
         )
 
 
-def _reload(host: Host, driver: Driver, wanted: Mapping[str, Any], check: bool) -> Outcome:
+def _reload(host: Host, driver: InstalledDriver, wanted: Mapping[str, Any], check: bool) -> Outcome:
     before = _shown(driver)
     after = {"loaded": driver.on_disk, "on_disk": driver.on_disk}
     if check:
@@ -181,7 +181,7 @@ def _reload(host: Host, driver: Driver, wanted: Mapping[str, Any], check: bool) 
     return Outcome(True, before, _shown(now), now.facts())
 
 
-def _to_start(driver: Driver, wanted: Mapping[str, Any], started: List[str]) -> List[str]:
+def _to_start(driver: InstalledDriver, wanted: Mapping[str, Any], started: List[str]) -> List[str]:
     """What ran before, and what is demanded and there."""
     demanded: List[Optional[str]] = [
         PERSISTENCED if wanted["persistenced"] and driver.persistence_unit.there else None,

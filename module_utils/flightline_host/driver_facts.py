@@ -31,7 +31,7 @@ class Holder(NamedTuple):
     device: str
 
 
-class Driver(NamedTuple):
+class InstalledDriver(NamedTuple):
     """The driver as the host has it; None where there is none."""
 
     loaded: Optional[str]
@@ -73,11 +73,11 @@ class Driver(NamedTuple):
         }
 
 
-def look(host: Host) -> Driver:
+def look(host: Host) -> InstalledDriver:
     """Read everything; nothing here touches a GPU, so that a GPU that hangs cannot hang the look."""
     version, license_text = _modinfo(host, "version"), _modinfo(host, "license")
     loaded = (host.read("/sys/module/nvidia/version") or "").strip() or None
-    return Driver(
+    return InstalledDriver(
         loaded=loaded,
         loaded_open="Open Kernel Module" in (host.read("/proc/driver/nvidia/version") or "") if loaded else None,
         on_disk=version,

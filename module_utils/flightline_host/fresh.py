@@ -21,20 +21,47 @@ PROPERTIES = (
     "StateChangeTimestampMonotonic",
     "Type",
     "Result",
+    "MainPID",
+    "FreezerState",
 )
 MICROSECONDS = 1_000_000
 ENABLED = frozenset({"enabled", "static", "alias", "enabled-runtime", "generated", "indirect"})
 """Also what cannot be enabled because something else always starts it."""
 
 
+FROZEN, SIGNALLED = "frozen", "stopped by a signal"
+RUNNING, AT_BOOT, MASKED, STOPPED = "running", "at_boot", "masked", "stopped"
+STATES = (RUNNING, AT_BOOT, MASKED, STOPPED)
+NEEDS_NO_UNIT = (MASKED, STOPPED)
+
+
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
+    """One unit, or several in the order given."""
+    if wanted["name"]:
+        return _ensure(host, wanted, check)
+    done = {entry["name"]: _ensure(host, entry, check) for entry in wanted["units"]}
+    changed = {name: outcome for name, outcome in done.items() if outcome.changed}
+    return Outcome(
+        bool(changed),
+        {name: outcome.before for name, outcome in changed.items()},
+        {name: outcome.after for name, outcome in changed.items()},
+        {name: outcome.facts for name, outcome in done.items()},
+    )
+
+
+def _ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     """Unmask, enable, start, restart or reload, whatever is missing, in that order."""
     name = wanted["name"]
     state = _show(host, name)
-    before = _shown(state, _stale(host, state, wanted["files"]))
+    if state.get("LoadState") == "not-found" and wanted["state"] not in NEEDS_NO_UNIT and not check:
+        # A package that was just installed, and does not tell systemd.
+        host.ask(["systemctl", "daemon-reload"])
+        state = _show(host, name)
+    stale = bool(wanted.get("stale")) or _stale(host, state, wanted["files"]) or _replaced(host, state)
+    before = _shown(state, stale, _halted(host, state))
     plan = _plan(before, wanted)
-    after = {**before, "masked": False, "enabled": True, "active": True, "stale": False} if plan else before
-    if not before["there"]:
+    after = {key: on for key, on in {**before, **_aim(wanted["state"])}.items() if key != "halted"} if plan else before
+    if not before["there"] and wanted["state"] not in NEEDS_NO_UNIT:
         if check:
             return Outcome(True, before, {**after, "there": True}, before)
         raise Problem(f"no unit {name}", "its unit file", "install the package or the unit file first")
@@ -43,9 +70,21 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     if not check:
         for verb in plan:
             host.change(["systemctl", verb, name], f"{name} to run", f"journalctl -u {name} -b")
-        if plan:
+        if plan and wanted["state"] == RUNNING:
             _verify(host, name)
     return Outcome(bool(plan), before, after, after)
+
+
+def _aim(state: str) -> Dict[str, bool]:
+    if state == MASKED:
+        return {"masked": True}
+    if state == STOPPED:
+        return {"enabled": False, "active": False}
+    return {
+        "masked": False,
+        "enabled": True,
+        **({"active": True, "stale": False} if state == RUNNING else {}),
+    }
 
 
 def _show(host: Host, name: str) -> Dict[str, str]:
@@ -53,14 +92,29 @@ def _show(host: Host, name: str) -> Dict[str, str]:
     return dict(line.split("=", 1) for line in answer.out.splitlines() if "=" in line)
 
 
-def _shown(state: Mapping[str, str], stale: bool) -> Dict[str, Any]:
+def _shown(state: Mapping[str, str], stale: bool, halted: str = "") -> Dict[str, Any]:
     return {
         "there": state.get("LoadState") in ("loaded", "masked"),
         "masked": state.get("LoadState") == "masked",
         "enabled": state.get("UnitFileState") in ENABLED,
         "active": state.get("ActiveState") in ("active", "reloading"),
         "stale": stale,
+        **({"halted": halted} if halted else {}),
     }
+
+
+def _halted(host: Host, state: Mapping[str, str]) -> str:
+    """How a unit that systemd calls active stands still: its process by a signal, or the unit frozen; else empty."""
+    if state.get("FreezerState", "running") not in ("running", "thawing", ""):
+        return FROZEN
+    rows = (host.read(f"/proc/{state.get('MainPID') or 0}/status") or "").splitlines()
+    words = [row.split() for row in rows if row.startswith("State:")]
+    return SIGNALLED if words and words[0][1] in ("T", "t") else ""
+
+
+def _replaced(host: Host, state: Mapping[str, str]) -> bool:
+    """Does the unit still run a program whose file is another one by now?"""
+    return host.link(f"/proc/{state.get('MainPID') or 0}/exe").endswith(" (deleted)")
 
 
 def _stale(host: Host, state: Mapping[str, str], files: List[str]) -> bool:
@@ -72,10 +126,18 @@ def _stale(host: Host, state: Mapping[str, str], files: List[str]) -> bool:
 
 
 def _plan(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]:
+    if wanted["state"] == MASKED:
+        return [] if before["masked"] else ["mask"]
+    if wanted["state"] == STOPPED:
+        return [verb for verb, on in (("disable", "enabled"), ("stop", "active")) if before[on]]
     plan = ["unmask"] if before["masked"] else []
     plan += [] if before["enabled"] else ["enable"]
+    if wanted["state"] == AT_BOOT:
+        return plan
     if not before["active"]:
         plan.append("start")
+    elif "halted" in before:
+        plan.append("thaw" if before["halted"] == FROZEN else "restart")
     elif before["stale"]:
         plan.append(wanted["on_change"])
     return plan

@@ -13,7 +13,7 @@ _NOT_FOUND = 127
 _LAST_CHARACTERS = 1500
 
 
-class Result(NamedTuple):
+class ProgramResult(NamedTuple):
     """What a program answered."""
 
     rc: int
@@ -26,7 +26,7 @@ class Result(NamedTuple):
         return (self.err.strip() or self.out.strip())[-_LAST_CHARACTERS:]
 
 
-Run = Callable[[Sequence[str], Optional[str], Mapping[str, str]], Result]
+Run = Callable[[Sequence[str], Optional[str], Mapping[str, str]], ProgramResult]
 """argv, working directory, extra environment -> answer."""
 
 
@@ -46,7 +46,7 @@ class Problems(Exception):
         self.problems = list(problems)
 
 
-def run_program(argv: Sequence[str], cwd: Optional[str], env: Mapping[str, str]) -> Result:
+def run_program(argv: Sequence[str], cwd: Optional[str], env: Mapping[str, str]) -> ProgramResult:
     """Run a program without a shell; one that is not there answers 127 as a shell would say it."""
     try:
         done = subprocess.run(
@@ -58,8 +58,10 @@ def run_program(argv: Sequence[str], cwd: Optional[str], env: Mapping[str, str])
             check=False,
         )
     except (FileNotFoundError, PermissionError) as error:
-        return Result(_NOT_FOUND, "", f"{argv[0]}: {error.strerror}")
-    return Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+        return ProgramResult(_NOT_FOUND, "", f"{argv[0]}: {error.strerror}")
+    return ProgramResult(
+        done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    )
 
 
 class Host:
@@ -120,13 +122,13 @@ class Host:
             scratch.unlink()
             raise
 
-    def ask(self, argv: Sequence[str], cwd: Optional[str] = None) -> Result:
+    def ask(self, argv: Sequence[str], cwd: Optional[str] = None) -> ProgramResult:
         """Run a program that only reads."""
         return self._run(argv, cwd, {})
 
     def change(
         self, argv: Sequence[str], wanted: str, do: str, cwd: Optional[str] = None, env: Optional[Dict[str, str]] = None
-    ) -> Result:
+    ) -> ProgramResult:
         """Run a program that changes the host; its failure is a problem that quotes it."""
         self.commands.append(list(argv))
         answer = self._run(argv, cwd, env or {})
@@ -137,7 +139,7 @@ class Host:
         return answer
 
 
-def _advice(answer: Result, do: str) -> str:
+def _advice(answer: ProgramResult, do: str) -> str:
     if "No space left on device" in answer.out + answer.err:
         return "free space on the disk it names (df -h), then run again"
     return do

@@ -39,7 +39,7 @@ class Content(NamedTuple):
         return self.label.rpartition(":")[2] == LABEL
 
 
-class State(NamedTuple):
+class DiskState(NamedTuple):
     """The disks, the device of the file system, and what is there already."""
 
     disks: List[str]
@@ -70,7 +70,7 @@ def disks(host: Host) -> List[str]:
     return [f"/dev/{name}" for name in sorted(names - {""})]
 
 
-def look(host: Host, wanted: Mapping[str, Any]) -> State:
+def look(host: Host, wanted: Mapping[str, Any]) -> DiskState:
     """What there is. Raises Problem when it is not what the inventory says, or holds somebody's data."""
     found = disks(host)
     _enough(found, wanted["disks"])
@@ -90,10 +90,10 @@ def look(host: Host, wanted: Mapping[str, Any]) -> State:
         )
     assembled = single or host.exists(ARRAY)
     content = contents[device] if single else _content(host, device) if assembled else Content()
-    return State(found, device, assembled, bool(blank), content, _mounted(host, wanted["path"]))
+    return DiskState(found, device, assembled, bool(blank), content, _mounted(host, wanted["path"]))
 
 
-def _image_store(host: Host, wanted: Mapping[str, Any], found: List[str]) -> State:
+def _image_store(host: Host, wanted: Mapping[str, Any], found: List[str]) -> DiskState:
     """The image's service made it and again at every boot; here it is mounted a second time."""
     device = _mounted(host, IMAGE_PATH)
     if not device:
@@ -102,7 +102,7 @@ def _image_store(host: Host, wanted: Mapping[str, Any], found: List[str]) -> Sta
             "the image's own store mounted, blank disks, or our own file system",
             f"systemctl start dlami-nvme (the image's service), then run again; or {_ERASE}",
         )
-    return State(found, device, True, False, Content(_kind(host, IMAGE_PATH)), _mounted(host, wanted["path"]), True)
+    return DiskState(found, device, True, False, Content(_kind(host, IMAGE_PATH)), _mounted(host, wanted["path"]), True)
 
 
 def _kind(host: Host, path: str) -> str:
@@ -164,7 +164,7 @@ def _holds(option: str, have: AbstractSet[str]) -> bool:
     return "discard" not in have if option == "nodiscard" else option in have or option in ("", "defaults")
 
 
-def _plan(host: Host, state: State, wanted: Mapping[str, Any]) -> List[List[str]]:
+def _plan(host: Host, state: DiskState, wanted: Mapping[str, Any]) -> List[List[str]]:
     if state.mounted:
         return _drifted(host, wanted, state.adopted)
     path, several = wanted["path"], len(state.disks) > 1
@@ -189,7 +189,7 @@ def _plan(host: Host, state: State, wanted: Mapping[str, Any]) -> List[List[str]
     return plan
 
 
-def _shown(state: State, wanted: Mapping[str, Any]) -> Dict[str, Any]:
+def _shown(state: DiskState, wanted: Mapping[str, Any]) -> Dict[str, Any]:
     return {
         "path": wanted["path"],
         "device": state.mounted or (state.device if state.content.kind else ""),

@@ -17,7 +17,7 @@ _EFA_DRIVER = "efa"
 _LOOPBACK = "lo"
 
 
-class Interface(NamedTuple):
+class LnetInterface(NamedTuple):
     """One local network interface of LNet."""
 
     net: str
@@ -80,7 +80,7 @@ def spread(devices: Sequence[str], count: int) -> List[str]:
     return [devices[index * len(devices) // count] for index in range(count)]
 
 
-def show(host: Host) -> List[Interface]:
+def show(host: Host) -> List[LnetInterface]:
     """What lnetctl shows, without the loopback."""
     answer = host.ask(["lnetctl", "net", "show"])
     if answer.rc != 0:
@@ -92,9 +92,9 @@ def show(host: Host) -> List[Interface]:
     return [interface for interface in parse(answer.out) if interface.net != _LOOPBACK]
 
 
-def parse(text: str) -> List[Interface]:
+def parse(text: str) -> List[LnetInterface]:
     """The interfaces in lnetctl's YAML: a fixed shape, so that no YAML reader is needed on the node."""
-    found: List[Interface] = []
+    found: List[LnetInterface] = []
     net, nid, status = "", "", "unknown"
     for line in text.splitlines():
         for pattern in (_NET, _NID, _STATUS, _INTERFACE):
@@ -108,13 +108,13 @@ def parse(text: str) -> List[Interface]:
             elif pattern is _STATUS:
                 status = match.group(1)
             else:
-                found.append(Interface(net, match.group(1), nid, status))
+                found.append(LnetInterface(net, match.group(1), nid, status))
             break
     return found
 
 
 def plan(
-    have: Sequence[Interface], goal: Mapping[str, Sequence[str]], exclusive: bool
+    have: Sequence[LnetInterface], goal: Mapping[str, Sequence[str]], exclusive: bool
 ) -> Tuple[List[Tuple[str, str]], List[Tuple[str, str]]]:
     """(net, interface) pairs to add and to remove."""
     present = {(interface.net, interface.name) for interface in have}
@@ -150,7 +150,7 @@ def _prefer_efa(host: Host, advice: str) -> None:
         host.change(["lnetctl", "udsp", "add", "--src", "efa", "--priority", "0"], "EFA preferred", advice)
 
 
-def _confirm(have: Sequence[Interface], goal: Mapping[str, Sequence[str]], exclusive: bool) -> None:
+def _confirm(have: Sequence[LnetInterface], goal: Mapping[str, Sequence[str]], exclusive: bool) -> None:
     """Interfaces can fail to attach without an error, when the CPU table was laid out for fewer of them."""
     add, remove = plan(have, goal, exclusive)
     if add or remove:
@@ -162,7 +162,7 @@ def _confirm(have: Sequence[Interface], goal: Mapping[str, Sequence[str]], exclu
     _all_up(have, goal)
 
 
-def _all_up(have: Sequence[Interface], goal: Mapping[str, Sequence[str]]) -> None:
+def _all_up(have: Sequence[LnetInterface], goal: Mapping[str, Sequence[str]]) -> None:
     down = [f"{i.nid} ({i.name}) {i.status}" for i in have if i.name in goal.get(i.net, ()) and i.status != "up"]
     if down:
         raise Problem(
@@ -170,7 +170,7 @@ def _all_up(have: Sequence[Interface], goal: Mapping[str, Sequence[str]]) -> Non
         )
 
 
-def _listed(have: Sequence[Interface]) -> Dict[str, List[str]]:
+def _listed(have: Sequence[LnetInterface]) -> Dict[str, List[str]]:
     nets = sorted({interface.net for interface in have})
     return {net: sorted(i.name for i in have if i.net == net) for net in nets}
 

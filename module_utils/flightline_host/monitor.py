@@ -17,7 +17,7 @@ METRIC = "MonitorProbe"
 DIMENSION = ({"Name": "Probe", "Value": "monitor"},)
 """One metric for all probes: each name and dimension is billed as a metric of its own."""
 EVENT_SOURCE, EVENT_TYPE = "flightline.monitor", "Flightline Test Alert"
-"""Spelled as the alert router and its rule do (infra/functions/alert_router/events.py); a test compares them."""
+"""Spelled as the alert router and its rule do (cloud/functions/alert_router/events.py); a test compares them."""
 HEARTBEAT = "mem_used_percent"
 QUERIES = 500
 """GetMetricData's limit. Source: CloudWatch API reference."""
@@ -29,7 +29,7 @@ class ProbeError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Probe:
+class MonitorProbe:
     """What to look for. via: "event" goes the whole way (EventBridge, alert router, topic), "topic" only the last step.
 
     instance_ids: nodes whose agents must have reported within fresh_s.
@@ -46,7 +46,7 @@ class Probe:
 
 
 @dataclass
-class Seen:
+class Arrivals:
     """What arrived, with the seconds it took; None is not yet. silent: nodes that do not report."""
 
     metric_s: Any = None
@@ -61,17 +61,17 @@ class Seen:
 
 def run(
     clients: Mapping[str, Any],
-    probe: Probe,
+    probe: MonitorProbe,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-) -> Seen:
+) -> Arrivals:
     """Send and wait. clients: cloudwatch, events, sns and sqs by name. Raises ProbeError, or the clients' errors."""
     token, started = uuid.uuid4().hex[:12], clock()
     queue, subscription = _listen(clients, probe, token)
     try:
         _send_metric(clients["cloudwatch"], probe, started)
         _send_alert(clients, probe, token)
-        seen = Seen()
+        seen = Arrivals()
         while True:
             _look(clients, probe, queue, token, started, clock, seen)
             if seen.complete or clock() - started >= probe.timeout_s:
@@ -82,13 +82,13 @@ def run(
         clients["sqs"].delete_queue(QueueUrl=queue)
 
 
-def look_only(clients: Mapping[str, Any], probe: Probe, clock: Callable[[], float] = time.time) -> Seen:
+def look_only(clients: Mapping[str, Any], probe: MonitorProbe, clock: Callable[[], float] = time.time) -> Arrivals:
     """What can be said without sending anything: is the topic there, which nodes are silent."""
     clients["sns"].get_topic_attributes(TopicArn=probe.topic_arn)
-    return Seen(silent=silent_nodes(clients["cloudwatch"], probe, clock()))
+    return Arrivals(silent=silent_nodes(clients["cloudwatch"], probe, clock()))
 
 
-def silent_nodes(cloudwatch: Any, probe: Probe, now_s: float) -> List[str]:
+def silent_nodes(cloudwatch: Any, probe: MonitorProbe, now_s: float) -> List[str]:
     """Nodes whose agent reported nothing of late."""
     alive = set()
     for start in range(0, len(probe.instance_ids), QUERIES):
@@ -103,7 +103,7 @@ def silent_nodes(cloudwatch: Any, probe: Probe, now_s: float) -> List[str]:
     return [instance for instance in probe.instance_ids if instance not in alive]
 
 
-def advice(probe: Probe, seen: Seen, sent: bool = True) -> str:
+def advice(probe: MonitorProbe, seen: Arrivals, sent: bool = True) -> str:
     """What is missing and what to do, in the words of the project's errors; empty when nothing is."""
     missing = []
     if sent and seen.metric_s is None:
@@ -126,7 +126,7 @@ def advice(probe: Probe, seen: Seen, sent: bool = True) -> str:
     return "\n".join(missing)
 
 
-def _listen(clients: Mapping[str, Any], probe: Probe, token: str) -> Tuple[str, str]:
+def _listen(clients: Mapping[str, Any], probe: MonitorProbe, token: str) -> Tuple[str, str]:
     sqs, sns = clients["sqs"], clients["sns"]
     name = f"{probe.cluster}-monitor-probe-{token}"
     queue = sqs.create_queue(QueueName=name, Attributes={"MessageRetentionPeriod": "3600"})["QueueUrl"]
@@ -148,12 +148,12 @@ def _listen(clients: Mapping[str, Any], probe: Probe, token: str) -> Tuple[str, 
     return queue, str(made["SubscriptionArn"])
 
 
-def _send_metric(cloudwatch: Any, probe: Probe, started: float) -> None:
+def _send_metric(cloudwatch: Any, probe: MonitorProbe, started: float) -> None:
     data = {"MetricName": METRIC, "Dimensions": list(DIMENSION), "Value": float(int(started)), "Unit": "None"}
     cloudwatch.put_metric_data(Namespace=probe.namespace, MetricData=[data])
 
 
-def _send_alert(clients: Mapping[str, Any], probe: Probe, token: str) -> None:
+def _send_alert(clients: Mapping[str, Any], probe: MonitorProbe, token: str) -> None:
     if probe.via == TOPIC:
         text = f"Flightline {probe.cluster}: test, probe {token}"
         clients["sns"].publish(TopicArn=probe.topic_arn, Subject=text, Message=text)
@@ -173,12 +173,12 @@ def _send_alert(clients: Mapping[str, Any], probe: Probe, token: str) -> None:
 
 def _look(
     clients: Mapping[str, Any],
-    probe: Probe,
+    probe: MonitorProbe,
     queue: str,
     token: str,
     started: float,
     clock: Callable[[], float],
-    seen: Seen,
+    seen: Arrivals,
 ) -> None:
     if seen.metric_s is None and _metric_there(clients["cloudwatch"], probe, started, clock()):
         seen.metric_s = round(clock() - started, 1)
@@ -187,7 +187,7 @@ def _look(
     seen.silent = silent_nodes(clients["cloudwatch"], probe, clock())
 
 
-def _metric_there(cloudwatch: Any, probe: Probe, started: float, now_s: float) -> bool:
+def _metric_there(cloudwatch: Any, probe: MonitorProbe, started: float, now_s: float) -> bool:
     queries = [_query(0, probe.namespace, METRIC, list(DIMENSION), "Maximum")]
     found = _results(cloudwatch, queries, started - 120, now_s)
     # An earlier probe's value is smaller: it is the moment at which that one began.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -20,11 +20,22 @@ def make_host() -> Host:
     return Host()
 
 
+class Unlogged(AnsibleModule):  # type: ignore[misc]
+    """Does not write its arguments to the system log: whole files would stand there, on every run."""
+
+    def _log_invocation(self) -> None:
+        """Nothing."""
+
+
 def run_module(
-    argument_spec: Dict[str, Any], ensure: Ensure, required_if: Optional[List[Any]] = None, **rules: Any
+    argument_spec: Dict[str, Any],
+    ensure: Ensure,
+    required_if: Optional[List[Any]] = None,
+    kind: Type[AnsibleModule] = AnsibleModule,
+    **rules: Any,
 ) -> None:
     """Read the arguments, do the work, answer with changed, facts, commands and diff."""
-    module = AnsibleModule(argument_spec=argument_spec, supports_check_mode=True, required_if=required_if, **rules)
+    module = kind(argument_spec=argument_spec, supports_check_mode=True, required_if=required_if, **rules)
     host = make_host()
     try:
         outcome = ensure(host, module.params, bool(module.check_mode))

@@ -26,12 +26,12 @@ MOST_ENTRIES = 100_000
 """Of a directory that is looked into; what has more is left for a person."""
 
 _RUN = re.compile(
-    r"flightline_node|flightline-check|flightline_compiled|preflight\.yml|flightline\W+(preflight|collect)"
+    r"flightline_node(?!\W+watch)|flightline-(node(?!(\.pyz)?\W+watch)|check|boot)|preflight\.yml|flightline\W+(preflight|collect)"
 )
-"""Command lines of what may be judging a node at this moment."""
+"""Command lines of what may be judging a node at this moment; the watcher always runs, and is no run."""
 
 
-class Process(NamedTuple):
+class StrayProcess(NamedTuple):
     """A running program. started: seconds since the epoch; None when it cannot be told."""
 
     pid: int
@@ -86,7 +86,7 @@ def owners() -> FrozenSet[int]:
     return frozenset({os.geteuid(), *([int(became)] if became.isdecimal() else [])})
 
 
-def processes(host: Host) -> Iterator[Process]:
+def processes(host: Host) -> Iterator[StrayProcess]:
     """Every process; one that ends while it is looked at is left out."""
     boot = _boot_time(host)
     for directory in host.glob("/proc/[0-9]*"):
@@ -99,7 +99,7 @@ def processes(host: Host) -> Iterator[Process]:
         if len(words) > PARENT_FIELD:
             started = boot + int(words[START_FIELD]) / _TICKS_PER_S if boot and len(words) > START_FIELD else None
             name = head.partition("(")[2]
-            yield Process(int(os.path.basename(directory)), name, int(words[PARENT_FIELD]), user, started)
+            yield StrayProcess(int(os.path.basename(directory)), name, int(words[PARENT_FIELD]), user, started)
 
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -110,7 +110,7 @@ def _boot_time(host: Host) -> Optional[float]:
     return float(found.group(1)) if found else None
 
 
-def holders(host: Host, alive: List[Process]) -> Held:
+def holders(host: Host, alive: List[StrayProcess]) -> Held:
     """What the living processes stand in, run, have open or name on their command lines."""
     paths: Dict[str, str] = {}
     lines: List[Tuple[str, str]] = []
@@ -143,7 +143,7 @@ def _said(kept: List[Dict[str, Any]], what: Any, why: str) -> bool:
     return not why
 
 
-def _why_not_stop(found: Process, mine: FrozenSet[int], newest: float) -> str:
+def _why_not_stop(found: StrayProcess, mine: FrozenSet[int], newest: float) -> str:
     if found.user not in mine:
         return f"belongs to user {found.user}"
     if found.started is None or found.started > newest:
@@ -208,7 +208,7 @@ def _remove(host: Host, paths: List[str]) -> None:
         host.change(argv, f"{path} removed", "look at its mount (df -h)")
 
 
-def _stop(host: Host, stray: List[Process]) -> None:
+def _stop(host: Host, stray: List[StrayProcess]) -> None:
     for signal in ("TERM", "KILL"):
         left = [found for found in stray if _same(host, found)]
         for found in left:
@@ -219,11 +219,11 @@ def _stop(host: Host, stray: List[Process]) -> None:
             time.sleep(PAUSE_S)
 
 
-def _same(host: Host, found: Process) -> bool:
+def _same(host: Host, found: StrayProcess) -> bool:
     """Still this program: the number may be another's by now."""
     head, _, rest = (host.read(f"/proc/{found.pid}/stat") or "").rpartition(")")
     return head.partition("(")[2] == found.name and rest.split()[:1] != ["Z"]
 
 
-def _shown(found: Process) -> Dict[str, Any]:
+def _shown(found: StrayProcess) -> Dict[str, Any]:
     return {"pid": found.pid, "name": found.name}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .judge.context import Context
 
 Facts = Dict[str, Any]
 """What a parser returns. N/A is None, a value not printed is absent, an error keeps its text."""
@@ -170,14 +170,19 @@ class Check:
     expects: names of Expected fields that must be known, else the check is SKIP.
     applies: returns a reason to skip on this instance type, or None.
     level: the lowest level that runs it.
+    order: its place among the checks, which findings and reports follow; any number between two others.
+    out_of_service: would one take a paid node out of service for it? Yes or no, and why.
+    first: the first command for a person to run, where the probe's own is not the best.
     source: where the judgement (not the numbers) comes from.
     """
 
     id: str
+    order: int
     title: str
     what: str
     why: str
     remedy: str
+    out_of_service: str
     source: str
     evaluate: Evaluate
     needs: Tuple[str, ...] = ()
@@ -186,6 +191,7 @@ class Check:
     expects: Tuple[str, ...] = ()
     tags: Tuple[str, ...] = ()
     level: str = "quick"
+    first: str = ""
     thresholds: Tuple[Threshold, ...] = ()
     applies: Optional[Callable[[Context], Optional[str]]] = None
 

@@ -12,17 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import __version__, reach
-from .bundle import Bundle, load, write_manifest
-from .expected import Expected, resolve
-from .fit import fit
-from .judge import Judgement, judge
+from . import __version__
+from .ask import reach
+from .ask.probes import BY_ID, NEURON, Probe, plan
+from .ask.readers import READERS, with_mounts
+from .ask.runner import Node, ProbeResult, run_probes
+from .judge.judgement import Judgement, judge
+from .judge.waivers import for_fleet
+from .know.expected import Expected, resolve
 from .model import RECORD_SCHEMA, SettingsError, Verdict
-from .probes import BY_ID, NEURON, Probe, plan
-from .readers import READERS, with_mounts
-from .runner import Node, ProbeResult, run_probes
-from .settings import Settings
-from .waivers import for_fleet
+from .read.bundle import Bundle, load, write_manifest
+from .settings import NodeSettings
+from .tell.fit import fit
 
 NEURON_PACKAGES = {"runtime": "aws-neuronx-runtime-lib", "collectives": "aws-neuronx-collectives"}
 FALLBACK_TMP = "/dev/shm"  # noqa: S108  # mkdtemp makes a private directory in it
@@ -68,7 +69,7 @@ def _probes(node: Node, level: str, instance_type: str) -> Tuple[Probe, ...]:
         kind = None
     if kind:
         return plan(level, kind)
-    from . import neuron  # no node of a known type needs it
+    from .ask import neuron  # no node of a known type needs it
 
     if neuron.present(node.root):
         return plan(level, NEURON)
@@ -82,7 +83,7 @@ def collect(
     identity: Identity,
     instance_type: str,
     on_done: Optional[Callable[[ProbeResult], None]] = None,
-    settings: Optional[Settings] = None,
+    settings: Optional[NodeSettings] = None,
 ) -> Bundle:
     """Run the level's probes into a directory. Raises OSError when it cannot be written.
 
@@ -94,9 +95,9 @@ def collect(
     if readers["s3"] is READERS["s3"]:  # no endpoint is asked for
         probes = tuple(probe for probe in probes if probe.reader != "s3")
     if any(probe.exclusive for probe in probes):
-        from . import idle  # a quick run has nothing to guard
+        from .ask import idle  # a quick run has nothing to guard
 
-        site = settings or Settings()
+        site = settings or NodeSettings()
         guard = idle.guard(node, directory, site.options, site.thresholds)
     results = run_probes(probes, node, directory, readers, on_done, guard)
     write_manifest(
@@ -113,7 +114,7 @@ def collect(
 def run(
     node: Node,
     expected: Expected,
-    settings: Settings,
+    settings: NodeSettings,
     identity: Identity,
     bundle_dir: Optional[Path] = None,
 ) -> Dict[str, Any]:
@@ -134,7 +135,7 @@ def run(
         if handed_on:
             found["fleet_waivers"] = handed_on
         if judgement.verdict is Verdict.NO_GO:
-            from . import evidence  # a good node has nothing to keep
+            from .tell import evidence  # a good node has nothing to keep
 
             found["evidence"] = evidence.keep(node, bundle, judgement.findings, settings)
         return fit(found)

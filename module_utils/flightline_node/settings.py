@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from .checks import CHECKS
+from .judge.checks import CHECKS
+from .judge.waivers import FLEET_CHECKS, Waiver
+from .judge.waivers import parse as parse_waivers
+from .know.expected import Expected, resolve
 from .model import LEVELS, Check, SettingsError, Threshold
 from .suggest import meant
-from .waivers import FLEET_CHECKS, Waiver
-from .waivers import parse as parse_waivers
 
 
 @dataclass(frozen=True)
-class Settings:
+class NodeSettings:
     """Validated settings of a run.
 
     checks: those selected, in catalogue order. skipped: those the user set aside by id or tag.
@@ -40,7 +41,7 @@ def build(
     thresholds: Optional[Mapping[str, Any]] = None,
     waivers: Any = None,
     options: Optional[Mapping[str, Any]] = None,
-) -> Settings:
+) -> NodeSettings:
     """Check everything the user gave. Raises SettingsError with every mistake at once."""
     errors: List[str] = []
     if level not in LEVELS:
@@ -56,7 +57,7 @@ def build(
     if errors:
         raise SettingsError(*errors)
     chosen = [check for check in CHECKS.values() if not select or check.id in selected]
-    return Settings(
+    return NodeSettings(
         level,
         tuple(check for check in chosen if check.id not in left_out),
         tuple(check for check in chosen if check.id in left_out),
@@ -64,6 +65,30 @@ def build(
         tuple(accepted),
         dict(options or {}),
     )
+
+
+def resolve_settings(given: Mapping[str, Any]) -> Tuple[Expected, NodeSettings]:
+    """Expected values and settings of a run's inputs, by name. Raises SettingsError with every mistake at once."""
+    mistakes: List[str] = []
+    expected = settings = None
+    try:
+        expected = resolve(given["instance_type"], given["expected"])
+    except SettingsError as error:
+        mistakes += error.mistakes
+    try:
+        settings = build(
+            level=given["level"],
+            select=given["checks"],
+            skip=given["skip"],
+            thresholds=given["thresholds"],
+            waivers=given["waivers"],
+            options=given["options"],
+        )
+    except SettingsError as error:
+        mistakes += error.mistakes
+    if expected is None or settings is None:
+        raise SettingsError(*mistakes)
+    return expected, settings
 
 
 def _pick(names: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
@@ -78,8 +103,8 @@ def _pick(names: Optional[Iterable[str]], what: str, errors: List[str]) -> List[
             picked += [check.id for check in CHECKS.values() if name in check.tags]
         else:
             errors.append(
-                f"{what}: unknown check or tag {name!r}{meant(name, [*CHECKS, *tags])}; "
-                f"known checks: {', '.join(sorted(CHECKS))}; known tags: {', '.join(tags)}"
+                f"{what}: saw unknown check or tag {name!r}{meant(name, [*CHECKS, *tags])}; "
+                f"wanted one of the known checks: {', '.join(sorted(CHECKS))}; known tags: {', '.join(tags)}"
             )
     return picked
 
@@ -88,14 +113,15 @@ def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
     if not thresholds:
         return {}
     if not isinstance(thresholds, Mapping):
-        errors.append(f"thresholds: got {thresholds!r}, wanted a mapping of <check>.<name> to a number")
+        errors.append(f"thresholds: saw {thresholds!r}, wanted a mapping of <check>.<name> to a number")
         return {}
     known, numbers = known_thresholds(), {}  # type: Dict[str, Threshold], Dict[str, float]
     for name, given in thresholds.items():
         threshold = known.get(str(name))
         if threshold is None:
             errors.append(
-                f"unknown threshold {name!r}{meant(name, known)}; known thresholds: {', '.join(sorted(known))}"
+                f"saw unknown threshold {name!r}{meant(name, known)}; "
+                f"wanted one of the known thresholds: {', '.join(sorted(known))}"
             )
             continue
         try:
@@ -106,5 +132,5 @@ def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
             numbers[str(name)] = amount
         else:
             wanted = f"a number from {threshold.minimum:g} to {threshold.maximum:g} {threshold.unit}".rstrip()
-            errors.append(f"threshold {name}: got {given!r}, wanted {wanted}")
+            errors.append(f"threshold {name}: saw {given!r}, wanted {wanted}")
     return numbers

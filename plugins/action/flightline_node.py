@@ -1,19 +1,19 @@
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Call the node library that a node has kept; send it as a module only where it is not there yet.
+"""Call the node library that a node has; send it as a module only where it is not there yet.
 
 Ansible's way to run a module (a remote directory, an archive with the whole library, its wrapper) costs a node
-more than all quick probes together. The module leaves its library on the node, compiled, so the next run needs
-one remote command. Whatever does not fit (first run, other version, other Python) goes Ansible's way.
+more than all quick probes together. The role flightline_node installs the library, compiled; where it did not, the
+module leaves it in the user's home. Then a run needs one remote command. Whatever does not fit (other version, other
+Python) goes Ansible's way.
 
-Either way the answer passes the gate (flightline/intake.py) here, in the worker of its host: what a node says beyond
+Either way the answer passes the gate (flightline/record/intake.py) in the worker of its host: what a node says beyond
 its record, and a record that is none, gets no further than a short printable reason.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import re
@@ -26,60 +26,38 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 try:
-    import flightline_node
-    from flightline import intake
-    from flightline.asking import asked_of, deadline_s
-    from flightline.leash import CutError, leash
-    from flightline.shape import printable
-    from flightline.validation import CALLBACK_ENV, NOT_KEPT
-    from flightline_node import bounds, strictjson
-    from flightline_node.arguments import unexpanded
+    from flightline.record.intake import Asked
+    from flightline.run.answers import admitted, answer_in, most_bytes, said
+    from flightline.run.kept import BROKEN_RC, NOT_KEPT_RC, command, own_key
+    from flightline.run.leash import CutError, leash
+    from flightline.run.request import asked_of, deadline_s
+    from flightline.run.validation import CALLBACK_ENV, NOT_KEPT
+    from flightline_node import bounds
+    from flightline_node.answer import MARK
+    from flightline_node.inputs import unexpanded
+    from flightline_node.keep import INSTALLED, key_of, sources
     from flightline_node.model import SettingsError
-    from flightline_node.module_call import MARK
 except ImportError as error:
     MISSING: ImportError | None = error
     KEY = ""
 else:
     MISSING = None
 
-    def _key(directory: Path) -> str:
-        """Name a version of the library by its sources."""
-        found = hashlib.sha256()
-        for path in sorted(directory.rglob("*.py")):
-            found.update(f"{path.relative_to(directory)}\0".encode() + path.read_bytes() + b"\0")
-        return found.hexdigest()[:16]
-
     # At import, which Ansible does once in the process from which it forks a worker per host.
-    KEY = _key(Path(flightline_node.__file__).parent)
+    KEY = own_key()
+    # In a collection (plugins/module_utils) it may be of another version than the package that judges its answer.
+    SENT = Path(__file__).resolve().parents[1] / "module_utils" / "flightline_node"
+    SENT_KEY = key_of(sources(SENT)) if SENT.is_dir() else KEY
 
-NOT_KEPT_RC, BROKEN_RC = 97, 96
+OTHER_VERSION = (
+    "saw a collection flightline.gpu whose node library is not that of the flightline package in the Python that runs "
+    "Ansible; wanted both of one version; do: install both from one build (make collection)"
+)
 MAX_COMMAND_BYTES = 64 << 10
 """Linux takes 128 KiB in one argument, and Ansible quotes it once more."""
 MAX_TYPED_BYTES = 3000
 """Where a connection types its commands into a terminal (aws_ssm): a terminal's line ends at 4096 bytes."""
 NOT_TYPED = ("local", "ssh")
-
-# The directory must be the user's own: code is run from it. -I and -S: nothing but the library and Python's own.
-_SHELL = """\
-b=~/.ansible/flightline; d=$b/{key}
-[ -O "$b" ] && [ -O "$d" ] && [ -d "$d" ] || exit {not_kept}
-py={python}
-[ -n "$py" ] || read -r py < "$d/python" || exit {not_kept}
-command -v "$py" >/dev/null || exit {not_kept}
-t=; command -v timeout >/dev/null && t="timeout --foreground -k 5 {end_s}"
-exec $t "$py" -I -S -c {start} "$d" {params}"""
-
-_START = f"""\
-import os, sys
-sys.path.insert(0, sys.argv[1])
-mark = "node.%s.pyc" % sys.implementation.cache_tag
-if not os.path.exists(os.path.join(sys.argv[1], "flightline_node", "__pycache__", mark)):
-    sys.exit({NOT_KEPT_RC})
-try:
-    from flightline_node.module_call import main
-except Exception:
-    sys.exit({BROKEN_RC})
-main(sys.argv[2])"""
 
 
 class ActionModule(ActionBase):
@@ -93,9 +71,11 @@ class ActionModule(ActionBase):
         """Return the module's result: the admitted record, or why there is none."""
         if MISSING:
             raise AnsibleActionFail(
-                f"the flightline package is not in the Python that runs Ansible ({MISSING}); "
-                "install it there: pip install --no-deps -e . in the repository's root"
+                f"saw {MISSING}, wanted the flightline package in the Python that runs Ansible; "
+                "do: install it there: the collection's wheel, or pip install --no-deps -e . in the repository's root"
             )
+        if SENT_KEY != KEY:
+            raise AnsibleActionFail(OTHER_VERSION)
         if (task_vars or {}).get("flightline_keeps") and not os.environ.get(CALLBACK_ENV):
             raise AnsibleActionFail(NOT_KEPT)
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -109,7 +89,7 @@ class ActionModule(ActionBase):
             return {**result, "failed": True, "msg": str(error)}
         return {**result, **self._held(given, asked, task_vars or {})}
 
-    def _held(self, given: dict[str, Any], asked: intake.Asked, variables: dict[str, Any]) -> dict[str, Any]:
+    def _held(self, given: dict[str, Any], asked: Asked, variables: dict[str, Any]) -> dict[str, Any]:
         """Ask within the deadline; nothing of the node's own words comes out unclean."""
         self._most_bytes = most_bytes(given["return_bundle"])
         try:
@@ -135,14 +115,16 @@ class ActionModule(ActionBase):
         answer: dict[str, Any] = super()._low_level_execute_command(*args, **named)
         length = len(answer["stdout"]) + len(answer["stderr"])
         if length > self._most_bytes:
-            raise AnsibleActionFail(f"its answer has {length} bytes, taken are {self._most_bytes}")
+            raise AnsibleActionFail(
+                f"saw an answer of {length} bytes, wanted at most what is taken: taken are {self._most_bytes}"
+            )
         return answer
 
     def _call_kept(self, given: dict[str, Any], variables: dict[str, Any]) -> tuple[Any, str]:
         """The kept library's answer, None where there is none; and the key under which to keep it ("": do not)."""
         # default=str: YAML makes a date of 2026-12-31, in a waiver for one.
         params = base64.b64encode(json.dumps(given, default=str).encode()).decode()
-        command = self._command(params, self._python(variables), given["timeout_s"] + bounds.NODE_GRACE_S)
+        command = self._command(params, variables, given["timeout_s"] + bounds.NODE_GRACE_S)
         if len(command) > (MAX_COMMAND_BYTES if self._connection.transport in NOT_TYPED else MAX_TYPED_BYTES):
             return None, KEY
         told = self._low_level_execute_command(command)
@@ -160,57 +142,7 @@ class ActionModule(ActionBase):
         named = str(self._templar.template(variables.get("ansible_python_interpreter") or "auto"))
         return "" if re.match(r"auto(_|$)", named) else named
 
-    def _command(self, params: str, python: str, end_s: int) -> str:
-        script = _SHELL.format(
-            key=KEY,
-            not_kept=NOT_KEPT_RC,
-            python=shlex.quote(python),
-            end_s=end_s,
-            start=shlex.quote(_START),
-            params=params,
-        )
+    def _command(self, params: str, variables: dict[str, Any], end_s: int) -> str:
+        installed = self._templar.template(variables.get("flightline_node_directory") or INSTALLED)
+        script = command(KEY, params, end_s, self._python(variables), str(installed))
         return f"{self._compute_environment_string()} /bin/sh -c {shlex.quote(script)}".strip()
-
-
-def most_bytes(with_bundle: bool) -> int:
-    """What a node may answer, with what is printed around it."""
-    return bounds.MAX_RECORD_BYTES + bounds.MAX_CHATTER_BYTES + (bounds.MAX_BUNDLE_TEXT if with_bundle else 0)
-
-
-def said(text: str) -> str:
-    """What somebody else says, printable and short."""
-    return " ".join(printable(text[: 4 * bounds.SAID_CHARS]).split())[: bounds.SAID_CHARS] or "nothing"
-
-
-def answer_in(line: str) -> dict[str, Any]:
-    """The answer in the line that the node library prints."""
-    try:
-        found = strictjson.loads(line)["flightline_call"]
-    except (ValueError, KeyError, TypeError) as error:
-        return {"failed": True, "msg": f"its answer was refused: {said(str(error))}; it began: {intake.first(line)}"}
-    return found if isinstance(found, dict) else {"failed": True, "msg": f"it answered {intake.first(found)}"}
-
-
-def admitted(answer: dict[str, Any], asked: intake.Asked, with_bundle: bool) -> dict[str, Any]:
-    """The task's result: made anew, so that nothing but what is named here gets any further."""
-    if answer.get("failed") or "record" not in answer:
-        texts = (answer.get(key) for key in ("msg", "module_stderr", "module_stdout", "exception"))
-        return {
-            "failed": True,
-            "msg": next((said(text) for text in texts if text and isinstance(text, str)), "no record"),
-        }
-    try:
-        record = intake.admit(answer["record"], asked)
-    except intake.RefusedError as error:
-        return {"failed": True, "msg": str(error)}
-    result = {"changed": False, "verdict": record["verdict"], "record": record}
-    bundle = answer.get("bundle")
-    if with_bundle and bundle and not intake.is_go(record):
-        if isinstance(bundle, str) and len(bundle) <= bounds.MAX_BUNDLE_TEXT:
-            result["bundle"] = bundle
-        else:
-            result["bundle_refused"] = (
-                f"its bundle was left out: saw {intake.first(bundle)}, wanted at most "
-                f"{bounds.MAX_BUNDLE_TEXT} characters"
-            )
-    return result

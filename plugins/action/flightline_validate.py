@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from ansible import constants as C  # Ansible's own name for it
@@ -13,12 +14,15 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from flightline import stack, validation
-    from flightline.asking import ends_in_s
+    from flightline import stack
+    from flightline.configure import variable_names
+    from flightline.run import calls, launchers, validation
+    from flightline.run.request import ends_in_s
 except ImportError as error:
     MISSING: ImportError | None = error
 else:
     MISSING = None
+    ROLE_VARIABLES = variable_names.known(Path(__file__).parents[2] / "roles")
 
 
 class ActionModule(ActionBase):
@@ -33,8 +37,8 @@ class ActionModule(ActionBase):
         """Return the hosts' identities and the level, or fail with every mistake at once."""
         if MISSING:
             raise AnsibleActionFail(
-                f"the flightline package is not in the Python that runs Ansible ({MISSING}); "
-                "install it there: pip install --no-deps -e . in the repository's root"
+                f"saw {MISSING}, wanted the flightline package in the Python that runs Ansible; "
+                "do: install it there: the collection's wheel, or pip install --no-deps -e . in the repository's root"
             )
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
@@ -45,20 +49,28 @@ class ActionModule(ActionBase):
         mistakes = {**validation.limit_mistakes(self._unmatched(variables)), **checked.mistakes}
         if variables.get("flightline_configures"):
             for name in names:
-                for mistake in stack.configure_mistakes(
-                    validation.HostVars(variables["hostvars"][name]).get(stack.OUTPUTS)
-                ):
+                for mistake in self._configures(variables["hostvars"][name]):
                     mistakes.setdefault(mistake, []).append(name)
         if mistakes:
             text = validation.explain(mistakes, len(names))
             return {**result, "failed": True, "changed": False, "msg": text, "mistakes": mistakes}
+        if variables.get("flightline_launches") and checked.via != launchers.ANSIBLE:
+            # The command line asks again by the launcher; no task of this playbook may reach a node.
+            return {**result, "failed": True, "changed": False, "msg": f"asked by {checked.via}", "via": checked.via}
         validation.prepare_demo(checked.demo)
         answer = {"hosts": checked.hosts, "level": checked.level, "publish": checked.publish}
         forks = int(variables.get("ansible_forks") or C.DEFAULT_FORKS)
         answer["ends_at"] = time.time() + ends_in_s(checked.deadlines_s, forks)
+        if variables.get("flightline_calls"):
+            answer["calls"] = calls.of_hosts({name: validation.HostVars(variables["hostvars"][name]) for name in names})
         absent = self._absent(variables, names)
         warnings = list(dict.fromkeys(entry["message"] for entry in absent))
         return {**result, "changed": False, **answer, "absent": absent, "warnings": warnings}
+
+    def _configures(self, host: Any) -> list[str]:
+        """What stands in the way of the roles on a host."""
+        outputs = validation.HostVars(host).get(stack.OUTPUTS)
+        return [*stack.configure_mistakes(outputs), *variable_names.mistakes(host, ROLE_VARIABLES)]
 
     def _unmatched(self, variables: dict[str, Any]) -> list[str]:
         """Parts of --limit that no host matches. Ansible only warns of them. What is left out may be missing."""

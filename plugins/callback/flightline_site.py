@@ -25,7 +25,7 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 
-from flightline.site_summary import Site, Trouble
+from flightline.configure.site_summary import HostTrouble, SiteRun
 
 PLAYBOOK = "site.yml"
 
@@ -41,7 +41,7 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self._watching = False
-        self._site = Site()
+        self._site = SiteRun()
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Is it the configuration?"""
@@ -58,22 +58,22 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Remember the last failure; whether the host recovered from it is known at the end."""
         if not ignore_errors:
-            self._site.failed[result._host.get_name()] = self._trouble(result)
+            self._site.failed[result.host.get_name()] = self._trouble(result)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Remember where a host was lost."""
-        if not result._task.ignore_unreachable:
+        if not result.task.ignore_unreachable:
             # A task that handles a secret hides what ssh said, which is no secret: the node did not answer.
-            said = result._result.get("msg") or "the node does not answer"
-            self._site.lost[result._host.get_name()] = Trouble(result._task.get_name(), str(said))
+            said = result.result.get("msg") or "the node does not answer"
+            self._site.lost[result.host.get_name()] = HostTrouble(result.task.get_name(), str(said))
 
-    def _trouble(self, result: Any) -> Trouble:
-        said = result._result.get("msg") or result._result.get("censored") or ""
-        return Trouble(result._task.get_name(), str(said))
+    def _trouble(self, result: Any) -> HostTrouble:
+        said = result.result.get("msg") or result.result.get("censored") or ""
+        return HostTrouble(result.task.get_name(), str(said))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Print the summary."""
-        if not self._watching or not self._site.hosts:
+        if not self._watching:
             return
         self._site.failed = {name: what for name, what in self._site.failed.items() if stats.failures.get(name)}
         self._site.lost = {name: what for name, what in self._site.lost.items() if stats.dark.get(name)}

@@ -44,8 +44,8 @@ from ansible.plugins.callback import CallbackBase
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flightline.recorder import Recorder
-    from flightline.store import Host
+    from flightline.run.recorder import Recorder
+    from flightline.store.sqlite import ExpectedHost
 
 MODULE = "flightline_node"
 VALIDATE = "flightline_validate"
@@ -167,7 +167,7 @@ class CallbackModule(CallbackBase):
         self._play: Any = None
         self._validated: dict[str, Any] = {}
         self._recorder: Recorder | None = None
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, ExpectedHost] = {}
         self._exit = _Exit()
 
     def broke(self, error: Exception) -> None:
@@ -181,7 +181,7 @@ class CallbackModule(CallbackBase):
         if self._preflight:
             self._exit.guard()
             self._recorder, self._refused = None, ""
-            from flightline import conclude, recorder, store  # noqa: F401  # broken: told before a node is touched
+            from flightline.store import sqlite as store  # broken: told before a node is touched
 
             self._exit.run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
             os.environ[WATCHING_ENV] = "1"  # tasks run in children of this process and inherit it
@@ -223,7 +223,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Keep an unreachable host with the connection's message."""
         if self._preflight and _action(result.task) == MODULE and self._recorder:
-            from flightline.recorder import unreachable_record
+            from flightline.store.rows import unreachable_record
 
             host = self._host(result.host.get_name())
             self._recorder.add(unreachable_record(host, str(result.result.get("msg", ""))))
@@ -250,12 +250,15 @@ class CallbackModule(CallbackBase):
             sys.exit(status)
 
     def _open(self, task: Any) -> None:
-        from flightline import store
-        from flightline.recorder import Recorder, absent_record
+        from flightline.run.recorder import Recorder
+        from flightline.store import sqlite as store
+        from flightline.store.rows import absent_record
 
         known = self._validated.get("hosts") or {}
-        self._hosts = {name: store.Host(name, **known.get(name, {})) for name in self._names()}
-        absent = {store.Host(one["host"], one["instance_type"]): one for one in self._validated.get("absent") or ()}
+        self._hosts = {name: store.ExpectedHost(name, **known.get(name, {})) for name in self._names()}
+        absent = {
+            store.ExpectedHost(one["host"], one["instance_type"]): one for one in self._validated.get("absent") or ()
+        }
         run = store.Run(
             self._exit.run_id,
             store.now_stamp(),
@@ -284,10 +287,10 @@ class CallbackModule(CallbackBase):
             return ""
         return ", ".join(self._play.get_variable_manager()._inventory._sources)
 
-    def _host(self, name: str) -> Host:
-        from flightline.store import Host
+    def _host(self, name: str) -> ExpectedHost:
+        from flightline.store.sqlite import ExpectedHost
 
-        return self._hosts.get(name) or Host(name)
+        return self._hosts.get(name) or ExpectedHost(name)
 
     def _identity(self, name: str, record: dict[str, Any]) -> dict[str, str]:
         """The inventory's name is the row's key, whatever the node calls itself."""
@@ -295,7 +298,7 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, name: str, answer: dict[str, Any]) -> None:
         """The action plugin has let the record through the gate; without it, none is taken."""
-        from flightline.intake import STAMP
+        from flightline.record.intake import STAMP
 
         record = answer.get("record")
         if not (self._recorder and isinstance(record, dict) and STAMP in record):
@@ -305,7 +308,7 @@ class CallbackModule(CallbackBase):
         if answer.get("bundle_refused"):
             _say(self._display.warning, f"{name}: {answer['bundle_refused']}")
         if answer.get("bundle"):
-            from flightline.bundles import keep
+            from flightline.store.bundles import keep
 
             encoded = answer["bundle"]
             why = keep(self._recorder.path, self._recorder.run.run_id, name, str(encoded))
@@ -314,27 +317,28 @@ class CallbackModule(CallbackBase):
 
     def _broken(self, name: str, why: str) -> None:
         if self._recorder:
-            from flightline.recorder import broken_record
+            from flightline.store.rows import broken_record
 
             self._recorder.add(broken_record(self._host(name), why))
 
     def _conclude(self) -> int:
-        from flightline import conclude
-        from flightline.recorder import Recorder
+        from flightline.run import conclude
+        from flightline.run.recorder import Recorder
 
         if self._recorder is None:  # no host matched: a run with no rows, which is no-go
             self._open(None)
         recorder = self._recorder
         assert isinstance(recorder, Recorder)
         recorder.close()
+        from flightline.console import EXIT_GO, Console
+
         if self.get_option("summary") == "off":
-            return conclude.EXIT_GO
-        from flightline.console import Console
+            return EXIT_GO
 
         run = recorder.run
         directory = conclude.report_dir(recorder.path, run.run_id)
         outcome = conclude.conclude(
-            recorder.path, run, recorder.kept, directory, recorder.trouble, None, self._exit.why
+            recorder.path, run, recorder.aside, directory, recorder.trouble, None, self._exit.why
         )
         outcome.broken = ""  # said once, at the end
         conclude.publish(outcome, recorder.path, self._validated.get("publish"))

@@ -9,22 +9,27 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from flightline import slurm_plan
+from flightline.configure import slurm_plan
 from flightline_node.model import SettingsError
 
 
-def flightline_slurm_workers(names: Iterable[str], hostvars: Mapping[str, Any], percent: int) -> list[dict[str, Any]]:
-    """Name, line of slurm.conf and lines of gres.conf of each worker."""
+def flightline_slurm_workers(
+    names: Iterable[str], hostvars: Mapping[str, Any], percent: int, so_far: str
+) -> list[dict[str, Any]]:
+    """Name, line of slurm.conf and lines of gres.conf of each worker; so_far is the cluster's slurm.conf until now."""
     try:
-        found = slurm_plan.workers(names, hostvars, int(percent))
+        found = slurm_plan.workers(names, hostvars, int(percent), so_far)
     except SettingsError as error:
         raise AnsibleFilterError(str(error)) from error
-    return [{"name": worker.name, "line": worker.line(), "gres": worker.gres()} for worker in found]
+    return [
+        {"name": one.name, "line": one.line(), "gres": one.gres(), "seen": one.seen, "measured": one.cpus > 0}
+        for one in found
+    ]
 
 
-def flightline_slurm_name(name: str, hostvars: Mapping[str, Any]) -> str:
+def flightline_slurm_name(name: str, hostvars: Mapping[str, Any], so_far: str) -> str:
     """The name by which Slurm knows a host of the inventory."""
-    return slurm_plan.node_name(name, hostvars[name])
+    return slurm_plan.node_name(name, hostvars[name], slurm_plan.known(so_far))
 
 
 def flightline_slurm_address(name: str, hostvars: Mapping[str, Any]) -> str:
@@ -32,9 +37,11 @@ def flightline_slurm_address(name: str, hostvars: Mapping[str, Any]) -> str:
     return slurm_plan.address(name, hostvars[name])
 
 
-def flightline_slurm_topology(instances: Iterable[Mapping[str, Any]], hostvars: Mapping[str, Any]) -> list[str]:
+def flightline_slurm_topology(
+    instances: Iterable[Mapping[str, Any]], hostvars: Mapping[str, Any], so_far: str
+) -> list[str]:
     """Lines of topology.conf."""
-    return slurm_plan.topology(instances, hostvars)
+    return slurm_plan.topology(instances, hostvars, so_far)
 
 
 class FilterModule:

@@ -1,17 +1,19 @@
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Filters: what software an instance type needs, and the CloudWatch agent's configuration for it."""
+"""Filters: what software an instance type needs, the CloudWatch agent's configuration for it, the digest of a file."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from flightline.node_software import software
-from flightline_node.cwagent import AgentPlan, config
+from flightline.configure.node_software import software
 from flightline_node.model import SettingsError
+from flightline_node.tell.cwagent import AgentPlan, config
 
 
 def flightline_software(instance_type: str) -> dict[str, Any]:
@@ -27,12 +29,26 @@ def flightline_agent_config(plan: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return config(AgentPlan(**{**plan, "mounts": tuple(plan.get("mounts", ("/",)))}))
     except (SettingsError, TypeError, ValueError) as error:
-        raise AnsibleFilterError(f"the agent's configuration cannot be rendered: {error}") from error
+        raise AnsibleFilterError(
+            f"saw {error}, wanted variables from which the agent's configuration can be rendered"
+        ) from error
+
+
+def flightline_sha256(path: str) -> str:
+    """The SHA-256 of a file of the control node, in hex."""
+    try:
+        return hashlib.sha256(Path(str(path)).read_bytes()).hexdigest()
+    except OSError as error:
+        raise AnsibleFilterError(f"saw: {path}: {error.strerror}; wanted: a file of the control node") from error
 
 
 class FilterModule:
     """The filters of this file."""
 
-    def filters(self) -> dict[str, Callable[..., dict[str, Any]]]:
+    def filters(self) -> dict[str, Callable[..., Any]]:
         """Name -> function."""
-        return {"flightline_software": flightline_software, "flightline_agent_config": flightline_agent_config}
+        return {
+            "flightline_software": flightline_software,
+            "flightline_agent_config": flightline_agent_config,
+            "flightline_sha256": flightline_sha256,
+        }

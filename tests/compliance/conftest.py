@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import testinfra
 
-from . import expected as values
-from . import installed, say
-from . import waivers as waiving
-from .ask import Asked
-from .strangers import Strangers
+from .looking import expected as values
+from .looking import installed, say
+from .looking import waivers as waiving
+from .looking.ask import Asked
+from .looking.strangers import Strangers
 
 ASKED: dict[str, Asked] = {}
 """Answers by host, for the whole run."""

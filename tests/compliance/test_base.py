@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 SYSCTL = "/etc/sysctl.d/90-flightline.conf"
 

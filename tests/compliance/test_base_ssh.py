@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from . import say, units
+from .looking import say, units
 
 REMOTE = ("127.0.0.1", "10.0.0.7", "203.0.113.7")
 """Addresses of documentation and private networks: a Match block may be for any."""
@@ -87,6 +87,12 @@ def test_ssh_opens_no_other_way(sshd_says, option):
         if seen.get(option, SSH_MORE[option][0]) not in SSH_MORE[option]
     ]
     say.none(f"sshd has {option}", found, f"{' or '.join(SSH_MORE[option])}", "sshd -T; remove the line")
+
+
+def test_nothing_runs_at_every_login(ask, strangers):
+    """sshd runs these before each command, also before those of the cluster's key."""
+    rows = ask("ls -d /etc/ssh/sshrc /root/.ssh/rc /home/*/.ssh/rc 2>/dev/null || true").splitlines()
+    strangers.none("each login over ssh runs", rows, "nothing")
 
 
 def test_sshd_runs_as_configured(ask, strangers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import say, units
+from .looking import say, units
 
 
 def test_time_is_kept(ask, strangers):
@@ -33,6 +33,15 @@ def test_time_source(ask, item, part):
     running = {row.split(",")[2] for row in ask.lines("chronyc -n -c sources") if row.count(",") > 2}
     say.holds(
         item in running, f"chronyd follows {', '.join(sorted(running)) or 'nothing'}", item, "systemctl restart chrony"
+    )
+
+
+def test_time_source_is_asked(ask):
+    """`chronyc offline`: the source is listed, the clock is called normal, and nobody asks it again."""
+    # Counts: online, offline, in a burst and then online, in a burst and then offline, unresolved (chronyc(1)).
+    _, offline, _, soon, *_ = ask("chronyc -c activity").split(",")
+    say.same(
+        "sources that chronyd leaves unasked:", str(int(offline) + int(soon)), "0", f"chronyc online; {say.CONFIGURE}"
     )
 
 

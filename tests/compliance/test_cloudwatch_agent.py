@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 HOME = "/opt/aws/amazon-cloudwatch-agent"
 AGENT = "amazon-cloudwatch-agent.service"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import installed, say
+from .looking import installed, say
 
 LAUNCH = "/usr/local/libexec/flightline-mpi-launch"
 

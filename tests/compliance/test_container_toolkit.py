@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from . import say, units
+from .looking import say, units
 
 
 @pytest.mark.over("container_toolkit_packages")

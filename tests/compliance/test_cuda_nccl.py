@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from . import say
+from .looking import say
 
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
 PACKAGES = ("libnccl*", "cuda-nvcc*", "cuda-cudart*")

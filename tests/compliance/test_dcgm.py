@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 
 @pytest.mark.parametrize("entry", installed.of("dcgm"), ids=str)

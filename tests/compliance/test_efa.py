@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import installed, say
+from .looking import installed, say
 
 ELF = "7f454c46"
 PLUGIN = "libnccl-net*.so*"

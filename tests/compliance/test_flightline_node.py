@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 UNIT = "flightline-boot.service"
 
@@ -21,6 +21,20 @@ def test_package_is_what_the_role_installs(ask, wanted):
     """The verdict is this file's; one byte of it can turn a no-go into a go."""
     path = f"{wanted['flightline_node_directory']}/flightline-node.pyz"
     installed.compare(ask, path, installed.package_sha256(str(wanted["flightline_node_package"])), 0o755)
+
+
+def test_installed_library_is_the_package(ask, wanted):
+    """A preflight over Ansible starts it in place of what it would send. Names and bytes are compared by Python itself."""
+    folder = wanted["flightline_node_directory"]
+    program = (
+        f"import glob, zipfile; z = zipfile.ZipFile('{folder}/flightline-node.pyz'); "
+        f"(d,) = [p for p in glob.glob('{folder}/*/') if len(p.split('/')[-2]) == 16]; "
+        "names = {n for n in z.namelist() if n.startswith('flightline_node/')}; "
+        "there = {p[len(d):] for p in glob.glob(d + '**/*.py', recursive=True)}; "
+        "print(sorted(names ^ there) + [n for n in names & there if open(d + n, 'rb').read() != z.read(n)])"
+    )
+    done = ask.answer(f'python3 -I -c "{program}"')
+    say.same(f"{folder} differs from its package in", done.out.strip(), "[]", say.CONFIGURE)
 
 
 @pytest.mark.parametrize("folder", ["/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline"])
@@ -48,9 +62,9 @@ def test_preflight_runs_at_every_boot(ask, strangers):
     unit = units.effective(ask, strangers, UNIT, units.OWN)
     units.enabled(unit, UNIT)
     say.holds(
-        "/usr/local/sbin/flightline-check" in unit.get("ExecStart", ""),
+        "/usr/local/sbin/flightline-boot" in unit.get("ExecStart", ""),
         f"systemd would run {unit.get('ExecStart') or 'nothing'}",
-        "flightline-check",
+        "flightline-boot",
     )
 
 
@@ -99,7 +113,10 @@ def test_logs_are_rotated(ask):
     done = ask.answer("logrotate --debug /etc/logrotate.conf 2>&1")
     say.same("logrotate ends with", done.rc, 0, "logrotate --debug /etc/logrotate.conf")
     say.holds(
-        "/var/log/flightline/" in done.out, "logrotate knows nothing of /var/log/flightline", "its logs", say.CONFIGURE
+        "/var/log/flightline/*.log" in done.out,
+        "logrotate knows nothing of /var/log/flightline",
+        "its logs",
+        say.CONFIGURE,
     )
     twice = [line for line in done.out.splitlines() if "duplicate log entry" in line and "flightline" in line]
     say.none("logrotate refuses", twice, "one rule for our logs", "remove the other file in logrotate.d")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from . import say
+from .looking import say
 
 SYSTEM_PATHS = ("/etc", "/usr", "/opt", "/var/lib", "/lib/systemd")
 
@@ -47,9 +47,54 @@ def test_no_unit_is_a_strangers(ask, strangers):
     strangers.none("units start at boot from", [path for path in rows if path], "units of packages and roles")
 
 
+def test_nothing_runs_that_is_a_strangers(ask, strangers):
+    """`systemd-run` starts a service or a timer as root that no file of /etc shows and no list of enabled units has."""
+    kinds = "service,timer,socket,path"
+    rows = ask.lines(f"systemctl list-units --type={kinds} --state=active,activating --plain --no-legend --full")
+    names = " ".join(f"'{row.split()[0]}'" for row in rows)
+    paths = ask.lines(f"systemctl show --value --property=FragmentPath {names}") if rows else []
+    strangers.none("units run from", [path for path in paths if path], "units of packages and roles")
+
+
+def test_the_next_boot_ends_where_jobs_run(ask):
+    """With another default target the node comes back without network or scheduler."""
+    say.holds(
+        ask("systemctl get-default") in ("multi-user.target", "graphical.target"),
+        f"the default target is {ask('systemctl get-default')}",
+        "multi-user.target",
+        "systemctl set-default multi-user.target",
+    )
+
+
+def test_the_host_has_its_name(ask):
+    """slurmd finds its line, and the prolog the node that it drains, by this name; a boot sets the one on disk again."""
+    on_disk = ask("cat /etc/hostname 2>/dev/null || true").strip().partition(".")[0]
+    if not on_disk:
+        pytest.skip("the name comes from the network at each boot: no /etc/hostname")
+    say.same("the host is called", ask("uname -n").partition(".")[0], on_disk, f"hostname {on_disk}")
+
+
+def test_traffic_is_not_shaped(ask):
+    """A delay or a rate that somebody tried out stays until the next boot, and the whole collective waits for this node."""
+    rows = ask("tc qdisc show 2>/dev/null || true").splitlines()
+    kinds = {row.split()[1] for row in rows if row.startswith("qdisc ")}
+    say.none(
+        "traffic passes", sorted(kinds & {"netem", "tbf", "hfsc", "cake"}), "no shaper", "tc qdisc del dev NAME root"
+    )
+
+
+def test_hosts_of_the_inventory_have_a_way(ask, site):
+    """A blackhole route or a rule cuts one node off from another, while ssh from outside reaches both."""
+    known = [site.expected(host) for host in site.hosts()]
+    given = [str(one.get("node_address") or one.get("ansible_host") or "") for one in known]
+    addresses = sorted({address for address in given if re.fullmatch(r"[0-9.]+", address)})
+    lost = ask(f"for a in {' '.join(addresses)}; do ip -4 route get $a >/dev/null 2>&1 || echo $a; done").split()
+    say.none("no way to", lost, "a route to every host of the inventory", "ip route; ip rule; remove the line")
+
+
 def test_no_schedule_is_a_strangers(ask, strangers):
     """A job of cron runs beside the training, as root, at a time that nobody remembers."""
-    find = "find /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /var/spool/cron /etc/crontab -type f ! -name .placeholder 2>/dev/null || true"
+    find = "find /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /var/spool/cron /etc/crontab /etc/systemd/user /var/lib/systemd/linger /root/.config/systemd/user /home/*/.config/systemd/user -type f ! -name .placeholder 2>/dev/null || true"
     strangers.none("scheduled by", ask(find).splitlines(), "only packages' jobs")
 
 
@@ -57,7 +102,7 @@ def test_systemds_own_settings_have_no_stranger(ask, strangers):
     """Drop-ins for all units, generators and systemd's own settings change every service at once."""
     find = (
         "find /etc/systemd /run/systemd /usr/local/lib/systemd \\( -path '*/service.d/*' -o -path '*/mount.d/*' -o -path '*-generators/*'"
-        " -o -path '*/system.conf.d/*' -o -path '*/user.conf.d/*' -o -path '*.service.d/*' -o -path '*.target.d/*' \\) -type f 2>/dev/null || true"
+        " -o -path '*/system.conf.d/*' -o -path '*/logind.conf.d/*' -o -path '*/journald.conf.d/*' -o -path '*/user.conf.d/*' -o -path '*.service.d/*' -o -path '*.target.d/*' \\) -type f 2>/dev/null || true"
     )
     strangers.none("systemd is changed by", ask(find).splitlines(), "only files of packages and roles")
 

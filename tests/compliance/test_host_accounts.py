@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from . import say
+from .looking import say
 
 PAM_USUAL = re.compile(
     "pam_(access|cap|deny|ecryptfs|env|faildelay|faillock|fprintd|gnome_keyring|group|issue|keyinit|krb5|lastlog|ldap|limits|localuser"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from . import say
+from .looking import say
 
 LOUD = re.compile(
     r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|PYTHON\w+|(NCCL|FI|OFI|CUDA|NVIDIA|OMPI|PMIX|UCX|SLURM|GLIBC|MALLOC)_\w+|BASH_ENV|ENV"
@@ -14,6 +15,23 @@ LOUD = re.compile(
 """Variables that change which code runs, or how fast."""
 
 
+SET_ID_USUAL = frozenset(
+    re.findall(
+        r"\S+",
+        "at chage chfn chsh crontab dbus-daemon-launch-helper dotlockfile exim4 expiry fusermount fusermount3 "
+        "gpasswd locate lockdev lxc-user-nic mlocate mount mount.cifs mount.ecryptfs_private mount.nfs "
+        "newgidmap newgrp newuidmap nvidia-modprobe pam_extrausers_chkpwd pam_timestamp_check passwd ping "
+        "ping6 pkexec plocate polkit-agent-helper-1 postdrop postqueue procmail screen sg snap-confine "
+        "ssh-agent ssh-keysign staprun su sudo sudoedit umount unix_chkpwd userhelper usernetctl utempter "
+        "vmware-user-suid-wrapper wall write bsd-write",
+    )
+)
+"""Programs that distributions ship with such a bit. A package says nothing of its files' modes, so that one more is not noticed by it."""
+CAPABLE_USUAL = frozenset(
+    re.findall(
+        r"\S+", "arping clockdiff dumpcap gst-ptp-helper mtr-packet newgidmap newuidmap ping snap-confine suexec"
+    )
+)
 SEARCHED = ("/opt/amazon", "/usr/local/cuda", "/usr/local/lib", "/usr/lib")
 
 
@@ -38,6 +56,43 @@ def test_no_set_user_id_program_is_a_strangers(ask, strangers):
     """Whoever starts such a program becomes its owner; a copied shell is a door."""
     found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
     strangers.none("set-user-id or set-group-id", found, "only programs of packages")
+
+
+def test_no_packages_program_was_given_rights(ask, strangers):
+    """chmod u+s on find, or a capability on python3: the package answers for the file and not for its mode."""
+    found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
+    given = [path for path in found if Path(path).name not in SET_ID_USUAL]
+    if ask.has("getcap"):
+        rows = ask.lines("getcap -r /usr /opt 2>/dev/null || true")
+        given += [path for row in rows if Path(path := row.split(" ")[0]).name not in CAPABLE_USUAL]
+    say.none(
+        "more rights than its package gave has",
+        strangers.unnamed(given),
+        "none but the distributions' usual programs",
+        "chmod ug-s, setcap -r, or reinstall the package",
+    )
+
+
+def test_programs_belong_to_root(ask, strangers):
+    """dpkg compares what is in a file. Whoever owns it can change it tomorrow."""
+    rows = ask(
+        "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\) 2>/dev/null || true"
+    ).splitlines()
+    say.none(
+        "not root's alone",
+        strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL),
+        "root's files",
+        "chown root, or reinstall the package",
+    )
+
+
+def test_no_packages_file_was_set_aside(ask, strangers):
+    """A diversion moves a package's program away and lets another stand in its place; dpkg then verifies the one that was moved."""
+    if ask.family() != "Debian":
+        pytest.skip("dpkg only")
+    rows = ask("dpkg-divert --list").splitlines()
+    local = [row.split(" of ", 1)[1].split(" to ")[0] for row in rows if row.startswith("local diversion")]
+    say.none("set aside by hand", strangers.unnamed(local), "only packages' diversions", "dpkg-divert --remove PATH")
 
 
 def test_no_file_capability_is_a_strangers(ask, strangers):
@@ -80,11 +135,25 @@ def test_libraries_come_from_known_places(ask, strangers):
     )
 
 
-@pytest.mark.parametrize("who", ["login", "root", "services"])
+def test_linker_finds_known_libraries(ask):
+    """The cache itself: `ldconfig DIRECTORY` puts libraries into it that no file of ld.so.conf.d names."""
+    paths = [row.rpartition(" => ")[2] for row in ask.lines("ldconfig -p") if " => " in row]
+    found = [path for path in paths if not path.startswith((*SEARCHED, "/lib"))]
+    say.none(
+        "the linker would take", found, f"libraries below {', '.join(SEARCHED)}", "ldconfig, and look who added them"
+    )
+
+
+REMOTE = "cd; exec env -i HOME=$HOME USER=$USER PATH=$PATH SSH_CLIENT='192.0.2.1 22 22' bash -c env"
+"""What a command over ssh gets: bash then reads its files for interactive shells (bash(1), Invocation)."""
+
+
+@pytest.mark.parametrize("who", ["login", "remote", "root", "services"])
 def test_environment_is_the_sites(ask, wanted, who):
     """One NCCL or linker variable for all is a fabric at a tenth of its speed, or another library, on this node only."""
-    user = {"login": wanted["ansible_user"], "root": "root"}.get(who, "")
-    rows = ask.lines("su - %s -c env </dev/null", user) if user else ask.lines("systemctl show-environment")
+    user = {"login": wanted["ansible_user"], "remote": wanted["ansible_user"], "root": "root"}.get(who, "")
+    command = REMOTE if who == "remote" else "env"
+    rows = ask.lines("su - %s -c %s </dev/null", user, command) if user else ask.lines("systemctl show-environment")
     seen = dict(row.split("=", 1) for row in rows if "=" in row)
     allowed = {str(key): str(value) for key, value in wanted["compliance_environment"].items()}
     found = [

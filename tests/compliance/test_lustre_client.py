@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 FIXED = ("noatime", "relatime", "nosuid", "nodev", "noexec", "ro", "rw", "flock", "localflock", "noflock")
 

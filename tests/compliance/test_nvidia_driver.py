@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem")
 PACKAGES = ("nvidia-*", "libnvidia-*", "libcuda1", "cuda-drivers*")
@@ -138,12 +138,13 @@ def test_fabric_manager_has_the_drivers_version(ask, wanted):
     say.holds(said in versions(ask), f"Fabric Manager {said}", f"one of {', '.join(sorted(versions(ask)))}")
 
 
-@pytest.mark.parametrize("unit", ["nvidia-fabricmanager", "nvidia-persistenced"])
+@pytest.mark.parametrize("unit", ["nvidia-fabricmanager", "nvidia-persistenced", "nvidia-imex"])
 def test_service_starts_at_boot(ask, strangers, wanted, unit):
     """Without them the GPUs cannot be used together, or are initialised anew by each job."""
     variable = {
         "nvidia-fabricmanager": "nvidia_driver_fabric_manager",
         "nvidia-persistenced": "nvidia_driver_persistenced",
+        "nvidia-imex": "nvidia_driver_imex_service",
     }[unit]
     if not wanted[variable]:
         pytest.skip(f"{variable} is false")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from . import installed, say, units
+from .looking import installed, say, units
 
 MUNGE = "/etc/munge/munge.key"
 
@@ -27,6 +27,25 @@ def test_scheduler_runs(ask, strangers, unit):
     """A node whose daemon is down is idle, and billed."""
     units.runs(ask, strangers, f"{unit}.service")
     units.fresh(ask, f"{unit}.service", "/etc/slurm/*.conf", MUNGE)
+
+
+def test_jobs_inherit_the_nodes_cpus_and_memory(ask, unit):
+    """prlimit or taskset on the running daemon: every job after it has less, and no file shows it."""
+    if unit != "slurmd":
+        pytest.skip("jobs are slurmd's")
+    pid = ask.unit("slurmd.service").get("MainPID", "0")
+    rows = ask.lines("for p in 1 %s; do sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$p/status; done", pid)
+    say.same("slurmd may run on CPUs", rows[-1], rows[0], "systemctl restart slurmd")
+    form = "prlimit --noheadings --raw --output HARD --memlock --pid"
+    has, most = (_bytes(ask(f"{form} {number}")) for number in (pid, "1"))
+    aim = _bytes(ask("systemctl show --value --property=LimitMEMLOCK slurmd"))
+    say.holds(
+        has >= min(aim, most), f"slurmd may lock {has} bytes of memory", f"{min(aim, most)}", "systemctl restart slurmd"
+    )
+
+
+def _bytes(text):
+    return float("inf") if text.strip() in ("unlimited", "infinity") else float(text)
 
 
 def test_scheduler_starts_at_boot(ask, strangers, unit):

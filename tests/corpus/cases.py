@@ -9,7 +9,9 @@ from typing import Any
 
 import yaml
 
-from flightline_node.checks import CHECKS
+from flightline.demo.hardware import GPUS
+from flightline_node.judge.checks import CHECKS
+from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import BLOCKING, Remedy, SettingsError, Status
 
 from .material import STAMPS, Files, build
@@ -88,12 +90,12 @@ def _on_bases(given: Mapping[str, Any], bases: Mapping[str, Any]) -> Iterator[di
         yield {**base, **rest, "files": files, "id": f"{given['id']}@{name}"}
 
 
-def _log_lines(given: Mapping[str, Any], shapes: list[str], every_stamp: bool) -> Iterator[dict[str, Any]]:
-    """`codes: [...]`: a kernel log for each code and form of stamp; the line shapes take turns."""
+def _log_lines(given: Mapping[str, Any], shapes: list[str]) -> Iterator[dict[str, Any]]:
+    """`codes: [...]`: a kernel log for each code; stamps and line shapes take turns, the first code has every stamp."""
     rest = {key: value for key, value in given.items() if key not in ("codes", "text")}
     for number, code in enumerate(given["codes"]):
         for turn, stamp in enumerate(STAMPS):
-            if not every_stamp and turn != number % len(STAMPS):
+            if number and turn != number % len(STAMPS):
                 continue
             shape = shapes[(number + turn) % len(shapes)]
             line = shape.format(code=code, text=given.get("text", "Ch 00000008, intr 00000000"))
@@ -101,7 +103,7 @@ def _log_lines(given: Mapping[str, Any], shapes: list[str], every_stamp: bool) -
             yield {**rest, "files": files, "id": f"{given['id']}-{code}@{stamp}"}
 
 
-def expand(document: Mapping[str, Any], every_stamp: bool = True) -> Iterator[Case]:
+def expand(document: Mapping[str, Any]) -> Iterator[Case]:
     """Every case of a family. `common` fills what a label leaves out."""
     family = document["family"]
     for label in document["cases"]:
@@ -110,22 +112,26 @@ def expand(document: Mapping[str, Any], every_stamp: bool = True) -> Iterator[Ca
         if "across" in given:
             many = _on_bases(given, document["bases"])
         elif "codes" in given:
-            many = _log_lines(given, document["shapes"], every_stamp)
+            many = _log_lines(given, document["shapes"])
         elif "types" in given:
-            types = given.pop("types")
+            types = simulated() if given["types"] == "simulated" else given["types"]
+            given.pop("types")
             many = ({**given, "id": name, "instance_type": name, "files": {"demo": name}} for name in types)
         for one in many:
             yield _case(family, one)
 
 
-def load(every_stamp: bool = True) -> list[Case]:
-    """Every case of every family; without every_stamp a code has one form of time stamp instead of all.
+def simulated() -> list[str]:
+    """Every NVIDIA type of the table that the demo fleet can simulate: a new row is a new case."""
+    found = [name for name in known_types() if resolve(name).has_nvidia_gpu]
+    return [name for name in found if (resolve(name).gpu_model or "") in GPUS]
 
-    Raises SettingsError for a label that cannot be understood.
-    """
+
+def load() -> list[Case]:
+    """Every case of every family. Raises SettingsError for a label that cannot be understood."""
     cases: list[Case] = []
     for path in sorted(FAMILIES.glob("*.yml")):
-        cases += expand(yaml.safe_load(path.read_text(encoding="utf-8")), every_stamp)
+        cases += expand(yaml.safe_load(path.read_text(encoding="utf-8")))
     names = [case.id for case in cases]
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:

@@ -13,10 +13,10 @@ from flightline.demo.faults import broken
 from flightline.demo.hardware import machine
 from flightline.demo.tree import Entry, Link, healthy
 from flightline.demo.tree import Files as Tree
-from flightline_node.expected import resolve
+from flightline_node.ask.probes import PROBES, Probe
+from flightline_node.ask.readers import READERS
+from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError
-from flightline_node.probes import PROBES, Probe
-from flightline_node.readers import READERS
 
 FIXTURES = Path(__file__).parents[1] / "unit" / "fixtures"
 Files = dict[str, bytes]

@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flightline_node import bundle as bundles
-from flightline_node.checks import CHECKS
-from flightline_node.expected import resolve
-from flightline_node.judge import Judgement, judge
+from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.judgement import Judgement, judge
+from flightline_node.know.expected import resolve
 from flightline_node.model import RANK, Finding, Status
-from flightline_node.settings import Settings
+from flightline_node.read import bundle as bundles
+from flightline_node.settings import NodeSettings
 from flightline_node.settings import build as site
 from tests.harness import NOW
 from tests.messages import catalogue
@@ -63,7 +63,7 @@ class Outcome:
         return not self.wrong and not self.without_case
 
 
-def judge_case(case: Case, settings: Settings, directory: Path) -> Judgement:
+def judge_case(case: Case, settings: NodeSettings, directory: Path) -> Judgement:
     """Write the case's files to a bare directory and judge it; the directory is left empty."""
     files = case.material()
     for file, content in files.items():
@@ -181,7 +181,7 @@ def render(outcome: Outcome) -> str:
         "is no independent audit. The table says that the code does what those documents say on outputs of the "
         "documented shape. It does not say how often a real fault shows in these outputs.",
         "",
-        "An Xid or SXid code counts once for each form of time stamp, so that two checks make up most of the cases.",
+        "The first Xid or SXid code of each label stands behind every form of time stamp, the others behind one each in turn.",
         "",
         "## Cases",
         "",

@@ -8,11 +8,13 @@ from datetime import datetime, timezone
 import pytest
 
 from flightline.demo import prepare
-from flightline_node import bundle, judge, node, settings
-from flightline_node.checks import CHECKS
-from flightline_node.expected import resolve
-from flightline_node.probes import plan
-from flightline_node.runner import Node
+from flightline_node import node, settings
+from flightline_node.ask.probes import plan
+from flightline_node.ask.runner import Node
+from flightline_node.judge import judgement as judge
+from flightline_node.judge.checks import CHECKS
+from flightline_node.know.expected import resolve
+from flightline_node.read import bundle
 
 # What a node with NVIDIA GPUs is asked; neuron checks skip there.
 ACTIVE = {check.id for check in CHECKS.values() if check.level != "quick" and "neuron" not in check.tags}

@@ -15,28 +15,26 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from flightline.cloud import batches, items, slack
+from flightline import contract
+from flightline.cloud import items, slack
 from flightline.cloud.awsstore import AwsStore
-from flightline.fleet import judge_run
-from flightline_node import logline
-from infra import contract
-from infra.functions.alert_router import handler as router_handler
-from infra.functions.alert_router import watch
-from infra.functions.common import services as common
-from infra.functions.common import training
-from infra.functions.common.errors import TryAgain
-from infra.functions.common.slack import Slack
-from infra.functions.storage import handler as storage_handler
-from infra.functions.training_input import handler as training_handler
-from infra.functions.training_input import request as training_request
-from infra.functions.training_input.data import Data
+from flightline.cloud.functions.alert_router import handler as router_handler
+from flightline.cloud.functions.alert_router import watch
+from flightline.cloud.functions.common import services as common
+from flightline.cloud.functions.common.errors import TryAgain
+from flightline.cloud.functions.common.slack import Slack
+from flightline.cloud.functions.storage import handler as storage_handler
+from flightline.cloud.functions.training_input import handler as training_handler
+from flightline.cloud.functions.training_input import request as training_request
+from flightline.cloud.functions.training_input.data import Data
+from flightline.fleet.judgement import judge_run
+from flightline_node.tell import logline
 from tests.emulated import REGION, Cloud, lead_to
 from tests.unit.cloud.receiver import Receiver
 from tests.unit.functions import samples
 
 RESULTS, TRAINING, BUCKET, DATA = "demo-results", "demo-training", "demo-results-bucket", "demo-data-bucket"
 NAMESPACE = "Flightline/demo"
-QUICK = batches.Patience(attempts=3, sleep=lambda seconds: None)
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +50,18 @@ class Stack:
     def __init__(self, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cloud = cloud
         cloud.table(RESULTS)
-        cloud.client("dynamodb").create_table(**training.table_definition(TRAINING))
+        cloud.client("dynamodb").create_table(**items.table_definition(TRAINING, items.TRAINING_INDEXES))
         for bucket in (BUCKET, DATA):
             cloud.bucket(bucket)
         self.topic, self.reader = cloud.topic("demo-alerts")
         link = {"link": "https://dashboard.example/demo"}
-        self.names = common.Names(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, self.topic, **link)
+        self.names = common.ServiceNames(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, self.topic, **link)
         monkeypatch.setattr(common, "client", cloud.client)
 
     def services(self, function: str) -> common.Services:
         return common.services(function, self.names)
 
-    def storage(self) -> storage_handler.Storage:
+    def storage(self) -> storage_handler.StorageFunction:
         return storage_handler.build(self.services("storage"), self.cloud.client("s3"))
 
     def router(self, cloudwatch: object | None = None) -> router_handler.Router:
@@ -99,8 +97,6 @@ class Stack:
 @pytest.fixture
 def stack(server, monkeypatch):
     lead_to(server, monkeypatch)
-    # Throttled requests are tried again at once: the waits are not what is tested here.
-    monkeypatch.setattr(batches.Patience, "wait", lambda self, attempt, at_least_s=0.0: None)
     return Stack(server, monkeypatch)
 
 
@@ -364,13 +360,13 @@ def test_sns_that_throttles_loses_no_alert(stack):
     assert len(stack.told()) == 1
 
 
-def _with_slack(stack, receiver: Receiver) -> storage_handler.Storage:
+def _with_slack(stack, receiver: Receiver) -> storage_handler.StorageFunction:
     """Storage with the channel that services() makes, led to the receiver."""
     secrets = stack.cloud.client("secretsmanager")
     secrets.create_secret(Name="demo/slack", SecretString=receiver.url)
     storage = stack.storage()
     post = functools.partial(slack.post, hosts=("127.0.0.1",), ca_file=str(receiver.ca))
-    storage.on.teller.channels["slack"] = Slack(secrets, "demo/slack", pytest.fail, post)
+    storage.on.notifier.channels["slack"] = Slack(secrets, "demo/slack", pytest.fail, post)
     return storage
 
 
@@ -554,6 +550,71 @@ def test_a_node_that_ec2_forgot_but_that_reported_is_ours(stack):
     assert "the instance is terminated" in told and "knows no status" in told and "last preflight go" in told
 
 
+def test_a_record_from_the_future_hides_nothing_that_comes_after(stack, trainer):
+    """A go of 2099 was the newest for ever: a no-go of the same node was neither told nor kept it from training."""
+    instance = stack.node()
+    ahead = samples.record(instance, started_at="2099-01-01T00:00:00+00:00")
+    counts = stack.storage().handle(samples.envelope(_lines(ahead), stream=instance))
+    assert (counts["bad"], counts["stored"]) == (1, 0)
+    (kept,) = stack.bad("storage")
+    assert "later than now" in kept["reason"]
+    now = training_handler.stamps.now()
+    wrong = samples.record(instance, verdict="no-go", started_at=now)
+    stack.storage().handle(samples.envelope(_lines(wrong), stream=instance))
+    assert len(stack.told()) == 1
+    assert trainer[0].handle(_request(instance))["status"] == "refused"
+
+
+def test_what_was_told_in_the_future_silences_nothing(stack):
+    """A stamp of 2099, from an event or from an earlier version, kept people from hearing of that check till then."""
+    instance = stack.node()
+    stack.router().handle({**samples.spot(instance), "id": "ahead", "time": "2099-01-01T00:00:00Z"})
+    stack.told()
+    (key,) = list(stack.items("ALERT#"))
+    stack.cloud.client("dynamodb").update_item(
+        TableName=RESULTS,
+        Key=items.marshal(dict(zip(("pk", "sk"), key, strict=True))),
+        UpdateExpression="SET notified_at = :at",
+        ExpressionAttributeValues=items.marshal({":at": "2099-01-01T00:00:00+00:00"}),
+    )
+    assert stack.router().handle(samples.spot(instance)) == {"told": 1}
+    assert len(stack.told()) == 1
+
+
+def test_an_id_longer_than_a_key_may_be_is_told(stack):
+    instance = stack.node()
+    event = {**samples.spot(instance), "id": "\N{SNOWMAN}" * 5_000}
+    assert stack.router().handle(samples.sqs(event)) == {"batchItemFailures": []}
+    assert stack.router().handle(samples.sqs(event)) == {"batchItemFailures": []}
+    assert len(stack.told()) == 1
+
+
+def test_an_alarm_with_a_reason_larger_than_a_message_is_told(stack):
+    stack.node()
+    event = samples.alarm()
+    event["detail"]["state"]["reason"] = "\N{SNOWMAN}" * 300_000
+    assert stack.router().handle(samples.sqs(event)) == {"batchItemFailures": []}
+    (told,) = stack.told()
+    assert len(told.encode()) < 256 * 1024 and "alarm_gpu_temperature" in told
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        {"Type": "Notification", "Message": '{"AlarmName": "demo-node-'},
+        {"Type": "Notification"},
+        {"Records": [{"eventSource": "aws:s3"}]},
+        {"Records": [{"eventSource": "aws:s3", "s3": {"bucket": [], "object": "x"}, "eventTime": 5}]},
+        {"Records": [{"Sns": {"Message": "[" * 50_000}}]},
+        {"Records": [None, {}]},
+        {"detail-type": ["EC2 Spot Instance Interruption Warning"], "detail": {}, "id": "1"},
+    ],
+)
+def test_a_torn_delivery_is_kept_and_not_tried_again(stack, torn):
+    assert stack.router().handle(samples.sqs(torn)) == {"batchItemFailures": []}
+    assert len(stack.bad("alert-router")) == 1 and stack.told() == []
+
+
 def test_a_malformed_event_does_not_hold_up_the_batch(stack):
     instance = stack.node()
     batch = samples.sqs(
@@ -604,15 +665,15 @@ def test_a_burst_is_one_message_that_names_every_node(stack):
 def test_a_burst_that_could_not_be_told_comes_again_as_a_whole(stack):
     nodes = [stack.node(f"gpu-{n:02d}") for n in range(3)]
     batch = samples.sqs(*_burst(nodes))
-    router, sns = stack.router(), stack.router().on.teller.channels["sns"]
+    router, sns = stack.router(), stack.router().on.notifier.channels["sns"]
 
     def refuse(digest):
         raise TryAgain("SNS: Throttling")
 
-    router.on.teller.channels["sns"] = refuse
+    router.on.notifier.channels["sns"] = refuse
     failed = {"batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in range(3)]}
     assert router.handle(batch) == failed and stack.told() == []
-    router.on.teller.channels["sns"] = sns
+    router.on.notifier.channels["sns"] = sns
     assert router.handle(batch) == {"batchItemFailures": []} and len(stack.told()) == 1
 
 
@@ -681,6 +742,96 @@ def test_a_silent_node_is_told_and_a_young_one_is_not(stack, capsys, monkeypatch
     assert "node_silent" in told and silent in told and talking not in told
     (measured,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "WatchRuns" in line]
     assert (measured["SilentNodes"], measured["ReportingNodes"], measured["WatchRuns"]) == (1, 1, 1)
+
+
+def _says(stack, metric: str, *minutes_ago: int, nodes: list[str]) -> None:
+    """Put a metric's values into the emulator's CloudWatch, as the agent and the log's service do."""
+    now = datetime.now(timezone.utc)
+    data = [
+        {
+            "MetricName": metric,
+            "Dimensions": [{"Name": "InstanceId", "Value": node}],
+            "Timestamp": now - timedelta(minutes=ago),
+            "Value": 1.0,
+        }
+        for node in nodes
+        for ago in minutes_ago
+    ]
+    stack.cloud.client("cloudwatch").put_metric_data(Namespace=NAMESPACE, MetricData=data)
+
+
+@pytest.fixture
+def grown(monkeypatch):
+    """Nodes that were launched a moment ago count as grown up."""
+    monkeypatch.setattr(watch, "BOOT_GRACE", timedelta(0))
+
+
+def _unwatched(capsys) -> float:
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "WatchRuns" in line]
+    return lines[-1]["UnwatchedNodes"]
+
+
+def test_one_node_of_a_fleet_whose_watcher_fell_silent_is_told(stack, grown, capsys):
+    """A query grouped by node would have lost it: its time series ends, and the others are good."""
+    nodes = [stack.node(f"gpu-{n:02d}") for n in range(20)]
+    _says(stack, watch.HEARTBEAT, 2, nodes=nodes)
+    _says(stack, watch.BEAT, 2, 200, nodes=nodes[1:])
+    _says(stack, watch.BEAT, 25, nodes=nodes[:1])
+    stack.router().handle(samples.schedule())
+    (told,) = stack.told()
+    assert "node_unwatched on 1 node" in told and nodes[0] in told and nodes[1] not in told
+    assert _unwatched(capsys) == 1
+    stack.router().handle(samples.schedule(event_id="again"))
+    assert stack.told() == [], "people know"
+    _says(stack, watch.BEAT, 1, nodes=nodes[:1])
+    stack.router().handle(samples.schedule(event_id="third"))
+    (told,) = stack.told()
+    assert "Recovered" in told and nodes[0] in told and _unwatched(capsys) == 0
+
+
+def test_all_watchers_gone_at_once_are_told(stack, grown):
+    nodes = [stack.node(f"gpu-{n:02d}") for n in range(3)]
+    _says(stack, watch.HEARTBEAT, 2, nodes=nodes)
+    _says(stack, watch.BEAT, 30, nodes=nodes)
+    stack.router().handle(samples.schedule())
+    (told,) = stack.told()
+    assert "node_unwatched on 3 nodes" in told
+
+
+def test_a_node_that_never_had_its_watcher_is_told_once_the_fleet_has_them(stack, grown):
+    nodes = [stack.node(f"gpu-{n:02d}") for n in range(3)]
+    _says(stack, watch.HEARTBEAT, 2, nodes=nodes)
+    _says(stack, watch.BEAT, 2, 20, nodes=nodes[:2])
+    stack.router().handle(samples.schedule())
+    assert stack.told() == [], "the fleet is being configured, node by node"
+    _says(stack, watch.BEAT, 80, nodes=nodes[:2])
+    stack.router().handle(samples.schedule(event_id="later"))
+    (told,) = stack.told()
+    assert nodes[2] in told and nodes[0] not in told
+
+
+def test_nobody_is_told_of_watchers_that_cannot_be_there(stack, grown, capsys, monkeypatch):
+    """A site without watchers, a node whose agent is silent too, one that was terminated, one that is young."""
+    first, other = stack.node("gpu-01"), stack.node("gpu-02")
+    _says(stack, watch.HEARTBEAT, 2, nodes=[first, other])
+    stack.router().handle(samples.schedule())
+    assert stack.told() == [] and _unwatched(capsys) == 0
+    _says(stack, watch.BEAT, 2, 200, nodes=[first, other])
+    ended = stack.node("gpu-03")
+    _says(stack, watch.HEARTBEAT, 2, nodes=[ended])
+    _says(stack, watch.BEAT, 200, nodes=[ended])
+    stack.cloud.client("ec2").terminate_instances(InstanceIds=[ended])
+    stack.router().handle(samples.schedule(event_id="second"))
+    assert stack.told() == [] and _unwatched(capsys) == 0
+    mute = stack.node("gpu-04")
+    stack.router().handle(samples.schedule(event_id="third"))
+    (told,) = stack.told()
+    assert "node_silent" in told and mute in told and _unwatched(capsys) == 0
+    monkeypatch.setattr(watch, "BOOT_GRACE", timedelta(minutes=20))
+    young = stack.node("gpu-05")
+    _says(stack, watch.HEARTBEAT, 1, nodes=[young])
+    stack.router().handle(samples.schedule(event_id="fourth"))
+    assert stack.told() == [] and _unwatched(capsys) == 0
 
 
 def test_a_test_alert_comes_through(stack):
@@ -772,6 +923,33 @@ def test_nodes_that_are_not_go_are_refused_by_name(stack, trainer):
     assert trainer[0].handle(_request(good))["status"] == "started"
 
 
+def test_with_spares_a_node_that_is_not_go_is_left_out_and_named(stack, trainer):
+    good, never = [_good_node(stack, f"gpu-{n:02d}") for n in range(3)], stack.node("gpu-03")
+    nodes = {"instance_ids": [*good, never]}
+    few = trainer[0].handle(_request(nodes={**nodes, "need": 4}))
+    assert (few["status"], few["reasons"]) == (
+        "refused",
+        ["3 nodes are go, 4 needed", f"{never}: never judged by a preflight"],
+    )
+    sent: list[dict] = []
+    hook = "provide-client-params.ssm.SendCommand"
+    trainer[0].ssm.meta.events.register(hook, lambda params, **_: sent.append(params), unique_id="asked")
+    answer = trainer[0].handle(_request(nodes={**nodes, "need": 2}))
+    trainer[0].ssm.meta.events.unregister(hook, unique_id="asked")
+    assert [request["InstanceIds"] for request in sent] == [good]
+    assert (answer["nodes"], answer["spares"], answer["left_out"]) == (3, 1, [f"{never}: never judged by a preflight"])
+    (item,) = stack.cloud.items(TRAINING).values()
+    assert item["left_out"] == answer["left_out"], "a person finds later who was left out"
+
+
+def test_a_try_that_finds_other_nodes_good_sends_to_them(stack, trainer):
+    nodes = [_good_node(stack, f"gpu-{n:02d}") for n in range(2)]
+    trainer[0]._send(training_request.read(_request(*nodes)), nodes[:1], "s3://m")
+    trainer[0]._send(training_request.read(_request(*nodes)), nodes, "s3://m")
+    trainer[0]._send(training_request.read(_request(*nodes)), nodes, "s3://m")
+    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 2
+
+
 def test_all_nodes_means_the_clusters_running_ones(stack, trainer):
     wanted = sorted(_good_node(stack, f"gpu-{n:02d}") for n in range(3))
     stack.node("web", cluster="other")
@@ -788,7 +966,8 @@ def test_a_large_cluster_takes_several_commands(stack, trainer, monkeypatch):
     monkeypatch.setattr(training_handler, "IDS_PER_COMMAND", 2)
     nodes = [_good_node(stack, f"gpu-{n:02d}") for n in range(3)]
     answer = trainer[0].handle(_request(*nodes))
-    comments = {command["Comment"] for command in stack.cloud.client("ssm").list_commands()["Commands"]}
+    commands = stack.cloud.client("ssm").list_commands()["Commands"]
+    comments = {command["Comment"].rpartition(" ")[0] for command in commands}
     assert comments == {"flightline req-00001 1/2", "flightline req-00001 2/2"} and len(answer["commands"]) == 2
 
 

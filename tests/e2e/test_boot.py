@@ -22,11 +22,10 @@ from typing import Any
 import pytest
 import yaml
 
-from flightline.cloud import batches
+from flightline.cloud.functions.alert_router import handler as router_handler
+from flightline.cloud.functions.alert_router import launches
+from flightline.cloud.functions.common import services as common
 from infra import node_roles
-from infra.functions.alert_router import handler as router_handler
-from infra.functions.alert_router import launches
-from infra.functions.common import services as common
 from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
 from infra.planning.user_data import BootPlan, render
 from tests.emulated import REGION, Cloud, lead_to
@@ -271,7 +270,7 @@ class Site:
         return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
 
     def router(self) -> router_handler.Router:
-        names = common.Names(
+        names = common.ServiceNames(
             samples.CLUSTER,
             "Flightline/demo",
             RESULTS,
@@ -292,7 +291,6 @@ class Site:
 @pytest.fixture
 def site(server, metadata, monkeypatch, tmp_path):
     lead_to(server, monkeypatch)
-    monkeypatch.setattr(batches.Patience, "wait", lambda self, attempt, at_least_s=0.0: None)
     monkeypatch.setattr(common, "client", server.client)
     made = Site(server, metadata, tmp_path)
     made.deliver()  # S3 tries the queue first
@@ -468,6 +466,72 @@ def test_a_stop_that_nobody_could_be_told_of_is_told_by_the_next_delivery(site, 
     assert first is not None and again is not None and first.key == again.key and again.check == launches.CHECK
 
 
+def test_a_launch_from_before_a_stop_is_no_sign_that_launches_go_on(site):
+    """Of eight nodes launched together three fail, and a fourth serves a minute later: people read "recovered"."""
+    for number in range(3):
+        told = site.deliver(launch_failed(f"i-0aaaaaaaaaaaaaaa{number}", f"e{number}"))
+    assert "launches no more nodes" in told[-1]
+
+    def launched(event_id: str, began: str) -> dict[str, Any]:
+        event = samples.launch("Successful", "i-0bbbbbbbbbbbbbbb1", event_id, StartTime=began)
+        return event | {"time": "2026-11-21T10:20:00Z"}
+
+    (told,) = site.deliver(launched("before", "2026-11-21T09:50:00.123Z"))
+    assert "launch recovered" in told and launches.CHECK not in told
+    (told,) = site.deliver(launched("after", "2026-11-21T10:10:00.123Z"))
+    assert launches.CHECK in told
+
+
+def test_a_launch_of_another_group_counts_for_nothing(site):
+    """The rule of this stack asks for its group alone; its queue takes what any rule of a like name sends."""
+    for number in range(3):
+        event = launch_failed(f"i-0aaaaaaaaaaaaaaa{number}", f"e{number}")
+        event["detail"]["AutoScalingGroupName"] = "demo-2-gpu"
+        assert site.deliver(event) == []
+    assert site.suspended() == []
+
+
+@pytest.mark.parametrize("odd", [{"reason": ["no-go"]}, {"reason": {}}, {"status": [1]}, {"first": "true"}])
+def test_an_outcome_with_odd_values_is_told_all_the_same(site, odd):
+    """A reason that is a list came again and again and ended as a dead letter: nobody was told of the boot."""
+    said = {
+        "schema": "flightline-boot/1",
+        "instance_id": samples.NODE,
+        "result": "ABANDON",
+        "reason": "no-go",
+        "status": 1,
+    }
+    key = f"bundles/boot/{samples.NODE}/20261121T100000Z-1/outcome.json"
+    body = json.dumps({**said, "first": True, "record": False, **odd}).encode()
+    site.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
+    (told,) = site.deliver()
+    assert "no_go_at_boot" in told and samples.NODE in told
+
+
+def test_a_node_that_serves_although_its_record_is_no_go_is_not_called_kept_out(site):
+    key = f"bundles/boot/{samples.NODE}/20261121T100000Z-1"
+    said = {
+        "schema": "flightline-boot/1",
+        "instance_id": samples.NODE,
+        "result": "CONTINUE",
+        "reason": "go",
+        "status": 0,
+    }
+    s3 = site.cloud.client("s3")
+    s3.put_object(Bucket=BUCKET, Key=f"{key}/record.json", Body=record(verdict="no-go").encode())
+    body = json.dumps({**said, "first": True, "record": True}).encode()
+    s3.put_object(Bucket=BUCKET, Key=f"{key}/outcome.json", Body=body)
+    (told,) = site.deliver()
+    assert "7 of 8 GPUs" in told and "kept out of service" not in told
+    assert "entered service although" in told
+
+
+def test_a_boot_s_record_from_the_future_is_told_and_not_believed(site):
+    site.boot(RECORD=record(started_at="2099-01-01T00:00:00+00:00"))
+    (told,) = site.deliver()
+    assert "later than now" in told
+
+
 def test_the_end_of_a_capacity_block_is_told_with_time_for_a_checkpoint_and_ends_relaunching(site):
     detail = {"capacity-reservation-id": "cr-0123456789abcdef0", "end-date": "2026-11-21T11:30:00Z"}
     told = site.deliver(samples.bridge("Capacity Block Reservation Expiration Warning", "aws.ec2", detail))
@@ -534,6 +598,7 @@ def test_roles_that_hang_are_ended_and_the_hook_is_kept_waiting(site):
     _, calls = site.boot(RECORD=record(), CONFIGURE_LIMIT="8", FLIGHTLINE_BEAT_S="1")
     assert decided(calls) == ["ABANDON"]
     assert len([call for call in calls if "heartbeat" in call]) >= 5
+    assert "not applied within configureMinutes" in site.deliver()[0]
 
 
 @pytest.mark.parametrize("changed", ["roles_sha256", "variables_sha256"])
@@ -542,4 +607,4 @@ def test_roles_or_variables_that_were_changed_in_the_bucket_are_not_applied(site
     site.plan = replace(site.plan, **{changed: "0" * 64})
     _, calls = site.boot(RECORD=record())
     assert decided(calls) == ["ABANDON"] and not (tmp_path / "mark").exists()
-    assert "the roles could not be applied" in site.deliver()[0]
+    assert "could not be fetched or have another checksum; they were not applied" in site.deliver()[0]

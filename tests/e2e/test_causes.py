@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from flightline import causes
 from flightline.demo import FAULTS, prepare
+from flightline.fleet import causes
 from flightline_node import node, settings
-from flightline_node.expected import resolve
-from flightline_node.runner import Node
+from flightline_node.ask.runner import Node
+from flightline_node.know.expected import resolve
 
 WANTED = {
     "gpu_fallen_off_bus": [("gpu_lost", "gpu_off_bus")],

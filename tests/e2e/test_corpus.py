@@ -1,17 +1,17 @@
 """The labelled corpus: every fault found, with its status and remedy, and nothing else.
 
-One form of time stamp for each Xid and SXid code here; `make corpus` judges all of them.
+`make corpus` judges the same cases and writes docs/corpus.md.
 """
 
 import re
 
 import pytest
 
-from flightline_node.checks import CHECKS
+from flightline_node.judge.checks import CHECKS
 from tests.corpus.cases import SOURCES, load
 from tests.corpus.run import MUTATION, PAGE, main, run
 
-CASES = load(every_stamp=False)
+CASES = load()
 
 
 @pytest.fixture(scope="module")

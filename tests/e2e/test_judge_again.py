@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from flightline.commands.judge import command
 from flightline.demo import FAULTS, prepare
 from flightline_node import node, settings
-from flightline_node.checks import CHECKS
-from flightline_node.evidence import DIRECTORY
-from flightline_node.expected import resolve
+from flightline_node.ask.runner import Node
+from flightline_node.judge.checks import CHECKS
+from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS, UNSAID
-from flightline_node.runner import Node
+from flightline_node.tell.evidence import DIRECTORY
 
 ACTIVE = [name for name, fault in FAULTS.items() if fault.level in ("standard", "deep")]
 CASES = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from flightline.demo import prepare
 from flightline_node import __version__
+from tools import nodepackage
 
 ROOT = Path(__file__).parents[2]
 MARKED = "kept copy"
@@ -26,8 +28,9 @@ class Ground:
     """A home directory, a simulated node in it, and a play of one task."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.path, self.home = tmp_path, tmp_path / "home"
+        self.path, self.home, self.installed = tmp_path, tmp_path / "home", tmp_path / "opt"
         self.home.mkdir()
+        self.installed.mkdir(mode=0o755)
         prepare({"n": {"demo_dir": self.home / "n", "instance_type": "p5.48xlarge", "demo_faults": []}})
 
     def ask(self, python: str = sys.executable, more: str = "", task: str = "") -> dict:
@@ -44,6 +47,7 @@ class Ground:
         env.update(ANSIBLE_MODULE_UTILS=str(ROOT / "module_utils"), ANSIBLE_ACTION_PLUGINS=str(ROOT / "plugins/action"))
         command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", str(play)]
         command += ["-e", f"ansible_python_interpreter={python} ansible_async_dir={self.home}/async"]
+        command += ["-e", f"flightline_node_directory={self.installed}"]
         run = subprocess.run(command, env=env, cwd=self.path, capture_output=True, text=True, timeout=120, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
         answer: dict = json.loads(out.read_text())
@@ -59,11 +63,20 @@ class Ground:
         path.write_text(f'__version__ = "{MARKED}"\n')
 
 
-@pytest.fixture
-def ground(tmp_path):
-    ground = Ground(tmp_path)
+@pytest.fixture(scope="module")
+def asked_once(tmp_path_factory):
+    ground = Ground(tmp_path_factory.mktemp("first"))
     first = ground.ask()
     assert first["verdict"] == "go" and first["record"]["flightline"] == __version__
+    return ground
+
+
+@pytest.fixture
+def ground(tmp_path, asked_once):
+    """What the first run left, in a home of its own: files keep their times, by which Python trusts compiled ones."""
+    ground = Ground(tmp_path)
+    shutil.copytree(asked_once.home / ".ansible", ground.home / ".ansible", symlinks=True)
+    shutil.copytree(asked_once.installed, ground.installed, symlinks=True, dirs_exist_ok=True)
     ground.mark()
     return ground
 
@@ -114,3 +127,38 @@ def test_an_asynchronous_task_is_refused(ground):
     """Its answer would come past the deadline and past the gate."""
     answer = ground.ask(task="      async: 60\n      poll: 1\n")
     assert answer["failed"] and "does not support async" in answer["msg"]
+
+
+INSTALLED = "installed copy"
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A node with the library that the role installs, marked, and nothing in the user's home."""
+    if os.geteuid():
+        pytest.skip("only root can install the library")
+    ground = Ground(tmp_path)
+    package = nodepackage.build(tmp_path / "flightline-node.pyz").path
+    subprocess.run([sys.executable, "-I", package, "install", ground.installed], check=True, capture_output=True)
+    (version,) = ground.installed.iterdir()
+    (version / "flightline_node" / "__init__.py").write_text(f'__version__ = "{INSTALLED}"\n')
+    return ground
+
+
+@pytest.mark.parametrize("python", [sys.executable, pytest.param("auto_silent", marks=needs_system_python)])
+def test_the_installed_library_is_asked_and_nothing_is_sent(installed, python):
+    assert way(installed.ask(python)) == INSTALLED
+    assert not (installed.home / ".ansible/flightline").exists()
+
+
+def test_an_installed_library_of_another_version_is_not_used(installed):
+    (version,) = installed.installed.iterdir()
+    version.rename(version.with_name("0123456789abcdef"))
+    assert way(installed.ask()) == __version__
+
+
+@pytest.mark.parametrize("spoil", [lambda path: os.chown(path, 65534, 0), lambda path: path.chmod(0o777)])
+def test_an_installed_library_that_is_not_root_s_alone_is_not_used(installed, spoil):
+    (version,) = installed.installed.iterdir()
+    spoil(version)
+    assert way(installed.ask()) == __version__

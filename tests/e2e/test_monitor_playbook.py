@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flightline.cloud import items
+from flightline.cloud import items, signals
+from flightline.cloud.functions.alert_router import handler as router_handler
+from flightline.cloud.functions.alert_router import watch
+from flightline.cloud.functions.common import services as common
 from flightline_host import monitor
-from infra.functions.alert_router import events, watch
-from infra.functions.alert_router import handler as router_handler
-from infra.functions.common import services as common
 from infra.planning import monitoring
 from tests.emulated import ACCOUNT, REGION, Cloud, lead_to
 from tests.infra import stacks
@@ -50,9 +50,9 @@ def _clients(cloud: Cloud) -> dict:
     return {name: cloud.client(name) for name in ("cloudwatch", "events", "sns", "sqs")}
 
 
-def _probe(topic: str, **changes) -> monitor.Probe:
+def _probe(topic: str, **changes) -> monitor.MonitorProbe:
     settings = {"via": "topic", "timeout_s": 60.0, "poll_s": 0.2, **changes}
-    return monitor.Probe(CLUSTER, f"Flightline/{CLUSTER}", topic, **settings)
+    return monitor.MonitorProbe(CLUSTER, f"Flightline/{CLUSTER}", topic, **settings)
 
 
 def _report(cloud: Cloud, instance: str = NODE) -> None:
@@ -67,7 +67,7 @@ def _report(cloud: Cloud, instance: str = NODE) -> None:
 
 
 def test_the_probe_and_the_router_speak_of_the_same_things():
-    assert (monitor.EVENT_SOURCE, monitor.EVENT_TYPE) == (events.TEST_SOURCE, events.TEST_TYPE)
+    assert (monitor.EVENT_SOURCE, monitor.EVENT_TYPE) == (signals.TEST_SOURCE, signals.TEST_TYPE)
     assert monitor.HEARTBEAT == watch.HEARTBEAT
 
 
@@ -130,7 +130,7 @@ class Router(threading.Thread):
     def __init__(self, cloud: Cloud, topic: str, queue: str, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(daemon=True)
         monkeypatch.setattr(common, "client", cloud.client)
-        names = common.Names(CLUSTER, f"Flightline/{CLUSTER}", "demo-results", "t", "b", topic)
+        names = common.ServiceNames(CLUSTER, f"Flightline/{CLUSTER}", "demo-results", "t", "b", topic)
         on = common.services("alert-router", names)
         clients = [cloud.client(name) for name in ("ec2", "cloudwatch", "s3", "autoscaling")]
         self._router = router_handler.build(on, *clients)

@@ -6,13 +6,13 @@ The tools are simulated.
 import pytest
 
 from flightline.demo import prepare
-from flightline_node import judge as judging
 from flightline_node import node, settings
-from flightline_node.bundle import load
-from flightline_node.checks import CHECKS
-from flightline_node.expected import known_types, resolve
+from flightline_node.ask.runner import Node
+from flightline_node.judge import judgement as judging
+from flightline_node.judge.checks import CHECKS
+from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import Status, Verdict
-from flightline_node.runner import Node
+from flightline_node.read.bundle import load
 from tests.harness import NOW
 
 NEURON = [name for name in known_types() if resolve(name).has_neuron]

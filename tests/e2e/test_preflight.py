@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flightline.store import SqliteStore
+from flightline.store.sqlite import SqliteStore
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -132,7 +132,15 @@ def test_a_good_fleet_is_go_with_status_0(bench, command):
     assert status == 0 and report["verdict"] == "go" and [row["host"] for row in report["nodes"]] == ["b", "a"]
     assert rows(report)["a"]["instance_id"] == "i-1" and rows(report)["a"]["cells"]["memory"] == "PASS"
     directory = next((bench.store.parent / "reports").iterdir())
-    assert {path.name for path in directory.iterdir()} == {"report.json", "junit.xml", "report.html", "no-go.txt"}
+    assert {path.name for path in directory.iterdir()} == {
+        "report.json",
+        "junit.xml",
+        "report.html",
+        "no-go.txt",
+        "go.mpi",
+        "go.slurm",
+        "go.ini",
+    }
 
 
 @pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
@@ -301,11 +309,11 @@ def test_the_gate_lets_only_good_hosts_through(bench):
     play = bench.path / "gate.yml"
     play.write_text(
         "- hosts: all\n  gather_facts: false\n  tasks:\n"
-        "    - flightline_verdict: {hosts: [a], max_age_hours: 1}\n      run_once: true\n"
-        "    - flightline_verdict: {fail_on_no_go: false}\n      run_once: true\n      register: answer\n"
+        "    - flightline_verdict_info: {hosts: [a], max_age_hours: 1}\n      run_once: true\n"
+        "    - flightline_verdict_info: {fail_on_no_go: false}\n      run_once: true\n      register: answer\n"
         "    - ansible.builtin.assert: {that: [answer.verdict == 'no-go', \"answer.go == ['a']\", \"'dead' in answer.no_go\"]}\n"
         "      run_once: true\n"
-        "    - flightline_verdict:\n      run_once: true\n"
+        "    - flightline_verdict:  # its former name\n      run_once: true\n"
     )
     env = {"ANSIBLE_ACTION_PLUGINS": str(ROOT / "plugins/action"), "ANSIBLE_LIBRARY": str(ROOT / "library")}
     status, out = bench.run(("ansible-playbook", str(play), "-i"), **env)
@@ -320,7 +328,7 @@ def test_playbooks_and_plugins_are_documented_and_lint(bench):
             cwd=ROOT, env=bench.env, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    modules = ["flightline_node", "flightline_validate", "flightline_verdict"]
+    modules = ["flightline_node", "flightline_validate", "flightline_verdict_info"]
     done = subprocess.run(
         [BIN / "ansible-doc", "--json", *modules], cwd=ROOT, env=bench.env, capture_output=True, text=True, check=False
     )

@@ -14,12 +14,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 
 ROOT = Path(__file__).parents[2]
 RESULT = Path(__file__).with_name("result.json")
 PAGE = ROOT / "docs" / "fuzz.md"
-CODE = ROOT / "module_utils" / "flightline_node" / "parsers"
+CODE = ROOT / "module_utils" / "flightline_node" / "read" / "parsers"
 _IMPORT = re.compile(r"^\s*from \. import (.+)$|^\s*from \.(\w+) import", re.MULTILINE)
 Batch = dict[str, Any]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from flightline.record import RECORD
-from flightline.shape import Listed, Mapped, Object, OrNull, Text
+from flightline.record.schema import RECORD
+from flightline.record.shape import Listed, Mapped, Object, OrNull, Text
 
 HOST, TYPE, CALL = "n", "p5.48xlarge", "call-1"
 CHECKS = ("memory", "xid", "gpu_count")

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flightline.fleet import judge_run
-from flightline.result import Report
-from flightline.store import SqliteStore
+from flightline.fleet.judgement import judge_run
+from flightline.fleet.result import Report
+from flightline.store.sqlite import SqliteStore
 
 from . import node
 from .generator import ESCAPE, TYPE, good
@@ -133,7 +133,7 @@ class Ground:
                 line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
-            if str(self.path) in line or "sleep 297" in line:
+            if str(self.path) in line:
                 found.append(line)
         return found
 
@@ -151,7 +151,7 @@ class _Memory:
         self._thread.join()
 
     def _watch(self) -> None:
-        from flightline.processes import descendants
+        from flightline.run.process_tree import descendants
 
         while self._going:
             pids = (self.pid, *descendants(self.pid))

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from flightline import intake
-from flightline.fleet import judge_run
-from flightline.recorder import MemoryStore, broken_record
-from flightline.result import Report
-from flightline.store import Host, Run, SqliteStore
-from flightline_node import strictjson
+from flightline.fleet.judgement import judge_run
+from flightline.fleet.result import Report
+from flightline.record import intake
+from flightline.store.rows import broken_record
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
+from flightline_node.read import strictjson
+from tests.memory_store import MemoryStore
 
 from .generator import CALL, CHECKS, HOST, TYPE, Case, by_field, cut, good, mutated
 from .oracle import of_text, should_be_go
@@ -50,8 +51,8 @@ def taken(case: Case, host: str) -> dict[str, Any]:
     try:
         answer = strictjson.loads(case.text) if case.text else case.answer
         return {**intake.admit(answer, ASKED), "host": host}
-    except (ValueError, intake.RefusedError) as error:
-        return broken_record(Host(host), str(error))
+    except (ValueError, intake.AnswerRefusedError) as error:
+        return broken_record(ExpectedHost(host), str(error))
 
 
 def judge(batch: Iterable[Case]) -> dict[str, bool]:
@@ -65,7 +66,9 @@ def judge(batch: Iterable[Case]) -> dict[str, bool]:
 
 
 def _run(hosts: Iterable[str], run_id: str = "r", hour: int = 10) -> Run:
-    return Run(run_id, f"2026-11-22T{hour}:00:00+00:00", "quick", "made", tuple(Host(host, TYPE) for host in hosts))
+    return Run(
+        run_id, f"2026-11-22T{hour}:00:00+00:00", "quick", "made", tuple(ExpectedHost(host, TYPE) for host in hosts)
+    )
 
 
 def verdicts(report: Report) -> dict[str, bool]:

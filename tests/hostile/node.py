@@ -47,7 +47,7 @@ def hang(text: str) -> None:
 
 def hold(text: str) -> None:
     """Leaves a child behind that holds standard output, and ends."""
-    subprocess.Popen(["sleep", "297"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(297)", __file__])
 
 
 def flood(text: str) -> None:

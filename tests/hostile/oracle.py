@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-from flightline.record import published
+from flightline.record.schema import published
 
 _SCHEMA = jsonschema.Draft202012Validator(published())
 

@@ -49,7 +49,8 @@ def boom(where: str) -> str:
         f"import importlib\nmodule = importlib.import_module({module!r})\n"
         "def boom(*a, **k): raise KeyError('made to break')\n"
         f"holder, _, last = {name!r}.rpartition('.')\n"
-        "setattr(getattr(module, holder) if holder else module, last, boom)\n"
+        "holder = getattr(module, holder) if holder else module\n"
+        "getattr(holder, last), setattr(holder, last, boom)\n"
     )
 
 
@@ -57,11 +58,11 @@ def boom(where: str) -> str:
 @pytest.mark.parametrize(
     "where",
     [
-        "flightline.recorder:Recorder.open",
-        "flightline.recorder:Recorder.add",
-        "flightline.conclude:judge_run",
-        "flightline.conclude:_write",
-        "flightline.store:Host",
+        "flightline.run.recorder:Recorder.open",
+        "flightline.run.recorder:Recorder.add",
+        "flightline.run.conclude:judge_run",
+        "flightline.run.conclude:_write",
+        "flightline.store.sqlite:ExpectedHost",
     ],
 )
 def test_whatever_breaks_on_the_way_to_the_verdict(tmp_path, command, where):
@@ -75,13 +76,13 @@ def test_a_verdict_that_cannot_be_shown_stands(tmp_path):
     for status, wanted in (("PASS", 0), ("FAIL", 1)):
         path = tmp_path / status
         path.mkdir()
-        done = place_of(path, status).run(PLAYBOOK, **sabotage(path, boom("flightline.conclude:show")))
+        done = place_of(path, status).run(PLAYBOOK, **sabotage(path, boom("flightline.run.conclude:show")))
         assert done.status == wanted and "could not be shown" in done.out, done.out
 
 
 @BOTH
 def test_the_flightline_package_cannot_be_imported(tmp_path, command):
-    code = "import sys\nsys.modules['flightline.store'] = None\nsys.modules['flightline.conclude'] = None\n"
+    code = "import sys\nsys.modules['flightline.store.sqlite'] = None\nsys.modules['flightline.run.conclude'] = None\n"
     done = place_of(tmp_path).run(command, **sabotage(tmp_path, code))
     assert done.status == 2 and "flightline" in done.out, done.out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from flightline import intake
+from flightline.record import intake
 from tests.hostile import inprocess
 from tests.hostile.generator import Case, by_field, good
 

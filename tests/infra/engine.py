@@ -11,11 +11,12 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import grpc
 import pulumi
 from pulumi.runtime import mocks, rpc
-from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2
+from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2, source_pb2
 from pulumi.runtime.settings import ROOT, SETTINGS
 from pulumi.runtime.stack import run_in_stack
 
@@ -119,7 +120,9 @@ class _Monitor(mocks.MockMonitor):
             channel.close()
 
     def RegisterStackTransform(self, request: Any) -> Any:
-        self._transforms.append((grpc.insecure_channel(request.target), request))
+        # Channels of a process share connections by address, and a port may come again that an earlier run has closed.
+        channel = grpc.insecure_channel(request.target, options=[("grpc.use_local_subchannel_pool", 1)])
+        self._transforms.append((channel, request))
         return super().RegisterStackTransform(request)
 
     def RegisterResource(self, request: Any) -> Any:
@@ -211,7 +214,9 @@ def run(
         await run_in_stack(program)
 
     try:
-        asyncio.run(main())
+        # Which line registered what is for the real engine's messages, and takes a sixth of a run.
+        with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace):
+            asyncio.run(main())
     except Exception as error:
         result.error = error
     finally:

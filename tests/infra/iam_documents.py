@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,17 +15,14 @@ ROLES = ("node", "head", *FUNCTIONS)
 
 
 def roles(stack: str, slack: bool = True) -> dict[str, dict[str, iam.Document]]:
-    """Role -> purpose -> document."""
+    """Role -> purpose -> document. slack: with a webhook's secret."""
     found = settings(stack)
-    if slack:
-        found = dataclasses.replace(
-            found, notifications=dataclasses.replace(found.notifications, slack_webhook="an output")
-        )
+    slack = slack or found.notifications.slack
     names, where = planned_names(stack), place(stack)
     return {
-        "node": iam.node_policies(found, names, where, KEY_ARN),
-        "head": iam.head_policies(found, names, where, KEY_ARN),
-        **{name: iam.function_policies(name, found, names, where, KEY_ARN) for name in FUNCTIONS},
+        "node": iam.node_policies(found.storage.s3_express, names, where, KEY_ARN),
+        "head": iam.head_policies(slack, names, where, KEY_ARN),
+        **{name: iam.function_policies(name, slack, names, where, KEY_ARN) for name in FUNCTIONS},
     }
 
 

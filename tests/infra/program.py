@@ -16,9 +16,9 @@ from unittest import mock
 
 import yaml
 
-from flightline.nodepackage import Package
 from infra import node_package, node_roles
 from tests.infra import engine, stacks
+from tools.nodepackage import NodePackage
 
 WEBHOOK = "https://hooks.slack.com/services/T000/B000/notarealwebhook"
 SECRET_KEYS = ("flightline:slackWebhook",)
@@ -61,7 +61,14 @@ def text_config(values: Mapping[str, Any]) -> dict[str, str]:
 @lru_cache(maxsize=32)
 def planned(stack: str, preview: bool = False) -> engine.Run:
     """An example stack as it stands; one run serves every test that only reads it."""
-    return run(stack, preview=preview)
+    return _whole(run(stack, preview=preview))
+
+
+def _whole(done: engine.Run) -> engine.Run:
+    """A run that tests read as the plan; half of one would fail them with anything but its own error."""
+    if done.error:
+        raise AssertionError(f"the program ended early, after {len(done.requests)} resources") from done.error
+    return done
 
 
 def run(
@@ -88,7 +95,7 @@ def run(
 
 
 @lru_cache(maxsize=4)
-def _package(chosen: str | None) -> Package:
+def _package(chosen: str | None) -> NodePackage:
     """The node package, built once for all runs: what it is made of may change under a long test session."""
     return _built(chosen)
 
@@ -97,11 +104,11 @@ _built = node_package.package
 
 
 @lru_cache(maxsize=1)
-def _roles() -> node_roles.Bundle:
+def _roles() -> node_roles.RolesBundle:
     """A stand-in for the roles' bundle: what is in it is no matter to the program (test_node_roles.py builds it)."""
     path = Path(tempfile.mkdtemp(prefix="flightline-roles-")) / "roles.tar.gz"
     path.write_bytes(b"roles")
-    return node_roles.Bundle(path, hashlib.sha256(b"roles").hexdigest())
+    return node_roles.RolesBundle(path, hashlib.sha256(b"roles").hexdigest())
 
 
 def _main() -> None:
@@ -110,11 +117,13 @@ def _main() -> None:
         runpy.run_path(str(stacks.ROOT / "infra" / "__main__.py"), run_name="__main__")
 
 
-def user_data(run: engine.Run) -> dict[str, str]:
-    """The boot environment in a run's launch template."""
+def user_data(run: engine.Run) -> dict[str, Any]:
+    """The boot environment in a run's launch template, and the node's own settings."""
     text = base64.b64decode(run.one("nodes-template").props["userData"]).decode()
-    (found,) = [one["content"] for one in yaml.safe_load(text)["write_files"] if one["path"].endswith("boot.env")]
-    return dict(shlex.split(line)[0].split("=", 1) for line in found.splitlines())
+    files = {one["path"]: one["content"] for one in yaml.safe_load(text)["write_files"]}
+    lines = files["/etc/flightline/boot.env"].splitlines()
+    settings = json.loads(files["/etc/flightline/node.json"])
+    return {**settings, **dict(shlex.split(line)[0].split("=", 1) for line in lines)}
 
 
 FULL = {
@@ -139,4 +148,4 @@ FULL = {
 @lru_cache(maxsize=4)
 def full(preview: bool = False) -> engine.Run:
     """The p5-reservation stack with every option on."""
-    return run("p5-reservation", preview=preview, changes=FULL)
+    return _whole(run("p5-reservation", preview=preview, changes=FULL))

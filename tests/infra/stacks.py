@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from infra.config.model import Settings
+from infra.config.model import StackSettings
 from infra.config.reader import read
 from infra.planning.names import Names, Place, names
-from infra.planning.zones import Offer, Zone
+from infra.planning.zones import Zone, ZoneOffering
 from infra.settings import endpoints
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,14 +44,14 @@ def _short(in_region: str) -> str:
     return f"{country}{_SHORT[side]}{number}"
 
 
-def offer(in_region: str, offering: tuple[str, ...] | None = None) -> Offer:
+def offer(in_region: str, offering: tuple[str, ...] | None = None) -> ZoneOffering:
     """Three zones of a region; all of them offer the type unless their letters are given."""
     zones = tuple(Zone(f"{in_region}{letter}", f"{_short(in_region)}-az{number}") for number, letter in LETTERED)
     letters = ZONE_LETTERS if offering is None else offering
-    return Offer(zones, frozenset(zone.zone_id for zone in zones if zone.name[-1] in letters))
+    return ZoneOffering(zones, frozenset(zone.zone_id for zone in zones if zone.name[-1] in letters))
 
 
-def settings(stack: str, **changes: Any) -> Settings:
+def settings(stack: str, **changes: Any) -> StackSettings:
     """Settings of an example stack with some keys changed."""
     where = region(stack)
     given = endpoints(config(stack).get("aws:endpoints", []))

@@ -24,7 +24,7 @@ from infra.components.notifications import Notifications, NotificationsArgs
 from infra.components.spending import Spending, SpendingArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
-from infra.config.model import Fsx
+from infra.config.model import FsxSettings
 from infra.planning import efa, endpoints, lifecycle
 from tests.infra import engine, program, schema, stacks
 
@@ -135,7 +135,17 @@ def test_fabric_rules_keep_their_names_when_a_range_goes():
 
 def access(**changes):
     chosen = settings(**changes)
-    return build(lambda: Access("access", AccessArgs(chosen, NAMES, PLACE, "arn:aws:kms:us-east-1:1:key/k", TAGS)))
+    args = AccessArgs(
+        head=chosen.head.enabled,
+        s3_express=chosen.storage.s3_express,
+        slack=chosen.notifications.slack,
+        permissions_boundary=chosen.permissions_boundary,
+        names=NAMES,
+        place=PLACE,
+        topic_key_arn="arn:aws:kms:us-east-1:1:key/k",
+        tags=TAGS,
+    )
+    return build(lambda: Access("access", args))
 
 
 def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
@@ -217,6 +227,10 @@ def test_tables_are_guarded_only_while_their_data_is_to_be_kept():
         assert [one.protect for one in run.custom] == [keep, keep]
 
 
+def lustre(efa, repository):
+    return FsxSettings(size_gib=4800, throughput_mb_s_per_tib=1000, efa=efa, data_repository=repository)
+
+
 def file_system(fsx, keep=True, repository="s3://b"):
     def make():
         group = aws.cloudwatch.LogGroup("g", name="/aws/fsx/x", retention_in_days=1, tags=TAGS)
@@ -228,7 +242,7 @@ def file_system(fsx, keep=True, repository="s3://b"):
 
 
 def test_lustre_ports_are_open_both_ways_between_servers_and_nodes():
-    run = file_system(Fsx(4800, 1000, True, "data"))
+    run = file_system(lustre(True, "data"))
     servers = run.one("lustre-group").id
     opened = {
         (
@@ -247,7 +261,7 @@ def test_lustre_ports_are_open_both_ways_between_servers_and_nodes():
 @pytest.mark.parametrize("efa_enabled", [True, False])
 def test_lustre_is_made_after_its_ports_are_open(efa_enabled):
     """FSx refuses a group without the rules (user guide, "Creating an FSx for Lustre file system fails")."""
-    run = file_system(Fsx(4800, 1000, efa_enabled, None))
+    run = file_system(lustre(efa_enabled, None))
     rules = {one.urn for one in run.custom if one.type_.endswith("gressRule")}
     assert rules and rules <= run.one("lustre-lustre").dependencies
 
@@ -256,13 +270,13 @@ def test_lustre_over_efa_needs_all_traffic_and_plain_lustre_does_not():
     def everything(run):
         return [one for one in run.custom if one.props.get("ipProtocol") == "-1"]
 
-    assert len(everything(file_system(Fsx(4800, 1000, True, None)))) == 6
-    assert everything(file_system(Fsx(4800, 1000, False, None))) == []
+    assert len(everything(file_system(lustre(True, None)))) == 6
+    assert everything(file_system(lustre(False, None))) == []
 
 
 def test_lustre_without_a_repository_takes_backups():
-    linked = file_system(Fsx(4800, 1000, False, "data")).one("lustre-lustre").props
-    alone = file_system(Fsx(4800, 1000, False, None), repository=None)
+    linked = file_system(lustre(False, "data")).one("lustre-lustre").props
+    alone = file_system(lustre(False, None), repository=None)
     assert linked["automaticBackupRetentionDays"] == 0 and linked["skipFinalBackup"] is True
     assert alone.one("lustre-lustre").props["automaticBackupRetentionDays"] == 7
     assert alone.of("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation") == []

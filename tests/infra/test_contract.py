@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra import contract
+from flightline import contract
+from infra.planning.tags import common_tags, instance_tags
 from tests.infra.stacks import STACKS, settings
 
 # Invented, one for each output.
@@ -42,6 +43,8 @@ OUTPUTS = {
     "slack_secret_arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:flightline/train-p5/slack-webhook-AbCdEf",
     "fsx_dns_name": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
     "fsx_mount_name": "abcdefgh",
+    "fsx_data_repository": "s3://train-p5-data-123456789012-us-east-1",
+    "checkpoints_url": "s3://train-p5-checkpoints-123456789012-us-east-1/",
     "fsx_efa": True,
     "results_log_group": "/flightline/train-p5/results",
     "system_log_group": "/flightline/train-p5/system",
@@ -111,7 +114,7 @@ def test_no_output_can_hold_the_webhook():
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("role", contract.ROLES)
 def test_an_instance_has_every_tag_of_the_contract(stack, role):
-    tags = contract.instance_tags(settings(stack), stack, role)
+    tags = instance_tags(settings(stack), stack, role)
     assert set(contract.INSTANCE_TAGS) | {"Name"} <= set(tags)
     assert tags[contract.TAG_ROLE] == role
     assert len(tags) <= 50
@@ -120,18 +123,18 @@ def test_an_instance_has_every_tag_of_the_contract(stack, role):
 
 
 def test_tags_say_what_the_nodes_are():
-    tags = contract.instance_tags(settings("p5-reservation"), "prod", contract.ROLE_GPU)
+    tags = instance_tags(settings("p5-reservation"), "prod", contract.ROLE_GPU)
     assert tags[contract.TAG_INSTANCE_TYPE] == "p5.48xlarge"
     assert tags[contract.TAG_EFA_COUNT] == "32"
     assert tags[contract.TAG_CAPACITY] == "reservation"
     assert tags[contract.TAG_ORCHESTRATOR] == "slurm"
     assert tags[contract.TAG_STACK] == "prod"
     assert tags["Owner"] == "ml-platform"
-    head = contract.instance_tags(settings("p5-reservation"), "prod", contract.ROLE_HEAD)
+    head = instance_tags(settings("p5-reservation"), "prod", contract.ROLE_HEAD)
     assert (head[contract.TAG_INSTANCE_TYPE], head[contract.TAG_EFA_COUNT]) == ("m7i.xlarge", "0")
 
 
 def test_a_site_cannot_take_the_tags_that_inventory_relies_on():
-    tags = contract.common_tags(settings("dev", tags=["Team=a"]), "dev")
+    tags = common_tags(settings("dev", tags=["Team=a"]), "dev")
     assert tags["Team"] == "a"
     assert tags[contract.TAG_PROJECT] == contract.PROJECT

@@ -1,7 +1,9 @@
 """What the components describe is created on moto's server from the recorded arguments, and read back.
 
-Emulated: moto answers as AWS would, and checks less. It keeps the lifecycle hook without acting on it, and has no placement
-groups, data repository associations or directory buckets: requests for those are held against botocore's service models.
+Read back is what the recorded arguments alone do not show (routes, instances, tables, the package's bytes); what one
+argument says is tested in test_components.py and held by the policies. Emulated: moto answers as AWS would, and checks
+less. It keeps the lifecycle hook without acting on it, and has no placement groups, data repository associations or
+directory buckets: requests for those are held against botocore's service models.
 """
 
 from __future__ import annotations
@@ -14,15 +16,14 @@ import boto3
 import pytest
 from botocore.validate import ParamValidator
 
+from flightline import contract
 from flightline.cloud import items
-from infra import contract
-from infra.planning import efa
+from infra.planning.tags import instance_tags
 from tests.infra import emulated, program, stacks
 
 pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
 REGION = "us-east-1"
-EVERYWHERE = ("0.0.0.0/0", "::/0")
 
 
 @pytest.fixture(scope="module")
@@ -87,41 +88,6 @@ def test_the_network_is_as_planned(world, run):
     assert sorted(services) == ["dynamodb", "s3"]
 
 
-def test_the_fabric_group_lets_in_its_members_and_nobody_else(world, run):
-    group_id = real(world, run, "fabric_security_group_id")
-    (group,) = world.client("ec2").describe_security_groups(GroupIds=[group_id])["SecurityGroups"]
-    (inward,) = group["IpPermissions"]
-    assert inward["IpProtocol"] == "-1" and [pair["GroupId"] for pair in inward["UserIdGroupPairs"]] == [group_id]
-    assert inward["IpRanges"] == []
-    outward = [one for one in group["IpPermissionsEgress"] if one["UserIdGroupPairs"]]
-    assert [(one["IpProtocol"], one["UserIdGroupPairs"][0]["GroupId"]) for one in outward] == [("-1", group_id)]
-
-
-def test_no_group_of_the_stack_lets_the_world_in(world, run):
-    vpc = [{"Name": "vpc-id", "Values": [real(world, run, "vpc_id")]}]
-    groups = world.client("ec2").describe_security_groups(Filters=vpc)["SecurityGroups"]
-    assert len(groups) >= 2
-    ranges = [one["CidrIp"] for group in groups for rule in group["IpPermissions"] for one in rule["IpRanges"]]
-    assert not set(ranges) & set(EVERYWHERE)
-
-
-def test_the_launch_template_reads_back_as_planned(world, names):
-    (version,) = world.client("ec2").describe_launch_template_versions(LaunchTemplateName=names.launch_template)[
-        "LaunchTemplateVersions"
-    ]
-    data = version["LaunchTemplateData"]
-    assert data["InstanceType"] == "p5.48xlarge"
-    assert data["MetadataOptions"]["HttpTokens"] == "required"
-    (volume,) = data["BlockDeviceMappings"]
-    assert volume["Ebs"]["VolumeType"] == "gp3" and volume["Ebs"]["Encrypted"] in (True, "true")
-    seen = [
-        (int(one["NetworkCardIndex"]), int(one["DeviceIndex"]), one["InterfaceType"])
-        for one in data["NetworkInterfaces"]
-    ]
-    assert seen == [(one.card, one.device, one.kind) for one in efa.interfaces("p5.48xlarge", True)]
-    assert len([kind for _, _, kind in seen if kind.startswith("efa")]) == 32
-
-
 def test_the_group_launches_tagged_nodes_into_the_private_subnet(world, run, names):
     (group,) = world.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
     settings = stacks.settings("local")
@@ -133,23 +99,13 @@ def test_the_group_launches_tagged_nodes_into_the_private_subnet(world, run, nam
     assert [one["ProcessName"] for one in group["SuspendedProcesses"]] == ["AZRebalance"]
     (private, _) = real(world, run, "private_subnet_ids")
     assert group["VPCZoneIdentifier"] == private
-    wanted = contract.instance_tags(settings, "local", contract.ROLE_GPU)
+    wanted = instance_tags(settings, "local", contract.ROLE_GPU)
     nodes = [one for part in world.client("ec2").describe_instances()["Reservations"] for one in part["Instances"]]
     assert len(nodes) == settings.nodes.count == 2
     for node in nodes:
         tags = {tag["Key"]: tag["Value"] for tag in node["Tags"]}
         assert {key: tags.get(key) for key in wanted} == wanted
         assert node["SubnetId"] == private and not node.get("PublicIpAddress")
-
-
-def test_a_node_without_a_verdict_in_time_is_abandoned(world, names):
-    (hook,) = world.client("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=names.node_group)[
-        "LifecycleHooks"
-    ]
-    assert hook["LifecycleHookName"] == names.launch_hook
-    assert hook["DefaultResult"] == "ABANDON"
-    assert hook["LifecycleTransition"] == "autoscaling:EC2_INSTANCE_LAUNCHING"
-    assert hook["HeartbeatTimeout"] == stacks.settings("local").boot.time_limit_minutes * 60
 
 
 def test_the_hook_is_there_before_the_first_instance(run):
@@ -206,44 +162,12 @@ def test_training_jobs_are_found_by_data_set_and_model(world, names):
         assert [items.unmarshal(one)["pk"] for one in found["Items"]] == ["JOB#j1"], index
 
 
-@pytest.mark.parametrize("bucket", ["data_bucket", "checkpoints_bucket", "results_bucket"])
-def test_buckets_are_private_encrypted_and_tidied(world, names, bucket):
-    s3, name = world.client("s3"), getattr(names, bucket)
-    assert all(s3.get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"].values())
-    (rule,) = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
-    assert rule["ApplyServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
-    rules = s3.get_bucket_lifecycle_configuration(Bucket=name)["Rules"]
-    assert any(one.get("AbortIncompleteMultipartUpload") for one in rules)
-    versions = s3.get_bucket_versioning(Bucket=name).get("Status")
-    assert versions == "Enabled"
-
-
 def test_the_node_package_lies_where_the_user_data_says(world, run, names):
     key = run.one("node-package").props["key"]
     body = world.client("s3").get_object(Bucket=names.results_bucket, Key=key)["Body"].read()
     assert key == names.package_key(hashlib.sha256(body).hexdigest())
     template = run.one("nodes-template").props["userData"]
     assert f"s3://{names.results_bucket}/{key}" in base64.b64decode(template).decode()
-
-
-def test_alerts_are_encrypted_and_reach_people(world, run):
-    sns, arn = world.client("sns"), real(world, run, "alerts_topic_arn")
-    attributes = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
-    assert attributes["KmsMasterKeyId"].startswith("arn:aws:kms:")
-    assert "budgets.amazonaws.com" in attributes["Policy"] and "aws:SecureTransport" in attributes["Policy"]
-    subscriptions = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
-    assert [one["Endpoint"] for one in subscriptions if one["Protocol"] == "email"] == ["ops@example.com"]
-
-
-def test_the_webhook_is_in_secrets_manager(world, names):
-    value = world.client("secretsmanager").get_secret_value(SecretId=names.slack_secret)
-    assert value["SecretString"] == program.WEBHOOK
-
-
-def test_log_groups_forget(world):
-    groups = world.client("logs").describe_log_groups()["logGroups"]
-    assert len(groups) >= 3
-    assert {one.get("retentionInDays") for one in groups} == {stacks.settings("local").monitoring.log_retention_days}
 
 
 @pytest.fixture(scope="module")

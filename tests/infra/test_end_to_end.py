@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
+from flightline import contract
 from flightline.cloud import items
-from infra import contract, link
+from infra import link
 from tests.emulated import Cloud
 from tests.infra import emulated, program
 from tests.infra.stacks import ROOT

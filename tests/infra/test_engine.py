@@ -125,6 +125,29 @@ def update(pulumi, *more):
     return pulumi(*arguments) if not MOTO_LACKS else pulumi(*arguments, "--continue-on-error", ok=False)
 
 
+def policies(pulumi):
+    """The locks' URNs."""
+    return [urn for urn in resources(pulumi) if "flightline:policy:" in urn]
+
+
+def test_a_destroy_of_a_stack_that_keeps_data_deletes_nothing(pulumi):
+    pulumi("config", "set", "--stack", STACK, "flightline:keepData", "true")
+    update(pulumi)
+    made = resources(pulumi)
+    for more in ([], ["--target", "**::network-vpc", "--target-dependents"], ["--target", "**::storage-data-bucket"]):
+        run = pulumi("destroy", "--yes", "--skip-preview", "--stack", STACK, *more, ok=False)
+        assert run.returncode != 0 and "protected" in run.stdout + run.stderr, more
+        assert resources(pulumi) == made, more
+    # What `make down` does.
+    for urn in policies(pulumi):
+        pulumi("state", "unprotect", urn, "--stack", STACK, "--yes")
+    pulumi("destroy", "--yes", "--skip-preview", "--stack", STACK, "--exclude-protected")
+    left = {type_ for type_, _ in resources(pulumi).values()}
+    assert "aws:dynamodb/table:Table" in left and "aws:s3/bucket:Bucket" in left
+    assert not {"aws:autoscaling/group:Group", "aws:lambda/function:Function", "aws:ec2/vpc:Vpc"} & left
+    pulumi("config", "set", "--stack", STACK, "flightline:keepData", "false")
+
+
 def test_preview_up_again_and_destroy(pulumi):
     pulumi("preview", "--stack", STACK)
     update(pulumi)

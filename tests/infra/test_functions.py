@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -18,16 +16,18 @@ from pathlib import Path
 
 import pytest
 
-from infra import contract
+from flightline import contract
+from flightline.cloud import items
+from flightline.cloud.functions.alert_router import boots
+from flightline.cloud.functions.common.claims import LEASE_S
 from infra.components.functions import Functions, FunctionsArgs
-from infra.functions.alert_router import boots, nodes
-from infra.functions.common import training
-from infra.functions.common.claims import LEASE_S
-from infra.guard import Guard
+from infra.guard import PolicyGuard
+from infra.planning import documents, tables, user_data
 from infra.planning import functions as planning
-from infra.planning import tables, user_data
 from infra.planning.names import FUNCTIONS
-from infra.policies import Site
+from infra.planning.tags import common_tags
+from infra.policies import PolicyContext
+from tests import pythons
 from tests.infra import engine, stacks
 from tests.infra.iam_documents import allowed, roles
 
@@ -39,19 +39,22 @@ RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "
 def _args(stack: str = STACK, tags: dict[str, str] | None = None) -> FunctionsArgs:
     settings = stacks.settings(stack)
     return FunctionsArgs(
-        settings=settings,
+        slack=settings.notifications.slack,
+        boot_failures=settings.boot.failures,
+        retention_days=settings.monitoring.log_retention_days,
+        permissions_boundary=settings.permissions_boundary,
         names=stacks.planned_names(stack),
         place=stacks.place(stack),
         topic_key_arn="arn:aws:kms:us-east-1:123456789012:key/k",
         results_log_group=stacks.planned_names(stack).results_log_group,
         results_bucket=stacks.planned_names(stack).results_bucket,
-        tags=tags if tags is not None else contract.common_tags(settings, stack),
+        tags=tags if tags is not None else common_tags(settings, stack),
     )
 
 
 def _run(args: FunctionsArgs) -> engine.Run:
     def program() -> None:
-        Guard(Site(True, frozenset(contract.COMMON_TAGS))).install()
+        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
         Functions("functions", args)
 
     run = engine.run(program)
@@ -66,11 +69,7 @@ def run() -> engine.Run:
 
 def _lambdas_python() -> str:
     """The Python that Lambda will run, where this machine has it; else the one of the tests."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = [*map(str, sorted(pyenv.glob("3.12.*/bin/python"))), shutil.which("python3.12") or ""]
-    # A shim can be on the path without a Python behind it.
-    works = [path for path in found if path and subprocess.run([path, "-c", ""], check=False).returncode == 0]
-    return works[-1] if works else sys.executable
+    return pythons.find("3.12") or sys.executable
 
 
 @pytest.mark.parametrize("key", FUNCTIONS)
@@ -88,7 +87,7 @@ def test_a_function_runs_from_its_archive_alone(key, tmp_path):
         place = Path(spec.origin)
         place = place.parent if place.name == "__init__.py" else place
         (runtime / place.name).symlink_to(place)
-    handler = planning.functions(stacks.settings(STACK), stacks.planned_names(STACK), stacks.place(STACK))[key].handler
+    handler = planning.functions(True, 5, stacks.planned_names(STACK), stacks.place(STACK))[key].handler
     module, _, entry = handler.rpartition(".")
     code = (
         f"import sys; sys.path[:0] = [{str(archive)!r}, {str(runtime)!r}]; import boto3, botocore.config;"
@@ -101,13 +100,12 @@ def test_a_function_runs_from_its_archive_alone(key, tmp_path):
 
 
 def test_no_invocation_outlives_its_claim():
-    plans = planning.functions(stacks.settings(STACK), stacks.planned_names(STACK), stacks.place(STACK))
+    plans = planning.functions(True, 5, stacks.planned_names(STACK), stacks.place(STACK))
     assert all(plan.timeout_s < LEASE_S for plan in plans.values())
 
 
 def test_the_webhook_is_not_in_the_environment():
-    settings = stacks.settings(STACK)
-    plans = planning.functions(settings, stacks.planned_names(STACK), stacks.place(STACK))
+    plans = planning.functions(True, 5, stacks.planned_names(STACK), stacks.place(STACK))
     for plan in plans.values():
         assert not any("hooks.slack.com" in value for value in plan.environment.values())
 
@@ -117,21 +115,16 @@ def test_the_webhook_is_not_in_the_environment():
 )
 def test_messages_lead_to_the_dashboard(partition, host):
     names, place = stacks.planned_names(STACK), replace(stacks.place(STACK), partition=partition)
-    link = planning.functions(stacks.settings(STACK), names, place)["alert-router"].environment["FLIGHTLINE_LINK"]
+    link = planning.functions(True, 5, names, place)["alert-router"].environment["FLIGHTLINE_LINK"]
     assert link == f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.cluster}"
 
 
-def test_the_functions_and_the_stack_mean_the_same_tables_and_tags():
+def test_the_functions_and_the_stack_mean_the_same_tables():
     made = tables.training("t")
-    wanted = training.table_definition("t")
+    wanted = items.table_definition("t", items.TRAINING_INDEXES)
     assert [index["IndexName"] for index in wanted["GlobalSecondaryIndexes"]] == [index.name for index in made.indexes]
     keys = {part["AttributeName"] for part in wanted["AttributeDefinitions"]}
     assert keys == set(made.attributes)
-    assert (nodes.TAG_CLUSTER, nodes.TAG_ROLE, nodes.ROLE_GPU) == (
-        contract.TAG_CLUSTER,
-        contract.TAG_ROLE,
-        contract.ROLE_GPU,
-    )
 
 
 def test_only_rules_and_the_results_bucket_of_this_cluster_may_fill_the_queue():
@@ -158,7 +151,7 @@ def test_the_router_is_told_of_every_boots_outcome_once_the_queue_takes_it(run):
     key = f"{plan.results_url}/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json"
     key = key.removeprefix(f"s3://{names.results_bucket}/")
     assert key.startswith(queue["filterPrefix"]) and key.endswith(queue["filterSuffix"]) and boots.KEY.fullmatch(key)
-    assert "$RESULTS_URL/boot/$instance/$started" in user_data.template("flightline-boot.sh")
+    assert "$RESULTS_URL/boot/$instance/$started" in user_data.template("flightline-boot")
 
 
 def test_the_router_may_read_boots_and_stop_launches_and_nothing_else_of_either():
@@ -173,18 +166,31 @@ def test_the_router_may_read_boots_and_stop_launches_and_nothing_else_of_either(
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value"),
+    ("document", "parameter", "value"),
     [
-        ("job", 'x"; reboot; "'),
-        ("job", "../../etc/passwd"),
-        ("manifest", "s3://b/$(reboot)"),
-        ("manifest", "https://evil.example/x"),
-        ("parameters", "`reboot`"),
+        (documents.training, "job", 'x"; reboot; "'),
+        (documents.training, "job", "../../etc/passwd"),
+        (documents.training, "manifest", "s3://b/$(reboot)"),
+        (documents.training, "manifest", "https://evil.example/x"),
+        (documents.training, "parameters", "`reboot`"),
+        (documents.preflight, "asked", "eJw'; reboot; '"),
+        (documents.preflight, "key", "0123456789abcdeg"),
+        (documents.preflight, "endS", "60; reboot"),
+        (documents.preflight, "installed", "/opt/$(reboot)"),
+        (documents.preflight, "installed", "/opt/'x"),
     ],
 )
-def test_the_ssm_document_takes_nothing_that_the_shell_would_read(parameter, value):
-    pattern = planning.training_document()["parameters"][parameter]["allowedPattern"]
-    assert not re.fullmatch(pattern, value)
+def test_the_ssm_documents_take_nothing_that_the_shell_would_read(document, parameter, value):
+    assert not re.fullmatch(document()["parameters"][parameter]["allowedPattern"], value)
+
+
+def test_no_parameter_of_a_document_is_without_a_pattern():
+    for document in (documents.training(), documents.preflight()):
+        used = set(re.findall(r"{{ (\w+) }}", str(document["mainSteps"])))
+        assert used == set(document["parameters"]) and all(
+            one["allowedPattern"].startswith("^") and one["allowedPattern"].endswith("$")
+            for one in document["parameters"].values()
+        )
 
 
 def test_every_function_has_a_log_group_that_forgets_and_a_place_for_dead_letters(run):
@@ -231,7 +237,7 @@ def test_the_results_group_feeds_storage_and_nobody_else_may_call_it(run):
 
 def test_a_function_without_tags_is_refused_by_the_policies():
     def program() -> None:
-        Guard(Site(True, frozenset(contract.COMMON_TAGS))).install()
+        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
         Functions("functions", _args(tags={}))
 
     assert "tags" in str(engine.run(program).error)

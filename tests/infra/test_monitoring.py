@@ -17,16 +17,19 @@ import botocore.validate
 import jsonschema
 import pytest
 
-from flightline_node import cwagent, expected
-from flightline_node.catalog import xid
-from infra import contract
+from flightline import contract
+from flightline.cloud.functions.alert_router import watch
+from flightline.cloud.signals import alarm_prefix
+from flightline_node.know import expected
+from flightline_node.know.catalog import xid
+from flightline_node.tell import cwagent
+from flightline_node.watch import report
 from infra.components.monitoring import Monitoring, MonitoringArgs
-from infra.functions.alert_router import watch
-from infra.functions.alert_router.events import alarm_prefix
-from infra.guard import Guard
+from infra.guard import PolicyGuard
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
-from infra.policies import Site
+from infra.planning.tags import common_tags
+from infra.policies import PolicyContext
 from tests.infra import engine, program, stacks
 
 STACK = "p5-reservation"
@@ -103,7 +106,8 @@ def test_the_agent_publishes_what_an_alarm_looks_at(metric):
         for section, content in collected.items()
         for name in content.get("measurement", ())
     }
-    assert metric in published
+    beat = json.loads(report.beat({"instance_id": "i-0", "host": ""}, "n", {"WatchBlind": True}, {}))
+    assert metric in published | {one["Name"] for one in beat["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
     assert watch.HEARTBEAT in published
 
 
@@ -128,10 +132,22 @@ def test_silence_rings():
     assert made["monitor-nodes-silent"].metrics[0].name == "SilentNodes"
 
 
+def test_a_node_without_its_watcher_rings():
+    """A query over the fleet cannot: the time series of one node of many just ends. So the look's number is the metric."""
+    made = _by_key(_made())
+    unwatched = made["monitor-nodes-unwatched"]
+    assert not unwatched.expression and unwatched.metrics[0].name == "UnwatchedNodes"
+    assert (unwatched.threshold, unwatched.comparison) == (0, "GreaterThanThreshold")
+    assert unwatched.missing == "notBreaching", "no look yet at the first `up`"
+    assert unwatched.unhealthy, "what nobody watches cannot be trusted with a job"
+    assert "WatchBlind" in made["node-watch-blind"].expression
+    assert watch.BEAT == report.METRIC
+
+
 def test_what_watches_the_router_does_not_need_it():
     prefix = alarm_prefix(stacks.planned_names(STACK).cluster)
     for alarm in _made():
-        assert alarm.direct != alarm.name.startswith(prefix) or alarm.name.endswith("nodes-silent")
+        assert alarm.direct != alarm.name.startswith(prefix) or alarm.name.endswith(("nodes-silent", "nodes-unwatched"))
 
 
 def test_the_composite_rings_on_any_that_matters_and_only_those():
@@ -250,18 +266,18 @@ def test_widgets_of_the_dashboard_do_not_overlap():
 def run() -> engine.Run:
     settings, names = stacks.settings(STACK), stacks.planned_names(STACK)
     thresholds = dataclasses.replace(settings.monitoring.thresholds, **FULL)
-    settings = dataclasses.replace(settings, monitoring=dataclasses.replace(settings.monitoring, thresholds=thresholds))
 
     def program() -> None:
-        Guard(Site(True, frozenset(contract.COMMON_TAGS))).install()
+        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
         args = MonitoringArgs(
-            settings=settings,
+            nodes=settings.nodes,
+            thresholds=thresholds,
             names=names,
             place=stacks.place(STACK),
             topic_arn="arn:aws:sns:us-east-1:123456789012:alerts",
             router_queue_arn="arn:aws:sqs:us-east-1:123456789012:q",
             system_log_group=names.system_log_group,
-            tags=contract.common_tags(settings, STACK),
+            tags=common_tags(settings, STACK),
         )
         Monitoring("monitoring", args)
 

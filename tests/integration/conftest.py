@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flightline import nodepackage
+from tools import nodepackage
 
 from . import play as plays
 from . import shelf

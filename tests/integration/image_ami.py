@@ -19,7 +19,7 @@ LIKE_AN_AMI = """\
 apt-get -qq update
 apt-get -qq -y install lvm2 curl >/dev/null
 pvcreate -q -ff -y /dev/nvme1n1
-for name in nvidia-open libnvidia-compute-580 nvidia-persistenced containerd.io ami-tree; do
+for name in nvidia-open libnvidia-compute-580 nvidia-persistenced containerd.io linux-image-cloud-amd64 ami-tree; do
     curl -sSf -o /root/$name.deb {url}/files/ami/$name.deb
 done
 dpkg -i /root/*.deb >/dev/null
@@ -72,6 +72,8 @@ def debs() -> list[Deb]:
                 "/lib/systemd/system/containerd.service": shelf_gpu.unit("containerd", "/usr/bin/containerd"),
             },
         ),
+        # An image's kernel follows a package without a version in its name.
+        Deb("linux-image-cloud-amd64", "6.1.1-1"),
         Deb(
             "ami-tree",
             "1-1",

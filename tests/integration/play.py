@@ -16,7 +16,9 @@ import yaml
 from .bed import layout
 
 _RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
-PLAY_TIMEOUT_S = 1800
+PLAY_TIMEOUT_S = 3600
+ANSWERS_WITHIN_S = "120"
+"""For sudo of a healthy host on a busy machine. A machine that was ended is known at once: nobody answers for its address."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,15 @@ class Played:
     def recap(self) -> dict[str, Recap]:
         """The last line of every host."""
         return {row[0]: Recap(*map(int, row[1:])) for row in _RECAP.findall(self.output)}
+
+    def changed(self) -> list[str]:
+        """The tasks that changed something, with the host."""
+        task, found = "", []
+        for line in self.output.splitlines():
+            task = line if line.startswith("TASK") else task
+            if line.startswith("changed:"):
+                found.append(f"{task.strip(' *')} {line}")
+        return found
 
 
 def command(
@@ -70,6 +81,7 @@ def environment() -> dict[str, str]:
         **kept,
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_FORCE_COLOR": "0",
+        "ANSIBLE_TIMEOUT": ANSWERS_WITHIN_S,
         "ANSIBLE_ROLES_PATH": str(layout.ROOT / "roles"),
     }
 

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from typing import Any
 
+from . import wheels
 from .bed import layout
 from .mirror import Mirror
 
@@ -25,6 +26,12 @@ OWN: dict[str, Any] = {
     "slurm_proctrack": "proctrack/linuxproc",
     "slurm_task_plugin": "task/none",
     "slurm_constrain_devices": False,
+    # pip reads the shelf as it reads an index elsewhere: the bed's machines reach no other host.
+    "flightline_remediate_pip_options": [
+        "--no-index",
+        "--find-links={url}/files/wheels.html",
+        f"--trusted-host={layout.GATEWAY}",
+    ],
 }
 
 
@@ -33,6 +40,7 @@ def stock(mirror: Mirror) -> dict[str, Any]:
     given = dict(OWN)
     if importlib.util.find_spec("tests.integration.shelf_gpu"):
         given |= importlib.import_module("tests.integration.shelf_gpu").stock(mirror)
+    wheels.stock(mirror)
     filled: dict[str, Any] = _fill(given)
     return filled
 

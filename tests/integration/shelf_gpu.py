@@ -67,6 +67,17 @@ def driver_debs() -> list[Deb]:
         ),
         # A later driver that the pin must keep out.
         Deb("libnvidia-nscq", version, files={f"{LIBRARIES}/libnvidia-nscq.so.{DRIVER}": "stand-in\n"}),
+        Deb("nvlsm", "2025.06.5-1"),
+        Deb("libnvsdm", version),
+        Deb(
+            "nvidia-imex",
+            version,
+            files={
+                "/usr/bin/nvidia-imex": sleeper(),
+                "/etc/nvidia-imex/config.cfg": "IMEX_NODE_CONFIG_FILE=/etc/nvidia-imex/nodes_config.cfg\n",
+                "/lib/systemd/system/nvidia-imex.service": unit("IMEX", "/usr/bin/nvidia-imex"),
+            },
+        ),
         Deb("nvidia-open", "580.105.08-1", files={"/usr/bin/nvidia-smi": smi}),
         Deb("libnvidia-compute-580", "580.105.08-1", files={f"{LIBRARIES}/libnvidia-ml.so.580.105.08": "stand-in\n"}),
     ]

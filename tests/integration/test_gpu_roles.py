@@ -166,6 +166,24 @@ def test_another_driver_branch_than_the_pin_is_named(host, role):
     )
 
 
+def test_imex_starts_at_boot_with_the_racks_nodes(bed, host, role):
+    """test_imex.py shows that the real daemon takes such a list; here the package is a stand-in."""
+    rack = {"instance_type": "p6e-gb200.36xlarge"}
+    nodes = "/etc/nvidia-imex/nodes_config.cfg"
+    try:
+        converges(role("nvidia_driver", **rack), host)
+        assert bed.ssh(host, f"cat {nodes}").split() == [bed.machine(name).address for name in bed.hosts]
+        assert bed.ssh(host, "systemctl is-enabled nvidia-imex").strip() == "enabled"
+        bed.ssh(host, f"sed -i 1d {nodes}; systemctl disable --quiet nvidia-imex")
+        assert converges(role("nvidia_driver", **rack), host).changed > 0
+        assert bed.ssh(host, f"cat {nodes}").split() == [bed.machine(name).address for name in bed.hosts]
+        assert bed.ssh(host, "systemctl is-enabled nvidia-imex").strip() == "enabled"
+        assert converges(role("nvidia_driver", **rack), host).changed == 0
+    finally:
+        bed.ssh(host, "dpkg --purge nvidia-imex; rm -rf /etc/nvidia-imex", check=False)
+    converges(role("nvidia_driver"), host)
+
+
 def test_a_driver_version_that_nobody_offers_is_named(host, role):
     refused(role("nvidia_driver", nvidia_driver_version="580.99.99"), "580.99.99", "apt-cache madison")
 

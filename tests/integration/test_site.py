@@ -14,8 +14,8 @@ import xml.etree.ElementTree as Xml
 
 import pytest
 
-from tests.compliance.mutate import first_of_each
-from tests.compliance.mutations import MUTATIONS
+from tests.compliance.breaking.mutate import first_of_each
+from tests.compliance.breaking.mutations import MUTATIONS
 
 from . import play as plays
 from .bed import bed as beds
@@ -24,6 +24,7 @@ from .shelf_gpu import REAL_DRIVER_HOST
 
 BARE = "gpu-04"
 """The machine that tests make bare again."""
+PATIENCE_S = 300
 STORE_LINK = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS0001"
 
 
@@ -43,6 +44,11 @@ def clean(played, names):
     assert played.status == 0, troubles(played)
     assert set(played.recap) == set(names), played.output[-3000:]
     assert all(row.failed == row.unreachable == 0 for row in played.recap.values())
+
+
+def waited(bed, name, condition, show):
+    """Wait until a command succeeds on a machine, as long as a busy machine may need; what `show` prints then."""
+    return bed.ssh(name, f"for i in $(seq {PATIENCE_S}); do {condition} && break; sleep 1; done; {show}")
 
 
 def changed(played):
@@ -65,6 +71,15 @@ def test_a_second_run_changes_nothing(bed, first):
     assert {name: row.changed for name, row in second.recap.items()} == dict.fromkeys(bed.hosts, 0), changed(second)
 
 
+def test_a_run_limited_to_one_node_leaves_the_clusters_settings_alone(bed, first):
+    before = bed.ssh("gpu-03", "cat /etc/slurm/slurm.conf")
+    limited = bed.converge(limit="gpu-03", tags=["slurm"])
+    clean(limited, ["gpu-03"])
+    assert bed.ssh("gpu-03", "cat /etc/slurm/slurm.conf") == before
+    assert limited.recap["gpu-03"].changed == 0, changed(limited)
+    assert "no facts in this run of gpu-01, gpu-02, gpu-04" in " ".join(limited.output.split())
+
+
 def test_check_mode_on_ready_hosts_finds_nothing_to_do(bed, first):
     checked = bed.converge(limit="gpu-03", tags=["base", "instance_store"], options=["--check"])
     clean(checked, ["gpu-03"])
@@ -85,7 +100,7 @@ def test_the_hosts_comply(bed, first, tmp_path):
 def test_every_compliance_test_can_fail(bed, first):
     """Breaks one thing per test on one host; `make compliance-mutations` breaks the rest and repairs it."""
     host = [name for name in bed.hosts if name not in (REAL_DRIVER_HOST, BARE)][-1]
-    argv = [sys.executable, "-m", "tests.compliance.mutate", "--inventory", str(bed.inventory), "--host", host]
+    argv = [sys.executable, "-m", "tests.compliance.breaking.mutate", "--inventory", str(bed.inventory), "--host", host]
     done = subprocess.run([*argv, "--first"], cwd=beds.layout.ROOT, capture_output=True, text=True, check=False)
     rows = done.stdout.splitlines()
     odd = "\n".join(row for row in rows if not row.startswith("caught: "))
@@ -105,18 +120,21 @@ def test_the_clock_follows_the_time_source_of_ec2(bed, first):
 
 
 def test_a_job_runs_on_all_nodes(bed, first):
-    answer = bed.ssh("gpu-01", f"srun --nodes={len(bed.hosts)} --immediate=120 hostname")
+    answer = bed.ssh("gpu-01", f"srun --nodes={len(bed.hosts)} --immediate=300 hostname")
     assert sorted(answer.split()) == bed.hosts
 
 
 def test_a_node_that_is_not_fit_is_drained_before_the_job_starts(bed, first):
     bed.ssh("gpu-02", "sysctl -q -w vm.swappiness=60")
     try:
-        bed.ssh("gpu-01", "srun --nodelist=gpu-02 --immediate=30 hostname", check=False)
-        state = bed.ssh("gpu-01", "scontrol show node gpu-02")
+        # It waits for the node until it is cancelled below, and must not keep this connection open.
+        bed.ssh("gpu-01", "setsid --fork srun --nodelist=gpu-02 hostname > /dev/null 2>&1 < /dev/null")
+        state = waited(bed, "gpu-01", "scontrol show node gpu-02 | grep -q DRAIN", "scontrol show node gpu-02")
     finally:
         bed.ssh("gpu-02", "sysctl -q -w vm.swappiness=1")
-        bed.ssh("gpu-01", "scancel --user=root; sleep 3")  # until then the node is still completing the job
+        bed.ssh("gpu-01", "scancel --user=root")
+        # Until then the node is still completing the job.
+        waited(bed, "gpu-01", "! squeue --noheader | grep -q . && ! sinfo -N -h -o %T | grep -q completing", "squeue")
     assert "DRAIN" in state
     assert "flightline: sysctl: vm.swappiness is 60, wanted 1" in state
 
@@ -152,7 +170,9 @@ def test_after_stop_and_start_the_blank_disk_serves_again_and_the_node_was_judge
     boots = "touch /var/log/flightline/records.jsonl; grep -c run.:.boot-gpu-03- /var/log/flightline/records.jsonl"
     before = int(bed.ssh("gpu-03", boots, check=False))
     beds.restart(bed.machine("gpu-03"), wipe_disk=True)
-    bed.ssh("gpu-03", "timeout 120 systemctl is-system-running --wait; systemctl is-active slurmd", check=False)
+    bed.ssh(
+        "gpu-03", f"timeout {PATIENCE_S} systemctl is-system-running --wait; systemctl is-active slurmd", check=False
+    )
     assert "/dev/nvme1n1 /mnt/local xfs" in bed.ssh("gpu-03", "cat /proc/mounts")
     assert bed.ssh("gpu-03", "ls /mnt/local").strip() == ""
     assert json.loads(bed.ssh("gpu-03", "cat /var/lib/flightline/boot-record.json"))["verdict"] == "go"
@@ -160,6 +180,55 @@ def test_after_stop_and_start_the_blank_disk_serves_again_and_the_node_was_judge
     times = "systemctl show flightline-boot slurmd --property=ExecMainExitTimestampMonotonic,ExecMainStartTimestampMonotonic"
     boot, slurmd = (dict(row.split("=") for row in part.split()) for part in bed.ssh("gpu-03", times).split("\n\n"))
     assert 0 < int(boot["ExecMainExitTimestampMonotonic"]) <= int(slurmd["ExecMainStartTimestampMonotonic"])
+
+
+METADATA = """\
+import http.server, os
+class Service(http.server.BaseHTTPRequestHandler):
+    def answer(self, status, text):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+    def do_PUT(self):
+        self.answer(200, "token")
+    def do_GET(self):
+        if self.headers.get("X-aws-ec2-metadata-token") != "token":
+            self.answer(401, "")
+        elif self.path.endswith("spot/instance-action") and os.path.exists("/run/spot-notice"):
+            self.answer(200, open("/run/spot-notice").read())
+        else:
+            self.answer(404, "")
+http.server.HTTPServer(("169.254.169.254", 80), Service).serve_forever()
+"""
+"""A stand-in of EC2's metadata service, version 2 only, at its own address on the machine's loopback."""
+TRAINING = """\
+[Service]
+ExecStart=/bin/sh -c 'trap "touch /run/checkpoint-signal" USR1; while :; do sleep 0.2; done'
+"""
+
+
+def test_a_spot_notice_reaches_training_as_the_checkpoint_signal(bed, first):
+    assert bed.ssh("gpu-03", "systemctl is-active flightline-notice").strip() == "active"
+    unit = "/run/systemd/system/flightline-train@probe.service"
+    bed.ssh("gpu-03", f"cat > /run/metadata.py <<'END'\n{METADATA}END\nmkdir -p {unit.rpartition('/')[0]}")
+    bed.ssh("gpu-03", f"cat > {unit} <<'END'\n{TRAINING}END\nsystemctl daemon-reload")
+    since = bed.ssh("gpu-03", "date '+%F %T'").strip()
+    try:
+        bed.ssh("gpu-03", "ip address add 169.254.169.254/32 dev lo")
+        bed.ssh("gpu-03", "systemd-run --quiet --unit=metadata-stand-in python3 /run/metadata.py")
+        bed.ssh("gpu-03", "systemctl start flightline-train@probe.service")
+        waited(bed, "gpu-03", f'journalctl -u flightline-notice --since="{since}" | grep -q "answers again"', "true")
+        assert "no" in bed.ssh("gpu-03", "test -e /run/checkpoint-signal || echo no")
+        notice = '{"action": "terminate", "time": "2099-01-01T00:00:00Z"}'
+        bed.ssh("gpu-03", f"echo '{notice}' > /run/spot-notice")
+        seen = waited(bed, "gpu-03", "test -e /run/checkpoint-signal", "ls /run")
+        assert "checkpoint-signal" in seen, bed.ssh("gpu-03", "journalctl -u flightline-notice --lines=20")
+    finally:
+        bed.ssh("gpu-03", "systemctl stop flightline-train@probe.service metadata-stand-in", check=False)
+        bed.ssh("gpu-03", "ip address del 169.254.169.254/32 dev lo", check=False)
+        left = f"{unit} /run/metadata.py /run/spot-notice /run/checkpoint-signal"
+        bed.ssh("gpu-03", f"rm -f {left}; systemctl daemon-reload; systemctl reset-failed")
 
 
 def test_preflight_over_ssh_names_what_is_missing(bed, first, tmp_path):
@@ -187,7 +256,7 @@ def test_an_interrupted_run_converges_when_it_is_started_again(bed, first):
     ) as control:
         for line in control.stdout:
             # sshd's settings are on disk now, and sshd has not been told.
-            if "Let sshd take its options" in line:
+            if "Let journal, clock and sshd take their settings" in line:
                 os.killpg(control.pid, signal.SIGKILL)
                 break
         else:
@@ -232,8 +301,9 @@ def test_stray_tests_and_diagnostics_are_removed_and_reported(bed, first):
     bed.ssh("gpu-02", "touch -d '10 days ago' /tmp/flightline-left")
     bed.ssh(
         "gpu-02",
-        "setsid --fork /tmp/all_reduce_perf 600 > /dev/null 2>&1 < /dev/null; sleep 1; pgrep -x all_reduce_perf",
+        "setsid --fork /tmp/all_reduce_perf 3600 > /dev/null 2>&1 < /dev/null",
     )
+    waited(bed, "gpu-02", "pgrep -x all_reduce_perf", "pgrep -x all_reduce_perf")
     playbook = beds.layout.ROOT / "playbooks" / "cleanup.yml"
     clean(bed.converge(playbook, limit="gpu-02"), ["gpu-02"])
     there = bed.ssh("gpu-02", "pgrep -x all_reduce_perf; ls -d /tmp/flightline-*")

@@ -7,6 +7,8 @@ in shelf_vendors.exceptions. The last test loses a node in the middle of a role.
 
 from __future__ import annotations
 
+import os
+import random
 import subprocess
 import threading
 import time
@@ -14,6 +16,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from flightline_node.know.expected import known_types
 
 from . import play as plays
 from . import shelf_vendors
@@ -40,7 +44,9 @@ def stranger(bed):
     bed.ssh(IMAGE, LIKE_AN_AMI.replace("{url}", bed.url))
     whole = bed_inventory.inventory([bed.machine(name) for name in (BARE, IMAGE)], layout.STATE)["all"]
     whole["vars"] |= {**exceptions, "instance_type": TYPE}
-    del whole["children"]["slurm_controller"]
+    # Head nodes of a stack; these two are its GPU nodes.
+    for group in ("slurm_controller", "flightline_remediate"):
+        del whole["children"][group]
     # A directory of its own: beside the bed's inventory its variables would count here as well.
     path = layout.STATE / "machines" / "stranger" / "inventory.yml"
     path.parent.mkdir(exist_ok=True)
@@ -89,6 +95,7 @@ def test_the_image_keeps_what_it_brought(bed, first):
         assert wanted in names
     for other in ("libnccl2", "containerd 1."):
         assert other not in names
+    assert "linux-image-cloud-amd64" in bed.ssh(IMAGE, "apt-mark showhold").split()
     assert "installer version: 1.45.0" in bed.ssh(IMAGE, "cat /opt/amazon/efa_installed_packages")
     assert bed.ssh(IMAGE, "findmnt --noheadings --output SOURCE /mnt/local").strip().startswith("dlami-store")
     assert "LVM2_member" in bed.ssh(IMAGE, "blkid --probe /dev/nvme1n1")
@@ -106,11 +113,71 @@ def test_a_new_node_alone_takes_the_clusters_key(bed, stranger, first):
     assert bed.ssh(IMAGE, "grep -c ssh-ed25519 /etc/ssh/ssh_known_hosts").strip() == "2"
 
 
-@pytest.mark.parametrize("marker", ["TASK [cluster_ssh : Read the node's key]", "TASK [base : Set sshd's options]"])
+def families():
+    """The largest type of each family: what differs inside a family is how many of a thing there are."""
+    return {name.partition(".")[0]: name for name in known_types()}
+
+
+@pytest.mark.skipif("FLIGHTLINE_TYPES" not in os.environ, reason="minutes: make integration-types")
+@pytest.mark.parametrize("host", [BARE, IMAGE])
+def test_check_mode_of_every_family_of_types_refuses_nothing(bed, stranger, first, host):
+    """One machine under as many names as there are families, each with its type and nothing else said."""
+    known = yaml.safe_load(stranger.read_text())["all"]
+    hosts = {
+        family: {"ansible_host": bed.machine(host).address, "instance_type": name}
+        for family, name in families().items()
+    }
+    known["vars"] |= {"instance_store_disks": 1}
+    known["children"] = {"gpu_nodes": {"hosts": hosts}, "slurm_controller": {"hosts": {}}}
+    path = stranger.with_name("families.yml")
+    path.write_text(yaml.safe_dump({"all": known}, sort_keys=False))
+    played = plays.play(path, SITE, options=["--check"])
+    assert played.status == 0, played.output[played.output.find("CONFIGURE") :][-6000:]
+    assert f"{len(hosts)} of {len(hosts)} hosts configured" in played.output
+
+
+SEED = int(os.environ.get("FLIGHTLINE_SEED") or 20261122)
+"""Which tasks lose their node: the same in every run, unless another is given."""
+
+
+@pytest.mark.parametrize("draw", range(3))
+def test_a_node_lost_at_any_task_takes_no_other_with_it(bed, stranger, first, draw):
+    """Tasks of all roles are drawn, a different role each time; what only a first run includes is not met again."""
+    listing = [*plays.command(stranger, SITE), "--list-tasks"]
+    where = {"cwd": layout.ROOT, "env": plays.environment()}
+    listed = subprocess.run(listing, capture_output=True, text=True, check=True, **where)
+    rows = [line for line in first.output.splitlines() if line.startswith("TASK [") and " : " in line]
+    rows = [line for line in rows if line.removeprefix("TASK [").rstrip("* ")[:-1] in listed.stdout]
+    roles = sorted({line.split(" : ")[0] for line in rows})
+    mine = random.Random(SEED).sample(roles, 3)[draw]
+    marker = random.Random(SEED + draw).choice([line.rstrip("* ") for line in rows if line.startswith(f"{mine} : ")])
+    tags = [] if mine.endswith("_repository") else [mine.removeprefix("TASK [")]
+    lost = bed.machine(BARE)
+    argv = plays.command(stranger, SITE, tags=tags)
+    try:
+        status, output = _until(argv, marker, lambda: machine.stop(lost))
+    finally:
+        beds.restart(lost)
+    why = f"FLIGHTLINE_SEED={SEED} {marker}\n{output[-2000:]}"
+    assert f"{IMAGE}  at " not in output, why
+    if "0 of 2" in output or "1 of 2" in output:
+        assert f"1 of 2 hosts configured\n  {IMAGE}\nunreachable  {BARE}  at " in output, why
+        assert status & 4, why
+    else:  # the task was the last that asks the node anything
+        assert f"2 of 2 hosts configured\n  {BARE}, {IMAGE}" in output, why
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "TASK [cluster_ssh : Read the node's key]",
+        "TASK [base : Write the settings of kernel, limits, journal, updates and sshd]",
+    ],
+)
 def test_a_node_lost_in_the_middle_of_a_role_takes_no_other_with_it(bed, stranger, first, marker):
     """The first host is the one that earlier made the key for all."""
     lost = bed.machine(BARE)
-    argv = [*plays.command(stranger, SITE, tags=["base", "cluster_ssh", "flightline_node"]), "--timeout", "5"]
+    argv = plays.command(stranger, SITE, tags=["base", "cluster_ssh", "flightline_node"])
     try:
         status, output = _until(argv, marker, lambda: machine.stop(lost))
     finally:
@@ -143,7 +210,7 @@ def _until(argv, marker, strike):
 
 def test_hosts_go_with_nothing_mounted_behind():
     """Mounts of machines live in name spaces of their own; none is seen from outside while they run either."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and str(layout.STATE) in Path("/proc/self/mountinfo").read_text():
         time.sleep(0.2)
     assert str(layout.STATE) not in Path("/proc/self/mountinfo").read_text()

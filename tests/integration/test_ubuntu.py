@@ -10,7 +10,7 @@ import subprocess
 import pytest
 import yaml
 
-from flightline import nodepackage
+from tools import nodepackage
 
 from . import play as plays
 from .bed import bed as beds
@@ -72,5 +72,5 @@ def test_a_second_run_changes_nothing(fleet, first):
 
 
 def test_slurm_runs_jobs_with_what_the_role_found_out(first):
-    assert sorted(ssh("gpu-01", "srun --nodes=2 --immediate=120 hostname").split()) == ["gpu-01", "gpu-02"]
+    assert sorted(ssh("gpu-01", "srun --nodes=2 --immediate=300 hostname").split()) == ["gpu-01", "gpu-02"]
     assert "proctrack/linuxproc" in ssh("gpu-01", "scontrol show config")

@@ -12,13 +12,13 @@ from typing import Any
 
 import yaml
 
-from flightline_node import judge as judging
-from flightline_node.bundle import Bundle
-from flightline_node.checks import CHECKS
-from flightline_node.expected import resolve
-from flightline_node.facts import FactBook
+from flightline_node.judge import judgement as judging
+from flightline_node.judge.checks import CHECKS
+from flightline_node.know.expected import resolve
 from flightline_node.model import BLOCKING, RANK, Finding, SettingsError, Status
-from flightline_node.parsers import PARSERS
+from flightline_node.read.bundle import Bundle
+from flightline_node.read.facts import FactBook
+from flightline_node.read.parsers import PARSERS
 from flightline_node.settings import build as site
 from tests.harness import NOW
 

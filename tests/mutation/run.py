@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from flightline_node.checks import CHECKS
+from flightline_node.judge.checks import CHECKS
 
 from .mutants import Mutant, mutants
 
@@ -31,7 +31,7 @@ PER_CHECK = 12
 
 
 def _child(check_id: str, mutant: Mutant, test: Path) -> int:
-    module = importlib.import_module(f"flightline_node.checks.{check_id}")
+    module = importlib.import_module(f"flightline_node.judge.checks.{check_id}")
     exec(compile(mutant.source, str(module.__file__), "exec"), module.__dict__)
     CHECKS[check_id] = module.CHECK
     null = os.open(os.devnull, os.O_WRONLY)
@@ -60,7 +60,9 @@ def suite_of(check_id: str) -> Path:
 
 def source_of(check_id: str) -> str:
     """The source of a check."""
-    return (ROOT / "module_utils" / "flightline_node" / "checks" / f"{check_id}.py").read_text(encoding="utf-8")
+    return (ROOT / "module_utils" / "flightline_node" / "judge" / "checks" / f"{check_id}.py").read_text(
+        encoding="utf-8"
+    )
 
 
 def chosen(check_id: str, per_check: int, seed: int) -> list[Mutant]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from flightline_node import bundle as bundles
-from flightline_node import judge as judging
 from flightline_node import settings as site
-from flightline_node.checks import CHECKS
-from flightline_node.context import Context
-from flightline_node.expected import known_types, resolve
-from flightline_node.facts import FactBook
+from flightline_node.judge import judgement as judging
+from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.context import Context
+from flightline_node.judge.waivers import apply
+from flightline_node.judge.waivers import parse as parse_waivers
+from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import (
     UNSAID,
     Check,
@@ -28,9 +28,9 @@ from flightline_node.model import (
     verdict_of,
     worst,
 )
-from flightline_node.parsers import Parser
-from flightline_node.waivers import apply
-from flightline_node.waivers import parse as parse_waivers
+from flightline_node.read import bundle as bundles
+from flightline_node.read.facts import FactBook
+from flightline_node.read.parsers import Parser
 from tests.harness import NOW, judge_dir
 
 MEMINFO = "MemTotal: 2097152000 kB\nMemAvailable: 2000000000 kB\n"
@@ -98,8 +98,8 @@ def test_a_timed_out_probe_is_unknown_even_with_plausible_output(tmp_path):
 
 
 def _check(evaluate) -> Check:
-    texts = dict.fromkeys(("title", "what", "why", "remedy", "source"), "x")
-    return Check(id="broken", evaluate=evaluate, **texts)
+    texts = dict.fromkeys(("title", "what", "why", "remedy", "out_of_service", "source"), "x")
+    return Check(id="broken", order=0, evaluate=evaluate, **texts)
 
 
 def _run(check: Check) -> list[Finding]:
@@ -180,7 +180,7 @@ def test_a_waiver_covers_its_scope_only():
     [
         ({**WAIVER, "check": "nonsense"}, "known checks: "),
         ({**WAIVER, "expiry": "tomorrow"}, "2026-12-31"),
-        ({**WAIVER, "owner": ""}, "missing owner"),
+        ({**WAIVER, "owner": ""}, "lacks owner"),
         ({**WAIVER, "until": "x"}, "unknown key until"),
         ("memory", "wanted a mapping"),
     ],
@@ -196,13 +196,13 @@ def test_every_mistake_is_listed_at_once():
         site.build(level="fast", select=["gpu_cuont"], skip="cpus", thresholds=thresholds, waivers=[{}])
     for part in (
         "unknown level 'fast'; known levels: quick, standard, deep",
-        "checks: unknown check or tag 'gpu_cuont' (did you mean gpu_count?); known checks:",
+        "checks: saw unknown check or tag 'gpu_cuont' (did you mean gpu_count?); wanted one of the known checks:",
         "gpu_count",
-        "skip: unknown check or tag 'cpus'",
-        "memory.min_total_percent: got 500, wanted a number from 1 to 100 %",
-        "unknown threshold 'memory.nope'; known thresholds:",
-        "memory.min_available_percent: got 'many'",
-        "waiver 1: missing check, scope, reason, owner, expiry",
+        "skip: saw unknown check or tag 'cpus'",
+        "memory.min_total_percent: saw 500, wanted a number from 1 to 100 %",
+        "unknown threshold 'memory.nope'; wanted one of the known thresholds:",
+        "memory.min_available_percent: saw 'many'",
+        "waiver 1: saw that it lacks check, scope, reason, owner, expiry",
     ):
         assert part in str(error.value)
 

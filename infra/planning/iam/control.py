@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infra.config.model import Settings
-from infra.contract import TAG_CLUSTER
+from flightline.contract import TAG_CLUSTER
 from infra.planning.iam.node import logs, managed, metrics
 from infra.planning.iam.statements import Arns, Document, allow, document
 from infra.planning.names import Names, Place
@@ -29,6 +28,8 @@ _LOOK = (
     "ssm:ListCommandInvocations",
     "ssm:ListCommands",
 )
+_REPLACE = ("DetachInstances", "SetInstanceHealth", "TerminateInstanceInAutoScalingGroup")
+_HEAL = ("CreateTags", "RebootInstances", "ReportInstanceStatus", "TerminateInstances")
 ITEMS = (
     "dynamodb:BatchGetItem",
     "dynamodb:BatchWriteItem",
@@ -42,24 +43,24 @@ ITEMS = (
 )
 
 
-def head_policies(settings: Settings, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
+def head_policies(slack: bool, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
     """Purpose -> document of the head node's role."""
     arns = Arns(names, place)
     return {
         "ssm": managed(arns),
         "logs": logs(arns),
         "metrics": metrics(names),
-        **operator_policies(settings, names, place, topic_key_arn),
+        **operator_policies(slack, names, place, topic_key_arn),
     }
 
 
-def operator_policies(settings: Settings, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
+def operator_policies(slack: bool, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
     """Purpose -> document of whoever runs the playbooks: the head node, or a person's own role."""
     arns = Arns(names, place)
     return {
         "fleet": _fleet(arns),
         "store": _store(arns),
-        "notify": notify(arns, topic_key_arn, slack=settings.notifications.slack_webhook is not None),
+        "notify": notify(arns, topic_key_arn, slack=slack),
         "prove-monitoring": _prove_monitoring(arns),
     }
 
@@ -71,7 +72,13 @@ def _fleet(arns: Arns) -> Document:
     return document(
         allow("Look", _LOOK),
         allow("ReachNodes", ["ssm:SendCommand", "ssm:StartSession"], [arns.instances()], mine),
-        allow("RunWhat", ["ssm:SendCommand"], [arns.aws_document(SHELL_DOCUMENT)]),
+        allow(
+            "RunWhat",
+            ["ssm:SendCommand"],
+            [arns.aws_document(SHELL_DOCUMENT), arns.own_document(arns.names.preflight_document)],
+        ),
+        # Takes no resource: a command's id is its only handle.
+        allow("EndCommands", ["ssm:CancelCommand"]),
         allow("SessionsOf", ["ssm:StartSession"], sessions),
         allow(
             "OwnSessions",
@@ -79,7 +86,9 @@ def _fleet(arns: Arns) -> Document:
             [arns.place.arn("ssm", "session/${aws:userid}-*")],
         ),
         allow("HostKeys", ["ec2:GetConsoleOutput"], [arns.instances()], own_nodes),
-        allow("ReplaceNodes", ["autoscaling:SetInstanceHealth"], [arns.node_group()]),
+        allow("ReplaceNodes", [f"autoscaling:{action}" for action in _REPLACE], [arns.node_group()]),
+        # flightline remediate; a kept instance is out of its group and known by its tag.
+        allow("HealNodes", [f"ec2:{action}" for action in _HEAL], [arns.instances()], own_nodes),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from infra.config.model import Settings
-from infra.contract import TAG_CLUSTER
+from flightline.cloud.signals import BAD_EVENTS_PREFIX
+from flightline.contract import TAG_CLUSTER
 from infra.planning.iam.control import notify
 from infra.planning.iam.node import TRAINING_PREFIX
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
@@ -15,16 +15,14 @@ from infra.planning.names import Names, Place
 
 _CLAIM = ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem")
 _CONSUME = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
-BAD_EVENTS_PREFIX = "bad-events/"
 RUNS_PREFIX = "runs/"
 
 
 def function_policies(
-    function: str, settings: Settings, names: Names, place: Place, topic_key_arn: str
+    function: str, slack: bool, names: Names, place: Place, topic_key_arn: str
 ) -> dict[str, Document]:
     """Purpose -> document of a Lambda function's role: "storage", "alert-router" or "training-input"."""
     arns = Arns(names, place)
-    slack = settings.notifications.slack_webhook is not None
     return {
         "logs": _logs(arns, function),
         "failures": _failures(arns, function),

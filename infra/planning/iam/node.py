@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from infra.config.model import Settings
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
 from infra.planning.names import Names, Place
 
@@ -34,7 +33,7 @@ TRAINING_PREFIX = "training/"
 _LIST_BUCKET = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
 
 
-def node_policies(settings: Settings, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
+def node_policies(s3_express: bool, names: Names, place: Place, topic_key_arn: str) -> dict[str, Document]:
     """Purpose -> document of the GPU nodes' role.
 
     topic_key_arn is taken for the same signature as the head node's: a GPU node publishes no alert itself.
@@ -45,7 +44,7 @@ def node_policies(settings: Settings, names: Names, place: Place, topic_key_arn:
         "boot": _boot(arns),
         "logs": logs(arns),
         "metrics": metrics(names),
-        "data": _data(arns, settings.storage.s3_express),
+        "data": _data(arns, s3_express),
     }
 
 

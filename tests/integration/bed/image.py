@@ -108,7 +108,7 @@ def apt_files(sources: list[Source], settings: str) -> dict[str, str]:
     return {
         "etc/apt/sources.list": "".join(lines),
         "etc/apt/apt.conf.d/80bed": "\n".join(
-            [*kept, 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]
+            [*kept, 'Acquire::Retries "5";', 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]
         ),
     }
 

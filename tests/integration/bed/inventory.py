@@ -38,7 +38,13 @@ def inventory(fleet: list[Machine], state: Path) -> dict[str, object]:
         **({} if no_swap() else {"base_swap_off": False}),
     }
     hosts = {machine.name: {"ansible_host": machine.address} for machine in fleet}
-    groups = {"gpu_nodes": {"hosts": hosts}, "slurm_controller": {"hosts": {fleet[0].name: {}}}}
+    # Beside the controller one more has the remediator: what is broken on purpose is broken there.
+    breakable = fleet[min(2, len(fleet) - 1)].name
+    groups = {
+        "gpu_nodes": {"hosts": hosts},
+        "slurm_controller": {"hosts": {fleet[0].name: {}}},
+        "flightline_remediate": {"hosts": {breakable: {}}},
+    }
     return {"all": {"vars": variables, "children": groups}}
 
 

@@ -30,6 +30,8 @@ USER = "admin"
 """The login of Debian's EC2 images: no password, sudo."""
 DEFAULT_COUNT = 4
 MOST = 200
+BINDS: tuple[str, ...] = ()
+"""More options of systemd-nspawn, such as --bind-ro=/outer:/inner: what is too large to be copied into each machine."""
 TOOLS = {
     "systemd-nspawn": "systemd-container",
     "debootstrap": "debootstrap",

@@ -12,21 +12,26 @@ from pathlib import Path
 from . import cgroups, layout, processes, timesource
 from .layout import BedError, Machine
 
-BOOTS_WITHIN_S = 60
-DETACHES_WITHIN_S = 30
+BOOTS_WITHIN_S = 300
+DETACHES_WITHIN_S = 120
 DISK_MIB = 320
 """xfs wants at least 300 MiB."""
 
 SUPERVISOR = f"""\
-# Runs in namespaces of its own. Arguments: the image, the machine's directory, its outer name, its disk.
+# Runs in namespaces of its own. Arguments: the image, the machine's directory, its outer name, its disk, more for nspawn.
+# The console goes to the log: one that nobody reads fills up, and systemd, which tells there how long a job has run, waits.
 set -eu
-{cgroups.ENTER}mount -t tmpfs -o mode=0755 tmpfs /run
-mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
+{cgroups.ENTER}image=$1 directory=$2 name=$3 disk=$4
+shift 4
+mount -t tmpfs -o mode=0755 tmpfs /run
+mount -t overlay overlay -o "lowerdir=$image,upperdir=$directory/upper,workdir=$directory/work" "$directory/root"
 while :; do
     status=0
-    systemd-nspawn --quiet --directory="$2/root" --machine="$3" --boot --register=no --keep-unit \\
-        --network-bridge={layout.BRIDGE} --link-journal=no --resolv-conf=off --timezone=off --console=passive \\
-        --bind="$4":/dev/nvme1n1 || status=$?
+    # The interface of a machine that was killed goes a moment after its processes.
+    ip link delete "vb-$name" 2>/dev/null || true
+    systemd-nspawn --quiet --directory="$directory/root" --machine="$name" --boot --register=no --keep-unit \\
+        --network-bridge={layout.BRIDGE} --link-journal=no --resolv-conf=off --timezone=off --console=read-only \\
+        --bind="$disk":/dev/nvme1n1 "$@" || status=$?
     # 133: the machine asked to be rebooted.
     [ "$status" -eq 133 ] || exit "$status"
 done
@@ -110,7 +115,7 @@ def start(machine: Machine, image: Path) -> None:
     if running(machine):
         return
     release_disk(machine)
-    arguments = [str(image), str(machine.directory), machine.outer_name, _loop(machine)]
+    arguments = [str(image), str(machine.directory), machine.outer_name, _loop(machine), *layout.BINDS]
     inner = ["sh", "-c", SUPERVISOR, "supervisor", *arguments]
     argv = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc"]
     processes.start([*argv, *inner], machine.pid_file, machine.directory / "log")

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-ENDS_WITHIN_S = 20
+ENDS_WITHIN_S = 120
 
 
 def start(argv: list[str], pid_file: Path, log: Path, directory: Path = Path("/")) -> None:

@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections import defaultdict
@@ -24,6 +25,8 @@ from urllib.parse import unquote, urlsplit
 from . import layout, timesource, vendors
 
 UPSTREAM_TIMEOUT_S = 60
+PAUSES_S = (1, 4, 10)
+"""A mirror's bad minute is none of the roles' faults."""
 PASSED_ON = ("If-Modified-Since", "Cache-Control")
 PASSED_BACK = ("Last-Modified", "Content-Type")
 
@@ -66,7 +69,9 @@ class Request(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         with path.open("rb") as source:
-            self._head(HTTPStatus.OK, {"Content-Length": str(os.fstat(source.fileno()).st_size)})
+            # pip reads a page of links only when it is called one.
+            kind = {"Content-Type": "text/html"} if path.suffix == ".html" else {}
+            self._head(HTTPStatus.OK, {"Content-Length": str(os.fstat(source.fileno()).st_size), **kind})
             if self.command == "GET":
                 shutil.copyfileobj(source, self.wfile)
 
@@ -89,8 +94,7 @@ class Request(BaseHTTPRequestHandler):
         Path(draft.name).rename(path)
 
     def _open(self, host: str, name: str, headers: dict[str, str]) -> Any:
-        url = f"{self.server.upstream[host]}://{host}{name}"
-        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=UPSTREAM_TIMEOUT_S)
+        return ask(f"{self.server.upstream[host]}://{host}{name}", headers)
 
     def _fresh(self, host: str, name: str) -> None:
         given = {key: self.headers[key] for key in PASSED_ON if self.headers[key]}
@@ -114,6 +118,21 @@ class Request(BaseHTTPRequestHandler):
         for key, value in headers.items():
             self.send_header(key, value)
         self.end_headers()
+
+
+def ask(url: str, headers: dict[str, str]) -> Any:
+    """Open a URL of a mirror, again after a pause when it does not answer or has trouble of its own. Raises OSError."""
+    request = urllib.request.Request(url, headers=headers)
+    for pause_s in PAUSES_S:
+        try:
+            return urllib.request.urlopen(request, timeout=UPSTREAM_TIMEOUT_S)
+        except urllib.error.HTTPError as error:
+            if error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+        except OSError:
+            pass
+        time.sleep(pause_s)
+    return urllib.request.urlopen(request, timeout=UPSTREAM_TIMEOUT_S)
 
 
 def main(arguments: list[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from collections.abc import Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ HOSTS = (
 )
 PORT = 443
 DAYS = "30"
+KEY = ("-newkey", "rsa:2048", "-nodes")
 
 
 def make(state: Path) -> None:
@@ -32,15 +34,21 @@ def make(state: Path) -> None:
     if (place / "server.pem").exists():
         return
     place.mkdir(parents=True, exist_ok=True)
-    names = ",".join(f"DNS:{host}" for host in HOSTS)
-    (place / "names").write_text(f"subjectAltName={names}\n")
     subject = "/CN=Flightline test bed"
-    key = ["-newkey", "rsa:2048", "-nodes"]
-    _openssl(place, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-days", DAYS, "-subj", subject)
-    _openssl(place, "req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", f"/CN={HOSTS[0]}")
-    authority = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-days", DAYS]
-    _openssl(place, "x509", "-req", "-in", "server.csr", *authority, "-out", "server.crt")
-    (place / "server.pem").write_text((place / "server.crt").read_text() + (place / "server.key").read_text())
+    _openssl(place, "req", "-x509", *KEY, "-keyout", "ca.key", "-out", "ca.crt", "-days", DAYS, "-subj", subject)
+    issue(place, "server", HOSTS)
+
+
+def issue(place: Path, name: str, hosts: Sequence[str]) -> Path:
+    """A server's key and certificate for host names, from the bed's authority; returns the file that has both."""
+    (place / f"{name}.names").write_text(f"subjectAltName={','.join(f'DNS:{host}' for host in hosts)}\n")
+    files = ["-keyout", f"{name}.key", "-out", f"{name}.csr"]
+    _openssl(place, "req", *KEY, *files, "-subj", f"/CN={hosts[0]}")
+    authority = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", f"{name}.names", "-days", DAYS]
+    _openssl(place, "x509", "-req", "-in", f"{name}.csr", *authority, "-out", f"{name}.crt")
+    both = place / f"{name}.pem"
+    both.write_text((place / f"{name}.crt").read_text() + (place / f"{name}.key").read_text())
+    return both
 
 
 def _openssl(place: Path, *words: str) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from flightline_node.model import Facts
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.harness import FIXTURES
 
 _HEALTHY = {

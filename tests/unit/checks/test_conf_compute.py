@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError, Remedy, Status
-from flightline_node.parsers import conf_compute
+from flightline_node.read.parsers import conf_compute
 from tests.harness import BROKEN, judge_facts, only, status
 
 HEADER = "\n==============NVSMI CONF-COMPUTE LOG==============\n\n"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import dcgm_diag
+from flightline_node.read.parsers import dcgm_diag
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 HEALTHY = {"tests": {"software": "Pass", "memory": "Pass"}, "failures": [], "warnings": [], "dcgm_version": "4.2.3"}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flightline_node.model import ParseError, Remedy, Status
-from flightline_node.parsers import dcgm_health
+from flightline_node.read.parsers import dcgm_health
 from tests.harness import BROKEN, judge_facts, only, status
 
 OFF = "Error: Health watches not enabled. Please enable watches. \n"

@@ -1,7 +1,7 @@
 """efa_counters: informs, never fails on one sample."""
 
 from flightline_node.model import Status
-from flightline_node.parsers import efa_counters
+from flightline_node.read.parsers import efa_counters
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 

@@ -1,7 +1,7 @@
 """efa_ports: every port active, or named."""
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import sysfs
+from flightline_node.read.parsers import sysfs
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 

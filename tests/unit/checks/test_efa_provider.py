@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import fi_info
+from flightline_node.read.parsers import fi_info
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 

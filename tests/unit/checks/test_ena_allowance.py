@@ -1,7 +1,7 @@
 """ena_allowance: bursts inform, dropped connections warn, nothing blocks."""
 
 from flightline_node.model import BLOCKING, Status
-from flightline_node.parsers import ethtool
+from flightline_node.read.parsers import ethtool
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flightline_node.expected import resolve
+from flightline_node.know.expected import resolve
 from flightline_node.model import Remedy, SettingsError, Status
 from tests.harness import BROKEN, judge_facts, only, status
 from tests.unit.parsers.hosttools import read

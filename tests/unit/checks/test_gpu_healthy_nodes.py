@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from flightline_node.checks import CHECKS
+from flightline_node.judge.checks import CHECKS
 from flightline_node.model import BLOCKING, Status
 from tests.harness import judge_facts, status
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flightline_node.model import ParseError, Remedy, Status
-from flightline_node.parsers import imex
+from flightline_node.read.parsers import imex
 from tests.harness import BROKEN, judge_facts, only, status
 
 RACK = "p6e-gb200.36xlarge"

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import kernel
+from flightline_node.read.parsers import kernel
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 GPU = {"gpus": [{"index": 0, "uuid": "GPU-0", "pci_bus_id": "00000000:53:00.0"}]}

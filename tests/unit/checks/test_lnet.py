@@ -1,7 +1,7 @@
 """lnet: EFA where it is declared, interfaces down, Lustre not in use."""
 
 from flightline_node.model import Status
-from flightline_node.parsers import lnetctl
+from flightline_node.read.parsers import lnetctl
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import kernel, mounts
+from flightline_node.read.parsers import kernel, mounts
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 LINE = "2026-11-20T08:{:02d}:00+0000 ip-10-0-0-10 kernel: {}\n"

@@ -1,7 +1,7 @@
 """mtu: the inventory's, else one on all ENA interfaces."""
 
 from flightline_node.model import Status
-from flightline_node.parsers import sysfs
+from flightline_node.read.parsers import sysfs
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from flightline_node.expected import resolve
+from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError, Status
-from flightline_node.parsers import nccl_tests
+from flightline_node.read.parsers import nccl_tests
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 GIB = 1 << 30

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import nccl_tests
+from flightline_node.read.parsers import nccl_tests
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 GOOD = {"collective": "all_reduce", "ranks": 8, "hosts": 1, "rows": 9, "complete": True, "wrong": 0, "out_of_bounds": 0}

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import nccl_debug
+from flightline_node.read.parsers import nccl_debug
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 EFA = {"info_lines": 9, "network": "AWS Libfabric", "provider": "efa", "gdrdma": True, "warnings": []}

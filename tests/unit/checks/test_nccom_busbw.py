@@ -2,8 +2,8 @@
 
 import pytest
 
-from flightline_node.expected import known_types, resolve
-from flightline_node.expected.neuron import busbw_floor
+from flightline_node.know.expected import known_types, resolve
+from flightline_node.know.neuron import busbw_floor
 from flightline_node.model import Status
 from tests.harness import judge_facts, only, status
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.harness import FIXTURES, judge_facts, only, status
 
 from .neurons import TRN1, fixture, node

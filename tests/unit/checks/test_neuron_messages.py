@@ -2,9 +2,9 @@
 
 import pytest
 
-from flightline_node.catalog import neuron as catalogue
+from flightline_node.know.catalog import neuron as catalogue
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.harness import judge_facts, only, status
 
 from .neurons import TRN1, fixture, node

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import BLOCKING, Remedy, Status
-from flightline_node.parsers import nvlink
+from flightline_node.read.parsers import nvlink
 from tests.harness import judge_facts, only, status
 
 from . import gpus

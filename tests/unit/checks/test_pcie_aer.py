@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import kernel
+from flightline_node.read.parsers import kernel
 from tests.harness import BROKEN, judge_facts, only, status
 
 CORRECTED = "pcieport 0000:60:01.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)"

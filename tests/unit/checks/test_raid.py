@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import mdstat
+from flightline_node.read.parsers import mdstat
 from tests.harness import BROKEN, judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 

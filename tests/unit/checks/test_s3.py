@@ -8,10 +8,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from flightline_node import node, reach
+from flightline_node import node
+from flightline_node.ask import reach
+from flightline_node.ask.readers import READERS
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import s3
-from flightline_node.readers import READERS
+from flightline_node.read.parsers import s3
 from tests.harness import BROKEN, judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from flightline_node.catalog import sxid as catalogue
+from flightline_node.know.catalog import sxid as catalogue
 from flightline_node.model import Remedy, Status
-from flightline_node.parsers import kernel
+from flightline_node.read.parsers import kernel
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 

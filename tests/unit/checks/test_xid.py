@@ -2,10 +2,10 @@
 
 import pytest
 
-from flightline_node.catalog import nvlink5
-from flightline_node.catalog import xid as catalogue
+from flightline_node.know.catalog import nvlink5
+from flightline_node.know.catalog import xid as catalogue
 from flightline_node.model import ParseError, Remedy, Status
-from flightline_node.parsers import kernel
+from flightline_node.read.parsers import kernel
 from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
 
 NODE_LEVEL = {

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 PATH = "/services/T000/B000/very-secret-part"
+BOT_PATH, TOKEN = "/api/chat.postMessage", "xoxb-very-secret-part"
 
 
 class Receiver:
@@ -33,6 +34,9 @@ class Receiver:
             def do_POST(self) -> None:
                 receiver.requests += 1
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path == BOT_PATH:
+                    self._bot(json.loads(body))
+                    return
                 status, headers = receiver.script.pop(0) if receiver.script else (200, {})
                 if status == 200 and self.path == PATH:
                     receiver.got.append(json.loads(body))
@@ -42,6 +46,20 @@ class Receiver:
                 self.end_headers()
                 self.wfile.write(b"ok" if status == 200 else f"no_service at {self.path}".encode())
 
+            def _bot(self, message: dict[str, Any]) -> None:
+                """As chat.postMessage: HTTP 200 also for a refusal, and the id of the message."""
+                status, headers = receiver.script.pop(0) if receiver.script else (200, {})
+                good = self.headers["Authorization"] == f"Bearer {TOKEN}"
+                answer = {"ok": True, "ts": f"1700000000.{receiver.requests:06d}"} if good else {"ok": False}
+                if status == 200 and good:
+                    receiver.got.append(message)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                said = answer if good else {**answer, "error": "invalid_auth"}
+                self.wfile.write(json.dumps(said).encode() if status == 200 else b"no")
+
             def log_message(self, *_: Any) -> None:
                 """No line per request."""
 
@@ -49,6 +67,7 @@ class Receiver:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.ca)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.api = f"127.0.0.1:{self._server.server_port}"
         self.url = f"https://127.0.0.1:{self._server.server_port}{PATH}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

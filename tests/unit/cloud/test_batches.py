@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flightline.cloud.batches import NotWrittenError, Patience, put_new, retrying, throttled, write_all
+from flightline.cloud.batches import NotWrittenError, Patience, put_new, throttled, write_all
 
 
 class Refused(Exception):
@@ -61,18 +61,17 @@ def test_unprocessed_items_are_sent_again_alone_and_later_and_later():
     assert stats.retries == 2 and waits == [0.05, 0.1]
 
 
-@pytest.mark.parametrize(
-    "code", ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]
-)
-def test_a_throttled_batch_is_sent_again(code):
-    table = Table(Refused(code), Refused("whatever", 503), 0)
-    assert write_all(table, "t", map(item, range(30)), patience()[0]).retries == 2
-    assert len(table.there) == 30
+@pytest.mark.parametrize("refusal", [("ProvisionedThroughputExceededException", 400), ("whatever", 503)])
+def test_a_throttled_batch_is_botocore_s_to_repeat_and_handed_back_when_it_gave_up(refusal):
+    table, (quick, waits) = Table(0, Refused(*refusal)), patience()
+    with pytest.raises(NotWrittenError, match=rf"t: 5 items not written \({refusal[0]}\)") as caught:
+        write_all(table, "t", map(item, range(30)), quick)
+    assert len(table.there) == 25 and len(caught.value.left) == 5 and waits == []
 
 
 def test_what_is_refused_to_the_end_is_handed_back():
     table = Table(24, 23, 22, 21, 20)
-    with pytest.raises(NotWrittenError, match="t: 20 items not written after 5 attempts") as caught:
+    with pytest.raises(NotWrittenError, match="t: 20 items not written: left unprocessed 5 times") as caught:
         write_all(table, "t", map(item, range(25)), patience()[0])
     assert {row["sk"]["S"] for row in caught.value.left} | set(table.there) == {str(n) for n in range(25)}
 
@@ -96,16 +95,13 @@ def test_put_new_keeps_what_is_there():
     assert table.there["1"]["n"] == {"N": "1"}
 
 
-def test_retrying_gives_the_last_error_as_it_is():
-    quick, waits = patience(3)
-    with pytest.raises(Refused):
-        retrying(lambda: (_ for _ in ()).throw(Refused("Throttling")), quick)
-    assert len(waits) == 2
+def test_what_the_same_request_may_not_meet_later():
+    assert throttled(Refused("Throttling")) and throttled(Refused("whatever", 503))
     assert not throttled(ValueError("x")) and not throttled(Refused("ValidationException"))
 
 
 def test_waits_are_bounded():
-    quick, waits = patience(12)
-    with pytest.raises(Refused):
-        retrying(lambda: (_ for _ in ()).throw(Refused("SlowDown")), quick)
+    table, (quick, waits) = Table(*[1] * 12), patience(12)
+    with pytest.raises(NotWrittenError):
+        write_all(table, "t", [item(1)], quick)
     assert max(waits) == 5.0

@@ -9,8 +9,8 @@ import tarfile
 
 import pytest
 
-from flightline_node import packing
-from flightline_node.module_call import answer
+from flightline_node.answer import answer
+from flightline_node.tell import packing
 
 
 def opened(encoded):

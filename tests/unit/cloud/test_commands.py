@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from flightline import cli
-from flightline.bundles import bundle_file, keep
 from flightline.cloud.awsstore import AwsStore
-from flightline.conclude import own_report_dir
-from flightline.offenders import judge
-from flightline.store import Past, SqliteStore, default_path
-from flightline.validation import HostVars, validate
-from tests.unit.control.made import a_run, finding, record
+from flightline.fleet.offenders import judge
+from flightline.run.conclude import own_report_dir
+from flightline.run.validation import HostVars, validate
+from flightline.store.bundles import bundle_file, keep
+from flightline.store.sqlite import Past, SqliteStore, default_path
+from tests.unit.made import a_run, finding, record
 
 ROOT = Path(__file__).parents[3]
 BAD = finding("row_remap", "FAIL", device={"index": 3}, remedy="REPLACE")
@@ -85,7 +85,7 @@ def test_history_and_report_of_the_store_in_aws(call, where):
     assert status == 1 and "NO-GO" in out and "gpu-07" in out
     assert f"flightline report r3 --store {where}" in out
     status, _, err = call("history", "nobody", "--store", where)
-    assert status == 2 and "nothing known of 'nobody'; hosts of the last run: gpu-07" in err
+    assert status == 2 and "nothing known of 'nobody'; wanted a host, hosts of the last run: gpu-07" in err
 
 
 def test_history_names_a_node_that_is_blamed_again_for_what_is_no_gpus(call, tmp_path):
@@ -173,7 +173,7 @@ def test_publish_sends_a_run_and_then_has_nothing_left(call, aws, tmp_path, monk
         (["preflight", "--store", "aws:x"], "kept in a file first"),
         (
             ["preflight", "--publish", "slack=https://hooks.slack.com/services/very-secret"],
-            "webhook itself is a secret",
+            "the secret itself does not belong here",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_the_inventory_says_where_to():
 def test_mistakes_of_the_inventory_are_told_before_any_node_is_touched():
     checked = check(a={"flightline_publish": {"topic": "x"}}, b={"flightline_publish": {"table": "abc"}})
     texts = list(checked.mistakes)
-    assert any("flightline_publish.topic: got 'x', wanted an SNS topic's ARN" in text for text in texts)
+    assert any("flightline_publish.topic: saw 'x', wanted an SNS topic's ARN" in text for text in texts)
     differs = next(text for text in texts if "not as on the first host" in text)
     assert checked.mistakes[differs] == ["b"]
 
@@ -218,7 +218,7 @@ def test_bundles_stay_in_their_directory_and_damage_is_told(tmp_path):
 
 def test_nothing_of_aws_is_loaded_unless_something_is_published():
     """boto3 takes longer to load than the demo fleet takes to judge."""
-    script = "from flightline import cli, conclude, preflight, validation; from flightline.commands import preflight, report, history"
+    script = "from flightline import cli; from flightline.run import conclude, preflight, validation; from flightline.commands import preflight, report, history"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{script}\nprint([m for m in sys.modules if m.startswith(('boto', 'flightline.cloud'))])"],
         cwd=ROOT, capture_output=True, text=True, check=True,

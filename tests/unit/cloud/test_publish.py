@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from flightline import conclude
-from flightline.bundles import bundle_file
+from flightline.cloud import outbox
 from flightline.cloud import publish as publishing
-from flightline.cloud import spool
-from flightline.cloud.settings import publish as settings
-from flightline.fleet import judge_run
-from flightline.store import Host, Run, SqliteStore
-from tests.unit.control.made import finding, record
+from flightline.cloud.publish_settings import publish as settings
+from flightline.fleet.judgement import judge_run
+from flightline.run import conclude
+from flightline.store.bundles import bundle_file
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
+from tests.unit.made import finding, record
 
 from .receiver import Receiver
 
@@ -37,13 +37,6 @@ BUCKET = "flightline-bundles"
 KILLS = 10
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Retries wait in life, not here."""
-    monkeypatch.setattr("flightline.cloud.batches.Patience.wait", lambda *_: None)
-    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0)
-
-
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "runs.sqlite"
@@ -55,7 +48,7 @@ def stamp(day):
 
 def a_run(path, run_id, day, *records):
     """A concluded run in the local store."""
-    hosts = tuple(Host(item["host"], "p5.48xlarge", item["instance_id"]) for item in records)
+    hosts = tuple(ExpectedHost(item["host"], "p5.48xlarge", item["instance_id"]) for item in records)
     with SqliteStore(path) as store:
         store.start(Run(run_id, stamp(day), "quick", "inventory/made", hosts))
         for item in records:
@@ -66,7 +59,7 @@ def a_run(path, run_id, day, *records):
 
 
 def waiting(path):
-    with spool.Spool(path) as queue:
+    with outbox.Outbox(path) as queue:
         return [(job.run_id, job.stage, job.trouble) for job in queue.open_jobs()]
 
 
@@ -196,7 +189,7 @@ def test_sns_that_throttles_to_the_end_loses_nothing(aws, target, path):
     a_run(path, "r1", 1, record("a", BAD))
     aws.before = lambda action: (400, "Throttling") if action == "POST /" else None
     (trouble,) = publishing.publish_run(path, "r1", target).troubles
-    assert f"{target.topic}: Throttling" in trouble and [job[1] for job in waiting(path)] == [spool.PLANNED]
+    assert f"{target.topic}: Throttling" in trouble and [job[1] for job in waiting(path)] == [outbox.PLANNED]
     aws.before = None
     aws.seen.clear()
     assert publishing.drain(path).troubles == []
@@ -225,7 +218,7 @@ def test_another_target_does_not_wait(aws, target, path):
 
 def test_a_run_that_was_deleted_does_not_hold_up_the_queue(aws, target, path):
     a_run(path, "r1", 1, record("a", BAD))
-    with spool.Spool(path) as queue:
+    with outbox.Outbox(path) as queue:
         queue.add("gone", target.target, target.to_dict())
     done = publishing.publish_run(path, "r1", target)
     assert "gone is not in the run store any more" in done.notes[0] and waiting(path) == []
@@ -249,14 +242,14 @@ def test_what_is_refused_for_good_holds_up_nothing(aws, target, path):
 
 def test_a_queue_that_cannot_be_written_says_how_to_publish_later(target, path):
     a_run(path, "r1", 1, record("a"))
-    spool.path_for(path).mkdir()
+    outbox.path_for(path).mkdir()
     (trouble,) = publishing.publish_run(path, "r1", target).troubles
-    assert "flightline publish r1" in trouble and str(spool.path_for(path)) in trouble
+    assert "flightline publish r1" in trouble and str(outbox.path_for(path)) in trouble
 
 
 def test_two_publishers_at_once_do_not_overtake_each_other(aws, target, path):
     a_run(path, "r1", 1, record("a"))
-    with spool.Spool(path) as queue, queue.lock() as mine:
+    with outbox.Outbox(path) as queue, queue.lock() as mine:
         assert mine
         queue.add("r1", target.target, target.to_dict())
         assert "another publisher" in publishing.drain(path, wait_s=0.2).troubles[0]
@@ -358,11 +351,11 @@ def test_a_publisher_killed_anywhere_and_started_again_leaves_the_same_content(a
     wanted, objects, requests = aws.items(), aws.objects(), sum(aws.seen.values())
     assert whole.troubles == [] and len(aws.told(aws.queue)) == 2 and requests > 20
 
-    spool.path_for(path).unlink()
+    outbox.path_for(path).unlink()
     aws.reset()
     _, aws.queue = aws.topic()
     aws.table(), aws.bucket()
-    with spool.Spool(path) as queue:
+    with outbox.Outbox(path) as queue:
         for run_id in ("r1", "r2"):
             queue.add(run_id, target.target, target.to_dict())
     chance = random.Random(7)
@@ -387,7 +380,7 @@ def publish_both(path, target):
 def test_whatever_happens_the_verdict_stands(target, path, monkeypatch, error, wanted):
     a_run(path, "r1", 1, record("a"))
     with SqliteStore(path) as store:
-        outcome = conclude.Outcome(judge_run(store, "r1"))
+        outcome = conclude.Conclusion(judge_run(store, "r1"))
 
     def fail(*_):
         raise error
@@ -401,7 +394,7 @@ def test_the_inventory_wins_over_the_environment(aws, target, path, monkeypatch)
     monkeypatch.setenv("FLIGHTLINE_PUBLISH", "table=other-table")
     a_run(path, "r1", 1, record("a"))
     with SqliteStore(path) as store:
-        outcome = conclude.Outcome(judge_run(store, "r1"))
+        outcome = conclude.Conclusion(judge_run(store, "r1"))
     conclude.publish(outcome, path, target.to_dict())
     assert outcome.troubles == [] and ("RUN#r1", "META") in aws.items()
     conclude.publish(outcome, path, None)

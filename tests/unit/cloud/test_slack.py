@@ -10,7 +10,7 @@ import pytest
 
 from flightline.cloud import secret, slack
 
-from .receiver import PATH, Receiver
+from .receiver import PATH, TOKEN, Receiver
 
 HERE = ("127.0.0.1",)
 MESSAGE = {"text": "hello", "blocks": []}
@@ -152,3 +152,40 @@ def test_secrets_come_by_reference_and_do_not_print(tmp_path, monkeypatch):
 def test_a_missing_secret_names_its_place(place):
     with pytest.raises(secret.SecretError, match=place if ":" in place else "begins with env:"):
         secret.resolve(place, lambda _: "")
+
+
+def speak(receiver, token=TOKEN, thread=""):
+    """A message of a bot; what is raised never has the token in it."""
+    waits = []
+    try:
+        return slack.say(token, "C1", MESSAGE, thread, receiver.api, str(receiver.ca), waits.append), waits, None
+    except slack.SlackError as error:
+        assert "very-secret" not in "".join(traceback.format_exception(error))
+        return "", waits, error
+
+
+def test_a_bot_writes_into_a_thread(receive):
+    receiver = receive()
+    first, _, _ = speak(receiver)
+    speak(receiver, thread=first)
+    assert first == "1700000000.000001"
+    assert receiver.got == [{**MESSAGE, "channel": "C1"}, {**MESSAGE, "channel": "C1", "thread_ts": first}]
+
+
+def test_a_bot_that_may_not_write_is_told_why(receive):
+    receiver = receive()
+    _, waits, error = speak(receiver, token="xoxb-very-secret-other")
+    assert "invalid_auth" in str(error) and not error.later and waits == []
+
+
+def test_a_bot_waits_as_long_as_slack_says(receive):
+    receiver = receive((429, {"Retry-After": "7"}))
+    sent, waits, _ = speak(receiver)
+    assert sent and waits == [7.0]
+
+
+@pytest.mark.parametrize("token", ["xoxb-very-secret\nX-Evil: 1", "xoxb-very-secret-\u00e9"])
+def test_a_token_cannot_add_a_header(receive, token):
+    receiver = receive()
+    _, _, error = speak(receiver, token=token)
+    assert "nothing was sent" in str(error) and receiver.requests == 0

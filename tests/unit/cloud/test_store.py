@@ -8,10 +8,10 @@ import pytest
 
 from flightline.cloud import blobs, items
 from flightline.cloud.awsstore import AwsStore
-from flightline.fleet import judge_run
-from flightline.locate import open_store
-from flightline.store import Host, Run, SqliteStore, StoreError
-from tests.unit.control.made import a_run, finding, record
+from flightline.fleet.judgement import judge_run
+from flightline.run.locate import open_store
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, StoreError
+from tests.unit.made import a_run, finding, record
 
 BAD = finding("row_remap", "FAIL", device={"index": 0}, measured=True, expected=False, remedy="REPLACE")
 LATER = "2026-11-22T10:00:00+00:00"
@@ -36,7 +36,7 @@ def fill(store, *records, run_id="r1", started_at="2026-11-21T10:00:00+00:00"):
 def test_a_run_comes_back_as_it_was_written(store):
     assert fill(store, record("b"), record("a", BAD)) == [True, True]
     store.finish("r1", LATER, "no-go")
-    hosts = (Host("b", "p5.48xlarge"), Host("a", "p5.48xlarge"))
+    hosts = (ExpectedHost("b", "p5.48xlarge"), ExpectedHost("a", "p5.48xlarge"))
     assert store.run("r1") == Run("r1", "2026-11-21T10:00:00+00:00", "quick", "inventory/made", hosts, LATER, "no-go")
     assert list(store.records("r1")) == [record("b"), record("a", BAD)], "in the inventory's order"
     assert store.answered("r1") == {"a", "b"}
@@ -62,7 +62,7 @@ def test_the_newest_run_is_the_latest(store):
 
 def test_a_run_that_is_not_there_is_named_with_those_that_are(store):
     fill(store, record("a"))
-    with pytest.raises(StoreError, match="no run 'r9'; newest runs: r1"):
+    with pytest.raises(StoreError, match="no run 'r9'; wanted one of the store, newest runs: r1"):
         store.run("r9")
 
 
@@ -147,9 +147,8 @@ def test_objects_are_written_once(aws):
     assert blobs.get(client, f"s3://{bucket}/k") == b"first"
 
 
-def test_an_object_that_another_request_is_at_is_tried_again(aws, monkeypatch):
+def test_an_object_that_another_request_is_at_is_tried_again(aws):
     """Source: S3 API reference, PutObject: after 409 ConditionalRequestConflict the upload is to be tried again."""
-    monkeypatch.setattr("flightline.cloud.batches.Patience.wait", lambda *_: None)
     client, bucket = aws.client("s3"), aws.bucket()
     refusals = iter([(409, "ConditionalRequestConflict")])
     aws.before = lambda action: next(refusals, None) if action == f"PUT /{bucket}/k" else None

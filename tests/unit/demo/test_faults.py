@@ -8,7 +8,7 @@ from flightline.demo import FAULTS
 from flightline.demo.faults import CONNECTION, FLEET, NODE, broken
 from flightline.demo.hardware import machine
 from flightline.demo.tree import healthy
-from flightline_node.checks import CHECKS
+from flightline_node.judge.checks import CHECKS
 from flightline_node.model import SettingsError, Status
 
 WITH_FILES = [name for name, fault in FAULTS.items() if fault.scope != CONNECTION]
@@ -45,8 +45,8 @@ def test_faults_apply_where_they_can_and_say_where_they_cannot():
             try:
                 assert broken(machine(kind), [name]) != healthy(kind)
             except SettingsError as error:
-                assert re.match(f"fault {name} (does not apply to|changes nothing on) {kind}", str(error))
-                assert f"try {FAULTS[name].type}" in str(error)
+                assert re.match(f"saw that fault {name} (does not apply to|changes nothing on) {kind}", str(error))
+                assert f"wanted a type that has it: {FAULTS[name].type}" in str(error)
 
 
 def test_faults_add_up_in_any_order():
@@ -55,5 +55,5 @@ def test_faults_add_up_in_any_order():
 
 
 def test_unknown_faults_are_all_named():
-    with pytest.raises(SettingsError, match="unknown fault no_such, neither; known faults: gpu_missing"):
+    with pytest.raises(SettingsError, match="unknown fault no_such, neither; wanted known faults: gpu_missing"):
         broken(machine("p5.48xlarge"), ["no_such", "gpu_missing", "neither"])

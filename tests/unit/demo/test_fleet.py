@@ -76,7 +76,7 @@ def test_nothing_is_left_beside_the_nodes(tmp_path):
 
 def test_every_mistake_is_found_before_anything_is_written(tmp_path):
     for given, said in (
-        ({"demo_faults": ["no_such"]}, "unknown fault no_such; known faults: gpu_missing"),
+        ({"demo_faults": ["no_such"]}, "unknown fault no_such; wanted known faults: gpu_missing"),
         ({"demo_faults": "gpu_missing"}, "wanted a list of fault names"),
         ({"demo_faults": ["retired_pages"]}, "does not apply to p5.48xlarge"),
         ({"demo_dir": ""}, "no demo_dir"),
@@ -94,7 +94,7 @@ def test_every_mistake_is_found_before_anything_is_written(tmp_path):
 def test_two_nodes_in_one_directory_are_refused(tmp_path):
     wanted = hosts(tmp_path)
     wanted["gpu-02"]["demo_dir"] = wanted["gpu-01"]["demo_dir"]
-    with pytest.raises(SettingsError, match=r"gpu-02: demo_dir .* is that of gpu-01"):
+    with pytest.raises(SettingsError, match=r"gpu-02: saw that demo_dir .* is that of gpu-01"):
         prepare(wanted)
 
 

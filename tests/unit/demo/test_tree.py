@@ -6,8 +6,8 @@ import pytest
 
 from flightline.demo.hardware import machine
 from flightline.demo.tree import Tool, healthy
+from flightline_node.ask.probes import PROBES
 from flightline_node.model import SettingsError
-from flightline_node.probes import PROBES
 
 SHELLS = {"cat", "sh"}
 

@@ -8,22 +8,22 @@ import io
 import json
 import time
 import zlib
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import boto3
 import pytest
 from botocore.stub import Stubber
 
+from flightline.cloud.functions.alert_router import events, nodes
+from flightline.cloud.functions.common import log, queue, stamps, training
+from flightline.cloud.functions.common.errors import BadEvent, ConfigMissing, TryAgain
+from flightline.cloud.functions.common.services import ServiceNames
+from flightline.cloud.functions.common.slack import Slack
+from flightline.cloud.functions.storage import envelope, records
+from flightline.cloud.functions.training_input import request
+from flightline.cloud.functions.training_input.handler import MOST_NAMED, named, not_good
 from flightline.cloud.messages import Alert, Digest
 from flightline.cloud.slack import SlackError
-from infra.functions.alert_router import events, nodes
-from infra.functions.common import log, queue, stamps, training
-from infra.functions.common.errors import BadEvent, ConfigMissing, TryAgain
-from infra.functions.common.services import Names
-from infra.functions.common.slack import Slack
-from infra.functions.storage import envelope, records
-from infra.functions.training_input import request
-from infra.functions.training_input.handler import not_good
 from tests.unit.functions import samples
 
 # The envelope of CloudWatch Logs.
@@ -178,6 +178,55 @@ def test_the_same_alarm_has_the_same_id_in_both_shapes():
     assert events.read(later).id != events.read(samples.alarm()).id
 
 
+def with_reason(data):
+    event = samples.alarm()
+    event["detail"]["state"]["reasonData"] = data
+    return event
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps({"recentDatapoints": ["91.5"], "threshold": 85.0}),
+        json.dumps({"recentDatapoints": 5}),
+        json.dumps({"recentDatapoints": {"a": 1}}),
+        json.dumps({"recentDatapoints": [True, [], None]}),
+        '{"recentDatapoints": [NaN]}',
+        "[" * 100_000,
+        "\ud800",
+        5,
+    ],
+    ids=["text", "number", "object", "mixed", "nan", "deep", "surrogate", "no text"],
+)
+def test_an_alarm_with_odd_numbers_is_told_without_them(data):
+    """It came again and again and ended as a dead letter: nobody was told of the alarm."""
+    event = events.read(with_reason(data))
+    assert (event.status, event.measured) == ("FAIL", "")
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
+def test_a_moment_beyond_the_calendar_is_a_bad_event(time):
+    with pytest.raises(BadEvent, match="stamp"):
+        events.read({**samples.spot(), "time": time})
+
+
+def test_instances_of_aws_health_are_read_from_arns_as_well():
+    """As an ARN it was none, and what was planned for somebody's instance was told of the whole cluster."""
+    arn = f"arn:aws:ec2:eu-west-1:123456789012:instance/{samples.NODE}"
+    assert events.read(samples.health([arn])).instances == (samples.NODE,)
+    assert events.read(samples.health(["vol-0123456789abcdef0"])).instances == ()
+
+
+@pytest.mark.parametrize("ahead_h", [2, 24 * 365 * 70])
+def test_a_record_from_the_future_is_none(ahead_h):
+    """As the newest of its node for years it hid every later one."""
+    ahead = (datetime.now(timezone.utc) + timedelta(hours=ahead_h)).isoformat(timespec="seconds")
+    with pytest.raises(BadEvent, match="later than now"):
+        records.admitted(samples.record(started_at=ahead))
+    near = (datetime.now(timezone.utc) + timedelta(minutes=5)).isoformat(timespec="seconds")
+    assert records.admitted(samples.record(started_at=near))
+
+
 @pytest.mark.parametrize(
     ("raw", "wrong"),
     [
@@ -236,7 +285,7 @@ def test_contributors_are_read_page_by_page():
     with Stubber(client) as stub:
         stub.add_response("describe_alarm_contributors", page(0, NextToken="t"), {"AlarmName": "a"})
         stub.add_response("describe_alarm_contributors", page(1), {"AlarmName": "a", "NextToken": "t"})
-        found = nodes.Fleet(None, None, client, "results", "demo").contributors("a")
+        found = nodes.NodeLookup(None, None, client, "results", "demo").contributors("a")
     assert found == ["i-0123456789abcdef0", "i-0123456789abcdef1"]
 
 
@@ -266,6 +315,11 @@ def test_a_request_is_read():
     )
 
 
+def test_of_thousands_left_out_an_item_names_what_it_has_room_for():
+    assert named(["a: x"] * MOST_NAMED) == ["a: x"] * MOST_NAMED
+    assert named(["a: x"] * 5000)[-2:] == ["a: x", f"and {5000 - MOST_NAMED} more"]
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
@@ -280,6 +334,9 @@ def test_a_request_is_read():
         ({"nodes": {}}, "nodes"),
         ({"nodes": {"all": True, "instance_ids": [samples.NODE]}}, "nodes"),
         ({"nodes": {"instance_ids": ["i-nope"]}}, "no instance ids"),
+        ({"nodes": {"all": True, "need": 0}}, "nodes.need 0"),
+        ({"nodes": {"all": True, "need": True}}, "nodes.need True"),
+        ({"nodes": {"all": True, "need": "15"}}, "nodes.need '15'"),
         ({"parameters": {"x": "$(reboot)"}}, "parameters x"),
         ({"parameters": {"x": "a\nb"}}, "parameters x"),
         ({"parameters": {f"p{n}": 1 for n in range(51)}}, "51 parameters"),
@@ -305,6 +362,7 @@ def test_everything_wrong_is_said_at_once():
     [
         ({"verdict": "go", "started_at": "2026-11-21T09:00:00+00:00"}, True),
         ({"verdict": "go", "started_at": "2026-11-19T09:00:00+00:00"}, False),
+        ({"verdict": "go", "started_at": "2099-01-01T00:00:00+00:00"}, False),
         ({"verdict": "no-go", "started_at": "2026-11-21T09:00:00+00:00"}, False),
         ({}, False),
     ],
@@ -368,7 +426,7 @@ def test_stamps_sort_as_text(text):
 
 def test_a_missing_variable_is_named():
     with pytest.raises(ConfigMissing, match="FLIGHTLINE_RESULTS_TABLE, FLIGHTLINE_TRAINING_TABLE"):
-        Names.read({"FLIGHTLINE_CLUSTER": "c", "FLIGHTLINE_NAMESPACE": "n", "FLIGHTLINE_RESULTS_BUCKET": "b"})
+        ServiceNames.read({"FLIGHTLINE_CLUSTER": "c", "FLIGHTLINE_NAMESPACE": "n", "FLIGHTLINE_RESULTS_BUCKET": "b"})
 
 
 def test_training_metadata_has_its_keys_or_is_bad():

@@ -8,7 +8,6 @@ from flightline_host import efa_matrix, version
 from flightline_host.driver import fabric_manager_package
 from flightline_host.host import Host, Problem
 from flightline_host.lnet import default_interface, spread
-from flightline_node.checks import software_compat
 
 
 @pytest.mark.parametrize(
@@ -53,15 +52,6 @@ def test_upstream(package, expected):
 )
 def test_the_name_of_the_fabric_manager_package(driver, package):
     assert fabric_manager_package(driver) == package
-
-
-def test_the_table_is_the_one_that_the_check_judges_by():
-    assert efa_matrix.VALIDATED == software_compat.VALIDATED
-    assert (efa_matrix.PLUGIN_NCCL, efa_matrix.PLUGIN_LIBFABRIC) == (
-        software_compat.PLUGIN_NCCL,
-        software_compat.PLUGIN_LIBFABRIC,
-    )
-    assert ((software_compat.GPU_DRIVER, software_compat.EFA_DRIVER),) == efa_matrix.PEER_MEMORY
 
 
 def test_an_unknown_version_does_not_pass_a_minimum():

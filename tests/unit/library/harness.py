@@ -1,6 +1,6 @@
 """Runs a module of library/ in this process against a directory and a script of commands.
 
-A case is data: `input` (arguments), `flags` (check, diff), `files` (path -> text, {link: target} for a link, any
+A case is data: `input` (arguments; null takes one away that all cases share), `flags` (check, diff), `files` (path -> text, {link: target} for a link, any
 other mapping as JSON), `old` (paths last changed ten days ago), `archives` (path -> members of a tar archive),
 `commands` (what programs answer), `output` (what the module must answer) and `left` (files afterwards). Every command
 that the module runs must stand in `commands`, and every one that stands there must be run, in that order.
@@ -25,7 +25,7 @@ import yaml
 from ansible.module_utils import basic
 from ansible.module_utils.testing import patch_module_args
 
-from flightline_host.host import Result
+from flightline_host.host import ProgramResult
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ class Script:
         self._left = list(steps)
         self._tree = tree
 
-    def __call__(self, argv: Any, cwd: Any, env: Any) -> Result:
+    def __call__(self, argv: Any, cwd: Any, env: Any) -> ProgramResult:
         ran = [str(word).replace(str(self._tree), "{root}") for word in argv]
         assert self._left, f"nothing more was expected, but the module ran {ran}"
         step = self._left.pop(0)
@@ -57,7 +57,7 @@ class Script:
         write_files(self._tree, step.get("leaves", {}))
         for path in step.get("removes", []):
             (self._tree / path.lstrip("/")).unlink()
-        return Result(step.get("rc", 0), step.get("out", ""), step.get("err", ""))
+        return ProgramResult(step.get("rc", 0), step.get("out", ""), step.get("err", ""))
 
     def finished(self) -> None:
         assert not self._left, f"never run: {[step['argv'] for step in self._left]}"
@@ -154,6 +154,7 @@ def cases() -> list[Any]:
                 entry for step in steps for entry in (shared[step] if isinstance(step, str) else [step])
             ]
             case["files"] = {**document.get("files", {}), **case.get("files", {})}
-            case["input"] = {**document.get("input", {}), **case.get("input", {})}
+            given = {**document.get("input", {}), **case.get("input", {})}
+            case["input"] = {option: value for option, value in given.items() if value is not None}
             found.append(pytest.param(path.stem, case, id=f"{path.stem}:{case['id']}"))
     return found

@@ -77,7 +77,24 @@ def test_one_young_file_deep_inside_keeps_the_whole(left):
 
 
 def test_an_orphan_of_another_user_is_not_stopped(monkeypatch):
-    alive = [stray.Process(os.getpid(), "all_reduce_perf", stray.INIT, os.geteuid() + 1, 1.0)]
+    alive = [stray.StrayProcess(os.getpid(), "all_reduce_perf", stray.INIT, os.geteuid() + 1, 1.0)]
     monkeypatch.setattr(stray, "processes", lambda host: iter(alive))
     facts = stray.ensure(Host(), {**WANTED, "programs": ["all_reduce_perf"], "paths": []}, False).facts
     assert facts["stopped"] == [] and facts["kept"][0]["why"] == f"belongs to user {os.geteuid() + 1}"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_run"),
+    [
+        ("/usr/bin/python3 -m flightline_node watch", False),
+        ("python3 /opt/flightline/flightline-node.pyz watch", False),
+        ("python3 /opt/flightline/flightline-node.pyz check --level quick", True),
+        ("/bin/sh /usr/local/sbin/flightline-check 60", True),
+        ("/usr/bin/python3 -I -S -c import flightline_node", True),
+        ("ansible-playbook playbooks/preflight.yml", True),
+        ("flightline preflight -i inventory", True),
+        ("flightline report latest", False),
+    ],
+)
+def test_the_watcher_that_always_runs_is_no_run(line, is_run):
+    assert bool(stray._RUN.search(line)) is is_run

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from flightline.cloud.clients import Clients
 from flightline.commands import capacity as command
-from flightline.money.capacity import Offer, Wanted, block_hours, find, rank
+from flightline.money.capacity import CapacityRequest, Offer, block_hours, find, rank
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
-WANTED = Wanted("p5.48xlarge", 16, 60, NOW)
+WANTED = CapacityRequest("p5.48xlarge", 16, 60, NOW)
 
 
 def ec2():

@@ -1,4 +1,6 @@
-"""The price list's answers are written by hand after the documented `aws_v1` shape; the amounts are invented."""
+"""The price list's answers are written by hand after the documented `aws_v1` shape, with invented amounts; the recorded
+ones, with their dates and sources, are in recorded.py.
+"""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -6,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from flightline.money.prices import AwsPriceList, PriceBook, PriceError, Query, read
+from flightline.money.prices import AwsPriceList, NoAnswerError, PriceBook, PriceError, Query, read
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 QUERY = Query("AmazonEC2", "us-east-1", "Hrs", (("instanceType", "g6.xlarge"),), ".*BoxUsage:.*")
@@ -43,8 +45,9 @@ def test_of_a_scale_the_first_step_counts():
         [product(amount="NaN")],
         [product(amount="-1")],
         [product(amount="")],
+        [product(amount="0.0000000000")],
     ],
-    ids=["none", "other unit", "two", "torn", "list", "no attributes", "nan", "negative", "empty"],
+    ids=["none", "other unit", "two", "torn", "list", "no attributes", "nan", "negative", "empty", "free"],
 )
 def test_what_is_not_one_price_is_refused_with_what_was_seen(answers):
     with pytest.raises(PriceError, match=r"saw .* wanted"):
@@ -56,7 +59,34 @@ def book(tmp_path, ask, now=NOW):
 
 
 def refuse(_):
-    raise PriceError("AWS denies it")
+    raise NoAnswerError("AWS denies it")
+
+
+def test_a_question_that_is_too_wide_does_not_end_the_others(tmp_path):
+    """Every later line was then said to be too wide as well."""
+
+    def ask(query):
+        if query.service == "AmazonS3":
+            raise PriceError("saw over 5000 products")
+        return [product()]
+
+    one = book(tmp_path, ask)
+    with pytest.raises(PriceError, match="saw over"):
+        one.price(Query("AmazonS3", "us-east-1", "GB-Mo", ()))
+    assert one.price(QUERY).amount == Decimal("1.25")
+
+
+@pytest.mark.parametrize("answer", [{}, {"PriceList": []}])
+def test_an_answer_without_products_is_none(answer):
+    from botocore.stub import Stubber
+
+    from flightline.cloud.clients import Clients
+
+    clients, client = Clients("us-east-1"), _client("us-east-1")
+    clients._made["pricing"] = client
+    with Stubber(client) as stub:
+        stub.add_response("get_products", answer)
+        assert AwsPriceList({"us-east-1": clients})(QUERY) == []
 
 
 def test_a_price_is_kept_and_read_without_aws(tmp_path):
@@ -84,11 +114,11 @@ def test_aws_is_asked_once_when_it_refuses(tmp_path):
 
     def ask(query):
         asked.append(query)
-        raise PriceError("denied")
+        raise NoAnswerError("denied")
 
     one = book(tmp_path, ask)
     for _ in range(3):
-        with pytest.raises(PriceError, match="not known yet: denied"):
+        with pytest.raises(PriceError, match="saw no price kept, and denied"):
             one.price(QUERY)
     assert len(asked) == 1
 

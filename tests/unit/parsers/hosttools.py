@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.harness import FIXTURES
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import time
@@ -12,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.fuzz.mutate import HOSTILE, mutate
 from tests.fuzz.run import seeds, shrink
 
 S_PER_MB, FLOOR_S = 0.1, 0.6
 """The floor is for what a busy machine adds; a parser that is quadratic takes minutes."""
-MEMORY_FACTOR, FLOOR_BYTES = 10, 4 << 20
+MEMORY_FACTOR, FLOOR_BYTES = 10, 2 << 20
 MANY = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
@@ -33,6 +34,7 @@ def facts_or_parse_error(name, data):
         json.dumps(facts, allow_nan=False)
 
 
+@functools.cache
 def small(name):
     """A cut-down fixture, the same on every run."""
     return shrink(PARSERS[name], max(seeds(PARSERS[name]), key=lambda seed: len(seed[1])), random.Random(name))[1]
@@ -40,7 +42,7 @@ def small(name):
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_cut_off_at_every_byte(name):
-    data = small(name)[:1200]
+    data = small(name)[:800]
     for end in range(len(data)):
         facts_or_parse_error(name, data[:end])
 
@@ -70,7 +72,7 @@ def test_fixtures_mutated_and_with_pieces_of_each_other(name):
     check()
 
 
-def floods(seed, size=1_000_000):
+def floods(seed, size=400_000):
     """So many bytes of what a broken tool, a full disk or an attacker can make of an output."""
     half = seed[: len(seed) // 2]
     yield "its own lines", (seed + b"\n") * (size // (len(seed) + 1) + 1)
@@ -107,7 +109,7 @@ def test_a_flood_is_not_slow(name):
 @pytest.mark.parametrize("name", PARSERS)
 @pytest.mark.parametrize("flood", ["its own lines", "one long value", "objects"])
 def test_a_flood_does_not_fill_the_memory(name, flood):
-    data = dict(floods(small(name), 400_000))[flood]  # tracing makes everything four times as slow
+    data = dict(floods(small(name), 150_000))[flood]  # tracing makes everything four times as slow
     tracemalloc.start()
     try:
         facts_or_parse_error(name, data)
@@ -118,12 +120,12 @@ def test_a_flood_does_not_fill_the_memory(name, flood):
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_a_line_of_100_megabytes(name):
-    data = small(name) + b"\n" + b"A" * 100_000_000
+def test_a_line_of_20_megabytes(name):
+    data = small(name) + b"\n" + b"A" * 20_000_000
     started = time.process_time()
     for file in PARSERS[name].files[:1]:
         try:
             assert isinstance(PARSERS[name].parse({file: data}), dict)
         except ParseError as error:
             assert len(str(error)) < 1000
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 2

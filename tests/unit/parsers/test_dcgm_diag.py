@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import dcgm_diag
+from flightline_node.read.parsers import dcgm_diag
 from tests.harness import FIXTURES
 
 FOLDER = FIXTURES / "dcgm_diag"

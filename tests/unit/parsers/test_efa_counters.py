@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import efa_counters
+from flightline_node.read.parsers import efa_counters
 from tests.harness import FIXTURES
 
 

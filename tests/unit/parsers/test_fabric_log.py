@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError, Remedy, Status
-from flightline_node.parsers import fabric_log
+from flightline_node.read.parsers import fabric_log
 from tests.harness import judge_facts, only, status
 
 STARTED = (

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
+from flightline_node.ask.probes import BY_ID
 from flightline_node.model import ParseError
-from flightline_node.probes import BY_ID
 from tests.unit.parsers.hosttools import fixture, parse, read
 
 

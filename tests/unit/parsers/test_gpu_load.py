@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.unit.parsers.hosttools import read
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import PARSERS
+from flightline_node.read.parsers import PARSERS
 from tests.harness import FIXTURES
 
 FOLDERS = {

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import pytest
 
-from flightline_node import metadata
+from flightline_node.ask import metadata
+from flightline_node.ask.readers import READERS
 from flightline_node.model import ParseError
-from flightline_node.readers import READERS
 from tests.unit.parsers.hosttools import fixture, parse, read
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import kernel, kernel_heads
+from flightline_node.read.parsers import kernel, kernel_heads
 from tests.harness import FIXTURES
 
 XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid=1234, name=python, GPU has fallen off the bus."

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from flightline_node.parsers import kernel_scan
-from flightline_node.parsers.kernel_events import CORES, NEEDLES
+from flightline_node.read.parsers import kernel_scan
+from flightline_node.read.parsers.kernel_events import CORES, NEEDLES
 
 
 def plain(data):

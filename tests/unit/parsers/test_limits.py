@@ -2,8 +2,8 @@
 
 import pytest
 
+from flightline_node.ask.readers import limits
 from flightline_node.model import ParseError
-from flightline_node.readers import limits
 from tests.unit.parsers.hosttools import fixture, parse, read
 
 

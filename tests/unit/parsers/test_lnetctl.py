@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import lnetctl
+from flightline_node.read.parsers import lnetctl
 from tests.unit.parsers.hosttools import fixture, parse, read
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import nccl_debug
+from flightline_node.read.parsers import nccl_debug
 from tests.harness import FIXTURES
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import nccl_tests
+from flightline_node.read.parsers import nccl_tests
 from tests.harness import FIXTURES
 
 FOLDER = FIXTURES / "nccl_tests"

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import nvidia_smi
+from flightline_node.read.parsers import nvidia_smi
 from tests.harness import FIXTURES
 
 FOLDER = FIXTURES / "nvidia_smi"

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import nvidia_smi_topo
+from flightline_node.read.parsers import nvidia_smi_topo
 from tests.harness import FIXTURES
 
 FOLDER = FIXTURES / "nvidia_smi_topo"

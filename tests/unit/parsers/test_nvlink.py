@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import nvlink
+from flightline_node.read.parsers import nvlink
 from tests.harness import FIXTURES
 
 FOLDER = FIXTURES / "nvlink"

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from flightline_node import nvme
+from flightline_node.ask import nvme
 from flightline_node.model import ParseError
 from tests.unit.parsers.hosttools import fixture, parse, read
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from flightline_node.ask.processes import processes as read_processes
 from flightline_node.model import ParseError
-from flightline_node.processes import processes as read_processes
 from tests.unit.parsers.hosttools import parse, read
 
 KTHREAD = 0x00200000

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from flightline_node.ask.readers import sysfs as read_sysfs
 from flightline_node.model import ParseError
-from flightline_node.readers import sysfs as read_sysfs
 from tests.unit.parsers.hosttools import parse, read
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import ParseError
-from flightline_node.parsers import values
+from flightline_node.read.parsers import values
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from flightline_node.ask.readers import versions
 from flightline_node.model import ParseError
-from flightline_node.readers import versions
 from tests.unit.parsers.hosttools import parse, read
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any, Callable, Iterator
 
-from flightline.result import Distribution, Group, NodeRow, Outlier, Report, RunInfo
+from flightline.fleet.result import Distribution, NodeRow, Outlier, Report, RunInfo, TroubleGroup
 from flightline_node.model import Remedy, Status, Verdict, verdict_of, worst
 
 CHECKS = [
@@ -72,19 +72,19 @@ def row(host: str, findings: list[dict[str, Any]], checks: list[str], **rest: An
     return NodeRow(host, verdict_of(cells.values()), worst(cells.values()), cells=cells, findings=kept, **rest)
 
 
-def group(items: list[tuple[str, dict[str, Any]]]) -> Group:
+def group(items: list[tuple[str, dict[str, Any]]]) -> TroubleGroup:
     """A group of the occurrences (host, finding) of one trouble."""
     first = items[0][1]
     index = first["device"].get("index")
     label = f"GPU {index}" if index is not None else ""
-    return Group(
+    return TroubleGroup(
         first["check"], TITLES.get(first["check"], first["check"]), Status(first["status"]), Remedy(first["remedy"]),
         REMEDY_TEXTS.get(first["check"], ""), first["message"], first["expected"], first["unit"],
         [(host, label, item["measured"]) for host, item in items],
     )  # fmt: skip
 
 
-def groups_of(rows: list[NodeRow]) -> list[Group]:
+def groups_of(rows: list[NodeRow]) -> list[TroubleGroup]:
     """Groups by check and message, the largest of the worst first."""
     joined: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
     for node in rows:
@@ -175,8 +175,10 @@ def hostile() -> tuple[Report, Records]:
         row("{{ 7*7 }}{% raw %}&amp;</script><!--<script>", [], checks),
     ]
     groups = [
-        Group("xid", EVIL, Status.FAIL, Remedy.REBOOT, EVIL, EVIL, [EVIL], EVIL, [(EVIL, EVIL, EVIL)]),
-        Group("chrony", EVIL, Status.WARN, Remedy.FIX_CONFIG, EVIL, EVIL, None, EVIL, [(EVIL, EVIL, float("nan"))]),
+        TroubleGroup("xid", EVIL, Status.FAIL, Remedy.REBOOT, EVIL, EVIL, [EVIL], EVIL, [(EVIL, EVIL, EVIL)]),
+        TroubleGroup(
+            "chrony", EVIL, Status.WARN, Remedy.FIX_CONFIG, EVIL, EVIL, None, EVIL, [(EVIL, EVIL, float("nan"))]
+        ),
     ]
     about_all = [{**finding(check="uniform_versions", status="FAIL", message=EVIL), "hosts": [EVIL]}]
     measures = [Distribution(EVIL, EVIL, 2, (1.0, 1, 1, 2, 3, 3, 3.0), [1, 1], [Outlier(EVIL, EVIL, 3.0, 4.0)])]

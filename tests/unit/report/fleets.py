@@ -12,13 +12,14 @@ from typing import Any
 
 from rich.console import Console
 
-from flightline.fleet import judge_run
-from flightline.recorder import MemoryStore, lost_record, unreachable_record
+from flightline.fleet.judgement import judge_run
+from flightline.fleet.result import Report
 from flightline.report import print_summary
-from flightline.result import Report
-from flightline.store import Host, Run
-from flightline_node.checks import CHECKS
+from flightline.store.rows import lost_record, unreachable_record
+from flightline.store.sqlite import ExpectedHost, Run
+from flightline_node.judge.checks import CHECKS
 from flightline_node.model import LEVELS
+from tests.memory_store import MemoryStore
 
 HERE = Path(__file__).parent
 SNAPSHOTS = HERE / "snapshots"
@@ -63,7 +64,7 @@ FLEETS = {8: EIGHT, 64: SIXTY_FOUR, 500: FIVE_HUNDRED}
 def report(nodes: int) -> Report:
     """A judged fleet of so many nodes."""
     width = len(str(nodes)) + 1
-    hosts = [Host(f"gpu-{number:0{width}}", TYPE, f"i-{number:017x}") for number in range(1, nodes + 1)]
+    hosts = [ExpectedHost(f"gpu-{number:0{width}}", TYPE, f"i-{number:017x}") for number in range(1, nodes + 1)]
     records = {host.host: _record(host, FLEETS[nodes].get(number, [])) for number, host in enumerate(hosts, 1)}
     stamps = {"started_at": "2026-11-21T03:00:00+00:00", "finished_at": "2026-11-21T03:04:13+00:00"}
     run = Run(f"20261121T030000Z-{nodes:06}", inventory="inventory/aws_ec2.yml", hosts=tuple(hosts), **stamps)
@@ -72,7 +73,7 @@ def report(nodes: int) -> Report:
     return made
 
 
-def _record(host: Host, faults: list[str]) -> dict[str, Any] | None:
+def _record(host: ExpectedHost, faults: list[str]) -> dict[str, Any] | None:
     if LOST in faults:
         return None
     if UNREACHABLE in faults:

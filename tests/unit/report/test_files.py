@@ -20,8 +20,19 @@ def test_the_files_are_written_and_nothing_else(tmp_path):
         "junit": "junit.xml",
         "html": "report.html",
         "hosts": "no-go.txt",
+        "mpi": "go.mpi",
+        "slurm": "go.slurm",
+        "ansible": "go.ini",
     }
-    assert sorted(os.listdir(tmp_path / "deep" / "er")) == ["junit.xml", "no-go.txt", "report.html", "report.json"]
+    assert sorted(os.listdir(tmp_path / "deep" / "er")) == [
+        "go.ini",
+        "go.mpi",
+        "go.slurm",
+        "junit.xml",
+        "no-go.txt",
+        "report.html",
+        "report.json",
+    ]
     assert len(json.loads(paths["json"].read_text())["nodes"]) == 8
     assert len(paths["hosts"].read_text().splitlines()) == 2
     assert ElementTree.parse(paths["junit"]).getroot().tag == "testsuites"

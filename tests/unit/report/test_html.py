@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flightline.groups import group
-from flightline.remedies import TITLES as REMEDY_TITLES
+from flightline.fleet.groups import group
+from flightline.fleet.remedies import TITLES as REMEDY_TITLES
+from flightline.fleet.result import Distribution, Report, RunInfo, TroubleGroup
 from flightline.report import html, jsonfile, junit
 from flightline.report.compact import compact
 from flightline.report.html import _asset
 from flightline.report.view import view
-from flightline.result import Distribution, Group, Report, RunInfo
 from flightline_node.model import Remedy, Status, Verdict
 from tests.unit.report.factory import CHECKS, EVIL, finding, fleet, groups_of, hostile, row
 
@@ -260,7 +260,7 @@ def test_values_of_any_type_are_rendered_in_every_format(measured, device, evide
     item["message"] = evidence
     rows = [row("h", [item], ["a"])]
     where = [("h", "", measured), ("h", "x", device)]
-    groups = [Group("a", "A", Status(status), Remedy.REBOOT, "", "m", hosts, "u", where)]
+    groups = [TroubleGroup("a", "A", Status(status), Remedy.REBOOT, "", "m", hosts, "u", where)]
     report = Report(RunInfo("R", ""), Verdict.NO_GO, ["a"], rows, [{**item, "hosts": hosts}], groups, [])
     assert len(Page(rendered(report)).tags) > 50
     stream = io.StringIO()

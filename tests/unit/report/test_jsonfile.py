@@ -6,9 +6,9 @@ import json
 import jsonschema
 import pytest
 
-from flightline import jsontext
+from flightline.fleet.result import NodeRow
 from flightline.report import jsonfile
-from flightline.result import NodeRow
+from flightline.store import jsontext
 from flightline_node.model import Status, Verdict
 from tests.unit.report.factory import finding, fleet, hostile
 

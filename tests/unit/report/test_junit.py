@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flightline.fleet.result import NodeRow, Report, RunInfo
 from flightline.report import junit
-from flightline.result import NodeRow, Report, RunInfo
 from flightline_node.model import BLOCKING, Status, Verdict
 from tests.unit.report.factory import finding, fleet, hostile, row
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from flightline.fleet import judge_run
-from flightline.recorder import MemoryStore
+from flightline.fleet.judgement import judge_run
 from flightline.report.compact import compact
 from flightline.report.node_lines import lines, natural, said
-from flightline.store import Host, Run
-from flightline.validation import place_of
-from tests.unit.control.made import STARTED, finding, record
+from flightline.run.validation import place_of
+from flightline.store.sqlite import ExpectedHost, Run
+from tests.memory_store import MemoryStore
+from tests.unit.made import STARTED, finding, record
 
 
 def fleet(nodes, bad, places):
-    hosts = tuple(Host(f"gpu-{number}", place=places(number)) for number in range(1, nodes + 1))
+    hosts = tuple(ExpectedHost(f"gpu-{number}", place=places(number)) for number in range(1, nodes + 1))
     records = {
         host.host: record(host.host, *([finding("xid", "FAIL", remedy="REBOOT")] if number in bad else []))
         for number, host in enumerate(hosts, 1)

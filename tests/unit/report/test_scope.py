@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from flightline.fleet import judge_run
-from flightline.recorder import MemoryStore
+from flightline.fleet.judgement import judge_run
 from flightline.report.scope import left_out, set_aside
 from flightline.report.terminal import verdict_notes
-from flightline_node.checks import CHECKS
-from tests.unit.control.made import a_run, finding, record
+from flightline_node.judge.checks import CHECKS
+from tests.memory_store import MemoryStore
+from tests.unit.made import a_run, finding, record
 
 QUICK = [check.id for check in CHECKS.values() if check.level == "quick"]
 WAIVED = "waived until 2026-12-31 by ops: image cache (was FAIL: / is full)"

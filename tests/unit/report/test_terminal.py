@@ -9,9 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from flightline.groups import group
+from flightline.fleet.groups import group
+from flightline.fleet.result import Report, RunInfo
 from flightline.report import print_summary
-from flightline.result import Report, RunInfo
 from flightline_node.model import Verdict
 from tests.unit.report import fleets
 from tests.unit.report.factory import EVIL, finding, fleet, hostile, row

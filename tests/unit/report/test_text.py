@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flightline.remedies import as_remedy
+from flightline.fleet.remedies import as_remedy
 from flightline.report import text
 from flightline_node.model import Remedy, Status, as_status
 from tests.unit.report.factory import EVIL

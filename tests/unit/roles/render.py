@@ -11,7 +11,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
 
-from flightline.roledocs import ROLES
+from tools.roledocs import ROLES
 
 SYSTEMS: Mapping[str, Mapping[str, str]] = {
     "Debian 12": {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from flightline import roledocs
+from tools import roledocs
 
 from .render import Role
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from flightline.roledocs import ROLES
-from flightline.site_summary import Site, Trouble
+from flightline.configure.site_summary import HostTrouble, SiteRun
+from tools.roledocs import ROLES
 
 from .render import tasks
 
 NAMES = sorted(path.name for path in ROLES.iterdir() if path.is_dir())
-ON_THE_CONTROL_NODE = ("ansible.builtin.set_fact", "ansible.builtin.assert")
+ON_THE_CONTROL_NODE = ("ansible.builtin.set_fact", "ansible.builtin.assert", "ansible.builtin.debug")
 ROOT = ROLES.parent
 
 
@@ -118,7 +118,16 @@ def test_a_run_without_trouble_says_so_and_ends_with_0(tmp_path):
 
 def test_every_host_stands_in_the_summary_once():
     names = [f"gpu-{number:03d}" for number in range(20)]
-    site = Site(names, {"gpu-003": Trouble("t", "x" * 900), "gpu-004": Trouble("t")}, {"gpu-004": Trouble("u")})
+    site = SiteRun(
+        names, {"gpu-003": HostTrouble("t", "x" * 900), "gpu-004": HostTrouble("t")}, {"gpu-004": HostTrouble("u")}
+    )
     text = "\n".join(site.lines())
     assert all(text.count(name) == 1 for name in names)
     assert max(map(len, site.lines())) < 500
+
+
+def test_a_run_over_no_host_says_so():
+    """It ended with nothing but Ansible's empty recap: a cluster scaled to zero, or a filter that finds nobody."""
+    text = " ".join(SiteRun().lines())
+    assert text.startswith("nothing was configured saw no host")
+    assert "gpuNodeCount 0" in text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
-from flightline import slurm_plan
-from flightline_node.expected import known_types, resolve
+from flightline.configure import slurm_plan
+from flightline_node.know.expected import known_types, resolve
 
 from .render import Role, facts
 
@@ -60,6 +62,46 @@ def test_every_node_writes_the_same_file_also_while_one_is_lost():
     whole = fleet()
     whole["hostvars"]["i-0b"]["ansible_facts"] = facts("Ubuntu 24.04", hostname="ip-10-0-0-12")
     assert slurm().file("slurm.conf.j2") == slurm(given=whole).file("slurm.conf.j2")
+
+
+@pytest.mark.parametrize("instance_type", ["p5.48xlarge", "none"])
+@pytest.mark.parametrize("limited", [["i-0a"], ["i-0h"], ["i-0a", "i-0b"]])
+def test_a_limited_run_writes_the_file_of_a_whole_one(instance_type, limited):
+    """Host names are what the site chose, which neither EC2 nor the inventory says."""
+    whole = fleet(instance_type=instance_type)
+    for name, host in (("i-0a", "red"), ("i-0b", "blue"), ("i-0h", "head")):
+        measured = {"hostname": host, "processor_nproc": 8, "memtotal_mb": 16000}
+        whole["hostvars"][name]["ansible_facts"] = facts("Ubuntu 24.04", **measured)
+    before = {name: slurm(given=whole).file(f"{name}.conf.j2") for name in ("slurm", "gres")}
+    assert "NodeName=blue " in before["slurm"]
+    assert "SlurmctldHost=head(" in before["slurm"]
+    part = fleet(instance_type=instance_type)
+    for name, variables in part["hostvars"].items():
+        variables["ansible_facts"] = whole["hostvars"][name]["ansible_facts"] if name in limited else {}
+        if name in limited:
+            variables["__slurm_found"] = {"facts": {"files": {"settings": {"text": before["slurm"]}}}}
+    part |= {"inventory_hostname": limited[0], **part["hostvars"][limited[0]]}
+    assert {name: slurm(given=part).file(f"{name}.conf.j2") for name in before} == before
+
+
+def test_a_limited_run_of_new_nodes_asks_the_controller():
+    part = fleet(instance_type="none")
+    for variables in part["hostvars"].values():
+        variables["ansible_facts"] = {}
+    part["hostvars"]["i-0a"]["ansible_facts"] = facts("Ubuntu 24.04", hostname="red", processor_nproc=4)
+    said = "NodeName=blue NodeAddr=10.0.0.12 CPUs=8 RealMemory=15200 State=UNKNOWN\n"
+    answers = [{"unreachable": True}, {"content": base64.b64encode(said.encode()).decode()}]
+    part["__slurm_settings_others"] = {"results": answers}
+    lines = slurm(given=part).file("slurm.conf.j2").splitlines()
+    assert said.strip() in lines
+    assert slurm(given=part).evaluate("_slurm_unseen | map(attribute='name') | list") == ["blue"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "NodeName=DEFAULT", "NodeName=a NodeAddr=10.0.0.12 CPUs=many RealMemory=\n", "\x00("]
+)
+def test_a_strange_file_knows_nothing(text):
+    assert all(host.cpus == host.memory_mib == 0 for host in slurm_plan.known(text).values())
 
 
 def test_gpus_have_a_type_and_the_cores_of_their_socket():

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from flightline import stack
-from flightline.node_software import software
-from flightline.roledocs import ROLES
+from flightline.configure.node_software import software
 from flightline_host.version import reaches
-from flightline_node.expected import known_types
+from flightline_node.know.expected import known_types
+from tools.roledocs import ROLES
 
 from .render import SYSTEMS, Role, tasks
 
@@ -139,6 +139,36 @@ def test_peer_memory_is_by_dma_buf_with_the_open_module():
     } == {("efa",)}
 
 
+@pytest.mark.parametrize("instance_type", GPU_TYPES)
+def test_modules_of_the_switches_management_are_loaded_where_nvlsm_runs(instance_type):
+    """nvidia-fabricmanager-start.sh finds the switches of B200 and B300 by ib_umad, and mlx5_ib has to be there for it."""
+    role = Role("nvidia_driver", "Ubuntu 24.04", {"instance_type": instance_type, "groups": {}, "hostvars": {}})
+    lines = [line for line in role.file("modules-load.j2").splitlines() if not line.startswith("#")]
+    assert lines == (["mlx5_ib", "ib_umad"] if instance_type.startswith(("p6-b200", "p6-b300")) else [])
+
+
+def test_gdrcopy_comes_where_rdma_reads_the_gpu():
+    wants = {name for name in known_types() if software(name)["gdrcopy"]}
+    assert {"p4d.24xlarge", "p5.48xlarge", "p6-b200.48xlarge"} <= wants
+    assert not {"g5.xlarge", "p3dn.24xlarge", "trn1.32xlarge"} & wants
+
+
+def test_dnf_locks_the_running_kernel_under_both_of_amazons_names():
+    lock = next(task for task in tasks("base") if "community.general.dnf_versionlock" in task)
+    given = lock["community.general.dnf_versionlock"]["name"]
+    running = Role("base", "Amazon 2023").variables["ansible_facts"]["kernel"]
+    assert [name.replace("{{ ansible_facts.kernel }}", running) for name in given] == [
+        f"kernel-{running}",
+        f"kernel[0-9]*-{running}",
+    ]
+
+
+@pytest.mark.parametrize("name", ["libnccl2", "libnccl-dev", "datacenter-gpu-manager-4-cuda13", "linux-image-aws"])
+def test_upgrades_leave_nccl_dcgm_and_kernel(name):
+    held = Role("base", "Ubuntu 24.04")["base_held_packages"]
+    assert any(name.startswith(prefix) for prefix in held)
+
+
 @pytest.mark.parametrize("instance_type", TYPES)
 def test_a_type_gets_only_roles_for_what_it_has(instance_type):
     """g5.xlarge has no EFA, inf2 no disks, trn1 no GPU: a role that asks for what is not there would fail the node."""
@@ -191,4 +221,7 @@ def test_an_images_driver_stays_an_images_when_another_role_adds_the_repository(
     assert "sources.list.d" not in mark
     assert "yum.repos.d" not in mark
     written = [task for task in tasks("nvidia_driver") if "_nvidia_driver_mark" in str(task)]
-    assert {task["name"] for task in written} == {"Look for this role's own mark", "Keep the driver at its version"}
+    assert {task["name"] for task in written} == {
+        "Look for this role's own mark and for packages",
+        "Keep the driver at its version",
+    }

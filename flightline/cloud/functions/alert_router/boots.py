@@ -1,0 +1,165 @@
+"""What a node's boot came to: the outcome and the record that it put into S3 before its group was told.
+
+roles/flightline_node/files/flightline-boot writes bundles/boot/<instance>/<stamp>/record.json, then outcome.json; S3
+tells the router of the outcome. A node speaks for itself only, and what cannot be read is told as UNKNOWN, never passed
+over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flightline.cloud import batches
+from flightline.cloud.messages import Alert
+from flightline_node.read.strictjson import once
+
+from ..common.errors import BadEvent
+from ..storage import records
+from ..storage.records import NodeResult
+
+CHECK = "boot"
+SCHEMA = "flightline-boot/1"
+KEY = re.compile(r"bundles/boot/(i-[0-9a-f]{8,17})/\d{8}T\d{6}Z-\d+/outcome\.json")
+MAX_BYTES = 8 * 1024 * 1024
+"""A record of a node of 16 devices has some 100 KiB."""
+
+REASONS: Mapping[str, tuple[str, str]] = {
+    "no-package": ("the node package could not be fetched or has another checksum; nothing was measured", "FIX_CONFIG"),
+    "no-roles": (
+        "the roles or the stack's variables could not be fetched or have another checksum; they were not applied",
+        "FIX_CONFIG",
+    ),
+    "configure-timeout": (
+        "the roles were not applied within configureMinutes; see configure.log in the bundle",
+        "FIX_CONFIG",
+    ),
+    "not-configured": ("the roles could not be applied; see configure.log in the bundle", "FIX_CONFIG"),
+    "timeout": ("the preflight gave no verdict within its time limit", "INVESTIGATE"),
+    "no-verdict": ("the preflight ended without a verdict", "INVESTIGATE"),
+    "group-not-told": ("a go, but the Auto Scaling group could not be told of it", "FIX_CONFIG"),
+    "no-go": ("no-go, but its record says nothing that blocks", "INVESTIGATE"),
+}
+"""Reason of a boot without a go -> what to say when no record says more, and the remedy."""
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One boot. first: its group waits for it. serves: its group was told CONTINUE. place: s3://.
+
+    record: as the node made it, None where there is none.
+    """
+
+    instance_id: str
+    reason: str
+    status: int
+    first: bool
+    go: bool
+    place: str
+    record: Mapping[str, Any] | None
+    trouble: str = ""
+    serves: bool = False
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Reads boots from the results bucket. client: an S3 client."""
+
+    client: Any
+    bucket: str
+
+    def boot(self, key: str) -> Boot:
+        """The boot whose outcome lies under a key. Raises BadEvent when it is none, or none of this bucket."""
+        named = KEY.fullmatch(key)
+        if named is None:
+            raise BadEvent(f"key {key[:120]!r}: wanted bundles/boot/<instance>/<stamp>/outcome.json")
+        folder = key.rpartition("/")[0]
+        said = self._object(key)
+        if not isinstance(said, Mapping) or said.get("schema") != SCHEMA or said.get("instance_id") != named[1]:
+            raise BadEvent(f"{key}: wanted an outcome ({SCHEMA}) of {named[1]} itself")
+        record, trouble = self._record(f"{folder}/record.json", named[1]) if said.get("record") is True else (None, "")
+        return Boot(
+            instance_id=named[1],
+            reason=str(said.get("reason")) if str(said.get("reason")) in REASONS else "no-verdict",
+            status=said["status"] if isinstance(said.get("status"), int) else -1,
+            first=said.get("first") is True,
+            # A go is what its own record carries, whatever the outcome says.
+            go=said.get("result") == "CONTINUE" and record is not None and record.get("verdict") == "go",
+            place=f"s3://{self.bucket}/{folder}/",
+            record=record,
+            trouble=trouble,
+            serves=said.get("result") == "CONTINUE",
+        )
+
+    def _record(self, key: str, instance: str) -> tuple[Mapping[str, Any] | None, str]:
+        try:
+            record = self._object(key)
+            if not isinstance(record, Mapping) or record.get("instance_id") != instance:
+                raise BadEvent(f"wanted a record of {instance}")
+            return records.admitted(record, instance), ""
+        except BadEvent as error:
+            return None, f"its record cannot be used: {error}"
+
+    def _object(self, key: str) -> object:
+        """JSON under a key. Raises BadEvent for what is missing, too large or no JSON."""
+        try:
+            answer = self.client.get_object(Bucket=self.bucket, Key=key)
+        except Exception as error:
+            # Without the right to list a bucket, S3 says AccessDenied for what is not there.
+            if batches.error_code(error) in ("NoSuchKey", "AccessDenied"):
+                raise BadEvent(f"no object {key}") from None
+            raise
+        body = answer["Body"].read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            raise BadEvent(f"{key} has more than {MAX_BYTES:,} bytes")
+        try:
+            return json.loads(body, object_pairs_hook=once)
+        except (ValueError, RecursionError) as error:
+            raise BadEvent(f"{key} is not JSON: {error}") from None
+
+
+def alerts(boot: Boot, at: str) -> list[Alert]:
+    """What people are told of a boot without a go: what its record says blocks, else the reason. at: UTC."""
+    found: list[Alert] = []
+    if boot.record is not None and boot.record.get("verdict") == "no-go":
+        found = records.alerts(NodeResult("", "", boot.record))
+    return found or [_without_record(boot, at)]
+
+
+def _without_record(boot: Boot, at: str) -> Alert:
+    words, remedy = REASONS[boot.reason]
+    host = str((boot.record or {}).get("host") or "")
+    message = "; ".join(part for part in (words, boot.trouble) if part)
+    return Alert(
+        node=boot.instance_id,
+        host=host,
+        instance_id=boot.instance_id,
+        check=CHECK,
+        status="UNKNOWN",
+        message=message,
+        measured=f"exit status {boot.status}",
+        expected="a go",
+        remedy=remedy,
+        at=at,
+    )
+
+
+def healthy(boot: Boot) -> frozenset[tuple[str, str]]:
+    """(node, check) pairs that a go shows to be over."""
+    if not boot.go or boot.record is None:
+        return frozenset()
+    return frozenset({*records.healthy(NodeResult("", "", boot.record)), (boot.instance_id, CHECK)})
+
+
+def facts(boots: Sequence[Boot]) -> tuple[str, ...]:
+    """Where the raw outputs are, a line for each boot."""
+    return tuple(f"{one.instance_id}: {_state(one)}, raw outputs {one.place}" for one in boots)
+
+
+def _state(boot: Boot) -> str:
+    if boot.serves:
+        return "entered service although this is no go"
+    return "kept out of service" if boot.first else "no-go after a reboot"

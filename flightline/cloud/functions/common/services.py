@@ -1,0 +1,104 @@
+"""What a function is given: names from its environment, clients made once per process."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flightline.cloud import clients, signals
+
+from .bad import BadEvents
+from .claims import Claims
+from .errors import ConfigMissing
+from .log import count
+from .notify import Channel, Notifier, to_sns
+from .slack import Slack
+
+ENV = "FLIGHTLINE_"
+READ_S = 10
+"""Five times that, and the waits between, is below the functions' time limit."""
+ONCE = frozenset({"ssm"})
+"""A SendCommand that got no answer may have been carried out: the next delivery of the event looks first."""
+
+
+@dataclass(frozen=True)
+class ServiceNames:
+    """Names of what a function uses. topic, secret: empty when nobody is to be told that way. link: for messages.
+
+    node_group: the nodes' Auto Scaling group. boot_failures: boots without a go that stop launches; 0 is no limit.
+    """
+
+    cluster: str
+    namespace: str
+    results_table: str
+    training_table: str
+    results_bucket: str
+    topic: str = ""
+    secret: str = ""
+    link: str = ""
+    node_group: str = ""
+    boot_failures: int = 0
+
+    @staticmethod
+    def read(env: Mapping[str, str]) -> ServiceNames:
+        """From the function's environment. Raises ConfigMissing with the variables that are not set."""
+        wanted = ("CLUSTER", "NAMESPACE", "RESULTS_TABLE", "TRAINING_TABLE", "RESULTS_BUCKET")
+        missing = [ENV + name for name in wanted if not env.get(ENV + name)]
+        if missing:
+            raise ConfigMissing(f"environment variables not set: {', '.join(missing)}")
+        cluster, namespace, results, trainings, bucket = (env[ENV + name] for name in wanted)
+        return ServiceNames(
+            cluster,
+            namespace,
+            results,
+            trainings,
+            bucket,
+            topic=env.get(ENV + "TOPIC", ""),
+            secret=env.get(ENV + "SLACK_SECRET", ""),
+            link=env.get(ENV + "LINK", ""),
+            node_group=env.get(ENV + "NODE_GROUP", ""),
+            boot_failures=int(env.get(ENV + "BOOT_FAILURES") or 0),
+        )
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything with effects that a function has."""
+
+    names: ServiceNames
+    dynamodb: Any
+    claims: Claims
+    bad: BadEvents
+    notifier: Notifier
+
+    def count(self, function: str, **values: float) -> None:
+        """Publish counters of a function; what is zero is left out."""
+        count(self.names.namespace, {"Function": function}, {name: value for name, value in values.items() if value})
+
+    def measure(self, **values: float) -> None:
+        """Publish numbers of the whole cluster; zero is a measurement as well."""
+        count(self.names.namespace, {"Cluster": self.names.cluster}, values)
+
+
+@functools.cache
+def client(service: str) -> Any:
+    """A client that gives up before the function's time limit; the endpoint is AWS_ENDPOINT_URL's where that is set."""
+    import boto3
+
+    return boto3.client(service, config=clients.config(READ_S, 1 if service in ONCE else clients.ATTEMPTS))
+
+
+def services(function: str, names: ServiceNames) -> Services:
+    """What a function needs, on real clients."""
+    dynamodb = client("dynamodb")
+    claims = Claims(dynamodb, names.results_table)
+    channels: dict[str, Channel] = {}
+    if names.topic:
+        channels["sns"] = to_sns(client("sns"), names.topic)
+    if names.secret:
+        lost = functools.partial(count, names.namespace, {"Function": function}, {signals.ALERTS_LOST: 1})
+        channels["slack"] = Slack(client("secretsmanager"), names.secret, lost)
+    notifier = Notifier(dynamodb, names.results_table, names.cluster, claims, channels, link=names.link)
+    return Services(names, dynamodb, claims, BadEvents(client("s3"), names.results_bucket, function), notifier)

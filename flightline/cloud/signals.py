@@ -1,0 +1,24 @@
+"""Names that the alert router and the stack share: events, metrics, alarms. Standard library only: it ships."""
+
+from __future__ import annotations
+
+LAUNCH_FAILED, LAUNCHED = "EC2 Instance Launch Unsuccessful", "EC2 Instance Launch Successful"
+BLOCK_ENDS = "Capacity Block Reservation Expiration Warning"
+TEST_SOURCE, TEST_TYPE = "flightline.monitor", "Flightline Test Alert"
+"""Detail types of EventBridge events; the last is what playbooks/monitor.yml sends."""
+
+SILENT_NODES, REPORTING_NODES, WATCH_RUNS = "SilentNodes", "ReportingNodes", "WatchRuns"
+UNWATCHED_NODES = "UnwatchedNodes"
+BUSIEST_GPU = "BusiestGpuPercent"
+"""Metrics of the cluster by each look at its nodes; the last: the most that any GPU was used since, in percent."""
+
+BAD_EVENTS, ALERTS_LOST = "BadEvents", "AlertsLost"
+"""Metrics of one function: events kept because they cannot be used, messages that nobody will get."""
+
+BAD_EVENTS_PREFIX = "bad-events/"
+"""Where in the results bucket a function keeps what it cannot use."""
+
+
+def alarm_prefix(cluster: str) -> str:
+    """How the names of the alarms begin that the router tells people about."""
+    return f"{cluster}-node-"

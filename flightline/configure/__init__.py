@@ -1,0 +1,1 @@
+"""What the roles ask of the hardware table, and what a configuration run leaves behind."""

@@ -1,0 +1,131 @@
+"""What a stack promises: the tags its instances carry and the outputs it exports. Standard library only.
+
+inventory/, the inventory plugin, playbooks/validate.yml and the alert router read these names; infra/__main__.py
+exports exactly these outputs, infra/planning/tags.py sets these tags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+TAG_PROJECT = "flightline:project"
+TAG_CLUSTER = "flightline:cluster"
+TAG_STACK = "flightline:stack"
+TAG_ROLE = "flightline:role"
+TAG_INSTANCE_TYPE = "flightline:instance-type"
+TAG_EFA_COUNT = "flightline:efa-count"
+TAG_ORCHESTRATOR = "flightline:orchestrator"
+TAG_CAPACITY = "flightline:capacity"
+
+CALLS_PREFIX = "bundles/calls/"
+"""Under it, in the results bucket, what nodes answer to Run Command."""
+
+PROJECT = "flightline"
+ROLE_GPU = "gpu-node"
+ROLE_HEAD = "head-node"
+ROLES = (ROLE_GPU, ROLE_HEAD)
+
+COMMON_TAGS = (TAG_PROJECT, TAG_CLUSTER, TAG_STACK)
+"""On every resource that takes tags."""
+
+INSTANCE_TAGS = (*COMMON_TAGS, TAG_ROLE, TAG_INSTANCE_TYPE, TAG_EFA_COUNT, TAG_ORCHESTRATOR, TAG_CAPACITY)
+"""On every instance of the cluster, on top of its Name."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of the stack. pattern: what its text must match as a whole; wanted says it in words.
+
+    Only these types are exported: text, whole numbers, booleans and lists of text. An optional output is empty text
+    when the stack does not have the thing. many: a list of such texts, at least one.
+    """
+
+    name: str
+    wanted: str
+    pattern: str
+    optional: bool = False
+    many: bool = False
+
+
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_NAME = r"[A-Za-z0-9_.-]{3,255}"
+_LOG_GROUP = r"/[A-Za-z0-9_./#-]{1,511}"
+_ARN = r"arn:aws[a-z-]*:{}:[a-z0-9-]*:\d{{12}}:.+"
+_ID = r"{}-[0-9a-f]{{8,17}}"
+
+OUTPUTS = (
+    Output("cluster_name", "the cluster's name", r"[a-z][a-z0-9-]+"),
+    Output("stack", "the stack's name", r"[A-Za-z0-9_.-]+"),
+    Output("region", "an AWS region", r"[a-z]{2}(-[a-z]+)+-\d"),
+    Output("gpu_zone", "the nodes' availability zone", r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]"),
+    Output("vpc_id", "vpc-...", _ID.format("vpc")),
+    Output("private_subnet_ids", "a list of subnet-...", _ID.format("subnet"), many=True),
+    Output("fabric_security_group_id", "sg-...", _ID.format("sg")),
+    Output("orchestrator", "none or slurm", r"none|slurm"),
+    Output("instance_type", "an EC2 instance type", r"[a-z0-9-]+\.[a-z0-9]+"),
+    Output("node_count", "a whole number above 0", r"[1-9]\d*"),
+    Output("efa_count", "a whole number", r"\d+"),
+    Output("node_group", "the Auto Scaling group's name", _NAME),
+    Output("launch_hook", "the launch lifecycle hook's name", _NAME),
+    Output("placement_group", "the placement group's name", _NAME, optional=True),
+    Output("head_instance_id", "i-...", _ID.format("i"), optional=True),
+    Output("access_mode", "ssm or ssh", r"ssm|ssh"),
+    Output("node_user", "the login name of the image", r"[a-z_][a-z0-9_-]*"),
+    Output("image_id", "ami-...", _ID.format("ami")),
+    Output("data_bucket", "a bucket name", _BUCKET),
+    Output("checkpoints_bucket", "a bucket name", _BUCKET),
+    Output("results_bucket", "a bucket name", _BUCKET),
+    Output("transfer_bucket", "a bucket name", _BUCKET),
+    Output("express_bucket", "a directory bucket name", _BUCKET, optional=True),
+    Output("checkpoints_url", "s3://, where checkpoints go", rf"s3://{_BUCKET}/"),
+    Output("results_table", "a table name", _NAME),
+    Output("training_table", "a table name", _NAME),
+    Output("alerts_topic_arn", "an SNS topic ARN", _ARN.format("sns")),
+    Output("slack_secret_arn", "a Secrets Manager ARN", _ARN.format("secretsmanager"), optional=True),
+    Output("fsx_dns_name", "the file system's DNS name", r"fs-[0-9a-f]+\.fsx\.[a-z0-9.-]+", optional=True),
+    Output("fsx_mount_name", "the file system's mount name", r"[a-z0-9]{1,8}", optional=True),
+    Output("fsx_data_repository", "s3://, what /fsx/data is linked to", rf"s3://{_BUCKET}(/\S*)?", optional=True),
+    Output("fsx_efa", "true or false", r"true|false"),
+    Output("results_log_group", "a log group", _LOG_GROUP),
+    Output("system_log_group", "a log group", _LOG_GROUP),
+    Output("log_retention_days", "a whole number above 0", r"[1-9]\d*"),
+    Output("metric_namespace", "the cluster's namespace, Flightline/...", r"Flightline/[a-z0-9-]+"),
+    Output("threshold_cpu_percent", "0 to 100", r"\d{1,2}|100"),
+    Output("threshold_memory_percent", "0 to 100", r"\d{1,2}|100"),
+    Output("threshold_disk_percent", "0 to 100", r"\d{1,2}|100"),
+    Output("threshold_gpu_temperature_c", "degrees Celsius", r"\d{2,3}"),
+    Output("threshold_gpu_utilization_percent", "0 to 100", r"\d{1,2}|100"),
+)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (str, int)) else ""
+
+
+def _wrong(output: Output, value: Any) -> bool:
+    if output.optional and value == "":
+        return False
+    listed = value if isinstance(value, (list, tuple)) else []
+    items = listed if output.many else [value]
+    return not items or not all(re.fullmatch(output.pattern, _text(item)) for item in items)
+
+
+def mistakes(outputs: Mapping[str, Any]) -> list[str]:
+    """Every output that is missing or wrong: its name, what was seen and what was wanted."""
+    found = []
+    for output in OUTPUTS:
+        if output.name not in outputs:
+            found.append(f"{output.name}: missing; wanted {output.wanted}")
+        elif _wrong(output, outputs[output.name]):
+            found.append(f"{output.name}: saw {outputs[output.name]!r}; wanted {output.wanted}")
+    return found
+
+
+def preflight_document(cluster: str) -> str:
+    """The name of the Systems Manager document that asks a node of a cluster."""
+    return f"{cluster}-preflight"

@@ -1,0 +1,60 @@
+"""What a fault is, and what must become of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Mapping, Optional, Tuple
+
+from flightline_node.model import Remedy, Status
+
+from ..hardware import Machine
+from ..tree import Entry
+
+Change = Mapping[str, Optional[Entry]]
+"""Paths that a fault alters; None takes a file away."""
+
+
+Apply = Callable[[Mapping[str, Entry], Machine], Change]
+
+
+ACTIVE = (
+    "dcgm_diag", "nccl_correctness", "nccl_busbw", "nccl_transport", "gpu_load", "gpu_compute", "gpu_bandwidth",
+    "efa_loopback", "fs_io", "fio_disk", "nccom_test", "nccom_busbw",
+)  # fmt: skip
+"""Checks of active tests: none of them starts on a node in use."""
+
+
+NODE, FLEET, CONNECTION = "node", "fleet", "connection"
+
+
+class DoesNotApply(ValueError):
+    """The instance type lacks what the fault is about."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault and what must become of it.
+
+    check: the check whose finding must not be PASS. status and remedy: of that finding. also: checks
+    that may answer with FAIL or UNKNOWN besides, because the same fault shows there. blinds: parsers
+    whose output it spoils, so that every check resting on them may be UNKNOWN. scope: NODE, FLEET (each
+    node is go, the comparison of the fleet finds it) or CONNECTION (the node does not answer).
+    type: an instance type it can be shown on. level: the lowest level that looks for it.
+    """
+
+    name: str
+    what: str
+    check: str
+    remedy: Remedy
+    apply: Apply
+    status: Status = Status.FAIL
+    also: Tuple[str, ...] = ()
+    blinds: Tuple[str, ...] = ()
+    scope: str = NODE
+    type: str = "p5.48xlarge"
+    level: str = "quick"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it makes the node no-go."""
+        return self.status in (Status.FAIL, Status.UNKNOWN, Status.UNREACHABLE)

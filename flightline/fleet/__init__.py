@@ -1,0 +1,1 @@
+"""What only shows across nodes, the root causes, and the fleet's verdict. Pure."""

@@ -1,0 +1,203 @@
+"""Advise, ask and act: the fleet as it stands now, the plan, and one round of the controller."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightline_node.model import Remedy
+
+from ..cloud.clients import Clients
+from ..cloud.publish_settings import from_environment, publish
+from ..run.locate import open_store
+from ..run.playbooks import sources
+from ..store.sqlite import StoreError, default_path, is_aws
+from .controller import ACTOR, Controller
+from .journal.incident import Moment, happened
+from .journal.lease import LeaseLostError, keeping, me
+from .journal.ledger import ConflictError, Ledger, open_ledger
+from .journal.machine import Happened, NodeState
+from .journal.notice import Notices
+from .journal.stamps import later, now_utc, seconds
+from .plan.ladder import AUTOMATIC
+from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_marker
+from .plan.planner import BREAKER_RESET, FleetState, NextStep, RemediationPlan, SchedulerView, plan
+from .plan.seen import LastSeen, look
+from .site import SitePolicy
+from .steps import slurm
+from .steps.ec2 import Ec2
+from .steps.nodes import AnsibleNodes, Markers
+from .steps.ports import EdgeError, Ports, Scheduler
+from .steps.prove import Preflight
+
+SCHEDULERS = ("auto", "slurm", "none")
+Report = Callable[[RemediationPlan, FleetState, SitePolicy, str, str, str], None]
+"""Shows a plan: plan, fleet, settings, facts of the run, who saw what is not said again, a trouble."""
+
+
+@dataclass(frozen=True)
+class HealingRequest:
+    """What the user asked for. store: a file or `aws`, None for the default."""
+
+    run: str
+    inventory: tuple[str, ...]
+    scheduler: str
+    ec2: bool
+    site: SitePolicy
+    store: str | None
+
+    @property
+    def by_slurm(self) -> bool:
+        """Is Slurm the scheduler?"""
+        return self.scheduler == "slurm" or (self.scheduler == "auto" and slurm.is_here())
+
+
+def advise(asked: HealingRequest, report: Report) -> bool:
+    """Show the plan and change nothing; is there anything to do?"""
+    with open_store(asked.store) as store:
+        seen = look(store, asked.run)
+    with closing(open_ledger(asked.store)) as ledger:
+        known = ledger.incidents(since=later(now_utc(), -asked.site.window_s))
+        stops = ledger.stops()
+    now = now_utc()
+    places: Mapping[str, SchedulerView] | None = {}
+    trouble = ""
+    if asked.by_slurm:
+        try:
+            places = slurm.SlurmScheduler().places(list(seen.groups))
+        except EdgeError as error:
+            places, trouble = None, str(error)
+    current = absorb(seen.sightings, known, now)
+    past = [one for one in known if not one.is_open]
+    able = AUTOMATIC if asked.ec2 or _on_ec2(seen) else AUTOMATIC - {Remedy.REPLACE}
+    fleet = FleetState(now, seen.groups, places, [one for one in current if one.is_open], past, stops, able)
+    made = plan(fleet, asked.site)
+    report(made, fleet, asked.site, _facts(seen), f"run {seen.run.run_id}", trouble)
+    return bool(made.steps)
+
+
+def _on_ec2(seen: LastSeen) -> bool:
+    return any(one.instance_id.startswith("i-") for one in seen.sightings)
+
+
+def _facts(seen: LastSeen) -> str:
+    return f"run {seen.run.run_id} | level {seen.run.level} | {len(seen.groups):,} nodes"
+
+
+def do(
+    asked: HealingRequest, report: Report, say: Callable[[str], None], approve: Callable[[NextStep], bool] | None
+) -> bool:
+    """One round under the lease; is there anything left to do? Raises StoreError while another remediator has it."""
+    path = _file(asked)
+    with open_store(asked.store) as store:
+        seen = look(store, asked.run)
+    with closing(open_ledger(asked.store)) as ledger:
+        lease = ledger.acquire(me(), time.time(), asked.site.lease_s)
+        if lease is None:
+            holder = ledger.holder()
+            raise StoreError(
+                f"{asked.store or path}: saw {holder.owner if holder else 'another remediator'} at work, "
+                f"wanted to be alone; "
+                "do: wait, or end it"
+            )
+        with keeping(ledger, lease, time.time, asked.site.lease_s) as kept:
+            ports = _ports(asked, seen, path, lease.token)
+            controller = Controller(ledger, ports, asked.site, kept, say=say)
+            controller.approve = approve or controller.approve
+            wanted = publish(from_environment())
+            if wanted and (wanted.topic or wanted.slack or wanted.slack_bot):
+                notices = Notices(wanted, Clients(wanted.region), say)
+                controller.tell, controller.page = notices.incident, notices.stop
+            try:
+                sightings = [*seen.sightings, *_markers(seen, ports, ledger, lease.token, say)]
+                made = controller.round(sightings, seen.groups)
+                fleet = controller.fleet(seen.groups)
+            except LeaseLostError as error:
+                raise StoreError(f"{path}: saw that {error}, wanted to keep it: nothing more was begun") from error
+    report(made if approve is None else plan(fleet, asked.site), fleet, asked.site, _facts(seen), "", "")
+    return bool(plan(fleet, asked.site).steps)
+
+
+def _file(asked: HealingRequest) -> Path:
+    """Where proofs are kept: runs go to a file first, also when incidents are in AWS."""
+    return Path(asked.store).expanduser().absolute() if asked.store and not is_aws(asked.store) else default_path()
+
+
+def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Ports:
+    recorded = tuple(part for part in seen.run.inventory.split(", ") if part)
+    own = recorded if recorded and all(Path(part).exists() for part in recorded) else ()
+    inventory = tuple(str(Path(part).absolute()) for part in asked.inventory or own or sources(()))
+    nodes = AnsibleNodes(inventory)
+    scheduler: Scheduler = slurm.SlurmScheduler() if asked.by_slurm else Markers(nodes, token)
+    published = publish(from_environment())
+    machines = Ec2(Clients(published.region if published else "")) if asked.ec2 else None
+    return Ports(scheduler, nodes, Preflight(inventory, path), machines)
+
+
+def _markers(
+    seen: LastSeen, ports: Ports, ledger: Ledger, token: int, say: Callable[[str], None]
+) -> Sequence[Sighting]:
+    """Nodes that quarantined themselves and of which no incident tells yet. With Slurm only those that it shows."""
+    try:
+        places = ports.scheduler.places(list(seen.groups))
+        out = [host for host, place in places.items() if place.ours]
+        known = {one.host for one in ledger.incidents(only_open=True) if one.is_out}
+        return list(_read(seen, ports, [host for host in out if host not in known], token, say))
+    except EdgeError as error:
+        say(f"warning: {error}")
+        return []
+
+
+def _read(
+    seen: LastSeen, ports: Ports, hosts: Collection[str], token: int, say: Callable[[str], None]
+) -> list[Sighting]:
+    found = []
+    for host, facts in (ports.nodes.facts(hosts, token) if hosts else {}).items():
+        if facts.marker is None:
+            continue
+        try:
+            found.append(from_marker(host, seen.groups[host], facts.marker))
+        except ValueError as error:
+            say(f"warning: {error}; a person has to look at {MARKER_SCHEMA}: {json.dumps(facts.marker)[:200]}")
+    return found
+
+
+def retry(asked: HealingRequest, node: str) -> str:
+    """Have a held node judged again in the next round. Raises StoreError."""
+    with closing(open_ledger(asked.store)) as ledger:
+        held = [one for one in ledger.incidents(only_open=True, name=node) if one.state is NodeState.HELD]
+        if not held:
+            raise StoreError(
+                f"saw no held incident of {node}, wanted one; do: `flightline incidents --open` lists what is open"
+            )
+        for one in held:
+            ledger.save(happened(one, Moment(now_utc(), Happened.RETRIED, _person(), "asked for by --retry")), None)
+    return f"{node}: judged again in the next round, and returned when it is good"
+
+
+def reset(asked: HealingRequest, group: str) -> str:
+    """Go on in a group whose breaker fell: what was seen until now counts no more. Raises StoreError."""
+    with closing(open_ledger(asked.store)) as ledger:
+        if group not in ledger.stops():
+            raise StoreError(
+                f"{group}: saw no breaker that fell there; wanted one of: {', '.join(ledger.stops()) or 'none'}"
+            )
+        for one in ledger.incidents(since=later(now_utc(), -asked.site.window_s)):
+            if one.group == group and seconds(one.opened_at):
+                noted = happened(one, Moment(now_utc(), Happened.NOTED, _person(), BREAKER_RESET))
+                try:
+                    ledger.save(noted, None)
+                except ConflictError:
+                    raise StoreError(
+                        f"{group}: saw a remediator that is writing, wanted to be alone; do: try again"
+                    ) from None
+        ledger.reset(group)
+    return f"{group}: its breaker is reset"
+
+
+def _person() -> str:
+    return f"{me().split('/')[0]} ({ACTOR})"

@@ -1,0 +1,47 @@
+"""How long incidents take, phase by phase. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .incident import Incident
+from .machine import Happened
+from .stamps import seconds
+
+PHASES: tuple[tuple[str, Happened, Happened], ...] = (
+    ("detected to quarantined", Happened.DETECTED, Happened.QUARANTINED),
+    ("quarantined to drained", Happened.QUARANTINED, Happened.DRAINED),
+    ("drained to repaired", Happened.DRAINED, Happened.REPAIRED),
+    ("repaired to verified", Happened.REPAIRED, Happened.VERIFIED),
+    ("detected to returned", Happened.DETECTED, Happened.RETURNED),
+)
+
+
+@dataclass(frozen=True)
+class Took:
+    """One phase over some incidents, in seconds. p50, p90, p99: nearest rank."""
+
+    phase: str
+    count: int
+    mean_s: float
+    p50_s: float
+    p90_s: float
+    p99_s: float
+
+
+def took(found: Iterable[Incident]) -> list[Took]:
+    """Mean and percentiles of each phase; a phase that no incident has been through is left out."""
+    listed = list(found)
+    made = []
+    for name, begin, end in PHASES:
+        times = sorted(seconds(one.at(end)) - seconds(one.at(begin)) for one in listed if one.at(begin) and one.at(end))
+        if times:
+            ranks = (_rank(times, share) for share in (0.5, 0.9, 0.99))
+            made.append(Took(name, len(times), sum(times) / len(times), *ranks))
+    return made
+
+
+def _rank(times: Sequence[float], share: float) -> float:
+    """The smallest value that at least that share is not above."""
+    return times[max(-(-int(len(times) * share * 1000) // 1000), 1) - 1]

@@ -1,0 +1,164 @@
+"""From what was seen of nodes (a run, a marker) to incidents: opened, added to, cleared. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flightline_node.judge.checks import CHECKS
+from flightline_node.model import BLOCKING, EVIDENCE, Verdict, device_label
+
+from ...fleet.causes import Finding, troubles
+from ...fleet.judgement import NO_SERIAL
+from ...fleet.result import Report
+from ...store.rows import NODE, REACHABLE
+from ..journal.incident import Incident, Moment, NodeTrouble, deeper, happened, opened
+from ..journal.machine import Happened, NodeState
+from ..journal.stamps import seconds
+
+NO_GROUP = "nodes"
+MARKER_SCHEMA = "flightline-quarantine/1"
+_LEVEL_OF = {name: check.level for name, check in CHECKS.items()}
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A node as it was seen once. good: checks that were measured and passed. out_at: since when it is out, or ''."""
+
+    host: str
+    instance_id: str
+    group: str
+    at: str
+    actor: str
+    level: str
+    troubles: tuple[NodeTrouble, ...] = ()
+    out_at: str = ""
+    why_out: str = ""
+    good: frozenset[str] = frozenset()
+
+    def clears(self, one: Incident) -> bool:
+        """Does it prove that an incident is over? Only what was measured again, as deep, and passed is over."""
+        asked = {trouble.check for trouble in one.troubles}
+        return not self.troubles and asked <= self.good and deeper(self.level, one.level) == self.level
+
+
+def groups_of(report: Report) -> dict[str, str]:
+    """Host -> group: the instance type, because that is what a job asks for."""
+    return {row.host: row.instance_type or NO_GROUP for row in report.rows}
+
+
+def from_report(report: Report, serials: Mapping[tuple[str, str], str] | None = None) -> list[Sighting]:
+    """Every node of a run. serials: (host, PCI address or index) -> GPU serial, for findings that lack it."""
+    at = report.run.finished_at or report.run.started_at
+    found = []
+    for row in report.rows:
+        roots = [trouble.root for trouble in row.troubles]
+        if row.verdict is Verdict.NO_GO and not roots:
+            roots = [{"check": "node", "status": "UNKNOWN", "message": "nothing could be judged"}]
+        name = row.instance_id or row.host
+        named = tuple(trouble_of(root, name, row.host, serials or {}) for root in roots)
+        group = row.instance_type or NO_GROUP
+        level = report.run.level
+        good = {check for check, status in row.cells.items() if status in EVIDENCE - BLOCKING}
+        # A node that was measured at all is there.
+        good |= {REACHABLE, NODE} - row.cells.keys() if good else set()
+        actor = f"run {report.run.id}"
+        made = Sighting(row.host, row.instance_id, group, at, actor, level, named, good=frozenset(good))
+        found.append(made)
+    return found
+
+
+def from_marker(host: str, group: str, marker: Mapping[str, Any]) -> Sighting:
+    """A node that quarantined itself. Raises ValueError for what is no marker."""
+    if marker.get("schema") != MARKER_SCHEMA:
+        raise ValueError(f"{host}: saw the marker schema {marker.get('schema')!r}, wanted {MARKER_SCHEMA}")
+    raw = marker.get("findings")
+    findings = [dict(item) for item in raw if isinstance(item, Mapping) and item.get("check")] if raw else []
+    instance = str(marker.get("instance_id") or "")
+    roots = [trouble.root for trouble in troubles(findings)] or findings or [{"check": "node", "status": "UNKNOWN"}]
+    named = tuple(trouble_of(root, instance or host, host, {}) for root in roots)
+    level = "quick"
+    for root in named:
+        level = deeper(level, _LEVEL_OF.get(root.check, "quick"))
+    since = str(marker.get("since") or "")
+    actor, run = str(marker.get("by") or "flightline-watch"), str(marker.get("run") or "")
+    return Sighting(
+        host, instance, group, since, f"{actor} run {run}".strip(), level, named, since, f"marker of {actor}"
+    )
+
+
+def trouble_of(finding: Finding, node: str, host: str, serials: Mapping[tuple[str, str], str]) -> NodeTrouble:
+    """A root finding with its key: check and GPU serial, else check, node and part."""
+    device = finding.get("device") or {}
+    serial = str(device.get("serial") or "")
+    if serial in NO_SERIAL:
+        places = (str(device.get(key, "")) for key in ("pci", "index"))
+        serial = next((serials[host, place] for place in places if (host, place) in serials), "")
+    check, label = str(finding["check"]), device_label(device)
+    return NodeTrouble(
+        key=f"{check}@{serial}" if serial else f"{check}@{node}:{label}",
+        check=check,
+        remedy=str(finding.get("remedy") or "NONE"),
+        message=str(finding.get("message") or "")[:400],
+        device=label,
+        serial=serial,
+        status=str(finding.get("status") or "UNKNOWN"),
+        evidence=tuple(str(line)[:300] for line in (finding.get("evidence") or ())[:8]),
+    )
+
+
+def absorb(sightings: Iterable[Sighting], known: Sequence[Incident], now: str) -> list[Incident]:
+    """The open incidents after these sightings: opened, added to, cleared; those that are closed by it come too.
+
+    A sighting that is older than the end of the node's last incident says nothing new.
+    """
+    by_host = {one.host: one for one in known if one.is_open}
+    ended: dict[str, float] = {}
+    for one in known:
+        if not one.is_open:
+            ended[one.host] = max(ended.get(one.host, 0.0), seconds(one.closed_at))
+    for seen in sightings:
+        there = by_host.get(seen.host)
+        if there is not None:
+            by_host[seen.host] = _out(_joined(there, seen, now), seen)
+        elif seen.troubles and seconds(seen.at) > ended.get(seen.host, -1.0):
+            by_host[seen.host] = _out(_opened(seen), seen)
+    return list(by_host.values())
+
+
+def _opened(seen: Sighting) -> Incident:
+    evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
+    first = Moment(seen.at, Happened.DETECTED, seen.actor, _said(seen.troubles), evidence)
+    level = seen.level
+    for trouble in seen.troubles:
+        level = deeper(level, _LEVEL_OF.get(trouble.check, level))
+    return opened(seen.host, seen.instance_id, seen.group, level, seen.troubles, first)
+
+
+def _out(one: Incident, seen: Sighting) -> Incident:
+    if seen.out_at and one.is_open and one.state is NodeState.IN_SERVICE:
+        return happened(one, Moment(seen.out_at, Happened.QUARANTINED, seen.actor, seen.why_out))
+    return one
+
+
+def _joined(one: Incident, seen: Sighting, now: str) -> Incident:
+    """What a later look at a node with an open incident adds to it; an older look adds nothing."""
+    if seconds(seen.at) <= max(seconds(one.opened_at), seconds(one.proof.at) if one.proof else 0.0):
+        return one
+    if not seen.troubles:
+        if one.state is not NodeState.IN_SERVICE or not seen.clears(one):
+            return one
+        return happened(one, Moment(now, Happened.CLEARED, seen.actor, "a later run found the node good"))
+    fresh = tuple(trouble for trouble in seen.troubles if trouble.key not in one.keys)
+    if not fresh and one.proof is None:
+        return one
+    if any(event.at == seen.at and event.actor == seen.actor for event in one.events):
+        return one
+    evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
+    event = Moment(seen.at, Happened.DETECTED, seen.actor, _said(fresh or seen.troubles), evidence)
+    return happened(replace(one, troubles=(*one.troubles, *fresh), level=deeper(one.level, seen.level)), event)
+
+
+def _said(found: Sequence[NodeTrouble]) -> str:
+    return "; ".join(one.said for one in found[:4])

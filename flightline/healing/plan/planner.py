@@ -1,0 +1,310 @@
+"""What to do now, on which node, why, and what it does to running jobs. Pure: no clock, no I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flightline_node.judge.checks import CHECKS
+from flightline_node.model import Remedy
+
+from ...fleet.checks import FLEET_CHECKS
+from ...store.rows import NODE, REACHABLE
+from ..journal import incident as incidents
+from ..journal.incident import Incident
+from ..journal.machine import Happened, NodeState
+from ..journal.stamps import seconds
+from ..site import SitePolicy
+from .budget import Detection, OutageBudget, Trip, trips
+from .ladder import AUTOMATIC, RUNG, LadderChoice, choose
+
+OURS = "flightline: "
+"""How the reason of a drain begins that Flightline set: then comes a check, or one of a few words."""
+_WORDS = frozenset({*CHECKS, *FLEET_CHECKS, NODE, REACHABLE, "quarantine", "marker", "nothing"})
+
+
+class Do(str, enum.Enum):
+    """What the next step of a node is."""
+
+    QUARANTINE = "quarantine"
+    ADOPT = "adopt"
+    WAIT = "wait"
+    DRAINED = "drained"
+    REQUEUE = "requeue"
+    REPAIR = "repair"
+    SETTLE = "settle"
+    VERIFY = "verify"
+    RELEASE = "release"
+    RETURN = "return"
+    HOLD = "hold"
+    LEAVE = "leave"
+    HELD = "held"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+CHANGES = frozenset(set(Do) - {Do.WAIT, Do.HELD})
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A job that runs on a node."""
+
+    id: str
+    user: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class SchedulerView:
+    """What the scheduler, or the node's marker where there is none, says of a node.
+
+    out: it takes no new jobs. reason: who says why. reserved: a reservation holds it. known: it was there to be asked.
+    """
+
+    out: bool = False
+    reason: str = ""
+    reserved: bool = False
+    jobs: tuple[RunningJob, ...] = ()
+    known: bool = True
+
+    @property
+    def ours(self) -> bool:
+        """Did Flightline take it out? A person may begin a reason with its name: "flightline: keep this one out"."""
+        return self.out and is_ours(self.reason)
+
+    @property
+    def foreign(self) -> str:
+        """Who else holds it, in words; '' for nobody."""
+        if self.reserved:
+            return "a reservation holds the node"
+        if self.out and not self.ours:
+            return f"it was taken out by somebody else ({self.reason or 'no reason given'})"
+        return ""
+
+
+def is_ours(reason: str) -> bool:
+    """Is a drain's reason one that Flightline writes?"""
+    words = reason[len(OURS) :].split() if reason.startswith(OURS) else []
+    return bool(words) and words[0].rstrip(":") in _WORDS
+
+
+@dataclass(frozen=True)
+class FleetState:
+    """What is known at this moment. places: None where nobody could be asked (the scheduler is down).
+
+    groups: host -> group, every node of the fleet. past: closed incidents of the window. stops: groups whose breaker
+    fell. able: steps that are possible here.
+    """
+
+    now: str
+    groups: Mapping[str, str]
+    places: Mapping[str, SchedulerView] | None
+    incidents: Sequence[Incident]
+    past: Sequence[Incident] = ()
+    stops: Mapping[str, str] = field(default_factory=dict)
+    able: Collection[Remedy] = AUTOMATIC
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """One node's next step. jobs: what it does to running jobs."""
+
+    incident: Incident
+    do: Do
+    why: str
+    jobs: str = ""
+    remedy: Remedy | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Does it change anything?"""
+        return self.do in CHANGES
+
+
+@dataclass
+class RemediationPlan:
+    """Steps in order, most urgent first; trips: breakers that fell now."""
+
+    steps: list[NextStep] = field(default_factory=list)
+    trips: list[Trip] = field(default_factory=list)
+
+
+def plan(fleet: FleetState, site: SitePolicy) -> RemediationPlan:
+    """Decide the next step of every node with an open incident."""
+    return _Planner(fleet, site).plan()
+
+
+class _Planner:
+    def __init__(self, fleet: FleetState, site: SitePolicy) -> None:
+        self.fleet, self.site, self.now_s = fleet, site, seconds(fleet.now)
+        self.sizes = Counter(fleet.groups.values())
+        self.open = [one for one in fleet.incidents if one.is_open]
+        self.budget = OutageBudget(site, self.sizes, self._out(), self._busy())
+        self.by_key: dict[str, list[Incident]] = {}
+        for one in (*fleet.past, *fleet.incidents):
+            for key in one.keys:
+                self.by_key.setdefault(key, []).append(one)
+
+    def plan(self) -> RemediationPlan:
+        fallen = [trip for trip in self._trips() if trip.group not in self.fleet.stops]
+        stops = {**{trip.group: trip.why for trip in fallen}, **self.fleet.stops}
+        # Who is furthest on goes first: finishing frees the budget that beginning takes.
+        ordered = sorted(self.open, key=self._urgency)
+        steps = [self._stopped(one, stops) or self._next(one) for one in ordered]
+        return RemediationPlan(steps, fallen)
+
+    def _out(self) -> Counter[str]:
+        places = self.fleet.places or {}
+        hosts = {host for host, place in places.items() if place.out and host in self.fleet.groups}
+        hosts |= {one.host for one in self.open if one.is_out and one.host in self.fleet.groups}
+        return Counter(self.fleet.groups[host] for host in hosts)
+
+    def _busy(self) -> Counter[str]:
+        begun = (one for one in self.open if one.state is NodeState.VERIFYING or one.pending)
+        return Counter(one.group for one in begun)
+
+    def _trips(self) -> list[Trip]:
+        seen = [
+            Detection(one.group, trouble.check, one.host, one.opened_at)
+            for one in (*self.open, *self.fleet.past)
+            for trouble in one.troubles
+            if self.now_s - seconds(one.opened_at) <= self.site.window_s and not _excused(one)
+        ]
+        return trips(seen, self.sizes, self.site)
+
+    def _urgency(self, one: Incident) -> tuple[int, int, str, str]:
+        rungs = [RUNG.get(Remedy(t.remedy), 0) for t in one.troubles if t.remedy in AUTOMATIC]
+        return -_PROGRESS[one.state], -max(rungs, default=0), one.opened_at, one.host
+
+    def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
+        if one.group in stops:
+            return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, f"breaker: {stops[one.group]}")
+        return None
+
+    def _next(self, one: Incident) -> NextStep:
+        if one.state is NodeState.HELD:
+            return NextStep(one, Do.HELD, _last_why(one))
+        if self.fleet.places is None:
+            return NextStep(one, Do.WAIT, "the scheduler does not answer, so nothing is changed")
+        place = self.fleet.places.get(one.host, SchedulerView(known=False))
+        if one.pending:
+            return NextStep(one, Do.SETTLE, f"{one.pending.step} was begun at {one.pending.at} and has no outcome")
+        if place.foreign:
+            return NextStep(one, Do.WAIT, f"{place.foreign}; Flightline changes nothing on it")
+        # With proof it is our own return that was cut off.
+        if one.is_out and place.known and not place.out and one.proof is None:
+            return NextStep(one, Do.LEAVE, "somebody put it back into service; their decision stands", "none")
+        return _BY_STATE[one.state](self, one, place)
+
+    def _choice(self, one: Incident) -> LadderChoice:
+        related = {other.id: other for key in one.keys for other in self.by_key.get(key, ())}
+        done = incidents.tried(one, related.values(), self.now_s, self.site.window_s)
+        able = self.fleet.able if self.site.replace else set(self.fleet.able) - {Remedy.REPLACE}
+        return choose((trouble.remedy for trouble in one.troubles), done, able)
+
+    def _in_service(self, one: Incident, place: SchedulerView) -> NextStep:
+        if place.ours:
+            return NextStep(one, Do.ADOPT, f"it is out already ({place.reason})", "none")
+        choice = self._choice(one)
+        full = self.budget.take_out(one.group)
+        if full:
+            return NextStep(one, Do.WAIT, full, remedy=choice.step)
+        return NextStep(one, Do.QUARANTINE, choice.why, _spares(place), choice.step)
+
+    def _draining(self, one: Incident, place: SchedulerView) -> NextStep:
+        choice = self._choice(one)
+        if place.jobs:
+            return self._with_jobs(one, place, choice)
+        if choice.step is None:
+            return NextStep(one, Do.HOLD, choice.why, "none: no job runs there")
+        return NextStep(one, Do.DRAINED, "no job runs there any more", "none", choice.step)
+
+    def _with_jobs(self, one: Incident, place: SchedulerView, choice: LadderChoice) -> NextStep:
+        waited_min = (self.now_s - seconds(one.at(Happened.QUARANTINED))) / 60
+        limit = self.site.requeue_after_min
+        already = any(attempt.step == incidents.REQUEUE for attempt in one.attempts)
+        if limit and waited_min >= limit and not already:
+            why = f"the site's deadline of {limit:g} min has passed"
+            return NextStep(one, Do.REQUEUE, why, f"requeues {_named(place.jobs)}", choice.step)
+        left = f", then requeued after {limit:g} min" if limit and not already else ""
+        return NextStep(one, Do.WAIT, f"{_named(place.jobs)} may end first{left}", "none: waits for them", choice.step)
+
+    def _repairing(self, one: Incident, place: SchedulerView) -> NextStep:
+        choice = self._choice(one)
+        if choice.step is None:
+            return NextStep(one, Do.HOLD, choice.why, "none: no job runs there")
+        if place.jobs:
+            return NextStep(one, Do.WAIT, f"{_named(place.jobs)} came back: nothing is done under them", "none")
+        full = self.budget.begin(one.group)
+        if full:
+            return NextStep(one, Do.WAIT, full, "none", choice.step)
+        return NextStep(one, Do.REPAIR, choice.why, "none: no job runs there", choice.step)
+
+    def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
+        if one.proof is None:
+            since = self.now_s - seconds(_last(one, Happened.REPAIRED, Happened.RETRIED))
+            if since > self.site.verify_min * 60:
+                why = f"no proof within {self.site.verify_min:g} min: {_last_why(one)}"
+                return NextStep(one, Do.HOLD, why, "none")
+            return NextStep(one, Do.VERIFY, f"a {one.level} preflight must say go", "none: it is out of service")
+        if one.swap.get("kept") and not _released(one):
+            failed = sum(a.step == incidents.RELEASE and a.outcome == incidents.FAILED for a in one.attempts)
+            if failed >= incidents.MOST_IN_VAIN:
+                return NextStep(one, Do.HOLD, f"the bad instance could not be given back: {_last_why(one)}", "none")
+            why = f"run {one.proof.run} proved the replacement, so the bad instance is reported and given back"
+            return NextStep(one, Do.RELEASE, why, "none")
+        return NextStep(one, Do.RETURN, f"run {one.proof.run} ({one.proof.level}) says go", "lets new jobs start there")
+
+
+_BY_STATE = {
+    NodeState.IN_SERVICE: _Planner._in_service,
+    NodeState.QUARANTINED: _Planner._draining,
+    NodeState.DRAINING: _Planner._draining,
+    NodeState.REPAIRING: _Planner._repairing,
+    NodeState.VERIFYING: _Planner._verifying,
+}
+_PROGRESS = {
+    NodeState.IN_SERVICE: 0,
+    NodeState.HELD: 1,
+    NodeState.QUARANTINED: 2,
+    NodeState.DRAINING: 3,
+    NodeState.REPAIRING: 4,
+    NodeState.VERIFYING: 5,
+}
+BREAKER_RESET = "breaker reset"
+
+
+def _excused(one: Incident) -> bool:
+    """Did a person look at it since it was detected and reset the breaker?"""
+    return any(event.what == Happened.NOTED and event.why.startswith(BREAKER_RESET) for event in one.events)
+
+
+def _released(one: Incident) -> bool:
+    return any(
+        attempt.step == incidents.RELEASE and attempt.outcome in (incidents.DONE, incidents.UNKNOWN)
+        for attempt in one.attempts
+    )
+
+
+def _last(one: Incident, *kinds: Happened) -> str:
+    return next((event.at for event in reversed(one.events) if event.what in kinds), one.opened_at)
+
+
+def _last_why(one: Incident) -> str:
+    return one.events[-1].why if one.events else ""
+
+
+def _named(jobs: Iterable[RunningJob]) -> str:
+    listed = list(jobs)
+    shown = ", ".join(job.id for job in listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
+    return f"job{'s' if len(listed) > 1 else ''} {shown}"
+
+
+def _spares(place: SchedulerView) -> str:
+    if not place.known:
+        return "unknown: no scheduler was asked"
+    return f"{_named(place.jobs)} run on to the end, no new job starts" if place.jobs else "none run there"

@@ -1,0 +1,83 @@
+"""What a site decides about healing, declared once: name, default, unit, meaning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from flightline_node.model import SettingsError
+from flightline_node.suggest import meant
+
+SITE_ENV = "FLIGHTLINE_REMEDIATE"
+MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class SitePolicy:
+    """The settings of remediation. WHAT says what each means."""
+
+    window_h: float = 168.0
+    budget_percent: float = 10.0
+    need: int = 0
+    breaker_percent: float = 100 / 3
+    breaker_min: float = 10.0
+    requeue_after_min: float = 0.0
+    repair_min: float = 30.0
+    verify_min: float = 180.0
+    lease_s: float = 60.0
+    replace: int = 1
+
+    @property
+    def window_s(self) -> float:
+        """The window in seconds."""
+        return self.window_h * 3600
+
+
+WHAT: Mapping[str, str] = {
+    "window_h": "hours within which the same trouble on the same GPU serial climbs the ladder",
+    "budget_percent": "share of a group that may be out at once, at least one node; 0 takes nothing out",
+    "need": "nodes of each group that must stay in service",
+    "breaker_percent": "share of a group above which the same finding is no hardware fault",
+    "breaker_min": "minutes within which that many findings stop everything in the group",
+    "requeue_after_min": "minutes a drain waits before the jobs are requeued; 0 waits for them for ever",
+    "repair_min": "minutes after which a repair that gives no sign has failed",
+    "verify_min": "minutes within which a repaired or replaced node must have its proof",
+    "lease_s": "seconds after which another remediator may take over from one that fell silent",
+    "replace": "1: instances may be replaced; 0: a person replaces them",
+}
+"""Where the defaults come from: budget and breaker are the project's contract (docs/healing.md); the window is a week,
+in which a fault that a reset only hid comes back; repair_min is Slurm's ResumeTimeout of AWS ParallelCluster."""
+
+
+def settings(given: Mapping[str, Any]) -> SitePolicy:
+    """The site's settings. Raises SettingsError that names everything that is wrong."""
+    known = {item.name: item.type for item in fields(SitePolicy)}
+    mistakes, values = [], {}
+    for name, value in given.items():
+        if name not in known:
+            mistakes.append(f"{name}: no such setting{meant(name, known)}; known: {', '.join(known)}")
+            continue
+        try:
+            number = int(str(value)) if known[name] == "int" else float(value)
+        except (TypeError, ValueError):
+            number = -1.0
+        if not 0 <= number <= MOST:
+            mistakes.append(f"{name}: saw {value!r}, wanted a number from 0 to {MOST:,} ({WHAT[name]})")
+        values[name] = number
+    mistakes += [
+        f"{name}: saw {values[name]:g}, wanted at most 100"
+        for name in ("budget_percent", "breaker_percent")
+        if values.get(name, 0) > 100
+    ]
+    mistakes += [f"{name}: saw 0, wanted more" for name in ("lease_s", "repair_min") if values.get(name) == 0]
+    if mistakes:
+        raise SettingsError(*mistakes)
+    return SitePolicy(**values)  # type: ignore[arg-type]
+
+
+def from_environment() -> dict[str, str]:
+    """What FLIGHTLINE_REMEDIATE says: NAME=VALUE words."""
+    words = os.environ.get(SITE_ENV, "").replace(",", " ").split()
+    return {name: value for name, _, value in (word.partition("=") for word in words)}

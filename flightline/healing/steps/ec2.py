@@ -1,0 +1,185 @@
+"""EC2: reboot an instance, and have another one in its place without changing the size of its Auto Scaling group.
+
+On demand, the bad instance is terminated through its group, which launches another. In a capacity reservation or block
+the host that is given back is the next one that is handed out, so there the bad instance is detached and kept until the
+one that came in its place has its proof; then it is reported to AWS and given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ...cloud.clients import Clients, explain, is_aws_error
+from ..journal import incident as incidents
+from ..journal.incident import Attempt, Incident
+from .ports import EdgeError, StepOutcome
+
+TAG = "flightline:incident"
+NEEDED = frozenset({"Launch", "Terminate"})
+GONE = frozenset({"shutting-down", "terminated"})
+LEAVING = frozenset({"Terminating", "Terminating:Wait", "Terminating:Proceed", "Terminated", "Detaching", "Detached"})
+REASON = "other"
+"""Of ReportInstanceStatus' codes the one that claims nothing that was not measured. Source: EC2 API reference."""
+MOST_DESCRIPTION = 1000
+
+
+@dataclass
+class Ec2:
+    """One account and region. Every method raises EdgeError."""
+
+    clients: Clients
+
+    def before(self, incident: Incident) -> dict[str, Any]:
+        """The group, who is in it, and whether the instance stands in reserved capacity."""
+        bad = self._instance(incident.instance_id)
+        with _asking(f"describe_auto_scaling_instances {incident.instance_id}"):
+            found = self._asg.describe_auto_scaling_instances(InstanceIds=[incident.instance_id])
+        listed = found["AutoScalingInstances"]
+        if not listed:
+            raise EdgeError(f"{incident.instance_id}: in no Auto Scaling group, so a person replaces it")
+        group = self._group(str(listed[0]["AutoScalingGroupName"]))
+        paused = {str(one["ProcessName"]) for one in group.get("SuspendedProcesses") or ()} & NEEDED
+        if paused:
+            raise EdgeError(
+                f"{group['AutoScalingGroupName']}: {', '.join(sorted(paused))} is suspended: nothing is replaced"
+            )
+        reserved = _reservation(bad)
+        if reserved:
+            self._room(reserved)
+        return {
+            "bad": incident.instance_id,
+            "group": str(group["AutoScalingGroupName"]),
+            "size": int(group["DesiredCapacity"]),
+            "members": [str(one["InstanceId"]) for one in group["Instances"]],
+            "kept": bool(reserved),
+            "reservation": reserved,
+        }
+
+    def replace(self, incident: Incident, before: Mapping[str, Any]) -> tuple[StepOutcome, dict[str, Any]]:
+        """Have another instance in its place; the size of the group stays."""
+        swap, bad, group = dict(before), str(before["bad"]), str(before["group"])
+        if before.get("kept"):
+            with _asking(f"create_tags {bad}"):
+                self._ec2.create_tags(Resources=[bad], Tags=[{"Key": TAG, "Value": incident.id}])
+            with _asking(f"detach_instances {bad}"):
+                self._asg.detach_instances(
+                    InstanceIds=[bad], AutoScalingGroupName=group, ShouldDecrementDesiredCapacity=False
+                )
+            return StepOutcome(incidents.DONE, f"{bad} was detached from {group} and is kept"), swap
+        with _asking(f"terminate_instance_in_auto_scaling_group {bad}"):
+            self._asg.terminate_instance_in_auto_scaling_group(InstanceId=bad, ShouldDecrementDesiredCapacity=False)
+        return StepOutcome(incidents.DONE, f"{bad} is terminated, {group} launches another"), swap
+
+    def reboot(self, incident: Incident) -> StepOutcome:
+        """Ask EC2 for a reboot; it is a hard one when the instance does not shut down within minutes."""
+        with _asking(f"reboot_instances {incident.instance_id}"):
+            self._ec2.reboot_instances(InstanceIds=[incident.instance_id])
+        return StepOutcome(incidents.NOT_YET, "EC2 was asked for a reboot")
+
+    def successor(self, swap: Mapping[str, Any], taken: Collection[str] = ()) -> str:
+        """An instance in service that was not in the group before; '' while there is none."""
+        group = self._group(str(swap["group"]))
+        old = {*swap["members"], *taken}
+        fresh = [
+            str(one["InstanceId"])
+            for one in group["Instances"]
+            if one["InstanceId"] not in old and one["LifecycleState"] == "InService"
+        ]
+        return sorted(fresh)[0] if fresh else ""
+
+    def release(self, swap: Mapping[str, Any], incident: Incident) -> StepOutcome:
+        """Report the kept bad instance and give it back."""
+        bad = str(swap["bad"])
+        if self._state(bad) in GONE:
+            return StepOutcome(incidents.DONE, f"{bad} is gone")
+        said = "; ".join(trouble.said for trouble in incident.troubles)
+        serials = ", ".join(sorted(incident.serials))
+        text = f"{said}{f' (GPU serial {serials})' if serials else ''}"[:MOST_DESCRIPTION]
+        with _asking(f"report_instance_status {bad}"):
+            self._ec2.report_instance_status(Instances=[bad], Status="impaired", ReasonCodes=[REASON], Description=text)
+        with _asking(f"terminate_instances {bad}"):
+            self._ec2.terminate_instances(InstanceIds=[bad])
+        return StepOutcome(incidents.DONE, f"{bad} was reported as impaired and terminated")
+
+    def settle(self, incident: Incident, attempt: Attempt) -> tuple[StepOutcome | None, dict[str, Any]]:
+        """What came of a step that was cut off, from what EC2 shows now."""
+        before = dict(attempt.before)
+        bad = str(before.get("bad") or incident.instance_id)
+        if attempt.step == incidents.RELEASE:
+            gone = self._state(bad) in GONE
+            return StepOutcome(
+                incidents.DONE if gone else incidents.NOT_DONE, f"{bad} is {'gone' if gone else 'there'}"
+            ), before
+        group = self._group(str(before["group"]))
+        member = {str(one["InstanceId"]): str(one["LifecycleState"]) for one in group["Instances"]}.get(bad, "")
+        left = not member or member in LEAVING or self._state(bad) in GONE
+        what = incidents.DONE if left else incidents.NOT_DONE
+        return StepOutcome(what, f"{bad} is {member or 'not'} in {before['group']}"), before if left else {}
+
+    @property
+    def _ec2(self) -> Any:
+        return self.clients.get("ec2")
+
+    @property
+    def _asg(self) -> Any:
+        return self.clients.get("autoscaling")
+
+    def _instance(self, instance_id: str) -> Mapping[str, Any]:
+        if not instance_id:
+            raise EdgeError("the node's instance id is not known, so it is not replaced")
+        with _asking(f"describe_instances {instance_id}"):
+            found = self._ec2.describe_instances(InstanceIds=[instance_id])
+        listed = [one for held in found["Reservations"] for one in held["Instances"]]
+        if not listed:
+            raise EdgeError(f"{instance_id}: EC2 knows no such instance here; check the region")
+        instance: Mapping[str, Any] = listed[0]
+        return instance
+
+    def _state(self, instance_id: str) -> str:
+        try:
+            return str(self._instance(instance_id)["State"]["Name"])
+        except EdgeError as error:
+            # EC2 forgets a terminated instance within the hour.
+            if "InvalidInstanceID" in str(error) or "no such instance" in str(error):
+                return "terminated"
+            raise
+
+    def _group(self, name: str) -> Mapping[str, Any]:
+        with _asking(f"describe_auto_scaling_groups {name}"):
+            found = self._asg.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+        if not found["AutoScalingGroups"]:
+            raise EdgeError(f"{name}: no such Auto Scaling group here; check the region")
+        group: Mapping[str, Any] = found["AutoScalingGroups"][0]
+        return group
+
+    def _room(self, reservation: str) -> None:
+        """A kept instance needs a free place beside it for the one that comes. Raises EdgeError when there is none."""
+        with _asking(f"describe_capacity_reservations {reservation}"):
+            found = self._ec2.describe_capacity_reservations(CapacityReservationIds=[reservation])
+        free = sum(int(one.get("AvailableInstanceCount") or 0) for one in found["CapacityReservations"])
+        if free < 1:
+            raise EdgeError(
+                f"{reservation}: no free instance beside the bad one; given back first, the same host could come "
+                "again: free a place or ask AWS, then: flightline remediate --retry NODE"
+            )
+
+
+def _reservation(instance: Mapping[str, Any]) -> str:
+    """The capacity reservation or block that the instance stands in; '' for none."""
+    named = str(instance.get("CapacityReservationId") or "")
+    if named or str(instance.get("InstanceLifecycle") or "") != "capacity-block":
+        return named
+    raise EdgeError(f"{instance['InstanceId']}: in a capacity block that EC2 does not name, so a person replaces it")
+
+
+@contextmanager
+def _asking(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if not is_aws_error(error):
+            raise
+        raise EdgeError(explain(error, what)) from error

@@ -1,0 +1,125 @@
+"""What the controller asks of the world; slurm.py, nodes.py, ec2.py and prove.py answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from flightline_node.model import Remedy
+
+from ..journal.incident import Attempt, Incident
+from ..plan.planner import RunningJob, SchedulerView
+
+
+class EdgeError(RuntimeError):
+    """Somebody outside could not be asked, or refused; the text says who, what was asked and what was said."""
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What came of a step: DONE, FAILED, UNKNOWN, NOT_DONE, or NOT_YET where it has only begun; and why in words."""
+
+    what: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """A node as it answers itself. marker: its own quarantine, where it has one. jobs: what holds its GPUs."""
+
+    boot_id: str = ""
+    marker: Mapping[str, Any] | None = None
+    jobs: tuple[RunningJob, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a preflight said of one node. at: when it looked, by the node's own clock; '' where that is not known.
+
+    measured: the checks that had evidence; None where that is not known.
+    """
+
+    go: bool
+    run: str
+    why: str = ""
+    serials: tuple[str, ...] = ()
+    host: str = ""
+    at: str = ""
+    measured: frozenset[str] | None = None
+
+
+class Scheduler(Protocol):
+    """Who starts jobs. Every method raises EdgeError."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in incidents."""
+
+    def places(self, hosts: Collection[str]) -> Mapping[str, SchedulerView]:
+        """What it says of these hosts."""
+
+    def place(self, host: str) -> SchedulerView:
+        """What it says of one host now."""
+
+    def drain(self, host: str, reason: str) -> None:
+        """Let no new job start there."""
+
+    def resume(self, host: str) -> None:
+        """Let jobs start there again."""
+
+    def requeue(self, job: str) -> None:
+        """Put a job back into the queue."""
+
+
+class NodeActions(Protocol):
+    """The nodes themselves. Every method raises EdgeError."""
+
+    def facts(self, hosts: Collection[str], token: int) -> Mapping[str, NodeFacts]:
+        """What they answer; a host that gives no answer is left out. From then on they refuse steps of older leases."""
+
+    def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
+        """Restart, reset or reboot. The node refuses it when a newer lease than the pending attempt's has asked it."""
+
+    def release(self, host: str, run: str, token: int, judged_at: str) -> None:
+        """Tell the node's watcher that a run has proven it. From then on it refuses steps of older leases."""
+
+
+class Machines(Protocol):
+    """Who gives and takes instances. Every method raises EdgeError."""
+
+    def before(self, incident: Incident) -> Mapping[str, Any]:
+        """What has to be known to replace the instance, and to find out later whether that was done."""
+
+    def replace(self, incident: Incident, before: Mapping[str, Any]) -> tuple[StepOutcome, Mapping[str, Any]]:
+        """Have another instance in its place. Returns what to keep of it (Incident.swap)."""
+
+    def reboot(self, incident: Incident) -> StepOutcome:
+        """Reboot an instance that cannot be reached."""
+
+    def successor(self, swap: Mapping[str, Any], taken: Collection[str]) -> str:
+        """The instance that came in its place, none of those taken for others; '' while there is none."""
+
+    def release(self, swap: Mapping[str, Any], incident: Incident) -> StepOutcome:
+        """Report a kept bad instance and give it back."""
+
+    def settle(self, incident: Incident, attempt: Attempt) -> tuple[StepOutcome | None, Mapping[str, Any]]:
+        """What came of a replacement or release that was cut off; None while that cannot be told."""
+
+
+class Prover(Protocol):
+    """Who judges nodes."""
+
+    def prove(self, hosts: Collection[str], level: str) -> Mapping[str, Verified]:
+        """Judge them now, by host or instance id; one that got no verdict is left out. Raises EdgeError."""
+
+
+@dataclass
+class Ports:
+    """Everything outside. machines: None where instances cannot be replaced from here."""
+
+    scheduler: Scheduler
+    nodes: NodeActions
+    prover: Prover
+    machines: Machines | None = None
+    told: list[tuple[Incident, str]] = field(default_factory=list)

@@ -1,0 +1,82 @@
+"""The proof: a preflight of the level that found the fault, kept in the run store like any other."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flightline_node.model import EVIDENCE, SettingsError, Verdict
+
+from ...run import inventory
+from ...run.locate import open_store
+from ...run.preflight import CannotRunError, HostOutcome, Request, run
+from .ports import EdgeError, Verified
+
+
+class _Quiet:
+    """Nobody looks at its progress."""
+
+    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+        """Say nothing."""
+
+    def begin(self, host: str) -> None:
+        """Say nothing."""
+
+    def answer(self, answer: HostOutcome) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """Judges nodes of an inventory and keeps the run in a store's file."""
+
+    inventory: tuple[str, ...]
+    store: Path
+
+    def prove(self, hosts: Collection[str], level: str) -> dict[str, Verified]:
+        """Judge them now, by host or instance id. Raises EdgeError when the preflight itself cannot run."""
+        named = self._named(hosts)
+        with tempfile.TemporaryDirectory(prefix="flightline-limit-") as directory:
+            limit = Path(directory) / "hosts"
+            limit.write_text("".join(f"{host}\n" for host in named), encoding="utf-8")
+            request = Request(self.inventory, f"@{limit}", {"flightline_level": level}, self.store)
+            try:
+                report = run(request, _Quiet()).report
+            except CannotRunError as error:
+                raise EdgeError(f"preflight: {error}") from error
+        records = self._records(report.run.id)
+        return {
+            named[row.host]: Verified(
+                row.verdict is Verdict.GO,
+                report.run.id,
+                "; ".join(trouble.said for trouble in row.troubles[:3]),
+                _serials(records.get(row.host, {})),
+                row.host,
+                str(records.get(row.host, {}).get("started_at") or ""),
+                frozenset(check for check, status in row.cells.items() if status in EVIDENCE),
+            )
+            for row in report.rows
+            if row.host in named
+        }
+
+    def _named(self, names: Collection[str]) -> dict[str, str]:
+        """Host -> as it was named, for those of the inventory. An instance that just came is only known by its id."""
+        if not any(name.startswith("i-") for name in names):
+            return {name: name for name in names}
+        try:
+            hosts = inventory.hosts(self.inventory)
+        except SettingsError as error:
+            raise EdgeError(str(error)) from error
+        ids = {str(values.get("instance_id") or ""): host for host, values in hosts.items()}
+        return {ids.get(name, name): name for name in names if name in ids or name in hosts}
+
+    def _records(self, run_id: str) -> dict[str, Mapping[str, Any]]:
+        with open_store(self.store) as store:
+            return {str(record["host"]): record for record in store.records(run_id)}
+
+
+def _serials(record: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(gpu["serial"]) for gpu in record.get("gpus") or () if gpu.get("serial"))

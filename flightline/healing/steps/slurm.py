@@ -1,0 +1,182 @@
+"""Slurm: what it says of nodes and jobs, and the three things that healing asks of it.
+
+Plain `scontrol -o` and `squeue -o`, which Slurm 22.05 to 25.x print alike; their JSON changed with every release.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..plan.planner import OURS, RunningJob, SchedulerView
+from .ports import EdgeError
+
+TIMEOUT_S = 15.0
+"""Slurm's own MessageTimeout is 10 s: a controller that takes longer is not answering."""
+OUT = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "ERROR", "FUTURE"})
+RESERVED = frozenset({"MAINT", "MAINTENANCE", "RESERVED"})
+MOST_REASON_CHARS = 200
+CONFIGS = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf")
+
+_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName)=(\S*)")
+_REASON = re.compile(r"\sReason=(?:(.*) \[[^\[\]@]*@[^\[\]]*\]|(.*?)(?=\s\w+=|$))")
+"""Its end is who set it and when; without that the next field, because a reason may have any character."""
+_RANGES = re.compile(r"\[([^\]]*)\]")
+
+
+class SchedulerError(EdgeError):
+    """The scheduler did not do as asked; the text says what was asked and what it said."""
+
+
+@dataclass(frozen=True)
+class _SlurmNode:
+    name: str
+    names: tuple[str, ...]
+    states: frozenset[str]
+    reason: str
+    reservation: str
+
+
+@dataclass
+class SlurmScheduler:
+    """One cluster. tools: directory of scontrol and squeue, '' for those on the path."""
+
+    tools: str = ""
+    timeout_s: float = TIMEOUT_S
+    name = "slurm"
+
+    def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
+        """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
+        nodes = _nodes(self._run("scontrol", "-o", "show", "node"))
+        jobs = _jobs(self._run("squeue", "-h", "-a", "-t", "R,CG,S,CF,ST,SO,SI", "-o", "%A|%u|%N|%j"))
+        return {host: _place(node, jobs) for host, node in _named(nodes, hosts).items()}
+
+    def place(self, host: str) -> SchedulerView:
+        """What it says of one host now. Raises SchedulerError."""
+        return self.places([host]).get(host, SchedulerView(known=False))
+
+    def drain(self, host: str, reason: str) -> None:
+        """Let no new job start; running ones go on. Raises SchedulerError, also for what somebody else has set."""
+        name = self._own(host, "drain")
+        said = " ".join(reason.split())[:MOST_REASON_CHARS]
+        if not said.startswith(OURS):
+            raise SchedulerError(f"drain {host}: saw the reason {said!r}, wanted one that begins with {OURS!r}")
+        self._run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={said}")
+
+    def resume(self, host: str) -> None:
+        """Let jobs start again, where Flightline took the node out. Raises SchedulerError."""
+        place = self.place(host)
+        if not place.known or not place.out:
+            return
+        self._run("scontrol", "update", f"NodeName={self._own(host, 'resume')}", "State=RESUME")
+
+    def requeue(self, job: str) -> None:
+        """Put a job back into the queue. Raises SchedulerError."""
+        self._run("scontrol", "requeue", job)
+
+    def _own(self, host: str, verb: str) -> str:
+        """Slurm's name of a node that nobody else holds."""
+        nodes = _named(_nodes(self._run("scontrol", "-o", "show", "node")), [host])
+        if host not in nodes:
+            raise SchedulerError(f"{verb} {host}: Slurm has no node of that name")
+        foreign = _place(nodes[host], {}).foreign
+        if foreign:
+            raise SchedulerError(f"{verb} {host}: {foreign}; it stays as it is")
+        return nodes[host].name
+
+    def _run(self, tool: str, *arguments: str) -> str:
+        argv = [str(Path(self.tools) / tool) if self.tools else tool, *arguments]
+        # The fields that are read shall not depend on the site's taste.
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("SQUEUE_", "SCONTROL_"))}
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=self.timeout_s, check=False, env=env)
+        except FileNotFoundError:
+            raise SchedulerError(f"{tool}: not found; run this where Slurm's commands are") from None
+        except subprocess.TimeoutExpired:
+            raise SchedulerError(f"{tool} {arguments[0]}: no answer within {self.timeout_s:g} s") from None
+        except OSError as error:
+            raise SchedulerError(f"{tool}: {error.strerror}") from error
+        if done.returncode:
+            said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())[:300]
+            raise SchedulerError(f"{tool} {' '.join(arguments[:2])}: status {done.returncode}: {said}")
+        return done.stdout.decode("utf-8", "replace")
+
+
+def is_here() -> bool:
+    """Are Slurm's commands here, and a cluster that they belong to?"""
+    config = os.environ.get("SLURM_CONF")
+    known = bool(config) or any(Path(path).exists() for path in CONFIGS) or Path("/run/slurm/conf").exists()
+    return known and shutil.which("scontrol") is not None
+
+
+def _nodes(text: str) -> list[_SlurmNode]:
+    found = []
+    for line in text.splitlines():
+        values: dict[str, str] = {}
+        head = line.partition(" Reason=")[0]
+        for name, value in _FIELD.findall(head):
+            values.setdefault(name, value)
+        if "NodeName" not in values:
+            continue
+        states = frozenset(re.split(r"[+*~#!%$@^-]+", values.get("State", "UNKNOWN").upper())) - {""}
+        reason = _REASON.search(line)
+        names = (values["NodeName"], values.get("NodeHostName", ""), values.get("NodeAddr", ""))
+        said = (reason[1] or reason[2] or "").strip() if reason else ""
+        found.append(_SlurmNode(names[0], names, states, said, values.get("ReservationName", "")))
+    return found
+
+
+def _named(nodes: Sequence[_SlurmNode], hosts: Collection[str]) -> dict[str, _SlurmNode]:
+    """Host -> node: by its name, else by its host name or address where only one node has it."""
+    wanted, found = set(hosts), dict[str, _SlurmNode]()
+    for place in range(3):
+        given: dict[str, list[_SlurmNode]] = {}
+        for node in nodes:
+            given.setdefault(node.names[place], []).append(node)
+        for name in wanted - found.keys():
+            if len(given.get(name, ())) == 1:
+                found[name] = given[name][0]
+    return found
+
+
+def _place(node: _SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
+    reserved = bool(node.states & RESERVED or node.reservation)
+    return SchedulerView(bool(node.states & OUT), node.reason, reserved, tuple(jobs.get(node.name, ())))
+
+
+def _jobs(text: str) -> dict[str, list[RunningJob]]:
+    """Node name -> jobs."""
+    found: dict[str, list[RunningJob]] = {}
+    for line in text.splitlines():
+        number, user, listed, name = (*line.split("|", 3), "", "", "", "")[:4]
+        for node in expand(listed):
+            found.setdefault(node, []).append(RunningJob(number, user, name))
+    return found
+
+
+def expand(hosts: str) -> list[str]:
+    """Names of a host list: 'n[1-2,07],rack[1-2]n5' gives n1 n2 n07 rack1n5 rack2n5."""
+    return ["".join(parts) for item in _items(hosts) for parts in itertools.product(*_parts(item))]
+
+
+def _items(hosts: str) -> list[str]:
+    """Comma-separated items; a comma in brackets separates nothing."""
+    return [item for item in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", hosts) if item.strip()]
+
+
+def _parts(item: str) -> Iterator[list[str]]:
+    for number, text in enumerate(_RANGES.split(item.strip())):
+        yield [text] if number % 2 == 0 else [name for part in text.split(",") for name in _range(part)]
+
+
+def _range(part: str) -> list[str]:
+    first, dash, last = part.partition("-")
+    if not dash:
+        return [part]
+    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]

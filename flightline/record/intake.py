@@ -1,0 +1,150 @@
+"""The one gate: a node's answer becomes a record here, or the reason why it is none. Pure.
+
+First intake (`admit`): the shape, who answered and to which call, every check that was asked for, none other; the
+verdict follows from the findings, the node's own word decides nothing. What was admitted carries a stamp and is not
+looked at again. What a store holds without the stamp (an older version's, a damaged one) passes the shape alone
+(`stored`): which checks it had to have is not known any more, and was asked when it came in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flightline_node.bounds import SHOWN_CHARS
+from flightline_node.model import RECORD_SCHEMA, Remedy, Status, Verdict, as_status, verdict_of
+
+from .schema import RECORD, STORED
+from .shape import Misshapen, Object, seen
+
+Record = dict[str, Any]
+
+STAMP, STAMPED = "admitted", "1"
+"""Raised when what RECORD takes becomes narrower: stored records then pass again."""
+NODE = "node"
+CANNOT = "the node could not be judged: "
+SHORT = 3
+"""Checks that are named when several are missing."""
+
+
+class AnswerRefusedError(ValueError):
+    """An answer is no record of what was asked; the text says why and how the answer begins."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a node was asked. checks: those that its record must have; skipped: those it may have. Empty text: any."""
+
+    host: str = ""
+    instance_id: str = ""
+    instance_type: str = ""
+    level: str = ""
+    call_id: str = ""
+    checks: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+
+
+def admit(answer: Any, asked: Asked) -> Record:
+    """The record in an answer. Raises RefusedError."""
+    try:
+        record = _shaped(answer, RECORD)
+        _is_ours(record, asked)
+        _covers(record, asked)
+    except Misshapen as error:
+        raise AnswerRefusedError(f"its answer was refused: {error}; it began: {first(answer)}") from None
+    return record
+
+
+def shaped(answer: Any) -> Record:
+    """The record in an answer whose list of checks is its sender's own. Raises RefusedError."""
+    try:
+        return _shaped(answer, RECORD)
+    except Misshapen as error:
+        raise AnswerRefusedError(f"its record was refused: {error}; it began: {first(answer)}") from None
+
+
+def stored(found: Any, host: str) -> Record:
+    """A store's record; one that cannot be used is an UNKNOWN row that says why. Never raises."""
+    if isinstance(found, dict) and found.get(STAMP) == STAMPED and found.get("host") == host:
+        return found
+    try:
+        record = _shaped({key: value for key, value in found.items() if key != STAMP}, STORED)
+        if record["host"] != host:
+            raise Misshapen("host", seen(record["host"]), f"{host}, under whose name it is stored")
+    except (Misshapen, AttributeError) as error:
+        return unusable(host, f"{CANNOT}its stored record cannot be used: {error}; it begins: {first(found)}")
+    return record
+
+
+def unusable(host: str, message: str) -> Record:
+    """The row of a host whose answer says nothing."""
+    words = {"check": NODE, "status": str(Status.UNKNOWN), "message": message, "remedy": str(Remedy.INVESTIGATE)}
+    return stamped({"schema": RECORD_SCHEMA, "host": host, "seconds": 0.0, "findings": [words]})
+
+
+def stamped(record: Record) -> Record:
+    """A record of the control side's own, or one that has passed."""
+    verdict = verdict_of(as_status(finding["status"]) for finding in record["findings"])
+    return {**record, "verdict": str(verdict), STAMP: STAMPED}
+
+
+def is_go(record: Mapping[str, Any]) -> bool:
+    """What the findings of an admitted record come to."""
+    return verdict_of(as_status(finding["status"]) for finding in record["findings"]) is Verdict.GO
+
+
+def first(answer: Any) -> str:
+    """The beginning of an answer, escaped."""
+    if not isinstance(answer, str):
+        try:
+            answer = "".join(_pieces(answer))
+        except (TypeError, ValueError, RecursionError):
+            return seen(answer)
+    return ascii(answer[:SHOWN_CHARS])
+
+
+def _pieces(answer: Any) -> Iterable[str]:
+    """JSON, no further than it is shown."""
+    length = 0
+    for piece in json.JSONEncoder(default=str).iterencode(answer):
+        yield piece[:SHOWN_CHARS]
+        length += len(piece)
+        if length > SHOWN_CHARS:
+            return
+
+
+def _shaped(answer: Any, kind: Object) -> Record:
+    record: Record = kind.take(answer, "")
+    twice = Counter(map(_key, record["findings"])).most_common(1)
+    if twice and twice[0][1] > 1:
+        raise Misshapen("findings", f"the same finding of {twice[0][0][0]} {twice[0][1]} times", "each once")
+    return stamped(record)
+
+
+def _key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
+    """A check may say several things of one device, each once."""
+    return finding["check"], repr(sorted(finding.get("device", {}).items())), finding["message"]
+
+
+def _is_ours(record: Mapping[str, Any], asked: Asked) -> None:
+    for name in ("host", "instance_id", "instance_type", "level", "call_id"):
+        wanted = getattr(asked, name)
+        if wanted and record.get(name, "") != wanted:
+            raise Misshapen(name, seen(record.get(name)), f"{seen(wanted)}, as asked")
+
+
+def _covers(record: Mapping[str, Any], asked: Asked) -> None:
+    found = {finding["check"] for finding in record["findings"]}
+    missing = sorted(asked.checks - found)
+    if missing:
+        more = f" and {len(missing) - SHORT} more" if len(missing) > SHORT else ""
+        raise Misshapen("findings", f"none of {', '.join(missing[:SHORT])}{more}", "one of each check that was asked")
+    strange = sorted(found - asked.checks - asked.skipped)
+    if strange:
+        raise Misshapen("findings", f"one of {', '.join(strange[:SHORT])}", "only checks that were asked")
+    for finding in record["findings"]:
+        if finding["status"] == str(Status.UNREACHABLE):
+            raise Misshapen(f"findings of {finding['check']}", "UNREACHABLE", "what only the control side can see")

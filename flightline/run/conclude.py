@@ -1,0 +1,232 @@
+"""End a run: judge it, write its report, print the summary. Callback and command line both end here."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+
+from flightline_node.model import SettingsError, Verdict
+
+from .. import report as reports
+from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, reader_may_leave
+from ..fleet.judgement import judge_run
+from ..fleet.result import Report
+from ..report import html, jsonfile, junit
+from ..store.aside import MEMORY, Aside
+from ..store.sqlite import (
+    BUSY_TIMEOUT_S,
+    Record,
+    Run,
+    SqliteStore,
+    Store,
+    StoreError,
+    default_path,
+    now_stamp,
+)
+from ..store.whole import draft_of
+
+REPORT_ENV = "FLIGHTLINE_REPORT_DIR"
+PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
+FORMATS = ("json", "junit", "html")
+KNOWN_TROUBLE_BUSY_S = 1.0
+"""A store that refused rows a moment ago: the verdict does not wait for it again, its rows are merged later."""
+
+
+@dataclass
+class Conclusion:
+    """What a run came to. links: report files. troubles: what could not be kept or told; notes: what was published.
+
+    store: where the run can be looked up again; None when no file has all of it.
+    broken: why the run did not end in order, whatever was measured; then it has no verdict.
+    """
+
+    report: Report
+    store: Path | None = None
+    links: dict[str, Path] = field(default_factory=dict)
+    troubles: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    broken: str = ""
+
+    @property
+    def exit_status(self) -> int:
+        """0 go, 1 no-go, 2 when it did not end in order."""
+        if self.broken:
+            return EXIT_BROKEN
+        return EXIT_GO if self.report.verdict is Verdict.GO else EXIT_NO_GO
+
+
+def own_report_dir(store_path: Path, run_id: str) -> Path:
+    """The directory beside the store in which a run's report is unless another was chosen."""
+    return store_path.parent / "reports" / run_id
+
+
+def report_dir(store_path: Path, run_id: str, chosen: str | Path | None = None) -> Path:
+    """Where a run's report goes: as chosen (argument, else FLIGHTLINE_REPORT_DIR), else beside the store."""
+    given = chosen or os.environ.get(REPORT_ENV)
+    return Path(given).absolute() if given else own_report_dir(store_path, run_id)
+
+
+def conclude(
+    path: Path,
+    run: Run,
+    aside: Aside,
+    directory: Path,
+    trouble: str = "",
+    json_path: Path | None = None,
+    broken: str = "",
+) -> Conclusion:
+    """Judge a run, close it in the store and write its report.
+
+    aside: rows that the store refused, which count all the same. json_path: a second place for the
+    JSON report. broken: why the run did not end in order, which is no go whatever was measured. Never raises for a
+    store or a directory that cannot be used: what could not be kept is in the outcome's troubles.
+    """
+    left = {record["host"]: record for record in aside.rows()}
+    store, troubles = _reopen(path, run, aside, KNOWN_TROUBLE_BUSY_S if trouble else BUSY_TIMEOUT_S)
+    if trouble:
+        troubles = [_refused(trouble, len(left), aside), *(text for text in troubles if text not in trouble)]
+    try:
+        whole = _save(store, aside, left, troubles)
+        report = judge_run(store, run.run_id, left.values())
+        with suppress(StoreError):
+            report.incidents = store.incidents()
+        if broken:
+            report.verdict = Verdict.NO_GO
+        finished = now_stamp()
+        report.run = replace(report.run, finished_at=report.run.finished_at or finished)
+        try:
+            store.finish(run.run_id, finished, str(report.verdict))
+        except StoreError as error:
+            troubles.append(str(error))
+        outcome = Conclusion(report, path if whole else None, {}, troubles, broken=broken)
+        _write(outcome, store, left, directory, json_path)
+        return outcome
+    finally:
+        store.close()
+
+
+def publish(outcome: Conclusion, path: Path, given: Any) -> None:
+    """Send a concluded run where the inventory says, else FLIGHTLINE_PUBLISH; what fails is in the outcome's troubles.
+
+    The verdict stands whatever comes of it.
+    """
+    if not given and not os.environ.get(PUBLISH_ENV):
+        return
+    from ..cloud import publish as publisher
+    from ..cloud import publish_settings
+
+    run_id = outcome.report.run.id
+    try:
+        wanted = publish_settings.publish(given or publish_settings.from_environment())
+        if wanted:
+            done = publisher.publish_run(path, run_id, wanted)
+            outcome.notes += done.notes
+            outcome.troubles += done.troubles
+    except SettingsError as error:
+        outcome.troubles.append(f"nothing was published: {error}")
+    except KeyboardInterrupt:
+        outcome.troubles.append("publishing was interrupted; go on with: flightline publish")
+    except Exception as error:  # an error of ours must not cost the verdict, which is printed after this
+        text = f"run {run_id} was not published: internal error: {type(error).__name__}: {error}"
+        outcome.troubles.append(f"{text}; try again with: flightline publish {run_id}")
+
+
+def _reopen(path: Path, run: Run, aside: Aside, wait_s: float) -> tuple[SqliteStore, list[str]]:
+    """The store with all that lay beside it; in memory where it cannot be opened."""
+    try:
+        store = SqliteStore(path, busy_timeout_s=wait_s)
+        store.start(run)
+    except StoreError as error:
+        return aside.in_memory(), [str(error)]
+    return store, []
+
+
+def _save(store: SqliteStore, aside: Aside, left: Mapping[str, Record], troubles: list[str]) -> bool:
+    """Try once more to store what was kept aside; is the whole run in the store, or in what will be merged into it?"""
+    run_id = aside.run.run_id
+    if store.path == MEMORY:
+        return aside.is_beside
+    answered = store.answered(run_id)
+    missing = [record for host, record in left.items() if host not in answered]
+    try:
+        for record in missing:
+            store.save(run_id, record)
+    except StoreError as error:
+        troubles.append(f"{error} ({len(missing)} results could not be stored; they are counted here)")
+        return aside.is_beside
+    return True
+
+
+def _refused(trouble: str, rows: int, aside: Aside) -> str:
+    return f"{trouble} ({rows} results were kept aside, are counted here{aside.where if rows else ''})"
+
+
+def _write(
+    outcome: Conclusion, store: Store, left: Mapping[str, Record], directory: Path, json_path: Path | None
+) -> None:
+    run_id = outcome.report.run.id
+
+    def records() -> Iterator[Record]:
+        stored = store.answered(run_id)
+        yield from store.records(run_id)
+        yield from (record for host, record in left.items() if host not in stored)
+
+    try:
+        outcome.links = reports.write_all(outcome.report, records, directory)
+    except (OSError, StoreError) as error:
+        where = f"in the store: flightline report {run_id}" if outcome.store else "only in this summary"
+        outcome.troubles.append(f"{directory}: the report could not be written ({error}); the results are {where}")
+    if json_path:
+        try:
+            with reader_may_leave():
+                write_one("json", outcome.report, records, json_path)
+        except (OSError, StoreError) as error:
+            outcome.troubles.append(f"{json_path}: the JSON report could not be written ({error})")
+
+
+def show(outcome: Conclusion, console: Console) -> None:
+    """Print the summary, and what could not be kept before it: the verdict comes last."""
+    for note in outcome.notes:
+        console.print(note, style="dim", markup=False, highlight=False, soft_wrap=True)
+    for trouble in outcome.troubles:
+        console.print(f"warning: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    reports.print_summary(outcome.report, console, outcome.links, look_back(outcome.store))
+    if outcome.broken:
+        said = f"flightline: run {outcome.report.run.id} has no verdict: {outcome.broken}"
+        console.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def look_back(store: Path | str | None) -> str | None:
+    """What a command needs to find the store: nothing for the default one; None when there is no store to look in."""
+    if store is None:
+        return None
+    return "" if store == default_path() else f" --store {shlex.quote(str(store))}"
+
+
+def write_one(kind: str, report: Report, records: reports.Records, path: Path) -> None:
+    """Write one format of a report; "-" is standard output. Raises OSError."""
+
+    def write(stream: IO[str]) -> None:
+        if kind == "json":
+            jsonfile.write(report, records(), stream)
+        elif kind == "junit":
+            junit.write(report, stream)
+        else:
+            html.write(report, stream, {})
+
+    if str(path) == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # what the formats promise, whatever the terminal speaks
+        write(sys.stdout)
+        return
+    with draft_of(path) as draft, reports.opened(draft, path.suffix == ".gz") as stream:
+        write(stream)

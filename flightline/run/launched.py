@@ -1,0 +1,187 @@
+"""A preflight by a launcher in place of Ansible: Ansible reads the inventory, the launcher asks the nodes.
+
+From a node's answer on everything is the same: the gate, the store, the judgement, the report, the exit status.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flightline_node.model import SettingsError
+
+from ..store import sqlite as stores
+from ..store.rows import absent_record, broken_record, unreachable_record
+from . import calls as asking
+from . import conclude as ending
+from . import playbooks
+from .answers import admitted
+from .launchers import HostReply, Launcher, LaunchError
+from .preflight import (
+    INTERRUPTED,
+    CannotRunError,
+    Follow,
+    Request,
+    RunObserver,
+    answer_of,
+    ending_as_interrupt,
+    start,
+    test_together,
+    wait,
+    why_not,
+)
+from .recorder import Recorder
+from .request import asked_of
+
+JOIN_S = 0.2
+MARGIN_S = 30.0
+"""For the launcher to start everywhere, above the nodes' own deadline."""
+
+
+@dataclass
+class _LaunchedRun:
+    """What is known of a run while nodes answer. Told by the launcher's threads."""
+
+    recorder: Recorder
+    watcher: RunObserver
+    calls: Mapping[str, asking.Call]
+    hosts: Mapping[str, stores.ExpectedHost]
+    missing: set[str]
+    interrupted: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def told(self, one: HostReply) -> None:
+        """Keep what came of a host; the first word of a host counts."""
+        record = self._record(one)
+        with self.lock:
+            if one.host not in self.missing:
+                return
+            self.missing.discard(one.host)
+            self.recorder.add(record)
+            self.watcher.answer(answer_of(record))
+
+    def _record(self, one: HostReply) -> stores.Record:
+        host = self.hosts[one.host]
+        if one.lost:
+            return unreachable_record(host, one.trouble)
+        if one.answer is None:
+            return broken_record(host, one.trouble)
+        params = self.calls[one.host].params
+        result = admitted(dict(one.answer), asked_of(params), bool(params.get("return_bundle")))
+        if result.get("failed"):
+            return broken_record(host, str(result["msg"]))
+        record = result["record"]
+        return {**record, "host": one.host, "instance_id": record.get("instance_id") or host.instance_id}
+
+
+def run(request: Request, launcher: Launcher, watcher: RunObserver) -> ending.Conclusion:
+    """Run a preflight to its end.
+
+    Raises CannotRunError when no node was judged because of the tool, SettingsError for what cannot be asked.
+    """
+    run_id, follow = stores.new_run_id(), Follow(watcher)
+    try:
+        groups = _validated(request, run_id, follow)
+        calls = [replace(call, name=launcher.known_as(call)) for call in asking.read(groups, secrets.token_hex(8))]
+        unlisted = {} if request.limit else launcher.unlisted(calls)
+        return _asked(request, run_id, follow, calls, unlisted, launcher)
+    except LaunchError as error:
+        raise CannotRunError(f"saw {error}, wanted {launcher.how} to ask the nodes") from error
+    except KeyboardInterrupt:
+        raise CannotRunError(f"interrupted before the end; what was measured: flightline report {run_id}") from None
+
+
+def _validated(request: Request, run_id: str, follow: Follow) -> list[dict[str, Any]]:
+    """What each host is asked, from the inventory. Raises CannotRunError for one that cannot be judged as it is."""
+    with playbooks.workplace("run") as place:
+        asked = replace(request, extra={**request.extra, "flightline_calls": True})
+        thread, runner = start(asked, run_id, place, follow, "validate")
+        if wait(thread, follow):
+            raise CannotRunError("interrupted before a node was asked")
+        if follow.refused or not follow.validated:
+            raise CannotRunError(follow.refused or why_not(runner, playbooks.sources(request.inventory)))
+        return list(follow.validated["calls"])
+
+
+def _asked(
+    request: Request,
+    run_id: str,
+    follow: Follow,
+    calls: Sequence[asking.Call],
+    unlisted: Mapping[str, str],
+    launcher: Launcher,
+) -> ending.Conclusion:
+    _refuse_twins(calls)
+    hosts = {name: stores.ExpectedHost(name, **_identity(one)) for name, one in follow.hosts.items()}
+    absent = {one["host"]: one["message"] for one in follow.validated.get("absent") or ()}
+    absent.update({name: f"{said}; it is no host of the inventory" for name, said in unlisted.items()})
+    rows = (*hosts.values(), *(stores.ExpectedHost(name) for name in absent if name not in hosts))
+    started = stores.Run(
+        run_id, stores.now_stamp(), follow.level, ", ".join(playbooks.sources(request.inventory)), rows
+    )
+    recorder = Recorder(request.store, started)
+    recorder.open()
+    for name, message in absent.items():
+        if name not in hosts:
+            recorder.add(absent_record(stores.ExpectedHost(name), message))
+    state = _LaunchedRun(recorder, follow.watcher, {call.host: call for call in calls}, hosts, set(hosts))
+    given_up = _until_told(state, launcher, run_id, max((int(call.params["timeout_s"]) for call in calls), default=0))
+    recorder.close()
+    if not given_up and not state.interrupted:
+        with ending_as_interrupt():
+            test_together(request, started, recorder.aside)
+    directory = ending.report_dir(request.store, run_id, request.report_dir)
+    outcome = ending.conclude(
+        request.store, started, recorder.aside, directory, recorder.trouble, request.json_path, given_up
+    )
+    ending.publish(outcome, request.store, follow.publish)
+    return outcome
+
+
+def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s: int) -> str:
+    """Wait until every host was told of or its deadline is over; returns what broke, or ""."""
+    until = time.monotonic() + deadline_s + MARGIN_S
+    broken: list[str] = []
+
+    def ask() -> None:
+        try:
+            launcher.ask(list(state.calls.values()), run_id, until, state.told)
+        except Exception as error:
+            broken.append(str(error) or type(error).__name__)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    why = "no answer before the deadline"
+    with ending_as_interrupt():
+        try:
+            while thread.is_alive() and time.monotonic() < until + MARGIN_S:
+                thread.join(JOIN_S)
+        except KeyboardInterrupt:
+            why, state.interrupted = INTERRUPTED, True
+    launcher.stop()
+    thread.join(MARGIN_S)
+    for name in sorted(state.missing):
+        state.told(HostReply(name, trouble=f"{broken[0] if broken else why} (asked: {launcher.how})", lost=True))
+    return broken[0] if broken else ""
+
+
+def _identity(one: Mapping[str, str]) -> dict[str, str]:
+    return {name: one.get(name, "") for name in ("instance_id", "instance_type", "place")}
+
+
+def _refuse_twins(calls: Sequence[asking.Call]) -> None:
+    seen: dict[str, str] = {}
+    for call in calls:
+        other = seen.setdefault(call.name, call.host)
+        if other != call.host:
+            raise SettingsError(
+                f"saw {call.name} as the launcher's name of {other} and {call.host}; wanted one host for each; "
+                "do: give each its own (slurm_node_name, instance_id)"
+            )
+
+
+__all__ = ["run"]

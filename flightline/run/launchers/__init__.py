@@ -1,0 +1,78 @@
+"""Who asks the nodes of a fleet beside Ansible. A launcher is one file here and its line in LAUNCHERS.
+
+It starts the node library that the nodes keep, hands on what each says, and leaves nothing behind. What an answer is
+worth is decided elsewhere, alike for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..calls import Call
+
+
+class LaunchError(RuntimeError):
+    """The launcher itself cannot work here; the text says what was seen, what is wanted and what to do."""
+
+
+@dataclass(frozen=True)
+class HostReply:
+    """What came of one host: the node library's answer, or the trouble. lost: it was not reached at all."""
+
+    host: str
+    answer: Mapping[str, Any] | None = None
+    trouble: str = ""
+    lost: bool = False
+
+
+class Launcher(Protocol):
+    """One way to ask."""
+
+    how: str
+    """What is said of a host that gives no answer: 'srun'."""
+
+    def known_as(self, call: Call) -> str:
+        """The name by which the launcher knows a host. Raises SettingsError where it has none."""
+
+    def unlisted(self, calls: Sequence[Call]) -> Mapping[str, str]:
+        """Nodes that the launcher knows and nobody asks for -> what it says of each. Raises LaunchError."""
+
+    def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Callable[[HostReply], None]) -> None:
+        """Ask; returns when each host was told of once or time.monotonic() is `until`. Raises LaunchError."""
+
+    def stop(self) -> None:
+        """End what still runs, on the nodes as well."""
+
+
+ANSIBLE = "ansible"
+"""Who asks where nobody else is named: no launcher, the preflight's playbook itself."""
+
+
+def names() -> tuple[str, ...]:
+    """What --via takes beside ANSIBLE."""
+    return tuple(LAUNCHERS)
+
+
+def make(name: str, options: Sequence[str] = ()) -> Launcher:
+    """The launcher of a name. options: words handed on to its tool."""
+    return LAUNCHERS[name](options)
+
+
+def _slurm(options: Sequence[str]) -> Launcher:
+    from .slurm import SlurmLauncher  # a preflight by Ansible needs none of them
+
+    return SlurmLauncher(options)
+
+
+def _ssm(options: Sequence[str]) -> Launcher:
+    from .ssm import SsmLauncher
+
+    return SsmLauncher(options)
+
+
+LAUNCHERS: Mapping[str, Callable[[Sequence[str]], Launcher]] = {"slurm": _slurm, "ssm": _ssm}
+
+
+__all__ = ["Call", "HostReply", "LaunchError", "Launcher", "make", "names"]

@@ -1,0 +1,322 @@
+"""Ask through Systems Manager: Run Command with the stack's own document, answers over the results bucket.
+
+Sources: the API reference of Systems Manager (SendCommand, ListCommandInvocations, DescribeInstanceInformation) and its
+user guide: Run Command keeps 24,000 characters of an output itself and writes the whole of it to a bucket, under
+PREFIX/COMMAND/INSTANCE/awsrunShellScript/STEP/stdout, before it says that the instance is done.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from flightline_node import bounds
+from flightline_node.model import SettingsError
+from flightline_node.tell.frames import MARK
+
+from ... import contract
+from ...cloud.clients import Clients, explain, is_aws_error
+from .. import kept
+from ..answers import most_bytes, said
+from ..calls import EVERY, OF_A_STACK, Call, packed
+from . import HostReply, LaunchError
+from .task import heard
+
+Tell = Callable[[HostReply], None]
+T = TypeVar("T")
+MOST_IDS = 50
+"""Instances that one command may name. Source: SendCommand, InstanceIds and the values of a target."""
+DELIVER_S = 120
+"""For the agent to fetch a command; it polls without a pause while it is well."""
+LEAST_DELIVER_S = 30
+POLL_S, MOST_POLL_S = 2.0, 20.0
+SETTLE_S = 20.0
+"""For an output to be seen in the bucket after the command has ended."""
+READERS = 16
+FINAL = frozenset({"Success", "Cancelled", "Failed", "TimedOut"})
+RAN = frozenset({"Success", "Failed", "ExecutionTimedOut"})
+"""Of the details of an invocation: its task was started. Others (Undeliverable, DeliveryTimedOut, ...) never were."""
+WELL = "Online"
+
+
+@dataclass
+class _SentCommand:
+    """One command and whom it still owes an answer. ended_at: when it was first final."""
+
+    id: str
+    waiting: dict[str, Call]
+    ended_at: float = 0.0
+
+
+class SsmLauncher:
+    """The launcher. It takes no further words."""
+
+    how = "Systems Manager"
+
+    def __init__(self, options: Sequence[str] = (), clients: Callable[[str], Clients] = Clients) -> None:
+        if options:
+            raise SettingsError(f"saw --via-option {options[0]} with --via ssm; wanted none; do: leave it out")
+        self._make = clients
+        self._clients: Clients | None = None
+        self._stack: Mapping[str, str] = {}
+        self._managed: dict[str, str] = {}
+        self._commands: list[_SentCommand] = []
+        self._stopped = threading.Event()
+
+    def known_as(self, call: Call) -> str:
+        """See Launcher."""
+        name = str(call.params["instance_id"])
+        if not name:
+            raise SettingsError(f"saw no instance_id of {call.host}; wanted one for --via ssm; do: set it")
+        return name
+
+    def unlisted(self, calls: Sequence[Call]) -> Mapping[str, str]:
+        """Managed GPU nodes of the stack that are no host of the inventory."""
+        self._look(calls)
+        known = {call.name for call in calls}
+        return {
+            name: f"Systems Manager has it in this cluster, {ping}"
+            for name, ping in self._managed.items()
+            if name not in known
+        }
+
+    def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Tell) -> None:
+        """See Launcher."""
+        if not self._managed:
+            self._look(calls)
+        ready = []
+        for call in calls:
+            why = _unfit(call.name, self._managed.get(call.name))
+            if why:
+                told(HostReply(call.host, trouble=why, lost=True))
+            else:
+                ready.append(call)
+        for targets, group, asked in self._rounds(ready):
+            if self._stopped.is_set():
+                return
+            self._send(targets, group, asked, run_id, until)
+        self._listen(run_id, until, told)
+
+    def stop(self) -> None:
+        """End every command; its processes on the nodes are ended by their agents."""
+        self._stopped.set()
+        for command in self._commands:
+            if command.waiting:
+                self._try(lambda one=command: self._client("ssm").cancel_command(CommandId=one.id))  # type: ignore[misc]
+
+    def _client(self, service: str) -> Any:
+        self._clients = self._clients or self._make(self._stack["region"])
+        return self._clients.get(service)
+
+    def _look(self, calls: Sequence[Call]) -> None:
+        """Find the stack and the nodes that Systems Manager manages for it."""
+        stacks = {tuple(call.stack.get(name, "") for name in OF_A_STACK) for call in calls}
+        found = stacks.pop() if len(stacks) == 1 else ()
+        if not all(found) or not found:
+            raise SettingsError(
+                "saw hosts of no stack, or of several; wanted those of one for --via ssm; "
+                "do: make outputs, then -i inventory/aws_ec2.yml"
+            )
+        self._stack = dict(zip(OF_A_STACK, found))
+        with _explained("look for managed nodes"):
+            pages = self._client("ssm").get_paginator("describe_instance_information").paginate(Filters=self._tags())
+            self._managed = {
+                one["InstanceId"]: one.get("PingStatus", "")
+                for page in pages
+                for one in page["InstanceInformationList"]
+            }
+
+    def _tags(self) -> list[dict[str, Any]]:
+        """The stack's GPU nodes, as a filter and as a target."""
+        tags = {contract.TAG_CLUSTER: self._stack["cluster_name"], contract.TAG_ROLE: contract.ROLE_GPU}
+        return [{"Key": f"tag:{name}", "Values": [value]} for name, value in tags.items()]
+
+    def _rounds(self, calls: Sequence[Call]) -> Iterator[tuple[list[dict[str, Any]], Sequence[Call], dict[str, Any]]]:
+        """Target, calls and what is asked of each command: one for the whole stack when all of it is asked alike."""
+        kinds: dict[str, list[Call]] = {}
+        for call in calls:
+            kinds.setdefault(call.installed, []).append(call)
+        if len(kinds) == 1 and len(calls) == len(self._managed):
+            asked = packed(calls)
+            if EVERY in asked["nodes"]:
+                yield self._tags(), calls, asked
+                return
+        for kind in kinds.values():
+            for start in range(0, len(kind), MOST_IDS):
+                some = kind[start : start + MOST_IDS]
+                yield [{"Key": "InstanceIds", "Values": [call.name for call in some]}], some, packed(some)
+
+    def _send(
+        self,
+        targets: list[dict[str, Any]],
+        calls: Sequence[Call],
+        asked: Mapping[str, Any],
+        run_id: str,
+        until: float,
+    ) -> None:
+        end_s = max(int(call.params["timeout_s"]) for call in calls) + bounds.NODE_GRACE_S
+        left_s = int(until - time.monotonic())
+        document = contract.preflight_document(self._stack["cluster_name"])
+        with _explained(f"run {document}"):
+            done = self._client("ssm").send_command(
+                DocumentName=document,
+                Targets=targets,
+                Parameters={
+                    "key": [kept.own_key()],
+                    "installed": [calls[0].installed],
+                    "endS": [str(end_s)],
+                    "asked": [base64.b64encode(zlib.compress(json.dumps(asked).encode(), 9)).decode("ascii")],
+                },
+                Comment=f"Flightline preflight {run_id}",
+                TimeoutSeconds=max(LEAST_DELIVER_S, min(DELIVER_S, left_s)),
+                # A node that fails must not keep the others from being asked.
+                MaxConcurrency="100%",
+                MaxErrors="100%",
+                OutputS3BucketName=self._stack["results_bucket"],
+                OutputS3KeyPrefix=_prefix(run_id),
+            )
+        self._commands.append(_SentCommand(done["Command"]["CommandId"], {call.name: call for call in calls}))
+
+    def _listen(self, run_id: str, until: float, told: Tell) -> None:
+        """Until every host was told of, the deadline is over or the run was stopped."""
+        with ThreadPoolExecutor(READERS, "ssm") as pool:
+            while not self._stopped.is_set() and time.monotonic() < until:
+                began = time.monotonic()
+                for command in self._commands:
+                    if command.waiting:
+                        self._try(lambda one=command: self._round(one, run_id, pool, told))  # type: ignore[misc]
+                if not any(command.waiting for command in self._commands):
+                    return
+                # A round over thousands of nodes is many requests: they must not be all that this account may ask.
+                self._stopped.wait(min(max(POLL_S, time.monotonic() - began), MOST_POLL_S))
+
+    def _try(self, do: Callable[[], T]) -> T | None:
+        """What AWS refuses now it may grant in the next round; what it says last is kept for who gets no answer."""
+        try:
+            return do()
+        except Exception as error:
+            if not is_aws_error(error):
+                raise
+            self.how = f"Systems Manager; {explain(error, 'the last request')}"
+            return None
+
+    def _round(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, told: Tell) -> None:
+        final = self._is_final(command)  # before the bucket is listed: what it holds then is all there will be
+        self._take(command, run_id, pool, told)
+        if final and command.waiting:
+            command.ended_at = command.ended_at or time.monotonic()
+            self._explain(command, told)
+
+    def _is_final(self, command: _SentCommand) -> bool:
+        listed = self._client("ssm").list_commands(CommandId=command.id)["Commands"]
+        return bool(listed) and listed[0].get("Status") in FINAL
+
+    def _take(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, told: Tell) -> None:
+        """The outputs that have come into the bucket."""
+        new = [
+            (key, command.waiting[name], size)
+            for key, name, size in self._outputs(f"{_prefix(run_id)}/{command.id}/")
+            if name in command.waiting
+        ]
+        # Each by itself: an object that this side may not read must not keep those behind it from being read.
+        found = pool.map(lambda one: self._try(lambda: self._read(*one)), new)
+        for (_, call, _), reply in zip(new, found):
+            if reply and command.waiting.pop(call.name, None):
+                told(reply)
+
+    def _outputs(self, prefix: str) -> Iterator[tuple[str, str, int]]:
+        pages = self._client("s3").get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=self._stack["results_bucket"], Prefix=prefix):
+            for one in page.get("Contents", ()):
+                words = one["Key"][len(prefix) :].split("/")
+                if len(words) == 4 and words[3] == "stdout":
+                    yield one["Key"], words[0], int(one["Size"])
+
+    def _read(self, key: str, call: Call, size: int) -> HostReply:
+        if size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
+            return HostReply(call.host, trouble="its answer is endless: more than twice of what is taken")
+        body = self._client("s3").get_object(Bucket=self._stack["results_bucket"], Key=key)["Body"]
+        return read(call, body.read().decode("utf-8", "replace"))
+
+    def _explain(self, command: _SentCommand, told: Tell) -> None:
+        """The command has ended: who gave no output is told of with what Systems Manager says of it."""
+        said_of = self._invocations(command)
+        settled = time.monotonic() - command.ended_at > SETTLE_S
+        for name, call in list(command.waiting.items()):
+            status, details = said_of.get(name, ("", ""))
+            if details == "Success" and not settled:
+                continue
+            if details in RAN:
+                reply = self._kept(command, call, details)
+            else:
+                words = f"Systems Manager says {details or status}" if status else "Systems Manager sent it nothing"
+                reply = HostReply(call.host, trouble=words, lost=True)
+            # Not before: what AWS refuses of it is asked again in the next round.
+            del command.waiting[name]
+            told(reply)
+
+    def _invocations(self, command: _SentCommand) -> dict[str, tuple[str, str]]:
+        pages = self._client("ssm").get_paginator("list_command_invocations").paginate(CommandId=command.id)
+        return {
+            one["InstanceId"]: (one.get("Status", ""), one.get("StatusDetails", ""))
+            for page in pages
+            for one in page["CommandInvocations"]
+        }
+
+    def _kept(self, command: _SentCommand, call: Call, details: str) -> HostReply:
+        """What Systems Manager itself kept of an output that reached no bucket: short ones are whole."""
+        done = self._client("ssm").get_command_invocation(CommandId=command.id, InstanceId=call.name)
+        found = read(call, str(done.get("StandardOutputContent") or ""))
+        if found.answer is not None:
+            return found
+        error = said(str(done.get("StandardErrorContent") or "no word of why"))
+        words = f"Systems Manager says {details}, and its output came neither whole nor into the bucket: {error}"
+        return HostReply(call.host, trouble=words)
+
+
+def read(call: Call, text: str) -> HostReply:
+    """What came of a host, from the whole output of its task. Only its own name is believed."""
+    name, frames, status = "", [], -1
+    for line in text.splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word == kept.BEGUN and not name:
+            name = rest
+        elif word == MARK and status < 0:
+            frames.append(line.strip())
+        elif word == kept.ENDED and rest.isdigit():
+            status = int(rest)
+    if name != call.name:
+        return HostReply(call.host, trouble=f"its output is of {said(name)!r}; wanted {call.name}")
+    if status < 0:
+        return HostReply(call.host, trouble="its answer ends in the middle: it was cut off, or ended at its deadline")
+    return heard(call, frames, status)
+
+
+def _prefix(run_id: str) -> str:
+    return f"{contract.CALLS_PREFIX}{run_id}"
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Raises LaunchError for what AWS refuses."""
+    try:
+        yield
+    except Exception as error:
+        if not is_aws_error(error):
+            raise
+        raise LaunchError(explain(error, what)) from error
+
+
+def _unfit(name: str, ping: str | None) -> str:
+    """Why no command can reach a node, or ""."""
+    if ping is None:
+        return f"Systems Manager manages no {name}: its agent does not run, or its role may not (asked: its tags)"
+    return "" if ping == WELL else f"Systems Manager says the agent of {name} is {ping or 'in no state'}"

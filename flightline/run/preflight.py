@@ -1,0 +1,411 @@
+"""Run playbooks/preflight.yml through ansible-runner, follow it, and conclude the run.
+
+The inner playbook's callback keeps the results; this side shows progress and ends the run, also when the
+playbook was interrupted or broke half-way: what was measured is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import ansible_runner
+
+from flightline_node.model import SettingsError, Status
+
+from ..console import DEBUG_ENV, EXIT_BROKEN
+from ..fleet.causes import troubles
+from ..fleet.judgement import judge_run
+from ..fleet.result import NodeRow
+from ..record.intake import STAMP, is_go
+from ..store import sqlite as stores
+from ..store.aside import ASIDE_ENV, Aside
+from ..store.rows import broken_record, unreachable_record
+from . import ansible_errors, playbooks, process_tree
+from . import conclude as ending
+
+NODE_TASK = "flightline_node"
+VALIDATE_TASK = "flightline_validate"
+POLL_S = 0.2
+OVERDUE_S = 30.0
+"""Every host's deadline has passed and Ansible still runs: the run is ended and judged."""
+INTERRUPT_GRACE_S = 5.0
+INTERRUPTED = "it was interrupted"
+_NO_VERDICT = re.compile(r"run \S+ has no verdict: (?P<why>.*?)(?=; what was measured|$)", re.M)
+"""How the callback ends a run that has none."""
+KILL_GRACE_S = 1.0
+
+
+class CannotRunError(RuntimeError):
+    """The preflight itself could not run; the text says why."""
+
+
+class LauncherWantedError(Exception):
+    """The inventory names a launcher (flightline_via): no node was asked yet."""
+
+    def __init__(self, via: str) -> None:
+        super().__init__(via)
+        self.via = via
+
+
+Together = Callable[[stores.Run, Sequence[NodeRow], Callable[[], list[stores.Record]]], "stores.Record | None"]
+"""A run, its nodes' rows and what reads their records -> the record of what they show together."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run. extra: variables for every host, above the inventory's. timeout_s: of each host; 0 as they say.
+
+    together: what tests the nodes together once each was judged, and gives a record of it or nothing.
+    """
+
+    inventory: tuple[str, ...] = ()
+    limit: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    store: Path = field(default_factory=stores.default_path)
+    report_dir: Path | None = None
+    forks: int = 0
+    timeout_s: int = 0
+    json_path: Path | None = None
+    together: Together | None = None
+
+
+@dataclass(frozen=True)
+class HostOutcome:
+    """One host as it ends. why: the root causes of what blocks it, most urgent first."""
+
+    host: str
+    go: bool
+    status: Status
+    seconds: float
+    why: list[str]
+
+
+class RunObserver(Protocol):
+    """Who is told how the run goes; called from the runner's thread."""
+
+    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+        """The inventory is in order and has these hosts.
+
+        ends_at: time.time() at which the run has ended at the latest; None when it has no deadline.
+        """
+
+    def begin(self, host: str) -> None:
+        """A host is asked now."""
+
+    def answer(self, answer: HostOutcome) -> None:
+        """A host ended."""
+
+
+@dataclass
+class Follow:
+    """Reads ansible-runner's events. pid: of the ansible-playbook process, once it spoke."""
+
+    watcher: RunObserver
+    pid: int = 0
+    refused: str = ""
+    via: str = ""
+    hosts: dict[str, dict[str, str]] = field(default_factory=dict)
+    level: str = "quick"
+    publish: Any = None
+    started_at: str = field(default_factory=stores.now_stamp)
+    stop: threading.Event = field(default_factory=threading.Event)
+    ends_at: float = 0.0
+    deaf: bool = False
+    trouble: str = ""
+    validated: Mapping[str, Any] = field(default_factory=dict)
+
+    def event(self, event: Mapping[str, Any]) -> bool:
+        """Take one event; False, because nobody needs its file.
+
+        Never raises: that would end the runner's thread, and with it the run.
+        """
+        try:
+            self._event(event)
+        except Exception as error:
+            self.trouble = self.trouble or f"an event was not understood: {type(error).__name__}: {error}"
+        return False
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        self.pid = int(event.get("pid") or self.pid)
+        kind, data = str(event.get("event")), event.get("event_data") or {}
+        if not kind.startswith("runner_on_"):
+            return
+        task = str(data.get("task_action")).rpartition(".")[2]
+        if task == VALIDATE_TASK and kind == "runner_on_ok":
+            self.validated = found = data.get("res") or {}
+            self.hosts = dict(found.get("hosts") or {})
+            self.level = str(found.get("level") or self.level)
+            self.publish = found.get("publish")
+            self.ends_at = float(found.get("ends_at") or 0)
+            self._tell(lambda watcher: watcher.expect(tuple(self.hosts), self.ends_at or None))
+        elif task == VALIDATE_TASK and kind == "runner_on_failed":
+            self.refused = str(data.get("res", {}).get("msg") or "no message")
+            self.via = str(data.get("res", {}).get("via") or "")
+        elif task == NODE_TASK and kind == "runner_on_start":
+            self._tell(lambda watcher: watcher.begin(str(data.get("host"))))
+        record = _record(kind, data) if task == NODE_TASK else None
+        if record:
+            self._tell(lambda watcher: watcher.answer(answer_of(record)))
+
+    def _tell(self, say: Callable[[RunObserver], None]) -> None:
+        """A terminal that is gone must not end the runner's thread, and with it the run."""
+        if not self.deaf:
+            try:
+                say(self.watcher)
+            except (OSError, ValueError):
+                self.deaf = True
+
+
+def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
+    host, res = stores.ExpectedHost(str(data.get("host"))), data.get("res") or {}
+    if kind == "runner_on_unreachable":
+        return unreachable_record(host, str(res.get("msg") or ""))
+    if kind == "runner_on_failed":
+        return broken_record(host, str(res.get("msg") or ""))
+    if kind == "runner_on_ok":
+        record = res.get("record")
+        if isinstance(record, dict) and STAMP in record:  # the action plugin has let it through the gate
+            return {**record, "host": host.host}
+        return broken_record(host, "the module returned no record that has passed the gate")
+    return None
+
+
+def answer_of(record: stores.Record) -> HostOutcome:
+    """What is told of a host while the run goes."""
+    return HostOutcome(
+        record["host"],
+        is_go(record),
+        stores.worst_of(record),
+        float(record.get("seconds") or 0),
+        [trouble.said for trouble in troubles(record.get("findings", []))],
+    )
+
+
+def run(request: Request, watcher: RunObserver) -> ending.Conclusion:
+    """Run a preflight to its end.
+
+    Raises CannotRunError when no node was judged because of the tool, SettingsError without playbooks or inventory.
+    """
+    run_id = stores.new_run_id()
+    follow = Follow(watcher)
+    look = f"run {run_id} has no verdict; what was measured: flightline report {run_id}"
+    try:
+        with playbooks.workplace("run") as place:
+            thread, runner = start(request, run_id, place, follow)
+            given_up = wait(thread, follow)
+            return _end(request, run_id, place, runner, follow, given_up)
+    except (CannotRunError, LauncherWantedError, SettingsError):
+        raise
+    except KeyboardInterrupt:
+        raise CannotRunError(f"interrupted before the end; {look}") from None
+    except Exception as error:
+        if os.environ.get(DEBUG_ENV):
+            raise
+        text = f"internal error: {type(error).__name__}: {error} ({DEBUG_ENV}=1 shows where)"
+        raise CannotRunError(f"{text}; {look}") from error
+
+
+def start(
+    request: Request, run_id: str, place: Path, follow: Follow, playbook: str = "preflight"
+) -> tuple[threading.Thread, Any]:
+    """Start a playbook; returns the runner's thread and the runner."""
+    own = playbooks.find()
+    arguments = [part for source in playbooks.sources(request.inventory) for part in ("-i", playbooks.absolute(source))]
+    if request.forks:
+        arguments += ["--forks", str(request.forks)]
+    timeout = {"flightline_timeout_s": request.timeout_s} if request.timeout_s else {}
+    for name, value in {**request.extra, **timeout}.items():
+        arguments += ["-e", _extra(name, value)]
+    if request.limit:
+        arguments += ["--limit", request.limit]
+    thread, runner = ansible_runner.run_async(
+        private_data_dir=str(place),
+        project_dir=str(own.root),
+        playbook=str(own.playbook(playbook)),
+        cmdline=shlex.join(arguments),
+        envvars=_environment(request, run_id, own, place),
+        event_handler=follow.event,
+        quiet=True,
+        # Its own would catch Ctrl-C, kill ansible-playbook alone and leave the nodes' processes running.
+        cancel_callback=follow.stop.is_set,
+    )
+    return thread, runner
+
+
+def _extra(name: str, value: Any) -> str:
+    return json.dumps({name: value})
+
+
+def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place: Path) -> dict[str, str]:
+    return {
+        **playbooks.environment(own),
+        # ansible-runner puts its own directory here.
+        **({"ANSIBLE_CALLBACK_PLUGINS": str(own.callbacks)} if own.callbacks else {}),
+        "FLIGHTLINE_SUMMARY": "off",
+        stores.RUN_ID_ENV: run_id,
+        stores.STORE_ENV: str(request.store),
+        ASIDE_ENV: str(place),
+    }
+
+
+def wait(thread: threading.Thread, follow: Follow) -> str:
+    """Wait for the playbook; returns why it was given up, or "".
+
+    On Ctrl-C, SIGTERM, a hang-up, or when every deadline has long passed, it and its children are ended first. A second
+    Ctrl-C changes nothing: what was measured is judged.
+    """
+    why = ""
+    with ending_as_interrupt():
+        try:
+            while thread.is_alive():
+                thread.join(POLL_S)
+                if follow.ends_at and time.time() > follow.ends_at + OVERDUE_S:
+                    why = "it was still running when every host's deadline had passed"
+                    break
+            else:
+                return ""
+        except KeyboardInterrupt:
+            why = INTERRUPTED
+        with _deaf_to_signals():
+            _stop(thread, follow)
+    if why == INTERRUPTED:
+        # Until the process ends: what comes now is the verdict, and a Ctrl-C more would cost it. SIGTERM still ends it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return why
+
+
+def _stop(thread: threading.Thread, follow: Follow) -> None:
+    if follow.pid:
+        # Not the runner's own cancelling: it kills ansible-playbook alone, whose workers lead process groups
+        # of their own and would go on. Nor does ansible-playbook always end them when it is interrupted.
+        below = process_tree.descendants(follow.pid)
+        with suppress(OSError):
+            os.kill(follow.pid, signal.SIGINT)
+        thread.join(INTERRUPT_GRACE_S)
+        process_tree.end(below, KILL_GRACE_S)
+    follow.stop.set()
+    thread.join(INTERRUPT_GRACE_S)
+
+
+@contextmanager
+def _deaf_to_signals() -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def ending_as_interrupt() -> Iterator[None]:
+    """SIGTERM and a hang-up as Ctrl-C."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # What is ignored stays so: nohup does that to the hang-up.
+    wanted = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(request: Request, run_id: str, place: Path, runner: Any, follow: Follow, given_up: str) -> ending.Conclusion:
+    if follow.via:
+        raise LauncherWantedError(follow.via)
+    if follow.refused:
+        raise CannotRunError(follow.refused)
+    run, trouble = _what_was_kept(request.store, run_id, place, opened=bool(follow.hosts))
+    if run is None:
+        raise CannotRunError(why_not(runner, playbooks.sources(request.inventory)))
+    aside = Aside(request.store, run, place)
+    directory = ending.report_dir(request.store, run_id, request.report_dir)
+    # 2 is the callback's guard: hosts that fail do not end a play.
+    broken = _broken(runner) if runner.rc == EXIT_BROKEN and not given_up else ""
+    if request.together and not broken and not given_up:
+        with ending_as_interrupt():
+            test_together(request, run, aside)
+    outcome = ending.conclude(request.store, run, aside, directory, trouble, request.json_path, broken)
+    if follow.trouble:
+        outcome.troubles.append(follow.trouble)
+    ending.publish(outcome, request.store, follow.publish)
+    return outcome
+
+
+def test_together(request: Request, run: stores.Run, aside: Aside) -> None:
+    """Keep what the nodes show together beside their own records."""
+    if request.together is None:
+        return
+    left = list(aside.rows())
+    try:
+        with stores.SqliteStore(request.store) as store:
+            rows = judge_run(store, run.run_id, left).rows
+    except stores.StoreError:
+        with aside.in_memory() as store:
+            rows = judge_run(store, run.run_id).rows
+    record = request.together(run, rows, lambda: _records(request, run, left))
+    if record is None:
+        return
+    try:
+        with stores.SqliteStore(request.store) as store:
+            store.save(run.run_id, record)
+    except stores.StoreError:
+        aside.add(record)
+
+
+def _records(request: Request, run: stores.Run, left: Sequence[stores.Record]) -> list[stores.Record]:
+    """The nodes' records: the store's own, then what it refused."""
+    kept: list[stores.Record] = []
+    with suppress(stores.StoreError), stores.SqliteStore(request.store) as store:
+        kept = list(store.records(run.run_id))
+    known = {record.get("host") for record in kept}
+    return [*kept, *(record for record in left if record.get("host") not in known)]
+
+
+def _broken(runner: Any) -> str:
+    """Why the playbook has no verdict, in the callback's words or Ansible's."""
+    said = runner.stdout.read()
+    own = _NO_VERDICT.search(said)
+    return own["why"] if own else ansible_errors.why(said.splitlines()) or "ansible-playbook did not end in order"
+
+
+def _what_was_kept(path: Path, run_id: str, place: Path, opened: bool) -> tuple[stores.Run | None, str]:
+    """The run as its store has it, or what was kept aside; and what the store says where it refuses."""
+    trouble = ""
+    try:
+        # Opened as the run opened it: what it could not make is named as that, and not as a store that is not there.
+        with stores.SqliteStore(path, create=opened) as store:
+            return store.run(run_id), ""
+    except stores.StoreError as error:
+        trouble = str(error)
+    for other in (*stores.aside_files(path), *stores.aside_files(place / path.name)):
+        with suppress(stores.StoreError), stores.SqliteStore(other, own=True, busy_timeout_s=0) as store:
+            return store.run(run_id), trouble
+    return None, trouble
+
+
+def why_not(runner: Any, sources: Iterable[str]) -> str:
+    """What Ansible itself said, its errors first; it prints them without an event."""
+    gone = [source for source in sources if "," not in source and not Path(source).exists()]
+    if gone:
+        return f"{gone[0]}: no such inventory; wanted a file, a directory, or a list of hosts with a comma (host,)"
+    said = runner.stdout.read()
+    own = _NO_VERDICT.search(said)
+    said = own[0] if own else ansible_errors.why(said.splitlines())
+    return said or f"ansible-playbook ended with status {runner.rc} before any node was judged"

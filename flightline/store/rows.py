@@ -1,0 +1,78 @@
+"""Rows of the control side's own: what is kept for a host that gave no record of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flightline_node.bounds import SAID_CHARS
+from flightline_node.model import RECORD_SCHEMA, Remedy, Status
+
+from ..record import intake
+from ..record.words import printable
+from . import sqlite as stores
+
+REACHABLE = "reachable"
+NODE = "node"
+ABSENT = "absent"
+ANSIBLE_PREFIX = "Task failed: "
+
+
+def unreachable_record(host: stores.ExpectedHost, message: str) -> stores.Record:
+    """The row of a host that Ansible could not connect to; message is the connection's own text."""
+    return _one_finding(host, REACHABLE, Status.UNREACHABLE, f"no connection: {_said(message)}")
+
+
+def broken_record(host: stores.ExpectedHost, message: str) -> stores.Record:
+    """The row of a host where the module did not end well: nothing was measured, so UNKNOWN."""
+    return _one_finding(host, NODE, Status.UNKNOWN, f"{intake.CANNOT}{_said(message)}")
+
+
+def absent_record(host: stores.ExpectedHost, message: str) -> stores.Record:
+    """The row of a node that its stack has and the inventory lacks."""
+    return _one_finding(host, ABSENT, Status.FAIL, _one_line(message), "not listed", "in the inventory")
+
+
+def lost_record(host: stores.ExpectedHost) -> stores.Record:
+    """The row of an expected host that never answered."""
+    message = "no result: the run ended before this host answered; judge it again"
+    return _one_finding(host, REACHABLE, Status.UNKNOWN, message)
+
+
+def _one_finding(
+    host: stores.ExpectedHost,
+    check: str,
+    status: Status,
+    message: str,
+    measured: str | None = None,
+    expected: str | None = None,
+) -> stores.Record:
+    finding: dict[str, Any] = {
+        "check": check,
+        "status": str(status),
+        "device": {},
+        "measured": measured,
+        "expected": expected,
+        "unit": "",
+        "message": message,
+        "remedy": str(Remedy.INVESTIGATE),
+        "evidence": [],
+    }
+    made = {
+        "schema": RECORD_SCHEMA,
+        "host": host.host,
+        "instance_id": host.instance_id,
+        "instance_type": host.instance_type,
+        "started_at": stores.now_stamp(),
+        "seconds": 0.0,
+        "findings": [finding],
+    }
+    return intake.stamped(made)
+
+
+def _said(message: str) -> str:
+    said = _one_line(message)
+    return said[len(ANSIBLE_PREFIX) :] if said.startswith(ANSIBLE_PREFIX) else said
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(str(text)).split())[:SAID_CHARS] or "no reason given"

@@ -1,0 +1,162 @@
+"""How a setting of a stack is declared: once, as a field of a section in `infra.config.model`.
+
+From the declaration follow its check and the words of its refusal (`infra.config.values`), its entry in Pulumi.yaml
+and its row in docs/settings.md (`python -m tools.stack_settings`; a test compares).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+STRING = "string"
+INTEGER = "integer"
+BOOLEAN = "boolean"
+ARRAY = "array"
+"""What Pulumi's project file knows, so tags are an array of "Key=Value"."""
+
+Value = str | int | bool | tuple[str, ...]
+SHOWN_SECRET = "[secret]"  # noqa: S105  # what is shown instead of one
+_KEY = "key"
+
+_WANTED = {
+    STRING: "text",
+    INTEGER: "a whole number",
+    BOOLEAN: "true or false",
+    ARRAY: 'a list of text, such as ["one", "two"]',
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One configuration key. The default's type is the key's type.
+
+    choices: the values there are. within: the lowest and the highest number. pattern: what text must match as a whole;
+    wanted: the same in words. optional: empty text is no value. derived: the section's file works the field out.
+    """
+
+    name: str
+    default: Value
+    description: str
+    choices: tuple[str, ...] | tuple[int, ...] = ()
+    within: tuple[int, int] | None = None
+    unit: str = ""
+    pattern: str = ""
+    wanted: str = ""
+    optional: bool = False
+    derived: bool = False
+    secret: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Type in Pulumi.yaml."""
+        if isinstance(self.default, bool):
+            return BOOLEAN
+        if isinstance(self.default, int):
+            return INTEGER
+        return STRING if isinstance(self.default, str) else ARRAY
+
+    @property
+    def accepted(self) -> str:
+        """What may stand there, in words; empty when only its type is told."""
+        if self.wanted:
+            return self.wanted
+        if self.choices:
+            said = f"one of {', '.join(map(str, self.choices))}"
+        else:
+            said = "{} to {}".format(*self.within) if self.within else ""
+        return f"{said} {self.unit}".strip() if said else ""
+
+    def admits(self, value: Value) -> bool:
+        """Whether a value of the key's type is one that the declaration accepts."""
+        if self.optional and value == "":
+            return True
+        if self.choices and value not in self.choices:
+            return False
+        if self.within is not None and not self.within[0] <= int(str(value)) <= self.within[1]:
+            return False
+        return not self.pattern or re.fullmatch(self.pattern, str(value)) is not None
+
+    def parse(self, raw: Any) -> Value:
+        """The value of what the stack says, else the default. Raises ValueError with what was wanted."""
+        if raw is None:
+            return self.default
+        value = _PARSERS[self.kind](raw)
+        if value is None:
+            raise ValueError(_WANTED[self.kind])
+        return value
+
+
+def setting(name: str, default: Value, description: str, **rule: Any) -> Any:
+    """A field that is the key's value; see `Key` for the rule."""
+    key = Key(name, default, description, **rule)
+    return field(default=None if key.optional and default == "" else default, metadata={_KEY: key})
+
+
+def derived(name: str, default: Value, description: str, *, initially: Any = MISSING, **rule: Any) -> Any:
+    """A field that its section's file works out of the key's value. initially: its value where it says nothing."""
+    metadata = {_KEY: Key(name, default, description, derived=True, **rule)}
+    # A webhook must not get into a log with its settings.
+    return field(default=initially, metadata=metadata, repr=not rule.get("secret"))
+
+
+def declared(section: type) -> dict[str, Key]:
+    """Field -> key of one section, without the sections inside it."""
+    return {part.name: part.metadata[_KEY] for part in fields(section) if _KEY in part.metadata}
+
+
+def inside(section: type) -> Iterator[tuple[str, type]]:
+    """Field -> section of those that lie directly in a section."""
+    for name, kind in get_type_hints(section).items():
+        yield from ((name, one) for one in (kind, *get_args(kind)) if isinstance(one, type) and is_dataclass(one))
+
+
+def sections(outer: type) -> Iterator[type]:
+    """A section and all those in it."""
+    yield outer
+    for _, one in inside(outer):
+        yield from sections(one)
+
+
+def keys(section: type) -> Iterator[Key]:
+    """Every key of a section and of those in it, in the order of their fields."""
+    own, below = declared(section), list(inside(section))
+    for part in fields(section):
+        if part.name in own:
+            yield own[part.name]
+        for name, one in below:
+            if name == part.name:
+                yield from keys(one)
+
+
+def _string(raw: Any) -> str | None:
+    return raw.strip() if isinstance(raw, str) else None
+
+
+def _integer(raw: Any) -> int | None:
+    return int(raw) if re.fullmatch(r"-?\d{1,12}", str(raw)) else None
+
+
+def _boolean(raw: Any) -> bool | None:
+    return {"true": True, "false": False}.get(str(raw).lower())
+
+
+def _array(raw: Any) -> tuple[str, ...] | None:
+    try:
+        items = json.loads(raw) if isinstance(raw, str) else raw
+    except ValueError:
+        return None
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        return None
+    return tuple(item.strip() for item in items)
+
+
+_PARSERS: Mapping[str, Callable[[Any], Value | None]] = {
+    STRING: _string,
+    INTEGER: _integer,
+    BOOLEAN: _boolean,
+    ARRAY: _array,
+}

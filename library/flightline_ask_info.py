@@ -1,0 +1,125 @@
+#!/usr/bin/python
+# Copyright: Flightline contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Ask a node several things at once: a thin shell over module_utils/flightline_host/ask.py."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: flightline_ask_info
+short_description: Ask a node several things in one call
+description:
+  - Runs commands that only read, reads files, and says which packages are missing and which files differ.
+  - A module call costs a node a Python interpreter; a role asks once for all that it decides by.
+version_added: "0.1.0"
+author:
+  - Flightline contributors (@flightline)
+options:
+  commands:
+    description: Argument list by a name for its answer. They must change nothing; they run in check mode as well.
+    type: dict
+    default: {}
+  files:
+    description: Path by a name for its answer.
+    type: dict
+    default: {}
+  packages:
+    description:
+      - Packages that are wanted, C(name) or C(name=version), with shell patterns in the version.
+      - Without dpkg all are called missing, and the package manager decides.
+    type: list
+    elements: str
+    default: []
+  written:
+    description: Files as M(flightline_files) takes them; nothing is written, the answer says which are not so.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Absolute path.
+        type: str
+        required: true
+      state:
+        description: What is to be there; C(absent) removes a directory with what is in it.
+        type: str
+        choices: [file, directory, link, absent]
+        default: file
+      content:
+        description: The text of a file, for example of the template lookup.
+        type: str
+        default: ""
+      source:
+        description: A file of the node whose bytes are wanted, in place of O(written[].content).
+        type: str
+        default: ""
+      target:
+        description: What a link names.
+        type: str
+        default: ""
+      owner:
+        description: Name of the user; left as it is when empty.
+        type: str
+        default: root
+      group:
+        description: Name of the group; left as it is when empty.
+        type: str
+        default: root
+      mode:
+        description: Octal digits; by default 0644, of a directory 0755.
+        type: str
+        default: ""
+      validate:
+        description: Argument list of a program that looks at the new file, named by C(%s), before it is put in place.
+        type: list
+        elements: str
+        default: []
+attributes:
+  check_mode:
+    support: full
+    description: It only reads.
+  diff_mode:
+    support: none
+    description: Nothing is changed.
+"""
+
+EXAMPLES = r"""
+- name: Look what there is
+  flightline_ask_info:
+    commands:
+      swaps: [swapon, --show=NAME, --noheadings, --raw]
+    files:
+      fstab: /etc/fstab
+    packages: [chrony, "nvidia-open=580.95.05*"]
+  register: __role_found
+"""
+
+RETURN = r"""
+facts:
+  description:
+    - C(commands), by name C(rc), C(lines) of what was printed and C(said), its end.
+    - C(files), by name C(exists), C(text) and C(sha256), both null for what is no readable file.
+    - C(missing), the packages that are not installed in their version.
+    - C(differ), the paths of O(written) that M(flightline_files) would change.
+  returned: success
+  type: dict
+  sample: {commands: {swaps: {rc: 0, lines: [], said: ""}}, files: {}, missing: [chrony], differ: []}
+"""
+
+from ansible.module_utils.flightline_host import ask, files, shell
+
+ARGUMENT_SPEC = {
+    "commands": {"type": "dict", "default": {}},
+    "files": {"type": "dict", "default": {}},
+    "packages": {"type": "list", "elements": "str", "default": []},
+    "written": {"type": "list", "elements": "dict", "default": [], "options": files.ENTRY_SPEC},
+}
+
+
+def main() -> None:
+    """Read the arguments, ask."""
+    shell.run_module(ARGUMENT_SPEC, ask.ensure, kind=shell.Unlogged)
+
+
+if __name__ == "__main__":
+    main()

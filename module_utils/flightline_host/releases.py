@@ -1,0 +1,1 @@
+../flightline_node/know/releases.py

@@ -1,0 +1,55 @@
+"""The entry point of the node library, however it came to the node: flightline-node.pyz check | watch | call | install.
+
+check    judge this node by its settings file: at boot, before a job, as the job scheduler's health check
+watch    watch this node, and take it out of service when its kernel says so
+call     answer one call of the Ansible module, or with - and the node's name this node's part of a call to many
+install  unpack and compile this package for the calls of the Ansible module
+
+Exit status of check: 0 go, 1 no-go, 2 the tool itself could not run.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import List, Optional
+
+USAGE = """\
+usage: flightline-node.pyz check [OPTIONS] | watch [OPTIONS] | install DIRECTORY
+
+Judge this node by /etc/flightline/node.json, or watch it; `check --help` and `watch --help` list the options.
+Exit status: 0 go, 1 no-go, 2 no verdict.
+example: python3 flightline-node.pyz check --instance-type p5.48xlarge --level quick
+"""
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Do what the first word says; returns the exit status."""
+    command, *given = (sys.argv[1:] if argv is None else argv) or [""]
+    # Each takes only what it needs: a call pays for no parser of command lines.
+    if command == "call" and len(given) == 1:
+        from .answer import call
+
+        return call(given[0])
+    if command == "call" and len(given) == 2 and given[0] == "-":
+        from .answer import call_of_many
+
+        return call_of_many(given[1], sys.stdin.buffer.read())
+    if command == "check":
+        from .selfcheck import check
+
+        return check(given)
+    if command == "watch":
+        from .watch.program import main as watch
+
+        return watch(given)
+    if command == "install" and len(given) == 1:
+        from .keep import install
+
+        return install(given[0])
+    wanted = command in ("-h", "--help")
+    (sys.stdout if wanted else sys.stderr).write(USAGE)
+    return 0 if wanted else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

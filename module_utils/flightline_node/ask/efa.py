@@ -1,0 +1,46 @@
+"""The reader `efa_counters`: what the EFA devices count. A watcher asks for it every few seconds."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from typing import Dict, List, Optional, Sequence
+
+from .sysfs import driver
+
+INFINIBAND = "sys/class/infiniband"
+
+
+def _read(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            return handle.read().strip()
+    except OSError:
+        return None
+
+
+def _files(device: str, names: Sequence[str]) -> List[str]:
+    folders = glob.glob(os.path.join(device, "ports", "*", "hw_counters"))
+    if names:
+        return [os.path.join(folder, name) for folder in folders for name in names]
+    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, "*")))
+
+
+def efa_counters(root: str, names: Sequence[str] = ()) -> str:
+    """{device: {counter: value}} of the RDMA devices whose driver is efa, ports summed.
+
+    names: only these counters; all that there are when none is given. P6 nodes also show mlx5 bridge devices in the
+    same class directory: they are not EFA.
+    """
+    devices: Dict[str, Dict[str, int]] = {}
+    for device in sorted(glob.glob(os.path.join(root, INFINIBAND, "*"))):
+        if driver(device) != "efa":
+            continue
+        counters = devices.setdefault(os.path.basename(device), {})
+        for path in _files(device, names):
+            value = _read(path)
+            if value is not None and value.isdecimal():
+                name = os.path.basename(path)
+                counters[name] = counters.get(name, 0) + int(value)
+    return json.dumps(devices, indent=1)

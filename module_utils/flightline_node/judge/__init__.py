@@ -1,0 +1,1 @@
+"""The judgement: one file per check, and what checks share."""

@@ -1,0 +1,51 @@
+"""May programs use every GPU?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+
+_CLOSED = "prohibited"
+GOOD = "Default"
+
+
+def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
+    """One process on a GPU (Exclusive_Process) is a site's choice, and enough for a rank of a job."""
+    if mode.lower() == _CLOSED:
+        message = f"{gpu_label(gpu)}: compute mode {mode}, wanted {GOOD}: no program can use the GPU"
+        yield context.fail(message, Remedy.FIX_CONFIG, **about(gpu, mode, GOOD))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Any mode but Prohibited."""
+    yield from judge_gpus(
+        context,
+        "compute_mode",
+        is_word,
+        "compute mode",
+        _judge,
+        lambda modes: f"compute mode {one_of_each(modes)}",
+        absent="not printed by this driver",
+        na="this product has none",
+    )
+
+
+CHECK = Check(
+    id="compute_mode",
+    order=320,
+    title="Compute mode",
+    what="The compute mode of each GPU: whether programs may open it.",
+    why="With Prohibited every CUDA program fails on that GPU, which looks healthy in everything else; it stays set "
+    "until the driver is unloaded.",
+    remedy="nvidia-smi -c 0 (Default), and look for what set it.",
+    out_of_service="Yes when prohibited: no program can start. Exclusive mode is a choice.",
+    first="nvidia-smi --query-gpu=index,compute_mode --format=csv",
+    source="nvidia-smi manual, Compute Mode: Prohibited means no contexts are allowed per device (no compute apps)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "software"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,58 @@
+"""Are all the CPUs of the instance type online?"""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+
+_LISTED = 16
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Online CPUs against the type's vCPUs, or half of them where simultaneous multithreading is off."""
+    facts = context.facts("cpuinfo")
+    online, wanted = facts.get("online", facts.get("cpus")), context.expected.vcpus or 0
+    if online is None:
+        yield context.unknown("the number of CPUs was not printed")
+        return
+    context.measure("cpus_online", online, "CPUs")
+    rest = {"measured": online, "expected": wanted, "unit": "CPUs"}
+    offline = facts.get("offline") or []
+    if online > wanted:
+        yield context.fail(f"{online} CPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
+    elif online == wanted:
+        yield context.ok(f"{online} CPUs online", **rest)
+    elif _single_threaded(context, online, facts.get("threads_per_core")):
+        yield context.ok(
+            f"{online} CPUs online: one per core of {wanted} vCPUs, simultaneous multithreading is off", **rest
+        )
+    elif offline:
+        shown = ", ".join(map(str, offline[:_LISTED])) + (" ..." if len(offline) > _LISTED else "")
+        message = f"{online} of {wanted} CPUs online: offline are {shown}"
+        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+    else:
+        message = f"{online} of {wanted} CPUs: the rest is not there (CPU options of the launch, or maxcpus= at boot)"
+        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+
+
+def _single_threaded(context: Context, online: int, measured_threads: Optional[int]) -> bool:
+    per_core = context.expected.threads_per_core
+    return bool(per_core) and measured_threads == 1 and online * (per_core or 1) == context.expected.vcpus
+
+
+CHECK = Check(
+    id="cpu",
+    order=410,
+    title="CPUs online",
+    what="The number of CPUs in use, against the type's vCPUs (one per core when hyper-threading is off).",
+    why="Data loading and the proxy threads of NCCL need the cores; a node with fewer is the straggler of the job.",
+    remedy="Bring offline CPUs back (chcpu -e), correct the launch template's CPU options, or set expected vcpus.",
+    out_of_service="Yes: another machine, or CPUs that went offline; hyper-threading off is a choice.",
+    source="AWS instance type tables (vCPUs, threads per core); lscpu(1)",
+    needs=("cpuinfo",),
+    expects=("vcpus",),
+    tags=("host", "compute"),
+    evaluate=evaluate,
+)

@@ -1,0 +1,67 @@
+"""Did DCGM's background watches see a fault?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+from ...know.catalog import dcgm as catalog
+from ...model import Check, Device, Facts, Finding
+from ..context import Context
+from .common import gpu_device, nvidia_gpus_expected
+
+
+def _device(context: Context, incident: Facts) -> Device:
+    if incident.get("gpu") is None:
+        return {"name": str(incident.get("entity", ""))}
+    smi = (context.optional("nvidia_smi") or {}).get("gpus", [])
+    known = [gpu for gpu in smi if gpu.get("index") == incident["gpu"]]
+    return gpu_device(known[0]) if len(known) == 1 else {"index": incident["gpu"]}
+
+
+def _judge(context: Context, incident: Facts) -> Finding:
+    message = incident.get("message") or "no message"
+    number = catalog.id_of(None, message)
+    where = f"GPU {incident['gpu']}" if incident.get("gpu") is not None else str(incident.get("entity"))
+    text = f"{where}: DCGM watches {incident['system']}: {message}"
+    rest: Dict[str, Any] = {"device": _device(context, incident), "expected": "Healthy", "evidence": [message]}
+    health = incident.get("health")
+    remedy = catalog.remedy_of(number, None)
+    if health == "Failure":
+        return context.fail(text, remedy, measured=health, **rest)
+    if health == "Warning":
+        return context.warn(text, remedy, measured=health, **rest)
+    return context.unknown(f"{text} (health: {health or 'not printed'})", **rest)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """A failure of a watch fails, its warning warns. Without watches, or without DCGM, nothing was watched: SKIP."""
+    facts = context.facts("dcgm_health")
+    if facts.get("watches") is False:
+        yield context.skip("DCGM watches nothing on this node (dcgmi health -s a sets its watches)")
+    elif facts.get("error"):
+        yield context.skip(f"DCGM gave no health report: {facts['error']}")
+    else:
+        overall, findings = facts["overall"], [_judge(context, incident) for incident in facts["incidents"]]
+        yield from findings
+        if not findings and overall == "Healthy":
+            yield context.ok("DCGM's watches saw nothing", measured=overall, expected="Healthy")
+        elif not findings:
+            yield context.unknown(f"DCGM's overall health is {overall}, and it names nothing", measured=overall)
+
+
+CHECK = Check(
+    id="dcgm_health",
+    order=800,
+    title="DCGM health watches",
+    what="What DCGM's background watches saw of each GPU, NVSwitch and CPU since they were set: memory, PCIe, NVLink, "
+    "power, heat, InfoROM, driver.",
+    why="They see what happens while jobs run, between two preflights.",
+    remedy="By DCGM's error: see dcgm_diag; run the diagnostic on the idle node.",
+    out_of_service="Yes for a failure that DCGM watched; its warnings warn, and no watch is no finding.",
+    source="NVIDIA/DCGM 4.6 dcgmi/Health.cpp; DCGM user guide, background health checks",
+    needs=("dcgm_health",),
+    wants=("nvidia_smi",),
+    tags=("dcgm", "gpu"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

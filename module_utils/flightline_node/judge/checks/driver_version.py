@@ -1,0 +1,33 @@
+"""Is the NVIDIA driver the one wanted?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Finding
+from ..context import Context
+from .common import judge_version, nvidia_gpus_expected
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The site's pin first, else the oldest driver that knows the GPU."""
+    measured = context.facts("nvidia_smi").get("driver_version")
+    expected = context.expected
+    yield judge_version(context, "driver", measured, expected.driver_version, expected.driver_minimum)
+
+
+CHECK = Check(
+    id="driver_version",
+    order=90,
+    title="NVIDIA driver version",
+    what="The version of the loaded driver, against the site's pin or the instance type's minimum.",
+    why="Nodes with different drivers differ in speed and in NCCL behaviour; a driver too old lacks the GPU's fixes.",
+    remedy="Install the pinned driver (and the same version of the fabric manager) and reboot.",
+    out_of_service="Yes where the site pins it or the type does not run with less.",
+    first="cat /proc/driver/nvidia/version",
+    source="AWS DLAMI support pages for P6 (driver minimums); the site's pin",
+    needs=("nvidia_smi",),
+    tags=("gpu", "software"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

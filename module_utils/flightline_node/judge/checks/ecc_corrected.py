@@ -1,0 +1,61 @@
+"""Does a GPU correct so many memory errors that it is about to fail?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import about, all_mig, ecc_off, gpu_label, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
+
+
+def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
+    context.measure("ecc_corrected_volatile", count, "errors", gpu_label(gpu))
+    most = context.threshold("max_corrected")
+    if count > most:
+        message = (
+            f"{gpu_label(gpu)}: {count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
+        )
+        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, count, most, "errors"))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Corrected errors do no harm by themselves: a high count is a warning."""
+    yield from judge_gpus(
+        context,
+        "ecc_corrected_volatile",
+        is_number,
+        "count of corrected errors",
+        _judge,
+        lambda counts: f"{spread(counts)} corrected memory errors per GPU",
+        absent="not printed",
+        na=ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
+    )
+
+
+CHECK = Check(
+    id="ecc_corrected",
+    order=170,
+    title="Corrected ECC errors",
+    what="The volatile count of corrected memory errors of each GPU.",
+    why="Many corrected errors in one place come before an uncorrectable one.",
+    remedy="Watch the rate over days; replace the instance when it grows by more than a hundred a day.",
+    out_of_service="No: they were corrected; many of them warn.",
+    first="nvidia-smi -q -d ECC",
+    source="AWS SageMaker HyperPod notes (over 100 correctable errors a day: replace)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    thresholds=(
+        Threshold(
+            "max_corrected",
+            100,
+            "errors",
+            "most corrected errors since the driver was loaded",
+            "AWS SageMaker HyperPod notes: over 100 correctable errors a day",
+            0,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

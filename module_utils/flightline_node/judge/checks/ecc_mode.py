@@ -1,0 +1,64 @@
+"""Is ECC on, and does it stay on?"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, gpu_label, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, untyped
+
+DEFAULT = "Enabled"
+# Boards of the RTX and GeForce lines leave the factory with ECC off, or have none.
+_OPTIONAL = re.compile(r"\b(?:RTX|GeForce|TITAN)\b", re.IGNORECASE)
+
+
+def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
+    wanted = context.expected.ecc_mode or DEFAULT
+    pending, label = gpu.get("ecc_mode_pending"), gpu_label(gpu)
+    rest = about(gpu, mode, wanted)
+    if is_broken(pending):
+        yield context.unknown(f"{label}: pending ECC mode could not be read: {pending}", **rest)
+    elif pending is not None and pending != mode and str(pending).lower() == wanted.lower():
+        yield context.fail(f"{label}: ECC {mode}, {pending} after the next reset", Remedy.RESET_GPU, **rest)
+    elif pending is not None and pending != mode:
+        # It is as wanted until someone resets the GPU.
+        yield context.warn(f"{label}: ECC {mode}, but {pending} after the next reset", Remedy.FIX_CONFIG, **rest)
+    elif mode.lower() != wanted.lower():
+        message = f"{label}: ECC {mode}, wanted {wanted}"
+        if context.expected.ecc_mode is None and _OPTIONAL.search(str(gpu.get("name"))):
+            yield context.warn(message + " (optional on this board)", Remedy.FIX_CONFIG, **rest)
+        else:
+            yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Current mode as wanted, and the pending mode equal to it."""
+    yield from judge_gpus(
+        context,
+        "ecc_mode",
+        is_word,
+        "ECC mode",
+        _judge,
+        lambda modes: f"ECC {one_of_each(modes)}, nothing pending",
+        na=untyped(context),
+    )
+
+
+CHECK = Check(
+    id="ecc_mode",
+    order=150,
+    title="ECC mode",
+    what="The current and the pending ECC mode of each GPU.",
+    why="Without ECC a flipped bit becomes a wrong gradient without a trace; a pending change takes effect "
+    "at a reset in the middle of a campaign.",
+    remedy="nvidia-smi -e 1, then reset the GPUs or reboot. A pending change needs only the reset.",
+    out_of_service="Yes when off on a data-centre GPU: errors spoil a model unseen. A change to come warns.",
+    first="nvidia-smi -q -d ECC",
+    source="NVIDIA GPU memory error management; DCGM (ECC_DISABLED, severity CONFIG)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

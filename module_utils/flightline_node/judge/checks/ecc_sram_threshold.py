@@ -1,0 +1,46 @@
+"""Has a GPU's SRAM had more uncorrectable errors than NVIDIA accepts?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, gpu_label, is_flag, judge_gpus, nvidia_gpus_expected
+
+
+def _judge(context: Context, gpu: Facts, exceeded: bool) -> Iterator[Finding]:
+    if exceeded:
+        message = f"{gpu_label(gpu)}: more uncorrectable SRAM errors in its life than NVIDIA's threshold"
+        yield context.fail(message, Remedy.REPLACE, **about(gpu, exceeded, False))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The flag is NVIDIA's own judgement and outlives resets."""
+    yield from judge_gpus(
+        context,
+        "sram_threshold_exceeded",
+        is_flag,
+        "SRAM threshold flag",
+        _judge,
+        lambda _flags: "SRAM errors below NVIDIA's threshold on all GPUs",
+        absent="not printed by this driver",
+        na="not kept for this product",
+    )
+
+
+CHECK = Check(
+    id="ecc_sram_threshold",
+    order=180,
+    title="SRAM error threshold",
+    what="The 'SRAM Threshold Exceeded' flag of each GPU.",
+    why="SRAM has no spare rows: a GPU over the threshold goes on failing jobs after every reset.",
+    remedy="Replace the instance.",
+    out_of_service="Yes: NVIDIA asks for the GPU to be replaced.",
+    first="nvidia-smi -q -d ECC",
+    source="NVIDIA GPU memory error management; DCGM (SRAM_THRESHOLD, severity ISOLATE)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

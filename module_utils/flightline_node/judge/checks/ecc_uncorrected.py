@@ -1,0 +1,90 @@
+"""Has a GPU had memory errors that ECC could not correct, since the driver was loaded?"""
+
+from __future__ import annotations
+
+from typing import Iterator, List
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import (
+    about,
+    all_mig,
+    best_of_twins,
+    ecc_off,
+    field_of,
+    gpu_label,
+    is_number,
+    judge_gpus,
+    mig_on,
+    nvidia_gpus_expected,
+    untyped,
+)
+
+_COUNTERS = ("dram_uncorrectable", "sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded")
+
+
+def _parts(gpu: Facts, age: str) -> List[str]:
+    counters = field_of(gpu, f"ecc.{age}")
+    if not isinstance(counters, dict):
+        return []
+    return [f"{age} {name}: {n}" for name, n in counters.items() if "uncorr" in name and is_number(n) and n > 0]
+
+
+def _only_here(context: Context, gpu: Facts, path: str) -> bool:
+    """Is a counter missing on this GPU that its twins have? A sum over the others would hide it."""
+    return field_of(gpu, path) is None and best_of_twins(context, gpu, path) is not None
+
+
+def _judge(context: Context, gpu: Facts, volatile: float) -> Iterator[Finding]:
+    context.measure("ecc_uncorrected_volatile", volatile, "errors", gpu_label(gpu))
+    history = gpu.get("ecc_uncorrected_aggregate")
+    context.measure("ecc_uncorrected_aggregate", history, "errors", gpu_label(gpu))
+    lacking = [name for name in _COUNTERS if not mig_on(gpu) and _only_here(context, gpu, f"ecc.volatile.{name}")]
+    if volatile <= 0 and lacking:
+        message = f"{gpu_label(gpu)}: no {', '.join(lacking)} count, where other GPUs of the same model have one"
+        yield context.unknown(message, **about(gpu))
+    elif volatile > 0:
+        yield context.fail(
+            f"{gpu_label(gpu)}: {volatile:g} uncorrectable memory errors since the driver was loaded",
+            Remedy.RESET_GPU,
+            evidence=_parts(gpu, "volatile"),
+            **about(gpu, volatile, 0, "errors"),
+        )
+    elif is_number(history) and history > 0:
+        yield context.info(
+            f"{gpu_label(gpu)}: {history:g} uncorrectable memory errors in its life, none since the driver was loaded",
+            evidence=_parts(gpu, "aggregate"),
+            **about(gpu, history, None, "errors"),
+        )
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Volatile counts must be zero; aggregate counts are history, which row remapping has dealt with."""
+    yield from judge_gpus(
+        context,
+        "ecc_uncorrected_volatile",
+        is_number,
+        "count of uncorrectable errors",
+        _judge,
+        lambda _counts: "no uncorrectable memory error since the driver was loaded",
+        na=ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
+    )
+
+
+CHECK = Check(
+    id="ecc_uncorrected",
+    order=160,
+    title="Uncorrectable ECC errors",
+    what="The volatile count of uncorrectable DRAM and SRAM errors of each GPU; the aggregate count for information.",
+    why="An uncorrectable error kills the process that meets it, and the page stays unusable until a reset.",
+    remedy="Drain the node, reset the GPU, then look at row_remap and for Xid 48, 63, 64, 94, 95. "
+    "If it comes back, replace the instance.",
+    out_of_service="Yes: the driver has lost data since it was loaded; a reset clears it.",
+    first="nvidia-smi -q -d ECC,ROW_REMAPPER",
+    source="NVIDIA GPU memory error management; NVIDIA GPU debug guidelines",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,73 @@
+"""Are all the EFA devices of the instance type there, on the bus, in the driver and in libfabric?"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Optional
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+
+PCI, DRIVER, LIBFABRIC = "PCI (lspci)", "driver (sysfs)", "libfabric (fi_info)"
+FEW = 2
+"""So few missing of many are lost devices; more were never attached at launch."""
+
+
+def no_efa(context: Context) -> Optional[str]:
+    """Skip reason on an instance type without EFA, else None."""
+    if context.expected.efa_count == 0:
+        return f"{context.expected.instance_type} has no EFA"
+    return None
+
+
+def _counts(context: Context) -> Dict[str, int]:
+    """EFA devices by source. mlx5 bridges of P6 nodes are no EFA: every source counts only efa."""
+    lspci, sysfs, libfabric = (context.optional(name) or {} for name in ("lspci", "efa_counters", "fi_info"))
+    found = {PCI: lspci.get("efa"), DRIVER: sysfs.get("count")}
+    if "devices" in libfabric:
+        found[LIBFABRIC] = len(libfabric["devices"])
+    return {name: count for name, count in found.items() if isinstance(count, int)}
+
+
+def _lost(context: Context) -> List[str]:
+    """Devices that the driver has and libfabric does not list."""
+    sysfs, libfabric = context.optional("efa_counters") or {}, context.optional("fi_info") or {}
+    return sorted(set(sysfs.get("devices", {})) - set(libfabric.get("devices", []))) if libfabric.get("devices") else []
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Every source against the type, and against each other."""
+    counts, wanted = _counts(context), context.expected.efa_count or 0
+    if not counts:
+        yield context.unknown("no source gives a number of EFA devices")
+        return
+    least, most = min(counts.values()), max(counts.values())
+    seen = ", ".join(f"{name} {count}" for name, count in counts.items())
+    context.measure("efa_count", least, "devices")
+    rest = {"measured": least, "expected": wanted, "unit": "devices"}
+    if least < most:
+        yield context.fail(f"sources disagree, wanted {wanted}: {seen}", Remedy.REBOOT, evidence=_lost(context), **rest)
+    elif least < wanted:
+        remedy = Remedy.REPLACE if least and wanted - least <= FEW else Remedy.FIX_CONFIG
+        yield context.fail(f"{least} of {wanted} EFA devices: {seen}", remedy, **rest)
+    elif least > wanted:
+        yield context.warn(f"{least} EFA devices, wanted {wanted}: {seen}; wrong type?", Remedy.FIX_CONFIG, **rest)
+    else:
+        yield context.ok(f"{least} EFA devices: {seen}", **rest)
+
+
+CHECK = Check(
+    id="efa_count",
+    order=740,
+    title="EFA device count",
+    what="EFA devices on the PCI bus, in the efa driver and in libfabric, against the instance type.",
+    why="NCCL spreads its traffic over the devices it finds: one missing slows the whole job, none stops it.",
+    remedy="One or two missing, or sources disagree: reboot, then replace. Many: attach them in the launch template.",
+    out_of_service="Yes: the whole job is slower. Set expected efa_count where fewer are meant.",
+    first="fi_info -p efa -t FI_EP_RDM; lspci -d 1d0f:",
+    source="AWS EC2 user guide, EFA and network cards by instance type (MaximumEfaInterfaces)",
+    needs_any=("fi_info", "efa_counters", "lspci"),
+    expects=("efa_count",),
+    tags=("efa", "network"),
+    applies=no_efa,
+    evaluate=evaluate,
+)

@@ -1,0 +1,56 @@
+"""Is the port of every EFA device active?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+from .common import is_broken
+from .efa_count import no_efa
+
+ACTIVE, LINK_UP = "ACTIVE", "LinkUp"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """State and physical state of each port. The driver calls each port it serves active: only a lost one is not."""
+    devices: Dict[str, Any] = context.facts("sysfs").get("efa_ports", {})
+    findings: List[Finding] = []
+    for name, device in devices.items():
+        findings += _judge(context, name, device["ports"])
+    yield from findings
+    if not devices:
+        yield context.skip("no device with the efa driver: see efa_count")
+    elif not findings:
+        yield context.ok(f"the ports of {len(devices)} EFA devices are active", measured=len(devices), unit="devices")
+
+
+def _judge(context: Context, name: str, ports: Dict[str, Any]) -> Iterator[Finding]:
+    device = {"name": name}
+    if not ports:
+        yield context.unknown(f"{name} has a driver and no port", Remedy.REBOOT, device=device)
+    for number, values in ports.items():
+        state, physical = values.get("state"), values.get("phys_state")
+        rest = {"device": {**device, "port": number}, "measured": state, "expected": ACTIVE}
+        seen = f"{name} port {number} is {state or 'without a state'} ({physical or 'no physical state'})"
+        if state is None or is_broken(state) or (physical and is_broken(physical)):
+            yield context.unknown(f"{seen}: could not be read", Remedy.REBOOT, **rest)
+        elif state != ACTIVE or physical not in (LINK_UP, None):
+            yield context.fail(f"{seen}, wanted {ACTIVE} ({LINK_UP})", Remedy.REBOOT, **rest)
+
+
+CHECK = Check(
+    id="efa_ports",
+    order=750,
+    title="EFA port state",
+    what="State and physical state of the port of every EFA device, as the kernel shows them.",
+    why="A device whose port is down is still listed and counted; NCCL hangs or fails when it picks it.",
+    remedy="Reboot the node; replace the instance when the port stays down.",
+    out_of_service="Yes: a port that is down carries nothing.",
+    first="grep -H . /sys/class/infiniband/rdmap*/ports/1/*state",
+    source="Linux ABI, /sys/class/infiniband/<device>/ports/<port>/state; amzn-drivers efa_query_port",
+    needs=("sysfs",),
+    tags=("efa", "network"),
+    applies=no_efa,
+    evaluate=evaluate,
+)

@@ -1,0 +1,74 @@
+"""Has EC2 held back or dropped packets of the primary interface?"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator
+
+from ...model import Check, Finding, Remedy, Threshold
+from ..context import Context
+
+_SUFFIX = "_allowance_exceeded"
+CONNTRACK, AVAILABLE = "conntrack" + _SUFFIX, "conntrack_allowance_available"
+ABSENT = "no counters of the primary interface (ethtool is not installed, or the node has no IPv4 default route)"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Counts since the driver was loaded: bursts are normal and inform, dropped connections are a warning."""
+    facts = context.optional("ethtool")
+    counters: Dict[str, int] = (facts or {}).get("counters", {})
+    counted = {name[: -len(_SUFFIX)]: count for name, count in counters.items() if name.endswith(_SUFFIX)}
+    for name, count in counted.items():
+        context.measure(f"ena_{name}_exceeded", count, "packets")
+    if not facts:
+        yield context.skip(ABSENT)
+    elif not counted:
+        yield context.skip("the primary interface counts no allowance: not an ENA device, or a driver before 2.2.10")
+    else:
+        yield from _judge(context, counters, counted)
+
+
+def _judge(context: Context, counters: Dict[str, int], counted: Dict[str, int]) -> Iterator[Finding]:
+    refused, limit, left = counters.get(CONNTRACK, 0), context.threshold("conntrack"), counters.get(AVAILABLE)
+    rest = {"measured": refused, "expected": limit, "unit": "packets"}
+    if refused >= limit:
+        message = f"{refused} packets dropped because the instance tracked all the connections it may"
+        yield context.warn(message, Remedy.INVESTIGATE, **rest)
+    elif left == 0:
+        yield context.warn("no further connection can be tracked: new ones are dropped", Remedy.INVESTIGATE, **rest)
+    over = {name: count for name, count in counted.items() if count and name != "conntrack"}
+    total = sum(over.values())
+    if over:
+        shown = ", ".join(f"{name} {count}" for name, count in over.items())
+        message = f"packets queued or dropped at an allowance since boot: {shown}; only growth during a job counts"
+        yield context.info(message, measured=total, unit="packets")
+    elif refused < limit and left != 0:
+        yield context.ok(f"no packet over an allowance: {', '.join(counted)}", measured=0, expected=0, unit="packets")
+
+
+CHECK = Check(
+    id="ena_allowance",
+    order=730,
+    title="ENA allowances",
+    what="Packets queued or dropped at EC2's allowances for bandwidth, packet rate, connections, link-local traffic.",
+    why="Checkpoints, S3 and FSx go over this interface. Over its allowance they crawl; over the tracked connections "
+    "new ones hang.",
+    remedy="Connections: fewer of them, or untracked security group rules. Bandwidth: spread the load over time.",
+    out_of_service="No: packets over an allowance are slow traffic, not a fault of the node.",
+    first="ethtool -S ens5 | grep allowance",
+    source="AWS EC2 user guide, monitor network performance for ENA",
+    # sysfs stands for "the node was asked": many have no ethtool.
+    needs_any=("ethtool", "sysfs"),
+    tags=("host", "network"),
+    thresholds=(
+        Threshold(
+            "conntrack",
+            1,
+            "packets",
+            "packets dropped for lack of connection tracking that are worth a warning",
+            "each is a connection that hung; AWS names no tolerable number",
+            1,
+            1000000000,
+        ),
+    ),
+    evaluate=evaluate,
+)

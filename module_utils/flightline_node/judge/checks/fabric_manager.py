@@ -1,0 +1,105 @@
+"""Does Fabric Manager run where NVSwitches need it?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+
+UNIT = "nvidia-fabricmanager.service"
+UMAD = "ib_umad"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The unit is active and running; a node without the unit may have it in a driver container."""
+    unit = context.facts("services").get("units", {}).get(UNIT)
+    if unit is None or unit.get("load") == "not-found":
+        yield _no_unit(context)
+        return
+    active, sub = unit.get("active"), unit.get("sub")
+    state = f"{active}/{sub}" if sub else str(active)
+    rest: Dict[str, Any] = {"measured": state, "expected": "active/running", "evidence": [f"{UNIT}: {unit}"]}
+    if active is None:
+        yield context.unknown(f"no state of {UNIT} printed", **rest)
+    elif active == "active" and sub in (None, "running") and _lacks_umad(context):
+        message = f"Fabric Manager runs, but the module {UMAD} is not loaded: NVLSM cannot reach the NVSwitches"
+        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+    elif active == "active" and sub in (None, "running"):
+        yield from _running(context, rest)
+    elif active == "activating" and sub != "auto-restart":
+        yield context.fail("Fabric Manager is still starting", Remedy.INVESTIGATE, **rest)
+    else:
+        said = _logged(context)
+        why = f": {said[-1]}" if said else ""
+        rest["evidence"] += said
+        yield context.fail(f"Fabric Manager is not running ({state}){why}", Remedy.FIX_CONFIG, **rest)
+
+
+def _logged(context: Context) -> List[str]:
+    """What went wrong since the daemons started, each with the name of its log."""
+    logs = (context.optional("fabric_log") or {}).get("logs", {})
+    return [f"{name}: {text}" for name, log in logs.items() for text in log["errors"]]
+
+
+def _running(context: Context, rest: Dict[str, Any]) -> Iterator[Finding]:
+    """A daemon that runs may have failed at its work: its log says so, and the GPUs whether it still matters."""
+    said, facts = _logged(context), context.optional("fabric_log") or {}
+    configured = [log["configured"] for log in facts.get("logs", {}).values()]
+    if said and False in configured and not _registered(context):
+        text = f"Fabric Manager runs and has not configured the NVSwitches: {said[-1]}"
+        yield context.fail(text, Remedy.FIX_CONFIG, **{**rest, "evidence": said})
+    elif said:
+        text = f"Fabric Manager runs, and logged {len(said)} different errors since it started: {said[-1]}"
+        yield context.warn(text, Remedy.INVESTIGATE, **{**rest, "evidence": said})
+    else:
+        yield context.ok("Fabric Manager is running", **rest)
+
+
+def _registered(context: Context) -> bool:
+    gpus = (context.optional("nvidia_smi") or {}).get("gpus", [])
+    return bool(gpus) and all(gpu.get("fabric_state") == "Completed" for gpu in gpus)
+
+
+def _lacks_umad(context: Context) -> bool:
+    """On NVLink 5 the subnet manager NVLSM talks to the switches through ib_umad."""
+    named = (context.optional("modules") or {}).get("names") or {}
+    return bool(context.expected.nvlsm) and bool(named) and UMAD not in named and not _registered(context)
+
+
+def _no_unit(context: Context) -> Finding:
+    if _registered(context):
+        return context.info(
+            "every GPU is registered with the fabric, by a Fabric Manager that is not a unit of this host"
+        )
+    message = "Fabric Manager is not installed: GPUs on NVSwitch cannot start a CUDA program without it"
+    return context.fail(message, Remedy.FIX_CONFIG, measured="not found", expected="active/running")
+
+
+def _switched(context: Context) -> Optional[str]:
+    kind = context.expected.instance_type
+    if context.expected.nvswitch is False:
+        return f"{kind} has no NVSwitch"
+    if context.expected.nvlink_rack:
+        return f"{kind}: the rack's switch trays run Fabric Manager, not the instance"
+    return None
+
+
+CHECK = Check(
+    id="fabric_manager",
+    order=670,
+    title="Fabric Manager",
+    what="That nvidia-fabricmanager is active on instance types with NVSwitch; on P6 also that NVLSM can work; "
+    "what their logs say since they started.",
+    why="Without it CUDA cannot initialise on these GPUs (error 802, system not yet initialized).",
+    remedy="Install the version equal to the driver's, enable and start it; read /var/log/fabricmanager.log.",
+    out_of_service="Yes on NVSwitch types: CUDA does not start after the next reset.",
+    first="systemctl status nvidia-fabricmanager; tail -50 /var/log/fabricmanager.log",
+    source="NVIDIA Fabric Manager user guide (NVLSM and ib_umad on NVLink 5)",
+    needs=("services",),
+    wants=("nvidia_smi", "modules", "fabric_log"),
+    expects=("nvswitch",),
+    tags=("host", "services", "nvlink"),
+    applies=_switched,
+    evaluate=evaluate,
+)

@@ -1,0 +1,89 @@
+"""Do the data file systems give back what is written to them, and fast enough?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+
+MB = 1e6
+
+
+def _speed(context: Context, target: Facts) -> Iterator[Finding]:
+    mount = target["mount"]
+    for way in ("write", "read"):
+        speed, floor = target.get(f"{way}_mb_s"), context.threshold(f"min_{way}_mb_s")
+        context.measure(f"fs_{way}_mb_s", speed, "MB/s", mount)
+        if speed is not None and speed < floor:
+            message = f"{mount}: {way} at {speed:g} MB/s, wanted {floor:g}"
+            rest: Dict[str, Any] = {"measured": speed, "expected": floor, "unit": "MB/s"}
+            yield context.warn(message, Remedy.INVESTIGATE, device={"mount": mount}, **rest)
+
+
+def _judge(context: Context, target: Facts) -> Iterator[Finding]:
+    mount = target.get("mount", "?")
+    device = {"mount": mount}
+    if target.get("wrong"):
+        message = f"{mount}: what was read is not what was written, at {target['wrong']}"
+        remedy = Remedy.REPLACE if target.get("kind") == "instance-store" else Remedy.CONTACT_SUPPORT
+        yield context.fail(message, remedy, device=device, measured=target["wrong"], expected="what was written")
+    elif target.get("error"):
+        message, rest = f"{mount}: writing and reading failed: {target['error']}", {"measured": target["error"]}
+        yield context.fail(message, Remedy.INVESTIGATE, device=device, expected="what was written", **rest)
+    elif target.get("refused"):
+        read_only = "read-only" in target["refused"]
+        message = f"{mount}: not tested, {target['refused']}"
+        yield (
+            context.skip(message, device=device)
+            if read_only
+            else context.unknown(message, Remedy.FIX_CONFIG, device=device)
+        )
+    elif not target.get("verified") or not target.get("write_mb_s") or not target.get("read_mb_s"):
+        yield context.unknown(f"{mount}: nothing was written and compared", device=device)
+    else:
+        yield from _speed(context, target)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Wrong content and errors fail; a slow file system warns, because its speed is the site's choice of size."""
+    targets = context.facts("fs_io")["targets"]
+    if not targets:
+        yield context.skip("no Lustre, instance-store or named file system is mounted")
+        return
+    findings = [finding for target in targets for finding in _judge(context, target)]
+    yield from findings
+    good = [target for target in targets if target.get("verified")]
+    if good and not any(finding.remedy is not Remedy.NONE for finding in findings):
+        figures = ", ".join(f"{t['mount']} {t['write_mb_s']:g} and {t['read_mb_s']:g}" for t in good)
+        yield context.ok(f"content right; MB/s written and read: {figures}", measured=len(good))
+
+
+CHECK = Check(
+    id="fs_io",
+    order=570,
+    title="File-system write and read",
+    what="A file written to each instance-store, Lustre and named file system, read back and compared byte by byte.",
+    why="A mounted file system can hang, refuse or corrupt the first checkpoint; a slow one stalls every job.",
+    remedy="Wrong content or errors on the instance store: replace the node; on FSx: open a case. Too full: free "
+    "space. Slow: compare with other nodes, then look at the file system's throughput capacity.",
+    out_of_service="Yes: data that was written does not come back as it was.",
+    first="df -h; dmesg | tail",
+    source="open(2) O_TMPFILE and O_DIRECT; AWS FSx for Lustre user guide, performance",
+    needs=("fs_io",),
+    tags=("host", "storage"),
+    level="standard",
+    thresholds=(
+        Threshold(
+            "min_write_mb_s", 50, "MB/s", "least write speed of one stream; 0 sets no floor",
+            "site choice: below the baseline of the smallest FSx for Lustre file system on SSD (60 MB/s)",
+            0,
+        ),
+        Threshold(
+            "min_read_mb_s", 50, "MB/s", "least read speed of one stream; 0 sets no floor",
+            "site choice: below the baseline of the smallest FSx for Lustre file system on SSD (60 MB/s)",
+            0,
+        ),
+    ),
+    evaluate=evaluate,
+)  # fmt: skip

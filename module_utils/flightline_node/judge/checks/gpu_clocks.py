@@ -1,0 +1,77 @@
+"""Can every GPU reach the clock of its twins, and does it under load?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import (
+    about,
+    best_of_twins,
+    field_of,
+    gpu_label,
+    is_number,
+    judge_gpus,
+    nvidia_gpus_expected,
+    spread,
+    under_load,
+    untyped,
+)
+
+
+def _judge(context: Context, gpu: Facts, maximum: float) -> Iterator[Finding]:
+    label = gpu_label(gpu)
+    context.measure("gpu_max_sm_clock_mhz", maximum, "MHz", label)
+    for name in ("sm_mhz", "memory_mhz"):
+        clock, best = field_of(gpu, f"clocks_max.{name}"), best_of_twins(context, gpu, f"clocks_max.{name}")
+        if is_number(clock) and best and clock < best:
+            message = f"{label}: maximum {name[:-4]} clock {clock:g} MHz, other GPUs of the node {best:g} MHz"
+            yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, clock, best, "MHz"))
+    now, least = field_of(gpu, "clocks.sm_mhz"), maximum * context.threshold("min_loaded_percent") / 100
+    # Idle GPUs and GPUs that name a reason are slow for good cause.
+    if under_load(gpu) and gpu.get("throttle_active") == [] and is_number(now) and now < least:
+        message = f"{label}: under load at {now:g} MHz of {maximum:g} MHz without a reason"
+        yield context.warn(message, Remedy.RESET_GPU, **about(gpu, now, maximum, "MHz"))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Maximum clocks are compared within the node; the current clock only of a GPU under load."""
+    yield from judge_gpus(
+        context,
+        "clocks_max.sm_mhz",
+        is_number,
+        "maximum clock",
+        _judge,
+        lambda clocks: f"maximum SM clock {spread(clocks)} MHz",
+        absent="not printed by this driver",
+        na=untyped(context),
+    )
+
+
+CHECK = Check(
+    id="gpu_clocks",
+    order=260,
+    title="GPU clocks",
+    what="Maximum SM and memory clock, equal within the node; the SM clock of a GPU under load.",
+    why="A GPU with a lower maximum, or stuck at a low clock, is the straggler of the job.",
+    remedy="Stuck: reset the GPU. A lower maximum: look for locked clocks (nvidia-smi -rgc), then another VBIOS.",
+    out_of_service="No by itself: lower clocks warn; gpu_load measures what they cost.",
+    first="nvidia-smi -q -d CLOCK,PERFORMANCE",
+    source="nvidia-smi manual, Clocks and Max Clocks",
+    needs=("nvidia_smi",),
+    tags=("gpu", "thermal"),
+    thresholds=(
+        Threshold(
+            "min_loaded_percent",
+            50,
+            "%",
+            "least SM clock under load, of the maximum",
+            "site choice: a clock under half without a reason is a stuck one",
+            0,
+            100,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

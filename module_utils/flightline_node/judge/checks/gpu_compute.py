@@ -1,0 +1,77 @@
+"""Does every GPU give the right numbers, every time and the same as its twins?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Iterator, List
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import nvidia_gpus_expected
+from .gpu_load import loaded_device, twins
+
+
+def _by_itself(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
+    wrong, first = gpu.get("mismatches"), gpu.get("first_mismatch") or {}
+    device = loaded_device(gpu)
+    if wrong:
+        where = f"element {first.get('element', '?')} off by {first.get('off_by', '?')}"
+        message = f"{label}: {wrong} of {gpu.get('products', '?')} products differ from the first, {where}"
+        yield context.fail(message, Remedy.REPLACE, device=device, measured=wrong, expected=0, unit="products")
+    elif gpu.get("digest") != gpu.get("digest_at_end"):
+        message = f"{label}: a result changed in its memory while it was kept there"
+        digests = {"measured": str(gpu.get("digest_at_end"))[:16], "expected": str(gpu.get("digest"))[:16]}
+        yield context.fail(message, Remedy.REPLACE, device=device, **digests)
+    elif wrong is None or not gpu.get("products") or not gpu.get("digest"):
+        why = gpu.get("error") or "no product was compared"
+        yield context.unknown(f"{label}: numbers not compared: {why}", device=device)
+
+
+def _against_twins(context: Context, gpu: Facts, gpus: List[Facts], label: str) -> Iterator[Finding]:
+    mine = gpu.get("digest")
+    others = Counter(twin["digest"] for twin in twins(gpu, gpus) if twin.get("digest"))
+    if not mine or not others:
+        return
+    agreed, count = others.most_common(1)[0]
+    if others[mine] < count:
+        message = f"{label}: another result than {count} of {sum(others.values())} GPUs of its kind, every time"
+        yield context.fail(message, Remedy.REPLACE, device=loaded_device(gpu), measured=mine[:16], expected=agreed[:16])
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Any difference fails: cuBLAS gives the same bits at every run on GPUs of one kind."""
+    facts = context.facts("gpu_load")
+    if facts.get("not_run"):
+        yield context.unknown(f"no numbers were computed: {facts['not_run']}", Remedy.FIX_CONFIG)
+        return
+    gpus, findings = facts["gpus"], []
+    for gpu in gpus:
+        label = f"GPU {gpu.get('index', '?')}"
+        findings += [*_by_itself(context, gpu, label), *_against_twins(context, gpu, gpus, label)]
+    wanted = context.expected.gpu_count
+    if wanted is not None and len(gpus) < wanted:
+        findings.append(context.unknown(f"{len(gpus)} of {wanted} GPUs compared", measured=len(gpus), expected=wanted))
+    yield from findings
+    if not findings:
+        done = sum(gpu["products"] for gpu in gpus)
+        compared = f"every number of {done} products of order {facts.get('order')}"
+        yield context.ok(f"{compared} on {len(gpus)} GPUs is right", measured=0, expected=0, unit="products")
+
+
+CHECK = Check(
+    id="gpu_compute",
+    order=830,
+    title="GPU arithmetic",
+    what="Every number of the same matrix product, computed again and again on every GPU: it must stay the same on one "
+    "GPU and be the same on all GPUs of a kind.",
+    why="A GPU that computes wrong without an error spoils a model silently, and its health counters are all good.",
+    remedy="Replace the node. Keep its bundle: it names the GPU and the wrong number.",
+    out_of_service="Yes: it computes wrong numbers.",
+    source="cuBLAS documentation, results reproducibility: the same bits on GPUs of one architecture and number of "
+    "multiprocessors; Meta, silent data corruptions at scale (2021)",
+    needs=("gpu_load",),
+    tags=("gpu",),
+    level="standard",
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

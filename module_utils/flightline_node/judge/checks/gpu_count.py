@@ -1,0 +1,49 @@
+"""Are all the GPUs of the instance type there?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+from .common import is_word, nvidia_gpus_expected
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Compare the GPUs listed with the instance type's count; more is as wrong as fewer."""
+    facts = context.facts("nvidia_smi")
+    wanted, gpus = context.expected.gpu_count or 0, facts.get("gpus", [])
+    listed, evidence = len(gpus), [str(error.get("text", "")) for error in facts.get("errors", [])]
+    context.measure("gpu_count", listed, "GPUs")
+    rest: Dict[str, Any] = {"measured": listed, "expected": wanted, "unit": "GPUs"}
+    ids = [gpu["uuid"] for gpu in gpus if is_word(gpu.get("uuid"))]
+    if not listed and evidence and not any("no devices" in text.lower() for text in evidence):
+        yield context.unknown("nvidia-smi could not list the GPUs", expected=wanted, unit="GPUs", evidence=evidence)
+    elif len(set(ids)) < len(ids):
+        yield context.unknown(f"nvidia-smi lists a GPU twice: {len(set(ids))} different of {len(ids)}", **rest)
+    elif listed < wanted:
+        yield context.fail(
+            f"{listed} of {wanted} GPUs: {wanted - listed} missing", Remedy.REBOOT, evidence=evidence, **rest
+        )
+    elif listed > wanted:
+        yield context.fail(f"{listed} GPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
+    else:
+        yield context.ok(f"{listed} GPUs", **rest)
+
+
+CHECK = Check(
+    id="gpu_count",
+    order=10,
+    title="GPU count",
+    what="The number of GPUs that nvidia-smi lists, against the instance type.",
+    why="A job that expects eight ranks on a node with seven GPUs fails at start, or hangs the whole cluster.",
+    remedy="Reboot once: a GPU lost from the bus often returns. If it does not, replace the instance.",
+    out_of_service="Yes: a job that asks for all GPUs does not start.",
+    first="nvidia-smi -L; lspci -d 10de:",
+    source="AWS instance type tables; device count row of NVIDIA's GPU debug guidelines",
+    needs=("nvidia_smi",),
+    expects=("gpu_count",),
+    tags=("gpu",),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

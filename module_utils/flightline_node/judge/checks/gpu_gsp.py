@@ -1,0 +1,47 @@
+"""Does the GPU System Processor run the driver's own firmware?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, version_tuple
+
+
+def _judge(context: Context, gpu: Facts, firmware: str) -> Iterator[Finding]:
+    driver = context.facts("nvidia_smi").get("driver_version")
+    if isinstance(driver, str) and version_tuple(firmware) != version_tuple(driver):
+        message = f"{gpu_label(gpu)}: GSP firmware {firmware}, driver {driver}"
+        # The driver loads its own firmware or none at all: the GPU works, but one of the two numbers is wrong.
+        yield context.warn(message, Remedy.UPDATE_SOFTWARE, **about(gpu, firmware, driver))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Firmware equal to the driver; N/A means that the driver runs the GPUs without it."""
+    yield from judge_gpus(
+        context,
+        "gsp_firmware_version",
+        is_word,
+        "GSP firmware version",
+        _judge,
+        lambda versions: f"GSP firmware {one_of_each(versions)}, as the driver",
+        absent="not printed by this driver (before 510)",
+        na="the proprietary kernel module runs these GPUs without GSP firmware",
+    )
+
+
+CHECK = Check(
+    id="gpu_gsp",
+    order=130,
+    title="GSP firmware",
+    what="The firmware version of the GPU System Processor, against the driver version.",
+    why="A firmware of another release than the driver causes GSP timeouts (Xid 119, 120) under load.",
+    remedy="Install driver and firmware of the same release, and reboot.",
+    out_of_service="No: the driver loads its own firmware, so the GPU works.",
+    source="NVIDIA driver README, GSP Firmware chapter",
+    needs=("nvidia_smi",),
+    tags=("gpu", "software"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,77 @@
+"""Is the InfoROM of every GPU readable?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Tuple
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import (
+    about,
+    gpu_device,
+    gpu_label,
+    gpus,
+    is_broken,
+    is_word,
+    judge_gpus,
+    nvidia_gpus_expected,
+    one_of_each,
+)
+
+
+def _corrupt(context: Context) -> Iterator[Finding]:
+    """The warning nvidia-smi prints below its tables: 'infoROM is corrupted at gpu 0000:41:00.0'."""
+    facts = context.facts("nvidia_smi")
+    for message in [*facts.get("warnings", []), *facts.get("errors", [])]:
+        text, pci = str(message.get("text", "")), message.get("pci_bus_id")
+        if "inforom" in text.lower():
+            rest: Dict[str, Any] = {"device": {"pci": pci} if pci else {}, "measured": "corrupted", "expected": "valid"}
+            yield context.fail("nvidia-smi: the InfoROM is corrupted", Remedy.REPLACE, evidence=[text], **rest)
+    for gpu in gpus(context):
+        for name, value in _objects(gpu):
+            message = f"{gpu_label(gpu)}: InfoROM {name}: {value}"
+            if "corrupt" in value.lower():
+                yield context.fail(message, Remedy.REPLACE, evidence=[value], **about(gpu, "corrupted", "valid"))
+            elif name != "image" and is_broken(value):
+                yield context.warn(message, Remedy.INVESTIGATE, device=gpu_device(gpu), evidence=[value])
+
+
+def _objects(gpu: Facts) -> Iterator[Tuple[str, str]]:
+    inforom = gpu.get("inforom")
+    for name, value in inforom.items() if isinstance(inforom, dict) else ():
+        if isinstance(value, str):
+            yield name, value
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Corruption warnings, then the image version, which only a readable InfoROM has."""
+    corrupt = list(_corrupt(context))
+    yield from corrupt
+    if corrupt:
+        return
+    yield from judge_gpus(
+        context,
+        "inforom.image",
+        is_word,
+        "InfoROM image version",
+        lambda _context, _gpu, _value: (),
+        lambda images: f"InfoROM image {one_of_each(images)}",
+        absent="not printed by this driver",
+        na="not kept by this product",
+    )
+
+
+CHECK = Check(
+    id="gpu_inforom",
+    order=120,
+    title="InfoROM",
+    what="InfoROM corruption warnings of nvidia-smi, and the InfoROM image version of each GPU.",
+    why="The InfoROM keeps the GPU's ECC history and row remappings: a corrupted one forgets bad memory.",
+    remedy="Replace the instance. The InfoROM cannot be rewritten from inside an EC2 instance.",
+    out_of_service="Yes when corrupted: the GPU no longer remembers its bad memory. An unreadable version warns.",
+    source="DCGM deployment test (CORRUPT_INFOROM, severity TRIAGE); nvidia-smi manual, Inforom Version",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,131 @@
+"""Does every GPU keep its speed under load, as fast as its twins and as cool?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional
+
+from ...know.expected import NO_TYPE
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import median, nvidia_gpus_expected, spread
+
+_HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+
+
+def loaded_device(gpu: Facts) -> Dict[str, Any]:
+    """The identity of a GPU of the load program's facts."""
+    return {key: gpu[key] for key in ("index", "pci", "name") if gpu.get(key) is not None}
+
+
+def twins(gpu: Facts, gpus: List[Facts]) -> List[Facts]:
+    """The other GPUs of the same product with as many multiprocessors."""
+    kind = (gpu.get("name"), gpu.get("sm_count"))
+    return [other for other in gpus if other is not gpu and (other.get("name"), other.get("sm_count")) == kind]
+
+
+def _speed(context: Context, gpu: Facts, label: str, others: List[float]) -> Iterator[Finding]:
+    tflops, rest = gpu["tflops"], {"device": loaded_device(gpu), "measured": gpu["tflops"], "unit": "TFLOPS"}
+    rate, known = context.expected.gpu_tflops, context.expected.instance_type != NO_TYPE
+    peak = (rate or 0) * (context.expected.gpu_share or 1) * context.threshold("min_peak_percent") / 100
+    usual = median(others)
+    warn, fail = (usual * (1 - context.threshold(f"{what}_slower_percent") / 100) for what in ("warn", "fail"))
+    if tflops < fail:
+        message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
+        yield context.fail(message, Remedy.REPLACE, expected=round(fail, 1), **rest)
+    elif tflops < peak:
+        message = f"{label}: {tflops:g} TFLOPS, wanted {peak:g}"
+        yield context.fail(message, Remedy.INVESTIGATE, expected=peak, **rest)
+    elif rate is None and known:
+        yield context.unknown(f"{label}: {tflops:g} TFLOPS, and no expected gpu_tflops is known of the type", **rest)
+    elif tflops < warn:
+        message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
+        yield context.warn(message, Remedy.INVESTIGATE, expected=round(warn, 1), **rest)
+
+
+def _heat(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
+    samples, throttled = gpu.get("samples") or 0, gpu.get("throttled") or {}
+    hard = {name: count for name, count in throttled.items() if name in _HARDWARE}
+    warm = throttled.get("sw_thermal_slowdown", 0)
+    seen = f"in {max(throttled.values(), default=0)} of {samples} samples, {gpu.get('temperature_c_max', '?')} C"
+    if hard:
+        message = f"{label}: clock held down by the hardware under load ({', '.join(hard)}) {seen}"
+        yield context.fail(message, Remedy.REPLACE, device=loaded_device(gpu), measured=hard, expected=0)
+    elif samples and warm > samples * context.threshold("max_warm_percent") / 100:
+        message = f"{label}: clock lowered to stay cool {seen}"
+        yield context.warn(message, Remedy.INVESTIGATE, device=loaded_device(gpu), measured=warm)
+
+
+def _judge(context: Context, gpu: Facts, gpus: List[Facts]) -> Iterator[Finding]:
+    label, tflops = f"GPU {gpu.get('index', '?')}", gpu.get("tflops")
+    yield from _heat(context, gpu, label)
+    if not tflops:
+        why = gpu.get("error") or "no product was timed"
+        yield context.unknown(f"{label}: not measured under load: {why}", device=loaded_device(gpu))
+        return
+    context.measure("gpu_load_tflops", tflops, "TFLOPS", label)
+    context.measure("gpu_load_sm_mhz", gpu.get("sm_mhz_median"), "MHz", label)
+    context.measure("gpu_load_temperature_c", gpu.get("temperature_c_max"), "C", label)
+    yield from _speed(context, gpu, label, [twin["tflops"] for twin in twins(gpu, gpus) if twin.get("tflops")])
+
+
+def _missing(context: Context, facts: Facts) -> Optional[Finding]:
+    wanted, seen = context.expected.gpu_count, len(facts["gpus"])
+    if wanted is None or seen >= wanted:
+        return None
+    return context.unknown(f"{seen} of {wanted} GPUs loaded", measured=seen, expected=wanted)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Each GPU against the median of its twins, then against a share of the data sheet; heat by clock reasons."""
+    facts = context.facts("gpu_load")
+    if facts.get("not_run"):
+        yield context.unknown(f"the GPUs were not loaded: {facts['not_run']}", Remedy.FIX_CONFIG)
+        return
+    findings = [finding for gpu in facts["gpus"] for finding in _judge(context, gpu, facts["gpus"])]
+    missing = _missing(context, facts)
+    yield from findings + ([missing] if missing else [])
+    speeds = [gpu["tflops"] for gpu in facts["gpus"] if gpu.get("tflops")]
+    if not findings and not missing:
+        # Heat shows in the speed too, so that a node whose nvidia-smi said nothing is not held back for it.
+        unseen = "" if any(gpu.get("samples") for gpu in facts["gpus"]) else "; clocks and heat were not sampled"
+        yield context.ok(f"{spread(speeds)} TFLOPS on {len(speeds)} GPUs for {facts.get('seconds') or 0:g} s{unseen}")
+
+
+CHECK = Check(
+    id="gpu_load",
+    order=820,
+    title="GPUs under load",
+    what="Speed, clocks and heat of every GPU while all of them multiply large half-precision matrices.",
+    why="In a job every GPU waits for the slowest. A bad heat sink or power stage shows under load only.",
+    remedy="Run it again on the idle node. A GPU that stays behind, or is slowed down by the hardware: replace. "
+    "All are slow: look at the power limit, the clocks and the driver.",
+    out_of_service="Yes far behind its twins or the floor, or slowed down by the hardware; a little behind warns.",
+    first="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
+    source="NVIDIA data sheets; NVML clocks event reasons; cuBLAS and CUDA driver references",
+    needs=("gpu_load",),
+    expects=(),
+    tags=("gpu", "thermal"),
+    level="standard",
+    thresholds=(
+        Threshold(
+            "warn_slower_percent", 8, "%", "how far below the median of its twins a GPU warns",
+            "GPUs of one model differ by some percent at one power limit (Sinha et al., Not all GPUs are equal, SC22)",
+            0, 100,
+        ),
+        Threshold(
+            "fail_slower_percent", 20, "%", "how far below the median of its twins a GPU fails",
+            "site choice: above the variation of healthy GPUs (Sinha et al., SC22)", 0, 100,
+        ),
+        Threshold(
+            "min_peak_percent", 45, "%", "least share of the data sheet's dense FP16 rate; 0 sets no floor",
+            "matrix products reach 70 to 87 % on one GPU (stas00/ml-engineering, MAMF), fewer at the power limit",
+            0, 90,
+        ),
+        Threshold(
+            "max_warm_percent", 10, "%", "most samples with the clock lowered by the driver to stay cool",
+            "site choice: a moment at the start is no fault", 0, 100,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)  # fmt: skip

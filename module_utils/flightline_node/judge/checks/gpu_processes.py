@@ -1,0 +1,84 @@
+"""Is anything left running on the GPUs, or is their memory held by nothing?"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import about, gpu_label, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
+
+_SERVICES = ("nvidia-cuda-mps-server",)
+
+
+def stray(processes: List[Any]) -> List[Facts]:
+    """Compute processes (type C, C+G, M+C); one whose type is not printed counts as well."""
+    return [
+        process
+        for process in processes
+        if isinstance(process, dict)
+        and "C" in str(process.get("type") or "C")
+        and not str(process.get("name")).endswith(_SERVICES)
+    ]
+
+
+def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Finding]:
+    label, used, beside = gpu_label(gpu), gpu.get("memory_used_mib"), context.level == "quick"
+    most = context.threshold("max_idle_mib")
+    left = stray(processes)
+    if left:
+        shown = [f"pid {p.get('pid')} {p.get('name')} {p.get('used_mib')} MiB" for p in left]
+        message = f"{label}: {len(left)} compute processes ({shown[0]})"
+        rest = about(gpu, len(left), 0, "processes")
+        if beside:
+            yield context.info(message, evidence=shown, **rest)
+        else:
+            yield context.fail(message, Remedy.RESTART_APP, evidence=shown, **rest)
+    elif is_broken(used):
+        yield context.unknown(f"{label}: memory in use could not be read: {used}", **about(gpu))
+    elif is_number(used) and used > most:
+        message = f"{label}: {used:g} MiB in use and no process to be seen"
+        rest = about(gpu, used, most, "MiB")
+        yield context.info(message, **rest) if beside else context.warn(message, Remedy.RESET_GPU, **rest)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """`quick` may run beside a job, so that processes are only reported; later levels need the GPUs alone."""
+    yield from judge_gpus(
+        context,
+        "processes",
+        is_items,
+        "process list",
+        _judge,
+        lambda _lists: "no compute process on the GPUs",
+        absent="not printed",
+    )
+
+
+CHECK = Check(
+    id="gpu_processes",
+    order=310,
+    title="Processes on the GPUs",
+    what="Compute processes on each GPU, and GPU memory in use without one. Reported at level quick; "
+    "from level standard on, a process fails the node.",
+    why="A process left by the last job holds memory and cycles: the next job runs out of memory or runs slow, "
+    "and so do this preflight's own tests.",
+    remedy="Stop the process. Memory without a process: look for it in containers, then reset the GPU.",
+    out_of_service="Yes from level standard, where someone's program would spoil tests and job; quick only tells.",
+    first="nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
+    source="DCGM level 1 software test (graphics and compute processes)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "software"),
+    thresholds=(
+        Threshold(
+            "max_idle_mib",
+            1024,
+            "MiB",
+            "most GPU memory in use without a process",
+            "site choice: above what a driver before 510 counts as used for its own reserve",
+            0,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

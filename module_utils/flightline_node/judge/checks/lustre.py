@@ -1,0 +1,135 @@
+"""Are the Lustre file systems (FSx) mounted for writing, and have their servers kept this client?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from ..kernel_history import UNSPLIT, current, dropped, span, unsplit, when
+
+_TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
+NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
+
+_TROUBLE: Tuple[Tuple[str, str], ...] = (
+    ("evicted", "evicted by a Lustre server: open files were lost"),
+    ("refused", "operations failed at a Lustre server"),
+    ("corrupt", "data arrived with a wrong checksum on its way to or from a Lustre server"),
+    ("lnet", "the Lustre network (LNet) timed out or lost a peer"),
+    ("slow", "requests to a Lustre server timed out"),
+)
+"""What the kernel says that a person should look at. Servers and network cause it more often than the node: no FAIL."""
+
+NOT_THERE = {"measured": "not mounted", "expected": "lustre"}
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The mounts first, then what the kernel says of the connections since boot; a log alone can tell of evictions."""
+    table, kernel = context.optional("mounts"), context.optional("kernel")
+    mounted = {e["mount"]: e for e in (table or {}).get("mounts", []) if e["fstype"] == "lustre"}
+    missing = _missing(context, table)
+    findings = [
+        context.fail(
+            f"{path} is not mounted", Remedy.FIX_CONFIG, device={"mount": path}, measured="none", expected="lustre"
+        )
+        for path in missing
+    ]
+    for entry in mounted.values():
+        findings += _mount(context, entry)
+    if kernel:
+        findings += _trouble(context, kernel)
+        if mounted or table is None:
+            findings += _lost(context, kernel)
+        if not mounted:
+            findings += _mount_failed(context, kernel)
+    yield from findings
+    if not mounted and not findings:
+        yield context.skip(
+            NOTHING if table else "the mount table was not read, and the kernel log tells of no eviction"
+        )
+    elif not findings:
+        watched = "no eviction since boot" if kernel else "the kernel log was not read"
+        yield context.ok(f"mounted: {', '.join(mounted)}; {watched}", measured=len(mounted), unit="mounts")
+
+
+def _missing(context: Context, table: Optional[Facts]) -> List[str]:
+    """Declared mount points with nothing on them, where the inventory says that Lustre is wanted."""
+    if table is None or "lustre" not in context.expected.modules:
+        return []
+    present = {entry["mount"] for entry in table.get("mounts", [])}
+    return [path for path in context.expected.mounts if (path.rstrip("/") or "/") not in present]
+
+
+def _mount(context: Context, entry: Dict[str, Any]) -> Iterator[Finding]:
+    mount, options = entry["mount"], entry["options"]
+    evidence = [f"{entry['source']} {mount} lustre {','.join(options)}"]
+    declared = mount in [path.rstrip("/") for path in context.expected.mounts]
+    rest: Dict[str, Any] = {"device": {"mount": mount}, "evidence": evidence}
+    if "ro" in options and declared:
+        yield context.fail(f"{mount} is mounted read-only", Remedy.FIX_CONFIG, measured="ro", expected="rw", **rest)
+    elif "ro" in options:
+        # Data sets are often mounted so on purpose; the inventory does not say.
+        yield context.info(f"{mount} is mounted read-only", **rest)
+    if not {"flock", "localflock"} & set(options):
+        message = f"{mount} is mounted without flock: programs that lock files on it fail"
+        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+
+
+def _events(kernel: Facts, *kinds: str) -> List[Facts]:
+    return [event for event in current(kernel, "lustre") if event.get("kind") in kinds]
+
+
+def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
+    for kind, words in _TROUBLE:
+        events = _events(kernel, kind)
+        if events:
+            count = len(events) + dropped(kernel, "lustre", kind=kind)
+            message = f"{words}, {count} times {span(events)}"
+            evidence = [event["text"] for event in events[:4]]
+            yield context.warn(
+                message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence
+            )
+    doubtful = [event for event in unsplit(kernel, ("lustre",)) if event["kind"] not in ("restored", "mounted", "lost")]
+    if doubtful:
+        evidence = [event["text"] for event in doubtful[:4]]
+        yield context.warn(f"{len(doubtful)} Lustre {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
+
+
+def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
+    """The last try to mount, when nothing is mounted now."""
+    tries = _events(kernel, "mounted", "mount_failed")
+    if tries and tries[-1]["kind"] == "mount_failed":
+        evidence = [event["text"] for event in tries[-4:] if event["kind"] == "mount_failed"]
+        message = f"a Lustre file system could not be mounted, at {when(tries[-1])}"
+        yield context.warn(message, Remedy.INVESTIGATE, evidence=evidence)
+
+
+def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
+    """Servers whose connection was lost and, by the log, not restored."""
+    last: Dict[str, Facts] = {}
+    for event in _events(kernel, "lost", "restored"):
+        target = _TARGET.search(event["text"])
+        if target:
+            last[target.group(0)] = event
+    for name, event in last.items():
+        if event["kind"] == "lost":
+            message = f"the connection to {name} was lost and not restored"
+            yield context.warn(message, Remedy.INVESTIGATE, device={"name": name}, evidence=[event["text"]])
+
+
+CHECK = Check(
+    id="lustre",
+    order=590,
+    title="Lustre (FSx)",
+    what="Lustre mounts: present where declared, writable, with flock; evictions, "
+    "failed operations, LNet time-outs and lost servers since boot.",
+    why="An evicted client loses what it had not written, a lost server blocks every checkpoint of the job.",
+    remedy="Mount it (rw,flock). Evictions: security group, ports 988 and 1018-1023, load, then remount.",
+    out_of_service="Yes where the site declares the mount; an eviction in the past warns.",
+    first="lfs check all; journalctl -k -b | grep -i lustre",
+    source="AWS FSx for Lustre user guide, mounting and troubleshooting; Lustre 2.15 client messages",
+    needs_any=("mounts", "kernel"),
+    tags=("storage", "lustre"),
+    evaluate=evaluate,
+)

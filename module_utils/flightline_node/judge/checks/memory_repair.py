@@ -1,0 +1,56 @@
+"""Is a repair of GPU memory waiting for a reset, or impossible?"""
+
+from __future__ import annotations
+
+from typing import Iterator, List
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+from .common import NO_GPU, about, gpu_label, gpus, is_flag, no_value, nvidia_gpus_expected, read, unreadable
+
+_FLAGS = (
+    ("unrepairable_memory", Remedy.REPLACE, "has memory that cannot be repaired"),
+    ("channel_repair_pending", Remedy.RESET_GPU, "a memory channel repair waits for a reset"),
+    ("tpc_repair_pending", Remedy.RESET_GPU, "a TPC repair waits for a reset"),
+    ("bank_remap.pending", Remedy.RESET_GPU, "a memory bank remapping waits for a reset"),
+)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Flags of driver 580 to 615 and later; a driver prints all, some or none of them."""
+    if not list(gpus(context)):
+        yield context.unknown(NO_GPU)
+        return
+    findings: List[Finding] = []
+    readings = [read(context, path, is_flag) for path, _, _ in _FLAGS]
+    for (path, remedy, meaning), reading in zip(_FLAGS, readings):
+        findings += unreadable(context, reading, path)
+        for gpu, flag in reading.values:
+            if flag:
+                findings.append(context.fail(f"{gpu_label(gpu)}: {meaning}", remedy, **about(gpu, True, False)))
+    yield from findings
+    seen = [path for (path, _, _), reading in zip(_FLAGS, readings) if reading.values]
+    if not findings and seen:
+        yield context.ok(f"nothing to repair ({', '.join(seen)})")
+    elif not findings:
+        yield no_value(
+            context, readings[0], "repair flags", "not printed by this driver (before 580)", "not kept for this product"
+        )
+
+
+CHECK = Check(
+    id="memory_repair",
+    order=230,
+    title="GPU memory repair",
+    what="Pending channel, TPC and memory bank repairs, and memory marked unrepairable, of each GPU.",
+    why="Until the repair is done the bad part stays in use; unrepairable memory fails again in every job.",
+    remedy="Pending: drain the node and reset the GPU (or reboot). Unrepairable: replace the instance.",
+    out_of_service="Yes: the driver itself says that a repair is pending or impossible.",
+    first="nvidia-smi -q | grep -i repair",
+    source="nvidia-smi manual (Channel Repair Pending, TPC Repair Pending); NVML nvmlDeviceGetRepairStatus, "
+    "nvmlDeviceGetBankRemapperStatus (615)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

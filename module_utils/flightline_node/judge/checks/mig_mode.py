@@ -1,0 +1,60 @@
+"""Is Multi-Instance GPU in the mode wanted, with no change waiting?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, gpu_label, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+
+DEFAULT = "Disabled"
+
+
+def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
+    expected = context.expected
+    wanted, pending, label = expected.mig_mode or DEFAULT, gpu.get("mig_mode_pending"), gpu_label(gpu)
+    rest = about(gpu, mode, wanted)
+    if is_broken(pending):
+        yield context.unknown(f"{label}: pending MIG mode could not be read: {pending}", **rest)
+    elif pending is not None and pending != mode:
+        remedy = Remedy.RESET_GPU if str(pending).lower() == wanted.lower() else Remedy.FIX_CONFIG
+        yield context.fail(f"{label}: MIG {mode}, {pending} after the next reset", remedy, **rest)
+    elif mode.lower() != wanted.lower():
+        message = f"{label}: MIG {mode}, wanted {wanted}"
+        if expected.mig_mode or (expected.gpu_count or 0) > 1:
+            yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        else:
+            yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Off by default: with MIG on, a GPU has no NVLink to its peers."""
+    wants_it = (context.expected.mig_mode or DEFAULT) != DEFAULT
+    yield from judge_gpus(
+        context,
+        "mig_mode",
+        is_word,
+        "MIG mode",
+        _judge,
+        lambda modes: f"MIG {one_of_each(modes)}, nothing pending",
+        absent="" if wants_it else "not printed by this driver",
+        na="" if wants_it else "this product has no MIG",
+    )
+
+
+CHECK = Check(
+    id="mig_mode",
+    order=330,
+    title="MIG mode",
+    what="The current and the pending Multi-Instance GPU mode of each GPU.",
+    why="A GPU cut into instances has no peer-to-peer access: a job over all GPUs fails or crawls.",
+    remedy="nvidia-smi -mig 0, then reset the GPUs or reboot. For a node that shall have MIG, set expected mig_mode.",
+    out_of_service="Yes where the site expects another mode, or one waits for a reset; else it warns.",
+    first="nvidia-smi --query-gpu=mig.mode.current,mig.mode.pending --format=csv",
+    source="NVIDIA MIG user guide, Application Considerations",
+    needs=("nvidia_smi",),
+    tags=("gpu", "software"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

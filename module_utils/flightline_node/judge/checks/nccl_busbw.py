@@ -1,0 +1,133 @@
+"""Does NCCL reach the bandwidth that this type and number of nodes reach elsewhere?"""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...know import nccl
+from ...know.expected import NO_TYPE
+from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import nvidia_gpus_expected
+
+GIB = 1 << 30
+
+
+def _ranks(run: Facts) -> int:
+    return int(run.get("group_ranks") or run.get("ranks") or 0)
+
+
+def _hosts(run: Facts) -> int:
+    return int(run.get("group_hosts") or run.get("hosts") or 1)
+
+
+def _group(context: Context, run: Facts) -> RankGroup:
+    """The ranks that share one communicator; when the log does not count them, the fewest that use a network."""
+    gpus, ranks = context.expected.gpu_count or 1, _ranks(run)
+    return group_of(ranks, _hosts(run), gpus) if ranks else RankGroup(2, 1)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / GIB:g} GiB" if size_bytes >= GIB else f"{size_bytes / (1 << 20):g} MiB"
+
+
+def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Finding]:
+    errors = run.get("errors", [])
+    if not run.get("complete") or "largest" not in run:
+        torn = f", {run['damaged_rows']} torn" if run.get("damaged_rows") else ""
+        cause = f": {run['cause']}" if run.get("cause") else ""
+        return context.unknown(f"{name} did not finish: {run.get('rows', 0)} rows{torn}{cause}", evidence=errors)
+    if errors:
+        return context.unknown(f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors)
+    if run.get("refused"):
+        text = f"{name}: the test itself says {'; '.join(run['refused'])}"
+        seen = {"measured": run.get("avg_busbw_gb_s"), "expected": "OK", "unit": "GB/s", "evidence": run["refused"]}
+        return context.fail(text, Remedy.INVESTIGATE, **seen)
+    if run.get("ranks") == 1 and context.expected.gpu_count == 1:
+        return context.skip(f"{name}: one GPU has nothing to send")
+    if run.get("ranks") == 1:
+        return context.unknown(f"{name} ran with 1 rank: nccl-tests built without MPI, or started for one GPU")
+    if run["largest"]["busbw_gb_s"] <= 0 and run["largest"]["bytes"] > 0:
+        return context.unknown(f"{name} shows a bandwidth of 0 for {run['largest']['bytes']} bytes: no measurement")
+    return None
+
+
+def _judge(context: Context, run: Facts) -> Finding:
+    name = run.get("collective") or "a test without a name"
+    broken = _not_a_measurement(context, run, name)
+    if broken:
+        return broken
+    busbw, size = run["largest"]["busbw_gb_s"], run["largest"]["bytes"]
+    group, kind = _group(context, run), context.expected.instance_type
+    full = bool(_ranks(run)) and group.gpus == context.expected.gpu_count
+    where = f"{group.nodes} node(s) of {kind}" if full else f"{_ranks(run) or '?'} ranks on {kind}"
+    where += f", {run['groups']} groups at once" if run.get("groups") else ""
+    context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if not full or group.nodes != 1 else "")
+    seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
+    found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
+    if found is None:
+        return _nothing_to_hold_it_against(context, seen)
+    return _held(context, seen, busbw, size, found, bool(_ranks(run)))
+
+
+def _nothing_to_hold_it_against(context: Context, seen: str) -> Finding:
+    if context.expected.instance_type == NO_TYPE:
+        return context.skip(f"{seen}; needs an instance type (or expected nvlink_gb_s, gpu_pcie_gen, network_gbps)")
+    return context.unknown(f"{seen}; nothing is known of the links of {context.expected.instance_type}")
+
+
+def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, counted: bool) -> Finding:
+    rest: Facts = {"measured": busbw, "unit": "GB/s"}
+    fail, warn = round(found.fail_below, 4), round(found.warn_below, 4)
+    if size and busbw < found.fail_below:
+        text = f"{seen}, wanted {found.fail_below:.3g} ({found.basis})"
+        return context.fail(text, Remedy.INVESTIGATE, expected=fail, **rest)
+    if size and busbw < found.warn_below:
+        text = f"{seen}, wanted {found.warn_below:.3g} ({found.basis})"
+        return context.warn(text, Remedy.INVESTIGATE, expected=warn, **rest)
+    if size < MEASURABLE_BYTES:
+        least = _size(MEASURABLE_BYTES)
+        return context.skip(f"{seen}: a message this small shows no bandwidth, wanted {least}", **rest)
+    if not counted:
+        return context.info(f"{seen}; the log does not say how many ranks there are", expected=warn, **rest)
+    return context.ok(f"{seen}, at least {found.warn_below:.3g} ({found.basis})", expected=warn, **rest)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Each test by its largest message, out-of-place; a figure above the wire rate is legitimate."""
+    nccl.check_gates(nccl.gates(), context.threshold("scale_percent") / 100)
+    for run in context.facts("nccl_tests").get("runs", []):
+        yield _judge(context, run)
+
+
+CHECK = Check(
+    id="nccl_busbw",
+    order=870,
+    title="NCCL bandwidth",
+    what="busbw of the largest message of each nccl-tests run, against published figures for the type and node count, "
+    "else the nearest type's figure, else a stated share of what its links carry.",
+    why="Collectives run in step: one slow link or NIC sets the speed of every rank of the job.",
+    remedy="Look for a lost NVLink, a throttled GPU, NVLS off, a socket fallback; test several nodes in pairs.",
+    out_of_service="Yes below the floor; below the usual warns.",
+    first="all_reduce_perf -b 1G -e 8G -f 2 -g 8 -c 1",
+    source="nccl-tests doc/PERFORMANCE.md; published measurements named in expected/nccl.py; shares with their "
+    "reasons in expected/nccl_floor.py",
+    needs=("nccl_tests",),
+    expects=("gpu_count",),
+    tags=("nccl",),
+    level="standard",
+    thresholds=(
+        Threshold(
+            "scale_percent",
+            100,
+            "%",
+            "the site's share of every gate and floor (expected/nccl.py, expected/nccl_floor.py)",
+            "calibrate on a known-good set of nodes; above 110 no gate is sure to be reachable",
+            50,
+            110,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,194 @@
+"""Does NCCL go over EFA, or did it fall back to sockets?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional
+
+from ...know.catalog import cuda
+from ...know.catalog import nccl_warnings as words
+from ...model import Check, Facts, Finding, Remedy, Status
+from ..context import Context
+from .common import nvidia_gpus_expected, version_reaches
+from .efa_count import no_efa
+from .efa_provider import not_known_to_have_efa
+
+
+def _said(facts: Facts) -> List[str]:
+    """Everything that NCCL, its plugin, libfabric, the program and its launcher complained of."""
+    return [line for key in ("warnings", "failures", "libfabric", "job") for line in facts.get(key, [])]
+
+
+def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
+    """What is wrong with this node, or with a peer that is named, whatever became of the job."""
+    said = _said(facts)
+    for fault, lines in cuda.faults_in(said):
+        rest = {"measured": len(lines), "expected": 0, "evidence": lines}
+        yield context.fail(f"NCCL met a CUDA error: {fault.meaning}", fault.remedy, **rest)
+    apart = words.saying(facts.get("warnings", []), words.VERSIONS)
+    if apart:
+        rest = {"measured": len(apart), "expected": 0, "evidence": apart}
+        yield context.fail(f"the job's ranks load different NCCL versions: {apart[0]}", Remedy.UPDATE_SOFTWARE, **rest)
+    split = words.saying(said, words.NO_PEER_ACCESS)
+    if split and context.expected.nvswitch is not False:
+        rest = {"measured": "disabled", "expected": "peer access", "evidence": split}
+        yield context.fail("P2P is disabled between GPUs that NVLink connects", Remedy.FIX_CONFIG, **rest)
+    yield from _requests(context, said)
+
+
+def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
+    """Requests that the network gave up: FAIL where the device or the peer is named, else nobody is shown guilty."""
+    broken = [line for line in words.saying(said, words.REQUESTS) if not words.saying([line], words.FLUSHED)]
+    own = words.saying(said, words.OWN_DEVICE)
+    broken = [line for line in broken if line not in own and not words.saying([line], words.NOT_STARTED)]
+    if own:
+        text = f"an EFA device of this node failed: {own[0]}"
+        yield context.fail(text, Remedy.REBOOT, measured=len(own), expected=0, evidence=own)
+    peers = words.peers(broken)
+    rest: Dict[str, Any] = {"measured": len(broken), "expected": 0, "evidence": broken}
+    if peers:
+        text = f"{len(broken)} distinct errors of network requests: {', '.join(peers[:8])} or the path to it failed"
+        yield context.fail(text, Remedy.INVESTIGATE, **rest)
+    elif broken:
+        text = f"{len(broken)} distinct errors of network requests, to a peer that is not named: {broken[0]}"
+        yield context.unknown(text, **rest)
+
+
+def _job(context: Context, facts: Facts) -> Iterator[Finding]:
+    """A job that failed shows no node to be good; which one is at fault these lines do not say."""
+    said = facts.get("job", [])
+    errors = [line for line in facts.get("unfinished", []) if not words.harmless(line)]
+    limits = words.saying(errors, words.MEMORY)
+    if limits:
+        text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
+        yield context.fail(text, Remedy.FIX_CONFIG, measured=len(limits), expected=0, evidence=limits)
+    elif said:
+        own = [line for line in errors if not line.partition(" -> ")[1]]
+        causes = own or [after for line, after in zip(said, said[1:]) if line.endswith("Last error:")]
+        cause = f" ({causes[0]})" if causes else ""
+        yield context.unknown(f"the job failed, no node is named: {said[0]}{cause}", evidence=[*said, *own])
+    elif errors:
+        text = f"NCCL stopped at an error, and the log does not show that it went on: {errors[0]}"
+        yield context.unknown(text, evidence=errors)
+
+
+def _not_started(facts: Facts) -> List[str]:
+    """Why the EFA plugin gave NCCL nothing to use; [] where it did, or where NCCL names what it used instead."""
+    lines = [*_said(facts), *facts.get("plugin_trouble", [])]
+    network = facts.get("network") or ""
+    if network and "libfabric" not in network.lower():
+        return []
+    nothing = [] if network or facts.get("provider") else words.saying(lines, words.NOTHING_FOUND)
+    return nothing or words.saying(lines, words.NOT_STARTED)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """First what failed: faults, a plugin that did not start, a job that died. Then network, provider and paths."""
+    facts = context.facts("nccl_debug")
+    failed = list(_faults(context, facts))
+    sockets = [name for name in facts.get("transports", {}) if name in ("NET/Socket", "NET/IB")]
+    not_started = _not_started(facts) if context.expected.efa_count != 0 and not sockets else []
+    if not_started:
+        text = f"NCCL could not start its EFA plugin: {not_started[0]}"
+        rest = {"measured": facts.get("provider") or "none", "expected": "efa", "evidence": not_started}
+        failed.append(context.fail(text, Remedy.FIX_CONFIG, **rest))
+    yield from failed
+    if not failed:
+        died = list(_job(context, facts))
+        yield from died
+        failed += died
+    if not not_started:
+        # After a failure, what the log does not show needs no further word.
+        yield from (f for f in _network(context, facts, sockets) if not (failed and f.status is Status.SKIP))
+
+
+def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Finding]:
+    network, provider = facts.get("network"), facts.get("provider")
+    evidence = [*facts.get("evidence", []), *facts.get("plugin_trouble", []), *facts.get("warnings", [])]
+    unwanted = not_known_to_have_efa(context)
+    if unwanted and provider != "efa":
+        yield context.skip(unwanted)
+    elif not facts.get("info_lines"):
+        yield context.skip("the logs hold no NCCL line: run with NCCL_DEBUG=INFO")
+    elif network is None and not sockets and provider is None:
+        yield context.skip("the log names no network: NCCL_DEBUG_SUBSYS without INIT,NET, or cut short")
+    elif sockets or (network and "libfabric" not in network.lower()):
+        used = network if network and "libfabric" not in network.lower() else ", ".join(sockets)
+        rest = {"measured": used, "expected": "libfabric", "evidence": evidence}
+        yield context.fail(f"NCCL uses {used} instead of EFA", Remedy.FIX_CONFIG, **rest)
+    elif provider not in (None, "efa"):
+        rest = {"measured": provider, "expected": "efa", "evidence": evidence}
+        yield context.fail(f"libfabric uses provider {provider}", Remedy.FIX_CONFIG, **rest)
+    elif provider is None and not facts.get("gdrdma"):
+        yield context.unknown(f"NCCL uses {network}, but the log does not show the provider", evidence=evidence)
+    else:
+        yield context.ok(_seen(facts), measured=provider, expected="efa")
+        yield from _paths(context, facts)
+        yield from _quality(context, facts)
+
+
+def _seen(facts: Facts) -> str:
+    version = f" (aws-ofi-nccl {facts['ofi_plugin_version']})" if facts.get("ofi_plugin_version") else ""
+    return f"NCCL uses {facts.get('network', 'libfabric')} with provider efa{version}"
+
+
+def _paths(context: Context, facts: Facts) -> Iterator[Finding]:
+    """What EFA alone does not tell: the plugin's age, the devices it found, and the way between the node's own GPUs."""
+    plugin, oldest = str(facts.get("ofi_plugin_version") or ""), context.expected.ofi_nccl_minimum
+    # A plugin built from its repository gives a commit ("git-6e504db"), which has no age.
+    if plugin[:1].isdigit() and oldest and not version_reaches(plugin, oldest):
+        text = f"NCCL loaded aws-ofi-nccl {plugin}, {context.expected.instance_type} wants {oldest} or later"
+        yield context.fail(text, Remedy.UPDATE_SOFTWARE, measured=plugin, expected=oldest)
+    nics, wanted = facts.get("nics"), context.expected.efa_count
+    if nics and wanted and nics < wanted:
+        text = f"the EFA plugin found {nics} of the type's {wanted} devices: a container without the rest, or a filter"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=nics, expected=wanted, unit="devices")
+    shared = {path: count for path, count in facts.get("transports", {}).items() if path.split("/")[0] == "SHM"}
+    if shared and context.expected.nvswitch:
+        text = "NCCL goes through host memory between the node's GPUs, not over NVLink: P2P is off or broken"
+        rest = {"measured": sum(shared.values()), "expected": 0, "unit": "channels"}
+        yield context.fail(text, Remedy.INVESTIGATE, evidence=[f"{n} via {path}" for path, n in shared.items()], **rest)
+
+
+def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
+    # p5.4xlarge and the G types have EFA without GPUDirect RDMA; the NVSwitch types all have it.
+    if facts.get("gdrdma") is False and context.expected.nvswitch and context.expected.rdma_read:
+        text = "network channels without GPUDirect RDMA: data goes through host memory"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True)
+    warnings = facts.get("warnings", [])
+    without = words.saying(warnings, words.NO_GPUDIRECT)
+    if without:
+        text = "the EFA plugin works without GPUDirect RDMA, which this instance type has"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True, evidence=without)
+    memory = words.saying(warnings, words.MEMORY)
+    if memory:
+        text = "memory could not be registered or shared: memlock, huge pages or /dev/shm are too small"
+        yield context.warn(text, Remedy.FIX_CONFIG, measured=len(memory), expected=0, evidence=memory)
+    if warnings and not memory:
+        yield context.info(f"{len(warnings)} distinct NCCL warnings", evidence=warnings)
+
+
+def _no_network_to_judge(context: Context) -> Optional[str]:
+    """A type without NVIDIA GPUs and without EFA runs no NCCL; one without EFA alone can still lose a GPU."""
+    reason = nvidia_gpus_expected(context)
+    # A job's log of Trainium nodes has the same OFI lines; the tests that would write one do not run there.
+    return reason and (no_efa(context) or (reason if context.optional("nccl_debug") is None else None))
+
+
+CHECK = Check(
+    id="nccl_transport",
+    order=880,
+    title="NCCL network path",
+    what="What failed in a job's NCCL log (GPU, device, peer, plugin, the job itself); then the network, provider and "
+    "plugin that NCCL says it uses, GPUDirect RDMA, and P2P between the node's GPUs.",
+    why="A job that failed shows no node to be good. Without the EFA plugin NCCL falls back to TCP sockets without an "
+    "error, at a tenth of the bandwidth or less.",
+    remedy="Put aws-ofi-nccl on LD_LIBRARY_PATH, give the container its EFA devices; set NCCL_NET_PLUGIN=ofi.",
+    out_of_service="Yes where the log names GPU, device, peer or set-up; a job that only failed is UNKNOWN.",
+    first="NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET on the job, then look for NET/",
+    source="aws/aws-ofi-nccl doc and src (log lines of 1.5 to 1.21); AWS EFA user guide, NCCL section",
+    needs=("nccl_debug",),
+    tags=("nccl", "efa", "network"),
+    level="standard",
+    applies=_no_network_to_judge,
+    evaluate=evaluate,
+)

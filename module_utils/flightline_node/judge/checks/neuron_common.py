@@ -1,0 +1,57 @@
+"""What the neuron checks share: when they apply, and how a finding names a device."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional
+
+from ...know.expected import NO_TYPE
+from ...model import Device, Facts
+from ..context import Context
+
+
+def neuron_expected(context: Context) -> Optional[str]:
+    """Skip reason on an instance type, or a machine without a type, that has no Neuron device; else None."""
+    expected = context.expected
+    if expected.has_neuron is False:
+        return f"no Neuron device in {expected.instance_type}"
+    seen = context.optional("neuron_sysfs")
+    if expected.has_neuron is None and seen is not None and not seen.get("driver") and not seen.get("devices"):
+        return "no Neuron driver and no Neuron device on this machine"
+    if expected.has_neuron is None and expected.gpu_count:
+        return f"{expected.instance_type} is judged as a machine with GPUs"
+    return None
+
+
+def typed(context: Context) -> bool:
+    """Is the instance type known, so that counts can be compared?"""
+    return context.expected.instance_type != NO_TYPE
+
+
+def listed(context: Context) -> List[Facts]:
+    """The devices that neuron-ls lists."""
+    found: List[Facts] = context.facts("neuron_ls").get("devices", [])
+    return found
+
+
+def label(index: Any) -> str:
+    """'neuron3': how the driver, messages and measures name a device."""
+    return f"neuron{index}"
+
+
+def device(context: Context, index: Any) -> Device:
+    """A device as findings carry it: its name, and PCI address and serial number where a tool gave them."""
+    found: Dict[str, Any] = {"name": label(index)}
+    for row in (context.optional("neuron_ls") or {}).get("devices", []):
+        if row.get("index") == index and row.get("bdf"):
+            found["pci"] = row["bdf"]
+    for row in (context.optional("neuron_sysfs") or {}).get("devices", []):
+        if row.get("index") == index and row.get("serial"):
+            found["serial"] = row["serial"]
+    return found
+
+
+def told(context: Context) -> Iterator[str]:
+    """The sentence with which neuron-ls says that there is no device."""
+    error = context.facts("neuron_ls").get("error")
+    if error:
+        yield str(error)

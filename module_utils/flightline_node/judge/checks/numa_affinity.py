@@ -1,0 +1,59 @@
+"""Are the GPUs spread over the NUMA nodes as they should be?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Iterator
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+from .common import nvidia_gpus_expected
+
+
+def _cpu_node(cell: str, nodes: int) -> str:
+    """GB200 names the node of the CPU and then those of GPU memory, which come after all CPUs: "0,2-17" -> "0"."""
+    first, _, rest = cell.partition(",")
+    memory = re.match(r"\d{1,4}", rest)
+    return first if memory and int(memory.group()) >= nodes else cell
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The same number of GPUs on each NUMA node; never more than a warning."""
+    facts = context.facts("nvidia_smi_topo")
+    affinity, nodes = facts.get("numa_affinity"), context.expected.numa_nodes or 1
+    if affinity is None:
+        yield context.skip("this driver does not print the NUMA affinity")
+        return
+    near = {name: _cpu_node(str(affinity.get(name)), nodes) for name in facts.get("gpus", [])}
+    unknown = sorted(gpu for gpu, node in near.items() if not node.isdecimal())
+    per_node = Counter(near.values())
+    shown = ", ".join(f"{count} GPUs on node {node}" for node, count in sorted(per_node.items()))
+    if not near:
+        yield context.unknown("no GPU in the topology matrix")
+    elif unknown:
+        message = f"{', '.join(unknown)}: NUMA node not known to the driver"
+        yield context.warn(message, Remedy.INVESTIGATE, measured=shown, expected=f"{nodes} NUMA nodes")
+    elif len(near) >= nodes and (len(per_node) != nodes or max(per_node.values()) - min(per_node.values()) > 1):
+        message = f"{shown}; wanted the GPUs spread over {nodes} NUMA nodes"
+        yield context.warn(message, Remedy.INVESTIGATE, measured=shown, expected=f"{nodes} NUMA nodes")
+    else:
+        yield context.ok(shown, measured=shown, expected=f"{nodes} NUMA nodes")
+
+
+CHECK = Check(
+    id="numa_affinity",
+    order=400,
+    title="GPU NUMA affinity",
+    what="The NUMA node of each GPU, against the number of NUMA nodes of the instance type.",
+    why="Ranks pinned to the wrong socket copy over the socket link, which slows data loading and checkpoints.",
+    remedy="Look whether the instance was started with all its NUMA nodes (numactl --hardware); a reboot may help.",
+    out_of_service="No: it costs a few percent, and pinning mends it.",
+    first="nvidia-smi topo -m",
+    source="aws-ofi-nccl topology files of P4 and P5; nvidia-smi topo -m, NUMA Affinity column",
+    needs=("nvidia_smi_topo",),
+    expects=("numa_nodes",),
+    tags=("gpu", "numa"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

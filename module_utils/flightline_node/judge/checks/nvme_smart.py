@@ -1,0 +1,91 @@
+"""Do the disks say of themselves that they are failing?"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List
+
+from ...model import Check, Device, Facts, Finding, Remedy, Threshold
+from ..context import Context
+
+_BITS = (
+    (0x01, "its spare blocks are used up"),
+    (0x02, "its temperature is out of range"),
+    (0x04, "its reliability is degraded by media or internal errors"),
+    (0x08, "it has gone read-only"),
+    (0x10, "its memory backup has failed"),
+    (0x20, "its persistent memory is unreliable"),
+)
+"""Bits of the critical warning: NVM Express base specification, SMART / Health Information log."""
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The controller's own warning blocks; wear and media errors are worth knowing."""
+    disks: List[Facts] = context.facts("nvme_smart")["disks"]
+    answered = [disk for disk in disks if "error" not in disk and not _blank(disk)]
+    findings = [finding for disk in answered for finding in _judge(context, disk)]
+    yield from findings
+    if not disks:
+        yield context.skip("no NVMe controller on this node")
+    elif not answered:
+        yield context.skip(f"no disk gives its SMART log: {disks[0].get('error') or 'all of it is zero'}")
+    elif not findings:
+        most = max((disk.get("percentage_used") or 0 for disk in answered), default=0)
+        yield context.ok(f"{len(answered)} of {len(disks)} disks answer, none warns, most worn {most} %", measured=most)
+
+
+def _blank(disk: Facts) -> bool:
+    """EBS volumes answer with a log of zeros: no wear, no spare, no temperature."""
+    return not any(disk.get(name) for name in disk if name not in ("name", "model", "serial"))
+
+
+def _judge(context: Context, disk: Facts) -> Iterator[Finding]:
+    name = disk["name"]
+    device: Device = {key: disk[key] for key in ("name", "serial") if key in disk}
+    warning, used = disk.get("critical_warning"), disk.get("percentage_used")
+    spare, least = disk.get("available_spare"), disk.get("spare_threshold")
+    context.measure("nvme_percentage_used", used, "%", str(name))
+    context.measure("nvme_media_errors", disk.get("media_errors"), "errors", str(name))
+    evidence = [", ".join(f"{key} {value}" for key, value in disk.items() if key not in ("name", "serial"))]
+    rest: Any = {"device": device, "evidence": evidence}
+    if warning is None:
+        yield context.unknown(f"{name}: the critical warning could not be read", **rest)
+    elif warning:
+        said = "; ".join(text for bit, text in _BITS if warning & bit) or f"critical warning {warning:#x}"
+        yield context.fail(f"{name}: {said}", Remedy.REPLACE, measured=warning, expected=0, **rest)
+    elif spare is not None and least is not None and spare < least:
+        message = f"{name}: {spare} % spare blocks left, its own limit is {least} %"
+        yield context.fail(message, Remedy.REPLACE, measured=spare, expected=least, unit="%", **rest)
+    elif (disk.get("media_errors") or 0) > context.threshold("media_errors"):
+        count = disk["media_errors"]
+        message = f"{name}: {count} reads or writes that it could not correct"
+        yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=0, unit="errors", **rest)
+    elif used is not None and used >= context.threshold("wear"):
+        message = f"{name}: {used} % of its rated writes are used"
+        yield context.warn(message, Remedy.REPLACE, measured=used, unit="%", expected=100, **rest)
+
+
+CHECK = Check(
+    id="nvme_smart",
+    order=540,
+    title="Disk health (SMART)",
+    what="The NVMe disks' own health log: critical warning, spare blocks, wear, uncorrected media errors.",
+    why="A disk that has run out of spare blocks goes read-only in the middle of a checkpoint.",
+    remedy="Replace the instance: its disks cannot be. Media errors alone: test the disk before trusting data to it.",
+    out_of_service="Yes where the disk itself warns; wear and single media errors warn.",
+    source="NVM Express base specification, log page 02h; nvme-cli and smartctl field names",
+    needs=("nvme_smart",),
+    tags=("host", "storage"),
+    thresholds=(
+        Threshold(
+            "wear", 100, "%", "wear that warns", "NVMe specification: at 100 the rated endurance is used", 1, 255
+        ),
+        Threshold(
+            "media_errors",
+            0,
+            "errors",
+            "uncorrected errors that do not warn yet",
+            "each is data that the disk lost (NVMe specification, Media and Data Integrity Errors)",
+        ),
+    ),
+    evaluate=evaluate,
+)

@@ -1,0 +1,111 @@
+"""Are the GPUs, NVSwitches and EFA devices on the PCI bus?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .efa_count import FEW
+
+NOTHING_EXPECTED = "needs an instance type (or expected gpu_count, efa_count)"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Counts against the type, then devices that fell off the bus since the kernel listed them."""
+    facts = context.facts("lspci")
+    findings = [*_gpus(context, facts), *_switches(context, facts), *_efa(context, facts)]
+    for address in facts.get("rev_ff", []):
+        message = f"{address} reads as all ones: fallen off the bus"
+        rest = {"measured": "rev ff", "expected": "a device that answers", "evidence": [f"{address} (rev ff)"]}
+        findings.append(context.fail(message, Remedy.REBOOT, device={"pci": address}, **rest))
+    yield from findings
+    known = _known(context, facts)
+    if not findings and known:
+        yield context.ok("on the PCI bus: " + ", ".join(known))
+    elif not findings:
+        yield context.skip(NOTHING_EXPECTED)
+
+
+def _gpus(context: Context, facts: Facts) -> Iterator[Finding]:
+    wanted, found = context.expected.gpu_count, facts.get("nvidia_gpus")
+    if wanted is None or context.expected.has_nvidia_gpu is not True:
+        return
+    context.measure("pci_gpus", found, "GPUs")
+    evidence = facts.get("gpu_addresses", [])
+    rest: Dict[str, Any] = {"measured": found, "expected": wanted, "unit": "GPUs", "evidence": evidence}
+    if found is None:
+        yield context.unknown("the GPUs on the PCI bus were not counted", **rest)
+    elif found < wanted:
+        message = f"{found} of {wanted} GPUs on the PCI bus: {wanted - found} missing"
+        yield context.fail(message, Remedy.REBOOT, **rest)
+    elif found > wanted:
+        message = f"{found} GPUs on the PCI bus, wanted {wanted}: wrong instance type"
+        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+
+
+def _switches(context: Context, facts: Facts) -> Iterator[Finding]:
+    wanted = context.expected.nvswitch_count
+    found = facts.get("nvidia_bridges")
+    if wanted is None or found is None or found >= wanted:
+        return
+    rest = {"measured": found, "expected": wanted, "unit": "NVSwitches"}
+    if found:
+        yield context.fail(f"{found} of {wanted} NVSwitches on the PCI bus", Remedy.REPLACE, **rest)
+    else:
+        # All gone at once is how a host that hides them looks; fabric_manager tells the difference.
+        yield context.warn(f"none of {wanted} NVSwitches on the PCI bus", Remedy.INVESTIGATE, **rest)
+
+
+def _efa(context: Context, facts: Facts) -> Iterator[Finding]:
+    wanted, found = context.expected.efa_count, facts.get("efa")
+    if not wanted:
+        return
+    context.measure("pci_efa", found, "devices")
+    rest: Dict[str, Any] = {"measured": found, "expected": wanted, "unit": "EFA devices"}
+    if found is None:
+        yield context.unknown("the EFA devices on the PCI bus were not counted", **rest)
+    elif found == 0:
+        yield context.fail(
+            f"no EFA device on the PCI bus, wanted {wanted}: none was attached", Remedy.FIX_CONFIG, **rest
+        )
+    elif found < wanted:
+        evidence = facts.get("efa_addresses", [])
+        few = wanted - found <= FEW
+        why = "lost, or not attached at launch" if few else "not attached at launch"
+        message = f"{found} of {wanted} EFA devices on the PCI bus: the others are {why}"
+        yield context.fail(message, Remedy.REPLACE if few else Remedy.FIX_CONFIG, evidence=evidence, **rest)
+
+
+def _known(context: Context, facts: Facts) -> List[str]:
+    known = []
+    if context.expected.gpu_count is not None and context.expected.has_nvidia_gpu:
+        known.append(f"{facts.get('nvidia_gpus')} GPUs")
+    if context.expected.efa_count:
+        known.append(f"{facts.get('efa')} EFA devices")
+    if context.expected.nvswitch_count:
+        known.append(f"{facts.get('nvidia_bridges')} NVSwitches")
+    return known
+
+
+def _to_look_at(context: Context) -> Optional[str]:
+    """Without an expectation only devices off the bus count, and those need an output to look at."""
+    expected = context.expected
+    nothing = expected.gpu_count is None and expected.efa_count is None and context.optional("lspci") is None
+    return NOTHING_EXPECTED if nothing else None
+
+
+CHECK = Check(
+    id="pci_devices",
+    order=640,
+    title="PCI devices",
+    what="GPUs, NVSwitches and EFA devices that the PCI bus shows, against the instance type.",
+    why="A device lost from the bus is lost to every tool above it; this tells hardware from driver trouble.",
+    remedy="Reboot once for a lost GPU. EFA: correct the launch template. If it does not return, replace the instance.",
+    out_of_service="Yes: a device that is paid for is missing.",
+    source="AWS instance type tables; PCI IDs 10de (NVIDIA), 1d0f:efa0-efa4 (EFA)",
+    needs=("lspci",),
+    tags=("host", "pci"),
+    applies=_to_look_at,
+    evaluate=evaluate,
+)

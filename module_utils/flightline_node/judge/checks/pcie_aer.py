@@ -1,0 +1,99 @@
+"""Did a PCI Express link report errors (AER)?"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Tuple
+
+from ...model import Check, Facts, Finding, Remedy, Status, Threshold
+from ..context import Context
+from ..kernel_history import UNSPLIT, current, device_at, dropped, label, pci_key, span, unsplit
+
+
+def _by_device(events: List[Facts]) -> Dict[Tuple[str, str], List[Facts]]:
+    """By address and severity. The root port's report and the device's own line are one error: the latter is kept."""
+    groups: Dict[Tuple[str, str], List[Facts]] = {}
+    for shape in ("detail", "report"):
+        told = set(groups)
+        for event in events:
+            key = (pci_key(event["pci"]), event["severity"])
+            if event["shape"] == shape and key not in told:
+                groups.setdefault(key, []).append(event)
+    return groups
+
+
+def _judge(context: Context, severity: str, count: int) -> Tuple[Status, Remedy, str]:
+    limit = context.threshold("corrected_count")
+    if severity == "fatal":
+        return Status.FAIL, Remedy.REBOOT, "fatal PCIe errors: data was lost on the link"
+    if severity == "nonfatal":
+        return Status.WARN, Remedy.INVESTIGATE, "PCIe errors that were not corrected"
+    if count >= limit:
+        return Status.WARN, Remedy.INVESTIGATE, f"corrected PCIe errors, {limit:g} or more: the link is marginal"
+    return Status.INFO, Remedy.NONE, "corrected PCIe errors: no data was lost"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """One finding for each device and severity since the last boot."""
+    facts = context.facts("kernel")
+    hours = context.threshold("window_hours")
+    groups = _by_device(current(facts, "aer", hours))
+    for (_, severity), events in groups.items():
+        pci = events[0]["pci"]
+        device = device_at(context, pci, facts)
+        count = len(events) + dropped(facts, "aer", hours, pci=pci, severity=severity)
+        status, remedy, what = _judge(context, severity, count)
+        yield context.finding(
+            status,
+            f"{label(device)}: {what}, {count} times {span(events)}",
+            remedy=remedy,
+            device=device,
+            measured=count,
+            expected=0 if severity in ("fatal", "nonfatal") else f"under {context.threshold('corrected_count'):g}",
+            unit="errors",
+            evidence=[event["text"] for event in events[:4]],
+        )
+    doubtful = [event for event in unsplit(facts, ("aer",), hours) if event["severity"] != "corrected"]
+    if any(event["severity"] == "fatal" for event in doubtful):
+        yield context.unknown(f"{len(doubtful)} PCIe {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]])
+    elif doubtful:
+        evidence = [event["text"] for event in doubtful[:4]]
+        yield context.warn(f"{len(doubtful)} PCIe {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
+    if not groups and not doubtful:
+        yield context.ok("no PCIe error since the last boot")
+
+
+CHECK = Check(
+    id="pcie_aer",
+    order=70,
+    title="PCIe errors (AER)",
+    what="Advanced error reports of PCI Express devices in the kernel log since the last boot.",
+    why="A link that loses or resends packets slows every transfer of its GPU or network card, or drops the device.",
+    remedy="Fatal: reboot, and replace the instance if it comes back. Many corrected: watch the device's bandwidth.",
+    out_of_service="Yes for errors that were not corrected; corrected ones warn.",
+    first="journalctl -k -b | grep -i aer",
+    source="Linux Documentation/PCI/pcieaer-howto.rst; PCI Express base specification, error classes",
+    needs=("kernel",),
+    wants=("nvidia_smi",),
+    tags=("gpu", "network", "pcie", "kernel"),
+    thresholds=(
+        Threshold(
+            "window_hours",
+            0,
+            "h",
+            "how far back from the log's last line errors count; 0: to the last boot",
+            "counts are since boot",
+            0,
+            8760,
+        ),
+        Threshold(
+            "corrected_count",
+            100,
+            "errors",
+            "corrected errors of one device that are worth a warning",
+            "a sound link corrects a handful in months, a marginal one hundreds a day; no limit is published",
+            1,
+            1000000000,
+        ),
+    ),
+    evaluate=evaluate,
+)

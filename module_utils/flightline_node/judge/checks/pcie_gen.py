@@ -1,0 +1,67 @@
+"""Can every GPU's PCIe link reach the generation of its twins?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import (
+    about,
+    best_of_twins,
+    field_of,
+    gpu_label,
+    is_number,
+    judge_gpus,
+    no_pcie,
+    nvidia_gpus_expected,
+    spread,
+    under_load,
+)
+
+
+def _judge(context: Context, gpu: Facts, reachable: float) -> Iterator[Finding]:
+    label, now = gpu_label(gpu), field_of(gpu, "pcie.gen")
+    context.measure("pcie_gen_max", reachable, "generation", label)
+    wanted, twin = context.expected.pcie_gen or 0, best_of_twins(context, gpu, "pcie.gen_max") or 0
+    if reachable < wanted:
+        message = f"{label}: PCIe generation {reachable:g} at most, wanted {wanted}"
+        yield context.fail(message, Remedy.REBOOT, **about(gpu, reachable, wanted))
+    elif reachable < twin:
+        message = f"{label}: PCIe generation {reachable:g} at most, other GPUs of the node {twin:g}"
+        yield context.fail(message, Remedy.REBOOT, **about(gpu, reachable, twin))
+    elif under_load(gpu) and is_number(now) and now < reachable:
+        message = f"{label}: PCIe generation {now:g} of {reachable:g} under load"
+        yield context.warn(message, Remedy.REBOOT, **about(gpu, now, reachable))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """The generation in use says nothing of an idle GPU, which lowers it to save power."""
+    yield from judge_gpus(
+        context,
+        "pcie.gen_max",
+        is_number,
+        "maximum PCIe generation",
+        _judge,
+        lambda found: f"PCIe generation {spread(found)} reachable",
+        absent="" if context.expected.pcie_gen else "not printed",
+        na=no_pcie(context),
+    )
+
+
+CHECK = Check(
+    id="pcie_gen",
+    order=290,
+    title="PCIe generation",
+    what="The PCIe generation each GPU's link can reach, equal within the node and as expected; "
+    "the one in use only under load.",
+    why="One generation less halves the bandwidth of host copies and GPUDirect traffic.",
+    remedy="Reboot the instance, which trains the link again. If it stays slow, replace the instance.",
+    out_of_service="Yes: a generation less is half the speed.",
+    first="nvidia-smi --query-gpu=pcie.link.gen.gpucurrent,pcie.link.gen.max --format=csv",
+    source="nvidia-smi manual, PCIe Generation; DCGM PCIe test (PCIE_GENERATION, severity TRIAGE)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "pcie"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

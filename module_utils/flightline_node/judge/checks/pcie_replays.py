@@ -1,0 +1,90 @@
+"""Does a GPU's PCIe link repeat packets?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import (
+    about,
+    field_of,
+    gpu_label,
+    gpus,
+    is_broken,
+    is_number,
+    judge_gpus,
+    median,
+    no_pcie,
+    nvidia_gpus_expected,
+    spread,
+)
+
+# Good p5 nodes count about 150 on every GPU (NVIDIA/k8s-test-infra), and DCGM's own limit was too low for them
+# until it followed the speed of the generation (NVIDIA/DCGM issue 184).
+_SHARED = 10
+_MOST_SHARED = 100
+
+
+def _limit(context: Context, gpu: Facts) -> float:
+    """max_replays is for PCIe 3 and doubles with each generation; a count that the other GPUs share is no fault."""
+    most, gen = context.threshold("max_replays"), field_of(gpu, "pcie.gen_max")
+    scaled = most * 2 ** min(max(gen - 3, 0), 4) if is_number(gen) else most
+    counts = [field_of(other, "pcie.replays") for other in gpus(context) if other is not gpu]
+    shared = _SHARED * median(count for count in counts if is_number(count))
+    return max(scaled, min(shared, _MOST_SHARED * most))
+
+
+def _judge(context: Context, gpu: Facts, replays: float) -> Iterator[Finding]:
+    label, most = gpu_label(gpu), _limit(context, gpu)
+    rollovers = field_of(gpu, "pcie.replay_rollovers")
+    context.measure("pcie_replays", replays, "replays", label)
+    if is_broken(rollovers):
+        yield context.unknown(f"{label}: PCIe replay rollovers could not be read: {rollovers}", **about(gpu))
+    elif is_number(rollovers) and rollovers > 0:
+        message = f"{label}: the PCIe link gave up repeating a packet {rollovers:g} times"
+        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, rollovers, 0, "rollovers"))
+    if replays > most:
+        message = f"{label}: {replays:g} PCIe packets repeated since the driver was loaded, wanted at most {most:g}"
+        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, replays, most, "replays"))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """A warning, as a replayed packet did arrive; doubled per PCIe generation, higher where all GPUs count alike."""
+    yield from judge_gpus(
+        context,
+        "pcie.replays",
+        is_number,
+        "PCIe replay count",
+        _judge,
+        lambda counts: f"{spread(counts)} PCIe replays per GPU",
+        absent="not printed by this driver",
+        na=no_pcie(context),
+    )
+
+
+CHECK = Check(
+    id="pcie_replays",
+    order=300,
+    title="PCIe replays",
+    what="The PCIe packets each GPU's link had to repeat since the driver was loaded.",
+    why="Many repeats mean a bad link: bandwidth falls, and the GPU may fall off the bus.",
+    remedy="Compare with the other nodes and check again after a load; replace the instance if the count climbs.",
+    out_of_service="No: every packet arrived; many replays warn.",
+    first="nvidia-smi -q | grep -i replay",
+    source="DCGM PCIe test, max_pcie_replays (PCI_REPLAY_RATE); NVIDIA/DCGM issue 184",
+    needs=("nvidia_smi",),
+    tags=("gpu", "pcie"),
+    thresholds=(
+        Threshold(
+            "max_replays",
+            80,
+            "replays",
+            "most replays since the driver was loaded, on PCIe 3",
+            "DCGM's default of max_pcie_replays, there for one run of its test",
+            0,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,74 @@
+"""Has every GPU all the PCIe lanes it has on a good node of its type?"""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import (
+    about,
+    best_of_twins,
+    field_of,
+    gpu_label,
+    is_number,
+    judge_gpus,
+    no_pcie,
+    nvidia_gpus_expected,
+    spread,
+)
+
+
+def wanted_lanes(context: Context, widest: float) -> Optional[float]:
+    """Lanes that a good node of the type shows, or None when that is not known."""
+    if context.expected.pcie_width is not None:
+        return context.expected.pcie_width
+    lanes = context.expected.gpu_pcie_lanes
+    return min(lanes, widest) if lanes is not None else None
+
+
+def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:
+    label, widest = gpu_label(gpu), field_of(gpu, "pcie.width_max")
+    context.measure("pcie_width", width, "lanes", label)
+    wanted = wanted_lanes(context, widest if is_number(widest) else 0) or 0
+    twin = best_of_twins(context, gpu, "pcie.width") or 0
+    if width < wanted:
+        message = f"{label}: PCIe x{width:g}, wanted x{wanted:g}"
+        yield context.fail(message, Remedy.REBOOT, **about(gpu, width, wanted, "lanes"))
+    elif width < twin:
+        message = f"{label}: PCIe x{width:g}, other GPUs of the node x{twin:g}"
+        yield context.fail(message, Remedy.REBOOT, **about(gpu, width, twin, "lanes"))
+    elif not wanted and is_number(widest) and width < widest:
+        message = f"{label}: PCIe x{width:g} of x{widest:g}; set expected pcie_width if that is normal on this type"
+        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, width, widest, "lanes"))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Against the site's or the family's width, then the other GPUs, then the GPU's own maximum."""
+    yield from judge_gpus(
+        context,
+        "pcie.width",
+        is_number,
+        "PCIe width",
+        _judge,
+        lambda widths: f"PCIe x{spread(widths)}",
+        absent="" if context.expected.pcie_width else "not printed",
+        na=no_pcie(context),
+    )
+
+
+CHECK = Check(
+    id="pcie_width",
+    order=280,
+    title="PCIe width",
+    what="The PCIe lanes each GPU uses, against the type's normal width and the other GPUs of the node.",
+    why="A link trained at half width halves host copies and GPUDirect traffic through that GPU.",
+    remedy="Reboot the instance, which trains the link again. If it stays narrow, replace the instance.",
+    out_of_service="Yes: half the lanes are half the speed of host copies and GPUDirect.",
+    first="nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.width.max --format=csv",
+    source="DCGM PCIe test (PCIE_WIDTH); influxdata/telegraf captures; aws-parallelcluster-cookbook 2803",
+    needs=("nvidia_smi",),
+    tags=("gpu", "pcie"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,81 @@
+"""Is the power limit of every GPU at its default?"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import (
+    about,
+    field_of,
+    gpu_label,
+    is_broken,
+    is_number,
+    judge_gpus,
+    nvidia_gpus_expected,
+    spread,
+    untyped,
+)
+
+_ROUNDING_W = 1.0
+
+
+def _judge(context: Context, gpu: Facts, limit: float) -> Iterator[Finding]:
+    label, default, draw = gpu_label(gpu), field_of(gpu, "power.default_limit_w"), field_of(gpu, "power.draw_w")
+    context.measure("gpu_power_limit_w", limit, "W", label)
+    context.measure("gpu_power_draw_w", draw, "W", label)
+    for name, value in (("default power limit", default), ("power draw", draw)):
+        if is_broken(value):
+            yield context.unknown(f"{label}: {name} could not be read: {value}", **about(gpu))
+    rest = about(gpu, limit, default, "W")
+    if default is None:
+        yield context.warn(f"{label}: limit {limit:g} W, and no default limit to compare with", Remedy.NONE, **rest)
+    elif is_number(default) and limit < default - _ROUNDING_W:
+        message = f"{label}: power limit {limit:g} W, default {default:g} W"
+        if limit < default * context.threshold("min_percent") / 100:
+            yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        else:
+            yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """A limit below the default warns, one far below fails; power draw must be readable."""
+    yield from judge_gpus(
+        context,
+        "power.limit_w",
+        is_number,
+        "power limit",
+        _judge,
+        lambda limits: f"power limit {spread(limits)} W, not below the default",
+        absent="not printed",
+        na=untyped(context),
+    )
+
+
+CHECK = Check(
+    id="power_limit",
+    order=270,
+    title="Power limit",
+    what="The power limit in force for each GPU, against the board's default; the power draw must be readable.",
+    why="A GPU with a lowered limit runs at a lower clock under load, and all ranks wait for it.",
+    remedy="Set the default again (nvidia-smi -pl WATTS) and find what lowered it; a reboot restores it.",
+    out_of_service="Yes far below the board's default, as it costs speed; a little below warns.",
+    first="nvidia-smi -q -d POWER",
+    source="nvidia-smi manual, Power Readings; DCGM (ENFORCED_POWER_LIMIT, severity CONFIG)",
+    needs=("nvidia_smi",),
+    tags=("gpu", "thermal"),
+    thresholds=(
+        Threshold(
+            "min_percent",
+            90,
+            "%",
+            "least power limit, of the default; between it and the default is a warning",
+            "site choice: a tenth less power costs little of the clock, more makes a straggler",
+            1,
+            100,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

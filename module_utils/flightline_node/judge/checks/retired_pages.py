@@ -1,0 +1,82 @@
+"""Has a GPU (Volta, Turing) retired too many memory pages, or has one waiting for a reboot?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import about, gpu_label, gpus, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+
+_COUNTS = ("single_bit", "double_bit")
+
+
+def _is_pages(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _judge(context: Context, gpu: Facts, pages: Dict[str, Any]) -> Iterator[Finding]:
+    label, most = gpu_label(gpu), context.threshold("max_pages")
+    total = sum(pages[name] for name in _COUNTS if is_number(pages.get(name)))
+    context.measure("retired_pages", total, "pages", label)
+    if total >= most:
+        message = f"{label}: {total} memory pages retired, NVIDIA replaces a GPU from {most:g}"
+        yield context.fail(message, Remedy.REPLACE, **about(gpu, total, most, "pages"))
+    elif pages.get("pending") is True:
+        message = f"{label}: a page retirement waits for a reset"
+        yield context.fail(message, Remedy.RESET_GPU, **about(gpu, True, False))
+    elif not (is_flag(pages.get("pending")) and all(is_number(pages[name]) for name in _COUNTS if name in pages)):
+        yield context.unknown(f"{label}: retired pages could not be read: {pages}", **about(gpu))
+    elif total:
+        yield context.info(f"{label}: {total} memory pages retired", **about(gpu, total, most, "pages"))
+
+
+def _kept(found: List[Any]) -> bool:
+    """Ampere and later print the block with N/A in every line: they remap rows instead."""
+    return any(value is not None for pages in found if isinstance(pages, dict) for value in pages.values())
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Pages are retired on GPUs before Ampere only."""
+    found = [gpu.get("retired_pages") for gpu in gpus(context)]
+    if found and all(isinstance(pages, dict) for pages in found) and not _kept(found):
+        yield context.skip("no retired pages: this product remaps rows instead")
+        return
+    yield from judge_gpus(
+        context,
+        "retired_pages",
+        _is_pages,
+        "retired pages",
+        _judge,
+        lambda _pages: "no page retirement pending, fewer retired pages than NVIDIA's limit",
+        absent="not printed by this driver",
+        na="this product remaps rows instead",
+    )
+
+
+CHECK = Check(
+    id="retired_pages",
+    order=210,
+    title="Retired memory pages",
+    what="The memory pages retired by GPUs before Ampere, and retirements waiting for a reset.",
+    why="Until the reset the bad page stays in use; a GPU near the limit soon has no page left to retire.",
+    remedy="Pending: drain the node and reset the GPU (or reboot). At the limit: replace the instance.",
+    out_of_service="Yes when a retirement is pending or the limit for a return is reached.",
+    first="nvidia-smi -q -d PAGE_RETIREMENT",
+    source="NVIDIA Dynamic Page Retirement guide",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    thresholds=(
+        Threshold(
+            "max_pages",
+            60,
+            "pages",
+            "retired pages from which a GPU is replaced",
+            "NVIDIA Dynamic Page Retirement: RMA at 60 or more retired pages",
+            1,
+            64,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

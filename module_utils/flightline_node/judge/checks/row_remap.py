@@ -1,0 +1,78 @@
+"""Could every bad memory row be remapped, and is no remapping waiting for a reset?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+from ...model import Check, Facts, Finding, Remedy, Threshold
+from ..context import Context
+from .common import about, all_mig, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+
+
+def _is_remap(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _judge(context: Context, gpu: Facts, remap: Dict[str, Any]) -> Iterator[Finding]:
+    label, rows, most = gpu_label(gpu), remap.get("uncorrected"), context.threshold("max_uncorrected_rows")
+    context.measure("remapped_rows_uncorrected", rows, "rows", label)
+    context.measure("remapped_rows_corrected", remap.get("corrected"), "rows", label)
+    unread = [name for name in ("failure", "pending") if not is_flag(remap.get(name))]
+    if remap.get("failure") is True:
+        message = f"{label}: a bad memory row could not be remapped"
+        yield context.fail(message, Remedy.REPLACE, **about(gpu, True, False))
+    elif is_number(rows) and rows >= most:
+        message = f"{label}: {rows} rows remapped after uncorrectable errors: the spare rows are used up"
+        yield context.fail(message, Remedy.REPLACE, **about(gpu, rows, most, "rows"))
+    elif remap.get("pending") is True:
+        message = f"{label}: a row remapping waits for a reset"
+        yield context.fail(message, Remedy.RESET_GPU, **about(gpu, True, False))
+    elif unread or ("uncorrected" in remap and not is_number(rows)):
+        shown = ", ".join(f"{name}: {remap.get(name)}" for name in [*unread, "uncorrected"])
+        yield context.unknown(f"{label}: row remapping could not be read ({shown})", **about(gpu))
+    elif is_number(rows) and rows > 0:
+        message = f"{label}: {rows} rows remapped after uncorrectable errors"
+        yield context.info(message, **about(gpu, rows, most, "rows"))
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """A failure outranks a used-up supply, which outranks a pending remapping."""
+    yield from judge_gpus(
+        context,
+        "remap",
+        _is_remap,
+        "row remapping state",
+        _judge,
+        lambda _remaps: "no row remapping failed or pending",
+        absent="not printed by this driver",
+        na=all_mig(context) or "this product retires pages instead (Volta, Turing), or has no ECC memory",
+        mig_hides=True,
+    )
+
+
+CHECK = Check(
+    id="row_remap",
+    order=190,
+    title="Row remapping",
+    what="Failed and pending row remappings of each GPU, and the number of rows remapped.",
+    why="A failed remapping leaves a bad row in use: the same uncorrectable error returns job after job.",
+    remedy="Pending: drain the node and reset the GPU (or reboot), then check again. "
+    "Failed, or spare rows used up: replace the instance.",
+    out_of_service="Yes when a remapping failed or waits for a reset; rows in use are information.",
+    first="nvidia-smi -q -d ROW_REMAPPER",
+    source="NVIDIA GPU memory error management, Row Remapping and RMA criteria",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    thresholds=(
+        Threshold(
+            "max_uncorrected_rows",
+            512,
+            "rows",
+            "rows remapped after uncorrectable errors from which a GPU is replaced",
+            "NVIDIA row remapping: up to 512 rows per GPU; OCI replaces GPUs above it",
+            1,
+        ),
+    ),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

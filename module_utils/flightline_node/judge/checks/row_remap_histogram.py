@@ -1,0 +1,64 @@
+"""Is a memory bank out of spare rows?"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, all_mig, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
+
+_BUCKETS = ("max", "high", "partial", "low", "none")
+
+
+def _is_histogram(value: Any) -> bool:
+    return isinstance(value, dict) and all(is_number(value.get(name)) for name in _BUCKETS)
+
+
+def _judge(context: Context, gpu: Facts, banks: Dict[str, int]) -> Iterator[Finding]:
+    label, empty, low = gpu_label(gpu), banks["none"], banks["low"]
+    context.measure("remap_banks_without_spares", empty, "banks", label)
+    if not sum(banks[name] for name in _BUCKETS):
+        yield context.unknown(f"{label}: the histogram counts no bank at all", **about(gpu))
+    elif empty:
+        message = f"{label}: {empty} memory banks have no spare row left: plan the replacement"
+        yield context.warn(message, Remedy.REPLACE, **about(gpu, empty, 0, "banks"))
+    elif low:
+        yield context.info(f"{label}: {low} memory banks are low on spare rows", **about(gpu, low, 0, "banks"))
+
+
+def _good(histograms: List[Dict[str, int]]) -> str:
+    full = min(banks["max"] for banks in histograms)
+    return f"every memory bank has spare rows, at least {full} banks of each GPU all of theirs"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """No spare row left is not yet a fault: the next bad row there will be one."""
+    yield from judge_gpus(
+        context,
+        "remap.histogram",
+        _is_histogram,
+        "row remapping histogram",
+        _judge,
+        _good,
+        absent="not printed by this driver",
+        na=all_mig(context) or "this product has no row remapping",
+        mig_hides=True,
+    )
+
+
+CHECK = Check(
+    id="row_remap_histogram",
+    order=200,
+    title="Spare rows per memory bank",
+    what="The row remapper's histogram: how many memory banks have all, some or none of their spare rows.",
+    why="The next bad row of a bank without spares cannot be remapped, and takes the job down for good.",
+    remedy="Plan the replacement of the instance; do not start a long job on it.",
+    out_of_service="No: a bank without spares still works; it warns before row_remap fails.",
+    first="nvidia-smi -q -d ROW_REMAPPER",
+    source="NVIDIA GPU memory error management, Row-remapping histogram",
+    needs=("nvidia_smi",),
+    tags=("gpu", "memory"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,44 @@
+"""Do the kernel's parameters have the values the site declares?"""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...model import Check, Finding, Remedy
+from ..context import Context
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Each declared key, white space made even; one finding per drift."""
+    values, wanted = context.facts("sysctl").get("values", {}), context.expected.sysctl
+    drifts = 0
+    for key, value in sorted(wanted.items()):
+        name, declared = key.replace("/", "."), " ".join(value.split())
+        measured = values.get(key, values.get(name))
+        if measured != declared:
+            drifts += 1
+            shown = "not set" if measured is None else measured
+            message = f"{name} is {shown}, wanted {declared}"
+            yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, measured=shown, expected=declared)
+    if not drifts:
+        yield context.ok(f"{len(wanted)} kernel parameters as declared")
+
+
+def _any_declared(context: Context) -> Optional[str]:
+    return None if context.expected.sysctl else "no kernel parameters are declared (expected sysctl)"
+
+
+CHECK = Check(
+    id="sysctl",
+    order=680,
+    title="Kernel parameters",
+    what="The kernel parameters that the inventory declares (expected sysctl), against those in force.",
+    why="A node that kept its default buffers or limits behaves unlike the rest of the fleet, and only under load.",
+    remedy="Apply the site's configuration again (playbooks/site.yml), and look for a later file in /etc/sysctl.d.",
+    out_of_service="Yes for what the site declares; nothing is expected by default.",
+    source="the site's inventory; sysctl(8)",
+    needs=("sysctl",),
+    tags=("host", "software"),
+    applies=_any_declared,
+    evaluate=evaluate,
+)

@@ -1,0 +1,54 @@
+"""Does the hardware hold a GPU's clock down?"""
+
+from __future__ import annotations
+
+from typing import Iterator, List
+
+from ...model import Check, Facts, Finding, Remedy
+from ..context import Context
+from .common import about, gpu_label, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
+
+_HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+_WATCH = ("sw_thermal_slowdown",)
+
+
+def _judge(context: Context, gpu: Facts, reasons: List[str]) -> Iterator[Finding]:
+    bad = [reason for reason in reasons if reason in _HARDWARE]
+    watch = [reason for reason in reasons if reason in _WATCH]
+    shown = ", ".join(bad + watch)
+    if bad:
+        message = f"{gpu_label(gpu)}: clock held down by the hardware: {shown}"
+        yield context.fail(message, Remedy.REPLACE, **about(gpu, reasons, []))
+    elif watch:
+        message = f"{gpu_label(gpu)}: clock lowered by the driver to stay cool: {shown}"
+        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, reasons, []))
+
+
+def _good(found: List[List[str]]) -> str:
+    active = one_of_each(reason for reasons in found for reason in reasons)
+    return f"no hardware slowdown (active: {active or 'nothing'})"
+
+
+def evaluate(context: Context) -> Iterator[Finding]:
+    """Hardware reasons fail, software thermal warns; idle, clock settings and the power cap are normal."""
+    yield from judge_gpus(
+        context, "throttle_active", is_items, "clock event reasons", _judge, _good, absent="not printed by this driver"
+    )
+
+
+CHECK = Check(
+    id="throttle",
+    order=250,
+    title="Clock slowdown",
+    what="The active clock event (throttle) reasons of each GPU.",
+    why="A hardware slowdown halves the clock or worse: one such GPU makes thousands wait.",
+    remedy="Let the node idle and check again. A lasting slowdown is a cooling or power fault of the host: "
+    "replace the instance.",
+    out_of_service="Yes when the hardware holds the clock down: it sets the job's pace. The driver's own warns.",
+    first="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
+    source="NVML clocks event reasons; Azure healthagent default mask 0xE8",
+    needs=("nvidia_smi",),
+    tags=("gpu", "thermal"),
+    applies=nvidia_gpus_expected,
+    evaluate=evaluate,
+)

@@ -1,0 +1,110 @@
+"""What a check sees: facts, expectations, thresholds, and the way to answer."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional
+
+from ..know.expected import Expected
+from ..model import Check, Device, Facts, Finding, Remedy, Status, clip_evidence
+
+MAX_NAME_CHARS = 64
+_NOT_PLAIN = re.compile(r"[^a-z0-9_]+")
+
+Measures = Dict[str, Dict[str, Any]]
+"""name -> {"unit": str, "values": {device key: number}}: the numbers a fleet compares."""
+
+
+class Context:
+    """One check's view of one node. Holds no state but the measures it was given to fill."""
+
+    def __init__(
+        self,
+        check: Check,
+        lookup: Callable[[str], Optional[Facts]],
+        expected: Expected,
+        thresholds: Mapping[str, float],
+        level: str,
+        now: datetime,
+        measures: Measures,
+        options: Mapping[str, Any],
+        broken: Callable[[str], str] = lambda parser: "",
+    ) -> None:
+        self.check = check
+        self.expected = expected
+        self.level = level
+        self.now = now
+        self.options = options
+        self.broken = broken
+        """Why a parser's file, which is there, could not be read; empty where it could, or was not collected."""
+        self._lookup = lookup
+        self._thresholds = thresholds
+        self._measures = measures
+
+    def facts(self, parser: str) -> Facts:
+        """Facts of a parser in `needs`; the judge has made sure that they are there."""
+        found = self._lookup(parser)
+        if found is None:
+            raise KeyError(f"check {self.check.id} reads {parser} without naming it in needs")
+        return found
+
+    def optional(self, parser: str) -> Optional[Facts]:
+        """Facts of a parser in `wants`, or None when not collected or not readable."""
+        return self._lookup(parser)
+
+    def threshold(self, name: str) -> float:
+        """The site's value of one of this check's thresholds, else the default."""
+        for threshold in self.check.thresholds:
+            if threshold.name == name:
+                return self._thresholds.get(f"{self.check.id}.{name}", threshold.default)
+        raise KeyError(f"check {self.check.id} declares no threshold {name}")
+
+    def measure(self, name: str, value: object, unit: str, device: str = "") -> None:
+        """Keep a number for fleet comparison; anything that is not a number is ignored."""
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            # Part of a name may come from a tool's output; a record takes plain words only.
+            plain = _NOT_PLAIN.sub("_", name.lower())[:MAX_NAME_CHARS]
+            entry = self._measures.setdefault(plain, {"unit": unit, "values": {}})
+            entry["values"][device] = value
+
+    def finding(
+        self,
+        status: Status,
+        message: str,
+        *,
+        remedy: Remedy = Remedy.NONE,
+        device: Optional[Device] = None,
+        measured: Any = None,
+        expected: Any = None,
+        unit: str = "",
+        evidence: Iterable[str] = (),
+    ) -> Finding:
+        """Build a finding of this check."""
+        return Finding(
+            self.check.id, status, message, remedy, device or {}, measured, expected, unit, clip_evidence(evidence)
+        )
+
+    def ok(self, message: str, **rest: Any) -> Finding:
+        """PASS: say what was seen."""
+        return self.finding(Status.PASS, message, **rest)
+
+    def info(self, message: str, **rest: Any) -> Finding:
+        """INFO: worth knowing, never blocks."""
+        return self.finding(Status.INFO, message, **rest)
+
+    def warn(self, message: str, remedy: Remedy, **rest: Any) -> Finding:
+        """WARN: does not block the node."""
+        return self.finding(Status.WARN, message, remedy=remedy, **rest)
+
+    def fail(self, message: str, remedy: Remedy, **rest: Any) -> Finding:
+        """FAIL: blocks the node."""
+        return self.finding(Status.FAIL, message, remedy=remedy, **rest)
+
+    def unknown(self, message: str, remedy: Remedy = Remedy.INVESTIGATE, **rest: Any) -> Finding:
+        """UNKNOWN: could not be measured; blocks like FAIL."""
+        return self.finding(Status.UNKNOWN, message, remedy=remedy, **rest)
+
+    def skip(self, reason: str, **rest: Any) -> Finding:
+        """SKIP: does not apply, with the reason."""
+        return self.finding(Status.SKIP, reason, **rest)

@@ -1,0 +1,154 @@
+"""Judge a bundle: facts and expectations in, findings and a verdict out. Pure but for reading files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from ..know.expected import NO_TYPE, Expected
+from ..model import LEVELS, Check, Facts, Finding, Remedy, Status, Verdict, clip_evidence, verdict_of
+from ..read.bundle import Bundle
+from ..read.facts import READ, UNREADABLE, FactBook, Parsed
+from ..settings import NodeSettings
+from .context import Context, Measures
+from .waivers import apply as apply_waivers
+
+NOT_COLLECTED = "not collected"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The outcome for one node."""
+
+    verdict: Verdict
+    findings: Tuple[Finding, ...]
+    measures: Measures
+    facts: Dict[str, Facts]
+    unreadable: Dict[str, str]
+
+
+def judge(
+    bundle: Bundle,
+    expected: Expected,
+    settings: NodeSettings,
+    now: datetime,
+    *,
+    required: bool,
+    names: Sequence[str] = (),
+) -> Judgement:
+    """Judge every selected check.
+
+    required: in a preflight the level says what must be measured, so a missing file is
+    UNKNOWN; offline it is SKIP, so that one file can be judged alone. names: the host's
+    names, for the scope of waivers.
+    """
+    book = FactBook(bundle)
+    measures: Measures = {}
+    due = [
+        check for check in settings.checks if not required or LEVELS.index(check.level) <= LEVELS.index(settings.level)
+    ]
+    findings = answers(due, book, expected, settings, now, measures, required=required)
+    findings += [Finding(check.id, Status.SKIP, "skipped on request") for check in settings.skipped]
+    findings = apply_waivers(findings, settings.waivers, names, now.date())
+    verdict = verdict_of(finding.status for finding in findings)
+    return Judgement(verdict, tuple(findings), measures, book.read_all(), book.unreadable())
+
+
+def answers(
+    checks: Iterable[Check],
+    book: FactBook,
+    expected: Expected,
+    settings: NodeSettings,
+    now: datetime,
+    measures: Measures,
+    *,
+    required: bool,
+) -> List[Finding]:
+    """What the checks say of some facts, before waivers."""
+    return [
+        finding
+        for check in checks
+        for finding in _judge_check(check, book, expected, settings, now, measures, required)
+    ]
+
+
+def _judge_check(
+    check: Check,
+    book: FactBook,
+    expected: Expected,
+    settings: NodeSettings,
+    now: datetime,
+    measures: Measures,
+    required: bool,
+) -> List[Finding]:
+    site = (expected, settings.thresholds, settings.level, now, measures, settings.options)
+    context = Context(check, book.lookup, *site, broken=book.broken)
+    try:
+        blocked = _not_applicable(check, context) or _not_measured(check, book, required)
+        if blocked:
+            return [blocked]
+        findings = list(check.evaluate(context))
+    except Exception as error:  # one broken check must cost only its own answer, and never pass
+        return [context.unknown(f"the check itself broke: {type(error).__name__}: {error}", Remedy.CONTACT_SUPPORT)]
+    if not findings:
+        return [context.unknown("the check gave no answer", Remedy.CONTACT_SUPPORT)]
+    return _downgrade_untrusted(findings, [book.get(name) for name in (*check.needs, *check.needs_any)])
+
+
+def _not_applicable(check: Check, context: Context) -> Optional[Finding]:
+    if check.applies:
+        reason = check.applies(context)
+        if reason:
+            return context.skip(reason)
+    missing = [name for name in check.expects if getattr(context.expected, name) is None]
+    if not missing:
+        return None
+    if context.expected.instance_type == NO_TYPE:
+        return context.skip("needs an instance type (or expected " + ", ".join(missing) + ")")
+    return context.skip(f"no expected {', '.join(missing)} known for {context.expected.instance_type}")
+
+
+def _not_measured(check: Check, book: FactBook, required: bool) -> Optional[Finding]:
+    blockers = [(name, book.get(name)) for name in check.needs if book.get(name).state != READ]
+    choices = [(name, book.get(name)) for name in check.needs_any]
+    if choices and all(item.state != READ for _, item in choices):
+        blockers += choices
+    if not blockers:
+        return None
+    broken = next((item for _, item in blockers if item.state == UNREADABLE), None)
+    if broken:
+        message = f"could not be measured: {broken.reason}"
+        return Finding(check.id, Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=clip_evidence(broken.evidence))
+    if required:
+        missing = ", ".join(name for name, _ in blockers)
+        return Finding(check.id, Status.UNKNOWN, f"{NOT_COLLECTED}: {missing}", Remedy.INVESTIGATE)
+    return Finding(check.id, Status.SKIP, NOT_COLLECTED)
+
+
+def _downgrade_untrusted(findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:
+    """A PASS from a tool that did not end well is not evidence; what it found wrong still is."""
+    doubtful = [item for item in parsed if item.state == READ and item.doubt]
+    if not doubtful:
+        return list(findings)
+    doubts = "; ".join(dict.fromkeys(item.doubt for item in doubtful))
+    result: List[Finding] = []
+    for finding in findings:
+        if finding.status in (Status.PASS, Status.INFO):
+            evidence = clip_evidence([line for item in doubtful for line in item.evidence])
+            message = f"not trusted, {doubts}; it printed: {finding.message}"
+            finding = Finding(finding.check, Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=evidence)
+        result.append(finding)
+    return result
+
+
+def to_json(judgement: Judgement, instance_type: str) -> Dict[str, Any]:
+    """The object `flightline judge --json` prints."""
+    return {
+        "verdict": str(judgement.verdict),
+        "instance_type": instance_type,
+        "findings": [finding.to_dict() for finding in judgement.findings],
+        "facts": judgement.facts,
+        "unreadable": judgement.unreadable,
+        "measures": judgement.measures,
+    }

@@ -1,0 +1,1 @@
+"""What should be: the hardware table, what follows from it, the vendors' error catalogues."""

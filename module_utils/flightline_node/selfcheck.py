@@ -1,0 +1,147 @@
+"""A node judges itself, without a control node: at boot, before a job, and as the job scheduler's health check.
+
+Its settings file is written by the user data of a stack, and by the role flightline_node. Exit status: 0 go, 1 no-go,
+2 the tool itself could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+from .ask.runner import Node
+from .bounds import MAX_MESSAGE_CHARS
+from .inputs import INPUTS, defaults
+from .model import BLOCKING, LEVELS, Finding, Remedy, SettingsError, Status, Verdict, as_status
+from .node import Identity, run
+from .settings import resolve_settings
+from .tell.logline import LineError, lines
+from .watch import marker as quarantine
+
+GO, NO_GO, NOT_RUN = 0, 1, 2
+SETTINGS = Path("/etc/flightline/node.json")
+SHOWN = {*BLOCKING, Status.WARN}
+REASON_CHARACTERS = 120
+_KINDS = {"str": str, "list": list, "dict": dict}
+_DO = "do: run playbooks/site.yml for this node"
+
+
+def arguments(argv: Optional[List[str]]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="flightline-node.pyz check",
+        description="Judge this node by its settings. Exit status: 0 go, 1 no-go, 2 the tool could not run.",
+        epilog="example: flightline-check 30 --level quick --reason",
+    )
+    parser.add_argument("--settings", type=Path, help=f"what is known of this node ({SETTINGS})")
+    parser.add_argument("--instance-type", help="EC2 instance type; the settings', and enough without settings")
+    parser.add_argument("--instance-id", help="EC2 instance id, for the record; the settings'")
+    parser.add_argument("--level", choices=list(LEVELS), help="how much to measure; the settings' level")
+    parser.add_argument("--run", default="", help="id of the run in the log; made from prefix, host and time")
+    parser.add_argument("--run-prefix", default="self", help="beginning of the run's id in the log (self)")
+    parser.add_argument("--bundle", type=Path, help="keep the raw outputs in this directory")
+    parser.add_argument("--record", type=Path, help="write the node's record to this file")
+    parser.add_argument("--log", type=Path, help="append the record as log lines to this file")
+    parser.add_argument("--root", default="/", help="file-system root that probes read from")
+    parser.add_argument("--reason", action="store_true", help="print one short line, for a job scheduler's reason")
+    parser.add_argument("--explain", action="store_true", help="only read the settings and say which checks they mean")
+    return parser.parse_args(argv)
+
+
+def check(argv: Optional[List[str]] = None) -> int:
+    """Judge this node; returns the exit status."""
+    given = arguments(argv)
+    try:
+        wanted = _wanted(given)
+        expected, settings = resolve_settings(wanted)
+        if given.explain:
+            return _say(f"{len(settings.checks)} checks at level {settings.level} for {expected.instance_type}")
+        identity = Identity(wanted["host"], wanted["instance_id"])
+        record = held(run(Node(given.root), expected, settings, identity, given.bundle))
+        _keep(record, given)
+    except (SettingsError, LineError) as error:
+        return _sorry(str(error))
+    except OSError as error:
+        return _sorry(f"saw: {error}; wanted: a place for the results; do: check free space and permissions")
+    except Exception as error:  # a fault of this library must not read as a node's no-go, which is exit status 1
+        return _sorry(f"{type(error).__name__}: {error}; the node was not judged")
+    _say(reason(record) if given.reason else shown(record))
+    return GO if record["verdict"] == "go" else NO_GO
+
+
+def _wanted(given: argparse.Namespace) -> Dict[str, Any]:
+    """The settings, with the command line on top. A type alone is enough where no settings are."""
+    path = given.settings or SETTINGS
+    alone = given.instance_type and not given.settings and not path.exists()
+    wanted = {**defaults(), **({} if alone else load(path))}
+    named = {name: getattr(given, name) for name in ("instance_type", "instance_id", "level")}
+    return {**wanted, **{name: value for name, value in named.items() if value is not None}}
+
+
+def load(path: Path) -> Dict[str, Any]:
+    """The settings file. Raises SettingsError when it is not what role and user data write."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"saw: {error}; wanted: {path}; {_DO}") from error
+    except ValueError as error:
+        raise SettingsError(f"saw: {path} is not JSON ({error}); wanted: a JSON object; {_DO}") from error
+    kinds = {one.name: _KINDS[one.kind] for one in INPUTS if one.stored}
+    wrong = [key for key, kind in kinds.items() if not isinstance(found, dict) or not isinstance(found.get(key), kind)]
+    if wrong:
+        raise SettingsError(f"saw: {path} without {', '.join(wrong)}; wanted: every input of a node; {_DO}")
+    return dict(found)
+
+
+def held(record: Dict[str, Any], directory: Path = quarantine.DIRECTORY) -> Dict[str, Any]:
+    """The record, with a FAIL in front while the node is in quarantine: what it measures now proves no remedy."""
+    why = quarantine.reason(directory)
+    if not why:
+        return record
+    finding = Finding("quarantine", Status.FAIL, why[:MAX_MESSAGE_CHARS], Remedy.INVESTIGATE)
+    return {**record, "verdict": str(Verdict.NO_GO), "findings": [finding.to_record(), *record["findings"]]}
+
+
+def _keep(record: Dict[str, Any], given: argparse.Namespace) -> None:
+    if given.record:
+        draft = given.record.with_name(given.record.name + ".new")
+        draft.write_text(json.dumps(record, indent=1, sort_keys=True, default=str), encoding="utf-8")
+        draft.replace(given.record)
+    if given.log:
+        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        run_id = given.run or f"{given.run_prefix}-{os.uname().nodename}-{stamp}"
+        with given.log.open("a", encoding="ascii") as stream:
+            stream.write("".join(line + "\n" for line in lines("node", run_id, record)))
+
+
+def shown(record: Mapping[str, Any]) -> str:
+    """The verdict and what a person has to look at."""
+    head = f"{record['host']}: {record['verdict']} at level {record['level']} in {record['seconds']} s"
+    found = [finding for finding in record["findings"] if as_status(finding["status"]) in SHOWN]
+    return "\n".join([head, *(f"  {one['status']} {one['check']}: {one.get('message', '')}" for one in found)])
+
+
+def reason(record: Mapping[str, Any]) -> str:
+    """One line that a job scheduler shows beside the node."""
+    blocking = [finding for finding in record["findings"] if as_status(finding["status"]) in BLOCKING]
+    if record["verdict"] == "go":
+        return "flightline: go"
+    first = f"{blocking[0]['check']}: {blocking[0].get('message', '')}" if blocking else "nothing could be judged"
+    more = f" (+{len(blocking) - 1})" if len(blocking) > 1 else ""
+    text = " ".join(f"flightline: {first}".split())
+    return text[: REASON_CHARACTERS - len(more)] + more
+
+
+def _say(text: str) -> int:
+    sys.stdout.write(f"{text}\n")
+    return GO
+
+
+def _sorry(text: str) -> int:
+    sys.stderr.write(f"flightline-check: {text}\n")
+    return NOT_RUN

@@ -1,0 +1,1 @@
+"""What leaves the node: the record's log lines, packed bundles, evidence, metrics."""

@@ -1,0 +1,59 @@
+"""advise on the embedded demo fleet: simulated tools, real Ansible, a plan that an operator would sign."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    """A preflight of the demo fleet, and what remediate says of it: as text and as JSON."""
+    store = tmp_path_factory.mktemp("demo") / "runs.sqlite"
+    env = {**os.environ, "FLIGHTLINE_STORE": str(store), "COLUMNS": "80"}
+
+    def call(*words):
+        argv = [sys.executable, "-m", "flightline", *words]
+        return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600, check=False)
+
+    done = call("preflight")
+    assert done.returncode == 1, done.stderr
+    text, made = call("remediate"), call("remediate", "--json")
+    return text, json.loads(made.stdout), call("incidents").stdout
+
+
+def test_each_sick_node_has_a_step_and_no_other_has_one(plan):
+    _, made, _ = plan
+    assert {step["host"]: (step["do"], step["remedy"]) for step in made["steps"]} == {
+        "gpu-03": ("quarantine", "REBOOT"),
+        "gpu-06": ("wait", "RESET_GPU"),
+    }
+
+
+def test_it_says_what_was_seen_why_what_comes_and_what_becomes_of_jobs(plan):
+    text, _, _ = plan
+    assert text.returncode == 1 and not text.stderr
+    assert text.stdout.startswith("1 step, 1 waiting or held; advise changes nothing\n")
+    assert max(map(len, text.stdout.splitlines())) <= 80
+    first, _, second = text.stdout.partition("2. gpu-06")
+    for words in (
+        "1. gpu-03 (i-0demo3bee58178015): take out of service",
+        "a GPU is lost",
+        "the finding asks for REBOOT",
+        "back only when a quick preflight says go",
+        "jobs  unknown: no scheduler was asked",
+    ):
+        assert words in first, words
+    for words in ("a row remapping waits for a reset", "budget: 1 of 8 p5.48xlarge out with 1 of this plan, at most 1"):
+        assert words in second, words
+
+
+def test_advise_leaves_no_incident_behind(plan):
+    assert plan[2] == "no incident\n"

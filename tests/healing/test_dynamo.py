@@ -1,0 +1,106 @@
+"""The same promises on DynamoDB (moto's server): one writer, one open lease, nothing written under an old token."""
+
+from __future__ import annotations
+
+import pytest
+
+from flightline.cloud.clients import Clients
+from flightline.healing.journal.dynamo import DynamoLedger
+from flightline.healing.journal.lease import LeaseLostError
+from flightline.healing.journal.ledger import ConflictError
+from tests.emulated import REGION, Cloud, lead_to
+from tests.healing.control import Clock, controller, groups, sighting
+from tests.healing.world import World
+from tests.unit.healing.made import H, attempted, incident, proven, through
+
+
+@pytest.fixture(scope="module")
+def server():
+    cloud = Cloud()
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def ledger(server, monkeypatch):
+    cloud = lead_to(server, monkeypatch)
+    return DynamoLedger(cloud.table(), Clients(REGION))
+
+
+def test_an_incident_comes_back_as_it_was(ledger):
+    one = proven(attempted(through(incident(), H.QUARANTINED, H.DRAINED, H.REPAIRED), "REBOOT"))
+    kept = ledger.save(one, None)
+    assert ledger.incidents() == [kept]
+
+
+def test_a_write_over_anothers_is_refused(ledger):
+    one = ledger.save(incident(), None)
+    ledger.save(one, None)
+    with pytest.raises(ConflictError):
+        ledger.save(one, None)
+    with pytest.raises(ConflictError):
+        ledger.save(incident(), None)
+
+
+def test_one_lease_and_no_write_under_an_old_one(ledger):
+    first = ledger.acquire("one", 1000.0, 60)
+    assert ledger.acquire("two", 1030.0, 60) is None
+    ledger.renew(first, 1050.0, 60)
+    assert ledger.acquire("two", 1100.0, 60) is None
+    second = ledger.acquire("two", 1116.0, 60)
+    assert second.token == first.token + 1
+    assert ledger.holder().owner == "two"
+    for write in (lambda: ledger.save(incident(), first), lambda: ledger.renew(first, 1117.0, 60)):
+        with pytest.raises(LeaseLostError):
+            write()
+    with pytest.raises(LeaseLostError):
+        ledger.stop("p5", "why", "now", first)
+    assert ledger.incidents() == []
+    ledger.give_up(first)
+    assert ledger.holder().owner == "two"
+    ledger.give_up(second)
+    assert ledger.holder() is None
+    assert ledger.acquire("three", 1118.0, 60).token == second.token + 1
+
+
+def test_open_ones_and_those_of_a_name(ledger):
+    ledger.save(incident("n1"), None)
+    over = through(incident("n2", at="2026-11-22T11:00:00+00:00"), H.CLEARED)
+    ledger.save(over, None)
+    assert [one.host for one in ledger.incidents(only_open=True)] == ["n1"]
+    assert [one.host for one in ledger.incidents(name="i-n2")] == ["n2"]
+    assert {one.host for one in ledger.incidents(name="1650000000001")} == {"n1", "n2"}
+    assert [one.host for one in ledger.incidents(since="2026-11-22T11:30:00+00:00")] == ["n1"]
+
+
+def test_breakers_are_kept_and_reset(ledger):
+    lease = ledger.acquire("one", 1000.0, 60)
+    ledger.stop("p5", "xid on 5 of 12", "now", lease)
+    assert ledger.stops() == {"p5": "xid on 5 of 12"}
+    assert ledger.reset("p5")
+    assert not ledger.reset("p5")
+    assert ledger.stops() == {}
+
+
+def test_a_node_is_healed_with_its_journal_in_the_table(ledger, tmp_path, monkeypatch):
+    class Here:
+        def __init__(self, _):
+            pass
+
+        def __enter__(self):
+            return ledger
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr("tests.healing.control.SqliteLedger", Here)
+    world, clock = World(tmp_path / "world"), Clock()
+    world.make([f"n{number}" for number in range(1, 21)])
+    world.set("n1", fault="REBOOT")
+    for number in range(6):
+        clock.forward(30)
+        with controller("", world, clock) as one:
+            one.round([sighting(world, clock, "n1")] if number == 0 else [], groups(world))
+    (one,) = ledger.incidents()
+    assert one.closed_at
+    assert [attempt.outcome for attempt in one.attempts] == ["done"]

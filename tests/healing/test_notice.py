@@ -1,0 +1,118 @@
+"""One thread per incident, on moto's SNS; what cannot be sent costs no step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from flightline.cloud.clients import Clients
+from flightline.cloud.publish_settings import Publish, publish
+from flightline.healing.journal.incident import from_dict
+from flightline.healing.journal.notice import Notices
+from flightline_node.model import SettingsError
+from tests.emulated import REGION, Cloud, lead_to
+from tests.unit.cloud.receiver import TOKEN, Receiver
+from tests.unit.healing.made import H, incident, through
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    made = Cloud()
+    yield lead_to(made, monkeypatch)
+    made.close()
+
+
+def test_every_message_of_an_incident_has_its_subject(cloud):
+    arn, queue = cloud.topic()
+    said = []
+    notices = Notices(Publish(topic=arn), Clients(REGION), said.append)
+    one = incident("gpu-07")
+    notices.incident(one, one.events[-1])
+    for kind in (H.QUARANTINED, H.DRAINED, H.STARTED, H.REPAIRED, H.VERIFIED, H.RETURNED):
+        one = through(one, kind)
+        notices.incident(one, one.events[-1])
+        notices.incident(one, one.events[-1])
+    notices.stop("p5", "xid on 5 of 12")
+    told = cloud.told(queue)
+    assert said == []
+    assert len(told) == 5
+    assert {message["Subject"] for message in told[:4]} == {f"Flightline incident fleet gpu-07 (i-gpu-07) {one.id}"}
+    assert "returned" in told[3]["Message"]
+    assert "STOP" in told[4]["Subject"]
+
+
+def test_what_cannot_be_sent_is_said(cloud):
+    said = []
+    arn = f"arn:aws:sns:{REGION}:123456789012:nowhere"
+    notices = Notices(Publish(topic=arn), Clients(REGION), said.append)
+    one = through(incident(), H.QUARANTINED)
+    notices.incident(one, one.events[-1])
+    assert "nobody was told" in said[0]
+
+
+def test_on_a_fifo_topic_no_message_of_an_incident_is_dropped_as_a_double():
+    sent = []
+
+    class Sns:
+        def get(self, _):
+            return self
+
+        def publish(self, **message):
+            sent.append(message)
+
+    notices = Notices(Publish(topic=f"arn:aws:sns:{REGION}:123456789012:told.fifo"), Sns(), pytest.fail)
+    one = through(incident(), H.QUARANTINED)
+    notices.incident(one, one.events[-1])
+    one = through(one, H.HELD)
+    notices.incident(one, one.events[-1])
+    assert {message["MessageGroupId"] for message in sent} == {one.id}
+    assert len({message["MessageDeduplicationId"] for message in sent}) == 2
+
+
+@pytest.fixture
+def hook(tmp_path, monkeypatch):
+    """A local stand-in of Slack."""
+    made = Receiver(tmp_path)
+    monkeypatch.setenv("BOT", TOKEN)
+    yield made
+    made.close()
+
+
+def bot(hook, said, channel="C1"):
+    wanted = publish({"slack_bot": "env:BOT", "slack_channel": channel, "slack_ca": str(hook.ca)})
+    return Notices(wanted, Clients(REGION), said, slack_api=hook.api)
+
+
+def test_a_bot_tells_an_incident_in_one_thread(hook):
+    one = through(incident("gpu-07"), H.QUARANTINED)
+    notices = bot(hook, pytest.fail)
+    one = replace(one, thread=notices.incident(one, one.events[-1]))
+    for kind in (H.DRAINED, H.STARTED, H.REPAIRED, H.VERIFIED, H.RETURNED):
+        one = through(one, kind)
+        assert bot(hook, pytest.fail).incident(one, one.events[-1]) == one.thread, "another process goes on with it"
+    assert [message.get("thread_ts") for message in hook.got] == [None, one.thread, one.thread, one.thread]
+    assert one.id in hook.got[0]["text"]
+    other = through(incident("gpu-08"), H.QUARANTINED)
+    assert notices.incident(other, other.events[-1]) != one.thread
+
+
+def test_the_thread_is_kept_with_the_incident(hook):
+    one = replace(through(incident("gpu-07"), H.QUARANTINED), thread="17.1")
+    assert from_dict(one.to_dict()).thread == "17.1"
+    raw = one.to_dict()
+    del raw["thread"]
+    assert from_dict(raw).thread == "", "an incident that an older flightline has stored"
+
+
+def test_a_token_shows_nowhere(hook, monkeypatch, caplog):
+    said = []
+    monkeypatch.setenv("BOT", "xoxb-very-secret-other")
+    one = through(incident("gpu-07"), H.QUARANTINED)
+    assert bot(hook, said.append).incident(one, one.events[-1]) == ""
+    assert "invalid_auth" in said[0] and "very-secret" not in said[0] + caplog.text
+    with pytest.raises(SettingsError) as error:
+        publish({"slack_bot": "xoxb-very-secret", "slack_channel": "C1"})
+    assert "very-secret" not in str(error.value)
+    with pytest.raises(SettingsError, match="slack_channel"):
+        publish({"slack_bot": "env:BOT"})

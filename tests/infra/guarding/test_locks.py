@@ -1,0 +1,108 @@
+"""No destroy by mistake deletes anything of a stack that keeps data, and the right ones delete no data.
+
+The engine is a model (tests/infra/guarding/destroy.py) over every resource that the program registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from infra.policies.data_protection import COMPANIONS, DATA
+from tests.infra import program, stacks
+from tests.infra.guarding import destroy
+
+KEEPING = [name for name in stacks.STACKS if stacks.settings(name).storage.keep_data]
+LOCKS = ("policies", "lock")
+_DATA_URNS = """
+    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-data-bucket
+    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-checkpoints-bucket
+    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-results-bucket
+    flightline:infra:Storage$flightline:infra:Bucket$aws:s3/bucket:Bucket::storage-transfer-bucket
+    flightline:infra:Storage$aws:s3/directoryBucket:DirectoryBucket::storage-express
+    flightline:infra:Audit$flightline:infra:Bucket$aws:s3/bucket:Bucket::audit-trail-bucket
+    flightline:infra:Tables$aws:dynamodb/table:Table::tables-results
+    flightline:infra:Tables$aws:dynamodb/table:Table::tables-training
+    flightline:infra:FileSystem$aws:fsx/lustreFileSystem:LustreFileSystem::lustre-lustre
+"""
+DATA_URNS = frozenset(_DATA_URNS.split())
+"""Pulumi knows a resource by this and nothing else: one that is renamed or moved here is a new, empty one to it, and needs
+an alias of its old name (pulumi.ResourceOptions(aliases=...))."""
+
+
+def requests_of(name):
+    return (program.full() if name == "full" else program.planned(name)).requests
+
+
+def urns(requests, names):
+    return {one.urn for one in requests if one.name in names and one.type_.startswith("flightline:policy:")}
+
+
+def without_locks(requests):
+    """The same stack as it was without its locks."""
+    return [replace(one, protect=False) if one.name in LOCKS else one for one in requests]
+
+
+@pytest.mark.parametrize("name", [*KEEPING, "full"])
+def test_a_destroy_without_a_preview_deletes_nothing(name):
+    requests = requests_of(name)
+    assert destroy.deleted(requests) == frozenset()
+    assert len(destroy.deleted(without_locks(requests))) > 20, "without locks it would: the model sees the difference"
+
+
+@pytest.mark.parametrize("name", [*KEEPING, "full"])
+def test_nor_when_the_nodes_are_gone(name):
+    requests = requests_of(name)
+    nodes = {one.urn for one in requests if one.name in ("nodes-group", "head-instance")}
+    gone = destroy.above(requests, nodes)
+    left = [one for one in requests if one.urn not in gone]
+    assert [one.name for one in left if one.name in LOCKS] == ["lock"], "the ground has its own"
+    lost = [one.name for one in left if one.urn in destroy.deleted(left)]
+    assert [name for name in lost if not name.startswith(("nodes", "head"))] == [], "but for what nodes leave behind"
+
+
+@pytest.mark.parametrize("name", [*KEEPING, "full"])
+def test_down_deletes_all_but_the_data_and_what_it_lies_in(name):
+    requests = requests_of(name)
+    gone = destroy.deleted(requests, urns(requests, LOCKS), exclude_protected=True)
+    left = [one for one in requests if one.urn not in gone and one.custom]
+    assert {one.type_ for one in left if one.type_ in DATA} == {one.type_ for one in requests if one.type_ in DATA}
+    lies_in = {one.name for one in left if one.type_ not in (*DATA, *COMPANIONS) and not one.protect}
+    wanted = {"logs-fsx", "network-vpc", "network-private-1", "lustre-group"} if name == "full" else set()
+    assert wanted <= lies_in and not {"nodes-group", "network-nat-1", "functions-storage"} & lies_in
+
+
+@pytest.mark.parametrize("name", [*KEEPING, "full"])
+def test_data_is_protected_and_retained_whatever_happens_to_the_cluster(name):
+    kept = [one for one in requests_of(name) if one.type_ in (*DATA, *COMPANIONS)]
+    assert kept and [one.name for one in kept if not (one.protect and one.retain)] == []
+
+
+def test_a_stack_that_keeps_nothing_has_no_closed_lock():
+    requests = program.run("dev", changes={"keepData": False}).requests
+    assert [one.name for one in requests if one.protect] == []
+    assert len(destroy.deleted(requests)) == len(requests)
+
+
+def test_with_idle_scale_in_the_alarms_go_with_the_nodes_and_the_rest_is_locked():
+    requests = program.run("spot", changes={"gpuIdleHours": 2, "gpuIdleScaleIn": True}).requests
+    (group,) = [one.urn for one in requests if one.name == "nodes-group"]
+    gone = destroy.above(requests, {group})
+    left = [one for one in requests if one.urn not in gone]
+    assert [one.name for one in left if one.name in LOCKS] == ["lock"]
+    lost = [one.name for one in left if one.urn in destroy.deleted(left)]
+    assert [name for name in lost if not name.startswith(("nodes", "monitoring"))] == []
+
+
+def place(requests, one):
+    """The types that a resource lies in, its own, and its name: its URN without stack and project."""
+    above = [other for other in requests if other.urn == one.parent]
+    return (
+        f"{place(requests, above[0]).split('::')[0]}${one.type_}::{one.name}" if above else f"{one.type_}::{one.name}"
+    )
+
+
+def test_data_keeps_its_place_in_the_state():
+    requests = requests_of("full")
+    assert {place(requests, one) for one in requests if one.type_ in DATA} == DATA_URNS

@@ -1,0 +1,295 @@
+"""Spot from several types and zones, protection, schedules, and the quota note: what is refused and what is asked of AWS."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from unittest import mock
+
+import jinja2
+import pulumi
+import pytest
+import yaml
+
+from flightline.cloud.functions.alert_router import watch
+from flightline.cloud.signals import BUSIEST_GPU
+from infra.planning import alarms, quotas
+from infra.planning.zones import ZoneOffering
+from tests.infra import program, stacks
+from tests.infra.plans.test_settings import BLOCK, RESERVATION, errors, only
+from tests.infra.test_components import gpu_nodes
+
+SPOT = {"capacityType": "spot", "gpuInstanceType": "g6e.48xlarge", "efa": "off", "placementGroup": "none"}
+SINGLE = {"capacityType": "spot", "gpuInstanceType": "g6.xlarge"}
+
+
+def group(stack="spot", **changes):
+    return gpu_nodes(stack, **changes).one("nodes-group")
+
+
+def test_without_the_new_keys_a_spot_stack_is_as_it_was():
+    run = gpu_nodes("spot")
+    props = run.one("nodes-group").props
+    assert {"mixedInstancesPolicy", "capacityRebalance", "protectFromScaleIn"}.isdisjoint(props)
+    assert props["launchTemplate"]["version"] == "$Latest"
+    assert run.one("nodes-template").props["instanceMarketOptions"] == {"marketType": "spot"}
+    assert "desiredCapacity" not in run.one("nodes-group").ignored
+    assert run.of("aws:autoscaling/schedule:Schedule") == []
+
+
+def test_several_types_are_a_mixed_policy_of_spot_only():
+    changes = {**SPOT, "spotInstanceTypes": ["g6.48xlarge"], "spotMaxPriceUsd": "12.5", "spotRebalance": True}
+    run = gpu_nodes("spot", **changes)
+    props = run.one("nodes-group").props
+    policy = props["mixedInstancesPolicy"]
+    assert policy["instancesDistribution"] == {
+        "onDemandBaseCapacity": 0,
+        "onDemandPercentageAboveBaseCapacity": 0,
+        "spotAllocationStrategy": "price-capacity-optimized",
+        "spotMaxPrice": "12.5",
+    }
+    wanted = [{"instanceType": "g6e.48xlarge"}, {"instanceType": "g6.48xlarge"}]
+    assert policy["launchTemplate"]["overrides"] == wanted
+    assert props["capacityRebalance"] is True
+    # EC2 Auto Scaling refuses a group whose policy and template both ask for spot.
+    assert "launchTemplate" not in props
+    assert "instanceMarketOptions" not in run.one("nodes-template").props
+
+
+def test_a_price_cap_of_one_type_stands_in_the_template():
+    options = gpu_nodes("spot", spotMaxPriceUsd="9").one("nodes-template").props["instanceMarketOptions"]
+    assert options == {"marketType": "spot", "spotOptions": {"maxPrice": "9"}}
+
+
+def test_two_zones_launch_into_both_private_subnets_under_the_policies():
+    run = program.run("spot", changes={**SPOT, "spotZones": 2})
+    assert run.error is None
+    made = {one.name: one.id for one in run.of("aws:ec2/subnet:Subnet")}
+    subnets = {made[f"network-private-{number}"] for number in (1, 2)}
+    props = run.one("nodes-group").props
+    assert set(props["vpcZoneIdentifiers"]) == subnets
+    assert props["mixedInstancesPolicy"]["launchTemplate"]["overrides"] == [{"instanceType": "g6e.48xlarge"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "says"),
+    [
+        ({**SPOT, "spotZones": 3}, "spotZones", "1 to 2"),
+        ({**SPOT, "spotZones": 2, "efa": "on", "gpuNodeCount": 2}, "spotZones", "EFA traffic stays inside"),
+        ({**SPOT, "spotZones": 2, "placementGroup": "mine"}, "spotZones", "placement group lies in one"),
+        ({**SPOT, "spotMaxPriceUsd": "0"}, "spotMaxPriceUsd", "more than 0"),
+        ({**SPOT, "spotMaxPriceUsd": "1,5"}, "spotMaxPriceUsd", "US dollars"),
+        ({**SPOT, "spotAllocation": "lowest-price"}, "spotAllocation", "one of price-capacity-optimized"),
+        ({**SPOT, "spotInstanceTypes": ["g6e.48xlarge"]}, "spotInstanceTypes", "not again"),
+        ({**SPOT, "spotInstanceTypes": ["g6.48xlarge"] * 2}, "spotInstanceTypes", "each type once"),
+        ({**SPOT, "spotInstanceTypes": ["g6e.47xlarge"]}, "spotInstanceTypes", "for example g6e"),
+        ({**SPOT, "spotInstanceTypes": ["g6e.xlarge"]}, "spotInstanceTypes", "types with 8 GPUs"),
+        ({**SPOT, "spotInstanceTypes": ["trn1.32xlarge"]}, "spotInstanceTypes", "share an image"),
+        ({"spotRebalance": True}, "spotRebalance", "nothing with capacityType on-demand"),
+        ({"spotZones": 2}, "spotZones", "nothing with capacityType on-demand"),
+        ({"gpuIdleHours": 25}, "gpuIdleHours", "0 to 24 hours"),
+        ({"gpuIdleHours": 1, "thresholdGpuUtilizationPercent": 0}, "gpuIdleHours", "says what idle is"),
+        ({"gpuIdleHours": 1, "gpuInstanceType": "trn1.2xlarge"}, "gpuIdleHours", "no NVIDIA GPU"),
+        ({"gpuIdleScaleIn": True}, "gpuIdleScaleIn", "gpuIdleHours of 1"),
+        ({"gpuIdleHours": 1, "gpuIdleScaleIn": True, "scaleInProtection": True}, "gpuIdleScaleIn", "would stay"),
+        ({"nodeSchedule": ["0 20 * * MON-FRI"]}, "nodeSchedule", "five cron fields"),
+        ({"nodeSchedule": ["0 20 * * MON-FRO = 0"]}, "nodeSchedule", "five cron fields"),
+        ({"nodeSchedule": ["0 24 * * * = 0"]}, "nodeSchedule", "five cron fields"),
+        ({"nodeSchedule": ["*/0 1 * * * = 0"]}, "nodeSchedule", "five cron fields"),
+        ({"nodeSchedule": ["0 8 * * * = 2"]}, "nodeSchedule", "gpuNodeMinimum (0) to gpuNodeMaximum (1)"),
+        (
+            {"nodeSchedule": ["0 8 * * * = 1"], "scaleInProtection": True},
+            "scaleInProtection",
+            "protected nodes would stay",
+        ),
+        ({"nodeScheduleTimeZone": "Berlin"}, "nodeScheduleTimeZone", "Europe/Berlin"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_sentence(changes, key, says):
+    only(changes, key, says=says)
+
+
+@pytest.mark.parametrize("bought", [BLOCK, RESERVATION], ids=["block", "reservation"])
+def test_spot_keys_are_refused_where_no_spot_is_bought(bought):
+    found = errors({**bought, "spotInstanceTypes": ["p5.48xlarge"]})
+    assert "or spot there" in " ".join(found["spotInstanceTypes"])
+
+
+def test_types_with_other_efa_interfaces_cannot_share_a_template():
+    efa = {"capacityType": "spot", "gpuInstanceType": "p5.48xlarge", "spotInstanceTypes": ["p5en.48xlarge"]}
+    only(efa, "spotInstanceTypes", says="EFA interfaces of p5.48xlarge")
+    assert errors({**efa, "efa": "off"}) == {}
+
+
+def test_every_type_stands_in_the_tag_and_in_the_boot_environment():
+    run = program.run("spot", changes={**SPOT, "spotInstanceTypes": ["g6.48xlarge"]})
+    assert run.error is None
+    tags = {tag["key"]: tag["value"] for tag in run.one("nodes-group").props["tags"]}
+    assert tags["flightline:instance-type"] == "g6e.48xlarge g6.48xlarge"
+    said = program.user_data(run)
+    assert (said["INSTANCE_TYPE"], said["OTHER_TYPES"]) == ("g6e.48xlarge", "g6.48xlarge")
+
+
+@pytest.mark.parametrize(
+    ("tag", "seen", "judged_as"),
+    [
+        ("g6e.48xlarge g6.48xlarge", "g6.48xlarge", "g6.48xlarge"),
+        ("g6e.48xlarge g6.48xlarge", "g6.4xlarge", "g6e.48xlarge"),
+        ("p5.48xlarge", "p5.4xlarge", "p5.48xlarge"),
+    ],
+)
+def test_the_inventory_takes_a_declared_type_as_it_is_and_no_other(tag, seen, judged_as):
+    composed = yaml.safe_load((stacks.ROOT / "inventory" / "aws_ec2.yml").read_text())["compose"]["instance_type"]
+    host = {"ec2_instance_type": seen, "ec2_tags": {"flightline:instance-type": tag}}
+    assert jinja2.Environment(autoescape=True).compile_expression(composed)(**host) == judged_as
+
+
+def test_a_second_zone_must_offer_the_type():
+    whole = stacks.offer("us-east-1")
+    narrow = ZoneOffering(whole.zones, frozenset([whole.zones[0].zone_id]))
+    only({**SINGLE, "spotZones": 2}, "spotZones", says="only us-east-1a", lookup=lambda _: narrow)
+    assert errors({**SINGLE, "spotZones": 2}, lookup=lambda _: whole) == {}
+
+
+def test_both_private_blocks_need_room_with_two_zones():
+    tight = {"privateSubnetCidrs": ["10.0.101.0/24", "10.0.102.0/28"], "gpuNodeCount": 20}
+    assert errors({**SINGLE, **tight, "placementGroup": "none"}) == {}
+    only({**SINGLE, **tight, "placementGroup": "none", "spotZones": 2}, "privateSubnetCidrs", says="second block")
+
+
+def test_nights_and_weekends_scale_to_zero_and_leave_the_limits():
+    times = ["0 20 * * MON-FRI = 0", "0 8 * * MON-FRI = 4"]
+    run = program.run("spot", changes={"nodeSchedule": times, "nodeScheduleTimeZone": "Europe/Berlin"})
+    assert run.error is None
+    # The engine is told of them in any order.
+    night, morning = sorted(run.of("aws:autoscaling/schedule:Schedule"), key=lambda one: one.name)
+    assert (night.props["recurrence"], night.props["desiredCapacity"]) == ("0 20 * * MON-FRI", 0)
+    assert (morning.props["desiredCapacity"], morning.props["timeZone"]) == (4, "Europe/Berlin")
+    assert all(one.props["minSize"] == -1 and one.props["maxSize"] == -1 for one in (night, morning))
+    assert night.props["scheduledActionName"] != morning.props["scheduledActionName"]
+    # An update in the night must not start what the schedule has ended.
+    assert "desiredCapacity" in run.one("nodes-group").ignored
+
+
+IDLE = {"gpuIdleHours": 3}
+
+
+def idle_alarm(**changes):
+    settings = stacks.settings("spot", **changes)
+    made = alarms.alarms(stacks.planned_names("spot"), settings.nodes, settings.monitoring.thresholds)
+    return [alarm for alarm in made if alarm.name.endswith(alarms.IDLE)]
+
+
+def test_idle_hours_ring_only_when_all_of_the_time_was_measured():
+    assert idle_alarm() == []
+    (alarm,) = idle_alarm(**IDLE)
+    assert alarm.period_s * alarm.periods == 3 * 3600 and alarm.datapoints == alarm.periods
+    assert (alarm.missing, alarm.comparison, alarm.unhealthy) == (alarms.MISSING_IS_FINE, alarms.BELOW, False)
+    (metric,) = alarm.metrics
+    assert (metric.name, alarm.expression) == (BUSIEST_GPU, ""), "a query would see three hours only"
+    # PutMetricAlarm: periods under an hour cover a day at most.
+    (longest,) = idle_alarm(gpuIdleHours=24)
+    assert longest.period_s * longest.periods <= 86_400
+
+
+def test_idle_nodes_are_ended_only_by_choice():
+    ringing = program.run("spot", changes=IDLE)
+    (alarm,) = [one for one in ringing.of("aws:cloudwatch/metricAlarm:MetricAlarm") if one.name.endswith("gpu-idle")]
+    assert ringing.error is None and not alarm.props.get("alarmActions")
+    assert ringing.of("aws:autoscaling/policy:Policy") == []
+    assert "desiredCapacity" not in ringing.one("nodes-group").ignored
+    ending = program.run("spot", changes={**IDLE, "gpuIdleScaleIn": True})
+    assert ending.error is None
+    policy = ending.one("nodes-idle")
+    assert (policy.props["adjustmentType"], policy.props["scalingAdjustment"]) == ("ExactCapacity", 0)
+    started = [
+        one.name
+        for one in ending.of("aws:cloudwatch/metricAlarm:MetricAlarm")
+        if policy.arn in (one.props.get("alarmActions") or [])
+    ]
+    assert started == [alarm.name]
+    assert "desiredCapacity" in ending.one("nodes-group").ignored
+
+
+class Metrics:
+    """A stand-in for CloudWatch: instance -> values of the GPUs' use. No AWS is involved."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def get_paginator(self, _):
+        return self
+
+    def paginate(self, MetricDataQueries, **_):
+        for query in MetricDataQueries:
+            metric = query["MetricStat"]["Metric"]
+            assert (metric["MetricName"], query["MetricStat"]["Stat"]) == ("nvidia_smi_utilization_gpu", "Maximum")
+            instance = metric["Dimensions"][0]["Value"]
+            values = self.values.get(instance, [])
+            stamps = [datetime.now(timezone.utc) for _ in values]
+            yield {"MetricDataResults": [{"Id": query["Id"], "Timestamps": stamps, "Values": values}]}
+
+
+@pytest.mark.parametrize(
+    ("values", "busiest"),
+    [
+        ({"i-1": [0.0, 3.0], "i-2": [71.0]}, 71.0),
+        ({"i-1": [0.0], "i-2": [0.0]}, 0.0),
+        ({"i-1": [0.0]}, None),
+        ({}, None),
+    ],
+    ids=["one works", "idle", "one says nothing", "nobody says anything"],
+)
+def test_a_node_without_a_measurement_is_not_idle(values, busiest):
+    nodes = [mock.Mock(instance_id=name) for name in ("i-1", "i-2")]
+    assert watch.busiest_gpu_percent(Metrics(values), "n", nodes) == busiest
+
+
+def test_no_nodes_are_not_idle_nodes():
+    assert watch.busiest_gpu_percent(Metrics({}), "n", []) is None
+
+
+def test_scale_in_protection_is_asked_for_only_by_choice():
+    assert group("dev", scaleInProtection=True).props["protectFromScaleIn"] is True
+    assert "protectFromScaleIn" not in group("dev").props
+
+
+def test_the_memory_alarm_of_several_types_is_for_the_smallest_gpu():
+    def threshold(**changes):
+        settings = stacks.settings("spot", **{**SPOT, **changes})
+        made = alarms.alarms(stacks.planned_names("spot"), settings.nodes, settings.monitoring.thresholds)
+        (found,) = [alarm.threshold for alarm in made if alarm.name.endswith("gpu-memory")]
+        return found
+
+    assert threshold(spotInstanceTypes=["g6.48xlarge"]) < threshold()
+
+
+def test_the_interface_quota_is_named_before_it_is_met():
+    def note(count):
+        return quotas.interfaces(stacks.settings("dev", gpuInstanceType="p5.48xlarge", gpuNodeCount=count).nodes)
+
+    assert note(75) is None
+    assert "take 2508 network interfaces (33 each)" in str(note(76)) and "L-DF5E4CA3" in str(note(76))
+
+
+def test_the_note_is_shown_by_the_program(monkeypatch):
+    said = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, *_, **__: said.append(text))
+    run = program.run("dev", changes={"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 160})
+    assert run.error is None
+    assert [text for text in said if "network interfaces" in text]
+
+
+def test_scaling_to_zero_and_back_changes_the_groups_size_and_nothing_else():
+    """A placement group or a template that came and went with the count would replace the nodes' neighbourhood."""
+    changes = {"gpuInstanceType": "p5.48xlarge", "amiPin": ""}
+    none, two = (program.run("dev", changes={**changes, "gpuNodeCount": count}) for count in (0, 2))
+    assert none.error is None
+    assert {one.name for one in none.custom} == {one.name for one in two.custom}
+
+    def plain(props):
+        return {key: value for key, value in props.items() if key not in ("source", "code")}
+
+    before = [(one.name, plain(one.props)) for one in two.custom]
+    changed = {one.name: one.props for one in none.custom if (one.name, plain(one.props)) not in before}
+    assert set(changed) == {"nodes-group"}
+    assert [changed["nodes-group"][key] for key in ("minSize", "maxSize", "desiredCapacity")] == [0, 0, 0]

@@ -1,0 +1,586 @@
+"""Configuration: what a stack may say, and that everything else is refused at once, before any resource."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import infra.settings
+from infra.config.declare import Key, declared, keys, sections, setting
+from infra.config.errors import ConfigError
+from infra.config.model import BY_NAME, KEYS, StackSettings
+from infra.config.reader import read
+from infra.node_package import mistake
+from infra.planning import fsx
+from infra.planning.zones import Zone, ZoneOffering
+from tests.infra.stacks import PREFIX, ROOT, STACKS, config, offer, region, settings, values
+from tools import stack_settings
+
+REGION = "us-east-1"
+WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/abcdefghijklmnopqrstuvwx"
+ZONE = {"availabilityZone": "us-east-1a"}
+BLOCK = {"gpuInstanceType": "p5en.48xlarge", "capacityType": "capacity-block", **ZONE}
+RESERVATION = {"capacityType": "reservation", **ZONE}
+RESERVATION_ID = "cr-0123456789abcdef0"
+
+
+def errors(raw, **options):
+    """key -> texts of the mistakes of these values; empty when they are accepted."""
+    options = {"region": REGION, "lookup": lambda _: offer(REGION), **options}
+    try:
+        read(raw, **options)
+    except ConfigError as error:
+        found: dict[str, list[str]] = {}
+        for mistake in error.mistakes:
+            found.setdefault(mistake.key, []).append(str(mistake))
+        return found
+    return {}
+
+
+def only(raw, key, *, says, **options):
+    """These values have mistakes of one key only, and its text says what was wanted."""
+    found = errors(raw, **options)
+    assert set(found) == {key}, found
+    text = " ".join(found[key])
+    assert says in text
+    return text
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_example_stack_is_accepted(stack):
+    assert settings(stack).region == region(stack)
+
+
+def test_an_empty_stack_is_accepted_and_modest():
+    found = read({}, REGION, lambda _: offer(REGION))
+    assert (found.nodes.count, found.nodes.maximum, found.nodes.efa) == (1, 1, False)
+    assert found.access.mode == "ssm"
+    assert found.storage.keep_data
+    assert found.network.private_cidrs == ("10.0.101.0/24", "10.0.102.0/24")
+
+
+def test_project_file_and_docs_follow_from_the_declarations():
+    text = (ROOT / "Pulumi.yaml").read_text()
+    assert stack_settings.project(text) == text, "run: python -m tools.stack_settings"
+    assert stack_settings.page() == (ROOT / "docs" / "settings.md").read_text(), "run: python -m tools.stack_settings"
+
+
+def test_yaml_reads_back_what_is_declared():
+    declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
+    assert list(declared) == [key.name for key in KEYS]
+    for key in KEYS:
+        entry = declared[key.name]
+        default = tuple(entry["default"]) if isinstance(entry["default"], list) else entry["default"]
+        assert (entry["type"], default, entry["description"]) == (key.kind, key.default, key.description), key.name
+        assert type(default) is type(key.default), key.name
+        # The CLI refuses a plain default of a key declared secret (pulumi/sdk/go/common/workspace/config.go), for every
+        # stack that does not set it; settings.py demands the encryption instead.
+        assert "secret" not in entry
+        assert entry.get("items") == ({"type": "string"} if key.kind == "array" else None)
+
+
+@pytest.mark.parametrize("text", ["no: 1", "a # b", '"x" first', "- a", "50", "{x}", "ends:", "* all", "x 'y' z"])
+def test_any_description_and_default_survives_yaml(text):
+    key = Key("x", text, text)
+    assert yaml.safe_load(stack_settings.entry(key))["x"] == {"type": "string", "description": text, "default": text}
+
+
+@pytest.mark.parametrize("word", ["yes", "no", "true", "null", "off", "none", "1e3", "2026-11-22", ""])
+def test_a_default_stays_text(word):
+    assert yaml.safe_load(stack_settings.entry(Key("x", word, "what")))["x"]["default"] == word
+
+
+def test_a_new_setting_needs_its_declaration_only():
+    @dataclass(frozen=True, kw_only=True)
+    class Extra:
+        wait_minutes: int = setting("waitMinutes", 5, "How long to wait.", within=(1, 9), unit="minutes")
+
+    (key,) = keys(Extra)
+    assert (key.name, key.kind, key.accepted) == ("waitMinutes", "integer", "1 to 9 minutes")
+    assert Extra().wait_minutes == 5 and not key.admits(10) and key.admits(9)
+
+
+def test_every_default_is_one_that_its_declaration_admits():
+    assert [key.name for key in KEYS if not key.admits(key.default)] == []
+
+
+def test_every_derived_key_is_read_by_its_section():
+    """A setting reads itself; a derived key that nothing reads would be a promise that the stack does not keep."""
+    files = [path for path in (ROOT / "infra" / "config").glob("*.py") if path.name != "model.py"]
+    text = "\n".join(path.read_text() for path in files)
+    assert [key.name for key in KEYS if key.derived and f'"{key.name}"' not in text] == []
+
+
+def test_every_declared_setting_is_used():
+    """By a component, a plan, an output or a check: a setting without effect would be a promise that is not kept."""
+    text = "\n".join(path.read_text() for path in (ROOT / "infra").rglob("*.py") if path.name != "model.py")
+    fields = {(section, name) for section in sections(StackSettings) for name in declared(section)}
+    assert [name for _, name in fields if not re.search(rf"\.{name}\b", text)] == []
+
+
+def test_example_stacks_use_declared_keys_only():
+    for stack in STACKS:
+        assert set(values(stack)) <= set(BY_NAME)
+        assert all(key.startswith((PREFIX, "aws:")) for key in config(stack))
+
+
+def test_only_settings_reads_the_configuration():
+    readers = []
+    for path in sorted((ROOT / "infra").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr == "Config" and ast.unparse(node) == "pulumi.Config":
+                readers.append(path.relative_to(ROOT).as_posix())
+    assert set(readers) == {"infra/settings.py"}
+
+
+def test_planning_and_config_do_not_import_pulumi():
+    for folder in ("planning", "config"):
+        for path in sorted((ROOT / "infra" / folder).rglob("*.py")):
+            names = []
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    names += [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    names.append(node.module or "")
+            assert not [name for name in names if name.split(".")[0] in ("pulumi", "pulumi_aws", "boto3")], path
+
+
+SPOT = {"capacityType": "spot"}
+BAD = [
+    ("spotInstanceTypes", {**SPOT, "spotInstanceTypes": ["g6.2"]}, "for example"),
+    ("spotAllocation", {**SPOT, "spotAllocation": "diversified"}, "one of"),
+    ("spotMaxPriceUsd", {**SPOT, "spotMaxPriceUsd": "cheap"}, "US dollars"),
+    ("nodeSchedule", {"nodeSchedule": ["at night"]}, "five cron fields"),
+    ("nodeScheduleTimeZone", {"nodeScheduleTimeZone": "here"}, "IANA"),
+    ("clusterName", {"clusterName": "Train"}, "small letters"),
+    ("clusterName", {"clusterName": "a--b"}, "single hyphens"),
+    ("clusterName", {"clusterName": "ab"}, "three"),
+    ("clusterName", {"clusterName": "a-cluster-with-quite-a-long-name"}, "at most"),
+    ("orchestrator", {"orchestrator": "eks"}, "reserved"),
+    ("orchestrator", {"orchestrator": "pbs"}, "none, slurm"),
+    ("availabilityZone", {"availabilityZone": "us-east-1"}, "zone name"),
+    ("availabilityZone", {"availabilityZone": "us-west-2a"}, "a zone of the region: us-east-1a (use1-az1)"),
+    ("vpcCidr", {"vpcCidr": "10.0.0.0/15"}, "/16 to /28"),
+    ("vpcCidr", {"vpcCidr": "10.0.0.1/16"}, "the block's first address: 10.0.0.0/16"),
+    ("vpcCidr", {"vpcCidr": "8.8.0.0/16"}, "inside one of 10.0.0.0/8"),
+    ("vpcCidr", {"vpcCidr": "ten"}, "an IPv4 block"),
+    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.1.0.0/24", "10.0.102.0/24"]}, "inside the VPC's 10.0.0.0/16"),
+    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.2.0/24", "10.0.102.0/24"]}, "a block apart from 10.0.2.0/24"),
+    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/24"]}, "two blocks"),
+    ("privateSubnetCidrs", {"privateSubnetCidrs": ["10.0.101.0/29", "10.0.102.0/24"]}, "/16 to /28"),
+    ("privateSubnetCidrs", {"gpuNodeCount": 300}, "316 addresses"),
+    ("publicSubnetCidrs", {"publicSubnetCidrs": ["10.0.1.0/24", "10.0.1.128/25"]}, "apart from 10.0.1.0/24"),
+    ("publicSubnetCidrs", {"publicSubnetCidrs": "10.0.1.0/24"}, "a list of text"),
+    ("natGateways", {"natGateways": "two"}, "one, per-az, none"),
+    ("natGateways", {"natGateways": "none"}, "interfaceEndpoints true"),
+    ("packageSource", {"packageSource": "disk"}, "internet, image, mirror"),
+    ("packageSource", {"natGateways": "none", "interfaceEndpoints": True}, "natGateways one"),
+    ("packageSource", {"packageSource": "image"}, "an image of your own"),
+    ("amiPin", {"amiPin": "latest"}, "an image id"),
+    ("gpuInstanceType", {"gpuInstanceType": "m5.large"}, "a GPU, Trainium or Inferentia type"),
+    ("gpuInstanceType", {"gpuInstanceType": "p5.48xlrage"}, "p5.48xlarge"),
+    ("gpuNodeCount", {"gpuNodeCount": -1}, "0 (the group without nodes) to 5000"),
+    ("gpuNodeCount", {"gpuNodeCount": 0, "gpuNodeMinimum": 1}, "at least gpuNodeMinimum, 1"),
+    ("gpuNodeCount", {"gpuNodeCount": 2, "gpuNodeMinimum": 3}, "at least gpuNodeMinimum, 3"),
+    ("gpuNodeCount", {"gpuNodeCount": "two"}, "a whole number"),
+    ("gpuNodeMaximum", {"gpuNodeCount": 4, "gpuNodeMaximum": 3}, "gpuNodeCount (4)"),
+    ("gpuNodeMinimum", {"gpuNodeMinimum": -1}, "0 or more"),
+    ("efa", {"efa": "on", "gpuInstanceType": "g6.xlarge"}, "g6.xlarge has no EFA"),
+    ("efa", {"efa": "yes"}, "auto, on, off"),
+    ("capacityType", {"capacityType": "cheap"}, "on-demand, spot, reservation, capacity-block"),
+    (
+        "capacityType",
+        {"capacityType": "capacity-block", "capacityReservationId": RESERVATION_ID, **ZONE},
+        "g6.xlarge is sold",
+    ),
+    (
+        "availabilityZone",
+        {"capacityType": "reservation", "capacityReservationId": RESERVATION_ID},
+        "the zone of the reservation",
+    ),
+    (
+        "availabilityZone",
+        {**BLOCK, "availabilityZone": "", "capacityReservationId": RESERVATION_ID},
+        "the zone of the capacity-block",
+    ),
+    ("capacityReservationId", RESERVATION, "the reservation's id"),
+    ("capacityReservationId", BLOCK, "the capacity-block's id"),
+    (
+        "capacityReservationId",
+        {"capacityType": "spot", "capacityReservationId": RESERVATION_ID},
+        "nothing with capacityType spot",
+    ),
+    ("capacityReservationId", {**BLOCK, "capacityReservationId": "cr-123"}, "17 hexadecimal digits"),
+    ("gpuNodeCount", {**BLOCK, "capacityReservationId": RESERVATION_ID, "gpuNodeCount": 65}, "at most 64"),
+    ("placementGroup", {**BLOCK, "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"}, "auto or none"),
+    (
+        "placementGroup",
+        {**RESERVATION, "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"},
+        "the group that the reservation was made in",
+    ),
+    ("placementGroup", {"placementGroup": "a group"}, "name of an existing group"),
+    ("ami", {"ami": "ubuntu"}, "an image id"),
+    ("ami", {"ami": "/aws/service/deeplearning/ami/arm64/x/latest/ami-id"}, "an image for x86_64"),
+    ("ami", {"gpuInstanceType": "p3dn.24xlarge"}, "needs Turing"),
+    ("amiUser", {"amiUser": "Root!"}, "a login name"),
+    ("rootVolumeGib", {"rootVolumeGib": 8}, "100 to 16384 GiB"),
+    ("accessMode", {"accessMode": "telnet"}, "ssm, ssh"),
+    ("sshCidrs", {"sshCidrs": ["203.0.113.0/24"]}, "nothing with accessMode ssm"),
+    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me"}, "with accessMode ssh"),
+    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["0.0.0.0/0"]}, "never open to the world"),
+    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["0.0.0.0/1", "128.0.0.0/1"]}, "128.0.0.0/1"),
+    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["::/0"]}, "an IPv4 block"),
+    (
+        "sshCidrs",
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"]},
+        "GPU nodes have no public address",
+    ),
+    ("sshKeyName", {"accessMode": "ssh", "sshCidrs": ["10.0.0.0/8"]}, "EC2 key pair"),
+    ("sshKeyName", {"sshKeyName": "me"}, "uses no key"),
+    ("headInstanceType", {"headInstanceType": "big"}, "an EC2 type"),
+    ("headInstanceType", {"gpuInstanceType": "g5g.xlarge", "headNode": True}, "a type for arm64 such as m7g.xlarge"),
+    ("headInstanceType", {"headInstanceType": "c7gn.xlarge", "orchestrator": "slurm"}, "for x86_64 such as m7i.xlarge"),
+    ("headRootVolumeGib", {"headRootVolumeGib": 0}, "30 to"),
+    ("fsxSizeGib", {"fsxSizeGib": 3000}, "2400 and 4800"),
+    ("fsxSizeGib", {"fsxSizeGib": 100}, "1200 and 2400"),
+    ("fsxSizeGib", {"fsxSizeGib": -1}, "1200 and 2400"),
+    (
+        "fsxSizeGib",
+        {"gpuInstanceType": "p5.48xlarge", "fsxSizeGib": 4800, "fsxThroughput": 250, "fsxEfa": True},
+        "at least 19200 GiB for EFA at 250",
+    ),
+    (
+        "fsxSizeGib",
+        {"gpuInstanceType": "p5.48xlarge", "fsxSizeGib": 20000, "fsxThroughput": 500, "fsxEfa": True},
+        "19200 and 28800",
+    ),
+    ("fsxThroughput", {"fsxSizeGib": 1200, "fsxThroughput": 200}, "125, 250, 500, 1000"),
+    ("fsxEfa", {"fsxEfa": True}, "no file system"),
+    ("fsxEfa", {"fsxSizeGib": 19200, "fsxEfa": True}, "have no EFA interface"),
+    ("fsxEfa", {"gpuInstanceType": "p4d.24xlarge", "fsxSizeGib": 19200, "fsxEfa": True}, "does not serve p4d.24xlarge"),
+    ("fsxDataRepository", {"fsxDataRepository": "data"}, "no file system"),
+    ("fsxDataRepository", {"fsxSizeGib": 1200, "fsxDataRepository": "my-bucket"}, "s3://bucket/prefix"),
+    ("fsxExport", {"fsxExport": "new"}, "no file system"),
+    (
+        "fsxExport",
+        {"fsxSizeGib": 1200, "fsxDataRepository": "data", "fsxExport": "deleted"},
+        "none, new, new-and-changed",
+    ),
+    ("fsxExport", {"fsxSizeGib": 1200, "fsxDataRepository": "s3://theirs/x", "fsxExport": "new"}, "no other bucket"),
+    ("keepData", {"keepData": "maybe"}, "true or false"),
+    ("alertEmails", {"alertEmails": ["ops@example"]}, "ops@example"),
+    ("alertEmails", {"alertEmails": ["ops@example.com, x@example.com"]}, "an e-mail address"),
+    ("alertEmails", {"alertEmails": ["ops@example.com", "ops@example.com"]}, "each address once"),
+    ("thresholdCpuPercent", {"thresholdCpuPercent": 101}, "1 to 100 percent"),
+    ("thresholdMemoryPercent", {"thresholdMemoryPercent": 0}, "1 to 100 percent"),
+    ("thresholdDiskPercent", {"thresholdDiskPercent": 250}, "1 to 100 percent"),
+    ("thresholdGpuUtilizationPercent", {"thresholdGpuUtilizationPercent": 101}, "0 to 100 percent"),
+    ("thresholdGpuTemperatureC", {"thresholdGpuTemperatureC": 200}, "40 to 110 degrees Celsius"),
+    ("logRetentionDays", {"logRetentionDays": 31}, "the nearest are 30 and 60"),
+    ("logRetentionDays", {"logRetentionDays": 0}, "the nearest are 1 and 3"),
+    ("logRetentionDays", {"logRetentionDays": 9999}, "the nearest are 3288 and 3653"),
+    ("monthlyBudgetUsd", {"monthlyBudgetUsd": -5}, "US dollars"),
+    ("bootPreflightLevel", {"bootPreflightLevel": "deep"}, "quick or standard"),
+    ("configureMinutes", {"configureMinutes": 1}, "5 to 240 minutes"),
+    ("bootFailureLimit", {"bootFailureLimit": -1}, "0 to 1000 boots"),
+    ("bootPreflightMinutes", {"bootPreflightMinutes": 121}, "10 to 120 minutes"),
+    ("tags", {"tags": ["Owner"]}, "Key=Value"),
+    ("tags", {"tags": ["aws:x=1"]}, "not under aws:"),
+    ("tags", {"tags": ["flightline:role=gpu-node"]}, "not under aws: or flightline:"),
+    ("tags", {"tags": ["Owner=a", "Owner=b"]}, "each key once"),
+    ("tags", {"tags": ["Owner=a", "owner=b"]}, "each key once, Owner is there"),
+    ("tags", {"tags": [f"k{index}=v" for index in range(31)]}, "at most 30"),
+    ("permissionsBoundary", {"permissionsBoundary": "boundary"}, "a policy's ARN"),
+    ("emulatorEndpoint", {"emulatorEndpoint": "https://aws.example.com:443"}, "a loopback URL"),
+    ("emulatorEndpoint", {"emulatorEndpoint": "http://127.0.0.1:5000@evil.example.com"}, "a loopback URL"),
+    ("gpuNodeCuont", {"gpuNodeCuont": 4}, "did you mean gpuNodeCount?"),
+]
+
+
+@pytest.mark.parametrize(("key", "raw", "says"), BAD, ids=[f"{case[0]}-{n}" for n, case in enumerate(BAD)])
+def test_bad_input_is_refused(key, raw, says):
+    text = only(raw, key, says=says)
+    assert text.startswith(f"{key}: saw ")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"gpuNodeCount": 2, "gpuNodeMinimum": 2, "gpuNodeMaximum": 2},
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["10.0.0.0/8", "203.0.113.0/24"]},
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "headNode": True},
+        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "orchestrator": "slurm"},
+        {"natGateways": "none", "interfaceEndpoints": True, "packageSource": "mirror"},
+        {"packageSource": "image", "ami": "ami-0123456789abcdef0"},
+        {"bootPreflightMinutes": 120},
+        {"tags": ["Owner="]},
+        {"gpuNodeCount": 0},
+        {"gpuNodeCount": 0, "gpuNodeMaximum": 8, "nodeSchedule": ["0 8 * * MON-FRI = 8"]},
+        {"gpuNodeCount": 235},
+        {**BLOCK, "capacityReservationId": RESERVATION_ID, "gpuNodeCount": 64},
+        {"thresholdGpuUtilizationPercent": 0, "thresholdCpuPercent": 100},
+        {"gpuInstanceType": "g5g.xlarge", "headNode": True, "headInstanceType": "m7g.xlarge"},
+        {"gpuInstanceType": "g5g.xlarge"},
+        {"headNode": True, "headInstanceType": "g6.xlarge"},
+        {"permissionsBoundary": "arn:aws-us-gov:iam::123456789012:policy/path/boundary"},
+    ],
+)
+def test_what_is_just_right_is_accepted(raw):
+    assert errors(raw) == {}
+
+
+EMULATOR = "http://[::1]:5000"
+
+
+def test_an_emulator_is_accepted_where_every_service_is_sent_to_it():
+    assert errors({"emulatorEndpoint": EMULATOR}, endpoints=frozenset({EMULATOR})) == {}
+
+
+@pytest.mark.parametrize(
+    "endpoints", [(), ("http://127.0.0.1:4566",), (EMULATOR, "https://s3.us-east-1.amazonaws.com")]
+)
+def test_an_emulator_beside_aws_is_refused(endpoints):
+    """Its buckets have no rule against plain HTTP: such a stack must never reach AWS."""
+    raw = {"emulatorEndpoint": EMULATOR}
+    only(raw, "emulatorEndpoint", says="every service in aws:endpoints", endpoints=frozenset(endpoints))
+
+
+def test_every_key_has_a_refusal_or_takes_anything():
+    """Booleans are checked by their type (keepData stands for them); nodePackage has a test of its own."""
+    free = {"nodePackage"} | {key.name for key in KEYS if key.kind == "boolean"}
+    numbers = {key.name for key in KEYS if key.kind == "integer"}
+    tried = {case[0] for case in BAD} | {"slackWebhook"}
+    assert {key.name for key in KEYS} - tried - free - numbers == set()
+    for name in numbers - tried:
+        assert errors({name: -1}) or errors({name: 10**11}), name
+
+
+def test_all_mistakes_come_at_once_in_the_order_of_the_keys():
+    raw = {"tags": ["x"], "sshKeyName": "me", "gpuNodeCount": "-1", "clusterName": "Train", "efa": "yes", "typo": 1}
+    with pytest.raises(ConfigError) as caught:
+        read(raw, REGION, lambda _: offer(REGION))
+    keys = [mistake.key for mistake in caught.value.mistakes]
+    assert keys == ["typo", "clusterName", "gpuNodeCount", "efa", "sshKeyName", "tags"]
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "6 mistakes in the stack's configuration; nothing was created."
+    assert all("saw" in line and "wanted" in line for line in lines[1:])
+
+
+def test_a_zone_that_does_not_offer_the_type():
+    raw = {"availabilityZone": "us-east-1b", "gpuInstanceType": "p5.48xlarge"}
+    only(raw, "availabilityZone", says="offers p5.48xlarge: us-east-1c", lookup=lambda _: offer(REGION, ("c",)))
+    only({}, "availabilityZone", says="a region that offers g6.xlarge", lookup=lambda _: offer(REGION, ()))
+    one = ZoneOffering((Zone("us-east-1a", "use1-az1"),), None)
+    only({}, "availabilityZone", says="two availability zones", lookup=lambda _: one)
+
+
+def test_the_zone_is_chosen_where_the_type_is_offered():
+    chosen = read({}, REGION, lambda _: offer(REGION, ("c",))).network.zones
+    assert (chosen.gpu_name, chosen.gpu_id) == ("us-east-1c", "use1-az3")
+    assert chosen.names[1] == "us-east-1a"
+    by_id = read({"availabilityZone": "use1-az2"}, REGION, lambda _: offer(REGION)).network.zones
+    assert by_id.gpu_name == "us-east-1b"
+
+
+def test_no_zone_is_asked_for_a_type_that_does_not_exist():
+    def lookup(instance_type):
+        raise AssertionError(f"asked AWS for {instance_type}")
+
+    only({"gpuInstanceType": "h100"}, "gpuInstanceType", says="for example", lookup=lookup)
+
+
+def test_the_region_must_be_given():
+    only({}, "aws:region", says="pulumi config set aws:region", region="")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hooks.slack.com/services/T0/B0/x",
+        "https://hooks.slack.com.evil.example/services/T0/B0/x",
+        "https://evil.example/services/T0/B0/x",
+        "https://user@hooks.slack.com/services/T0/B0/x",
+        "https://hooks.slack.com:8443/services/T0/B0/x",
+        "https://hooks.slack.com:x/services/T0/B0/x",
+        "https://hooks.slack.com/services/T0/B0/x?to=evil",
+        "https://hooks.slack.com/other/T0/B0/x",
+        "hooks.slack.com/services/T0/B0/x",
+    ],
+)
+def test_a_webhook_of_another_host_is_refused_and_never_shown(url):
+    text = only({"slackWebhook": url}, "slackWebhook", says="https://hooks.slack.com/services/", webhook_is_secret=True)
+    assert url not in text
+    assert "[secret]" in text
+
+
+def test_a_webhook_in_plain_text_is_refused_and_never_shown():
+    text = only({"slackWebhook": WEBHOOK}, "slackWebhook", says="--secret", webhook="output")
+    assert "abcdefghijkl" not in text
+
+
+def test_a_secret_webhook_is_kept_as_the_output_it_came_as():
+    marker = object()
+    found = read({"slackWebhook": WEBHOOK}, REGION, lambda _: offer(REGION), webhook=marker, webhook_is_secret=True)
+    assert found.notifications.slack_webhook is marker
+    assert "hooks.slack" not in repr(found)
+    assert read({}, REGION, lambda _: offer(REGION), webhook=marker).notifications.slack_webhook is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "create", "group"),
+    [
+        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2}, True, None),
+        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 1}, False, None),
+        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 0}, True, None),
+        ({"gpuInstanceType": "g6.xlarge", "gpuNodeCount": 4}, False, None),
+        ({"gpuInstanceType": "g6.xlarge", "placementGroup": "cluster"}, True, None),
+        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2, "placementGroup": "none"}, False, None),
+        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2, "placementGroup": "mine"}, False, "mine"),
+        ({**BLOCK, "gpuNodeCount": 2, "capacityReservationId": RESERVATION_ID}, False, None),
+        (
+            {**RESERVATION, "capacityReservationId": RESERVATION_ID, "placementGroup": "mine"},
+            False,
+            "mine",
+        ),
+    ],
+)
+def test_placement_group(raw, create, group):
+    nodes = read(raw, REGION, lambda _: offer(REGION)).nodes
+    assert (nodes.create_placement_group, nodes.placement_group) == (create, group)
+
+
+@pytest.mark.parametrize(
+    ("raw", "parameter", "user"),
+    [
+        ({}, "/x86_64/base-oss-nvidia", "ubuntu"),
+        ({"gpuInstanceType": "g5g.xlarge"}, "/arm64/base-oss-nvidia", "ubuntu"),
+        ({"gpuInstanceType": "trn1.32xlarge"}, "/neuron/dlami/base/", "ubuntu"),
+        ({"ami": "/aws/service/x/x86_64/amazon-linux-2023/latest"}, "amazon-linux-2023", "ec2-user"),
+        ({"ami": "/golden/image", "amiUser": "trainer"}, "/golden/image", "trainer"),
+    ],
+)
+def test_image(raw, parameter, user):
+    image = read(raw, REGION, lambda _: offer(REGION)).image
+    assert parameter in (image.ssm_parameter or "")
+    assert (image.ami_id, image.user) == (None, user)
+
+
+def test_image_by_id():
+    image = read({"ami": "ami-0123456789abcdef0"}, REGION, lambda _: offer(REGION)).image
+    assert (image.ami_id, image.ssm_parameter) == ("ami-0123456789abcdef0", None)
+
+
+def test_slurm_brings_a_head_node():
+    assert read({"orchestrator": "slurm"}, REGION, lambda _: offer(REGION)).head.enabled
+    assert not read({}, REGION, lambda _: offer(REGION)).head.enabled
+
+
+@given(size=st.integers(1, 200_000), throughput=st.sampled_from(fsx.THROUGHPUTS_MB_S_PER_TIB), efa=st.booleans())
+def test_an_fsx_size_is_taken_or_its_neighbours_are_named(size, throughput, efa):
+    raw = {"gpuInstanceType": "p5.48xlarge", "fsxSizeGib": size, "fsxThroughput": throughput, "fsxEfa": efa}
+    found = errors(raw)
+    if fsx.valid_size(size, throughput, efa):
+        assert found == {}
+    else:
+        low, high = fsx.nearest(size, throughput, efa)
+        assert set(found) == {"fsxSizeGib"}
+        assert str(low) in found["fsxSizeGib"][0]
+        assert str(high) in found["fsxSizeGib"][0]
+
+
+@given(st.dictionaries(st.sampled_from([key.name for key in KEYS]), st.one_of(st.text(), st.integers(), st.booleans())))
+def test_any_values_end_in_settings_or_in_mistakes(raw):
+    """Nothing a user writes ends in another exception, and a value that is refused is refused with its key."""
+    for key in errors(raw):
+        assert key in BY_NAME
+
+
+@given(st.sampled_from([key for key in KEYS if key.kind == "integer"]), st.integers(-(10**12) + 1, 10**12 - 1))
+def test_an_integer_reads_the_same_as_text(key, number):
+    assert key.parse(number) == key.parse(str(number)) == number
+
+
+def test_a_node_package_must_be_there():
+    only({"nodePackage": "nowhere.pyz"}, "nodePackage", says="python -m tools.nodepackage", package_mistake=mistake)
+    assert errors({"nodePackage": "anything.pyz"}, package_mistake=lambda _: None) == {}
+
+
+class Loading:
+    """What pulumi hands over: text, arrays as JSON, under namespaced keys."""
+
+    @pytest.fixture(autouse=True)
+    def pulumi_config(self):
+        before, secrets = pulumi.runtime.config.CONFIG.get(), pulumi.runtime.config._SECRET_KEYS.get()
+        yield
+        pulumi.runtime.set_all_config(before, sorted(secrets))
+
+    def load(self, given, secret_keys=()):
+        pulumi.runtime.set_all_config(given, [*secret_keys])
+        return infra.settings.load(lambda _: offer(REGION))
+
+
+class TestLoad(Loading):
+    def test_values_arrive_as_text(self):
+        found = self.load(
+            {
+                "aws:region": REGION,
+                "flightline:gpuNodeCount": "3",
+                "flightline:keepData": "false",
+                "flightline:alertEmails": json.dumps(["ops@example.com"]),
+            }
+        )
+        assert (found.nodes.count, found.storage.keep_data) == (3, False)
+        assert found.notifications.emails == ("ops@example.com",)
+
+    def test_unknown_keys_and_a_missing_region_are_mistakes(self):
+        with pytest.raises(ConfigError) as caught:
+            self.load({"flightline:clusterNmae": "x"})
+        assert [mistake.key for mistake in caught.value.mistakes] == ["clusterNmae", "aws:region"]
+
+    def test_other_namespaces_are_left_alone(self):
+        assert self.load({"aws:region": REGION, "datadog:apiUrl": "x"}).region == REGION
+
+    def test_a_missing_node_package_is_a_mistake_of_the_stack(self):
+        with pytest.raises(ConfigError, match="no node package"):
+            self.load({"aws:region": REGION, "flightline:nodePackage": "dist/missing.pyz"})
+
+    def test_the_endpoints_of_an_emulator_are_read(self):
+        given = {"aws:region": REGION, "flightline:emulatorEndpoint": EMULATOR}
+        with pytest.raises(ConfigError, match="aws:endpoints nothing"):
+            self.load(given)
+        services = json.dumps([{"ec2": EMULATOR, "s3": EMULATOR}])
+        assert self.load({**given, "aws:endpoints": services}).emulator_endpoint == EMULATOR
+
+    def test_the_webhook_must_be_encrypted(self):
+        given = {"aws:region": REGION, "flightline:slackWebhook": WEBHOOK}
+        with pytest.raises(ConfigError, match="--secret") as caught:
+            self.load(given)
+        assert WEBHOOK not in str(caught.value)
+        output = self.load(given, ["flightline:slackWebhook"]).notifications.slack_webhook
+        assert isinstance(output, pulumi.Output)
+
+    def test_the_webhook_is_a_secret_output(self):
+        import asyncio
+
+        async def secret():
+            given = {"aws:region": REGION, "flightline:slackWebhook": WEBHOOK}
+            found = self.load(given, ["flightline:slackWebhook"])
+            return await found.notifications.slack_webhook.is_secret()
+
+        assert asyncio.run(secret())
+
+
+def test_project_file_runs_the_package():
+    project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
+    assert project["name"] == infra.settings.PROJECT
+    assert Path(project["main"]).name == "infra"
+    assert project["runtime"]["options"]["virtualenv"] == ".venv"

@@ -1,0 +1,136 @@
+"""A demo fleet that a launcher asks on this machine: a real Slurm, or agents of the test for Systems Manager; the nodes'
+tools are simulated.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flightline import contract
+from flightline.store.sqlite import SqliteStore
+from tests.emulated import REGION, Cloud, lead_to
+from tests.healing import slurmbed
+from tests.infra.test_contract import OUTPUTS
+from tests.ssm_agents import Agents
+from tools import nodepackage
+
+NODES = 8
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Fleet:
+    """The fleet, a store of its own and what a launcher needs in its environment."""
+
+    place: Path
+    launcher_env: Mapping[str, str]
+
+    @property
+    def env(self) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("FLIGHTLINE")}
+        # A home without a node library that an earlier run has left.
+        return {
+            **own,
+            **self.launcher_env,
+            "HOME": str(self.place),
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "COLUMNS": "200",
+        }
+
+    @property
+    def inventory(self) -> Path:
+        return self.place / "fleet"
+
+    def set(self, change) -> None:
+        """Change the inventory's document."""
+        path = self.inventory / "hosts.yml"
+        document = yaml.safe_load(path.read_text())
+        change(document["demo"])
+        path.write_text(yaml.safe_dump(document))
+
+    def preflight(self, *more: str, timeout: float = 150) -> tuple[int, str]:
+        argv = ["flightline", "preflight", "-i", str(self.inventory), "--store", str(self.place / "runs.sqlite"), *more]
+        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=timeout, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def rows(self) -> dict[str, dict]:
+        """The records of the latest run by host."""
+        with SqliteStore(self.place / "runs.sqlite") as store:
+            return {record["host"]: record for record in store.records(store.runs(1)[0].run_id)}
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """The node library as the role installs it."""
+    place = tmp_path_factory.mktemp("library")
+    built = nodepackage.build(place / "flightline-node.pyz")
+    (place / "installed").mkdir(mode=0o755)
+    subprocess.run([sys.executable, "-I", str(built.path), "install", str(place / "installed")], check=True)
+    return place / "installed"
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory):
+    why = slurmbed.missing()
+    if why:
+        pytest.skip(why)
+    with slurmbed.bed(tmp_path_factory.mktemp("slurm"), NODES) as bed:
+        yield bed
+
+
+def demo(place: Path, launcher_env: Mapping[str, str], package: Path, known_as: Callable[[int], dict]) -> Fleet:
+    """A fleet of NODES with two sick ones. known_as: variables by which the launcher knows a host, by its number."""
+    made = Fleet(place, launcher_env)
+    faults = ["--fault", "gpu_fallen_off_bus=gpu-03", "--fault", "remap_pending=gpu-06"]
+    argv = ["flightline", "demo", "--out", str(made.inventory), "--nodes", str(NODES), *faults]
+    subprocess.run(argv, env=made.env, check=True, capture_output=True)
+
+    def named(demo: dict) -> None:
+        demo["vars"]["flightline_node_directory"] = str(package)
+        for number, host in enumerate(demo["hosts"], 1):
+            demo["hosts"][host].update(known_as(number))
+
+    made.set(named)
+    return made
+
+
+@pytest.fixture
+def fleet(tmp_path, slurm, package):
+    made = demo(tmp_path, slurm.env, package, lambda number: {"slurm_node_name": f"n{number}"})
+    made.slurm = slurm
+    yield made
+    slurm.run("scancel", "--user=root", check=False)
+    for name in slurm.names:
+        slurm.run("scontrol", "update", f"NodeName={name}", "State=RESUME", check=False)
+    slurmbed._until(lambda: set(slurm.states()) == {"IDLE"}, "all nodes idle again", slurm.states)
+
+
+@pytest.fixture(scope="session")
+def cloud():
+    made = Cloud()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def stack(tmp_path, cloud, package, monkeypatch):
+    """The fleet as nodes of a stack that Systems Manager manages. agents: who they are."""
+    lead_to(cloud, monkeypatch)
+    own = {"cluster_name": "demo", "region": REGION, "results_bucket": cloud.bucket("demo-results")}
+    outputs = {**OUTPUTS, **own, "node_count": NODES, "gpu_zone": f"{REGION}a"}
+    tags = {**dict.fromkeys(contract.INSTANCE_TAGS, "x"), contract.TAG_CLUSTER: "demo", contract.TAG_ROLE: "gpu-node"}
+    tags |= {contract.TAG_STACK: outputs["stack"], contract.TAG_EFA_COUNT: str(outputs["efa_count"])}
+    made = demo(tmp_path, cloud.env, package, lambda number: {"instance_id": f"i-{number:017x}"})
+    facts = {"ec2_tags": tags, "ec2_instance_type": outputs["instance_type"]}
+    made.set(lambda demo: demo["vars"].update(flightline_stack=outputs, **facts))
+    made.agents = Agents(cloud, made.env, {f"i-{number:017x}": "Online" for number in range(1, NODES + 1)})
+    yield made
+    made.agents.close()

@@ -1,0 +1,1 @@
+"""The reference job on real PyTorch (CPU, gloo): `make training`."""

@@ -1,0 +1,53 @@
+"""The table of faults that a run of these tests prints: what was broken, who was named, and what it cost."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightline.training import flight, journals
+from flightline.training.blame import RankBlame, blames
+
+from .launch import events
+
+
+@dataclass(frozen=True)
+class Row:
+    """seconds: from the fault to the first step that was done again or new. lost: steps that were done again."""
+
+    fault: str
+    named: str
+    seconds: float
+    lost: int
+
+
+ROWS: list[Row] = []
+
+
+def blame(logs: Path) -> list[RankBlame]:
+    """What `flightline blame` says of the last start."""
+    return blames(journals.read(logs)[0], flight.dumps(logs)[0])
+
+
+def named(logs: Path) -> str:
+    """That in a few words."""
+    return ", ".join(f"rank {one.rank} {one.kind}" for one in blame(logs)) or "nobody"
+
+
+def add(fault: str, who: str, logs: Path, at: float) -> Row:
+    """Measure a run that came back. at: moment of the fault, seconds since 1970."""
+    steps = [event for event in events(logs, 0) if event["event"] == "step"]
+    again = next(event for event in steps if event["attempt"] > 0)
+    reached = max(event["step"] for event in steps if event["attempt"] == 0)
+    row = Row(fault, who, again["time"] - at, reached - (again["step"] - 1))
+    ROWS.append(row)
+    return row
+
+
+def text() -> list[str]:
+    """The table as Markdown, with the machine's load."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    rows = [f"| {row.fault} | {row.named} | {row.seconds:.0f} s | {row.lost} |" for row in ROWS]
+    head = ["| fault | named | to the first resumed step | steps lost |", "|---|---|---|---|"]
+    return [f"load {load} on {os.cpu_count()} cores", *head, *rows] if rows else []

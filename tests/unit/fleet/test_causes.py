@@ -1,0 +1,223 @@
+"""Which finding explains which: data and a pure reading of it, that never folds what names another part."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+
+from flightline.fleet import causes
+from flightline.fleet.cause_table import CAUSES
+from flightline.fleet.checks import FLEET_CHECKS
+from flightline.fleet.remedies import how, in_words
+from flightline_node.judge.checks import CHECKS
+from flightline_node.model import Remedy, Status
+from tests.unit.made import finding
+
+LOST = {"pci": "0000:86:00.0"}
+HUNG = "could not be measured: nvidia-smi -q -x: no answer within 8 s"
+
+
+def fail(check, message, remedy="REBOOT", **rest):
+    return finding(check, "FAIL", message=message, remedy=remedy, **rest)
+
+
+def unknown(check, message, **rest):
+    return finding(check, "UNKNOWN", message=message, remedy="INVESTIGATE", **rest)
+
+
+def off_bus():
+    """The findings of a node that lost one of eight GPUs, in the words of the checks."""
+    return [
+        fail("gpu_count", "7 of 8 GPUs: 1 missing", measured=7, expected=8),
+        fail("gpu_lost", "nvidia-smi: a GPU is lost", device=LOST),
+        fail("gpu_lost", "lspci: a GPU has fallen off the bus (rev ff)", device=LOST),
+        fail("gpu_lost", "the driver answers for 7 of the 8 GPUs on the bus"),
+        fail("xid", "0000:86:00: Xid 79 (GPU has fallen off the bus), 1 line", device={"pci": "0000:86:00", "uuid": "GPU-1"}),
+        unknown("nvlink_links", "nvidia-smi nvlink: Unable to determine the device handle for GPU3: 0000:86:00.0: Unknown"),
+        unknown("nvlink_links", "NVLink status of 7 of 8 GPUs"),
+        unknown("gpu_topology", "topology of 7 of 28 GPU pairs could not be read: 21 x NV18"),
+        unknown("dcgm_diag", "DCGM tested 7 of 8 GPUs"),
+        fail("dcgm_diag", "DCGM test failed: GPU 3 is lost", device={"pci": "00000000:86:00.0", "index": 3}),
+        fail("pci_devices", "0000:86:00.0 reads as all ones: fallen off the bus", device=LOST),
+    ]  # fmt: skip
+
+
+def roots(findings):
+    return [(one.root["check"], one.cause, len(one.explained)) for one in causes.troubles(findings)]
+
+
+def test_a_gpu_off_the_bus_explains_its_count_links_topology_xid_and_dcgm():
+    assert roots(off_bus()) == [("gpu_lost", "gpu_off_bus", 10)]
+
+
+def test_the_order_of_the_findings_does_not_matter():
+    assert roots(off_bus()[::-1]) == [("gpu_lost", "gpu_off_bus", 10)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        fail("gpu_lost", "GPU 5: a GPU is lost", device={"index": 5, "pci": "00000000:A8:00.0"}),
+        fail("xid", "GPU 5: Xid 79 (GPU has fallen off the bus)", device={"pci": "0000:a8:00.0"}),
+        unknown("nvlink_links", "nvidia-smi nvlink: Unable to determine the device handle for GPU5: 0000:a8:00.0: Error"),
+        fail("pci_devices", "0000:a8:00.0 reads as all ones: fallen off the bus", device={"pci": "0000:a8:00.0"}),
+        fail("recovery_action", "GPU 5: recovery action 'GPU Reset'", "RESET_GPU", device={"index": 5}),
+        fail("dcgm_diag", "DCGM test failed: GPU 5 is lost", device={"index": 5}),
+    ],
+)  # fmt: skip
+def test_a_finding_that_names_another_gpu_is_never_folded(other):
+    found = causes.troubles([*off_bus(), other])
+    assert all(other is not one for trouble in found if trouble.root["device"] == LOST for one in trouble.explained)
+    assert any(trouble.root is other for trouble in found)
+
+
+def test_more_missing_than_the_cause_accounts_for_stands_alone():
+    findings = [
+        fail("gpu_lost", "nvidia-smi: a GPU is lost", device=LOST),
+        fail("gpu_count", "6 of 8 GPUs: 2 missing"),
+        unknown("gpu_topology", "topology of 13 of 28 GPU pairs could not be read: 15 x NV18"),
+    ]
+    assert sorted(roots(findings)) == [("gpu_count", "", 0), ("gpu_lost", "gpu_off_bus", 0), ("gpu_topology", "", 0)]
+    second = fail("gpu_lost", "nvidia-smi: a GPU is lost", device={"pci": "0000:97:00.0"})
+    assert sorted(roots([*findings, second])) == [("gpu_lost", "gpu_off_bus", 0), ("gpu_lost", "gpu_off_bus", 2)]
+
+
+def test_a_hung_tool_explains_what_it_left_unknown_and_nothing_else():
+    findings = [unknown(check, HUNG) for check in ("gpu_count", "row_remap")]
+    findings += [unknown("gpu_topology", "could not be measured: nvidia-smi topo -m: no answer within 8 s")]
+    findings += [unknown("xid", "could not be measured: kernel.log: no entries"), fail("disk_space", "/ is 100% full")]
+    assert roots(findings) == [("disk_space", "", 0), ("gpu_count", "smi_silent", 2), ("xid", "", 0)]
+    stuck = fail("stuck_processes", "process 7 (nvidia-smi) is stuck in the kernel", device={"name": "nvidia-smi"})
+    assert roots([*findings, stuck])[0] == ("stuck_processes", "smi_silent", 3)
+
+
+def test_unknown_in_the_same_words_is_one_trouble():
+    said = "could not be measured: kernel.log: no entries"
+    assert roots([unknown(check, said) for check in ("xid", "sxid", "pcie_aer")]) == [("xid", "not_measured", 2)]
+    doubted = [unknown(check, f"not trusted, exit status 9; it printed: {check}") for check in ("xid", "sxid")]
+    assert roots(doubted) == [("xid", "not_measured", 1)]
+    named = [unknown("ecc_mode", "could not be read", device={"index": n}) for n in (1, 2)]
+    assert len(roots(named)) == 2, "two devices are two troubles"
+
+
+@pytest.mark.parametrize("remedy", ["REPLACE", "CONTACT_SUPPORT"])
+def test_a_finding_that_asks_for_more_than_its_cause_stands_alone(remedy):
+    gpu = {"index": 3, "pci": "00000000:86:00.0"}
+    findings = [
+        fail("row_remap", "GPU 3: a row remapping waits for a reset", "RESET_GPU", device=gpu),
+        fail("ecc_uncorrected", "GPU 3: 2 errors", "RESET_GPU", device=gpu),
+        fail("dcgm_diag", "DCGM test failed: memory", remedy, device=gpu),
+    ]
+    assert roots(findings) == [("dcgm_diag", "", 0), ("row_remap", "gpu_memory", 1)]
+
+
+def test_the_driver_s_own_trouble_explains_all_that_it_hides():
+    findings = [
+        fail("gpu_lost", "nvidia-smi: the loaded driver is not the installed one"),
+        fail("gpu_lost", "the driver answers for 0 of the 8 GPUs on the bus"),
+        unknown("gpu_count", "nvidia-smi could not list the GPUs"),
+        *(unknown(check, "nvidia-smi lists no GPU: nothing to judge") for check in ("row_remap", "ecc_mode")),
+        unknown("nvlink_links", "nvidia-smi nvlink: Failed to initialize NVML: Driver/library version mismatch"),
+        fail("nvme", "7 of 8 instance-store disks: 1 missing", "REPLACE"),
+    ]
+    assert roots(findings) == [("nvme", "", 0), ("gpu_lost", "driver_mismatch", 5)]
+
+
+def test_a_wrong_instance_type_takes_the_ground_from_what_was_expected_of_it():
+    findings = [
+        fail("instance_identity", "instance type is p4d.24xlarge, wanted p5.48xlarge", "FIX_CONFIG"),
+        fail("memory", "1 GiB of memory, wanted 2: some of it is missing", "REPLACE"),
+        fail("row_remap", "GPU 3: a bad memory row could not be remapped", "REPLACE", device={"index": 3}),
+    ]
+    assert roots(findings) == [("row_remap", "gpu_memory", 0), ("instance_identity", "wrong_instance_type", 1)]
+
+
+def test_nothing_is_lost_or_told_twice():
+    kinds = [
+        *off_bus(),
+        *(unknown(check, HUNG) for check in CHECKS),
+        fail("disk_space", "full"),
+        finding("cpu", "WARN"),
+    ]
+    for size in (1, 2, 3):
+        for some in itertools.islice(itertools.combinations(kinds, size), 4000):
+            found = causes.troubles(some)
+            told = [id(one) for trouble in found for one in (trouble.root, *trouble.explained)]
+            assert sorted(told) == sorted(id(one) for one in some if one["status"] != "WARN")
+
+
+def test_what_is_explained_says_by_what():
+    findings = off_bus()
+    causes.annotate(causes.troubles(findings))
+    marked = [one for one in findings if causes.EXPLAINED in one]
+    assert len(marked) == 10
+    assert marked[0][causes.EXPLAINED] == {
+        "cause": "gpu_off_bus", "check": "gpu_lost", "message": "nvidia-smi: a GPU is lost",
+    }  # fmt: skip
+
+
+def test_a_neuron_driver_that_is_not_loaded_explains_what_needs_a_device():
+    findings = [
+        fail("kernel_modules", "kernel module neuron is not loaded", device={"name": "neuron"}),
+        fail("neuron_driver", "the neuron kernel module is not loaded, aws-neuronx-dkms 2.24.7.0 is installed"),
+        fail("neuron_devices", "neuron-ls lists no device (no neuron device found), wanted 16: neuron-ls 0"),
+        unknown("neuron_ecc", "no Neuron device shows its ECC counts"),
+        unknown("neuron_errors", "neuron-monitor could not measure neuron_hardware_info: driver"),
+        fail("nvme", "3 of 4 disks"),
+    ]
+    assert sorted(roots(findings)) == [("neuron_driver", "neuron_driver_missing", 4), ("nvme", "", 0)]
+
+
+def test_a_hung_neuron_ls_explains_what_it_kept_from_running():
+    hung = "could not be measured: neuron-ls: no answer within 8 s"
+    idle = "could not be measured: not run: neuron-ls does not tell whether the Neuron devices are in use"
+    findings = [unknown("neuron_devices", hung), unknown("neuron_cores", hung), unknown("fs_io", idle)]
+    assert roots(findings) == [("neuron_devices", "neuron_ls_silent", 2)]
+
+
+def test_a_neuron_device_with_memory_errors_explains_its_own_messages_only():
+    findings = [
+        fail("neuron_ecc", "neuron3: 1 uncorrectable errors in its HBM", device={"name": "neuron3"}),
+        fail("neuron_messages", "neuron3: a hardware error (1 times)", device={"name": "neuron3"}),
+        fail("neuron_messages", "neuron5: a device did not come back (1 times)", device={"name": "neuron5"}),
+    ]
+    assert sorted(found[2] for found in roots(findings)) == [0, 1]
+
+
+def test_the_table_names_checks_that_exist():
+    named = {
+        check for cause in CAUSES for says in (*cause.roots, *(e.says for e in cause.effects)) for check in says.checks
+    }
+    assert named <= {*CHECKS, *FLEET_CHECKS}
+    assert len({cause.id for cause in CAUSES}) == len(CAUSES)
+
+
+def test_long_messages_and_many_findings_take_no_time():
+    long = [unknown("xid", "a" * 5_000_000), fail("sxid", "0:" * 2_500_000)]
+    many = [unknown(f"check{n}", f"{n} of {n + 1}", device={"pci": f"0000:{n % 256:02x}:00.0"}) for n in range(1000)]
+    started = time.perf_counter()
+    assert len(causes.troubles([*long, *many])) == 1002
+    assert time.perf_counter() - started < 1
+
+
+@pytest.mark.parametrize("check", [*CHECKS, *FLEET_CHECKS])
+@pytest.mark.parametrize("remedy", [Remedy.REPLACE, Remedy.REBOOT, Remedy.RESET_GPU, Remedy.CONTACT_SUPPORT])
+def test_what_to_do_follows_from_the_remedy_s_word(check, remedy):
+    text = in_words(check, remedy, Status.FAIL).lower()
+    first = {"REPLACE": "replace", "REBOOT": "reboot", "RESET_GPU": "reset", "CONTACT_SUPPORT": "open a case"}[remedy]
+    others = {"replace", "reboot", "reset", "open a case"} - {first}
+    assert first in text and all(text.find(other) < 0 or text.find(other) > text.find(first) for other in others)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_soft_remedies_never_begin_with_another_s_step(check):
+    for remedy in (Remedy.FIX_CONFIG, Remedy.UPDATE_SOFTWARE, Remedy.INVESTIGATE):
+        text = in_words(check, remedy, Status.FAIL)
+        assert text and not text.lower().startswith(("reboot", "replace", "reset the", "do what"))
+
+
+def test_a_cause_has_its_own_words():
+    assert "modprobe nvidia" in how(fail("gpu_lost", "x", "UPDATE_SOFTWARE"), "driver_not_loaded")
+    assert how(unknown("row_remap", "could not be measured: x")).startswith("Find out why nothing was measured")

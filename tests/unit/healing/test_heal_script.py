@@ -1,0 +1,82 @@
+"""What runs on a node: one step, refused to an older lease and on the machine that Ansible runs on. Tools are simulated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAL = Path(__file__).parents[3] / "playbooks" / "files" / "heal.py"
+
+
+@pytest.fixture
+def node(tmp_path):
+    root, tools = tmp_path / "root", tmp_path / "tools"
+    (root / "proc/sys/kernel/random").mkdir(parents=True)
+    (root / "proc/sys/kernel/random/boot_id").write_text("boot-1\n")
+    tools.mkdir()
+    for name in ("nvidia-smi", "systemctl", "systemd-run"):
+        (tools / name).write_text(f'#!/bin/sh\necho "{name} $@" >>{tmp_path}/ran\n')
+        (tools / name).chmod(0o755)
+
+    def ask(action, token, *more):
+        argv = [sys.executable, str(HEAL), action, f"--token={token}", f"--root={root}", f"--tools={tools}", *more]
+        return json.loads(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout)
+
+    ask.root, ask.ran = root, tmp_path / "ran"
+    return ask
+
+
+def test_a_look_tells_boot_and_marker(node):
+    assert node("look", 1) == {"outcome": "done", "detail": "", "marker": None, "jobs": [], "boot_id": "boot-1"}
+    assert node("mark", 1, '--marker={"by": "flightline-remediate"}')["outcome"] == "done"
+    assert node("mark", 1, '--marker={"by": "another"}')["outcome"] == "done"
+    assert node("look", 1)["marker"] == {"by": "flightline-remediate"}
+
+
+def test_an_older_lease_changes_nothing(node):
+    node("look", 7)
+    for action in ("reset", "reboot", "restart", "mark", "release"):
+        said = node(action, 6, "--marker={}")
+        assert said["outcome"] == "not done"
+        assert "lease 6 is over, lease 7" in said["detail"]
+    assert not node.ran.exists()
+    assert not (node.root / "var/lib/flightline/quarantine.json").exists()
+
+
+def test_a_persons_mark_needs_no_lease_and_takes_none(node):
+    node("look", 7)
+    assert node("mark", 0, '--marker={"by": "flightline-blame"}')["outcome"] == "done"
+    assert node("reset", 0)["outcome"] == "not done", "nothing else does"
+    assert node("look", 7)["marker"] == {"by": "flightline-blame"}
+
+
+def test_the_machine_that_ansible_runs_on_is_spared(node):
+    here = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    for action in ("reset", "reboot", "restart"):
+        assert "the machine that Ansible runs on" in node(action, 1, f"--spare={here}")["detail"]
+    assert not node.ran.exists()
+
+
+def test_a_reset_stops_what_holds_the_gpus_and_starts_it_again(node):
+    assert node("reset", 1)["outcome"] == "done"
+    ran = node.ran.read_text().splitlines()
+    at = ran.index("nvidia-smi --gpu-reset")
+    stopped = [line.split()[-1] for line in ran[:at] if " stop " in line]
+    started = [line.split()[-1] for line in ran[at:] if " start " in line]
+    assert stopped == started[::-1]
+    assert "flightline-watch.service" in stopped
+
+
+def test_a_reboot_is_begun_not_done(node):
+    assert node("reboot", 1)["outcome"] == ""
+    assert node.ran.read_text().startswith("systemd-run --on-active=3 --collect systemctl reboot")
+
+
+def test_a_marker_that_cannot_be_read_is_still_one(node):
+    (node.root / "var/lib/flightline").mkdir(parents=True)
+    (node.root / "var/lib/flightline/quarantine.json").write_text("{torn")
+    assert "unreadable" in node("look", 1)["marker"]

@@ -1,0 +1,41 @@
+"""Made-up records and runs: the shape of node records, none of it measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flightline.record.intake import stamped
+from flightline.store.sqlite import ExpectedHost, Run
+
+STARTED = "2026-11-21T10:00:00+00:00"
+
+
+def finding(check: str = "memory", status: str = "PASS", **rest: Any) -> dict[str, Any]:
+    base = {"device": {}, "measured": None, "expected": None, "unit": "", "message": f"{check} said {status}"}
+    return {"check": check, "status": status, **base, "remedy": "NONE", "evidence": [], **rest}
+
+
+def record(host: str, *findings: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    found = list(findings) or [finding()]
+    bad = any(item["status"] in ("FAIL", "UNKNOWN", "UNREACHABLE") for item in found)
+    made = {
+        "schema": "flightline-node/1",
+        "host": host,
+        "instance_id": f"i-{host}",
+        "instance_type": "p5.48xlarge",
+        "level": "quick",
+        "verdict": "no-go" if bad else "go",
+        "started_at": STARTED,
+        "seconds": 1.5,
+        "findings": found,
+        "measures": {},
+        "versions": {},
+        "gpus": [{"index": 0, "uuid": f"GPU-{host}", "serial": f"S-{host}"}],
+    }
+    return {**stamped(made), **rest}
+
+
+def a_run(*hosts: str, run_id: str = "r1", started_at: str = STARTED) -> Run:
+    return Run(
+        run_id, started_at, "quick", "inventory/made", tuple(ExpectedHost(host, "p5.48xlarge") for host in hosts)
+    )

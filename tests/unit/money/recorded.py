@@ -1,0 +1,260 @@
+"""Prices that AWS published, and a price list that answers with them as GetProducts does.
+
+Figures, SKUs and attributes as others recorded them; no account was at hand to record them here. Sources:
+- OFFER: AWS' offer files of AmazonEC2, version 20260910195514 (published 2026-09-10), and AmazonS3, version 20260728131000
+  (2026-07-28), as quoted in github.com/scttfrdmn/substrate (emulator/pricing_offer_fixture*.go). p5.48xlarge, p4d.24xlarge
+  and the capacity block's zero beside them stand in a second reading of version 20260728175247 too.
+- ASKED: the Price List API asked for ap-southeast-1 on 2026-08-12, as quoted in a public study's price reference. Its
+  amounts, usage types and units are theirs; SKUs, product families and groups after AWS' documentation.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+OFFER = {
+    "AmazonEC2": ("20260910195514", "2026-09-10T19:55:14Z"),
+    "AmazonS3": ("20260728131000", "2026-07-28T13:10:00Z"),
+}
+ASKED = ("20260812000000", "2026-08-12T00:00:00Z")
+
+_LINUX = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+    "operation": "RunInstances",
+}
+_BLOCK = {**_LINUX, "marketoption": "CapacityBlock", "operation": "RunInstances:CB"}
+_INSTANCES = (
+    ("TPKUC6XYSUQ3VFK2", "us-east-1", "g6.xlarge", "BoxUsage", _LINUX, "0.8048000000"),
+    ("5G4TA8Z4MUKE6MJB", "us-east-1", "m5.xlarge", "BoxUsage", _LINUX, "0.1920000000"),
+    (
+        "EHFDZFP2EH9BD4DX",
+        "us-east-1",
+        "m5.xlarge",
+        "BoxUsage",
+        {**_LINUX, "preInstalledSw": "SQL Std", "operation": "RunInstances:0004"},
+        "0.6720000000",
+    ),
+    (
+        "AN9HBCS6XCP64Z83",
+        "us-east-1",
+        "m5.xlarge",
+        "DedicatedUsage",
+        {**_LINUX, "tenancy": "Dedicated"},
+        "0.2040000000",
+    ),
+    (
+        "E9RWRGDUV5X76FUB",
+        "us-east-1",
+        "m5.xlarge",
+        "UnusedBox",
+        {**_LINUX, "capacitystatus": "UnusedCapacityReservation"},
+        "0.1920000000",
+    ),
+    ("H7NGEAC6UEHNTKSJ", "us-east-1", "p4d.24xlarge", "BoxUsage", _LINUX, "21.9576420000"),
+    ("3D4V8UAYEMB38GU2", "us-east-1", "p5.48xlarge", "BoxUsage", _LINUX, "55.0400000000"),
+    ("5Q7AP3RH7KTVUNCJ", "us-east-1", "p5.48xlarge", "BoxUsage", _BLOCK, "0.0000000000"),
+    ("WVVQPJVCQU4SR8XF", "us-east-1", "trn1.32xlarge", "BoxUsage", _LINUX, "21.5000000000"),
+    ("HNW4W6GM8AE2PCQX", "us-west-2", "p5.48xlarge", "USW2-BoxUsage", _LINUX, "55.0400000000"),
+    ("CQ3RZ8A8BQKVHSKT", "eu-west-1", "p4d.24xlarge", "EU-BoxUsage", _LINUX, "23.7156900000"),
+)
+_NAT = {"group": "NGW:NatGateway", "operation": "NatGateway"}
+_ENDPOINT = {"group": "VPCE:VpcEndpoint"}
+_OTHERS: tuple[tuple[str, str, str, str, str, Mapping[str, str], tuple[tuple[str, str], ...], str], ...] = (
+    (
+        "WP9ANXZGBYYSGJEA",
+        "AmazonS3",
+        "us-east-1",
+        "Storage",
+        "TimedStorage-ByteHrs",
+        {"storageClass": "General Purpose", "volumeType": "Standard"},
+        (("0", "0.0230000000"), ("51200", "0.0220000000"), ("512000", "0.0210000000")),
+        "GB-Mo",
+    ),
+    (
+        "379GYJUQ5WFBUYGM",
+        "AmazonS3",
+        "us-east-1",
+        "Storage",
+        "TimedStorage-SIA-ByteHrs",
+        {"storageClass": "Infrequent Access", "volumeType": "Standard - Infrequent Access"},
+        (("0", "0.0125000000"),),
+        "GB-Mo",
+    ),
+    (
+        "E9YHNFENF4XQBZR6",
+        "AmazonS3",
+        "us-east-1",
+        "API Request",
+        "Requests-Tier1",
+        {"group": "S3-API-Tier1"},
+        (("0", "0.0000050000"),),
+        "Requests",
+    ),
+    (
+        "ZWQ6Q48CRJXX4FXE",
+        "AmazonS3",
+        "us-east-1",
+        "API Request",
+        "Requests-Tier2",
+        {"group": "S3-API-Tier2"},
+        (("0", "0.0000004000"),),
+        "Requests",
+    ),
+    (
+        "WDAC2WRXVNRSNQS6",
+        "AmazonS3",
+        "us-east-1",
+        "",
+        "Requests-GDA-Tier2",
+        {"group": "S3-API-GDA-Tier2"},
+        (("0", "0.0000004000"),),
+        "Requests",
+    ),
+    ("", "AmazonEC2", "ap-southeast-1", "NAT Gateway", "APS1-NatGateway-Hours", _NAT, (("0", "0.0590"),), "Hrs"),
+    ("", "AmazonEC2", "ap-southeast-1", "NAT Gateway", "APS1-NatGateway-Bytes", _NAT, (("0", "0.0590"),), "GB"),
+    ("", "AmazonVPC", "ap-southeast-1", "VpcEndpoint", "APS1-VpcEndpoint-Hours", _ENDPOINT, (("0", "0.0130"),), "Hrs"),
+    ("", "AmazonVPC", "ap-southeast-1", "VpcEndpoint", "APS1-VpcEndpoint-Bytes", _ENDPOINT, (("0", "0.0100"),), "GB"),
+    (
+        "",
+        "AmazonVPC",
+        "ap-southeast-1",
+        "VpcEndpoint",
+        "APS1-VpcEndpoint-GWLBE-Hours",
+        _ENDPOINT,
+        (("0", "0.0130"),),
+        "Hrs",
+    ),
+    (
+        "",
+        "AmazonEC2",
+        "ap-southeast-1",
+        "Storage",
+        "APS1-EBS:VolumeUsage.gp3",
+        {"volumeApiName": "gp3"},
+        (("0", "0.0960"),),
+        "GB-Mo",
+    ),
+    ("", "AmazonS3", "ap-southeast-1", "Storage", "APS1-TimedStorage-ByteHrs", {}, (("0", "0.0250"),), "GB-Mo"),
+    ("", "AmazonS3", "ap-southeast-1", "Storage", "APS1-TimedStorage-SIA-ByteHrs", {}, (("0", "0.0138"),), "GB-Mo"),
+    (
+        "",
+        "AmazonS3",
+        "ap-southeast-1",
+        "API Request",
+        "APS1-Requests-Tier2",
+        {},
+        (("0", "0.0000004"),),
+        "Requests",
+    ),
+)
+
+
+def products() -> list[dict[str, Any]]:
+    """All of them, as the price list has them."""
+    instances = [
+        _product(
+            sku, "AmazonEC2", "Compute Instance", {**more, "regionCode": region, "instanceType": kind}, usage, amount
+        )
+        for sku, region, kind, usage, more, amount in (
+            (sku, region, kind, f"{word}:{kind}", more, amount) for sku, region, kind, word, more, amount in _INSTANCES
+        )
+    ]
+    others = [
+        _product(sku or usage, service, family, {**more, "regionCode": region}, usage, steps, unit)
+        for sku, service, region, family, usage, more, steps, unit in _OTHERS
+    ]
+    return instances + others
+
+
+def _product(
+    sku: str,
+    service: str,
+    family: str,
+    attributes: Mapping[str, str],
+    usage: str,
+    amounts: str | tuple[tuple[str, str], ...],
+    unit: str = "Hrs",
+) -> dict[str, Any]:
+    steps = (("0", amounts),) if isinstance(amounts, str) else amounts
+    term = f"{sku}.JRTCKXETXF"
+    dimensions = {
+        f"{term}.{number}": {
+            "unit": unit,
+            "beginRange": begin,
+            "endRange": steps[number + 1][0] if number + 1 < len(steps) else "Inf",
+            "pricePerUnit": {"USD": amount},
+            "appliesTo": [],
+            "rateCode": f"{term}.{number}",
+        }
+        for number, (begin, amount) in enumerate(steps)
+    }
+    version, published = OFFER.get(service, ASKED) if sku != usage else ASKED
+    return {
+        "product": {
+            "sku": sku,
+            **({"productFamily": family} if family else {}),
+            "attributes": {**attributes, "servicecode": service, "usagetype": usage},
+        },
+        "serviceCode": service,
+        "terms": {"OnDemand": {term: {"sku": sku, "priceDimensions": dimensions, "termAttributes": {}}}},
+        "version": version,
+        "publicationDate": published,
+    }
+
+
+def matching(service: str, filters: list[Mapping[str, str]]) -> list[str]:
+    """What GetProducts answers: TERM_MATCH on every attribute named, without regard to case."""
+
+    def says(one: dict[str, Any], name: str) -> str:
+        product = one["product"]
+        return str(product.get("productFamily", "") if name == "productFamily" else product["attributes"].get(name, ""))
+
+    def fits(one: dict[str, Any]) -> bool:
+        return all(says(one, given["Field"]).lower() == given["Value"].lower() for given in filters)
+
+    return [json.dumps(one) for one in products() if one["serviceCode"] == service and fits(one)]
+
+
+@contextmanager
+def served(refuse: tuple[int, str, str] | None = None, page: int = 2) -> Iterator[str]:
+    """The price list on this machine; its address. refuse: status, code and message of every answer instead."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if refuse:
+                status, code, message = refuse
+                self._say(status, {"__type": code, "message": message})
+                return
+            found = matching(asked["ServiceCode"], asked.get("Filters", []))
+            start = int(asked.get("NextToken") or 0)
+            more = {"NextToken": str(start + page)} if start + page < len(found) else {}
+            self._say(200, {"FormatVersion": "aws_v1", "PriceList": found[start : start + page], **more})
+
+        def _say(self, status: int, answer: dict[str, Any]) -> None:
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """No line per request."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()

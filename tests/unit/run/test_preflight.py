@@ -1,0 +1,98 @@
+"""Following a run: what happens to the terminal or to ansible-runner costs neither the run nor its verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from flightline.run import preflight
+from tests.unit.made import record
+
+ENDED = {"event": "runner_on_ok", "event_data": {"task_action": "flightline_node", "host": "a"}}
+
+
+class Deaf:
+    """A watcher whose terminal is gone."""
+
+    def __init__(self, error):
+        self.error, self.told = error, 0
+
+    def expect(self, hosts, ends_at):
+        raise self.error
+
+    def begin(self, host):
+        raise self.error
+
+    def answer(self, answer):
+        self.told += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(5, "Input/output error"), ValueError("closed file")])
+def test_a_terminal_that_is_gone_does_not_end_the_run(error):
+    watcher = Deaf(error)
+    follow = preflight.Follow(watcher)
+    event = {**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}}
+    assert not follow.event(event) and not follow.event(event), "and no file of it is kept"
+    assert watcher.told == 1, "and nobody is told again"
+
+
+class Told:
+    """A watcher that writes down what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def expect(self, hosts, ends_at):
+        self.said.append(("expect", tuple(hosts)))
+
+    def begin(self, host):
+        self.said.append(("begin", host))
+
+    def answer(self, answer):
+        self.said.append(("answer", answer.host, answer.go))
+
+
+def test_a_watcher_is_told_who_is_expected_asked_and_answered():
+    told = Told()
+    follow = preflight.Follow(told)
+    validated = {"hosts": {"a": {}, "b": {}}, "level": "quick"}
+    follow.event({"event": "runner_on_ok", "event_data": {"task_action": "flightline_validate", "res": validated}})
+    follow.event({"event": "runner_on_start", "event_data": ENDED["event_data"]})
+    follow.event({**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}})
+    assert told.said == [("expect", ("a", "b")), ("begin", "a"), ("answer", "a", True)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_hang_up_ends_the_wait_as_ctrl_c_does(number):
+    before = signal.signal(number, signal.SIG_DFL)  # where the tests run under nohup it is ignored
+    try:
+        with pytest.raises(KeyboardInterrupt), preflight.ending_as_interrupt():
+            os.kill(os.getpid(), number)
+            threading.Event().wait(5)
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_hang_up_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with preflight.ending_as_interrupt():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_inventory_that_is_not_there_is_named_with_what_would_be_one(tmp_path):
+    said = preflight.why_not(None, ["h1,h2", str(tmp_path), "host1"])
+    assert said.startswith("host1: no such inventory; wanted a file, a directory, or a list of hosts with a comma")
+
+
+def test_a_run_whose_store_cannot_be_made_says_so(tmp_path):
+    (tmp_path / "taken").write_text("")
+    _, trouble = preflight._what_was_kept(tmp_path / "taken" / "runs.sqlite", "r1", tmp_path, opened=True)
+    assert "cannot make the run store's directory" in trouble

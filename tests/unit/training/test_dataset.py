@@ -1,0 +1,88 @@
+"""The data set of a requested run against its manifest: the AWS command line on emulated S3 (moto)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import boto3
+import pytest
+
+from flightline.cloud.functions.training_input.data import Data
+from flightline.cloud.functions.training_input.request import read
+
+from .test_launcher import Site, train
+
+pytestmark = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
+NODE = "i-0123456789abcdef0"
+
+
+@pytest.fixture
+def s3(monkeypatch):
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = boto3.client("s3")
+    for bucket in ("data", "results"):
+        client.create_bucket(Bucket=bucket)
+    for name in ("c4/a.parquet", "c4/b.parquet", "c4/readme.txt"):
+        client.put_object(Bucket="data", Key=name, Body=name.encode())
+    yield client
+    server.stop()
+
+
+def asked(s3, mode="list"):
+    """The manifest that the function writes for a request."""
+    nodes, data = {"instance_ids": [NODE]}, {"prefix": "c4/", "suffixes": [".parquet"], "mode": mode}
+    request = read(
+        {"request_id": "req-00001", "job": "demo", "dataset": "c4", "model": "m", "data": data, "nodes": nodes}
+    )
+    made = Data(s3, "data", "results", lambda: 600_000)
+    return made.prepare(request, made.find(request))
+
+
+@pytest.mark.parametrize("mode", ["list", "stage"])
+def test_what_the_function_wrote_down_is_trained_on_until_it_changes(s3, mode):
+    address = asked(s3, mode)
+    assert train.data_changed(address) == ""
+    s3.put_object(Bucket="data", Key="c4/readme.txt", Body=b"not of the data set")
+    assert train.data_changed(address) == ""
+    key = next(row["key"] for row in json.load(s3.get_object(Bucket="results", Key=address[13:])["Body"])["objects"])
+    s3.put_object(Bucket="data", Key=key, Body=b"longer than it was before")
+    said = train.data_changed(address)
+    assert f"1 of 2 objects in data are not what {address} says, first {key}: saw size 25" in said
+    s3.delete_object(Bucket="data", Key=key)
+    assert "saw nothing, wanted size 12" in train.data_changed(address)
+
+
+def test_the_same_size_with_another_etag_is_refused(s3):
+    address = asked(s3)
+    s3.put_object(Bucket="data", Key="c4/b.parquet", Body=b"c4/X.parquet")
+    assert "first c4/b.parquet: saw size 12, ETag" in train.data_changed(address)
+
+
+def test_a_manifest_that_is_missing_or_none_is_refused(s3):
+    assert "saw no data set as s3://results/none.json says" in train.data_changed("s3://results/none.json")
+    for body in (b"", b"{}", b"[]", b'{"bucket": "data", "objects": [1]}', b'{"bucket": "nobody", "objects": []}'):
+        s3.put_object(Bucket="results", Key="m.json", Body=body)
+        assert "saw no data set" in train.data_changed("s3://results/m.json"), body
+
+
+def test_no_way_to_ask_is_refused_and_starts_nothing(tmp_path, monkeypatch):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "aws").write_text("#!/bin/sh\necho 'An error occurred (AccessDenied): no' >&2\nexit 254\n")
+    (tools / "aws").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    site = Site(tmp_path, "exit 0")
+    (tmp_path / "asked" / "demo.manifest").write_text("s3://results/training/demo/req-00001.json\n")
+    status, said = site.run()
+    assert (status, site.count("starts")) == (77, 0) and "AccessDenied" in said
+    (tools / "aws").unlink()
+    assert "No such file" in train.data_changed("s3://results/m.json")

@@ -1,0 +1,132 @@
+"""What stands in the way of a start, and that the launcher says it: no mount, no port, no meeting, a name that is taken."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .test_launcher import Site, journal, train
+
+ROLES = Path(train.__file__).parents[2]
+
+
+def test_the_gate_is_where_the_role_flightline_node_installs_it():
+    gate = yaml.safe_load((ROLES / "training/defaults/main.yml").read_text())["training_gate"][0]
+    written = yaml.safe_load((ROLES / "flightline_node/vars/main.yml").read_text())
+    assert f"path: {gate}," in str(written).replace("'", "")
+
+
+def job(site: Site, **more):
+    (site.root / "jobs" / "demo.json").write_text(json.dumps({"command": ["x.py"], **more}))
+    return site
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_shared_file_system_that_is_not_mounted_refuses_the_node(tmp_path):
+    site = Site(tmp_path, "exit 0", mounts=[str(tmp_path)])
+    status, said = site.run()
+    assert (status, site.count("starts"), site.count("gates")) == (77, 0, 0)
+    assert f"{tmp_path}: saw nothing mounted there" in said
+    assert job(site, mounts=["/proc"]).run()[0] == 0, "the job's own replace the node's"
+
+
+def test_a_mount_that_hangs_holds_nothing(tmp_path, monkeypatch):
+    (tmp_path / "stat").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "stat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(train, "MOUNT_S", 0.2)
+    assert train.not_mounted(["/proc"]) == "/proc: gives no answer in 0 s"
+
+
+def test_a_mount_on_demand_that_did_not_come_is_none(monkeypatch):
+    monkeypatch.setattr(train, "_text", lambda _: "systemd-1 /fsx autofs rw 0 0\n")
+    assert "/fsx/: saw nothing mounted" in train.not_mounted(["/fsx/"])
+    monkeypatch.setattr(train, "_text", lambda _: "systemd-1 /fsx autofs rw 0 0\nfs@tcp:/x /fsx lustre rw 0 0\n")
+    assert train.not_mounted(["/fsx/"]) == ""
+
+
+def test_a_port_that_another_program_has_is_named_and_tried_again(tmp_path):
+    with socket.socket() as other:
+        other.bind(("", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        site = job(Site(tmp_path, "exit 0"), nodes=[1, 2], rendezvous=f"{socket.gethostname()}:{port}")
+        status, said = site.run()
+        assert (status, site.count("starts")) == (1, 0)
+        assert said.count(f"port {port} of this node is taken by another program") == 4
+    assert site.run()[0] == 0
+
+
+@pytest.mark.parametrize("place", ["gpu-01", "gpu-01:", "gpu-01:x", ":29400", "gpu-01:99999"])
+def test_a_rendezvous_that_is_no_host_and_port_is_refused(tmp_path, place):
+    status, said = job(Site(tmp_path, "exit 0"), nodes=[1, 2], rendezvous=place).run()
+    assert status == 2 and "wanted HOST:PORT" in said and "Traceback" not in said
+
+
+def test_a_rendezvous_host_that_is_dead_is_named(tmp_path):
+    port = free_port()
+    site = job(Site(tmp_path, "exit 1"), nodes=[2, 2], rendezvous=f"127.0.0.1:{port}")
+    status, said = site.run()
+    assert status == 1 and f"127.0.0.1:{port} gives no answer" in said and "name another node in rendezvous" in said
+
+
+def test_fewer_nodes_than_needed_are_said_with_how_many(tmp_path):
+    with socket.socket() as meeting:
+        meeting.bind(("127.0.0.1", 0))
+        meeting.listen(16)
+        site = job(Site(tmp_path, "exit 1"), nodes=[3, 4], rendezvous=f"127.0.0.1:{meeting.getsockname()[1]}")
+        status, said = site.run()
+    assert status == 1 and "no rank was started: fewer than 3 nodes came within 600 s" in said
+
+
+def test_where_ranks_were_started_nothing_is_said_of_the_meeting(tmp_path):
+    log = f"{tmp_path}/logs/demo/x/attempt_0/0"
+    site = job(
+        Site(tmp_path, f"mkdir -p {log}; date > {log}/stderr.log; exit 1"), nodes=[2, 2], rendezvous="127.0.0.1:9"
+    )
+    assert "no rank was started" not in site.run()[1]
+
+
+def test_two_runs_of_one_name_on_a_node(tmp_path):
+    site = Site(tmp_path, f"touch {tmp_path}/up; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done")
+    first = site.popen()
+    end = time.monotonic() + 60
+    while not (tmp_path / "up").exists():
+        assert time.monotonic() < end and first.poll() is None
+        time.sleep(0.02)
+    status, said = site.run()
+    (tmp_path / "end").touch()
+    assert (status, site.count("starts")) == (2, 1) and "a run of this name is on this node already" in said
+    assert first.communicate(timeout=60) and first.returncode == 0
+
+
+def test_logs_that_cannot_be_made_are_one_sentence(tmp_path):
+    status, said = Site(tmp_path, "exit 0", logs="/proc/nowhere").run()
+    assert status == 2 and "/proc/nowhere" in said and "Traceback" not in said
+
+
+def test_a_spare_waits_as_long_as_the_run_goes_on_and_ends_with_it(tmp_path):
+    step, finished = (journal(tmp_path, "", event=name) for name in ("step", "finished"))
+    site = job(Site(tmp_path, f"mkdir -p {tmp_path}/logs/demo; if [ $start -le 6 ]; then {step}; else {finished}; fi; exit 1"),
+               nodes=[2, 2], rendezvous="127.0.0.1:9")  # fmt: skip
+    status, said = site.run()
+    assert (status, site.count("starts"), site.count("gates")) == (0, 7, 7), "more than the restarts, and each is gated"
+    assert said.count("waits on as a spare") == 6
+
+
+def test_a_spare_is_started_again_no_more_than_wanted_when_nobody_trains(tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "rank-000000.jsonl").write_text('{"event":"finished","time":1}\n')
+    site = job(Site(tmp_path, "exit 1"), nodes=[2, 2], rendezvous="127.0.0.1:9", journal=str(tmp_path / "old"))
+    assert (site.run()[0], site.count("starts")) == (1, 4), "an earlier run's journal is no sign"

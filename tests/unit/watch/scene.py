@@ -1,0 +1,128 @@
+"""A node for the watcher's tests: a pipe in /dev/kmsg's place, a simulated scontrol, a directory for everything."""
+
+import json
+import os
+import time
+
+from flightline_node.watch import marker as marking
+from flightline_node.watch import program, watcher
+from flightline_node.watch.options import Options, site
+from flightline_node.watch.verdicts import Rules
+
+NODE = {
+    "host": "gpu-07",
+    "instance_type": "p5.48xlarge",
+    "instance_id": "i-0123456789abcdef0",
+    "level": "quick",
+    "checks": [],
+    "skip": [],
+    "expected": {},
+    "thresholds": {},
+    "waivers": [],
+    "options": {},
+}
+
+# Simulated, after scontrol(1): answers from the files beside it and notes what it was asked.
+SCONTROL = """\
+#!/bin/sh
+cd "$(dirname "$0")"
+echo "$*" >> asked
+[ -e slow ] && sleep "$(cat slow)"
+[ -e down ] && { echo 'slurm_update error: Unable to contact slurm controller (connect failure)' >&2; exit 1; }
+case "$1 $2" in
+  "show node") printf 'NodeName=%s State=%s\\n   Reason=%s [root@2026-11-22T10:00:00]\\n' "$3" "$(cat state)" "$(cat reason)" ;;
+  "update "*) echo IDLE+DRAIN > state; for word; do case $word in Reason=*) echo "${word#Reason=}" > reason ;; esac; done ;;
+esac
+"""
+
+XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+XID_31 = "NVRM: Xid (PCI:0000:64:00): 31, pid=4711, name=python, Ch 00000010, intr 00000000."
+QUIET = "eth0: renamed from veth12ab34"
+
+
+class Scene:
+    """One node on disk; `boot()` makes its watcher, `say()` is the kernel."""
+
+    def __init__(self, path):
+        self.path = path
+        self.tools = path / "bin"
+        self.tools.mkdir()
+        self.pipe = path / "kmsg"
+        os.mkfifo(self.pipe)
+        self.kernel = os.open(self.pipe, os.O_RDWR | os.O_NONBLOCK)
+        self.directory = path / "lib"
+        self.sequence = 0
+        self.settings = path / "node.json"
+        self.settings.write_text(json.dumps(NODE))
+        self.watch_settings = path / "watch.json"
+        self.options = Options(
+            directory=str(self.directory),
+            log=str(path / "records.jsonl"),
+            heartbeat_log=str(path / "beat.jsonl"),
+            kmsg=str(self.pipe),
+            tool_path=str(self.tools),
+            scheduler="slurm",
+            slurm_node="gpu-07",
+        )
+        self.watcher = None
+
+    def with_slurm(self, state="IDLE", reason="none"):
+        tool = self.tools / "scontrol"
+        tool.write_text(SCONTROL)
+        tool.chmod(0o755)
+        (self.tools / "state").write_text(state + "\n")
+        (self.tools / "reason").write_text(reason + "\n")
+        return self
+
+    def rules(self, **changes):
+        self.settings.write_text(json.dumps({**NODE, **changes}))
+        expected, settings, self.who = site(self.settings)
+        return Rules(expected, settings, [self.who["host"]])
+
+    def boot(self, feeds=(), **changes):
+        rules = self.rules(**changes)
+        self.watcher = watcher.Watcher(self.options, rules, self.who, watcher.hands_of(self.options), feeds)
+        self.watcher.begin()
+        return self
+
+    def say(self, *messages, priority=3):
+        for message in messages:
+            os.write(self.kernel, f"{priority},{self.sequence},{self.sequence * 1000},-;{message}\n".encode())
+            self.sequence += 1
+        return self
+
+    def until(self, seen, most_s=3.0):
+        """Step until seen() is true; its value, or the last one."""
+        end = time.monotonic() + most_s
+        while time.monotonic() < end:
+            self.watcher.step(0.02)
+            if seen():
+                return seen()
+        return seen()
+
+    def quiet(self, seconds=0.3):
+        self.until(lambda: False, seconds)
+        return self
+
+    def marker(self):
+        return marking.read(self.directory) if self.directory.exists() else None
+
+    def drained(self):
+        found = self.marker()
+        return found if found and found["scheduler"]["state"] != "pending" else None
+
+    def records(self):
+        log = self.path / "records.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def asked(self):
+        path = self.tools / "asked"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def release(self, *more):
+        own = {"directory": self.options.directory, "kmsg": self.options.kmsg}
+        self.watch_settings.write_text(json.dumps(own))
+        return program.main(["--watch-settings", str(self.watch_settings), "--release", "proof-1", *more])
+
+    def close(self):
+        os.close(self.kernel)

@@ -1,0 +1,317 @@
+"""A fault in the kernel log takes the node out of service, once, and only a release brings it back."""
+
+import json
+import os
+import socket
+import stat
+import time
+from dataclasses import replace
+
+import pytest
+
+from flightline.record.schema import RECORD
+from flightline_node.model import Finding, Remedy, Status
+from flightline_node.tell import logline
+from flightline_node.watch import marker as marking
+
+from .scene import QUIET, XID_31, XID_79
+
+
+def test_a_lost_gpu_is_marked_then_drained_then_recorded(scene):
+    scene.with_slurm().boot()
+    scene.say(QUIET, XID_79)
+    marker = scene.until(scene.drained)
+    assert marker["schema"] == "flightline-quarantine/1"
+    assert (marker["node"], marker["instance_id"], marker["by"]) == (
+        "gpu-07",
+        "i-0123456789abcdef0",
+        "flightline-watch",
+    )
+    assert {one["check"] for one in marker["findings"]} == {"xid", "gpu_lost"}
+    assert marker["latched"]["xid|0000:53:00"]["remedy"] == "REBOOT"
+    assert marker["latched"]["xid|0000:53:00"]["count"] == 1
+    assert marker["scheduler"]["state"] == "drained"
+    assert marker["scheduler"]["kind"] == "slurm"
+    wanted = f"flightline: xid 0000:53:00 run {marker['run']}"
+    assert marker["scheduler"]["reason"] == wanted
+    assert scene.asked()[:2] == ["show node gpu-07", f"update NodeName=gpu-07 State=DRAIN Reason={wanted}"]
+    assert scene.until(scene.records)
+    assert stat.S_IMODE((scene.directory / "quarantine.json").stat().st_mode) == 0o644
+    assert stat.S_IMODE(scene.directory.stat().st_mode) == 0o755
+
+
+def test_the_record_is_one_that_the_log_path_and_the_store_take(scene):
+    scene.with_slurm().boot().say(XID_79)
+    scene.until(scene.records)
+    piece = logline.parse((scene.path / "records.jsonl").read_text().splitlines()[0])
+    record = logline.join([piece])
+    assert RECORD.take(record, "record")["verdict"] == "no-go"
+    assert (record["verdict"], record["host"], record["level"]) == ("no-go", "gpu-07", "quick")
+    assert piece.run == scene.marker()["run"]
+
+
+def test_healthy_lines_change_nothing(scene):
+    scene.with_slurm().boot()
+    scene.say(*[QUIET] * 200, "systemd[1]: Started x.", priority=6).say(
+        "user wrote this NVRM: Xid (PCI:0000:53:00): 79,", priority=14
+    )
+    scene.quiet()
+    assert scene.marker() is None
+    assert scene.asked() == []
+    assert scene.records() == []
+
+
+def test_a_message_that_warns_does_not_drain(scene):
+    scene.with_slurm().boot().say(XID_31).quiet()
+    assert scene.marker() is None
+
+
+def test_a_fault_latches_and_is_told_once(scene):
+    scene.with_slurm().boot().say(XID_79)
+    first = scene.until(scene.drained)
+    scene.until(scene.records)
+    scene.say(XID_79, XID_79)
+    scene.until(lambda: scene.marker()["latched"]["xid|0000:53:00"]["count"] > 1)
+    again = scene.marker()
+    assert again["since"] == first["since"]
+    assert again["run"] == first["run"]
+    assert len(again["findings"]) == len(first["findings"])
+    assert again["latched"]["xid|0000:53:00"]["first"] == first["latched"]["xid|0000:53:00"]["first"]
+    assert len(scene.records()) == 1
+    assert again["scheduler"]["state"] == "drained"
+
+
+def test_a_second_trouble_is_added_and_recorded(scene):
+    scene.with_slurm().boot().say(XID_79)
+    scene.until(scene.records)
+    scene.say("NVRM: Xid (PCI:0000:64:00): 95, pid='<unknown>', name=<unknown>, Uncontained ECC error.")
+    scene.until(lambda: len(scene.records()) > 1)
+    marker = scene.marker()
+    assert {"xid|0000:53:00", "xid|0000:64:00"} <= set(marker["latched"])
+    assert marker["run"] == scene.records()[0]["run"] != scene.records()[1]["run"]
+
+
+def test_an_operators_drain_keeps_its_reason(scene):
+    scene.with_slurm("IDLE+DRAIN", "RMA 4711 (Kim)").boot().say(XID_79)
+    marker = scene.until(scene.drained)
+    assert marker["scheduler"]["state"] == "foreign"
+    assert marker["scheduler"]["reason"] == "RMA 4711 (Kim)"
+    assert scene.asked() == ["show node gpu-07"]
+
+
+def test_an_operators_reason_that_begins_like_ours_is_the_operators(scene):
+    scene.with_slurm("IDLE+DRAIN", "flightline-team: Kim works on it").boot().say(XID_79)
+    marker = scene.until(scene.drained)
+    assert marker["scheduler"]["state"] == "foreign"
+    assert scene.asked() == ["show node gpu-07"]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "#!/bin/sh\nexit 0\n",
+        "#!/bin/sh\nhead -c 300000 /dev/urandom\n",
+        "#!/bin/sh\necho '<html>502 Bad Gateway</html>'\n",
+        "#!/bin/sh\necho 'NodeName=gpu-07 State=IDLE'\n",
+    ],
+    ids=["silence", "noise", "a proxy's page", "yes without doing it"],
+)
+def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
+    """Also an update that was taken and not carried out: the node would get jobs while its marker says drained."""
+    scene.with_slurm().boot()
+    true = (scene.tools / "scontrol").read_text()
+    (scene.tools / "scontrol").write_text(lie)
+    scene.say(XID_79).until(lambda: (scene.marker() or {}).get("scheduler", {}).get("reason"))
+    scene.quiet(0.3)
+    assert scene.marker()["scheduler"]["state"] == "pending"
+    (scene.tools / "scontrol").write_text(true)
+    assert scene.until(scene.drained, most_s=20.0)["scheduler"]["state"] == "drained"
+    assert "DRAIN" in (scene.tools / "state").read_text()
+
+
+def test_a_node_that_the_prolog_drained_counts_as_drained(scene):
+    scene.with_slurm("MIXED+DRAIN", "flightline: xid: GPU 3").boot().say(XID_79)
+    assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
+    assert scene.asked() == ["show node gpu-07"]
+
+
+def test_a_controller_that_is_down_is_asked_until_it_answers(scene):
+    scene.with_slurm()
+    (scene.tools / "down").touch()
+    scene.boot().say(XID_79)
+    scene.until(lambda: scene.marker() and scene.marker()["scheduler"]["reason"])
+    assert scene.marker()["scheduler"]["state"] == "pending"
+    assert "Unable to contact slurm controller" in scene.marker()["scheduler"]["reason"]
+    assert scene.until(scene.records), "the record does not wait for the controller"
+    (scene.tools / "down").unlink()
+    assert scene.until(scene.drained, 4)["scheduler"]["state"] == "drained"
+
+
+def test_without_scontrol_the_marker_stands_and_the_drain_is_tried_again(scene):
+    scene.boot().say(XID_79)
+    scene.until(lambda: scene.marker() and scene.marker()["scheduler"]["reason"])
+    assert scene.marker()["scheduler"]["state"] == "pending"
+    assert scene.marker()["scheduler"]["reason"].startswith("scontrol")
+    scene.with_slurm()
+    assert scene.until(scene.drained, 4)["scheduler"]["state"] == "drained"
+
+
+def test_a_slow_scontrol_does_not_hold_the_marker(scene):
+    scene.with_slurm()
+    (scene.tools / "slow").write_text("2")
+    scene.boot().say(XID_79)
+    assert scene.until(scene.marker, 0.5), "marker within half a second"
+
+
+def test_a_watcher_that_starts_anew_goes_on_and_tells_nothing_twice(scene):
+    scene.with_slurm().boot().say(XID_79)
+    scene.until(scene.records)
+    before = scene.marker()
+    scene.watcher.end()
+    scene.boot().say(QUIET).quiet()
+    assert scene.marker()["since"] == before["since"]
+    assert len(scene.records()) == 1
+
+
+def test_a_drain_that_was_pending_is_sent_after_a_restart(scene):
+    scene.boot().say(XID_79)
+    scene.until(lambda: scene.marker() and scene.marker()["scheduler"]["reason"])
+    scene.watcher.end()
+    scene.with_slurm().boot()
+    assert scene.until(scene.drained, 4)["scheduler"]["state"] == "drained"
+
+
+def test_release_ends_it_and_a_new_fault_begins_anew(scene, capsys):
+    scene.with_slurm().boot().say(XID_79)
+    scene.until(scene.records)
+    assert scene.release() == 0
+    assert "released by run proof-1" in capsys.readouterr().out
+    scene.say(QUIET).quiet()
+    assert scene.marker() is None, "the old lines are settled"
+    scene.say(XID_79)
+    assert scene.until(scene.marker)
+    assert scene.until(lambda: len(scene.records()) > 1)
+    assert scene.records()[1]["run"] == scene.marker()["run"]
+
+
+def test_release_refuses_what_was_seen_after_the_proof(scene, capsys):
+    scene.with_slurm().boot().say(XID_79)
+    scene.until(scene.drained)
+    assert scene.release("--judged-at", "2020-01-01T00:00:00Z") == 1
+    assert "after 2020-01-01T00:00:00Z" in capsys.readouterr().err
+    assert scene.marker()
+    assert scene.release("--judged-at", "2999-01-01T00:00:00+00:00") == 0
+
+
+@pytest.mark.parametrize("step_s", [-3600.0, 3600.0])
+def test_a_clock_that_steps_makes_no_fault_older_than_the_proof(scene, monkeypatch, step_s):
+    """The node looked good, then its clock stepped, then the fault came: it stays out."""
+    real, ahead = time.time, [0.0]
+    monkeypatch.setattr("flightline_node.watch.marker.time.time", lambda: real() + ahead[0])
+    scene.with_slurm().boot()
+    judged_at = marking.stamp(real())
+    scene.quiet(0.05)
+    ahead[0] = step_s
+    scene.say(XID_79)
+    scene.until(scene.drained)
+    assert scene.release("--judged-at", judged_at) == 1
+    assert scene.marker()
+
+
+def test_release_without_a_quarantine_says_so(scene, capsys):
+    scene.directory.mkdir()
+    assert scene.release() == 1
+    assert "wanted: a node in quarantine" in capsys.readouterr().err
+
+
+def test_a_marker_that_cannot_be_read_still_holds(tmp_path):
+    (tmp_path / marking.MARKER).write_text("{cut o")
+    assert "cannot be read" in marking.reason(tmp_path)
+    (tmp_path / marking.MARKER).write_text(json.dumps({"schema": "flightline-quarantine/9"}))
+    assert "schema" in marking.reason(tmp_path)
+
+
+def test_a_waived_finding_drains_nobody(scene):
+    waivers = [
+        {"check": check, "scope": "*", "reason": "known", "owner": "ops", "expiry": "2999-01-01"}
+        for check in ("xid", "gpu_lost")
+    ]
+    scene.with_slurm().boot(waivers=waivers).say(XID_79).quiet()
+    assert scene.marker() is None
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        "NVRM: Xid (PCI:0000:53:00): ",
+        "some driver said: NVRM: Xid (PCI:0000:53:00): 79, pid=1",
+    ],
+)
+def test_a_torn_line_that_may_be_a_fault_is_no_pass(scene, torn):
+    scene.with_slurm().boot().say(torn)
+    marker = scene.until(scene.drained)
+    assert {one["status"] for one in marker["findings"]} <= {"UNKNOWN", "FAIL"}
+
+
+def test_two_lines_run_together_are_both_read(scene):
+    scene.with_slurm().boot().say("eth0: link up" + XID_79)
+    marker = scene.until(scene.drained)
+    assert "xid" in {one["check"] for one in marker["findings"]}
+
+
+def test_a_line_that_comes_in_pieces_is_read_whole(scene):
+    scene.with_slurm().boot()
+    line = f"3,0,10,-;{XID_79}\n".encode()
+    os.write(scene.kernel, line[:40])
+    scene.quiet(0.1)
+    assert scene.marker() is None
+    os.write(scene.kernel, line[40:])
+    assert scene.until(scene.drained)
+
+
+class Sick:
+    """A feed that says of every sample that a GPU is lost."""
+
+    fd, due = None, 0.0
+
+    def step(self, ready, now):
+        return [Finding("gpu_lost", Status.FAIL, "GPU 3: lost", Remedy.REBOOT, {"index": 3})]
+
+    def counts(self):
+        return {}
+
+    def forget(self):
+        pass
+
+    close = forget
+
+
+@pytest.mark.parametrize(("grace_s", "quarantined"), [(0.0, True), (1e9, False)])
+def test_samples_do_not_count_while_a_node_boots(scene, grace_s, quarantined):
+    scene.options = replace(scene.options, boot_grace_s=grace_s)
+    scene.with_slurm().boot([Sick()]).quiet()
+    assert bool(scene.marker()) is quarantined
+    scene.say(XID_79)
+    assert scene.until(scene.drained), "the kernel's word counts from the first line"
+
+
+def test_the_heartbeat_is_a_metric_of_the_embedded_format(scene):
+    scene.with_slurm().boot().quiet(0.1)
+    said = json.loads((scene.path / "beat.jsonl").read_text().splitlines()[0])
+    names = [metric["Name"] for metric in said["_aws"]["CloudWatchMetrics"][0]["Metrics"]]
+    assert names == ["WatchBeat", "WatchQuarantined", "WatchBlind"]
+    assert [said[name] for name in names] == [1, 0, 0]
+    assert said["InstanceId"] == "i-0123456789abcdef0"
+
+
+def test_systemd_hears_that_it_is_ready_and_alive(scene, tmp_path, monkeypatch):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind(str(tmp_path / "notify"))
+    listener.settimeout(2)
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    monkeypatch.setenv("WATCHDOG_USEC", "300000")
+    scene.with_slurm().boot().quiet(0.5)
+    assert listener.recv(200).startswith(b"READY=1")
+    assert listener.recv(200) == b"WATCHDOG=1"
+    assert listener.recv(200) == b"WATCHDOG=1"
+    listener.close()

@@ -1,0 +1,174 @@
+"""docs/checks.md: what each check looks at and what to do for its finding, from the check files.
+
+`python -m tools.catalogue` writes the page; a test compares the two. How often a check was tried on the labelled
+corpus comes from docs/corpus.md. The first command is that of the probe whose output the check reads, unless the check
+names a better one.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from flightline.fleet.checks import FLEET_CHECKS
+from flightline_node.ask.probes import PROBES, Probe
+from flightline_node.judge.checks import CHECKS
+from flightline_node.model import LEVELS, Check
+from flightline_node.read.parsers import PARSERS
+from tools.words import only_check
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, CORPUS = DOCS / "checks.md", DOCS / "corpus.md"
+
+READERS: Mapping[str, str] = {
+    "imds": "ec2-metadata --all",
+    "versions": "uname -r; cat /opt/amazon/efa_installed_packages",
+    "limits": "ulimit -l; grep -r memlock /etc/security",
+}
+
+_REMEDIES = """\
+A finding names its remedy. What each means on EC2:
+
+| remedy | do |
+|---|---|
+| RESTART_APP | Stop and start the job. The node is good. |
+| RESET_GPU | Drain, stop what uses the GPU, `nvidia-smi --gpu-reset -i N`; with NVSwitch reset all GPUs, or reboot. |
+| REBOOT | Drain, reboot, run the preflight again. The same finding after a reboot: replace. |
+| REPLACE | Drain and replace the instance; keep its bundle for the support case. |
+| UPDATE_SOFTWARE | Install the versions of the site's image and run the preflight again. |
+| FIX_CONFIG | Correct the setting (usually in the image or the inventory) and run the preflight again. |
+| CONTACT_SUPPORT | Open a case with AWS, with the bundle and the kernel log. |
+| INVESTIGATE | The finding alone does not name the culprit: read its evidence and start with the command below. |
+
+UNKNOWN blocks like FAIL: mend what kept the tool from answering, then measure again.
+"""
+
+
+def _number(value: float) -> str:
+    return "unbounded" if value == float("inf") else f"{value:g}"
+
+
+def _thresholds(check: Check) -> Iterator[str]:
+    if not check.thresholds:
+        return
+    yield "| threshold | default | bounds | what | source |"
+    yield "|---|---|---|---|---|"
+    for threshold in check.thresholds:
+        bounds = f"{_number(threshold.minimum)} to {_number(threshold.maximum)}"
+        yield (
+            f"| `{check.id}.{threshold.name}` | {threshold.default:g} {threshold.unit} | {bounds} "
+            f"| {threshold.what} | {threshold.source} |"
+        )
+    yield ""
+
+
+def _command(probe: Probe) -> str:
+    if probe.reader:
+        return READERS.get(probe.reader, "")
+    words = [part.replace("{root}", "") for part in probe.commands[0]]
+    return " ".join(words) if words[:2] != ["sh", "-c"] else ""
+
+
+def first_command(check: Check) -> str:
+    """The first command to run; a check of a file that no simple command writes has its collection instead."""
+    if check.first:
+        return check.first
+    reads = [name for name in (*check.needs, *check.needs_any) if name in PARSERS]
+    files = [file for name in reads for file in PARSERS[name].files]
+    commands = [_command(probe) for file in files for probe in PROBES if probe.file == file]
+    return next((command for command in commands if command), f"flightline collect --out DIR --level {check.level}")
+
+
+def when_to_replace(check: Check) -> str:
+    """Whether the check's remedy ever ends in another instance."""
+    if "replace" in check.remedy.lower():
+        return "when the line above says so, or the finding's remedy is REPLACE."
+    return "not for this finding alone."
+
+
+def tried(page: str) -> dict[str, str]:
+    """Check -> what docs/corpus.md says of it."""
+    rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| \S+ %? ?\| \d+ \| (\d+) \|$", page, re.M)
+    return {
+        name: f"fired in {fired} of {should} cases with its fault, {false} false positives"
+        for name, should, fired, false in rows
+    }
+
+
+def _judges(check: Check) -> str:
+    """The first paragraph of what its judging function says of itself."""
+    return " ".join((check.evaluate.__doc__ or "").split("\n\n")[0].split())
+
+
+def _entry(check: Check, corpus: Mapping[str, str]) -> Iterator[str]:
+    yield f"## {check.id}"
+    yield ""
+    yield f"**{check.title}** · level {check.level} · tags {', '.join(check.tags)}"
+    yield ""
+    yield f"- What: {check.what}"
+    yield f"- Why: {check.why}"
+    yield f"- How it judges: {_judges(check)}"
+    yield f"- Out of service for it? {check.out_of_service}"
+    yield f"- First: `{first_command(check)}`"
+    yield f"- Remedy: {check.remedy}"
+    yield f"- Replace: {when_to_replace(check)}"
+    yield f"- Corpus: {corpus.get(check.id, 'no case yet; make corpus')}"
+    yield f"- Source: {check.source}"
+    reads = [*check.needs, *(" or ".join(check.needs_any),) * bool(check.needs_any)]
+    yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
+    if check.expects:
+        yield f"- Compares with: expected {', '.join(check.expects)}"
+    yield (
+        f"- Waiver: `{{check: {check.id}, scope: gpu-07, reason: known and harmless, owner: ops@example.com, "
+        "expiry: 2026-12-31}`"
+    )
+    yield ""
+    yield from _thresholds(check)
+
+
+def render(checks: Iterable[Check]) -> str:
+    """The whole page."""
+    ordered = sorted(checks, key=lambda check: (LEVELS.index(check.level), check.tags[:1], check.id))
+    lines = [
+        "# Checks",
+        "",
+        "Generated from `module_utils/flightline_node/judge/checks/` by `python -m tools.catalogue`; edit there.",
+        "",
+        "Any finding can be set aside for a while, with a reason. In the inventory:",
+        "",
+        "```yaml",
+        "flightline_waivers:",
+        f"  - check: {ordered[0].id}",
+        '    scope: "gpu-07"          # host, instance id, GPU UUID, serial or PCI address; shell patterns allowed',
+        "    reason: why it is safe to go on",
+        "    owner: who answers for it",
+        "    expiry: 2026-12-31       # after this day the waiver itself fails the run",
+        "```",
+        "",
+        _REMEDIES,
+    ]
+    corpus = tried(CORPUS.read_text(encoding="utf-8"))
+    for check in ordered:
+        lines += _entry(check, corpus)
+    lines += ["# Checks of the fleet", ""]
+    for name, fleet in sorted(FLEET_CHECKS.items()):
+        lines += [f"## {name}", "", f"**{fleet.title}**", "", f"- Why: {fleet.why}", f"- Remedy: {fleet.remedy}", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or with --check say that it is old."""
+    check = only_check("catalogue", "Write docs/checks.md from the check files.", arguments)
+    text = render(CHECKS.values())
+    old = PAGE.read_text(encoding="utf-8") != text
+    if old:
+        sys.stdout.write(f"{PAGE.relative_to(DOCS.parent)}\n")
+    if old and not check:
+        PAGE.write_text(text, encoding="utf-8")
+    return int(check and old)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
