@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import ansible_runner
-
 from flightline_node.know.expected import NO_TYPE, resolve
 from flightline_node.model import SettingsError
 
 from ..configure import slurm_plan
-from ..run import ansible_errors, baselines, inventory, playbooks, process_tree
+from ..run import ansible_errors, background, baselines, inventory, playbooks, process_tree
 from . import topology
 from .drive import READY, FabricNodes, RoundAnswer
 
@@ -24,7 +22,6 @@ LAUNCH_S = 90
 LEAST_FORKS = 20
 STORAGE_AHEAD_S, STORAGE_MIB = 15.0, 4096
 """Ansible has reached every node by then; so much is written at most."""
-POLL_S = 0.2
 GRACE_S = 5.0
 
 
@@ -185,7 +182,7 @@ class Rounds:
             # A file: a command line has no room for thousands of names.
             listed = place / "hosts"
             listed.write_text("".join(f"{host}\n" for host in step.hosts), encoding="utf-8")
-            thread, runner = ansible_runner.run_async(
+            work, runner = background.play(
                 private_data_dir=str(place),
                 project_dir=str(own.root),
                 playbook=str(own.playbook("fabric_round")),
@@ -201,16 +198,15 @@ class Rounds:
                 cancel_callback=lambda: False,
             )
             until = time.monotonic() + self.asked.deadline_s + LAUNCH_S + len(step.hosts)
-            while thread.is_alive() and time.monotonic() < until:
-                try:
-                    thread.join(POLL_S)
-                except KeyboardInterrupt:
+            try:
+                work.wait(until - time.monotonic())
+            finally:
+                if not work.ended:
                     self._stop()
-                    raise
-            if thread.is_alive():
-                self._stop()
+                    work.wait(GRACE_S)
             if not answers:
-                said = ansible_errors.why(runner.stdout.read().splitlines())
+                broken = background.why(work.broken) if work.broken else ""
+                said = ansible_errors.why(runner.stdout.read().splitlines()) or broken
                 raise FabricError(f"saw {said or 'no answer of Ansible'}, wanted round {step.name} to be played")
         return answers
 

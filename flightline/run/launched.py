@@ -16,9 +16,9 @@ from flightline_node.model import SettingsError
 
 from ..store import sqlite as stores
 from ..store.rows import absent_record, broken_record, unreachable_record
+from . import background, playbooks
 from . import calls as asking
 from . import conclude as ending
-from . import playbooks
 from .answers import admitted
 from .launchers import HostReply, Launcher, LaunchError
 from .preflight import (
@@ -37,7 +37,6 @@ from .preflight import (
 from .recorder import Recorder
 from .request import asked_of
 
-JOIN_S = 0.2
 MARGIN_S = 30.0
 """For the launcher to start everywhere, above the nodes' own deadline."""
 
@@ -99,8 +98,8 @@ def _validated(request: Request, run_id: str, follow: Follow) -> list[dict[str, 
     """What each host is asked, from the inventory. Raises CannotRunError for one that cannot be judged as it is."""
     with playbooks.workplace("run") as place:
         asked = replace(request, extra={**request.extra, "flightline_calls": True})
-        thread, runner = start(asked, run_id, place, follow, "validate")
-        if wait(thread, follow):
+        work, runner = start(asked, run_id, place, follow, "validate")
+        if wait(work, follow):
             raise CannotRunError("interrupted before a node was asked")
         if follow.refused or not follow.validated:
             raise CannotRunError(follow.refused or why_not(runner, playbooks.sources(request.inventory)))
@@ -145,28 +144,19 @@ def _asked(
 def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s: int) -> str:
     """Wait until every host was told of or its deadline is over; returns what broke, or ""."""
     until = time.monotonic() + deadline_s + MARGIN_S
-    broken: list[str] = []
-
-    def ask() -> None:
-        try:
-            launcher.ask(list(state.calls.values()), run_id, until, state.told)
-        except Exception as error:
-            broken.append(str(error) or type(error).__name__)
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
+    work = background.begin(lambda: launcher.ask(list(state.calls.values()), run_id, until, state.told))
     why = "no answer before the deadline"
     with ending_as_interrupt():
         try:
-            while thread.is_alive() and time.monotonic() < until + MARGIN_S:
-                thread.join(JOIN_S)
+            work.wait(until + MARGIN_S - time.monotonic())
         except KeyboardInterrupt:
             why, state.interrupted = INTERRUPTED, True
     launcher.stop()
-    thread.join(MARGIN_S)
+    work.wait(MARGIN_S)
+    broken = (str(work.broken) or type(work.broken).__name__) if work.broken else ""
     for name in sorted(state.missing):
-        state.told(HostReply(name, trouble=f"{broken[0] if broken else why} (asked: {launcher.how})", lost=True))
-    return broken[0] if broken else ""
+        state.told(HostReply(name, trouble=f"{broken or why} (asked: {launcher.how})", lost=True))
+    return broken
 
 
 def _identity(one: Mapping[str, str]) -> dict[str, str]:

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import ansible_runner
-
 from flightline_node.model import SettingsError, Status
 
 from ..console import DEBUG_ENV, EXIT_BROKEN
@@ -31,8 +29,9 @@ from ..record.intake import STAMP, is_go
 from ..store import sqlite as stores
 from ..store.aside import ASIDE_ENV, Aside
 from ..store.rows import broken_record, unreachable_record
-from . import ansible_errors, playbooks, process_tree
+from . import ansible_errors, background, playbooks, process_tree
 from . import conclude as ending
+from .background import Background
 
 NODE_TASK = "flightline_node"
 VALIDATE_TASK = "flightline_validate"
@@ -202,8 +201,10 @@ def run(request: Request, watcher: RunObserver) -> ending.Conclusion:
     look = f"run {run_id} has no verdict; what was measured: flightline report {run_id}"
     try:
         with playbooks.workplace("run") as place:
-            thread, runner = start(request, run_id, place, follow)
-            given_up = wait(thread, follow)
+            work, runner = start(request, run_id, place, follow)
+            given_up = wait(work, follow)
+            if work.broken and not given_up:
+                follow.trouble = follow.trouble or f"ansible-runner broke off: {background.why(work.broken)}"
             return _end(request, run_id, place, runner, follow, given_up)
     except (CannotRunError, LauncherWantedError, SettingsError):
         raise
@@ -218,8 +219,8 @@ def run(request: Request, watcher: RunObserver) -> ending.Conclusion:
 
 def start(
     request: Request, run_id: str, place: Path, follow: Follow, playbook: str = "preflight"
-) -> tuple[threading.Thread, Any]:
-    """Start a playbook; returns the runner's thread and the runner."""
+) -> tuple[Background, Any]:
+    """Start a playbook; returns the runner's work and the runner."""
     own = playbooks.find()
     arguments = [part for source in playbooks.sources(request.inventory) for part in ("-i", playbooks.absolute(source))]
     if request.forks:
@@ -229,7 +230,7 @@ def start(
         arguments += ["-e", _extra(name, value)]
     if request.limit:
         arguments += ["--limit", request.limit]
-    thread, runner = ansible_runner.run_async(
+    return background.play(
         private_data_dir=str(place),
         project_dir=str(own.root),
         playbook=str(own.playbook(playbook)),
@@ -240,7 +241,6 @@ def start(
         # Its own would catch Ctrl-C, kill ansible-playbook alone and leave the nodes' processes running.
         cancel_callback=follow.stop.is_set,
     )
-    return thread, runner
 
 
 def _extra(name: str, value: Any) -> str:
@@ -259,7 +259,7 @@ def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place:
     }
 
 
-def wait(thread: threading.Thread, follow: Follow) -> str:
+def wait(work: Background, follow: Follow) -> str:
     """Wait for the playbook; returns why it was given up, or "".
 
     On Ctrl-C, SIGTERM, a hang-up, or when every deadline has long passed, it and its children are ended first. A second
@@ -268,8 +268,7 @@ def wait(thread: threading.Thread, follow: Follow) -> str:
     why = ""
     with ending_as_interrupt():
         try:
-            while thread.is_alive():
-                thread.join(POLL_S)
+            while not work.wait(POLL_S):
                 if follow.ends_at and time.time() > follow.ends_at + OVERDUE_S:
                     why = "it was still running when every host's deadline had passed"
                     break
@@ -278,24 +277,24 @@ def wait(thread: threading.Thread, follow: Follow) -> str:
         except KeyboardInterrupt:
             why = INTERRUPTED
         with _deaf_to_signals():
-            _stop(thread, follow)
+            _stop(work, follow)
     if why == INTERRUPTED:
         # Until the process ends: what comes now is the verdict, and a Ctrl-C more would cost it. SIGTERM still ends it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return why
 
 
-def _stop(thread: threading.Thread, follow: Follow) -> None:
+def _stop(work: Background, follow: Follow) -> None:
     if follow.pid:
         # Not the runner's own cancelling: it kills ansible-playbook alone, whose workers lead process groups
         # of their own and would go on. Nor does ansible-playbook always end them when it is interrupted.
         below = process_tree.descendants(follow.pid)
         with suppress(OSError):
             os.kill(follow.pid, signal.SIGINT)
-        thread.join(INTERRUPT_GRACE_S)
+        work.wait(INTERRUPT_GRACE_S)
         process_tree.end(below, KILL_GRACE_S)
     follow.stop.set()
-    thread.join(INTERRUPT_GRACE_S)
+    work.wait(INTERRUPT_GRACE_S)
 
 
 @contextmanager

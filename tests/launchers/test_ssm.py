@@ -135,7 +135,7 @@ def test_a_refused_copy_is_asked_for_again(stack, cloud):
         return None
 
     cloud.before = throttled
-    status, said = stack.preflight(*VIA)
+    said = stack.preflight(*VIA)[1]
     assert stack.rows()["gpu-01"]["verdict"] == "go" and not left[0], said
 
 
