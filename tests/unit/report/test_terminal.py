@@ -103,9 +103,9 @@ def test_a_message_of_megabytes_costs_nothing():
         finding(check="sxid", status="FAIL", message="\x1b1:" * 1_700_000),
     ]
     rows = [row(f"gpu-{number}", list(huge), []) for number in range(4)]
-    started = time.perf_counter()
+    started = time.process_time()
     text = printed(report_of(rows, groups=group(rows)))
-    assert time.perf_counter() - started < 1 and len(text) < 20_000
+    assert time.process_time() - started < 5 and len(text) < 20_000
 
 
 @pytest.mark.parametrize("width", [80, 120])

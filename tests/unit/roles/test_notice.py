@@ -183,7 +183,7 @@ def test_the_program_signals_the_units_well_within_the_notice(service, tmp_path)
     assert running.stderr is not None
     line = running.stderr.readline()
     running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=20) == 130
+    assert running.wait(timeout=60) == 130
     assert "SIGUSR1 to flightline-train@*.service sent" in line
     assert calls.read_text() == "kill --kill-who=main --signal=SIGUSR1 flightline-train@*.service\n"
 

@@ -91,7 +91,7 @@ class Scene:
             self.sequence += 1
         return self
 
-    def until(self, seen, most_s=3.0):
+    def until(self, seen, most_s=60.0):
         """Step until seen() is true; its value, or the last one."""
         end = time.monotonic() + most_s
         while time.monotonic() < end:

@@ -149,7 +149,7 @@ def test_a_flood_of_losses_does_not_put_off_the_answer(scene, patient):
         scene.say(QUIET)
         return scene.drained()
 
-    assert scene.until(more, 5.0)
+    assert scene.until(more)
 
 
 def test_the_place_is_kept_with_the_boot(scene):

@@ -125,7 +125,7 @@ def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
     scene.quiet(0.3)
     assert scene.marker()["scheduler"]["state"] == "pending"
     (scene.tools / "scontrol").write_text(true)
-    assert scene.until(scene.drained, most_s=20.0)["scheduler"]["state"] == "drained"
+    assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
     assert "DRAIN" in (scene.tools / "state").read_text()
 
 
@@ -144,7 +144,7 @@ def test_a_controller_that_is_down_is_asked_until_it_answers(scene):
     assert "Unable to contact slurm controller" in scene.marker()["scheduler"]["reason"]
     assert scene.until(scene.records), "the record does not wait for the controller"
     (scene.tools / "down").unlink()
-    assert scene.until(scene.drained, 4)["scheduler"]["state"] == "drained"
+    assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
 
 
 def test_without_scontrol_the_marker_stands_and_the_drain_is_tried_again(scene):
@@ -153,14 +153,15 @@ def test_without_scontrol_the_marker_stands_and_the_drain_is_tried_again(scene):
     assert scene.marker()["scheduler"]["state"] == "pending"
     assert scene.marker()["scheduler"]["reason"].startswith("scontrol")
     scene.with_slurm()
-    assert scene.until(scene.drained, 4)["scheduler"]["state"] == "drained"
+    assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
 
 
 def test_a_slow_scontrol_does_not_hold_the_marker(scene):
     scene.with_slurm()
-    (scene.tools / "slow").write_text("2")
+    (scene.tools / "slow").write_text("60")
     scene.boot().say(XID_79)
-    assert scene.until(scene.marker, 0.5), "marker within half a second"
+    began = time.monotonic()
+    assert scene.until(scene.marker) and time.monotonic() - began < 30
 
 
 def test_a_watcher_that_starts_anew_goes_on_and_tells_nothing_twice(scene):
@@ -178,7 +179,7 @@ def test_a_drain_that_was_pending_is_sent_after_a_restart(scene):
     scene.until(lambda: scene.marker() and scene.marker()["scheduler"]["reason"])
     scene.watcher.end()
     scene.with_slurm().boot()
-    assert scene.until(scene.drained, 4)["scheduler"]["state"] == "drained"
+    assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
 
 
 def test_release_ends_it_and_a_new_fault_begins_anew(scene, capsys):
