@@ -82,7 +82,7 @@ class Ground:
         """Put the inventory and the plan down."""
         every = {
             "ansible_connection": "local", "instance_type": TYPE, "flightline_checks": list(CHECKS),
-            "flightline_timeout_s": 20, **variables,
+            "flightline_timeout_s": 60, **variables,
         }  # fmt: skip
         (self.path / "plan.json").write_text(json.dumps(self.plan))
         self.inventory = self.path / "hosts.json"

@@ -174,7 +174,7 @@ def test_a_probe_that_survives_every_signal_is_left_behind_and_said_so(tools, mo
     sent = []
     monkeypatch.setattr(runner, "_signal_group", lambda pid, which: sent.append((pid, which)))
     monkeypatch.setattr(runner, "KILL_GRACE_S", 0.2)
-    results, out = tools([probe("stuck", deadline_s=0.3), probe("quick")], stuck="exec sleep 5", quick="echo done")
+    results, out = tools([probe("stuck", deadline_s=0.3), probe("quick")], stuck="exec sleep 60", quick="echo done")
     assert results["stuck"].abandoned and "left behind" in results["stuck"].note
     assert results["stuck"].rc is None and (out / "quick.txt").read_text() == "done\n"
     os.kill(sent[0][0], 9)

@@ -24,7 +24,7 @@ def node(name="n1", state="IDLE", reason="", more=""):
 def cluster(tmp_path):
     """A Slurm whose scontrol and squeue are scripts that print what the test says."""
 
-    def made(nodes=(), jobs="", scontrol_does="", timeout_s=5.0):
+    def made(nodes=(), jobs="", scontrol_does="", timeout_s=60.0):
         (tmp_path / "nodes").write_text("\n".join(nodes) + "\n")
         (tmp_path / "jobs").write_text(jobs)
         show = f'echo "$@" >>{tmp_path}/asked; [ "$1" = -o ] && cat {tmp_path}/nodes; exit 0'
