@@ -129,3 +129,38 @@ def mistakes(outputs: Mapping[str, Any]) -> list[str]:
 def preflight_document(cluster: str) -> str:
     """The name of the Systems Manager document that asks a node of a cluster."""
     return f"{cluster}-preflight"
+
+
+# ---- Kubernetes: what the stack's node groups, the manifests, the agent on a node and healing mean alike.
+
+KUBE_NAMESPACE = "flightline"
+"""Of the agent. It is privileged there; workloads have namespaces of their own."""
+KUBE_TRAINING_NAMESPACE = "flightline-training"
+
+KUBE_AGENT = "flightline-node"
+"""The DaemonSet of the agent and its service account."""
+KUBE_CONTROL = "flightline-control"
+"""The service account of what runs on the control side: nightly preflight, healing."""
+
+KUBE_STARTUP_TAINT = "flightline/unproven"
+"""Key of the taint with which a GPU node registers; only a go removes it. Value: empty."""
+KUBE_FAULT_TAINT = "flightline/unclean"
+"""Key of the taint of a node whose verdict is no-go. Value: empty."""
+KUBE_TAINT_EFFECT = "NoSchedule"
+KUBE_KUBELET_TAINT = f"{KUBE_STARTUP_TAINT}:{KUBE_TAINT_EFFECT}"
+"""As kubelet's --register-with-taints and eksctl write it."""
+
+KUBE_CONDITION = "FlightlineReady"
+"""Type of the node's condition: True go, False no-go, Unknown not judged."""
+
+KUBE_GPU_LABEL = "flightline/gpu"
+"""On every GPU node, with KUBE_LABEL_TRUE as its value: what the DaemonSet selects."""
+KUBE_LABEL_TRUE = "true"
+KUBE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+"""Kubernetes' own label of the instance type, written by the cloud's controller, never by the node's agent."""
+KUBE_VERDICT_LABEL = "flightline/verdict"
+"""go, no-go or unproven: what the agent said last."""
+KUBE_LEVEL_LABEL = "flightline/level"
+KUBE_GPU_RESOURCE = "nvidia.com/gpu"
+KUBE_EFA_RESOURCE = "vpc.amazonaws.com/efa"
+"""Extended resources of the NVIDIA and EFA device plugins."""
