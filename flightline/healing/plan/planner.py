@@ -220,7 +220,7 @@ class _Planner:
         if place.jobs:
             return self._with_jobs(one, place, choice)
         if choice.step is None:
-            return NextStep(one, Do.HOLD, choice.why, "none: no job runs there")
+            return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         return NextStep(one, Do.DRAINED, "no job runs there any more", "none", choice.step)
 
     def _with_jobs(self, one: Incident, place: SchedulerView, choice: LadderChoice) -> NextStep:
@@ -231,18 +231,18 @@ class _Planner:
             why = f"the site's deadline of {limit:g} min has passed"
             return NextStep(one, Do.REQUEUE, why, f"requeues {_named(place.jobs)}", choice.step)
         left = f", then requeued after {limit:g} min" if limit and not already else ""
-        return NextStep(one, Do.WAIT, f"{_named(place.jobs)} may end first{left}", "none: waits for them", choice.step)
+        return NextStep(one, Do.WAIT, f"{_named(place.jobs)} may end first{left}", "no effect: it waits for them", choice.step)
 
     def _repairing(self, one: Incident, place: SchedulerView) -> NextStep:
         choice = self._choice(one)
         if choice.step is None:
-            return NextStep(one, Do.HOLD, choice.why, "none: no job runs there")
+            return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         if place.jobs:
             return NextStep(one, Do.WAIT, f"{_named(place.jobs)} came back: nothing is done under them", "none")
         full = self.budget.begin(one.group)
         if full:
             return NextStep(one, Do.WAIT, full, "none", choice.step)
-        return NextStep(one, Do.REPAIR, choice.why, "none: no job runs there", choice.step)
+        return NextStep(one, Do.REPAIR, choice.why, "no effect: no job runs there", choice.step)
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:
@@ -250,7 +250,7 @@ class _Planner:
             if since > self.site.verify_min * 60:
                 why = f"no proof within {self.site.verify_min:g} min: {_last_why(one)}"
                 return NextStep(one, Do.HOLD, why, "none")
-            return NextStep(one, Do.VERIFY, f"a {one.level} preflight must say go", "none: it is out of service")
+            return NextStep(one, Do.VERIFY, f"a {one.level} preflight must say go", "no effect: it is out of service")
         if one.swap.get("kept") and not _released(one):
             failed = sum(a.step == incidents.RELEASE and a.outcome == incidents.FAILED for a in one.attempts)
             if failed >= incidents.MOST_IN_VAIN:
@@ -307,4 +307,4 @@ def _named(jobs: Iterable[RunningJob]) -> str:
 def _spares(place: SchedulerView) -> str:
     if not place.known:
         return "unknown: no scheduler was asked"
-    return f"{_named(place.jobs)} run on to the end, no new job starts" if place.jobs else "none run there"
+    return f"{_named(place.jobs)} may run to the end, no new job starts" if place.jobs else "none run there"
