@@ -129,8 +129,9 @@ def test_a_journal_that_has_the_boot_but_not_what_was_lost_is_no_pass(scene, pat
     assert scene.until(scene.drained)["findings"][0]["status"] == "UNKNOWN"
 
 
-def test_a_journal_that_is_behind_is_asked_again(scene, patient):
+def test_a_journal_that_is_behind_is_asked_again(scene, monkeypatch):
     """Simulated: the first answer comes before journald has written what it was given."""
+    monkeypatch.setattr("flightline_node.watch.journal.AGAIN_S", (0.2, 20.0))  # the second for a busy machine
     journalctl(scene, (0.0, QUIET))
     hole(scene.with_slurm().boot(), 1)
     scene.quiet(0.15)
