@@ -7,7 +7,7 @@ from flightline.store.sqlite import Run
 
 class MemoryStore:
     def __init__(self, run, records):
-        self._run, self._records = run, dict(records)
+        self._run, self._records, self._late = run, dict(records), {}
 
     def start(self, run):
         self._run = run
@@ -30,6 +30,12 @@ class MemoryStore:
 
     def answered(self, run_id):
         return set(self._records)
+
+    def save_late(self, run_id, record):
+        return self._late.setdefault(str(record["host"]), dict(record)) is record
+
+    def late(self, run_id):
+        return list(self._late.values())
 
     def history(self, name, limit=50):
         return []

@@ -44,16 +44,21 @@ def healthy(report: Report) -> set[tuple[str, str]]:
     return good
 
 
+def headline(report: Report, scope: str) -> str:
+    """A run's verdict in one line."""
+    counts, verdict = report.counts, str(report.verdict).upper()
+    told = f"{counts['no_go']:,} of {counts['nodes']:,} nodes no-go" if report.verdict is Verdict.NO_GO else "all good"
+    return f"Flightline {verdict} {scope}: {told}"
+
+
 def digest_of(report: Report, plan: DigestPlan, scope: str, link: str = "", store: str = "") -> Digest | None:
     """The one message of a run; None when there is nothing new to say."""
     if not plan.tell and not plan.recovered:
         return None
-    counts, run = report.counts, report.run
-    verdict = str(report.verdict).upper()
-    told = f"{counts['no_go']:,} of {counts['nodes']:,} nodes no-go" if report.verdict is Verdict.NO_GO else "all good"
+    run = report.run
     recovered = f", {len(plan.recovered):,} recovered" if plan.recovered else ""
     return Digest(
-        title=f"Flightline {verdict} {scope}: {told}{recovered}",
+        title=f"{headline(report, scope)}{recovered}",
         alerts=tuple(plan.tell),
         recovered=tuple(plan.recovered),
         quiet=len(plan.quiet),

@@ -183,6 +183,28 @@ class AwsStore:
         found = self._query(items.run_pk(run_id), items.RECORD, fields=("host",))
         return {str(item["host"]) for item in found}
 
+    def save_late(self, run_id: str, record: Mapping[str, Any]) -> bool:
+        """Keep a late record; False when the run already has one for the host."""
+        light = run_dict_light(self._known(run_id))
+        item = items.late_item(light, record, self.ttl_days)
+        if len(item["body"]) > items.MAX_BODY_BYTES:
+            item = items.late_item(light, items.shortened(record), self.ttl_days)
+        with self._guard("write") as client:
+            return batches.put_new(client, self.table, items.marshal(item))
+
+    def late(self, run_id: str) -> list[Record]:
+        """The late records of a run, by host."""
+        found = self._query(items.run_pk(run_id), items.LATE, fields=("late_host", "body"))
+        made = [self._record({**item, "host": item["late_host"]}) for item in found]
+        return sorted((record for record in made if record), key=lambda record: str(record["host"]))
+
+    def record(self, run_id: str, host: str) -> Record | None:
+        """One host's record in a run."""
+        key = items.marshal({items.PK: items.run_pk(run_id), items.SK: items.RECORD + items.part(host)})
+        with self._guard("read") as client:
+            found = client.get_item(TableName=self.table, Key=key, ConsistentRead=True).get("Item")
+        return self._record(items.unmarshal(found)) if found else None
+
     def history(self, name: str, limit: int = 50) -> list[Past]:
         """Results of a host, instance id, GPU serial or GPU UUID, newest first."""
         found: dict[tuple[str, str], Past] = {}

@@ -51,6 +51,10 @@ class Clients:
     _made: dict[str, Any] = field(default_factory=dict, repr=False)
     _session: Any = field(default=None, repr=False)
 
+    def use(self, service: str, client: Any) -> None:
+        """Take a client that was made elsewhere."""
+        self._made[service] = client
+
     def get(self, service: str) -> Any:
         """The low-level client of a service. Raises botocore's errors (no region, bad profile)."""
         if service not in self._made:

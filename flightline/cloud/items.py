@@ -6,6 +6,7 @@ Table layout (`pk`, `sk`; item attributes are plain, so that the console can rea
 
     RUN#<run>       META                    the run: level, inventory, verdict, hosts (packed)
     RUN#<run>       RECORD#<host>           a node's summary and its whole record (packed, or where it lies in S3)
+    RUN#<run>       LATE#<host>             the record of a node that answered after it was given up, as above
     RUN#<run>       NODE#<node>#<check>     what a check found wrong on a node; node: instance id, else host
     RUNS            <started_at>#<run>      the runs in order of time
     GPU#<serial>    NODE#<host>#<instance>  who had this GPU (serial or UUID): history across instance replacement
@@ -59,6 +60,7 @@ TRAINING_INDEXES: Mapping[str, tuple[str, str]] = {
 RUNS = "RUNS"
 META = "META"
 RECORD = "RECORD#"
+LATE = "LATE#"
 NODE = "NODE#"
 
 TROUBLE = model.BLOCKING | {model.Status.WARN}
@@ -206,6 +208,14 @@ def record_item(run: Mapping[str, Any], record: Mapping[str, Any], ttl_days: flo
     if not item["instance_id"]:
         del item["instance_id"]  # an index key cannot be empty
     return _with_ttl(item, run, ttl_days)
+
+
+def late_item(run: Mapping[str, Any], record: Mapping[str, Any], ttl_days: float) -> Item:
+    """The record of a node that was given up; in no index, so that no history takes it for the run's verdict of it."""
+    made = record_item(run, record, ttl_days)
+    kept = (PK, "run_id", "started_at", "measured_at", "verdict", "status", "body", TTL)
+    named = {"late_host": str(record["host"]), "kind": "late"}
+    return {**{name: made[name] for name in kept if name in made}, SK: LATE + part(record["host"]), **named}
 
 
 def without_body(item: Mapping[str, Any], place: str) -> Item:

@@ -9,9 +9,10 @@ import click
 from flightline_node.model import Verdict
 
 from ..console import Console, reader_may_leave
-from ..fleet.judgement import judge_run
+from ..fleet.judgement import as_judged, judge_run
 from ..fleet.lookup import find
-from ..report import existing, print_summary
+from ..report import existing
+from ..report.terminal import print_summary
 from ..run.conclude import FORMATS, look_back, own_report_dir, write_one
 from ..run.locate import open_store
 from ..store.sqlite import SqliteStore, Store, default_path
@@ -47,7 +48,7 @@ def command(
             report.incidents = store.incidents()
         for kind, path in wanted.items():
             with reader_may_leave():
-                write_one(kind, report, lambda: store.records(report.run.id), path)
+                write_one(kind, report, lambda: as_judged(store, report.run.id), path)
     if Path("-") not in wanted.values():
         links = {**_written(store, report.run.id), **wanted}
         print_summary(report, Console(), links, look_back(store_path or default_path()))

@@ -7,7 +7,7 @@ nodes fit in memory.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from sys import intern
@@ -17,8 +17,8 @@ import flightline_node
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import BLOCKING, LEVELS, RANK, STATUSES, UNSAID, Remedy, Status, Verdict, verdict_of, worst
 
-from ..store.rows import NODE, REACHABLE, lost_record
-from ..store.sqlite import ExpectedHost, Record, Store
+from ..store.rows import NODE, REACHABLE, gave_none, lost_record
+from ..store.sqlite import ExpectedHost, Record, Run, Store
 from . import growth, together
 from .checks import FLEET_CHECKS, UNIFORM
 from .groups import group
@@ -44,8 +44,9 @@ class _FleetIntake:
     counters: dict[str, growth.Sample] = field(default_factory=dict)
     together: Record = field(default_factory=dict)
     lost: bool = False
+    late: list[str] = field(default_factory=list)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record, late: bool = False) -> None:
         if record.get("host") == together.FABRIC_HOST:
             self.together = self.together or record
             return
@@ -53,6 +54,8 @@ class _FleetIntake:
         if row.host in self.rows:
             return
         self.rows[row.host] = row
+        if late:
+            self.late.append(row.host)
         if record.get("fleet_waivers"):
             self.waivers.add(row.host, record["fleet_waivers"])
         counters = growth.sample(record)
@@ -107,16 +110,18 @@ class _FleetIntake:
 _REMEDIES = {str(remedy): remedy for remedy in Remedy}
 
 
-def judge_run(store: Store, run_id: str, extra: Iterable[Record] = ()) -> Report:
+def judge_run(store: Store, run_id: str, extra: Iterable[Record] = (), late: bool = True) -> Report:
     """The report of a run. extra: records that could not be stored; the store's own come first.
+
+    late: take what came after a host was given up in place of the row that says so; without it this is what was
+    judged first.
 
     Raises StoreError when the run is not there or cannot be read.
     """
     run = store.run(run_id)
     intake = _FleetIntake(waivers=FleetWaivers(date_of(run.started_at)))
-    for records in (store.records(run.run_id), extra):
-        for record in records:
-            intake.add(record)
+    for record, is_late in _with_late(store, run, extra, late):
+        intake.add(record, late=is_late)
     rows = [_row_of(host, intake) for host in run.hosts]
     intake.lost = not intake.together and run.level == LEVELS[-1] and together.FABRIC_HOST in store.answered(run.run_id)
     shared = _together(rows, intake)
@@ -135,7 +140,28 @@ def judge_run(store: Store, run_id: str, extra: Iterable[Record] = ()) -> Report
         fleet=fleet,
         groups=group(rows),
         distributions=measured,
+        late=[row.host for row in rows if row.host in set(intake.late)],
+        first=run.verdict,
     )
+
+
+def as_judged(store: Store, run_id: str) -> Iterator[Record]:
+    """The records of a run as judge_run takes them: a late one in place of the row that says that none came."""
+    return (record for record, _ in _with_late(store, store.run(run_id), (), True))
+
+
+def _with_late(store: Store, run: Run, extra: Iterable[Record], late: bool) -> Iterator[tuple[Record, bool]]:
+    came = {str(record["host"]): record for record in store.late(run.run_id)} if late else {}
+    if not came:
+        yield from ((record, False) for records in (store.records(run.run_id), extra) for record in records)
+        return
+    open_ = {host.host for host in run.hosts}
+    for records in (store.records(run.run_id), extra):
+        for record in records:
+            is_late = record["host"] in came and record["host"] in open_ and gave_none(record)
+            open_.discard(record["host"])
+            yield (came[record["host"]] if is_late else record), is_late
+    yield from ((came[host], True) for host in came if host in open_)
 
 
 def _row_of(host: ExpectedHost, intake: _FleetIntake) -> NodeRow:

@@ -112,7 +112,9 @@ class Distribution:
 class Report:
     """Everything a run came to. fleet: findings about the fleet as a whole, each with "hosts".
 
-    incidents: those of its store, as flightline.healing keeps them, newest first.
+    incidents: those of its store, as flightline.healing keeps them, newest first. late: hosts that answered after they
+    had been given up, judged here by what they said. first: the verdict that the run was closed with, "" while it is
+    open.
     """
 
     run: RunInfo
@@ -123,6 +125,8 @@ class Report:
     groups: list[TroubleGroup]
     distributions: list[Distribution]
     incidents: list[dict[str, Any]] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    first: str = ""
 
     @property
     def counts(self) -> dict[str, int]:

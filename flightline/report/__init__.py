@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from .files import Records, existing, opened, write_all
-from .terminal import print_summary
 
-__all__ = ["Records", "existing", "opened", "print_summary", "write_all"]
+__all__ = ["Records", "existing", "opened", "write_all"]

@@ -47,6 +47,8 @@ def _head(report: Report) -> Iterator[tuple[str, Any]]:
         },
     )
     yield "verdict", str(report.verdict)
+    if report.late:
+        yield "late", {"hosts": report.late, "first_verdict": report.first}
     yield "counts", report.counts
     yield "checks", list(report.checks)
     yield "fleet", report.fleet

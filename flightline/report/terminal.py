@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.cells import cell_len, set_cell_size
@@ -16,7 +16,7 @@ from flightline_node.model import Status, Verdict, as_status
 
 from .copies import copies
 from .node_lines import NodeLine, RemedyStep, lines, steps, where
-from .scope import left_out, set_aside
+from .notes import verdict_notes
 from .text import (
     blocks,
     clean,
@@ -262,31 +262,6 @@ def _step(step: RemedyStep) -> str:
 
 def _warning(group: TroubleGroup) -> tuple[str, str, str]:
     return group.check, group.message, f" ({places(group.where, group.unit, most=2)})"
-
-
-def verdict_notes(report: Report) -> list[str]:
-    """Plain sentences about a verdict that the counts alone do not explain."""
-    notes: list[str] = []
-    if not report.run.finished_at:
-        notes.append("The run did not finish: this is what was measured until now.")
-    notes += [*left_out(report), *set_aside(report)]
-    if report.verdict is Verdict.GO:
-        return notes
-    if not report.rows:
-        notes.append("No-go because there is no node in this run.")
-    elif all(row.verdict is Verdict.GO for row in report.rows):
-        notes.append("Every node is go by itself; what blocks is about the fleet as a whole.")
-    return [*notes, *_without_evidence(report)]
-
-
-def _without_evidence(report: Report) -> Iterable[str]:
-    silent = [
-        row.host
-        for row in report.rows
-        if row.verdict is Verdict.NO_GO and not any(blocks(status) for status in (row.status, *row.cells.values()))
-    ]
-    if silent:
-        yield f"No-go because nothing was judged on: {short_list(host_ranges(silent))}"
 
 
 def prefixed(prefix: str, text: str) -> str:

@@ -16,7 +16,7 @@ from flightline_node.model import Status, Verdict, as_status
 from . import charts
 from .copies import Copies, copies
 from .node_lines import NodeLine, lines, where
-from .terminal import verdict_notes
+from .notes import verdict_notes
 from .text import (
     blocks,
     clean,

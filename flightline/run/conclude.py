@@ -21,6 +21,7 @@ from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, reader_may_leave
 from ..fleet.judgement import judge_run
 from ..fleet.result import Report
 from ..report import html, jsonfile, junit
+from ..report.terminal import print_summary
 from ..store.aside import MEMORY, Aside
 from ..store.sqlite import (
     BUSY_TIMEOUT_S,
@@ -96,7 +97,8 @@ def conclude(
         troubles = [_refused(trouble, len(left), aside), *(text for text in troubles if text not in trouble)]
     try:
         whole = _save(store, aside, left, troubles)
-        report = judge_run(store, run.run_id, left.values())
+        # What came after the nodes were given up is judged when the run is looked at again.
+        report = judge_run(store, run.run_id, left.values(), late=False)
         with suppress(StoreError):
             report.incidents = store.incidents()
         if broken:
@@ -199,7 +201,7 @@ def show(outcome: Conclusion, console: Console) -> None:
         console.print(note, style="dim", markup=False, highlight=False, soft_wrap=True)
     for trouble in outcome.troubles:
         console.print(f"warning: {trouble}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-    reports.print_summary(outcome.report, console, outcome.links, look_back(outcome.store))
+    print_summary(outcome.report, console, outcome.links, look_back(outcome.store))
     if outcome.broken:
         said = f"flightline: run {outcome.report.run.id} has no verdict: {outcome.broken}"
         console.print(said, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -9,9 +9,7 @@ from pathlib import Path
 import flightline_node
 from flightline_node.keep import INSTALLED, key_of, sources
 
-NOT_KEPT_RC, BROKEN_RC = 97, 96
-BEGUN, ENDED = "flightline-begin", "flightline-end"
-"""What a launcher's task says first, with its node's name, and last, with its status."""
+from ..record.outputs import BEGUN, BROKEN_RC, ENDED, NOT_KEPT_RC
 
 # Code is run from the directory: it must be root's, where the role installed it, or the user's own.
 # -I and -S: nothing but the library and Python's own.

@@ -15,11 +15,11 @@ from typing import Any
 from flightline_node.model import SettingsError
 
 from ..store import sqlite as stores
-from ..store.rows import absent_record, broken_record, unreachable_record
+from ..store.replies import record_of
+from ..store.rows import absent_record
 from . import background, playbooks
 from . import calls as asking
 from . import conclude as ending
-from .answers import admitted
 from .launchers import HostReply, Launcher, LaunchError
 from .preflight import (
     INTERRUPTED,
@@ -35,7 +35,6 @@ from .preflight import (
     why_not,
 )
 from .recorder import Recorder
-from .request import asked_of
 
 MARGIN_S = 30.0
 """For the launcher to start everywhere, above the nodes' own deadline."""
@@ -51,30 +50,21 @@ class _LaunchedRun:
     hosts: Mapping[str, stores.ExpectedHost]
     missing: set[str]
     interrupted: bool = False
+    given_up: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def told(self, one: HostReply) -> None:
-        """Keep what came of a host; the first word of a host counts."""
-        record = self._record(one)
+        """Keep what came of a host; its first word counts, and an answer after it was given up is kept as late."""
+        record = record_of(self.hosts[one.host], self.calls[one.host].params, one)
         with self.lock:
+            if one.host in self.given_up and one.answer is not None:
+                self.given_up.discard(one.host)
+                self.recorder.add_late(record)
             if one.host not in self.missing:
                 return
             self.missing.discard(one.host)
             self.recorder.add(record)
             self.watcher.answer(answer_of(record))
-
-    def _record(self, one: HostReply) -> stores.Record:
-        host = self.hosts[one.host]
-        if one.lost:
-            return unreachable_record(host, one.trouble)
-        if one.answer is None:
-            return broken_record(host, one.trouble)
-        params = self.calls[one.host].params
-        result = admitted(dict(one.answer), asked_of(params), bool(params.get("return_bundle")))
-        if result.get("failed"):
-            return broken_record(host, str(result["msg"]))
-        record = result["record"]
-        return {**record, "host": one.host, "instance_id": record.get("instance_id") or host.instance_id}
 
 
 def run(request: Request, launcher: Launcher, watcher: RunObserver) -> ending.Conclusion:
@@ -155,6 +145,7 @@ def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s
     work.wait(MARGIN_S)
     broken = (str(work.broken) or type(work.broken).__name__) if work.broken else ""
     for name in sorted(state.missing):
+        state.given_up.add(name)
         state.told(HostReply(name, trouble=f"{broken or why} (asked: {launcher.how})", lost=True))
     return broken
 

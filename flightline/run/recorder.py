@@ -42,6 +42,14 @@ class Recorder:
         if why and why not in self.trouble:
             self.trouble += f"; {why}"
 
+    def add_late(self, record: Mapping[str, Any]) -> None:
+        """Keep what came after its host's row was written. Never raises."""
+        try:
+            with stores.SqliteStore(self.path) as db:
+                db.save_late(self.run.run_id, record)
+        except stores.StoreError as error:
+            self.trouble = self.trouble or f"{error}; the late answer of {record['host']} is lost"
+
     def close(self) -> None:
         """Give the files back, so that what was kept aside can be merged by whoever opens the store next."""
         self.aside.close()

@@ -1,36 +1,18 @@
-"""What a run asks of its nodes, and until when: the same for the action plugin, the validation and the command line."""
+"""Until when a run waits for its nodes: the same for the action plugin, the validation and the command line."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from flightline_node.bounds import DEADLINE_S, MAX_DEADLINE_S
-from flightline_node.model import LEVELS, SettingsError
-from flightline_node.settings import build
-
-from ..record.intake import Asked
+from flightline_node.model import SettingsError
 
 AROUND_S = 5.0
 """Of each round of hosts, for what Ansible does before and after it asks."""
 FORK_S = 0.2
 """Of each host: Ansible's own cost, measured on two cores (bench_preflight: 0.12 s)."""
-
-
-def asked_of(given: Mapping[str, Any]) -> Asked:
-    """What the gate wants of an answer, from the module's arguments. Raises SettingsError."""
-    settings = build(level=given["level"], select=given["checks"], skip=given["skip"])
-    reached = LEVELS.index(settings.level)
-    return Asked(
-        host=given["host"],
-        instance_id=given["instance_id"],
-        instance_type=given["instance_type"],
-        level=settings.level,
-        call_id=given["call_id"],
-        checks=frozenset(check.id for check in settings.checks if LEVELS.index(check.level) <= reached),
-        skipped=frozenset(check.id for check in settings.skipped),
-    )
 
 
 def deadline_s(level: str, given: Any = None) -> int:

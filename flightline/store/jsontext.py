@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from contextlib import suppress
 from typing import Any
 
-import orjson
+try:
+    import orjson
+except ImportError:  # in a Lambda function, which has the standard library
+    orjson = None  # type: ignore[assignment]
+
+_SMALL = re.compile(r"\de-0\d")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?e-0\d\b')
 
 
 def decode(data: bytes) -> Any:
@@ -14,18 +22,41 @@ def decode(data: bytes) -> Any:
 
     Raises ValueError for what is not JSON.
     """
-    try:
-        return orjson.loads(data)
-    except ValueError:
-        return json.loads(data, parse_constant=str)
+    if orjson:
+        with suppress(ValueError):
+            return orjson.loads(data)
+    return json.loads(data, parse_constant=str)
 
 
 def encode_decoded(value: Any) -> str:
     """JSON on one line of a value whose numbers are finite, as those of `decode` are."""
+    if orjson:
+        try:
+            return orjson.dumps(value).decode()
+        except TypeError:  # integers beyond 64 bits, lone surrogates
+            return encode(value)
+    return _as_orjson(value)
+
+
+def _as_orjson(value: Any) -> str:
+    """The same bytes as orjson's, by the standard library: only small numbers are spelled otherwise there."""
     try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # integers beyond 64 bits, lone surrogates
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError):
         return encode(value)
+    return _TOKEN.sub(_small, text) if _SMALL.search(text) else text
+
+
+def _small(found: re.Match[str]) -> str:
+    text = found[0]
+    if text.startswith('"'):
+        return text
+    digits, _, power = text.partition("e-0")
+    if power != "5":
+        return f"{digits}e-{power}"
+    sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
+    return f"{sign}0.0000{digits.replace('.', '')}"
 
 
 def encode(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flightline_node.bounds import SAID_CHARS
@@ -36,6 +37,12 @@ def lost_record(host: stores.ExpectedHost) -> stores.Record:
     """The row of an expected host that never answered."""
     message = "no result: the run ended before this host answered; judge it again"
     return _one_finding(host, REACHABLE, Status.UNKNOWN, message)
+
+
+def gave_none(record: Mapping[str, Any]) -> bool:
+    """Is it the row of a host that gave no answer before it was judged? A late record may speak in its place."""
+    findings = list(record.get("findings") or ())
+    return len(findings) == 1 and findings[0].get("check") == REACHABLE
 
 
 def _one_finding(

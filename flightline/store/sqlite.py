@@ -52,7 +52,13 @@ CREATE TABLE IF NOT EXISTS names (
 """
 
 
-_TABLES = {"runs", "nodes", "names", "incidents", "incident_keys", "healing_lease", "healing_stops"}
+_LATE = """
+CREATE TABLE IF NOT EXISTS late (
+    run_id TEXT NOT NULL, host TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (run_id, host)) WITHOUT ROWID;
+"""
+"""Made with the first late record: most stores never have one."""
+
+_TABLES = {"late", "runs", "nodes", "names", "incidents", "incident_keys", "healing_lease", "healing_stops"}
 
 
 class StoreError(RuntimeError):
@@ -122,6 +128,12 @@ class Store(Protocol):
 
     def answered(self, run_id: str) -> set[str]:
         """Hosts that have a record in a run."""
+
+    def save_late(self, run_id: str, record: Mapping[str, Any]) -> bool:
+        """Keep a record that came after its host had been given up; False when there is one already (it stays)."""
+
+    def late(self, run_id: str) -> list[Record]:
+        """The records of a run that came late, by host. The row that was judged in their place stays in `records`."""
 
     def history(self, name: str, limit: int = 50) -> list[Past]:
         """Results of a host, instance id, GPU serial or GPU UUID, newest first."""
@@ -309,6 +321,26 @@ class SqliteStore:
         with self._guard("read"):
             return {row[0] for row in self._db.execute("SELECT host FROM nodes WHERE run_id=?", (run_id,))}
 
+    def save_late(self, run_id: str, record: Mapping[str, Any]) -> bool:
+        """Keep a late record; False when the run already has one for the host."""
+        row = (run_id, str(record["host"]), _pack(record))
+        with self._guard("write"):
+            self._db.execute(_LATE)
+        with self._transaction("write") as db:
+            return db.execute(_LATE_IN, row).rowcount == 1
+
+    def late(self, run_id: str) -> list[Record]:
+        """The late records of a run; a damaged one is none."""
+        with self._guard("read"):
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'late'").fetchone():
+                return []
+            rows = self._db.execute("SELECT host, record FROM late WHERE run_id=? ORDER BY host", (run_id,)).fetchall()
+        found = []
+        for host, packed in rows:
+            with suppress(zlib.error, ValueError):
+                found.append(_unpack(packed, host))
+        return found
+
     def history(self, name: str, limit: int = 50) -> list[Past]:
         """Results of a host, instance id, GPU serial or GPU UUID, newest first."""
         query = (
@@ -377,14 +409,21 @@ class SqliteStore:
                         self.merged += 1
                         names = source.execute("SELECT * FROM names WHERE run_id=? AND host=?", row[:2])
                         db.executemany(_NAME_IN, names)
+                self._take_late(source, db)
         finally:
             source.close()
+
+    def _take_late(self, source: sqlite3.Connection, db: sqlite3.Connection) -> None:
+        if source.execute("SELECT 1 FROM sqlite_master WHERE name = 'late'").fetchone():
+            db.execute(_LATE)
+            db.executemany(_LATE_IN, source.execute("SELECT * FROM late"))
 
 
 _RUN_COLUMNS = "run_id, started_at, level, inventory, finished_at, verdict"
 _RUN_IN = f"INSERT OR IGNORE INTO runs ({_RUN_COLUMNS}, hosts) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _NODE_IN = "INSERT OR IGNORE INTO nodes VALUES (?, ?, ?, ?, ?, ?)"
 _NAME_IN = "INSERT OR IGNORE INTO names VALUES (?, ?, ?)"
+_LATE_IN = "INSERT OR IGNORE INTO late VALUES (?, ?, ?)"
 _CLOSE = "UPDATE runs SET finished_at=?, verdict=? WHERE run_id=? AND finished_at=''"
 
 
@@ -399,14 +438,17 @@ def _insert_run(db: sqlite3.Connection, run: Run) -> None:
 
 def _insert_node(db: sqlite3.Connection, run_id: str, record: Mapping[str, Any]) -> bool:
     host, instance_id = str(record["host"]), str(record.get("instance_id") or "")
-    packed = zlib.compress(json.dumps(record, separators=(",", ":"), default=str).encode(), 1)
-    row = (run_id, host, instance_id, str(worst_of(record)), str(record.get("verdict", "")), packed)
+    row = (run_id, host, instance_id, str(worst_of(record)), str(record.get("verdict", "")), _pack(record))
     written = db.execute(_NODE_IN, row).rowcount == 1
     if written:
         gpus = record.get("gpus") or []
         names = {host, instance_id, *(str(gpu.get(key) or "") for gpu in gpus for key in ("serial", "uuid"))} - {""}
         db.executemany(_NAME_IN, [(name, run_id, host) for name in names])
     return written
+
+
+def _pack(record: Mapping[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(record, separators=(",", ":"), default=str).encode(), 1)
 
 
 def _unpack(packed: bytes, host: str) -> Record:

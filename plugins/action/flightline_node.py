@@ -26,11 +26,11 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 
 try:
+    from flightline.record.answers import admitted, answer_in, asked_of, most_bytes, said
     from flightline.record.intake import Asked
-    from flightline.run.answers import admitted, answer_in, most_bytes, said
     from flightline.run.kept import BROKEN_RC, NOT_KEPT_RC, command, own_key
     from flightline.run.leash import CutError, leash
-    from flightline.run.request import asked_of, deadline_s
+    from flightline.run.request import deadline_s
     from flightline.run.validation import CALLBACK_ENV, NOT_KEPT
     from flightline_node import bounds
     from flightline_node.answer import MARK

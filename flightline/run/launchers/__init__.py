@@ -7,24 +7,14 @@ worth is decided elsewhere, alike for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from ...record.outputs import HostReply
 from ..calls import Call
 
 
 class LaunchError(RuntimeError):
     """The launcher itself cannot work here; the text says what was seen, what is wanted and what to do."""
-
-
-@dataclass(frozen=True)
-class HostReply:
-    """What came of one host: the node library's answer, or the trouble. lost: it was not reached at all."""
-
-    host: str
-    answer: Mapping[str, Any] | None = None
-    trouble: str = ""
-    lost: bool = False
 
 
 class Launcher(Protocol):

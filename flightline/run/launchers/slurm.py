@@ -29,11 +29,11 @@ from typing import Any
 from flightline_node import bounds
 from flightline_node.tell.frames import MARK
 
+from ...record.answers import most_bytes, said
+from ...record.outputs import BEGUN, ENDED, heard
 from .. import kept
-from ..answers import most_bytes, said
 from ..calls import Call, packed
 from . import HostReply, LaunchError
-from .task import heard
 
 TOOLS = ("sinfo", "srun", "scancel")
 ASK_S = 60
@@ -253,11 +253,11 @@ class _Listening:
             return
         task, text = self._tasks.setdefault(found[1], _Task()), found[2].strip()
         word, _, rest = text.partition(" ")
-        if word == kept.BEGUN and not task.name:
+        if word == BEGUN and not task.name:
             self._begin(task, rest)
         elif word == MARK and task.ended is None:
             self._keep(task, text)
-        elif word == kept.ENDED and task.ended is None and rest.isdigit():
+        elif word == ENDED and task.ended is None and rest.isdigit():
             task.ended = int(rest)
             self._conclude(task)
 
@@ -286,7 +286,8 @@ class _Listening:
     def _conclude(self, task: _Task) -> None:
         call = self._open.pop(task.name, None)
         if call:
-            self._told(heard(call, task.lines, task.ended or 0))
+            most = most_bytes(bool(call.params.get("return_bundle")))
+            self._told(heard(call.host, task.lines, task.ended or 0, most))
 
     def _tell(self, name: str, **named: Any) -> None:
         call = self._open.pop(name, None)

@@ -20,15 +20,14 @@ from typing import Any, TypeVar
 
 from flightline_node import bounds
 from flightline_node.model import SettingsError
-from flightline_node.tell.frames import MARK
 
 from ... import contract
 from ...cloud.clients import Clients, explain, is_aws_error
+from ...record import outputs
+from ...record.answers import most_bytes, said
 from .. import kept
-from ..answers import most_bytes, said
 from ..calls import EVERY, OF_A_STACK, Call, packed
 from . import HostReply, LaunchError
-from .task import heard
 
 Tell = Callable[[HostReply], None]
 T = TypeVar("T")
@@ -283,21 +282,8 @@ class SsmLauncher:
 
 
 def read(call: Call, text: str) -> HostReply:
-    """What came of a host, from the whole output of its task. Only its own name is believed."""
-    name, frames, status = "", [], -1
-    for line in text.splitlines():
-        word, _, rest = line.strip().partition(" ")
-        if word == kept.BEGUN and not name:
-            name = rest
-        elif word == MARK and status < 0:
-            frames.append(line.strip())
-        elif word == kept.ENDED and rest.isdigit():
-            status = int(rest)
-    if name != call.name:
-        return HostReply(call.host, trouble=f"its output is of {said(name)!r}; wanted {call.name}")
-    if status < 0:
-        return HostReply(call.host, trouble="its answer ends in the middle: it was cut off, or ended at its deadline")
-    return heard(call, frames, status)
+    """What came of a host, from the whole output of its task."""
+    return outputs.read(call.host, call.name, text, most_bytes(bool(call.params.get("return_bundle"))))
 
 
 def _prefix(run_id: str) -> str:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from flightline.fleet.judgement import judge_run
 from flightline.fleet.result import Report
-from flightline.report import print_summary
+from flightline.report.terminal import print_summary
 from flightline.store.rows import lost_record, unreachable_record
 from flightline.store.sqlite import ExpectedHost, Run
 from flightline_node.judge.checks import CHECKS

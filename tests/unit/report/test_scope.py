@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flightline.fleet.judgement import judge_run
+from flightline.report.notes import verdict_notes
 from flightline.report.scope import left_out, set_aside
-from flightline.report.terminal import verdict_notes
 from flightline_node.judge.checks import CHECKS
 from tests.memory_store import MemoryStore
 from tests.unit.made import a_run, finding, record

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from flightline.fleet.groups import group
 from flightline.fleet.result import Report, RunInfo
-from flightline.report import print_summary
+from flightline.report.terminal import print_summary
 from flightline_node.model import Verdict
 from tests.unit.report import fleets
 from tests.unit.report.factory import EVIL, finding, fleet, hostile, row

@@ -11,8 +11,8 @@ import zlib
 
 import pytest
 
+from flightline.record.outputs import BEGUN, ENDED
 from flightline.run import calls as asking
-from flightline.run import kept
 from flightline.run.launchers import slurm
 from flightline.run.validation import HostVars
 from flightline_node import answer
@@ -37,7 +37,7 @@ def listening(told):
 
 
 def say(listening, rank: int, name: str, text: str, status: int = 0) -> None:
-    for line in (f"{kept.BEGUN} {name}", *frames(text), f"{kept.ENDED} {status}"):
+    for line in (f"{BEGUN} {name}", *frames(text), f"{ENDED} {status}"):
         listening.take(f"{rank}: {line}\n")
 
 
@@ -49,7 +49,7 @@ def test_each_task_is_the_node_it_says_it_is(listening, told):
 
 
 def test_two_tasks_of_one_name_are_both_not_believed(listening, told):
-    listening.take(f"0: {kept.BEGUN} n1")
+    listening.take(f"0: {BEGUN} n1")
     say(listening, 1, "n1", '{"record": "go"}')
     listening.close("srun: error: n2: task 1")
     by_host = {one.host: one for one in told}
@@ -58,7 +58,7 @@ def test_two_tasks_of_one_name_are_both_not_believed(listening, told):
 
 
 def test_a_task_cannot_rename_itself(listening, told):
-    listening.take(f"0: {kept.BEGUN} n1")
+    listening.take(f"0: {BEGUN} n1")
     say(listening, 0, "n2", '{"record": "go"}')
     listening.close("")
     assert {one.host: bool(one.answer) for one in told} == {"gpu-01": True, "gpu-02": False}
@@ -78,14 +78,14 @@ def test_what_is_no_whole_answer_is_no_record(listening, told, spoil, said):
     import re
 
     lines = spoil(frames('{"record": 1}'))
-    for line in (f"{kept.BEGUN} n1", *lines, f"{kept.ENDED} 0"):
+    for line in (f"{BEGUN} n1", *lines, f"{ENDED} 0"):
         listening.take(f"0: {line}\n")
     assert told[0].host == "gpu-01" and told[0].answer is None and re.search(said, told[0].trouble), told
 
 
 def test_an_endless_answer_is_refused_while_it_comes(listening, told, monkeypatch):
     monkeypatch.setattr(slurm, "most_bytes", lambda with_bundle: 1000)
-    listening.take(f"0: {kept.BEGUN} n1")
+    listening.take(f"0: {BEGUN} n1")
     for number in range(10):
         listening.take(f"0: {slurm.MARK} {number} 99 abc {'A' * 800}")
     assert [one.host for one in told] == ["gpu-01"] and "endless" in told[0].trouble
@@ -93,8 +93,8 @@ def test_an_endless_answer_is_refused_while_it_comes(listening, told, monkeypatc
 
 @pytest.mark.parametrize(("status", "said"), [(97, "flightline_node"), (96, "cannot be started"), (137, "status 137")])
 def test_a_task_without_an_answer_says_how_it_ended(listening, told, status, said):
-    listening.take(f"0: {kept.BEGUN} n1")
-    listening.take(f"0: {kept.ENDED} {status}")
+    listening.take(f"0: {BEGUN} n1")
+    listening.take(f"0: {ENDED} {status}")
     assert said in told[0].trouble and not told[0].lost
 
 

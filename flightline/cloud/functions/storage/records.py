@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from flightline.cloud import items
@@ -20,11 +20,15 @@ INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
 
 @dataclass(frozen=True)
 class NodeResult:
-    """One node's record as it came. id: the log line's, the same for the same record."""
+    """One node's record as it came. id: the log line's, the same for the same record.
+
+    header: of its run, where one is known that has more nodes.
+    """
 
     id: str
     run_id: str
     record: Mapping[str, Any]
+    header: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def host(self) -> str:
@@ -38,7 +42,9 @@ class NodeResult:
 
     @property
     def run(self) -> dict[str, Any]:
-        """The run's header, as far as one node knows it."""
+        """The run's header; without one, as far as one node knows it."""
+        if self.header:
+            return dict(self.header)
         names = ("host", "instance_type", "instance_id")
         return {
             "run_id": self.run_id,

@@ -1,0 +1,101 @@
+"""What a launcher tells of its hosts, also when it tells too late, twice or of nobody's host."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from flightline.record.answers import asked_of
+from flightline.record.outputs import HostReply
+from flightline.run.calls import Call
+from flightline.run.launched import _LaunchedRun, _until_told
+from flightline.run.recorder import Recorder
+from flightline.store.replies import record_of
+from flightline.store.sqlite import ExpectedHost, SqliteStore
+from flightline_node.inputs import defaults
+from tests.unit.made import a_run, finding, record
+
+LATER = (datetime.now(timezone.utc) + timedelta(days=1)).isoformat(timespec="seconds")
+
+
+def params(host):
+    return {**defaults(), "host": host, "instance_id": f"i-{host}", "call_id": "c1", "timeout_s": 1}
+
+
+def answer(of, **rest):
+    asked = asked_of(params(of))
+    findings = [finding(check) for check in sorted(asked.checks)]
+    made = {**record(of, *findings), "flightline": "1", "call_id": "c1", "probes": [], **rest}
+    made.pop("admitted")
+    return {"record": made}
+
+
+class Watcher:
+    def __init__(self):
+        self.told = []
+
+    def answer(self, one):
+        self.told.append(one.host)
+
+
+@pytest.fixture
+def state(tmp_path):
+    recorder = Recorder(tmp_path / "runs.sqlite", a_run("a", "b"))
+    recorder.open()
+    hosts = {name: ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "ab"}
+    yield _LaunchedRun(recorder, Watcher(), {name: Call(name, name, params(name)) for name in "ab"}, hosts, set("ab"))
+    recorder.close()
+
+
+class Silent:
+    """A launcher that hears of a only; b answers when everybody has gone."""
+
+    how = "srun"
+
+    def __init__(self):
+        self.stopped = threading.Event()
+
+    def ask(self, calls, run_id, until, told):
+        told(HostReply("a", answer=answer("a")))
+        told(HostReply("a", answer=answer("a")))
+        self.told = told
+
+    def stop(self):
+        self.stopped.set()
+
+
+def test_who_is_silent_is_unreachable_and_its_later_answer_is_kept(state):
+    launcher = Silent()
+    assert _until_told(state, launcher, "r1", 1) == "" and launcher.stopped.is_set()
+    launcher.told(HostReply("b", answer=answer("b")))
+    launcher.told(HostReply("b", answer=answer("b")))
+    launcher.told(HostReply("a", answer=answer("a")))
+    with SqliteStore(state.recorder.path) as store:
+        rows = {one["host"]: one for one in store.records("r1")}
+        assert rows["b"]["findings"][0]["status"] == "UNREACHABLE"
+        assert "asked: srun" in rows["b"]["findings"][0]["message"]
+        assert [one["host"] for one in store.late("r1")] == ["b"]
+    assert state.watcher.told == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        ({"started_at": LATER}, "set the node's clock"),
+        ({"started_at": "2026-13-41T00:00:00Z"}, "set the node's clock"),
+        ({"call_id": "c0"}, "wanted 'c1', as asked"),
+        ({"host": "b"}, "wanted 'a', as asked"),
+    ],
+    ids=["tomorrow", "no calendar's day", "another run", "another node"],
+)
+def test_an_answer_that_is_not_this_calls_is_that_nodes_unknown(spoil, words):
+    found = record_of(ExpectedHost("a", "", "i-a"), params("a"), HostReply("a", answer=answer("a", **spoil)))
+    assert found["findings"][0]["status"] == "UNKNOWN" and words in found["findings"][0]["message"]
+
+
+def test_an_answer_of_now_is_taken():
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    taken = record_of(ExpectedHost("a", "", "i-a"), params("a"), HostReply("a", answer=answer("a", started_at=now)))
+    assert taken["verdict"] == "go"
