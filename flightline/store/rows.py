@@ -10,7 +10,7 @@ from flightline_node.model import RECORD_SCHEMA, Remedy, Status
 
 from ..record import intake
 from ..record.words import printable
-from . import sqlite as stores
+from .sqlite import ExpectedHost, Record, now_stamp
 
 REACHABLE = "reachable"
 NODE = "node"
@@ -18,22 +18,22 @@ ABSENT = "absent"
 ANSIBLE_PREFIX = "Task failed: "
 
 
-def unreachable_record(host: stores.ExpectedHost, message: str) -> stores.Record:
+def unreachable_record(host: ExpectedHost, message: str) -> Record:
     """The row of a host that Ansible could not connect to; message is the connection's own text."""
     return _one_finding(host, REACHABLE, Status.UNREACHABLE, f"no connection: {_said(message)}")
 
 
-def broken_record(host: stores.ExpectedHost, message: str) -> stores.Record:
+def broken_record(host: ExpectedHost, message: str) -> Record:
     """The row of a host where the module did not end well: nothing was measured, so UNKNOWN."""
     return _one_finding(host, NODE, Status.UNKNOWN, f"{intake.CANNOT}{_said(message)}")
 
 
-def absent_record(host: stores.ExpectedHost, message: str) -> stores.Record:
+def absent_record(host: ExpectedHost, message: str) -> Record:
     """The row of a node that its stack has and the inventory lacks."""
     return _one_finding(host, ABSENT, Status.FAIL, _one_line(message), "not listed", "in the inventory")
 
 
-def lost_record(host: stores.ExpectedHost) -> stores.Record:
+def lost_record(host: ExpectedHost) -> Record:
     """The row of an expected host that never answered."""
     message = "no result: the run ended before this host answered; judge it again"
     return _one_finding(host, REACHABLE, Status.UNKNOWN, message)
@@ -46,13 +46,13 @@ def gave_none(record: Mapping[str, Any]) -> bool:
 
 
 def _one_finding(
-    host: stores.ExpectedHost,
+    host: ExpectedHost,
     check: str,
     status: Status,
     message: str,
     measured: str | None = None,
     expected: str | None = None,
-) -> stores.Record:
+) -> Record:
     finding: dict[str, Any] = {
         "check": check,
         "status": str(status),
@@ -69,7 +69,7 @@ def _one_finding(
         "host": host.host,
         "instance_id": host.instance_id,
         "instance_type": host.instance_type,
-        "started_at": stores.now_stamp(),
+        "started_at": now_stamp(),
         "seconds": 0.0,
         "findings": [finding],
     }

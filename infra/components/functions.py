@@ -10,10 +10,12 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from flightline.contract import CALLS_PREFIX
 from infra.planning import documents, iam
 from infra.planning import functions as planning
-from infra.planning.iam.functions import events_queue, log_group
-from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
+from infra.planning.functions import events_queue
+from infra.planning.iam.functions import RUNS_PREFIX, log_group
+from infra.planning.lifecycle import ANSWER, BOOT_OUTCOME, BOOT_PREFIX, ORDER
 from infra.planning.names import Names, Place
 
 from .base import child, text
@@ -39,19 +41,20 @@ class FunctionsArgs:
 
 
 class Functions(pulumi.ComponentResource):
-    """Storage gets log events, the alert router a queue of events, training input is asked directly."""
+    """Storage gets log events, the alert router and the verdict a queue each, training input is asked directly."""
 
     def __init__(self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Functions", name, {}, opts)
         self._name, self._args = name, args
         self._plans = planning.functions(args.slack, args.boot_failures, args.names, args.place)
         self.dead_letters = self._queue("dead-letters", args.names.dead_letter_queue, None)
-        self.router_queue = self._router_queue()
+        self.router_queue, self.answers_queue = self._event_queues()
         self.functions = {key: self._function(plan) for key, plan in self._plans.items()}
         self._document("start-training", args.names.training_document, documents.training())
         self._document("preflight", args.names.preflight_document, documents.preflight())
         self._subscription()
         self._consume("events", "alert-router", self.router_queue.arn, enabled=True)
+        self._consume("answers", "verdict", self.answers_queue.arn, enabled=True)
         # Dead letters of the storage function are whole events: switched on by hand, this sends them again.
         self._consume("replay", "storage", self.dead_letters.arn, enabled=False)
         self.router_queue_arn, self.router_queue_url = self.router_queue.arn, self.router_queue.url
@@ -154,37 +157,53 @@ class Functions(pulumi.ComponentResource):
             opts=child(self, depends_on=list(after)),
         )
 
-    def _router_queue(self) -> aws.sqs.Queue:
+    def _event_queues(self) -> tuple[aws.sqs.Queue, aws.sqs.Queue]:
+        """The router's queue and the verdict's, and what the results bucket tells each."""
         args = self._args
-        name = events_queue(args.names, "alert-router")
-        redrive = planning.redrive(args.names, args.place)
-        # The redrive policy names the other queue as text, and SQS refuses one that is not there.
-        queue = self._queue("events", name, redrive, after=(self.dead_letters,))
-        policy = aws.sqs.QueuePolicy(
-            f"{self._name}-events-policy",
-            queue_url=queue.url,
-            policy=text(planning.queue_policy(args.names, args.place, name)),
-            opts=child(self),
-        )
-        # S3 tries the queue when it is asked to use it.
-        self._boots(queue, after=policy)
-        return queue
+        policies: Mapping[str, Any] = {"alert-router": planning.queue_policy, "verdict": planning.answers_policy}
+        receives = {"events": planning.RECEIVES, "answers": planning.ANSWER_RECEIVES}
+        queues: list[aws.sqs.Queue] = []
+        taken: list[aws.sqs.QueuePolicy] = []
+        for key, (function, policy) in zip(("events", "answers"), policies.items(), strict=True):
+            name = events_queue(args.names, function)
+            # The redrive policy names the other queue as text, and SQS refuses one that is not there.
+            redrive = planning.redrive(args.names, args.place, receives[key])
+            queue = self._queue(key, name, redrive, after=(self.dead_letters,))
+            queues.append(queue)
+            taken.append(
+                aws.sqs.QueuePolicy(
+                    f"{self._name}-{key}-policy",
+                    queue_url=queue.url,
+                    policy=text(policy(args.names, args.place, name)),
+                    opts=child(self),
+                )
+            )
+        # S3 tries the queues when it is asked to use them.
+        self._told_by_bucket(queues, taken)
+        return queues[0], queues[1]
 
-    def _boots(self, queue: aws.sqs.Queue, after: pulumi.Resource) -> None:
-        """The outcome of every node's boot, as an event for the router."""
+    def _told_by_bucket(self, queues: list[aws.sqs.Queue], after: list[aws.sqs.QueuePolicy]) -> None:
+        """The outcome of every node's boot for the router; orders and answers of runs for the verdict."""
+        router, answers = queues
+        told = {
+            "boots": (router, BOOT_PREFIX, BOOT_OUTCOME),
+            "answers": (answers, CALLS_PREFIX, ANSWER),
+            "orders": (answers, RUNS_PREFIX, ORDER),
+        }
         aws.s3.BucketNotification(
             f"{self._name}-boots",
             bucket=self._args.results_bucket,
             queues=[
                 aws.s3.BucketNotificationQueueArgs(
-                    id="boots",
+                    id=key,
                     queue_arn=queue.arn,
                     events=["s3:ObjectCreated:*"],
-                    filter_prefix=BOOT_PREFIX,
-                    filter_suffix=BOOT_OUTCOME,
+                    filter_prefix=prefix,
+                    filter_suffix=suffix,
                 )
+                for key, (queue, prefix, suffix) in told.items()
             ],
-            opts=child(self, depends_on=[after]),
+            opts=child(self, depends_on=list(after)),
         )
 
     def _subscription(self) -> None:
@@ -209,12 +228,13 @@ class Functions(pulumi.ComponentResource):
         )
 
     def _consume(self, key: str, function: str, queue_arn: pulumi.Input[str], *, enabled: bool) -> None:
+        batch, window_s = planning.BATCHES[key]
         aws.lambda_.EventSourceMapping(
             f"{self._name}-{key}-to-{function}",
             event_source_arn=queue_arn,
             function_name=self.functions[function].arn,
-            batch_size=planning.EVENTS_BATCH if enabled else planning.REPLAY_BATCH,
-            maximum_batching_window_in_seconds=planning.EVENTS_WINDOW_S if enabled else None,
+            batch_size=batch,
+            maximum_batching_window_in_seconds=window_s,
             function_response_types=["ReportBatchItemFailures"],
             enabled=enabled,
             tags=dict(self._args.tags),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,15 +42,24 @@ NODE_LIBRARY = (
     "tell/__init__.py",
     "tell/logline.py",
 )
+JUDGES = frozenset({"verdict"})
+"""Functions that ship the fleet judgement and the report as well, and the whole of the node library's tables."""
+ROOMS = ("fleet", "report", "store")
+TEMPLATES = ("jinja2", "markupsafe")
+"""Of the report, as requirements.txt pins them. Their Python files alone: what is compiled is compiled for this
+machine, and markupsafe has the same in Python."""
 FOLDERS: Mapping[str, tuple[str, ...]] = {
     "storage": ("common", "storage"),
     "alert-router": ("common", "storage", "alert_router"),
     "training-input": ("common", "alert_router", "training_input"),
+    "verdict": ("common", "storage", "verdict"),
 }
 QUEUE_RETENTION_S = 14 * 86_400
 VISIBILITY_FACTOR = 6
 """A queue hides a message for six times the function's time limit. Source: Lambda developer guide, SQS."""
-RECEIVES = 5
+RECEIVES, ANSWER_RECEIVES = 5, 100
+"""Deliveries until an event is a dead letter. A run's order comes again while others judge its run, and must not end so
+before the run's deadline."""
 _CONSOLES: Mapping[str, str] = {
     "aws": "console.aws.amazon.com",
     "aws-cn": "console.amazonaws.cn",
@@ -58,6 +68,14 @@ _CONSOLES: Mapping[str, str] = {
 """Hosts of the console by partition. Source: AWS China and GovCloud user guides."""
 REPLAY_BATCH, EVENTS_BATCH, EVENTS_WINDOW_S = 1, 100, 10
 """Events of many nodes at once are one message; the window is what an alert may wait for others of its kind."""
+ANSWERS_BATCH, ANSWERS_WINDOW_S = 200, 1
+"""Answers of a run that has no control node: the last of them waits so long at most before it is looked at."""
+BATCHES: Mapping[str, tuple[int, int | None]] = {
+    "events": (EVENTS_BATCH, EVENTS_WINDOW_S),
+    "answers": (ANSWERS_BATCH, ANSWERS_WINDOW_S),
+    "replay": (REPLAY_BATCH, None),
+}
+"""Of each queue that a function reads: messages at once, and seconds to wait for them."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +113,7 @@ def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> di
         "FLIGHTLINE_NODE_GROUP": names.node_group,
         "FLIGHTLINE_BOOT_FAILURES": str(boot_failures),
     }
+    judged = {**told, "FLIGHTLINE_QUEUE": queue_url(place, events_queue(names, "verdict"))}
     train = {
         **base,
         "FLIGHTLINE_DATA_BUCKET": names.data_bucket,
@@ -105,6 +124,7 @@ def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> di
         "alert-router": _function(
             names, "alert-router", "Tells people of alarms, boots and EC2 events", 110, 256, routed
         ),
+        "verdict": _function(names, "verdict", "Judges runs that have no control node", 110, 3008, judged),
         "training-input": _function(names, "training-input", "Starts training runs on good nodes", 110, 512, train),
     }
 
@@ -122,7 +142,42 @@ def archive(key: str) -> dict[str, Path]:
     for folder in FOLDERS[key]:
         base = ROOT / "flightline" / "cloud" / "functions" / folder
         files |= {f"flightline/cloud/functions/{folder}/{path.name}": path for path in sorted(base.glob("*.py"))}
+    return {**files, **_judging()} if key in JUDGES else files
+
+
+def _judging() -> dict[str, Path]:
+    """What judges a fleet and writes its report, with the templates' engine."""
+    files: dict[str, Path] = {}
+    for room in (*(ROOT / "flightline" / name for name in (*ROOMS, "record")), ROOT / "flightline" / "cloud"):
+        files |= {str(path.relative_to(ROOT)): path for path in sorted(room.glob("*.py"))}
+    templates = ROOT / "flightline" / "report" / "templates"
+    files |= {str(path.relative_to(ROOT)): path for path in sorted(templates.iterdir()) if path.is_file()}
+    library = ROOT / "module_utils" / "flightline_node"
+    files |= {f"flightline_node/{path.relative_to(library)}": path for path in sorted(library.rglob("*.py"))}
+    for name in TEMPLATES:
+        spec = importlib.util.find_spec(name)
+        assert spec and spec.origin, f"requirements.txt pins {name}"
+        home = Path(spec.origin).parent
+        files |= {f"{name}/{path.name}": path for path in sorted(home.glob("*.py"))}
     return files
+
+
+def events_queue(names: Names, function: str) -> str:
+    """Name of the queue that feeds a function."""
+    return f"{names.functions[function]}-events"
+
+
+def queue_url(place: Place, queue: str) -> str:
+    """A queue's address. Source: SQS developer guide, "Queue and message identifiers"."""
+    suffix = "amazonaws.com.cn" if place.partition == "aws-cn" else "amazonaws.com"
+    return f"https://sqs.{place.region}.{suffix}/{place.account}/{queue}"
+
+
+def answers_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
+    """Who may send events to the verdict's queue: the results bucket."""
+    whole = queue_policy(names, place, queue)
+    kept = [statement for statement in whole["Statement"] if statement["Sid"] != "Rules"]
+    return {**whole, "Statement": [{**one, "Sid": "Answers"} if one["Sid"] == "Boots" else one for one in kept]}
 
 
 def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
@@ -162,10 +217,10 @@ def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
     }
 
 
-def redrive(names: Names, place: Place) -> str:
+def redrive(names: Names, place: Place, receives: int = RECEIVES) -> str:
     """After so many deliveries an event is a dead letter."""
     target = place.arn("sqs", names.dead_letter_queue)
-    return json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": RECEIVES}, sort_keys=True)
+    return json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": receives}, sort_keys=True)
 
 
 def _function(

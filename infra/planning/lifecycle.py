@@ -15,6 +15,9 @@ BUNDLES_PREFIX = "bundles/"
 """Raw outputs of failed nodes in the results bucket."""
 
 BOOT_PREFIX = f"{BUNDLES_PREFIX}boot/"
+ANSWER, ORDER = "/stdout", "/asked.json.zlib"
+"""Ends of the keys that the verdict function is told of: a node's answer, and what a run asks (cloud/orders.py)."""
+
 BOOT_OUTCOME = "/outcome.json"
 """What each boot came to: the object that the alert router is told of."""
 

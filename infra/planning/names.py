@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from flightline.contract import preflight_document
 
-FUNCTIONS = ("storage", "alert-router", "training-input")
+FUNCTIONS = ("storage", "alert-router", "training-input", "verdict")
 """Lambda functions of the stack."""
 
 LONGEST_REGION = "ap-southeast-1"

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from flightline import contract
-from flightline.cloud import items
+from flightline.cloud import items, orders
 from flightline.cloud.functions.alert_router import boots
 from flightline.cloud.functions.common.claims import LEASE_S
+from flightline.cloud.functions.verdict import arrivals
 from infra.components.functions import Functions, FunctionsArgs
 from infra.guard import PolicyGuard
 from infra.planning import documents, tables, user_data
@@ -32,6 +33,7 @@ from tests.infra import engine, stacks
 from tests.infra.iam_documents import allowed, roles
 
 STACK = "p5-reservation"
+ASK = documents.preflight()["mainSteps"][0]["name"]
 RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3")
 """What the Lambda runtime brings: boto3 and what it needs."""
 
@@ -143,7 +145,7 @@ def test_only_rules_and_the_results_bucket_of_this_cluster_may_fill_the_queue():
 def test_the_router_is_told_of_every_boots_outcome_once_the_queue_takes_it(run):
     """S3 tries the queue at once; the names are those that the boot script writes and the router reads."""
     (told,) = run.of("aws:s3/bucketNotification:BucketNotification")
-    (queue,) = told.props["queues"]
+    queue = next(one for one in told.props["queues"] if one["id"] == "boots")
     assert run.one("functions-events-policy").urn in told.dependencies
     names = stacks.planned_names(STACK)
     assert told.props["bucket"] == names.results_bucket
@@ -152,6 +154,43 @@ def test_the_router_is_told_of_every_boots_outcome_once_the_queue_takes_it(run):
     key = key.removeprefix(f"s3://{names.results_bucket}/")
     assert key.startswith(queue["filterPrefix"]) and key.endswith(queue["filterSuffix"]) and boots.KEY.fullmatch(key)
     assert "$RESULTS_URL/boot/$instance/$started" in user_data.template("flightline-boot")
+
+
+def test_the_verdict_is_told_of_orders_and_answers_and_of_nothing_that_it_writes(run):
+    (told,) = run.of("aws:s3/bucketNotification:BucketNotification")
+    found = {one["id"]: one for one in told.props["queues"]}
+    assert run.one("functions-answers-policy").urn in told.dependencies
+    keys = {
+        "answers": f"{contract.CALLS_PREFIX}run/command/i-1/awsrunShellScript/{ASK}/stdout",
+        "orders": orders.key_of("20261121T100000Z-abc123"),
+    }
+    for name, key in keys.items():
+        assert key.startswith(found[name]["filterPrefix"]) and key.endswith(found[name]["filterSuffix"])
+        assert found[name]["queueArn"].endswith("-verdict-events") and arrivals.place_of(key)
+    assert not "runs/x/report.json.gz".endswith(found["orders"]["filterSuffix"]), "a report is no order"
+    environment = run.one("functions-verdict").props["environment"]["variables"]
+    assert environment["FLIGHTLINE_QUEUE"].endswith(f"/{found['answers']['queueArn'].rpartition(':')[2]}")
+
+
+def test_only_the_results_bucket_may_fill_the_verdicts_queue():
+    policy = planning.answers_policy(stacks.planned_names(STACK), stacks.place(STACK), "q")
+    (allowing,) = [part for part in policy["Statement"] if part["Effect"] == "Allow"]
+    assert allowing["Principal"] == {"Service": "s3.amazonaws.com"} and "aws:SourceAccount" in str(allowing)
+
+
+def test_the_verdict_reads_answers_and_writes_reports_and_nothing_else():
+    names, documents = stacks.planned_names(STACK), roles(STACK)["verdict"].values()
+    bucket = f"arn:aws:s3:::{names.results_bucket}"
+    assert allowed(documents, "s3:GetObject", f"{bucket}/{contract.CALLS_PREFIX}run/c/i-1/x/ask/stdout")
+    assert allowed(documents, "s3:GetObject", f"{bucket}/runs/x/asked.json.zlib")
+    assert allowed(documents, "s3:PutObject", f"{bucket}/runs/x/report.json")
+    assert not allowed(documents, "s3:GetObject", f"{bucket}/bundles/boot/i-1/x/record.json")
+    assert not allowed(documents, "s3:PutObject", f"{bucket}/{contract.CALLS_PREFIX}run/c/i-1/x/ask/stdout")
+    assert not allowed(documents, "s3:DeleteObject") and not allowed(documents, "ssm:SendCommand")
+    other = "arn:aws:dynamodb:us-east-1:123456789012:table/" + names.training_table
+    assert not allowed(documents, "dynamodb:PutItem", other)
+    nodes = roles(STACK)["node"].values()
+    assert not allowed(nodes, "s3:PutObject", f"{bucket}/runs/x/asked.json.zlib"), "no node may order a run"
 
 
 def test_the_router_may_read_boots_and_stop_launches_and_nothing_else_of_either():
@@ -209,6 +248,7 @@ def test_queues_report_partial_failures_and_replay_is_off(run):
     assert all(props["functionResponseTypes"] == ["ReportBatchItemFailures"] for props in mappings.values())
     assert {name: props["enabled"] for name, props in mappings.items()} == {
         "functions-events-to-alert-router": True,
+        "functions-answers-to-verdict": True,
         "functions-replay-to-storage": False,
     }
     events = mappings["functions-events-to-alert-router"]

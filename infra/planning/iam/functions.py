@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from flightline.cloud.signals import BAD_EVENTS_PREFIX
-from flightline.contract import TAG_CLUSTER
+from flightline.contract import CALLS_PREFIX, TAG_CLUSTER
+from infra.planning.functions import events_queue
 from infra.planning.iam.control import notify
 from infra.planning.iam.node import TRAINING_PREFIX
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
@@ -21,7 +22,7 @@ RUNS_PREFIX = "runs/"
 def function_policies(
     function: str, slack: bool, names: Names, place: Place, topic_key_arn: str
 ) -> dict[str, Document]:
-    """Purpose -> document of a Lambda function's role: "storage", "alert-router" or "training-input"."""
+    """Purpose -> document of a Lambda function's role: "storage", "alert-router", "training-input" or "verdict"."""
     arns = Arns(names, place)
     return {
         "logs": _logs(arns, function),
@@ -29,11 +30,6 @@ def function_policies(
         **({"notify": notify(arns, topic_key_arn, slack)} if function != "training-input" else {}),
         "work": _WORK[function](arns),
     }
-
-
-def events_queue(names: Names, function: str) -> str:
-    """Name of the queue that feeds a function."""
-    return f"{names.functions[function]}-events"
 
 
 def log_group(names: Names, function: str) -> str:
@@ -107,6 +103,26 @@ def _training_input(arns: Arns) -> Document:
     )
 
 
+def _verdict(arns: Arns) -> Document:
+    names = arns.names
+    results, queue = names.results_bucket, arns.queue(events_queue(names, "verdict"))
+    answers = {"StringLike": {"s3:prefix": f"{CALLS_PREFIX}*"}}
+    return document(
+        allow(
+            "Items",
+            [*_CLAIM, "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"],
+            arns.table(names.results_table),
+        ),
+        allow("Events", [*_CONSUME, "sqs:ChangeMessageVisibility"], [queue]),
+        allow("ListAnswers", ["s3:ListBucket"], [arns.bucket(results)], answers),
+        # Orders and records too large for an item are under runs/, where no node may write.
+        allow(
+            "ReadAnswers", ["s3:GetObject"], [arns.objects(results, CALLS_PREFIX), arns.objects(results, RUNS_PREFIX)]
+        ),
+        allow("Reports", ["s3:PutObject"], [arns.objects(results, RUNS_PREFIX)]),
+    )
+
+
 _WORK: Mapping[str, Callable[[Arns], Document]] = MappingProxyType(
-    {"storage": _storage, "alert-router": _alert_router, "training-input": _training_input}
+    {"storage": _storage, "alert-router": _alert_router, "training-input": _training_input, "verdict": _verdict}
 )

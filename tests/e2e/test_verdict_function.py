@@ -1,0 +1,377 @@
+"""The verdict function on emulated AWS: orders and answers in, one verdict out, however often and in whatever order.
+
+moto does not run Lambda here: the handler is called as Lambda would call it, with the queue's own messages. What S3 would
+send is written by hand after its documentation. Nodes' records are made up.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from flightline.cloud import orders
+from flightline.cloud.awsstore import AwsStore
+from flightline.cloud.functions.common import services as common
+from flightline.cloud.functions.common.claims import Claims
+from flightline.cloud.functions.verdict import handler, judging
+from flightline.contract import CALLS_PREFIX
+from flightline.fleet.judgement import judge_run
+from flightline.record.answers import asked_of
+from flightline.record.outputs import BEGUN, ENDED
+from flightline.report import write_all
+from flightline.store.rows import absent_record, unreachable_record
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, now_stamp
+from flightline_node.inputs import defaults
+from flightline_node.tell.frames import frames
+from tests.emulated import Cloud, lead_to
+from tests.unit.made import finding, record
+
+RESULTS, BUCKET, CLUSTER, RUN = "demo-results", "demo-results-bucket", "demo", "20261121T100000Z-abc123"
+TYPE = "p5.48xlarge"
+
+
+@pytest.fixture(scope="module")
+def server():
+    cloud = Cloud()
+    yield cloud
+    cloud.close()
+
+
+def instance(number: int) -> str:
+    return f"i-{number:017x}"
+
+
+def params(number: int) -> dict:
+    return {**defaults(), "instance_type": TYPE, "call_id": "c1", "timeout_s": 60}
+
+
+def output(number: int, *findings: dict, name: str = "", **rest) -> str:
+    """What the task of a node prints."""
+    host = f"gpu-{number:02d}"
+    asked = asked_of({**params(number), "host": host, "instance_id": instance(number)})
+    bad = {one["check"]: one for one in findings}
+    found = [bad.get(check) or finding(check) for check in sorted(asked.checks)]
+    made = {**record(host, *found), "instance_id": instance(number), "started_at": now_stamp(), "flightline": "1"}
+    made = {**made, "call_id": "c1", "probes": [], "measures": {"m": {"unit": "W", "values": {"0": 1e-05 * number}}}}
+    made |= rest
+    del made["admitted"]
+    lines = [f"{BEGUN} {name or instance(number)}", *frames(json.dumps({"record": made})), f"{ENDED} 0"]
+    return "\n".join(lines) + "\n"
+
+
+class Stack:
+    """What `pulumi up` would have made: the bucket's events are put into the queue, and the function reads it."""
+
+    def __init__(self, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cloud = cloud
+        cloud.table(RESULTS)
+        cloud.bucket(BUCKET)
+        self.topic, self.reader = cloud.topic("demo-alerts")
+        names = common.ServiceNames(CLUSTER, "Flightline/demo", RESULTS, "demo-training", BUCKET, self.topic)
+        monkeypatch.setattr(common, "client", cloud.client)
+        self.queue = cloud.client("sqs").create_queue(QueueName="demo-verdict-events")["QueueUrl"]
+        self.function = handler.build(
+            common.services("verdict", names), cloud.client("s3"), cloud.client("sqs"), self.queue
+        )
+        self.store = AwsStore(RESULTS, BUCKET)
+
+    def order(self, nodes: int, deadline_s: int = 600, rows: Iterable[dict] = ()) -> None:
+        """Ask so many nodes."""
+        hosts = [ExpectedHost(f"gpu-{n:02d}", TYPE, instance(n)) for n in range(1, nodes + 1)]
+        rows = list(rows)
+        hosts += [ExpectedHost(row["host"]) for row in rows]
+        run = Run(RUN, now_stamp(), "quick", "inventory/aws_ec2.yml", tuple(hosts))
+        self.store.start(run)
+        asked = {instance(n): (0, f"gpu-{n:02d}") for n in range(1, nodes + 1)}
+        made = orders.Order(run, deadline_s, "Systems Manager", [params(0)], asked, rows)
+        self.put(orders.key_of(RUN), orders.pack(made))
+
+    def answer(
+        self, number: int, *findings: dict, text: str = "", run: str = RUN, command: str = "c-1", **rest
+    ) -> None:
+        key = f"{CALLS_PREFIX}{run}/{command}/{instance(number)}/awsrunShellScript/ask/stdout"
+        self.put(key, (text or output(number, *findings, **rest)).encode())
+
+    def put(self, key: str, body: bytes) -> None:
+        self.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
+        event = {"eventSource": "aws:s3", "s3": {"bucket": {"name": BUCKET}, "object": {"key": key}}}
+        self.send({"Records": [event]})
+
+    def send(self, body: object) -> None:
+        self.cloud.client("sqs").send_message(QueueUrl=self.queue, MessageBody=json.dumps(body))
+
+    def messages(self) -> list[dict]:
+        """What the queue shows now, as Lambda gets it."""
+        found = []
+        while (
+            some := self.cloud.client("sqs")
+            .receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10)
+            .get("Messages")
+        ):
+            found += some
+        return [
+            {
+                "eventSource": "aws:sqs",
+                "messageId": m["MessageId"],
+                "receiptHandle": m["ReceiptHandle"],
+                "body": m["Body"],
+            }
+            for m in found
+        ]
+
+    def invoke(self, messages: list[dict]) -> list[str]:
+        """Messages that come again; the others are deleted, as Lambda does it."""
+        failed = [one["itemIdentifier"] for one in self.function.handle({"Records": messages})["batchItemFailures"]]
+        for message in messages:
+            if message["messageId"] not in failed:
+                self.cloud.client("sqs").delete_message(QueueUrl=self.queue, ReceiptHandle=message["receiptHandle"])
+        return failed
+
+    def work(self) -> list[str]:
+        messages = self.messages()
+        return self.invoke(messages) if messages else []
+
+    def verdict(self) -> str:
+        return self.store.run(RUN).verdict
+
+    def rows(self) -> dict[str, dict]:
+        return {one["host"]: one["findings"][0] for one in self.store.records(RUN)}
+
+    def reports(self) -> dict[str, bytes]:
+        found = self.cloud.objects(BUCKET)
+        return {key: body for key, body in found.items() if key.startswith(f"runs/{RUN}/") and "asked" not in key}
+
+    def told(self) -> list[str]:
+        return [message["Subject"] for message in self.cloud.told(self.reader)]
+
+    def bad(self) -> list[str]:
+        found = self.cloud.objects(BUCKET)
+        return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/verdict/")]
+
+    def over(self, monkeypatch) -> None:
+        """The deadline has passed, by the function's clock."""
+
+        class Later(datetime):
+            @classmethod
+            def now(cls, tz=None):
+                return datetime.now(tz) + timedelta(days=1)
+
+        monkeypatch.setattr(handler, "datetime", Later)
+
+
+@pytest.fixture
+def stack(server, monkeypatch):
+    lead_to(server, monkeypatch)
+    return Stack(server, monkeypatch)
+
+
+def test_the_last_answer_of_a_run_brings_its_verdict(stack):
+    stack.order(3)
+    stack.answer(1)
+    stack.answer(2, finding("row_remap", "FAIL", remedy="RESET_GPU"))
+    (waiting,) = stack.work()
+    assert stack.verdict() == "" and waiting, "the order waits for the deadline"
+    stack.answer(3)
+    assert stack.work() == [] and stack.verdict() == "no-go"
+    assert {f"runs/{RUN}/{name}" for name in ("report.json", "report.html", "junit.xml")} <= stack.reports().keys()
+    (told,) = stack.told()
+    assert told == "Flightline NO-GO demo: 1 of 3 nodes no-go"
+
+
+def test_everything_in_one_batch_is_one_verdict_and_a_go_is_told_as_well(stack):
+    stack.order(2)
+    stack.answer(1)
+    stack.answer(2)
+    assert stack.work() == [] and stack.verdict() == "go"
+    assert stack.told() == ["Flightline GO demo: all good"]
+
+
+def test_the_report_is_byte_for_byte_what_a_control_node_writes(stack, tmp_path, monkeypatch):
+    """With the standard library's JSON there, as Lambda has it, and the compiled one here."""
+    monkeypatch.setattr("flightline.store.jsontext.orjson", None)
+    stack.order(3, rows=[absent_record(ExpectedHost("i-0abc"), "Systems Manager has it")])
+    stack.answer(1)
+    stack.answer(2, finding("row_remap", "FAIL", remedy="RESET_GPU"), seconds=2.5e-7)
+    stack.answer(3, text="torn")
+    stack.work()
+    monkeypatch.undo()
+    run = stack.cloud and AwsStore(RESULTS, BUCKET, _clients(stack.cloud)).run(RUN)
+    with SqliteStore(tmp_path / "runs.sqlite") as local:
+        local.start(run)
+        for one in AwsStore(RESULTS, BUCKET, _clients(stack.cloud)).records(RUN):
+            local.save(RUN, one)
+        report = judge_run(local, RUN)
+        made = write_all(report, lambda: local.records(RUN), tmp_path / "report")
+    found = stack.reports()
+    assert {Path(key).name for key in found} == {path.name for path in made.values()}
+    for path in made.values():
+        assert found[f"runs/{RUN}/{path.name}"] == path.read_bytes(), path.name
+
+
+def _clients(cloud: Cloud):
+    from flightline.cloud.clients import Clients
+
+    made = Clients()
+    for name in ("s3", "dynamodb"):
+        made.use(name, cloud.client(name))
+    return made
+
+
+def test_who_is_silent_is_unreachable_at_the_deadline_with_how_it_was_asked(stack, monkeypatch):
+    stack.order(3, rows=[unreachable_record(ExpectedHost("gpu-09"), "Systems Manager manages no i-9")])
+    stack.answer(1)
+    messages = stack.messages()
+    (waiting,) = stack.invoke(messages)
+    stack.over(monkeypatch)
+    assert stack.invoke([one for one in messages if one["messageId"] == waiting]) == []
+    rows = stack.rows()
+    assert stack.verdict() == "no-go" and {rows[f"gpu-{n}"]["status"] for n in ("02", "03", "09")} == {"UNREACHABLE"}
+    assert "no answer before the deadline (asked: Systems Manager)" in rows["gpu-02"]["message"]
+    assert "manages no i-9" in rows["gpu-09"]["message"] and rows["gpu-01"]["status"] == "PASS"
+
+
+def test_the_deadline_counts_from_the_buckets_clock_and_is_bounded(stack):
+    stack.order(1, deadline_s=10**9)
+    messages = stack.messages()
+    hidden = []
+    object.__setattr__(stack.function, "sqs", _Sqs(hidden))
+    assert len(stack.invoke(messages)) == 1 and 60 < hidden[0] <= handler.MOST_HIDDEN_S + 1
+
+
+class _Sqs:
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+    def change_message_visibility(self, *, VisibilityTimeout, **_):
+        self.hidden.append(VisibilityTimeout)
+
+
+def _closed(stack, monkeypatch):
+    """A run of two that was closed without gpu-02."""
+    stack.order(2)
+    stack.answer(1)
+    messages = stack.messages()
+    stack.over(monkeypatch)
+    assert stack.invoke(messages) == [] and stack.verdict() == "no-go"
+    return stack.reports(), stack.told()
+
+
+def test_an_answer_after_the_verdict_is_kept_and_judged_and_the_first_stays(stack, monkeypatch):
+    first, _ = _closed(stack, monkeypatch)
+    stack.answer(2)
+    assert stack.work() == [] and stack.verdict() == "no-go"
+    after = stack.reports()
+    assert {key: after[key] for key in first} == first, "the first report stays"
+    (again,) = [json.loads(body) for key, body in after.items() if "/late-1-" in key and key.endswith(".json")]
+    assert again["verdict"] == "go" and again["late"] == {"hosts": ["gpu-02"], "first_verdict": "no-go"}
+    (told,) = stack.told()
+    assert "late: 1 answered after the deadline" in told
+    stack.answer(2)
+    assert stack.work() == [] and stack.told() == [] and stack.reports() == after, "again, it changes nothing"
+
+
+def test_a_redelivered_batch_changes_nothing(stack):
+    stack.order(2)
+    stack.answer(1)
+    stack.answer(2)
+    messages = stack.messages()
+    stack.function.handle({"Records": messages})
+    before, told = (stack.cloud.items(RESULTS), stack.reports()), stack.told()
+    assert stack.invoke(messages) == [] and len(told) == 1 and stack.told() == []
+    assert (stack.cloud.items(RESULTS), stack.reports()) == before and stack.bad() == []
+
+
+def test_two_invocations_at_once_give_one_verdict(stack):
+    stack.order(4)
+    for number in (1, 2, 3, 4):
+        stack.answer(number)
+    messages = stack.messages()
+    threads = [
+        threading.Thread(target=stack.function.handle, args=({"Records": messages[n::2] + messages[:1]},))
+        for n in (0, 1)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    stack.function.handle({"Records": messages})
+    assert stack.verdict() == "go" and stack.told() == ["Flightline GO demo: all good"]
+
+
+def test_a_function_that_dies_while_it_judges_is_followed_by_one_that_does_it(stack, monkeypatch):
+    stack.order(1)
+    stack.answer(1)
+    messages = stack.messages()
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(judging.Judge, "_write", killed)
+        patch.setattr(Claims, "release", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            stack.function.handle({"Records": messages})
+    assert len(stack.invoke(messages)) == 2, "its lease still runs: the messages come again"
+    monkeypatch.setattr(Claims, "take", lambda self, key: "mine")
+    assert stack.invoke(messages) == [] and f"runs/{RUN}/report.json" in stack.reports()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        ({"text": output(2)}, "wanted i-"),
+        ({"text": output(1)[:900]}, "ends in the middle"),
+        ({"call_id": "c0"}, "wanted 'c1', as asked"),
+        ({"started_at": (datetime.now(timezone.utc) + timedelta(days=1)).isoformat()}, "set the node's clock"),
+        ({"text": "A" * 100}, "wanted i-"),
+    ],
+    ids=["of another", "torn", "another run's", "tomorrow's", "no answer"],
+)
+def test_an_answer_that_lies_is_an_unknown_of_that_node_alone(stack, spoil, words):
+    stack.order(2)
+    stack.answer(1, **spoil)
+    stack.answer(2)
+    assert stack.work() == []
+    rows = stack.rows()
+    assert rows["gpu-01"]["status"] == "UNKNOWN" and words in rows["gpu-01"]["message"] and stack.verdict() == "no-go"
+    assert rows["gpu-02"]["status"] == "PASS"
+
+
+def test_a_second_other_answer_is_kept_aside_and_the_first_stays(stack):
+    stack.order(2)
+    stack.answer(1)
+    stack.work()
+    stack.answer(1, finding("row_remap", "FAIL"), command="c-2")
+    stack.work()
+    assert "another record of this node" in stack.bad()[0] and stack.rows()["gpu-01"]["status"] == "PASS"
+
+
+def test_what_nobody_asked_for_is_kept_aside_and_holds_nothing_up(stack):
+    stack.order(1)
+    stack.answer(7)
+    stack.answer(1, run="20261121T000000Z-000000")
+    stack.put("runs/x/other.json", b"{}")
+    stack.put(f"runs/y/{orders.NAME}", b"no order")
+    stack.send({"Event": "s3:TestEvent"})
+    stack.send({"Records": []})
+    stack.send([1])
+    stack.answer(1)
+    assert stack.work() == [] and stack.verdict() == "go"
+    reasons = " ".join(stack.bad())
+    for words in ("was not asked in this run", "nobody asked for it", "wanted an answer or", "not a run's order"):
+        assert words in reasons
+
+
+def test_a_table_that_is_throttled_costs_no_answer(stack, monkeypatch):
+    stack.order(1)
+    stack.answer(1)
+    messages = stack.messages()
+    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "PutItem" else None
+    assert len(stack.invoke(messages)) == 2 and stack.verdict() == ""
+    stack.cloud.before = None
+    assert stack.invoke(messages) == [] and stack.verdict() == "go"
