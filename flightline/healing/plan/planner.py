@@ -231,7 +231,9 @@ class _Planner:
             why = f"the site's deadline of {limit:g} min has passed"
             return NextStep(one, Do.REQUEUE, why, f"requeues {_named(place.jobs)}", choice.step)
         left = f", then requeued after {limit:g} min" if limit and not already else ""
-        return NextStep(one, Do.WAIT, f"{_named(place.jobs)} may end first{left}", "no effect: it waits for them", choice.step)
+        return NextStep(
+            one, Do.WAIT, f"{_named(place.jobs)} may end first{left}", "no effect: it waits for them", choice.step
+        )
 
     def _repairing(self, one: Incident, place: SchedulerView) -> NextStep:
         choice = self._choice(one)
