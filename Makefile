@@ -8,7 +8,7 @@ INVENTORY ?= inventory/demo
 LEVEL ?= quick
 
 .DEFAULT_GOAL := help
-.PHONY: preflight demo-faults help check lint types test delivery corpus collection clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up outputs configure compliance down-compute down
+.PHONY: kubernetes preflight demo-faults help check lint types test delivery corpus collection clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up outputs configure compliance down-compute down
 
 $(VENV)/.run-ready: requirements.txt pyproject.toml scripts/setup
 	@scripts/setup requirements.txt && touch $@
@@ -81,6 +81,10 @@ training: $(VENV)/.dev-ready .flightline/torch/.ready ## Interrupt the reference
 
 launchers: $(VENV)/.dev-ready ## Ask the demo fleet through a real Slurm where it is installed, and compare with Ansible
 	@$(BIN)/python -m pytest -q tests/launchers
+
+kubernetes: $(VENV)/.dev-ready ## Join, judge and taint nodes of a real Kubernetes API server (kubectl; Go builds it once, seven minutes of CPU); every manifest, strictly
+	@$(BIN)/python -m tests.kubernetes.binaries
+	@$(BIN)/python -m pytest -q tests/kubernetes --durations=5
 
 hostile: $(VENV)/.dev-ready ## Judge hostile nodes, and end runs in every way: CASES=10000 HOSTS=200 SEED=1
 	@$(BIN)/python -m pytest -n 2 -q tests/hostile

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import os
 import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from flightline.node_package import contents as contents
+
 LIBRARY = Path(__file__).resolve().parents[1] / "module_utils" / "flightline_node"
-SHEBANG = b"#!/usr/bin/env python3\n"
-MAIN = "import sys\n\nfrom flightline_node.__main__ import main\n\nsys.exit(main())\n"
-# The oldest time a zip archive can hold: a build's clock must not change its checksum.
-STAMP = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -27,23 +24,6 @@ class NodePackage:
 
     path: Path
     sha256: str
-
-
-def contents(library: Path = LIBRARY) -> bytes:
-    """The package's bytes."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "__main__.py", MAIN.encode())
-        for path in sorted(library.rglob("*.py")):
-            _add(archive, f"flightline_node/{path.relative_to(library).as_posix()}", path.read_bytes())
-    return SHEBANG + stream.getvalue()
-
-
-def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    entry = zipfile.ZipInfo(name, STAMP)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, data)
 
 
 def build(out: Path, library: Path = LIBRARY) -> NodePackage:

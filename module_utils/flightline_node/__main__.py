@@ -1,8 +1,9 @@
-"""The entry point of the node library, however it came to the node: flightline-node.pyz check | watch | call | install.
+"""The entry point of the node library, however it came to the node: flightline-node.pyz WORD.
 
 check    judge this node by its settings file: at boot, before a job, as the job scheduler's health check
 watch    watch this node, and take it out of service when its kernel says so
 call     answer one call of the Ansible module, or with - and the node's name this node's part of a call to many
+kubernetes  judge this node of a Kubernetes cluster at intervals, and tell its Node
 install  unpack and compile this package for the calls of the Ansible module
 
 Exit status of check: 0 go, 1 no-go, 2 the tool itself could not run.
@@ -14,9 +15,9 @@ import sys
 from typing import List, Optional
 
 USAGE = """\
-usage: flightline-node.pyz check [OPTIONS] | watch [OPTIONS] | install DIRECTORY
+usage: flightline-node.pyz check [OPTIONS] | watch [OPTIONS] | kubernetes [OPTIONS] | install DIRECTORY
 
-Judge this node by /etc/flightline/node.json, or watch it; `check --help` and `watch --help` list the options.
+Judge this node by /etc/flightline/node.json, or watch it; with --help each lists its options.
 Exit status: 0 go, 1 no-go, 2 no verdict.
 example: python3 flightline-node.pyz check --instance-type p5.48xlarge --level quick
 """
@@ -42,6 +43,10 @@ def main(argv: Optional[List[str]] = None) -> int:
         from .watch.program import main as watch
 
         return watch(given)
+    if command == "kubernetes":
+        from .kubernetes.program import main as kubernetes
+
+        return kubernetes(given)
     if command == "install" and len(given) == 1:
         from .keep import install
 

@@ -16,7 +16,7 @@ from ..selfcheck import load
 from ..settings import NodeSettings, build, resolve_settings
 from . import marker
 
-SCHEDULERS = ("auto", "slurm", "none")
+SCHEDULERS = ("auto", "slurm", "kubernetes", "none")
 
 
 @dataclass(frozen=True)

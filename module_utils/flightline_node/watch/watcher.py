@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ..kubernetes import names
 from ..model import Finding
 from . import marker as marking
 from . import report, slurm
@@ -17,7 +18,7 @@ from .journal import JournalFeed
 from .kmsg import NOWHERE, Batch, Hole, Kmsg, Mark, boot_id
 from .latch import Latch
 from .options import Options
-from .out_of_service import Hands, complain
+from .out_of_service import Drain, Hands, complain
 from .samples import SampleFeed
 from .smi import SmiFeed
 from .systemd import SystemdNotifier
@@ -306,9 +307,11 @@ def feeds_of(options: Options, rules: Rules, nvidia: bool) -> List[Any]:
 
 
 def scheduler_of(options: Options) -> str:
-    """Slurm or none: as the site says, else by what the node has."""
+    """Slurm, Kubernetes or none: as the site says, else by what the process and the node have."""
     if options.scheduler != "auto":
         return options.scheduler
+    if os.environ.get(names.NODE_ENV):
+        return "kubernetes"
     return "slurm" if slurm.is_there(options.path, options.root) else "none"
 
 
@@ -316,5 +319,11 @@ def hands_of(options: Options) -> Hands:
     """The hands for this node's scheduler."""
     kind = scheduler_of(options)
     node = options.slurm_node or os.uname().nodename.split(".")[0]
-    drain = (lambda reason: slurm.drain(node, reason, options.path)) if kind == "slurm" else None
+    drain: Optional[Drain] = None
+    if kind == "slurm":
+        drain = lambda reason: slurm.drain(node, reason, options.path)  # noqa: E731
+    elif kind == "kubernetes":
+        from ..kubernetes.drain import taint  # TLS is a third of a watcher's memory, and only this one needs it
+
+        drain = lambda reason: taint(reason, os.environ, options.root)  # noqa: E731
     return Hands(Path(options.directory), Path(options.log), drain, kind)

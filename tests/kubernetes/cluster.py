@@ -1,0 +1,172 @@
+"""A real kube-apiserver over a real etcd, on ports of their own. No kubelet, no scheduler, no controller manager."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterator
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from . import binaries
+
+WAIT_S = float(os.environ.get("FLIGHTLINE_WAIT_S", "180"))
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@dataclass
+class Cluster:
+    """One control plane in a directory."""
+
+    place: Path
+    more: tuple[str, ...] = ()
+    """Flags of kube-apiserver."""
+    port: int = 0
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+    _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def server(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def authority(self) -> Path:
+        return self.place / "certs" / "apiserver.crt"
+
+    def up(self) -> None:
+        self.place.mkdir(parents=True, exist_ok=True)
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+        (self.place / "sa.key").write_bytes(pem)
+        (self.place / "tokens.csv").write_text(f'{self.token},admin,admin,"system:masters"\n')
+        self._etcd, peer, self.port = free_port(), free_port(), free_port()
+        self._start(
+            "etcd", "server", f"--data-dir={self.place}/etcd", f"--listen-client-urls=http://127.0.0.1:{self._etcd}",
+            f"--advertise-client-urls=http://127.0.0.1:{self._etcd}", f"--listen-peer-urls=http://127.0.0.1:{peer}",
+            f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}", f"--initial-cluster=default=http://127.0.0.1:{peer}",
+            "--unsafe-no-fsync", "--log-level=warn",
+        )  # fmt: skip
+        self.api_up()
+        (self.place / "kubeconfig").write_text(json.dumps(self._kubeconfig()))
+
+    def api_up(self) -> None:
+        self._start(
+            "apiserver", "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self._etcd}", "--bind-address=127.0.0.1",
+            f"--secure-port={self.port}", f"--cert-dir={self.place}/certs", f"--token-auth-file={self.place}/tokens.csv",
+            "--service-account-issuer=https://flightline.test", f"--service-account-key-file={self.place}/sa.key",
+            f"--service-account-signing-key-file={self.place}/sa.key", "--authorization-mode=Node,RBAC",
+            "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none", "--allow-privileged=true", *self.more,
+        )  # fmt: skip
+        self.until(self._ready, "the API server is ready")
+
+    def api_down(self) -> None:
+        self._stop("apiserver")
+
+    def down(self) -> None:
+        for name in reversed(list(self._running)):
+            self._stop(name)
+
+    def kubectl(self, *words: str, given: str | None = None, check: bool = True) -> str:
+        """What kubectl prints; both streams where it may fail."""
+        argv = ["kubectl", f"--kubeconfig={self.place}/kubeconfig", f"--cache-dir={self.place}/cache", *words]
+        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=WAIT_S, check=False)
+        if check and done.returncode:
+            raise AssertionError(f"kubectl {' '.join(words)}: {done.returncode}: {done.stderr}")
+        return done.stdout if check else done.stdout + done.stderr
+
+    def apply(self, *objects: dict[str, Any]) -> str:
+        """Server-side and strictly: an unknown or doubled field is an error."""
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        return self.kubectl("apply", "--server-side", "--validate=strict", "-f", "-", given=text)
+
+    def ask(self, method: str, path: str, body: Any = None, token: str = "", kind: str = "application/json") -> Any:
+        """One request, by default an administrator's. Raises urllib.error.HTTPError."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": kind}
+        request = urllib.request.Request(self.server + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30, context=self._trust()) as answer:
+            return json.loads(answer.read())
+
+    def node(self, name: str) -> dict[str, Any]:
+        return self.ask("GET", f"/api/v1/nodes/{name}")
+
+    def until(self, seen: Any, what: str, most_s: float = WAIT_S) -> Any:
+        """Wait until seen() is true; its value."""
+        end = time.monotonic() + most_s
+        while time.monotonic() < end:
+            ended = [name for name, one in self._running.items() if one.poll() is not None]
+            if ended:
+                raise AssertionError(f"{ended[0]} ended: {(self.place / f'{ended[0]}.log').read_text()[-2000:]}")
+            found = seen()
+            if found:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"waited {most_s:g} s and it never was so: {what}")
+
+    def _trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.authority))
+
+    def _ready(self) -> bool:
+        with contextlib.suppress(OSError, ssl.SSLError):
+            request = urllib.request.Request(f"{self.server}/readyz", headers={"Authorization": f"Bearer {self.token}"})
+            with urllib.request.urlopen(request, timeout=5, context=self._trust()) as answer:
+                return answer.status == 200
+        return False
+
+    def _kubeconfig(self) -> dict[str, Any]:
+        named = {"name": "test", "context": {"cluster": "test", "user": "admin"}}
+        return {
+            "apiVersion": "v1", "kind": "Config", "current-context": "test", "contexts": [named],
+            "clusters": [{"name": "test", "cluster": {"server": self.server, "certificate-authority": str(self.authority)}}],
+            "users": [{"name": "admin", "user": {"token": self.token}}],
+        }  # fmt: skip
+
+    def _start(self, name: str, program: str, *words: str) -> None:
+        log = (self.place / f"{name}.log").open("ab")
+        argv = [str(binaries.place() / program), *words]
+        self._running[name] = subprocess.Popen(
+            argv,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.place)},
+        )
+        log.close()
+
+    def _stop(self, name: str) -> None:
+        one = self._running.pop(name)
+        one.terminate()
+        try:
+            one.wait(30)
+        except subprocess.TimeoutExpired:
+            one.kill()
+            one.wait()
+
+
+@contextlib.contextmanager
+def cluster(place: Path, *more: str) -> Iterator[Cluster]:
+    """A control plane, and nothing left of it."""
+    one = Cluster(place, more)
+    try:
+        one.up()
+        yield one
+    finally:
+        one.down()

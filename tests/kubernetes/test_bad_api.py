@@ -1,0 +1,136 @@
+"""The API server is away, slow, throttles, or refuses the token: the agent goes on, says so, and tells it later."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import ssl
+import threading
+import urllib.error
+
+import pytest
+
+from flightline import contract
+from tests.healing.fleet import ready
+
+from . import fleet
+from .cluster import cluster
+from .fleet import KubeNode
+
+
+@pytest.fixture(scope="module")
+def own_plane(plane, tmp_path_factory):
+    """Of its own: these tests stop it."""
+    with cluster(tmp_path_factory.mktemp("bad-api")) as one:
+        fleet.install(one)
+        yield one
+
+
+@pytest.fixture
+def node(own_plane, tmp_path, request):
+    made = KubeNode(own_plane, fleet.named(request.node.name), tmp_path)
+    yield made
+    made.down()
+
+
+def test_a_fault_while_the_api_server_is_down_taints_when_it_is_back(own_plane, node):
+    node.register().watch()
+    ready([node.watched])
+    own_plane.api_down()
+    node.watched.say("NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
+    own_plane.until(lambda: (node.watched.marker() or {}).get("scheduler", {}).get("reason"), "it was tried")
+    assert node.watched.marker()["scheduler"]["state"] == "pending"
+    own_plane.api_up()
+    own_plane.until(lambda: contract.KUBE_FAULT_TAINT in node.taints(), "tainted after all")
+
+
+def test_the_agent_survives_a_restart_of_the_api_server(own_plane, node):
+    node.register()
+    node.join(every_s=1)
+    own_plane.until(lambda: not node.taints(), "proven")
+    own_plane.api_down()
+    own_plane.until(lambda: "no answer of" in node.said(), "it says so")
+    node.judged_by("gpu_count", instance_type="p5.48xlarge")
+    own_plane.api_up()
+    own_plane.until(lambda: contract.KUBE_FAULT_TAINT in node.taints(), "what was found meanwhile is told")
+    assert "answers again" in node.said() and "Traceback" not in node.said()
+
+
+def test_an_expired_token_is_said_and_the_next_one_taken(own_plane, node):
+    node.register()
+    good = (node.place / "access" / "token").read_text()
+    node.renew("not-a-token")
+    node.join()
+    own_plane.until(lambda: "401 Unauthorized" in node.said(), "it says so")
+    assert node.taints() == {contract.KUBE_STARTUP_TAINT}
+    node.renew(good)
+    own_plane.until(lambda: not node.taints(), "proven with the renewed token")
+
+
+def test_a_pod_on_another_node_cannot_speak_for_this_one(own_plane, node):
+    node.register()
+    fleet.register(own_plane, "elsewhere")
+    node.renew(fleet.token(own_plane, "elsewhere"))
+    node.join()
+    own_plane.until(lambda: "its own Node alone" in node.said(), "it is refused, and said")
+    assert node.taints() == {contract.KUBE_STARTUP_TAINT}
+
+
+@pytest.mark.parametrize(("status", "word"), [(429, "429"), (410, "410"), (503, "503")])
+def test_an_answer_that_puts_it_off_is_asked_again(own_plane, node, tmp_path, status, word):
+    """A proxy before the real API server gives this answer a few times."""
+    node.register()
+    with between(own_plane, status, 3) as port:
+        node.watched.env["FLIGHTLINE_KUBERNETES_SERVER"] = f"https://127.0.0.1:{port}"
+        node.join()
+        own_plane.until(lambda: not node.taints(), "proven all the same")
+    assert word in node.said() and "Traceback" not in node.said()
+
+
+class between:
+    """Refuses so many requests with a status, then hands everything on."""
+
+    def __init__(self, plane, status, times):
+        left = [times]
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def handle_any(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if left[0] > 0:
+                    left[0] -= 1
+                    return self.reply(
+                        status, json.dumps({"message": "made by the test"}).encode(), {"Retry-After": "1"}
+                    )
+                token = self.headers["Authorization"].removeprefix("Bearer ")
+                try:
+                    kind = self.headers.get("Content-Type") or "application/json"
+                    found = plane.ask(self.command, self.path, json.loads(body) if body else None, token, kind)
+                    return self.reply(200, json.dumps(found).encode(), {})
+                except urllib.error.HTTPError as error:
+                    return self.reply(error.code, error.read(), {})
+
+            do_GET = do_PATCH = do_POST = handle_any
+
+            def reply(self, code, body, headers):
+                self.send_response(code)
+                for key, value in {**headers, "Content-Length": str(len(body))}.items():
+                    self.send_header(key, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certs = plane.place / "certs"
+        trust.load_cert_chain(certs / "apiserver.crt", certs / "apiserver.key")
+        self.server.socket = trust.wrap_socket(self.server.socket, server_side=True)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self.server.server_address[1]
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()

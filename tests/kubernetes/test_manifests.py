@@ -1,0 +1,120 @@
+"""Every manifest is applied server-side and strictly. Checked by Kubernetes' own schemas: all but these.
+
+JobSet: by its own CustomResourceDefinition, from the Go registry (sigs.k8s.io/jobset), and its Job by Kubernetes.
+PodMonitor, PrometheusRule: by no schema; what is in them is compared with the agent's own metrics and the DaemonSet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flightline.kubernetes import agent, monitoring, render, site, training
+from flightline_node.kubernetes import metrics
+
+from . import fleet
+
+JOBSET = "sigs.k8s.io/jobset@v0.11.1"
+FOREIGN = ("JobSet", "PodMonitor", "PrometheusRule")
+
+
+@pytest.fixture(scope="module")
+def objects(plane):
+    fleet.install(plane)
+    wanted = site.of_outputs(fleet.OUTPUTS, training_image="registry.example/train:1")
+    return [one for part in render.parts(wanted).values() for one in part]
+
+
+def test_what_kubernetes_knows_is_taken_strictly_and_twice_alike(plane, objects):
+    known = [one for one in objects if one["kind"] not in FOREIGN]
+    said = plane.apply(*known)
+    assert len(said.splitlines()) == len(known) and "serverside-applied" in said
+    before = [_stored(plane, one) for one in known]
+    assert all(one["metadata"]["labels"]["app.kubernetes.io/part-of"] == "flightline" for one in before)
+    plane.apply(*known)
+    assert before == [_stored(plane, one) for one in known]
+
+
+def _stored(plane, one):
+    """As the server has it, without the stamps of its bookkeeping."""
+    found = json.loads(plane.kubectl("get", "-o", "json", *_named(one)))
+    for stamp in ("resourceVersion", "managedFields"):
+        found["metadata"].pop(stamp, None)
+    return found
+
+
+def _named(one):
+    where = one["metadata"].get("namespace")
+    return [one["kind"], one["metadata"]["name"], *(["-n", where] if where else [])]
+
+
+def test_the_jobset_is_taken_by_its_own_definition(plane, objects):
+    got = subprocess.run(["go", "mod", "download", "-json", JOBSET], capture_output=True, text=True, check=False)
+    if got.returncode:
+        pytest.skip(f"no {JOBSET} from the Go registry: {got.stderr or got.stdout}")
+    crd = Path(json.loads(got.stdout)["Dir"]) / "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"
+    plane.apply(yaml.safe_load(crd.read_text()))
+    found = next(one for one in objects if one["kind"] == "JobSet")
+    plane.until(lambda: "serverside-applied" in _tried(plane, found), "it is applied")
+
+
+def _tried(plane, one):
+    said = plane.kubectl("apply", "--server-side", "--validate=strict", "-f", "-", given=json.dumps(one), check=False)
+    assert "unknown field" not in said and "invalid" not in said, said
+    return said
+
+
+def test_the_jobsets_job_is_taken_by_kubernetes_and_its_pod_by_pod_security(plane, objects):
+    found = next(one for one in objects if one["kind"] == "JobSet")
+    for part in found["spec"]["replicatedJobs"]:
+        job = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "train", "namespace": "flightline-training"},
+        }
+        text = json.dumps({**job, "spec": part["template"]["spec"]})
+        said = plane.kubectl("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-", given=text)
+        assert "serverside-applied" in said
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "rank-0", "namespace": "flightline-training"}}
+        text = json.dumps({**pod, "spec": part["template"]["spec"]["template"]["spec"]})
+        assert "rank-0" in plane.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=text)
+    assert (
+        training.JOB
+        in found["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["command"][5]
+    )
+
+
+def test_the_quota_refuses_more_gpus_than_the_stack_has(plane, objects):
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "too-many", "namespace": "flightline-training"},
+        "spec": {"serviceAccountName": "train", "containers": [
+            {"name": "x", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "33"}, "requests": {"nvidia.com/gpu": "33"}}}
+        ]},
+    }  # fmt: skip
+
+    def said():
+        return plane.kubectl("create", "--dry-run=server", "-f", "-", given=json.dumps(pod), check=False)
+
+    plane.apply(*[one for one in objects if one["kind"] in ("Namespace", "ResourceQuota", "ServiceAccount")])
+    quota = next(one for one in objects if one["kind"] == "ResourceQuota")["spec"]["hard"]
+    path = "/api/v1/namespaces/flightline-training/resourcequotas/training/status"
+    counted = {"status": {"hard": quota, "used": dict.fromkeys(quota, "0")}}  # as the controller manager counts
+    plane.ask("PATCH", path, counted, kind="application/merge-patch+json")
+    plane.until(lambda: "exceeded quota" in said(), "the quota is known")
+    pod["spec"]["containers"][0]["resources"] = {}
+    pod["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    assert 'violates PodSecurity "baseline' in said()
+
+
+def test_rules_and_dashboard_ask_for_metrics_that_there_are():
+    told = set(metrics.WHAT) | {"up", "node_infiniband_port_data_received_bytes_total"}
+    asked = [one["expr"] for group in monitoring.rules()["groups"] for one in group["rules"]]
+    asked += [target["expr"] for panel in monitoring.dashboard()["panels"] for target in panel["targets"]]
+    named = {name for text in asked for name in re.findall(r"\b(?:flightline|node|DCGM)_\w+", text)}
+    assert {name for name in named if not name.startswith("DCGM_FI_DEV_")} <= told
+    assert agent.METRICS_PORT == 9817

@@ -1,0 +1,111 @@
+"""What the agent's token may do: over its own Node what is Flightline's, and nothing else. RBAC and admission are real."""
+
+from __future__ import annotations
+
+import urllib.error
+
+import pytest
+
+from flightline import contract
+
+from . import fleet
+
+MERGE = "application/merge-patch+json"
+STATUS = "application/strategic-merge-patch+json"
+
+
+@pytest.fixture(scope="module")
+def own(plane):
+    """The token of the agent on node rights-1; rights-2 is another."""
+    fleet.install(plane)
+    for name in ("rights-1", "rights-2"):
+        fleet.register(plane, name)
+    token = fleet.token(plane, "rights-1")
+    plane.until(
+        lambda: refused(plane, token, "rights-2", {"metadata": {"labels": {"flightline/x": "y"}}}), "policies hold"
+    )
+    return token
+
+
+def change(plane, token, name, body, part="", kind=MERGE):
+    return plane.ask("PATCH", f"/api/v1/nodes/{name}{part}", body, token, kind)
+
+
+def refused(plane, token, name, body, part="", kind=MERGE):
+    """What the API server says; '' when it does it."""
+    try:
+        change(plane, token, name, body, part, kind)
+    except urllib.error.HTTPError as error:
+        assert error.code == 403
+        return error.read().decode()
+    return ""
+
+
+def condition(kind):
+    return {"status": {"conditions": [{"type": kind, "status": "False", "reason": "Test", "message": "x"}]}}
+
+
+def test_its_own_taints_labels_and_condition(plane, own):
+    taint = {"key": contract.KUBE_FAULT_TAINT, "effect": "NoSchedule"}
+    there = plane.node("rights-1")["spec"]["taints"]
+    change(plane, own, "rights-1", {"spec": {"taints": [*there, taint]}})
+    change(plane, own, "rights-1", {"metadata": {"labels": {contract.KUBE_VERDICT_LABEL: "no-go"}}})
+    change(plane, own, "rights-1", condition(contract.KUBE_CONDITION), "/status", STATUS)
+
+
+def test_another_nodes_status_is_denied(plane, own):
+    said = refused(plane, own, "rights-2", condition(contract.KUBE_CONDITION), "/status", STATUS)
+    assert "its own Node alone" in said
+    assert "its own Node alone" in refused(plane, own, "rights-2", {"spec": {"taints": []}})
+
+
+@pytest.mark.parametrize(
+    ("body", "part", "kind", "word"),
+    [
+        ({"spec": {"unschedulable": True}}, "", MERGE, "cordon"),
+        ({"spec": {"taints": [{"key": "site/x", "effect": "NoSchedule"}]}}, "", MERGE, "other taints"),
+        ({"metadata": {"labels": {"site/rack": "7"}}}, "", MERGE, "other labels"),
+        ({"metadata": {"labels": {"node.kubernetes.io/instance-type": None}}}, "", MERGE, "other labels"),
+        ({"metadata": {"labels": {"flightline/gpu": None}}}, "", MERGE, "node group"),
+        ({"metadata": {"annotations": {"site/owner": "x"}}}, "", MERGE, "other annotations"),
+        ({"metadata": {"finalizers": ["site/hold"]}}, "", MERGE, "finalizers"),
+        (condition("Ready"), "/status", STATUS, "other conditions"),
+        ({"status": {"capacity": {"nvidia.com/gpu": "64"}}}, "/status", STATUS, "kubelet reports"),
+    ],
+)
+def test_what_is_not_flightlines_stays(plane, own, body, part, kind, word):
+    assert word in refused(plane, own, "rights-1", body, part, kind)
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/pods", "/api/v1/secrets", "/api/v1/nodes", "/api/v1/namespaces/flightline/configmaps"]
+)
+def test_it_lists_nothing(plane, own, path):
+    with pytest.raises(urllib.error.HTTPError) as raised:
+        plane.ask("GET", path, token=own)
+    assert raised.value.code == 403
+
+
+def test_an_event_of_another_node_is_denied(plane, own):
+    def event(name):
+        about = {"apiVersion": "v1", "kind": "Node", "name": name}
+        meta = {"generateName": "x", "namespace": "default"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": meta,
+            "involvedObject": about,
+            "reason": "X",
+            "message": "x",
+        }
+
+    plane.ask("POST", "/api/v1/namespaces/default/events", event("rights-1"), own)
+    with pytest.raises(urllib.error.HTTPError) as raised:
+        plane.ask("POST", "/api/v1/namespaces/default/events", event("rights-2"), own)
+    assert raised.value.code == 403 and b"its own Node alone" in raised.value.read()
+
+
+def test_a_token_that_is_bound_to_no_node_changes_nothing(plane, own):
+    where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/serviceaccounts/{contract.KUBE_AGENT}/token"
+    loose = plane.ask("POST", where, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    assert "its own Node alone" in refused(plane, loose, "rights-1", {"metadata": {"labels": {"flightline/x": "y"}}})
