@@ -15,8 +15,9 @@ DEBUG_ENV = "FLIGHTLINE_DEBUG"
 """Set to anything: internal errors come with their traceback."""
 
 
-EXIT_GO, EXIT_NO_GO, EXIT_BROKEN = 0, 1, 2
-"""Of every command: go (or found); no-go (or nothing found); it could not answer. A shell may rely on them."""
+EXIT_GO, EXIT_NO_GO, EXIT_BROKEN, EXIT_ASKED = 0, 1, 2, 3
+"""Of every command: go (or found); no-go (or nothing found); it could not answer; the nodes were asked and nobody
+waited for the verdict. A shell may rely on them."""
 
 
 class Console(rich_console.Console):

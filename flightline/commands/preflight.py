@@ -13,7 +13,7 @@ import click
 
 from flightline_node.bounds import MAX_DEADLINE_S
 
-from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
+from ..console import EXIT_ASKED, EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
 from ..fabric.stage import Stage
 from ..fleet.judgement import judge_run
 from ..fleet.lookup import failed_hosts, find
@@ -33,7 +33,7 @@ from . import options
     "flightline preflight -i inventory/aws_ec2.yml --only-failed-of latest\n"
     "flightline preflight -i inventory/aws_ec2.yml --via slurm --via-option=--reservation=checks",
     epilog="Ctrl-C ends the run; what was measured until then is judged. "
-    "Exit status: 0 go, 1 no-go, 2 the preflight itself could not run.",
+    "Exit status: 0 go, 1 no-go, 2 the preflight itself could not run, 3 asked with --detach, so no verdict yet.",
 )
 @click.option("-i", "--inventory", multiple=True, metavar="PATH", help="Inventory; default the embedded demo fleet.")
 @options.level
@@ -72,6 +72,11 @@ from . import options
     multiple=True,
     help="One more word for srun, such as --reservation=NAME; repeatable.",
 )
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Ask and return: with --via ssm a function of the stack judges; then flightline report RUN. Exit status 3.",
+)
 @click.option("--need", type=click.IntRange(1), metavar="N", help="Go when this many nodes are go: start with those.")
 @click.option("--report-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for the report.")
 @options.store
@@ -90,6 +95,7 @@ def command(
     json_path: Path | None,
     via: str | None,
     via_options: tuple[str, ...],
+    detach: bool,
     need: int | None,
     report_dir: Path | None,
     store_path: str | None,
@@ -113,6 +119,13 @@ def command(
         raise click.UsageError("saw --limit and --only-failed-of, wanted one of them")
     if via_options and via in (None, launchers.ANSIBLE):
         raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
+    if detach and via != "ssm":
+        saw = f"--via {via}" if via else "no --via"
+        raise click.UsageError(f"--detach: saw {saw}; wanted --via ssm: only its nodes answer without this command")
+    if detach and (json_path or need or report_dir):
+        raise click.UsageError(
+            "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
+        )
     to_stdout = json_path == Path("-")
     console = Console(stderr=to_stdout)
     try:
@@ -125,6 +138,8 @@ def command(
                 return _run_by(by, via_options, replace(asked, together=together), watcher)
 
             try:
+                if detach:
+                    ctx.exit(_detached(asked, watcher, console))
                 outcome = judged(via or launchers.ANSIBLE)
             except LauncherWantedError as wanted:
                 extra["flightline_launches"] = False
@@ -134,6 +149,15 @@ def command(
         ctx.exit(EXIT_BROKEN)
     show(outcome, console)
     ctx.exit(outcome.exit_status if need is None else _enough(outcome, need, console))
+
+
+def _detached(asked: Request, watcher: RunObserver, console: Console) -> int:
+    """Ask, and leave the verdict to the stack."""
+    from ..run import detached
+
+    for line in detached.ask(asked, watcher):
+        _say(console, line)
+    return EXIT_ASKED
 
 
 def _run_by(via: str, words: Sequence[str], asked: Request, watcher: RunObserver) -> Conclusion:

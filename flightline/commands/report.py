@@ -13,6 +13,7 @@ from ..fleet.judgement import as_judged, judge_run
 from ..fleet.lookup import find
 from ..report import existing
 from ..report.terminal import print_summary
+from ..run import detached
 from ..run.conclude import FORMATS, look_back, own_report_dir, write_one
 from ..run.locate import open_store
 from ..store.sqlite import SqliteStore, Store, default_path
@@ -43,7 +44,11 @@ def command(
     """
     wanted = {kind: path for kind, path in zip(FORMATS, (json_, junit, html), strict=True) if path}
     with open_store(store_path) as store:
-        report = judge_run(store, find(store, run).run_id)
+        run_id = find(store, run).run_id
+        if isinstance(store, SqliteStore):
+            for line in detached.fetch(store, run_id):
+                click.echo(f"flightline: {line}", err=True)
+        report = judge_run(store, run_id)
         if isinstance(store, SqliteStore):
             report.incidents = store.incidents()
         for kind, path in wanted.items():

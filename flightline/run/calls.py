@@ -20,7 +20,7 @@ from .request import deadline_s
 OF_A_HOST = ("host", "instance_id")
 """Inputs in which hosts that are asked alike differ."""
 
-OF_A_STACK = ("cluster_name", "region", "results_bucket")
+OF_A_STACK = ("cluster_name", "region", "results_bucket", "results_table")
 """Outputs of a stack that a launcher needs."""
 
 EVERY = "*"

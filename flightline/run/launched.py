@@ -74,10 +74,7 @@ def run(request: Request, launcher: Launcher, watcher: RunObserver) -> ending.Co
     """
     run_id, follow = stores.new_run_id(), Follow(watcher)
     try:
-        groups = _validated(request, run_id, follow)
-        calls = [replace(call, name=launcher.known_as(call)) for call in asking.read(groups, secrets.token_hex(8))]
-        unlisted = {} if request.limit else launcher.unlisted(calls)
-        return _asked(request, run_id, follow, calls, unlisted, launcher)
+        return _asked(request, prepared(request, run_id, follow, launcher), follow, launcher)
     except LaunchError as error:
         raise CannotRunError(f"saw {error}, wanted {launcher.how} to ask the nodes") from error
     except KeyboardInterrupt:
@@ -96,14 +93,29 @@ def _validated(request: Request, run_id: str, follow: Follow) -> list[dict[str, 
         return list(follow.validated["calls"])
 
 
-def _asked(
-    request: Request,
-    run_id: str,
-    follow: Follow,
-    calls: Sequence[asking.Call],
-    unlisted: Mapping[str, str],
-    launcher: Launcher,
-) -> ending.Conclusion:
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run before anybody is asked. hosts: those of the inventory. rows: of nodes that nobody listed."""
+
+    run: stores.Run
+    calls: Sequence[asking.Call]
+    hosts: Mapping[str, stores.ExpectedHost]
+    rows: Sequence[stores.Record]
+
+    @property
+    def deadline_s(self) -> int:
+        """Of the slowest node."""
+        return max((int(call.params["timeout_s"]) for call in self.calls), default=0)
+
+
+def prepared(request: Request, run_id: str, follow: Follow, launcher: Launcher) -> PreparedRun:
+    """Who is to be asked what, by the inventory and by what the launcher knows.
+
+    Raises CannotRunError, SettingsError, LaunchError.
+    """
+    groups = _validated(request, run_id, follow)
+    calls = [replace(call, name=launcher.known_as(call)) for call in asking.read(groups, secrets.token_hex(8))]
+    unlisted = {} if request.limit else launcher.unlisted(calls)
     _refuse_twins(calls)
     hosts = {name: stores.ExpectedHost(name, **_identity(one)) for name, one in follow.hosts.items()}
     absent = {one["host"]: one["message"] for one in follow.validated.get("absent") or ()}
@@ -112,13 +124,19 @@ def _asked(
     started = stores.Run(
         run_id, stores.now_stamp(), follow.level, ", ".join(playbooks.sources(request.inventory)), rows
     )
+    own = [absent_record(stores.ExpectedHost(name), said) for name, said in absent.items() if name not in hosts]
+    return PreparedRun(started, calls, hosts, own)
+
+
+def _asked(request: Request, made: PreparedRun, follow: Follow, launcher: Launcher) -> ending.Conclusion:
+    started, run_id = made.run, made.run.run_id
     recorder = Recorder(request.store, started)
     recorder.open()
-    for name, message in absent.items():
-        if name not in hosts:
-            recorder.add(absent_record(stores.ExpectedHost(name), message))
-    state = _LaunchedRun(recorder, follow.watcher, {call.host: call for call in calls}, hosts, set(hosts))
-    given_up = _until_told(state, launcher, run_id, max((int(call.params["timeout_s"]) for call in calls), default=0))
+    for record in made.rows:
+        recorder.add(record)
+    calls = {call.host: call for call in made.calls}
+    state = _LaunchedRun(recorder, follow.watcher, calls, made.hosts, set(made.hosts))
+    given_up = _until_told(state, launcher, run_id, made.deadline_s)
     recorder.close()
     if not given_up and not state.interrupted:
         with ending_as_interrupt():
@@ -165,4 +183,4 @@ def _refuse_twins(calls: Sequence[asking.Call]) -> None:
             )
 
 
-__all__ = ["run"]
+__all__ = ["PreparedRun", "prepared", "run"]

@@ -13,7 +13,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from flightline.cli import cli
 from flightline.cloud import orders
 from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.functions.common import services as common
@@ -273,6 +275,43 @@ def test_an_answer_after_the_verdict_is_kept_and_judged_and_the_first_stays(stac
     assert "late: 1 answered after the deadline" in told
     stack.answer(2)
     assert stack.work() == [] and stack.told() == [] and stack.reports() == after, "again, it changes nothing"
+
+
+def test_a_run_that_nobody_waited_for_is_fetched_with_what_came_late(stack, monkeypatch, tmp_path):
+    path = tmp_path / "runs.sqlite"
+    note = tmp_path / "detached" / f"{RUN}.json"
+    note.parent.mkdir()
+    note.write_text(json.dumps({"region": "eu-west-1", "results_table": RESULTS, "results_bucket": BUCKET}))
+    stack.order(2)
+    stack.answer(1)
+    messages = stack.messages()
+    stack.invoke(messages)
+
+    def report():
+        done = CliRunner().invoke(cli, ["report", RUN, "--store", str(path)])
+        return done.exit_code, " ".join(done.output.split())
+
+    with SqliteStore(path) as store:
+        store.start(stack.store.run(RUN))
+    status, said = report()
+    assert status == 1 and "has no verdict yet: 1 of 2 nodes are known" in said, said
+    stack.over(monkeypatch)
+    stack.invoke(messages[:1])
+    status, said = report()
+    assert status == 1 and "no answer before the deadline" in said and "late: 1" not in said
+    stack.answer(2)
+    stack.work()
+    status, said = report()
+    assert status == 0 and "late: 1 node answered after the deadline: gpu-02. The first verdict, no-go" in said
+    stack.cloud.before = lambda action: (400, "AccessDeniedException")
+    status, said = report()
+    assert status == 0 and "what came since the last look could not be fetched" in said
+
+
+@pytest.mark.parametrize("words", [("--via", "slurm"), (), ("--via", "ssm", "--need", "1")])
+def test_only_what_answers_without_this_command_is_left_alone(words):
+    done = CliRunner().invoke(cli, ["preflight", "--detach", *words])
+    assert done.exit_code == 2 and "--detach: saw" in done.output
 
 
 def test_a_redelivered_batch_changes_nothing(stack):

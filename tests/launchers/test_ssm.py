@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import time
 
 import pytest
 
+from flightline.cloud.functions.common import services
+from flightline.cloud.functions.verdict import handler
 from flightline_node.tell.frames import MARK
 
 from .test_slurm import found_alike, judged
@@ -208,3 +212,29 @@ def test_an_inventory_that_cannot_be_asked_this_way_is_refused_before_any_node_i
 def test_no_words_are_handed_on(stack):
     status, said = stack.preflight(*VIA, "--via-option=--reservation=x")
     assert status == 2 and "--reservation=x" in said and "Traceback" not in said, said
+
+
+def test_a_run_that_nobody_waits_for_has_the_same_verdict(stack, cloud):
+    """The function is called by the test, with what S3 would send; Lambda and its queue are not here."""
+    assert stack.preflight(*VIA)[0] == 1
+    waited = judged(stack)
+    table = cloud.table("train-p5-results")
+    status, said = stack.preflight(*VIA, "--detach")
+    assert status == 3 and "asked 8 of 8 nodes" in said and "GO" not in said, said
+    (run_id,) = re.findall(r"flightline report (\S+)", said)
+    for thread in stack.agents._threads:
+        thread.join(120)
+    arn, _ = cloud.topic("demo-alerts")
+    names = services.ServiceNames("demo", "Flightline/demo", table, "t", "demo-results", arn)
+    function = handler.build(services.services("verdict", names), cloud.client("s3"), cloud.client("sqs"), "q")
+    keys = [key for key in cloud.objects("demo-results") if run_id in key]
+    events = [{"s3": {"bucket": {"name": "demo-results"}, "object": {"key": key}}} for key in keys]
+    body = json.dumps({"Records": events})
+    record = {"eventSource": "aws:sqs", "messageId": "1", "receiptHandle": "r", "body": body}
+    assert function.handle({"Records": [record]}) == {"batchItemFailures": []} and len(keys) == 9
+    done = subprocess.run(
+        ["flightline", "report", run_id, "--store", str(stack.place / "runs.sqlite")],
+        env=stack.env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "NO-GO  6 of 8 nodes go, 2 no-go" in done.stdout, done.stdout + done.stderr
+    found_alike(judged(stack), waited)

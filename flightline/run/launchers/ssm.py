@@ -89,20 +89,31 @@ class SsmLauncher:
 
     def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Tell) -> None:
         """See Launcher."""
+        ready, lost = self.sort_out(calls)
+        for reply in lost:
+            told(reply)
+        self.send(ready, run_id, until)
+        self._listen(run_id, until, told)
+
+    def sort_out(self, calls: Sequence[Call]) -> tuple[list[Call], list[HostReply]]:
+        """Who can be asked, and what is said of the others. Raises LaunchError."""
         if not self._managed:
             self._look(calls)
-        ready = []
-        for call in calls:
-            why = _unfit(call.name, self._managed.get(call.name))
-            if why:
-                told(HostReply(call.host, trouble=why, lost=True))
-            else:
-                ready.append(call)
+        unfit = {call.host: _unfit(call.name, self._managed.get(call.name)) for call in calls}
+        lost = [HostReply(host, trouble=why, lost=True) for host, why in unfit.items() if why]
+        return [call for call in calls if not unfit[call.host]], lost
+
+    def send(self, ready: Sequence[Call], run_id: str, until: float) -> None:
+        """Send every command. Raises LaunchError for what AWS refuses."""
         for targets, group, asked in self._rounds(ready):
             if self._stopped.is_set():
                 return
             self._send(targets, group, asked, run_id, until)
-        self._listen(run_id, until, told)
+
+    @property
+    def stack(self) -> Mapping[str, str]:
+        """Of the stack whose nodes are asked, what OF_A_STACK names; known once it was looked for."""
+        return self._stack
 
     def stop(self) -> None:
         """End every command; its processes on the nodes are ended by their agents."""
