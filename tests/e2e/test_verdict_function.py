@@ -360,25 +360,25 @@ def test_a_function_that_dies_while_it_judges_is_followed_by_one_that_does_it(st
     assert stack.invoke(messages) == [] and f"runs/{RUN}/report.json" in stack.reports()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        ({"text": output(2)}, "wanted i-"),
-        ({"text": output(1)[:900]}, "ends in the middle"),
-        ({"call_id": "c0"}, "wanted 'c1', as asked"),
-        ({"started_at": (datetime.now(timezone.utc) + timedelta(days=1)).isoformat()}, "set the node's clock"),
-        ({"text": "A" * 100}, "wanted i-"),
-    ],
-    ids=["of another", "torn", "another run's", "tomorrow's", "no answer"],
-)
-def test_an_answer_that_lies_is_an_unknown_of_that_node_alone(stack, spoil, words):
-    stack.order(2)
-    stack.answer(1, **spoil)
-    stack.answer(2)
-    assert stack.work() == []
+def test_an_answer_that_lies_is_an_unknown_of_that_node_alone(stack):
+    tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).isoformat()
+    spoiled = {
+        "of another": ({"text": output(7)}, "wanted i-"),
+        "torn": ({"text": output(2)[:900]}, "ends in the middle"),
+        "another run's": ({"call_id": "c0"}, "wanted 'c1', as asked"),
+        "tomorrow's": ({"started_at": tomorrow}, "set the node's clock"),
+        "no answer": ({"text": "A" * 100}, "wanted i-"),
+    }
+    stack.order(6)
+    for number, (spoil, _) in enumerate(spoiled.values(), 1):
+        stack.answer(number, **spoil)
+    stack.answer(6)
+    assert stack.work() == [] and stack.verdict() == "no-go"
     rows = stack.rows()
-    assert rows["gpu-01"]["status"] == "UNKNOWN" and words in rows["gpu-01"]["message"] and stack.verdict() == "no-go"
-    assert rows["gpu-02"]["status"] == "PASS"
+    for number, (name, (_, words)) in enumerate(spoiled.items(), 1):
+        found = rows[f"gpu-{number:02d}"]
+        assert found["status"] == "UNKNOWN" and words in found["message"], name
+    assert rows["gpu-06"]["status"] == "PASS"
 
 
 def test_a_second_other_answer_is_kept_aside_and_the_first_stays(stack):

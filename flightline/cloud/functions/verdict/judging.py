@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,17 +55,28 @@ class Judge:
         Raises TryAgain when another invocation is at it.
         """
         run_id = order.run.run_id
-        if not self._all_rows(order, is_due):
+        with self.store.holding(run_id):
+            missing = order.expected().keys() - self.store.answered(run_id)
+            if not missing:
+                self._first(order)
+                return True
+        if not is_due:
             return False
+        self._give_up(order, missing)
+        with self.store.holding(run_id):
+            self._first(order)
+        return True
+
+    def _first(self, order: Order) -> None:
+        run_id = order.run.run_id
         with self._once(f"verdict:{run_id}") as is_mine:
             if not is_mine:
-                return True
+                return
             report = judge_run(self.store, run_id, late=False)
             self.store.finish(run_id, stamps.now(), str(report.verdict))
             report.run = replace(report.run, finished_at=self.store.run(run_id).finished_at)
             self._write(report, lambda: self.store.records(run_id), ())
             self._tell(report, report.run.finished_at)
-        return True
 
     def again(self, order: Order) -> None:
         """Judge a closed run with what came late, once for the same late nodes. Raises TryAgain as `first`."""
@@ -96,15 +107,10 @@ class Judge:
             raise
         self.claims.done(key)
 
-    def _all_rows(self, order: Order, is_due: bool) -> bool:
-        """Has every host a row? When the deadline is over those without one are given theirs."""
-        run_id, expected = order.run.run_id, order.expected()
-        missing = sorted(expected.keys() - self.store.answered(run_id))
-        if missing and not is_due:
-            return False
-        words = f"{GIVEN_UP} (asked: {order.how})"
-        self.answers.keep(rows(order, (unreachable_record(expected[host], words) for host in missing)))
-        return True
+    def _give_up(self, order: Order, missing: Collection[str]) -> None:
+        """The rows of hosts that gave no answer; one that comes at this moment stays."""
+        expected, words = order.expected(), f"{GIVEN_UP} (asked: {order.how})"
+        self.answers.keep(rows(order, (unreachable_record(expected[host], words) for host in sorted(missing))))
 
     def _write(self, report: Report, records: Callable[[], Iterator[Record]], below: tuple[str, ...]) -> None:
         """The report's files in the bucket; what is there already stays."""
