@@ -57,7 +57,7 @@ MODES = ("advise", "ask", "act")
     default="auto",
     show_default=True,
     metavar="|".join(act.SCHEDULERS),
-    help="Who is asked which jobs run; auto finds Slurm where it is configured.",
+    help="Who is asked which jobs run; auto finds Slurm where it is configured, Kubernetes is kubectl's cluster.",
 )
 @click.option("--ec2", is_flag=True, help="Instances may be rebooted and replaced through EC2.")
 @click.option("--retry", metavar="NODE", help="Judge a held node again, and return it when it is good; then end.")

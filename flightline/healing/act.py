@@ -30,11 +30,12 @@ from .plan.seen import LastSeen, look
 from .site import SitePolicy
 from .steps import slurm
 from .steps.ec2 import Ec2
+from .steps.kubernetes import KubernetesScheduler
 from .steps.nodes import AnsibleNodes, Markers
 from .steps.ports import EdgeError, Ports, Scheduler
 from .steps.prove import Preflight
 
-SCHEDULERS = ("auto", "slurm", "none")
+SCHEDULERS = ("auto", "slurm", "kubernetes", "none")
 Report = Callable[[RemediationPlan, FleetState, SitePolicy, str, str, str], None]
 """Shows a plan: plan, fleet, settings, facts of the run, who saw what is not said again, a trouble."""
 
@@ -50,10 +51,12 @@ class HealingRequest:
     site: SitePolicy
     store: str | None
 
-    @property
-    def by_slurm(self) -> bool:
-        """Is Slurm the scheduler?"""
-        return self.scheduler == "slurm" or (self.scheduler == "auto" and slurm.is_here())
+    def asked_scheduler(self) -> Scheduler | None:
+        """Who starts jobs; None where nobody does. Kubernetes is only asked where it is named."""
+        if self.scheduler == "kubernetes":
+            return KubernetesScheduler()
+        by_slurm = self.scheduler == "slurm" or (self.scheduler == "auto" and slurm.is_here())
+        return slurm.SlurmScheduler() if by_slurm else None
 
 
 def advise(asked: HealingRequest, report: Report) -> bool:
@@ -66,9 +69,10 @@ def advise(asked: HealingRequest, report: Report) -> bool:
     now = now_utc()
     places: Mapping[str, SchedulerView] | None = {}
     trouble = ""
-    if asked.by_slurm:
+    scheduler = asked.asked_scheduler()
+    if scheduler:
         try:
-            places = slurm.SlurmScheduler().places(list(seen.groups))
+            places = scheduler.places(list(seen.groups))
         except EdgeError as error:
             places, trouble = None, str(error)
     current = absorb(seen.sightings, known, now)
@@ -132,7 +136,7 @@ def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Por
     own = recorded if recorded and all(Path(part).exists() for part in recorded) else ()
     inventory = tuple(str(Path(part).absolute()) for part in asked.inventory or own or sources(()))
     nodes = AnsibleNodes(inventory)
-    scheduler: Scheduler = slurm.SlurmScheduler() if asked.by_slurm else Markers(nodes, token)
+    scheduler: Scheduler = asked.asked_scheduler() or Markers(nodes, token)
     published = publish(from_environment())
     machines = Ec2(Clients(published.region if published else "")) if asked.ec2 else None
     return Ports(scheduler, nodes, Preflight(inventory, path), machines)

@@ -1,0 +1,174 @@
+"""Kubernetes: what it says of nodes and pods, and the three things that healing asks of it: cordon, uncordon, evict.
+
+By kubectl, which has the site's way to log in. A cordon of ours has its reason as an annotation; one without it is
+somebody else's and stays. The taint of the node's own agent is the agent's to lift, by a go.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flightline_node.kubernetes import standing
+from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
+
+from ..plan.planner import OURS, RunningJob, SchedulerView
+from .ports import EdgeError
+
+CORDON = "flightline/cordon"
+"""Annotation: why Flightline cordoned the node."""
+TIMEOUT_S = 30.0
+ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
+MANAGED = "karpenter.sh/nodepool"
+"""Label of Karpenter's nodes: it replaces them itself."""
+MOST_REASON_CHARS = 200
+_ENDED = ("Succeeded", "Failed")
+
+
+class KubernetesError(EdgeError):
+    """kubectl or the API server did not do as asked; the text says what was asked and what was said."""
+
+
+@dataclass
+class KubernetesScheduler:
+    """One cluster, kubectl's current context. kubectl: the program and words before every other."""
+
+    kubectl: tuple[str, ...] = ("kubectl",)
+    timeout_s: float = TIMEOUT_S
+    name = "kubernetes"
+
+    def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
+        """What it says of these hosts; one that it does not know is left out. Raises KubernetesError."""
+        nodes = self._read("get", "nodes")
+        jobs = _jobs(self._read("get", "pods", "--all-namespaces"))
+        return {host: _place(node, jobs) for host, node in _named(nodes, hosts).items()}
+
+    def place(self, host: str) -> SchedulerView:
+        """What it says of one host now. Raises KubernetesError."""
+        return self.places([host]).get(host, SchedulerView(known=False))
+
+    def drain(self, host: str, reason: str) -> None:
+        """Cordon: no new pod, running ones go on. Raises KubernetesError, also for what somebody else has set."""
+        said = " ".join(reason.split())[:MOST_REASON_CHARS]
+        if not said.startswith(OURS):
+            raise KubernetesError(f"cordon {host}: saw the reason {said!r}, wanted one that begins with {OURS!r}")
+        self._patch(self._own(host, "cordon"), True, said)
+
+    def resume(self, host: str) -> None:
+        """Uncordon, where Flightline cordoned. Raises KubernetesError."""
+        found = _named(self._read("get", "nodes"), [host]).get(host)
+        if found is not None and _annotation(found, CORDON):
+            self._patch(self._own(host, "uncordon"), None, None)
+
+    def requeue(self, job: str) -> None:
+        """Evict a pod, as its PodDisruptionBudget allows; its controller makes another. Raises KubernetesError."""
+        namespace, _, pod = job.partition("/")
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+        }
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
+        self._run("create", "--raw", path, "-f", "-", given=json.dumps(eviction))
+
+    def _own(self, host: str, verb: str) -> Mapping[str, Any]:
+        """The Node, where nobody else holds it."""
+        found = _named(self._read("get", "nodes"), [host]).get(host)
+        if found is None:
+            raise KubernetesError(f"{verb} {host}: the cluster has no Node of that name, address or instance")
+        if MANAGED in (found["metadata"].get("labels") or {}):
+            raise KubernetesError(f"{verb} {host}: Karpenter's node, which it repairs itself; it stays as it is")
+        foreign = _place(found, {}).foreign
+        if foreign and not (verb == "cordon" and not found["spec"].get("unschedulable")):
+            raise KubernetesError(f"{verb} {host}: {foreign}; it stays as it is")
+        return found
+
+    def _patch(self, node: Mapping[str, Any], cordoned: bool | None, reason: str | None) -> None:
+        """Refused by the server when the Node has changed since it was read, or is another of the same name."""
+        meta = node["metadata"]
+        held = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"], "annotations": {CORDON: reason}}
+        change = {"metadata": held, "spec": {"unschedulable": cordoned}}
+        self._run("patch", "node", meta["name"], "--type=merge", "-p", json.dumps(change))
+
+    def _read(self, *words: str) -> list[Mapping[str, Any]]:
+        text = self._run(*words, "-o", "json")
+        try:
+            return list(json.loads(text)["items"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise KubernetesError(f"kubectl {' '.join(words)}: printed no list ({error})") from None
+
+    def _run(self, *words: str, given: str | None = None) -> str:
+        argv = [*self.kubectl, f"--request-timeout={self.timeout_s:g}s", *words]
+        shown = f"kubectl {' '.join(words[:3])}"
+        try:
+            done = subprocess.run(
+                argv, input=given or "", capture_output=True, text=True, timeout=2 * self.timeout_s, check=False
+            )
+        except FileNotFoundError:
+            raise KubernetesError("kubectl: not found; run this where kubectl and its configuration are") from None
+        except subprocess.TimeoutExpired:
+            raise KubernetesError(f"{shown}: no answer within {2 * self.timeout_s:g} s") from None
+        except OSError as error:
+            raise KubernetesError(f"kubectl: {error.strerror}") from error
+        if done.returncode:
+            said = " ".join((done.stderr or done.stdout).split())[:300]
+            raise KubernetesError(f"{shown}: status {done.returncode}: {said}")
+        return done.stdout
+
+
+def _named(nodes: Sequence[Mapping[str, Any]], hosts: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """Host -> Node: by its name, else by an address or the instance id where only one has it."""
+    by_name = {str(node["metadata"]["name"]): node for node in nodes}
+    by_other: dict[str, list[Mapping[str, Any]]] = {}
+    for node in nodes:
+        addresses = {str(one.get("address")) for one in (node.get("status") or {}).get("addresses") or []}
+        instance = str(node["spec"].get("providerID") or "").rpartition("/")[2]
+        for other in {*addresses, instance} - {""}:
+            by_other.setdefault(other, []).append(node)
+    found = {}
+    for host in hosts:
+        others = by_other.get(host, [])
+        if host in by_name:
+            found[host] = by_name[host]
+        elif len(others) == 1:
+            found[host] = others[0]
+    return found
+
+
+def _annotation(node: Mapping[str, Any], name: str) -> str:
+    return str((node["metadata"].get("annotations") or {}).get(name) or "")
+
+
+def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
+    """An operator's cordon says more than a taint of ours, and is named first."""
+    taints = {str(one.get("key")) for one in node["spec"].get("taints") or []}
+    here = tuple(jobs.get(str(node["metadata"]["name"]), ()))
+    if node["spec"].get("unschedulable"):
+        return SchedulerView(True, _annotation(node, CORDON) or "cordoned", jobs=here)
+    if FAULT_TAINT in taints:
+        stands = standing.read(node)
+        return SchedulerView(True, stands.why if stands else f"tainted {FAULT_TAINT}", jobs=here)
+    if STARTUP_TAINT in taints:
+        return SchedulerView(True, "its agent has not proven it yet", jobs=here)
+    return SchedulerView(jobs=here)
+
+
+def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:
+    """Node -> pods that hold accelerators: what a repair would cost. Others are rescheduled by their controllers."""
+    found: dict[str, list[RunningJob]] = {}
+    for pod in pods:
+        spec, meta = pod["spec"], pod["metadata"]
+        if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED or not _holds(spec):
+            continue
+        owner: Mapping[str, Any] = next(iter(meta.get("ownerReferences") or []), {})
+        job = RunningJob(f"{meta['namespace']}/{meta['name']}", str(meta["namespace"]), str(owner.get("name") or ""))
+        found.setdefault(str(spec["nodeName"]), []).append(job)
+    return found
+
+
+def _holds(spec: Mapping[str, Any]) -> bool:
+    wanted = [(one.get("resources") or {}).get("limits") or {} for one in spec.get("containers") or []]
+    return any(name.startswith(ACCELERATORS) for limits in wanted for name in limits)

@@ -1,0 +1,206 @@
+"""Healing through a real API server: cordon, evict within the budget, uncordon; what others set stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flightline import contract
+from flightline.healing.journal.ledger import SqliteLedger
+from flightline.healing.site import SitePolicy
+from flightline.healing.steps.kubernetes import CORDON, KubernetesError, KubernetesScheduler
+from tests.healing.control import Clock, controller, groups, sighting
+from tests.healing.world import World
+
+from . import fleet
+
+WHERE = "jobs"
+REASON = "flightline: xid GPU 3 run nightly-1"
+
+
+@pytest.fixture(scope="module")
+def jobs(plane):
+    fleet.install(plane)
+    meta = {"namespace": WHERE}
+    plane.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WHERE}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**meta, "name": "default"}},
+    )
+    return plane
+
+
+@pytest.fixture
+def node(jobs, request):
+    name = fleet.named(request.node.name)
+    fleet.register(jobs, name)
+    jobs.ask("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, kind="application/merge-patch+json")
+    return name
+
+
+@pytest.fixture
+def scheduler(jobs):
+    return KubernetesScheduler(("kubectl", f"--kubeconfig={jobs.place}/kubeconfig", f"--cache-dir={jobs.place}/cache"))
+
+
+def pod(plane, node, name, gpus=8, **labels):
+    limits = {"limits": {contract.KUBE_GPU_RESOURCE: str(gpus)}} if gpus else {}
+    spec = {"nodeName": node, "containers": [{"name": "x", "image": "x", "resources": limits}]}
+    made = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": WHERE, "labels": labels},
+        "spec": spec,
+    }
+    plane.ask("POST", f"/api/v1/namespaces/{WHERE}/pods", made)
+    status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    path = f"/api/v1/namespaces/{WHERE}/pods/{name}/status"
+    plane.ask("PATCH", path, status, kind="application/strategic-merge-patch+json")
+
+
+def test_a_cordon_with_its_reason_and_back(jobs, scheduler, node):
+    scheduler.drain(node, REASON)
+    assert "SchedulingDisabled" in jobs.kubectl("get", "node", node)
+    seen = scheduler.place(node)
+    assert seen.ours and seen.reason == REASON and not seen.foreign
+    scheduler.resume(node)
+    assert not scheduler.place(node).out
+    assert CORDON not in jobs.node(node)["metadata"].get("annotations", {})
+
+
+def test_an_operators_cordon_stays(jobs, scheduler, node):
+    jobs.kubectl("cordon", node)
+    assert scheduler.place(node).foreign
+    with pytest.raises(KubernetesError, match="somebody else"):
+        scheduler.drain(node, REASON)
+    scheduler.resume(node)
+    assert "SchedulingDisabled" in jobs.kubectl("get", "node", node)
+
+
+def test_karpenters_node_is_left_to_it(jobs, scheduler, node):
+    jobs.kubectl("label", "node", node, "karpenter.sh/nodepool=gpu")
+    with pytest.raises(KubernetesError, match="Karpenter"):
+        scheduler.drain(node, REASON)
+    assert "SchedulingDisabled" not in jobs.kubectl("get", "node", node)
+
+
+def test_the_agents_taint_is_out_of_service_with_its_reason(jobs, scheduler, node):
+    taint = {"key": contract.KUBE_FAULT_TAINT, "effect": "NoSchedule"}
+    words = json.dumps({"verdict": "no-go", "level": "quick", "run": "r", "at": "t", "boot": "b", "why": REASON})
+    body = {"metadata": {"annotations": {"flightline/standing": words}}, "spec": {"taints": [taint]}}
+    jobs.ask("PATCH", f"/api/v1/nodes/{node}", body, kind="application/merge-patch+json")
+    assert scheduler.place(node).ours and scheduler.place(node).reason == REASON
+    scheduler.resume(node)
+    assert jobs.node(node)["spec"]["taints"] == [taint], "only the agent's go lifts it"
+
+
+def test_pods_with_gpus_are_its_jobs_and_are_evicted(jobs, scheduler, node):
+    pod(jobs, node, "rank-0")
+    pod(jobs, node, "sidecar", gpus=0)
+    assert [job.id for job in scheduler.place(node).jobs] == [f"{WHERE}/rank-0"]
+    scheduler.requeue(f"{WHERE}/rank-0")
+    found = jobs.until(lambda: _pod(jobs, "rank-0") in (None, "ending"), "it is gone or is ending")
+    assert found
+    assert _pod(jobs, "sidecar") == "running"
+
+
+def _pod(plane, name):
+    for one in plane.ask("GET", f"/api/v1/namespaces/{WHERE}/pods")["items"]:
+        if one["metadata"]["name"] == name:
+            return "ending" if one["metadata"].get("deletionTimestamp") else "running"
+    return None
+
+
+def budget(jobs, name):
+    """One that never allows an eviction."""
+    selected = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+    jobs.apply(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "namespace": WHERE},
+            "spec": selected,
+        }
+    )
+    path = f"/apis/policy/v1/namespaces/{WHERE}/poddisruptionbudgets/{name}"
+    made = jobs.ask("GET", path)
+    # As the controller manager counts: one is there and one has to stay.
+    counted = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 0, "currentHealthy": 1}
+    counted |= {"desiredHealthy": 1, "expectedPods": 1}
+    jobs.ask("PATCH", f"{path}/status", {"status": counted}, kind="application/merge-patch+json")
+
+
+def test_a_budget_that_never_allows_eviction_is_said_and_the_pod_stays(jobs, scheduler, node):
+    pod(jobs, node, "held-0", app="held")
+    budget(jobs, "held")
+    with pytest.raises(KubernetesError, match="disruption budget"):
+        scheduler.requeue(f"{WHERE}/held-0")
+    assert _pod(jobs, "held-0") == "running"
+
+
+def test_a_node_is_found_by_its_instance_id_and_one_that_is_not_there_is_said(jobs, scheduler, node):
+    instance = jobs.node(node)["spec"]["providerID"].rpartition("/")[2]
+    assert scheduler.place(instance).known
+    assert not scheduler.place("nobody").known
+    with pytest.raises(KubernetesError, match="no Node of that name"):
+        scheduler.drain("nobody", REASON)
+
+
+def test_a_server_that_is_away_is_said(jobs, tmp_path):
+    (tmp_path / "kubeconfig").write_text((jobs.place / "kubeconfig").read_text().replace(str(jobs.port), "9"))
+    away = KubernetesScheduler(
+        ("kubectl", f"--kubeconfig={tmp_path}/kubeconfig", f"--cache-dir={tmp_path}"), timeout_s=5
+    )
+    with pytest.raises(KubernetesError, match="kubectl get nodes"):
+        away.places(["gpu-07"])
+    with pytest.raises(KubernetesError, match="not found"):
+        KubernetesScheduler((str(tmp_path / "kubectl"),)).places(["gpu-07"])
+
+
+@pytest.fixture
+def world(tmp_path, node):
+    made = World(tmp_path / "world")
+    made.make([node, *(f"well-{number}" for number in range(9))])
+    made.set(node, fault="REBOOT")
+    return made
+
+
+def rounds(jobs, scheduler, world, store, clock, count, hosts=(), **site):
+    said = []
+    for _ in range(count):
+        clock.forward(60)
+        with controller(store, world, clock, site=SitePolicy(**site)) as one:
+            one.ports.scheduler, one.say = scheduler, said.append
+            one.round([sighting(world, clock, host) for host in hosts], groups(world))
+        hosts = ()
+    return said
+
+
+def test_a_sick_node_is_cordoned_its_pod_evicted_and_it_returns_with_proof(jobs, scheduler, node, world, tmp_path):
+    clock, store = Clock(), tmp_path / "runs.sqlite"
+    pod(jobs, node, "rank-1")
+    rounds(jobs, scheduler, world, store, clock, 2, [node], requeue_after_min=1)
+    assert scheduler.place(node).ours and "SchedulingDisabled" in jobs.kubectl("get", "node", node)
+    rounds(jobs, scheduler, world, store, clock, 3, requeue_after_min=1)
+    assert _pod(jobs, "rank-1") in (None, "ending")
+    jobs.kubectl(
+        "delete", "pod", "-n", WHERE, "rank-1", "--force", "--grace-period=0", "--ignore-not-found"
+    )  # as kubelet
+    rounds(jobs, scheduler, world, store, clock, 8, requeue_after_min=1)
+    assert not scheduler.place(node).out and "SchedulingDisabled" not in jobs.kubectl("get", "node", node)
+    assert [line["what"] for line in world.effects()] == ["REBOOT", "judged", "release"]
+    with SqliteLedger(store) as ledger:
+        (one,) = ledger.incidents()
+    assert one.closed_at and one.proof
+
+
+def test_a_pod_that_its_budget_holds_for_ever_is_said_and_nothing_is_repaired_under_it(
+    jobs, scheduler, node, world, tmp_path
+):
+    clock, store = Clock(), tmp_path / "runs.sqlite"
+    pod(jobs, node, "held-1", app="held-1")
+    budget(jobs, "held-1")
+    said = rounds(jobs, scheduler, world, store, clock, 12, [node], requeue_after_min=1)
+    assert any("disruption budget" in line for line in said), said
+    assert _pod(jobs, "held-1") == "running" and not world.effects()
+    assert scheduler.place(node).ours, "it stays cordoned"
