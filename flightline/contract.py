@@ -26,7 +26,9 @@ CALLS_PREFIX = "bundles/calls/"
 PROJECT = "flightline"
 ROLE_GPU = "gpu-node"
 ROLE_HEAD = "head-node"
-ROLES = (ROLE_GPU, ROLE_HEAD)
+ROLE_CPU = "cpu-node"
+"""Of a Kubernetes stack only: what runs the cluster's own pods."""
+ROLES = (ROLE_GPU, ROLE_HEAD, ROLE_CPU)
 
 COMMON_TAGS = (TAG_PROJECT, TAG_CLUSTER, TAG_STACK)
 """On every resource that takes tags."""
@@ -64,17 +66,17 @@ OUTPUTS = (
     Output("vpc_id", "vpc-...", _ID.format("vpc")),
     Output("private_subnet_ids", "a list of subnet-...", _ID.format("subnet"), many=True),
     Output("fabric_security_group_id", "sg-...", _ID.format("sg")),
-    Output("orchestrator", "none or slurm", r"none|slurm"),
+    Output("orchestrator", "none, slurm or eks", r"none|slurm|eks"),
     Output("instance_type", "an EC2 instance type", r"[a-z0-9-]+\.[a-z0-9]+"),
     Output("node_count", "a whole number above 0", r"[1-9]\d*"),
     Output("efa_count", "a whole number", r"\d+"),
     Output("node_group", "the Auto Scaling group's name", _NAME),
-    Output("launch_hook", "the launch lifecycle hook's name", _NAME),
+    Output("launch_hook", "the launch lifecycle hook's name", _NAME, optional=True),
     Output("placement_group", "the placement group's name", _NAME, optional=True),
     Output("head_instance_id", "i-...", _ID.format("i"), optional=True),
     Output("access_mode", "ssm or ssh", r"ssm|ssh"),
     Output("node_user", "the login name of the image", r"[a-z_][a-z0-9_-]*"),
-    Output("image_id", "ami-...", _ID.format("ami")),
+    Output("image_id", "ami-...", _ID.format("ami"), optional=True),
     Output("data_bucket", "a bucket name", _BUCKET),
     Output("checkpoints_bucket", "a bucket name", _BUCKET),
     Output("results_bucket", "a bucket name", _BUCKET),
@@ -85,6 +87,7 @@ OUTPUTS = (
     Output("training_table", "a table name", _NAME),
     Output("alerts_topic_arn", "an SNS topic ARN", _ARN.format("sns")),
     Output("slack_secret_arn", "a Secrets Manager ARN", _ARN.format("secretsmanager"), optional=True),
+    Output("fsx_id", "fs-...", _ID.format("fs"), optional=True),
     Output("fsx_dns_name", "the file system's DNS name", r"fs-[0-9a-f]+\.fsx\.[a-z0-9.-]+", optional=True),
     Output("fsx_mount_name", "the file system's mount name", r"[a-z0-9]{1,8}", optional=True),
     Output("fsx_data_repository", "s3://, what /fsx/data is linked to", rf"s3://{_BUCKET}(/\S*)?", optional=True),
@@ -98,6 +101,14 @@ OUTPUTS = (
     Output("threshold_disk_percent", "0 to 100", r"\d{1,2}|100"),
     Output("threshold_gpu_temperature_c", "degrees Celsius", r"\d{2,3}"),
     Output("threshold_gpu_utilization_percent", "0 to 100", r"\d{1,2}|100"),
+    Output("kubernetes_cluster", "the EKS cluster's name", _NAME, optional=True),
+    Output("kubernetes_version", "a minor version of Kubernetes", r"1\.\d{2}", optional=True),
+    Output("kubernetes_endpoint", "https://, the API server", r"https://[A-Za-z0-9.-]+", optional=True),
+    Output("kubernetes_authority", "its certificate authority, base64", r"[A-Za-z0-9+/]+=*", optional=True),
+    Output("kubernetes_node_group", "the EKS node group of the GPU nodes", _NAME, optional=True),
+    Output("kubernetes_agent_role", "the IAM role of the agent's service account", _ARN.format("iam"), optional=True),
+    Output("kubernetes_control_role", "the IAM role of the control side's", _ARN.format("iam"), optional=True),
+    Output("kubernetes_trainer_role", "the IAM role of training pods", _ARN.format("iam"), optional=True),
 )
 
 
@@ -141,6 +152,8 @@ KUBE_AGENT = "flightline-node"
 """The DaemonSet of the agent and its service account."""
 KUBE_CONTROL = "flightline-control"
 """The service account of what runs on the control side: nightly preflight, healing."""
+KUBE_TRAINER = "train"
+"""The service account of training pods, in their namespace: its role reads data and writes checkpoints."""
 
 KUBE_STARTUP_TAINT = "flightline/unproven"
 """Key of the taint with which a GPU node registers; only a go removes it. Value: empty."""

@@ -75,7 +75,7 @@ def host_mistakes(outputs: Any, given: Mapping[str, Any]) -> Iterable[str]:
     role = tags.get(contract.TAG_ROLE)
     if role and role not in contract.ROLES:
         yield f"tag {contract.TAG_ROLE}: saw {role!r}, wanted one of {', '.join(contract.ROLES)}"
-    if role != contract.ROLE_HEAD and given["ec2_instance_type"] != given["instance_type"]:
+    if role not in (contract.ROLE_HEAD, contract.ROLE_CPU) and given["ec2_instance_type"] != given["instance_type"]:
         declared, real = given["instance_type"], given["ec2_instance_type"]
         yield f"instance_type: EC2 says {real!r}, the stack declared {declared!r}"
     if isinstance(outputs, Mapping):

@@ -29,11 +29,11 @@ def main() -> None:
     """Read, guard, build, export."""
     try:
         chosen = settings.load(zones.ask)
-        image = images.find(chosen)
+        image = None if chosen.on_kubernetes else images.find(chosen)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
-    note = quotas.interfaces(chosen.nodes)
-    if note:
+    group = quotas.node_group(chosen.nodes) if chosen.on_kubernetes else None
+    for note in filter(None, (quotas.interfaces(chosen.nodes), group)):
         pulumi.log.warn(note)
     guard = PolicyGuard(PolicyContext(chosen.storage.keep_data, frozenset(contract.COMMON_TAGS)))
     guard.install()

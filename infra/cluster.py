@@ -27,6 +27,7 @@ from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
 from infra.config.model import StackSettings
 from infra.images import FoundImage
+from infra.kubernetes import Kubernetes, KubernetesGround
 from infra.planning import tags, user_data
 from infra.planning.names import Names, Place
 
@@ -35,13 +36,13 @@ OWN_DATA_BUCKET = "data"
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """What every part of the wiring reads."""
+    """What every part of the wiring reads. image: None where EKS finds it."""
 
     settings: StackSettings
     stack: str
     names: Names
     place: Place
-    image: FoundImage
+    image: FoundImage | None
 
     @property
     def tags(self) -> dict[str, str]:
@@ -74,14 +75,13 @@ class Cluster:
         self.storage = self._storage()
         self.tables = Tables("tables", TablesArgs(plan.names, settings.storage.keep_data, plan.tags))
         self.notifications = self._notifications()
-        self.access = self._access()
+        self.access = None if settings.on_kubernetes else self._access()
         self.functions = self._functions()
         self.fabric = self._fabric()
         self.file_system = self._file_system()
-        self.built = node_package.package(settings.boot.package)
-        self.package = self._artifact("node-package", plan.names.package_key(self.built.sha256), self.built.path)
-        self.roles = self._roles() if settings.boot.configure else None
-        self.nodes = self._nodes()
+        self.kubernetes = self._kubernetes() if settings.on_kubernetes else None
+        self.roles: ShippedRoles | None = None
+        self.nodes = self.kubernetes.nodes if self.kubernetes else self._nodes()
         self.monitoring = self._monitoring()
         self.head = self._head() if settings.head.enabled else None
         self.audit = self._audit() if settings.audit_trail else None
@@ -98,6 +98,7 @@ class Cluster:
     def ground(self) -> list[pulumi.Resource]:
         """Everything else."""
         parts = [part for part in vars(self).values() if isinstance(part, pulumi.Resource)]
+        parts += self.kubernetes.ground if self.kubernetes else []
         return [part for part in parts if part not in self.compute]
 
     def _network(self) -> Network:
@@ -113,6 +114,7 @@ class Cluster:
                 express=settings.storage.s3_express,
                 head=settings.head.enabled,
                 permissions_boundary=settings.permissions_boundary,
+                kubernetes=settings.on_kubernetes,
             ),
         )
 
@@ -175,7 +177,8 @@ class Cluster:
             "functions",
             FunctionsArgs(
                 slack=settings.notifications.slack,
-                boot_failures=settings.boot.failures,
+                # Nodes of Kubernetes have no boot preflight that could fail.
+                boot_failures=0 if settings.on_kubernetes else settings.boot.failures,
                 retention_days=settings.monitoring.log_retention_days,
                 permissions_boundary=settings.permissions_boundary,
                 names=self.plan.names,
@@ -187,12 +190,17 @@ class Cluster:
             ),
         )
 
+    def _kubernetes(self) -> Kubernetes:
+        ready = [self.network, self.fabric]
+        return Kubernetes(self.plan, KubernetesGround(self.network, self.fabric.id, self.notifications.key_arn, ready))
+
     def _monitoring(self) -> Monitoring:
+        settings = self.plan.settings
         return Monitoring(
             "monitoring",
             MonitoringArgs(
-                nodes=self.plan.settings.nodes,
-                thresholds=self.plan.settings.monitoring.thresholds,
+                nodes=settings.nodes,
+                thresholds=settings.monitoring.thresholds,
                 names=self.plan.names,
                 place=self.plan.place,
                 topic_arn=self.notifications.topic_arn,
@@ -200,6 +208,7 @@ class Cluster:
                 system_log_group=self.logs.groups["system"].name,
                 tags=self.plan.tags,
                 idle_policy_arn=self.nodes.idle_policy.arn if self.nodes.idle_policy else None,
+                agent=not settings.on_kubernetes,
             ),
         )
 
@@ -258,8 +267,8 @@ class Cluster:
         ]
         return ShippedRoles(built.sha256, sha256)
 
-    def _user_data(self) -> pulumi.Input[str]:
-        settings, names, package = self.plan.settings, self.plan.names, self.built.sha256
+    def _user_data(self, package: str) -> pulumi.Input[str]:
+        settings, names = self.plan.settings, self.plan.names
         if self.roles is None:
             return user_data.render(user_data.boot_plan(settings, names, package))
         bundle = self.roles.sha256
@@ -270,23 +279,27 @@ class Cluster:
         )
 
     def _nodes(self) -> GpuNodes:
-        settings = self.plan.settings
+        settings, access, image = self.plan.settings, self.access, self.plan.image
+        assert access is not None and image is not None
+        built = node_package.package(settings.boot.package)
+        package = self._artifact("node-package", self.plan.names.package_key(built.sha256), built.path)
+        self.roles = self._roles() if settings.boot.configure else None
         return GpuNodes(
             "nodes",
             GpuNodesArgs(
                 settings=settings.nodes,
                 names=self.plan.names,
-                image_id=self.plan.image.image_id,
-                root_device=self.plan.image.root_device,
-                user_data=self._user_data(),
-                profile_name=self.access.node_profile.name,
+                image_id=image.image_id,
+                root_device=image.root_device,
+                user_data=self._user_data(built.sha256),
+                profile_name=access.node_profile.name,
                 security_group_ids=[self.fabric.id],
                 subnet_ids=self._node_subnet_ids(),
                 time_limit_minutes=settings.boot.time_limit_minutes,
                 tags=self.plan.tags,
                 instance_tags=tags.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
                 # A node needs its way out, its role's policies and its package from the first second.
-                ready=[self.network, self.access, self.fabric, self.package, *self.artifacts],
+                ready=[self.network, access, self.fabric, package, *self.artifacts],
                 ssh_key_name=settings.access.ssh_key_name,
             ),
         )
@@ -297,17 +310,18 @@ class Cluster:
 
     def _head(self) -> HeadNode:
         settings, ssh = self.plan.settings, self.plan.settings.access.mode == "ssh"
-        assert self.access.head_profile is not None
+        image, profile = self.plan.image, self.access.head_profile if self.access else None
+        assert image is not None and profile is not None
         return HeadNode(
             "head",
             HeadNodeArgs(
                 settings=settings.head,
                 cluster=settings.cluster_name,
-                image_id=self.plan.image.image_id,
+                image_id=image.image_id,
                 vpc_id=self.network.vpc.id,
                 subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
                 fabric_group_id=self.fabric.id,
-                profile_name=self.access.head_profile.name,
+                profile_name=profile.name,
                 public=ssh,
                 ssh_cidrs=settings.access.ssh_cidrs if ssh else (),
                 ssh_key_name=settings.access.ssh_key_name,

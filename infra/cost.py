@@ -28,7 +28,7 @@ from flightline.money.bill import HOURLY, MONTHLY, REQUESTS, Bill, BillLine, Pri
 from flightline.money.capacity import SpotPrice, currency_of, spot_prices
 from flightline.money.prices import Price, PriceBook, PriceError, Query, default_book
 from infra import describe
-from infra.config.model import BY_NAME
+from infra.config.model import BY_NAME, EKS
 from infra.config.nodes import instance_facts, most_nodes
 from infra.config.values import Values
 from infra.planning import endpoints
@@ -45,6 +45,9 @@ BILLED = (
     "headInstanceType",
     "headRootVolumeGib",
     "orchestrator",
+    "cpuInstanceType",
+    "cpuNodeCount",
+    "cpuRootVolumeGib",
     "natGateways",
     "interfaceEndpoints",
     "fsxSizeGib",
@@ -101,11 +104,22 @@ def _nodes(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
         f"{count} x {given['gpuInstanceType']}", count, _instance(given["gpuInstanceType"], region), idle=False
     )
     yield BillLine(f"{count} root volumes, {size} GiB gp3", count * size, _volume(region), idle=False)
-    if _true(given["headNode"]) or given["orchestrator"] == "slurm":
+    if given["orchestrator"] == EKS:
+        yield from _kubernetes(given, region)
+    elif _true(given["headNode"]) or given["orchestrator"] == "slurm":
         yield BillLine(
             f"head node {given['headInstanceType']}", Decimal(1), _instance(given["headInstanceType"], region), False
         )
         yield BillLine("head node's root volume", Decimal(given["headRootVolumeGib"]), _volume(region), idle=False)
+
+
+def _kubernetes(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
+    """Both stay when the GPU nodes go: the cluster's own pods live on the nodes without a GPU."""
+    count, size = Decimal(given["cpuNodeCount"]), Decimal(given["cpuRootVolumeGib"])
+    query = Query("AmazonEKS", region, HOURLY, (), r"([A-Z0-9]+-)?AmazonEKS-Hours:perCluster")
+    yield BillLine("EKS cluster", Decimal(1), query)
+    yield BillLine(f"{count} x {given['cpuInstanceType']}", count, _instance(given["cpuInstanceType"], region))
+    yield BillLine(f"{count} root volumes of those, {size} GiB gp3", count * size, _volume(region))
 
 
 def _network(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
@@ -117,7 +131,8 @@ def _network(given: Mapping[str, Any], region: str) -> Iterator[BillLine]:
         address = Query("AmazonVPC", region, HOURLY, (), r"([A-Z0-9]+-)?PublicIPv4:InUseAddress")
         yield BillLine(f"{gateways} public address{'es' * (gateways > 1)}", Decimal(gateways), address)
     if _true(given["interfaceEndpoints"]):
-        made = len(endpoints.interfaces(_true(given["headNode"]) or given["orchestrator"] == "slurm")) * ZONES
+        head = given["orchestrator"] == "slurm" or (_true(given["headNode"]) and given["orchestrator"] != EKS)
+        made = len(endpoints.interfaces(head, given["orchestrator"] == EKS)) * ZONES
         query = Query("AmazonVPC", region, HOURLY, (), r"([A-Z0-9]+-)?VpcEndpoint-Hours")
         yield BillLine(f"{made} endpoint interfaces", Decimal(made), query)
 

@@ -52,13 +52,25 @@ def _up(given: Mapping[str, Any]) -> list[str]:
         f" {given['capacityReservationId']}" if given["capacityReservationId"] else ""
     )
     nodes = f"nodes    {given['gpuNodeCount']} x {given['gpuInstanceType']}, {bought}, EFA {given['efa']}"
-    found = [nodes, f"network  {given['vpcCidr']}, NAT {given['natGateways']}, access by {given['accessMode']}"]
+    found = [
+        nodes,
+        *_cluster(given),
+        f"network  {given['vpcCidr']}, NAT {given['natGateways']}, access by {given['accessMode']}",
+    ]
     if given["fsxSizeGib"]:
         found.append(f"storage  FSx for Lustre {given['fsxSizeGib']} GiB at {given['fsxThroughput']} MB/s per TiB, S3")
     found.append("costs    AWS bills the nodes from their launch, by the second; NAT, FSx and S3 as long as they exist")
     if given["monthlyBudgetUsd"]:
         found.append(f"budget   alerts near {given['monthlyBudgetUsd']} USD a month; it stops nothing")
     return found
+
+
+def _cluster(given: Mapping[str, Any]) -> list[str]:
+    if given["orchestrator"] != "eks":
+        return []
+    public = ", ".join(given["kubernetesPublicCidrs"]) or "nobody outside the VPC"
+    others = f"{given['cpuNodeCount']} x {given['cpuInstanceType']} beside the GPU nodes"
+    return [f"cluster  EKS, Kubernetes {given['kubernetesVersion']}, {others}; its API is public to {public}"]
 
 
 def _kept(given: Mapping[str, Any]) -> str:
@@ -75,7 +87,8 @@ def _down(given: Mapping[str, Any]) -> list[str]:
 def _down_compute(_: Mapping[str, Any]) -> list[str]:
     return [
         "destroys GPU nodes, head node and what hangs on them (hook, node alarms)",
-        "keeps    network, buckets, tables and file system: they go on costing; `make up` brings the nodes back",
+        "keeps    network, buckets, tables, file system and, with EKS, cluster and nodes without a GPU: they go on "
+        "costing; `make up` brings the nodes back",
     ]
 
 

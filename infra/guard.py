@@ -77,7 +77,9 @@ class PolicyGuard:
         """
         keep = self._site.keep_data
         locks = [Lock(ground)] if keep else []
-        exported = Outputs(outputs, pulumi.ResourceOptions(depends_on=[*ground, *compute, *locks], protect=keep))
+        exported = Outputs(
+            _after(locks, outputs), pulumi.ResourceOptions(depends_on=[*ground, *compute, *locks], protect=keep)
+        )
         # Here and not in the transform, which knows one resource: a preview ends with everything that is wrong.
         exported.urn.apply(self._end_preview)
         for name, value in outputs.items():
@@ -118,6 +120,17 @@ class PolicyGuard:
         """End a preview with everything that is wrong."""
         if self._broken:
             raise PolicyBreach(message(self._broken))
+
+
+def _after(locks: Sequence[Lock], outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs, one of which waits for the locks: to the SDK a component is its children, and a lock has none."""
+    urns = [lock.urn for lock in locks]
+    first = {name: pulumi.Output.all(value, *urns).apply(_first) for name, value in list(outputs.items())[:1]}
+    return {**outputs, **first}
+
+
+def _first(parts: Sequence[Any]) -> Any:
+    return parts[0]
 
 
 def message(breaches: Sequence[PolicyFinding]) -> str:

@@ -26,7 +26,13 @@ _LIVE_MANY = "instances, NAT gateways and endpoints"
 def owner(cluster: str, place: Place) -> Owner:
     """What a stack of that name calls its own there."""
     given: Names = names(cluster, place, ANY_ZONE)
-    logs = (given.results_log_group, given.system_log_group, given.flow_log_group, given.fsx_log_group)
+    logs = (
+        given.results_log_group,
+        given.system_log_group,
+        given.flow_log_group,
+        given.fsx_log_group,
+        given.kubernetes_log_group,
+    )
     functions = (f"/aws/lambda/{name}" for name in given.functions.values())
     buckets = (
         given.data_bucket,

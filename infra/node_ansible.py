@@ -16,6 +16,7 @@ import click
 
 from flightline.console import EXIT_BROKEN
 from infra import describe
+from infra.config.model import EKS
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIREMENTS = "infra/node-requirements.txt"
@@ -67,7 +68,8 @@ def _folder(root: Path) -> Path:
 def main(stack: str) -> None:
     """Fetch ansible-core for the nodes; with STACK only when its nodes configure themselves."""
     try:
-        if stack and not describe.values(stack, Path()).get("configureAtBoot"):
+        given = describe.values(stack, Path()) if stack else {}
+        if stack and (given["orchestrator"] == EKS or not given.get("configureAtBoot")):
             return
         fetch(ROOT)
     except (OSError, ValueError) as error:

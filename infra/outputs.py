@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from infra.components.pod_roles import OWN_ACCOUNTS
 from infra.planning import efa
 
 if TYPE_CHECKING:
     from infra.cluster import Cluster
     from infra.components.storage import Storage
+    from infra.kubernetes import Kubernetes
 
 
 def outputs(cluster: Cluster) -> Mapping[str, Any]:
@@ -32,10 +34,10 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
         "instance_type": settings.nodes.instance_type,
         "node_count": settings.nodes.count,
         "efa_count": efa.efa_count(efa.interfaces(settings.nodes.instance_type, settings.nodes.efa)),
-        "launch_hook": names.launch_hook,
+        "launch_hook": "" if settings.on_kubernetes else names.launch_hook,
         "access_mode": settings.access.mode,
         "node_user": settings.image.user,
-        "image_id": cluster.plan.image.image_id,
+        "image_id": cluster.plan.image.image_id if cluster.plan.image else "",
         "fsx_efa": bool(settings.storage.fsx and settings.storage.fsx.efa),
         "log_retention_days": settings.monitoring.log_retention_days,
         "metric_namespace": names.metric_namespace,
@@ -44,6 +46,9 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
         "threshold_disk_percent": thresholds.disk_percent,
         "threshold_gpu_temperature_c": thresholds.gpu_temperature_c,
         "threshold_gpu_utilization_percent": thresholds.gpu_utilization_percent,
+        "kubernetes_cluster": names.kubernetes_cluster if settings.on_kubernetes else "",
+        "kubernetes_version": settings.kubernetes.version if settings.on_kubernetes else "",
+        "kubernetes_node_group": names.node_group if settings.on_kubernetes else "",
     }
 
 
@@ -61,9 +66,18 @@ def _learned(cluster: Cluster) -> dict[str, Any]:
     """Outputs that name what was made."""
     return {
         **_before_nodes(cluster),
-        "node_group": cluster.nodes.group.name,
+        "node_group": cluster.nodes.group_name,
         "placement_group": cluster.nodes.placement_group or "",
         "head_instance_id": cluster.head.instance_id if cluster.head else "",
+    }
+
+
+def _kubernetes(made: Kubernetes | None) -> dict[str, Any]:
+    """What reaches the cluster, and the roles of its service accounts."""
+    return {
+        "kubernetes_endpoint": made.cluster.endpoint if made else "",
+        "kubernetes_authority": made.cluster.authority if made else "",
+        **{f"kubernetes_{key}_role": made.pods.arns[key] if made else "" for key in OWN_ACCOUNTS},
     }
 
 
@@ -88,9 +102,11 @@ def _before_nodes(cluster: Cluster) -> dict[str, Any]:
         "training_table": cluster.tables.training.name,
         "alerts_topic_arn": cluster.notifications.topic_arn,
         "slack_secret_arn": cluster.notifications.slack_secret_arn or "",
+        "fsx_id": lustre.id if lustre else "",
         "fsx_dns_name": lustre.dns_name if lustre else "",
         "fsx_mount_name": lustre.mount_name if lustre else "",
         "fsx_data_repository": (lustre.repository if lustre else None) or "",
         "results_log_group": cluster.logs.groups["results"].name,
         "system_log_group": cluster.logs.groups["system"].name,
+        **_kubernetes(cluster.kubernetes),
     }

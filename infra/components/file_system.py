@@ -48,6 +48,7 @@ class FileSystem(pulumi.ComponentResource):
             opts=child(self),
         )
         self.file_system = self._file_system(self._rules())
+        self.id = self.file_system.id
         self.dns_name = self.file_system.dns_name
         self.mount_name = self.file_system.mount_name
         self.repository = args.data_repository

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +9,13 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import NodesSettings, Scheduled
-from infra.planning import efa, instance_types
+from infra.planning import efa
 from infra.planning.names import Names
 
 from .base import child
+from .launch_template import TemplateArgs, launch_template, placement_group
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
-TAGGED = ("instance", "volume", "network-interface")
 DRAIN = "60m"
 """What the nodes may take to go away: the provider's ten minutes are short for machines with 2 TiB of memory."""
 
@@ -55,103 +54,40 @@ class GpuNodes(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:GpuNodes", name, {}, opts)
         self._name, self._args = name, args
-        self.placement_group = self._placement_group()
+        self.placement_group = placement_group(self, name, args.settings, args.names, args.tags)
         self.template = self._template()
         self.group = self._group()
+        self.group_name = self.group.name
         self._hook()
         self.idle_policy = self._idle_policy() if args.settings.scaling.idle_scale_in else None
         for number, planned in enumerate(args.settings.scaling.schedule, 1):
             self._scheduled(number, planned)
         self.register_outputs({"group": self.group.name, "template_id": self.template.id})
 
-    def _placement_group(self) -> pulumi.Output[str] | None:
-        if self._args.settings.create_placement_group:
-            made = aws.ec2.PlacementGroup(
-                f"{self._name}-placement",
-                name=self._args.names.placement_group,
-                strategy="cluster",
-                tags=dict(self._args.tags),
-                opts=child(self),
-            )
-            return made.name
-        given = self._args.settings.placement_group
-        return pulumi.Output.from_input(given) if given else None
-
     def _template(self) -> aws.ec2.LaunchTemplate:
         args, settings = self._args, self._args.settings
-        return aws.ec2.LaunchTemplate(
-            f"{self._name}-template",
-            name=args.names.launch_template,
-            update_default_version=True,
-            image_id=args.image_id,
-            instance_type=settings.instance_type,
-            key_name=args.ssh_key_name,
-            ebs_optimized="true",
-            iam_instance_profile=aws.ec2.LaunchTemplateIamInstanceProfileArgs(name=args.profile_name),
-            metadata_options=_metadata_options(),
-            block_device_mappings=[self._root_volume()],
-            network_interfaces=[self._interface(one) for one in efa.interfaces(settings.instance_type, settings.efa)],
-            placement=self._placement(),
-            capacity_reservation_specification=self._reservation(),
-            instance_market_options=self._market(),
-            monitoring=aws.ec2.LaunchTemplateMonitoringArgs(enabled=True),
-            tag_specifications=[
-                aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=dict(args.instance_tags))
-                for kind in TAGGED
-            ],
-            user_data=pulumi.Output.from_input(args.user_data).apply(_encoded),
-            tags=dict(args.tags),
-            opts=child(self),
-        )
-
-    def _root_volume(self) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
-        return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
-            device_name=self._args.root_device,
-            ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-                encrypted="true",
-                volume_type="gp3",
-                volume_size=self._args.settings.root_volume_gib,
-                delete_on_termination="true",
+        return launch_template(
+            self,
+            self._name,
+            TemplateArgs(
+                physical_name=args.names.launch_template,
+                instance_type=settings.instance_type,
+                interfaces=efa.interfaces(settings.instance_type, settings.efa),
+                security_group_ids=args.security_group_ids,
+                root_device=args.root_device,
+                root_volume_gib=settings.root_volume_gib,
+                user_data=args.user_data,
+                tags=args.tags,
+                instance_tags=args.instance_tags,
+                capacity=settings.capacity,
+                # With a mixed instances policy the group asks for spot, and refuses a template that does as well.
+                market=not settings.spot.mixed,
+                max_price_usd_per_hour=settings.spot.max_price_usd_per_hour,
+                placement_group=self.placement_group,
+                image_id=args.image_id,
+                profile_name=args.profile_name,
+                ssh_key_name=args.ssh_key_name,
             ),
-        )
-
-    def _interface(self, plan: efa.PlannedInterface) -> aws.ec2.LaunchTemplateNetworkInterfaceArgs:
-        return aws.ec2.LaunchTemplateNetworkInterfaceArgs(
-            network_card_index=plan.card,
-            device_index=plan.device,
-            interface_type=plan.kind,
-            delete_on_termination=str(plan.delete_on_termination).lower(),
-            associate_public_ip_address=None if plan.public_address is None else str(plan.public_address).lower(),
-            security_groups=list(self._args.security_group_ids),
-        )
-
-    def _placement(self) -> aws.ec2.LaunchTemplatePlacementArgs | None:
-        if self.placement_group is None:
-            return None
-        return aws.ec2.LaunchTemplatePlacementArgs(group_name=self.placement_group)
-
-    def _reservation(self) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
-        reservation = self._args.settings.capacity.reservation_id
-        if reservation is None:
-            return None
-        return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
-            # The one preference that EC2 takes beside a target: fail rather than buy on demand.
-            capacity_reservation_preference="capacity-reservations-only",
-            capacity_reservation_target=aws.ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
-                capacity_reservation_id=reservation
-            ),
-        )
-
-    def _market(self) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
-        kind = self._args.settings.capacity.kind
-        spot = self._args.settings.spot
-        # With a mixed instances policy the group asks for spot, and refuses a template that does as well.
-        if kind not in (instance_types.SPOT, instance_types.CAPACITY_BLOCK) or spot.mixed:
-            return None
-        price = spot.max_price_usd_per_hour
-        return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(
-            market_type=kind,
-            spot_options=aws.ec2.LaunchTemplateInstanceMarketOptionsSpotOptionsArgs(max_price=price) if price else None,
         )
 
     def _group(self) -> aws.autoscaling.Group:
@@ -265,14 +201,3 @@ class GpuNodes(pulumi.ComponentResource):
             heartbeat_timeout=self._args.time_limit_minutes * 60,
             opts=child(self),
         )
-
-
-def _metadata_options() -> aws.ec2.LaunchTemplateMetadataOptionsArgs:
-    # Two hops, so that a container on the node reaches it as well.
-    return aws.ec2.LaunchTemplateMetadataOptionsArgs(
-        http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=2
-    )
-
-
-def _encoded(user_data: str) -> str:
-    return base64.b64encode(user_data.encode()).decode()

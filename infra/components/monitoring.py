@@ -21,7 +21,8 @@ from .base import child
 class MonitoringArgs:
     """router_queue_arn: where events go. system_log_group: the name of the group with the nodes' kernel messages.
 
-    idle_policy_arn: the scaling policy that the idle alarm starts; None where it only rings.
+    idle_policy_arn: the scaling policy that the idle alarm starts; None where it only rings. agent: nodes have the
+    CloudWatch agent; those of Kubernetes are watched by Prometheus.
     """
 
     nodes: NodesSettings
@@ -33,6 +34,7 @@ class MonitoringArgs:
     system_log_group: pulumi.Input[str]
     tags: Mapping[str, str]
     idle_policy_arn: pulumi.Input[str] | None = None
+    agent: bool = True
 
 
 class Monitoring(pulumi.ComponentResource):
@@ -41,14 +43,14 @@ class Monitoring(pulumi.ComponentResource):
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Monitoring", name, {}, opts)
         self._name, self._args = name, args
-        planned = plans.alarms(args.names, args.nodes, args.thresholds)
+        planned = plans.alarms(args.names, args.nodes, args.thresholds, args.agent)
         whole = plans.composite(args.names, planned)
         self.alarms = {alarm.name: self._alarm(alarm) for alarm in planned}
         self.unhealthy = self._composite(whole)
         self._filters()
         capacity = args.nodes.capacity
         block = capacity.reservation_id if capacity.kind == CAPACITY_BLOCK else None
-        for rule in planning.rules(args.names, block or ""):
+        for rule in planning.rules(args.names, block or "", args.agent):
             self._rule(rule)
         self.dashboard = aws.cloudwatch.Dashboard(
             f"{name}-dashboard",

@@ -22,7 +22,7 @@ ANYWHERE = "0.0.0.0/0"
 
 @dataclass(frozen=True)
 class NetworkArgs:
-    """settings: what the stack asks for. retention_days: of flow logs. express, head: what the VPC has in it."""
+    """settings: what the stack asks for. retention_days: of flow logs. express, head, kubernetes: what it has."""
 
     settings: NetworkSettings
     names: Names
@@ -32,6 +32,7 @@ class NetworkArgs:
     express: bool
     head: bool
     permissions_boundary: str | None = None
+    kubernetes: bool = False
 
 
 class Network(pulumi.ComponentResource):
@@ -151,12 +152,17 @@ class Network(pulumi.ComponentResource):
                 route_table_ids=[table.id for table in self.route_tables.values()],
                 subnet_ids=self.gpu_subnet_ids[:1],
                 gateways=endpoints.gateways(self._args.express),
-                interfaces=endpoints.interfaces(self._args.head) if self._args.settings.interface_endpoints else (),
+                interfaces=self._interfaces(),
                 cluster=self._cluster,
                 tags=self._args.tags,
             ),
             child(self),
         )
+
+    def _interfaces(self) -> tuple[str, ...]:
+        if not self._args.settings.interface_endpoints:
+            return ()
+        return endpoints.interfaces(self._args.head, self._args.kubernetes)
 
     def _flow_logs(self) -> None:
         FlowLogs(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from infra.config.model import AccessSettings, HeadSettings
+from infra.config.model import EKS, AccessSettings, HeadSettings
 from infra.config.values import Values
 from infra.planning import subnets
-
-GRAVITON = r"a1\.|[a-z]+\d+[a-z]*g[a-z]*\."
-"""A g behind the generation's number: m7g, c7gn, x2gd. EC2 user guide, naming conventions of instance types."""
+from infra.planning.instance_types import architecture_of
 
 WIDEST_PUBLIC_PREFIX = 16
 """A wider public block is nobody's office; blocks side by side could add up to the whole internet."""
@@ -42,7 +40,7 @@ def _private(values: Values, cidr: str) -> bool:
     except ValueError as error:
         values.refuse("sshCidrs", str(error), cidr)
         return False
-    inside = any(block.subnet_of(private) for private in subnets.PRIVATE_RANGES)
+    inside = subnets.private(block)
     if not inside and block.prefixlen < WIDEST_PUBLIC_PREFIX:
         values.refuse(
             "sshCidrs", f"a block no wider than /{WIDEST_PUBLIC_PREFIX}; SSH is never open to the world", cidr
@@ -51,23 +49,20 @@ def _private(values: Values, cidr: str) -> bool:
 
 
 def head_wanted(values: Values) -> bool:
-    """Whether there is a head node; Slurm brings one."""
-    return values.flag("headNode") or values.text("orchestrator") == "slurm"
+    """Whether there is a head node; Slurm brings one, and Kubernetes has its own control plane."""
+    chosen = values.text("orchestrator")
+    return chosen == "slurm" or (values.flag("headNode") and chosen != EKS)
 
 
 def orchestrator(values: Values) -> str:
     """What schedules jobs."""
-    choice = values.text("orchestrator")
-    if choice == "eks":
-        values.refuse("orchestrator", "none or slurm; eks is reserved and not built")
-        return choice
     return str(values.checked("orchestrator"))
 
 
 def head(values: Values, architecture: str | None) -> HeadSettings:
     """The head node. architecture: of the GPU nodes, whose image it runs; None: not known."""
     given = HeadSettings(enabled=head_wanted(values), **values.section(HeadSettings))
-    own = "arm64" if re.match(GRAVITON, given.instance_type) else "x86_64"
+    own = architecture_of(given.instance_type)
     if given.enabled and architecture not in (None, own) and not values.refused("headInstanceType"):
         example = {"arm64": "m7g.xlarge", "x86_64": "m7i.xlarge"}[str(architecture)]
         values.refuse("headInstanceType", f"a type for {architecture} such as {example}: it runs the GPU nodes' image")

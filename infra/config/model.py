@@ -17,6 +17,7 @@ from infra.planning.instance_types import CAPACITIES
 
 NAT_ONE, NAT_PER_AZ, NAT_NONE = "one", "per-az", "none"
 NO_EXPORT = "none"
+EKS = "eks"
 OWN_BUCKET = "data"
 AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
 MOST_IDLE_HOURS = 24
@@ -284,6 +285,73 @@ class HeadSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KubernetesSettings:
+    """The cluster of orchestrator eks, and the nodes without a GPU that run its own pods. Of no meaning with another."""
+
+    # Of the versions that the EKS-optimized images of June 2026 are for (awslabs/amazon-eks-ami, v20260610) those whose
+    # standard support lasts into 2027: 1.35 until 27 March, by EKS' calendar; of 1.36 no date was found, nor of newer.
+    version: str = setting(
+        "kubernetesVersion",
+        "1.36",
+        "Kubernetes version of the EKS cluster; one step up at a time, and never down.",
+        choices=("1.35", "1.36"),
+    )
+    public_cidrs: tuple[str, ...] = setting(
+        "kubernetesPublicCidrs",
+        (),
+        "Public blocks that may reach the cluster's API from outside the VPC; empty leaves it the private endpoint only.",
+    )
+    admins: tuple[str, ...] = setting(
+        "kubernetesAdmins",
+        (),
+        "ARNs of the IAM roles and users that administer the cluster, the one that runs `make up` among them.",
+    )
+    charts: bool = derived(
+        "kubernetesCharts",
+        "auto",
+        "Device plugins, DCGM exporter and kube-prometheus-stack by Helm: auto (when kubernetesPublicCidrs lets `make up` "
+        "reach the API), on (from a machine that reaches the private one) or off.",
+        initially=False,
+        choices=("auto", "on", "off"),
+    )
+    node_release: str | None = setting(
+        "kubernetesNodeRelease",
+        "",
+        "Release of the EKS-optimized images; empty is the newest when a node group is made, which it then keeps.",
+        optional=True,
+        pattern=r"1\.\d{2}\.\d{1,2}-20\d{6}",
+        wanted="a release such as 1.36.1-20260610, or nothing",
+    )
+    pods_per_node: int = setting(
+        "podsPerNode",
+        30,
+        "Most pods on a node; each takes an address of the node's subnet.",
+        within=(10, 110),
+        unit="pods",
+    )
+    cpu_instance_type: str = setting(
+        "cpuInstanceType",
+        "m7i.xlarge",
+        "EC2 type of the nodes without a GPU, which run the cluster's own pods.",
+        pattern=r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)",
+        wanted="an EC2 type such as m7i.xlarge",
+    )
+    cpu_count: int = setting(
+        "cpuNodeCount", 2, "Nodes without a GPU wanted now, spread over both zones.", within=(1, 100), unit="nodes"
+    )
+    cpu_maximum: int = setting(
+        "cpuNodeMaximum", 4, "Most nodes without a GPU the group may have.", within=(1, 100), unit="nodes"
+    )
+    cpu_root_volume_gib: int = setting(
+        "cpuRootVolumeGib",
+        100,
+        "Root volume of a node without a GPU in GiB, encrypted gp3.",
+        within=(30, 16384),
+        unit="GiB",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class FsxSettings:
     """FSx for Lustre, persistent 2 SSD. None in StorageSettings.fsx means no file system.
 
@@ -504,14 +572,15 @@ class StackSettings:
     orchestrator: str = derived(
         "orchestrator",
         "none",
-        "What schedules jobs: none or slurm (brings a head node). eks is reserved.",
-        choices=("none", "slurm"),
+        "What schedules jobs: none, slurm (brings a head node) or eks (Kubernetes: a cluster and node groups).",
+        choices=("none", "slurm", EKS),
     )
     network: NetworkSettings
     nodes: NodesSettings
     image: ImageSettings
     access: AccessSettings
     head: HeadSettings
+    kubernetes: KubernetesSettings
     storage: StorageSettings
     notifications: NotificationSettings
     monitoring: MonitoringSettings
@@ -538,6 +607,11 @@ class StackSettings:
         pattern=LOOPBACK,
         wanted="nothing, or a loopback URL: http://127.0.0.1:5000",
     )
+
+    @property
+    def on_kubernetes(self) -> bool:
+        """Whether nodes are those of an EKS cluster."""
+        return self.orchestrator == EKS
 
 
 KEYS: tuple[Key, ...] = tuple(keys(StackSettings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.config.model import NAT_NONE, NetworkSettings, ZoneSettings
+from infra.config.model import EKS, NAT_NONE, NetworkSettings, ZoneSettings
 from infra.config.values import Values
 from infra.planning import subnets
 from infra.planning.instance_types import CAPACITY_BLOCK, RESERVATION
@@ -25,7 +25,7 @@ def read(values: Values, lookup: Lookup, type_known: bool) -> NetworkSettings:
             "one or per-az, or interfaceEndpoints true: with neither, nodes reach neither Systems Manager nor "
             "Auto Scaling, and none would ever enter service",
         )
-    else:
+    elif values.text("orchestrator") != EKS:
         _packages(values, given)
     return given
 

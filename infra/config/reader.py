@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.config import access, network, nodes, operations, storage
+from infra.config import access, kubernetes, network, nodes, operations, storage
 from infra.config.errors import ConfigError
-from infra.config.model import BudgetSettings, StackSettings
+from infra.config.model import EKS, BudgetSettings, StackSettings
 from infra.config.values import Values
 from infra.planning.zones import Lookup
 
@@ -53,6 +53,7 @@ def _settings(values: Values, given: _Given) -> StackSettings:
     operations.cluster_name(values, _region(values, given.region))
     facts = nodes.instance_facts(values)
     planned = nodes.read(values, facts)
+    eks = values.text("orchestrator") == EKS
     zones_known = facts is not None and not values.refused(REGION_KEY)
     settings = StackSettings(
         **own,
@@ -60,9 +61,10 @@ def _settings(values: Values, given: _Given) -> StackSettings:
         orchestrator=access.orchestrator(values),
         network=network.read(values, given.lookup, type_known=zones_known),
         nodes=planned,
-        image=nodes.image(values, facts),
+        image=kubernetes.image(facts) if eks else nodes.image(values, facts),
         access=access.read(values),
         head=access.head(values, facts.architecture if facts else None),
+        kubernetes=kubernetes.read(values, facts),
         storage=storage.read(values, planned),
         notifications=operations.notifications(values, given.webhook, given.webhook_is_secret),
         monitoring=operations.monitoring(values),
@@ -71,7 +73,10 @@ def _settings(values: Values, given: _Given) -> StackSettings:
         tags=operations.tags(values),
         emulator_endpoint=operations.emulator(values, given.endpoints),
     )
-    nodes.room(values, planned)
+    if eks:
+        kubernetes.room(values, planned, settings.kubernetes)
+    else:
+        nodes.room(values, planned)
     return settings
 
 

@@ -91,8 +91,11 @@ def fleet_query(stat: str, metric: str, namespace: str) -> str:
     return f"SELECT {stat}({metric}) FROM {where} GROUP BY InstanceId ORDER BY {stat}() {order}"  # noqa: S608
 
 
-def alarms(names: Names, nodes: NodesSettings, limits: Thresholds) -> list[Alarm]:
-    """Every alarm of the stack but the composite."""
+def alarms(names: Names, nodes: NodesSettings, limits: Thresholds, agent: bool = True) -> list[Alarm]:
+    """Every alarm of the stack but the composite. agent: nodes send metrics and logs to CloudWatch."""
+    if not agent:
+        # An alarm on what nobody sends would be silent for ever, or, where silence rings, never be.
+        return [alarm for alarm in _monitor(names) if not _of_nodes(alarm)]
     made = [*_host(names, limits), *_network(names, limits), *_xid(names)]
     hardware = expected.resolve(nodes.instance_type)
     if hardware.has_nvidia_gpu:
@@ -104,6 +107,11 @@ def alarms(names: Names, nodes: NodesSettings, limits: Thresholds) -> list[Alarm
     if nodes.efa and hardware.efa_count:
         made += _efa(names, limits)
     return [*made, *_monitor(names)]
+
+
+def _of_nodes(alarm: Alarm) -> bool:
+    """Whether it looks at what the look at the nodes' metrics sends."""
+    return any(metric.name in (WATCH_RUNS, SILENT_NODES, UNWATCHED_NODES) for metric in alarm.metrics)
 
 
 def composite(names: Names, made: Iterable[Alarm]) -> Composite:

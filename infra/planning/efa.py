@@ -51,6 +51,10 @@ def _primary(kind: str) -> PlannedInterface:
     return PlannedInterface(card=0, device=0, kind=kind, public_address=False)
 
 
+PRIMARY = _primary(ENA)
+"""The one interface of an instance without EFA."""
+
+
 def efa_count(layout: tuple[PlannedInterface, ...]) -> int:
     """Interfaces that carry EFA: what a node must show after boot."""
     return sum(1 for item in layout if item.kind in (EFA, EFA_ONLY))

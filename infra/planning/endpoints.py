@@ -16,11 +16,15 @@ OF_HEAD = ("events", "fsx", "secretsmanager", "sns", "sqs", "sts")
 """What a control node calls beside those: alerts, the webhook, the file system, the proof of the monitoring."""
 
 
+OF_KUBERNETES = ("ecr.api", "ecr.dkr", "eks", "eks-auth", "fsx", "secretsmanager", "sns", "sts")
+"""What nodes and pods of an EKS cluster call beside those of nodes (EKS user guide, "Deploy private clusters")."""
+
+
 def gateways(express: bool) -> tuple[str, ...]:
     """Gateway endpoints; express: whether the stack has a directory bucket."""
     return (*GATEWAYS, EXPRESS_GATEWAY) if express else GATEWAYS
 
 
-def interfaces(head: bool) -> tuple[str, ...]:
-    """Interface endpoints of a stack that wants them; head: whether a head node is in the VPC."""
-    return (*OF_NODES, *OF_HEAD) if head else OF_NODES
+def interfaces(head: bool, kubernetes: bool = False) -> tuple[str, ...]:
+    """Interface endpoints of a stack that wants them. head, kubernetes: a head node, an EKS cluster is in the VPC."""
+    return (*OF_NODES, *(OF_HEAD if head else ()), *(OF_KUBERNETES if kubernetes else ()))

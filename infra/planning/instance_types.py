@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -13,6 +14,8 @@ SPOT = "spot"
 RESERVATION = "reservation"
 CAPACITY_BLOCK = "capacity-block"
 CAPACITIES = (ON_DEMAND, SPOT, RESERVATION, CAPACITY_BLOCK)
+GRAVITON = r"a1\.|[a-z]+\d+[a-z]*g[a-z]*\."
+"""A g behind the generation's number: m7g, c7gn, x2gd. EC2 user guide, naming conventions of instance types."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,8 @@ def facts(instance_type: str) -> NetworkFacts:
         gpu_count=entry.gpu_count or 0,
         fsx_efa=bool(entry.fsx_efa),
     )
+
+
+def architecture_of(instance_type: str) -> str:
+    """Of a type without a GPU, which is not in the table, by its name."""
+    return "arm64" if re.match(GRAVITON, instance_type) else "x86_64"

@@ -67,11 +67,13 @@ def log_filters() -> list[LogFilter]:
     ]
 
 
-def rules(names: Names, block: str = "") -> list[EventRule]:
+def rules(names: Names, block: str = "", agent: bool = True) -> list[EventRule]:
     """Events that the alert router gets. It sorts out other clusters' nodes itself: these events carry no tags.
 
-    block: the capacity block that the nodes are in, "cr-..."; empty without one.
+    block: the capacity block that the nodes are in, "cr-..."; empty without one. agent: nodes send metrics to
+    CloudWatch; without, they are of an EKS node group, whose Auto Scaling group EKS names.
     """
+    groups: list[Any] = [names.node_group] if agent else [{"prefix": f"eks-{names.node_group}-"}]
     mine = [{"prefix": alarm_prefix(names.cluster)}]
     return [
         _rule(
@@ -102,10 +104,10 @@ def rules(names: Names, block: str = "") -> list[EventRule]:
             "Nodes that could not be launched, or that their boot preflight kept out",
             "aws.autoscaling",
             [LAUNCH_FAILED, LAUNCHED],
-            {"AutoScalingGroupName": [names.node_group]},
+            {"AutoScalingGroupName": groups},
         ),
         _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
-        EventRule("watch", "Look for nodes that went silent", schedule=WATCH_RATE),
+        *([EventRule("watch", "Look for nodes that went silent", schedule=WATCH_RATE)] if agent else []),
         *([_block_rule(block)] if block else []),
     ]
 

@@ -11,6 +11,9 @@ from flightline.contract import preflight_document
 FUNCTIONS = ("storage", "alert-router", "training-input", "verdict")
 """Lambda functions of the stack."""
 
+KUBERNETES_ROLES = ("cluster", "nodes", "agent", "control", "trainer", "vpc-cni", "ebs-csi", "fsx-csi")
+"""Who assumes a role of a Kubernetes cluster: EKS, its nodes, this project's service accounts, add-ons."""
+
 LONGEST_REGION = "ap-southeast-1"
 _LONGEST_ZONE_ID = "usw2-lax1-az1"
 _ANY_ACCOUNT = "0" * 12
@@ -31,7 +34,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Names:
-    """Every physical name of a cluster. functions and function_roles are keyed by FUNCTIONS."""
+    """Every physical name of a cluster. functions and function_roles are keyed by FUNCTIONS.
+
+    kubernetes_roles is keyed by KUBERNETES_ROLES. kubernetes_cluster and the names after it are of orchestrator eks.
+    """
 
     cluster: str
     data_bucket: str
@@ -66,6 +72,11 @@ class Names:
     trail: str
     budget: str
     metric_namespace: str
+    kubernetes_cluster: str
+    kubernetes_key_alias: str
+    kubernetes_log_group: str
+    kubernetes_roles: Mapping[str, str]
+    cpu_node_group: str
 
     @staticmethod
     def package_key(sha256: str) -> str:
@@ -103,6 +114,12 @@ def names(cluster: str, place: Place, gpu_zone_id: str) -> Names:
         trail=f"{cluster}-trail",
         budget=f"{cluster}-monthly",
         metric_namespace=f"Flightline/{cluster}",
+        kubernetes_cluster=cluster,
+        kubernetes_key_alias=f"alias/flightline-{cluster}-kubernetes",
+        # EKS writes to this name and no other.
+        kubernetes_log_group=f"/aws/eks/{cluster}/cluster",
+        kubernetes_roles=MappingProxyType({name: f"{cluster}-eks-{name}-{place.region}" for name in KUBERNETES_ROLES}),
+        cpu_node_group=f"{cluster}-cpu",
     )
 
 
@@ -153,7 +170,10 @@ _LIMITS: Mapping[str, int] = MappingProxyType(
         "dead_letter_queue": 80,
         "training_document": 128,
         "preflight_document": 128,
-        "node_group": 255,
+        # Of an EKS node group; an Auto Scaling group's could be longer.
+        "node_group": 63,
+        "cpu_node_group": 63,
+        "kubernetes_cluster": 100,
         "launch_template": 128,
         "launch_hook": 255,
         "placement_group": 255,
@@ -170,7 +190,8 @@ def _derived(cluster: str, region: str) -> list[tuple[str, str, int]]:
     plan = names(cluster, Place("aws", region or LONGEST_REGION, _ANY_ACCOUNT), _LONGEST_ZONE_ID)
     found = [(field, str(getattr(plan, field)), limit) for field, limit in _LIMITS.items()]
     found += [(f"function {name}", value, _FUNCTION_LIMIT) for name, value in plan.functions.items()]
-    found += [(f"role of {name}", value, _ROLE_LIMIT) for name, value in plan.function_roles.items()]
+    roles = {**plan.function_roles, **plan.kubernetes_roles}
+    found += [(f"role of {name}", value, _ROLE_LIMIT) for name, value in roles.items()]
     return found
 
 

@@ -79,6 +79,11 @@ def parse(text: str) -> IPv4Network:
         raise ValueError("an IPv4 block such as 10.0.0.0/16") from None
 
 
+def private(block: IPv4Network) -> bool:
+    """Whether a block lies in one of the private ranges."""
+    return any(block.subnet_of(one) for one in PRIVATE_RANGES)
+
+
 def vpc_mistake(cidr: str) -> str | None:
     """What was wanted of the VPC's block, None when it is right."""
     try:
@@ -87,7 +92,7 @@ def vpc_mistake(cidr: str) -> str | None:
         return str(error)
     if block.prefixlen not in PREFIXES:
         return "a block of size /16 to /28"
-    if not any(block.subnet_of(private) for private in PRIVATE_RANGES):
+    if not private(block):
         return f"a block inside one of {', '.join(map(str, PRIVATE_RANGES))}"
     return None
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from flightline.contract import (
     PROJECT,
+    ROLE_CPU,
     ROLE_GPU,
+    ROLE_HEAD,
     TAG_CAPACITY,
     TAG_CLUSTER,
     TAG_EFA_COUNT,
@@ -31,7 +33,12 @@ def common_tags(settings: StackSettings, stack: str) -> dict[str, str]:
 def instance_tags(settings: StackSettings, stack: str, role: str) -> dict[str, str]:
     """Tags of an instance of one role, its Name included."""
     gpu = role == ROLE_GPU
-    instance_type = settings.nodes.instance_type if gpu else settings.head.instance_type
+    types = {
+        ROLE_GPU: settings.nodes.instance_type,
+        ROLE_HEAD: settings.head.instance_type,
+        ROLE_CPU: settings.kubernetes.cpu_instance_type,
+    }
+    instance_type = types[role]
     layout = efa.interfaces(instance_type, settings.nodes.efa) if gpu else ()
     return {
         **common_tags(settings, stack),

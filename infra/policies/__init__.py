@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Iterator, Tuple
 
 from . import (
+    cluster_access,
     data_export,
     data_protection,
     encryption,
@@ -18,10 +19,12 @@ from . import (
     log_retention,
     open_ingress,
     pass_role,
+    pinned_charts,
     public_address,
     public_bucket,
     secrets,
     tags,
+    unproven_nodes,
 )
 from .model import UNKNOWN, Broken, PolicyContext, PolicyFinding, Registered, Rule, Unknown, Unsure
 
@@ -40,6 +43,9 @@ RULES: Tuple[Rule, ...] = (
     tags.RULE,
     log_retention.RULE,
     secrets.RULE,
+    cluster_access.RULE,
+    unproven_nodes.RULE,
+    pinned_charts.RULE,
     known_type.RULE,
 )
 

@@ -43,6 +43,14 @@ def _persistent(props: Props) -> Iterator[Answer]:
         yield Broken("a scratch file system does not encrypt traffic and loses data with a server; use PERSISTENT_2")
 
 
+def _kubernetes_secrets(props: Props) -> Iterator[Answer]:
+    yield from require_some(props, "encryptionConfig.provider.keyArn", "a KMS key")
+    covered = items(props, "encryptionConfig.resources")
+    if "secrets" not in covered:
+        seen = Unsure if UNKNOWN in covered else Broken
+        yield seen("encryptionConfig.resources lacks secrets")
+
+
 STORES: Dict[str, Check] = {
     "aws:ec2/launchTemplate:LaunchTemplate": _launch_template,
     "aws:ec2/instance:Instance": _instance,
@@ -52,6 +60,7 @@ STORES: Dict[str, Check] = {
     "aws:sns/topic:Topic": _key("kmsMasterKeyId"),
     "aws:sqs/queue:Queue": _queue,
     "aws:fsx/lustreFileSystem:LustreFileSystem": _persistent,
+    "aws:eks/cluster:Cluster": _kubernetes_secrets,
 }
 """How each type that keeps data at rest says that it is encrypted; buckets are judged with their companions.
 

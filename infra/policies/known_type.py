@@ -7,6 +7,7 @@ from typing import FrozenSet, Iterator
 from .data_protection import DATA
 from .encryption import STORES
 from .model import Answer, Broken, PolicyContext, Registered, Rule
+from .pinned_charts import RELEASE
 
 _HARMLESS = """
 autoscaling/group:Group autoscaling/lifecycleHook:LifecycleHook autoscaling/policy:Policy
@@ -21,6 +22,8 @@ ec2/defaultSecurityGroup:DefaultSecurityGroup ec2/eip:Eip ec2/flowLog:FlowLog ec
 ec2/natGateway:NatGateway ec2/placementGroup:PlacementGroup ec2/route:Route ec2/routeTable:RouteTable
 ec2/routeTableAssociation:RouteTableAssociation ec2/securityGroup:SecurityGroup
 ec2/securityGroupRule:SecurityGroupRule ec2/subnet:Subnet ec2/vpc:Vpc ec2/vpcEndpoint:VpcEndpoint
+eks/accessEntry:AccessEntry eks/accessPolicyAssociation:AccessPolicyAssociation eks/addon:Addon
+eks/nodeGroup:NodeGroup eks/podIdentityAssociation:PodIdentityAssociation
 fsx/dataRepositoryAssociation:DataRepositoryAssociation
 iam/instanceProfile:InstanceProfile iam/policy:Policy iam/role:Role iam/rolePolicy:RolePolicy
 iam/rolePolicyAttachment:RolePolicyAttachment
@@ -41,12 +44,14 @@ vpc/securityGroupEgressRule:SecurityGroupEgressRule vpc/securityGroupIngressRule
 """
 """Types that keep no data at rest of their own, or encrypt it always, or are judged by another rule."""
 
-KNOWN: FrozenSet[str] = frozenset(f"aws:{token}" for token in _HARMLESS.split()) | frozenset(STORES) | frozenset(DATA)
+KNOWN: FrozenSet[str] = (
+    frozenset(f"aws:{token}" for token in _HARMLESS.split()) | frozenset(STORES) | frozenset(DATA) | {RELEASE}
+)
 
 
 def check(resource: Registered, site: PolicyContext) -> Iterator[Answer]:
-    """Resources of AWS; components and providers are the program's own."""
-    if resource.type_.startswith("aws:") and resource.type_ not in KNOWN:
+    """Resources of AWS and of a cluster; components and providers are the program's own."""
+    if resource.type_.startswith(("aws:", "kubernetes:")) and resource.type_ not in KNOWN:
         yield Broken(
             "the policies do not know this type; say in infra/policies/known_type.py that it stores nothing, "
             "or in infra/policies/encryption.py how it is encrypted"

@@ -100,6 +100,16 @@ def _computed(args: mocks.MockResourceArgs, digest: str) -> dict[str, Any]:
     made: dict[str, Any] = {"arn": f"arn:aws:{service}:us-east-1:123456789012:{name}"}
     if args.typ == "aws:fsx/lustreFileSystem:LustreFileSystem":
         made.update(dnsName=f"fs-{digest}.fsx.us-east-1.amazonaws.com", mountName="abcdefgh")
+    if args.typ == "aws:eks/cluster:Cluster":
+        # Beside what was asked for: EKS answers with the same block and its own part of it.
+        vpc = {**args.inputs["vpcConfig"], "clusterSecurityGroupId": f"sg-{digest}", "vpcId": f"vpc-{digest}"}
+        made.update(endpoint=f"https://{digest}.gr7.us-east-1.eks.amazonaws.com", vpcConfig=vpc)
+        made.update(certificateAuthority={"data": "bm90IG9uZQ=="})
+    if args.typ == "aws:eks/nodeGroup:NodeGroup":
+        groups = [{"name": f"eks-{args.inputs['nodeGroupName']}-{digest}"}]
+        made.update(resources=[{"autoscalingGroups": groups, "remoteAccessSecurityGroupId": ""}])
+    if args.typ == "aws:ec2/launchTemplate:LaunchTemplate":
+        made["latestVersion"] = 1
     if args.typ == "aws:iam/role:Role":
         made["arn"] = f"arn:aws:iam::123456789012:role/{name}"
     if args.typ in ("aws:s3/bucket:Bucket", "aws:autoscaling/group:Group", "aws:iam/role:Role"):

@@ -26,6 +26,11 @@ def roles(stack: str, slack: bool = True) -> dict[str, dict[str, iam.Document]]:
     }
 
 
+def kubernetes_roles(stack: str) -> dict[str, dict[str, iam.Document]]:
+    """Role of an EKS cluster -> purpose -> document, with everything that a stack may have."""
+    return iam.kubernetes_policies(True, True, planned_names(stack), place(stack), KEY_ARN)
+
+
 def statements(documents: Iterable[iam.Document]) -> list[Mapping[str, Any]]:
     """Every statement."""
     return [statement for document in documents for statement in document["Statement"]]

@@ -14,7 +14,7 @@ from infra.planning.zones import Zone, ZoneOffering
 from infra.settings import endpoints
 
 ROOT = Path(__file__).resolve().parents[2]
-STACKS = ("dev", "p5-reservation", "p5en-capacity-block", "spot", "local")
+STACKS = ("dev", "p5-reservation", "p5en-capacity-block", "spot", "local", "eks")
 ACCOUNT = "123456789012"
 PREFIX = "flightline:"
 ZONE_LETTERS = "abc"

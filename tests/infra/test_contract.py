@@ -41,6 +41,7 @@ OUTPUTS = {
     "training_table": "train-p5-training",
     "alerts_topic_arn": "arn:aws:sns:us-east-1:123456789012:train-p5-alerts",
     "slack_secret_arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:flightline/train-p5/slack-webhook-AbCdEf",
+    "fsx_id": "fs-0123456789abcdef0",
     "fsx_dns_name": "fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com",
     "fsx_mount_name": "abcdefgh",
     "fsx_data_repository": "s3://train-p5-data-123456789012-us-east-1",
@@ -55,6 +56,14 @@ OUTPUTS = {
     "threshold_disk_percent": 85,
     "threshold_gpu_temperature_c": 85,
     "threshold_gpu_utilization_percent": 10,
+    "kubernetes_cluster": "train-eks",
+    "kubernetes_version": "1.36",
+    "kubernetes_endpoint": "https://0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com",
+    "kubernetes_authority": "bm90IG9uZQ==",
+    "kubernetes_node_group": "train-eks-gpu",
+    "kubernetes_agent_role": "arn:aws:iam::123456789012:role/train-eks-eks-agent-us-east-1",
+    "kubernetes_control_role": "arn:aws:iam::123456789012:role/train-eks-eks-control-us-east-1",
+    "kubernetes_trainer_role": "arn:aws:iam::123456789012:role/train-eks-eks-trainer-us-east-1",
 }
 OPTIONAL = [output.name for output in contract.OUTPUTS if output.optional]
 REQUIRED = [output.name for output in contract.OUTPUTS if not output.optional]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from infra.planning.iam.control import head_policies, operator_policies
 from infra.planning.iam.functions import function_policies
+from infra.planning.iam.kubernetes import kubernetes_policies
 from infra.planning.iam.node import node_policies
-from infra.planning.iam.resources import flow_log_policy, tls_only, trust
+from infra.planning.iam.resources import flow_log_policy, pod_trust, tls_only, trust
 from infra.planning.iam.statements import Document
 
 __all__ = [
@@ -13,8 +14,10 @@ __all__ = [
     "flow_log_policy",
     "function_policies",
     "head_policies",
+    "kubernetes_policies",
     "node_policies",
     "operator_policies",
+    "pod_trust",
     "tls_only",
     "trust",
 ]

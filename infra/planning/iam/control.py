@@ -28,8 +28,8 @@ _LOOK = (
     "ssm:ListCommandInvocations",
     "ssm:ListCommands",
 )
-_REPLACE = ("DetachInstances", "SetInstanceHealth", "TerminateInstanceInAutoScalingGroup")
-_HEAL = ("CreateTags", "RebootInstances", "ReportInstanceStatus", "TerminateInstances")
+REPLACE = ("DetachInstances", "SetInstanceHealth", "TerminateInstanceInAutoScalingGroup")
+HEAL = ("CreateTags", "RebootInstances", "ReportInstanceStatus", "TerminateInstances")
 ITEMS = (
     "dynamodb:BatchGetItem",
     "dynamodb:BatchWriteItem",
@@ -59,7 +59,7 @@ def operator_policies(slack: bool, names: Names, place: Place, topic_key_arn: st
     arns = Arns(names, place)
     return {
         "fleet": _fleet(arns),
-        "store": _store(arns),
+        "store": store(arns),
         "notify": notify(arns, topic_key_arn, slack=slack),
         "prove-monitoring": _prove_monitoring(arns),
     }
@@ -86,9 +86,9 @@ def _fleet(arns: Arns) -> Document:
             [arns.place.arn("ssm", "session/${aws:userid}-*")],
         ),
         allow("HostKeys", ["ec2:GetConsoleOutput"], [arns.instances()], own_nodes),
-        allow("ReplaceNodes", [f"autoscaling:{action}" for action in _REPLACE], [arns.node_group()]),
+        allow("ReplaceNodes", [f"autoscaling:{action}" for action in REPLACE], [arns.node_group()]),
         # flightline remediate; a kept instance is out of its group and known by its tag.
-        allow("HealNodes", [f"ec2:{action}" for action in _HEAL], [arns.instances()], own_nodes),
+        allow("HealNodes", [f"ec2:{action}" for action in HEAL], [arns.instances()], own_nodes),
     )
 
 
@@ -115,7 +115,8 @@ def _prove_monitoring(arns: Arns) -> Document:
     )
 
 
-def _store(arns: Arns) -> Document:
+def store(arns: Arns) -> Document:
+    """The run store behind a run: tables, results, files on their way."""
     names = arns.names
     tables = [*arns.table(names.results_table), *arns.table(names.training_table)]
     buckets = [arns.bucket(name) for name in (names.results_bucket, names.data_bucket, names.transfer_bucket)]

@@ -44,7 +44,7 @@ def node_policies(s3_express: bool, names: Names, place: Place, topic_key_arn: s
         "boot": _boot(arns),
         "logs": logs(arns),
         "metrics": metrics(names),
-        "data": _data(arns, s3_express),
+        "data": data(arns, s3_express),
     }
 
 
@@ -99,7 +99,8 @@ def metrics(names: Names) -> Document:
     )
 
 
-def _data(arns: Arns, express: bool) -> Document:
+def data(arns: Arns, express: bool) -> Document:
+    """Read training data, keep checkpoints. express: the directory bucket is there."""
     names = arns.names
     buckets = [arns.bucket(names.data_bucket), arns.bucket(names.checkpoints_bucket)]
     objects = [arns.objects(names.data_bucket), arns.objects(names.checkpoints_bucket)]

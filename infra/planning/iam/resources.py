@@ -30,6 +30,30 @@ def trust(service: str, place: Place, source: str | None = None) -> Document:
     return document({**statement, **({"Condition": condition} if condition else {})})
 
 
+def pod_trust(cluster: str, namespace: str, account: str, place: Place) -> Document:
+    """Trust policy of a role for the pods of one service account.
+
+    After EKS' user guide, "Create IAM role with trust policy required by EKS Pod Identity".
+
+    Session tags name cluster, namespace and account: without them any association of the AWS account could use it.
+    """
+    tags = {"eks-cluster-name": cluster, "kubernetes-namespace": namespace, "kubernetes-service-account": account}
+    return document(
+        {
+            "Sid": "Pods",
+            "Effect": "Allow",
+            "Principal": {"Service": "pods.eks.amazonaws.com"},
+            "Action": ["sts:AssumeRole", "sts:TagSession"],
+            "Condition": {
+                "StringEquals": {
+                    "aws:SourceAccount": place.account,
+                    **{f"aws:RequestTag/{key}": value for key, value in tags.items()},
+                }
+            },
+        }
+    )
+
+
 def tls_only(bucket: str, place: Place) -> Document:
     """Bucket policy that refuses requests without TLS."""
     arn = f"arn:{place.partition}:s3:::{bucket}"

@@ -81,6 +81,11 @@ class Arns:
         """The Auto Scaling group; the middle part of its ARN is made by AWS."""
         return self.place.arn("autoscaling", f"autoScalingGroup:*:autoScalingGroupName/{self.names.node_group}")
 
+    def managed_node_group(self) -> str:
+        """The Auto Scaling group that EKS makes for the GPU nodes: its prefix, the node group's name, an id."""
+        group = f"autoScalingGroupName/eks-{self.names.node_group}-*"
+        return self.place.arn("autoscaling", f"autoScalingGroup:*:{group}")
+
     def instances(self) -> str:
         """Every instance of the account and region; always with a condition on the cluster's tag."""
         return self.place.arn("ec2", "instance/*")

@@ -74,6 +74,14 @@ def test_slurm_brings_a_head_node():
     assert "head node m7i.xlarge" in what(bill({"orchestrator": "slurm"}))
 
 
+def test_a_kubernetes_cluster_and_its_own_nodes_cost_when_the_gpu_nodes_are_gone():
+    whole = bill(stack="eks")
+    assert {"EKS cluster", "3 x m7i.xlarge", "3 root volumes of those, 100 GiB gp3"} <= set(what(whole))
+    assert not any("head" in line for line in what(whole))
+    lasting = [one.line.what for one in whole.lines if one.line.idle]
+    assert {"EKS cluster", "3 x m7i.xlarge"} <= set(lasting)
+
+
 def test_what_has_no_price_is_never_counted_as_nothing():
     whole = bill(book=Book(missing="NAT"))
     assert not whole.complete

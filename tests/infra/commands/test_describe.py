@@ -28,6 +28,14 @@ def test_every_stack_is_described(stack, action):
         assert f"{settings(stack).nodes.count} x {settings(stack).nodes.instance_type}" in text
 
 
+def test_up_says_who_may_reach_a_cluster():
+    given = describe.values("eks", ROOT)
+    named, nobody = (describe.lines("up", "eks", {**given, **more}) for more in ({}, {"kubernetesPublicCidrs": []}))
+    line = "cluster  EKS, Kubernetes 1.36, 3 x m7i.xlarge beside the GPU nodes; its API is public to "
+    assert f"  {line}203.0.113.0/24" in named and f"  {line}nobody outside the VPC" in nobody
+    assert not any("EKS, Kubernetes" in one for one in describe.lines("up", "dev", describe.values("dev", ROOT)))
+
+
 @pytest.mark.parametrize("stack", STACKS)
 def test_down_says_whether_the_data_stays(stack):
     text = "\n".join(describe.lines("down", stack, describe.values(stack, ROOT)))

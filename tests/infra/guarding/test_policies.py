@@ -27,6 +27,7 @@ LOGS, FUNCTION = "aws:cloudwatch/logGroup:LogGroup", "aws:lambda/function:Functi
 LOCK = "flightline:policy:Lock"
 SECRET, SEAL = "aws:secretsmanager/secretVersion:SecretVersion", "flightline:policy:Seal"
 VPC, ASG = "aws:ec2/vpc:Vpc", "aws:autoscaling/group:Group"
+CLUSTER, NODES = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
 HOOK = "https://hooks.slack.com/services/T000/B000/notarealone"
 
 
@@ -74,6 +75,33 @@ def exports(*events):
     return {"dataRepositoryPath": "s3://b/tokens", "s3": {"autoExportPolicy": {"events": list(events)}}}
 
 
+def named_access(**changes):
+    """A cluster as it is wanted, with some properties changed."""
+    access = {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
+    good = {"accessConfig": access, "enabledClusterLogTypes": ["audit", "authenticator"]}
+    return {**good, "vpcConfig": {"endpointPrivateAccess": True, "endpointPublicAccess": False}, **changes}
+
+
+def endpoint(public, *ranges):
+    return {"vpcConfig": {"endpointPublicAccess": public, "publicAccessCidrs": list(ranges) or None}}
+
+
+def keys(arn, *resources):
+    return {"encryptionConfig": {"provider": {"keyArn": arn}, "resources": list(resources)}}
+
+
+def node_group(*taints, image="AL2023_x86_64_NVIDIA", **more):
+    return {"launchTemplate": {"id": "lt-1"}, "amiType": image, "taints": list(taints), **more}
+
+
+def chart(**changes):
+    return {"version": "1.2.3", "repositoryOpts": {"repo": "https://charts"}, "atomic": True, **changes}
+
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+UNPROVEN = {"key": "flightline/unproven", "effect": "NO_SCHEDULE"}
+
+
 def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
@@ -112,7 +140,17 @@ KEEPS = [
     ("tags", "aws:ec2/route:Route", {}),
     ("log-retention", LOGS, {"retentionInDays": 30}),
     ("secrets", TEMPLATE, {"userData": encoded("#!/bin/sh\necho hello\n")}),
+    ("open-ingress", CLUSTER, endpoint(False)),
+    ("open-ingress", CLUSTER, endpoint(True, "203.0.113.0/24")),
+    ("encryption-at-rest", CLUSTER, keys("arn:aws:kms:::key/x", "secrets")),
+    ("encryption-at-rest", CLUSTER, keys(UNKNOWN, "secrets")),
+    ("cluster-access", CLUSTER, named_access()),
+    ("unproven-nodes", NODES, node_group(UNPROVEN)),
+    ("unproven-nodes", NODES, node_group(image="AL2023_x86_64_STANDARD")),
+    ("pinned-charts", RELEASE, chart()),
+    ("pinned-charts", RELEASE, chart(version="v0.5.29")),
     ("known-type", VPC, {}),
+    ("known-type", RELEASE, {}),
     ("known-type", "flightline:infra:Network", {}),
     ("known-type", "pulumi:providers:aws", {}),
 ]
@@ -129,6 +167,24 @@ BREAKS = [
     ("open-ingress", OLD_RULE, {"type": "ingress", "prefixListIds": ["pl-3"]}, "pl-3"),
     ("open-ingress", DEFAULT, {"ingress": [{"cidrBlocks": ["0.0.0.0/0"]}]}, "0.0.0.0/0"),
     ("open-ingress", OLD_RULE, {"type": "ingress", "cidrBlocks": ["0.0.0.0/0"]}, "0.0.0.0/0"),
+    ("open-ingress", CLUSTER, {}, "endpointPublicAccess is not set"),
+    ("open-ingress", CLUSTER, endpoint(True), "default is the world"),
+    ("open-ingress", CLUSTER, endpoint(True, "203.0.113.0/24", "0.0.0.0/0"), "0.0.0.0/0"),
+    ("encryption-at-rest", CLUSTER, {}, "keyArn is not set"),
+    ("encryption-at-rest", CLUSTER, keys("arn:aws:kms:::key/x"), "lacks secrets"),
+    ("cluster-access", CLUSTER, named_access(accessConfig={}), "authenticationMode is not set"),
+    ("cluster-access", CLUSTER, named_access(enabledClusterLogTypes=["api", "audit"]), "lacks authenticator"),
+    (
+        "cluster-access",
+        CLUSTER,
+        named_access(vpcConfig={"endpointPrivateAccess": False}),
+        "endpointPrivateAccess is false",
+    ),
+    ("unproven-nodes", NODES, node_group(), "taints lack flightline/unproven"),
+    ("unproven-nodes", NODES, node_group(image=None), "taints lack flightline/unproven"),
+    ("unproven-nodes", NODES, node_group({**UNPROVEN, "effect": "PREFER_NO_SCHEDULE"}), "taints lack"),
+    ("unproven-nodes", NODES, node_group(UNPROVEN, launchTemplate=None), "launchTemplate is not set"),
+    ("unproven-nodes", NODES, node_group(UNPROVEN, remoteAccess={"ec2SshKey": "me"}), "opens SSH"),
     ("encryption-at-rest", TEMPLATE, volume("false"), "encrypted is 'false'"),
     ("encryption-at-rest", TEMPLATE, volume(None), "encrypted is not set"),
     ("encryption-at-rest", TEMPLATE, {}, "blockDeviceMappings is not set"),
@@ -179,7 +235,13 @@ BREAKS = [
     ("secrets", TEMPLATE, {"userData": encoded(f"curl {HOOK}")}, "userData"),
     ("secrets", VPC, {"tags": {"a": "AKIA" + "ABCDEFGHIJKLMNOP"}}, "tags"),
     ("secrets", FUNCTION, {"environment": {"variables": {"WEBHOOK": HOOK}}}, "environment"),
+    ("pinned-charts", RELEASE, chart(version=None), "version is not set"),
+    ("pinned-charts", RELEASE, chart(version=">=1.0"), "version is >=1.0"),
+    ("pinned-charts", RELEASE, chart(version="1"), "version is 1"),
+    ("pinned-charts", RELEASE, chart(repositoryOpts={"repo": "http://charts"}), "https:// or oci://"),
+    ("pinned-charts", RELEASE, chart(atomic=False), "atomic is false"),
     ("known-type", "aws:rds/instance:Instance", {}, "do not know this type"),
+    ("known-type", "kubernetes:core/v1:Secret", {}, "do not know this type"),
 ]
 
 
@@ -207,6 +269,11 @@ def test_every_rule_is_kept_and_broken_here():
     [
         ("open-ingress", RULE_IN, {"cidrIpv4": UNKNOWN}),
         ("open-ingress", GROUP, {"ingress": UNKNOWN}),
+        ("open-ingress", CLUSTER, {"vpcConfig": UNKNOWN}),
+        ("encryption-at-rest", CLUSTER, {"encryptionConfig": UNKNOWN}),
+        ("cluster-access", CLUSTER, named_access(enabledClusterLogTypes=UNKNOWN)),
+        ("unproven-nodes", NODES, node_group(UNKNOWN)),
+        ("pinned-charts", RELEASE, chart(version=UNKNOWN)),
         ("encryption-at-rest", TEMPLATE, volume(UNKNOWN)),
         ("imdsv2", TEMPLATE, {"metadataOptions": UNKNOWN}),
         ("public-bucket", BUCKET_POLICY, {"policy": UNKNOWN}),
@@ -301,6 +368,16 @@ def test_a_function_that_would_make_its_own_log_group_is_named():
     assert list(judge_stack((function, Registered(LOGS, "g", {"name": "/aws/lambda/f"})))) == []
     chosen = Registered(FUNCTION, "f", {"name": "f", "loggingConfig": {"logGroup": "mine"}})
     assert list(judge_stack((chosen, Registered(LOGS, "g", {"name": "mine"})))) == []
+
+
+def test_a_cluster_whose_log_would_never_be_forgotten_is_named():
+    made = Registered(CLUSTER, "c", {"name": "c"})
+    group = Registered(LOGS, "g", {"name": "/aws/eks/c/cluster"})
+    (found,) = [one for one in judge_stack((made,)) if one.rule == "log-retention"]
+    assert isinstance(found.answer, Broken) and "/aws/eks/c/cluster" in found.answer.text
+    assert [one for one in judge_stack((made, group)) if one.rule == "log-retention"] == []
+    unsure = Registered(CLUSTER, "c", {"name": UNKNOWN})
+    assert [type(one.answer) for one in judge_stack((unsure, group))] == [Unsure]
 
 
 def test_a_finding_names_rule_and_resource():

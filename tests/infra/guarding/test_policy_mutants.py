@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 import pulumi
 import pulumi_aws as aws
+import pulumi_kubernetes.helm.v3 as helm
 import pytest
 
 from infra import cluster, guard, outputs
@@ -29,7 +30,7 @@ EVERYBODY = json.dumps(
 
 @dataclass(frozen=True)
 class Mutant:
-    """change: new arguments of the call that makes the resource. options: new resource options."""
+    """change: new arguments of the call that makes the resource. options: new resource options. stack: the example."""
 
     rule: str
     module: Any
@@ -37,6 +38,7 @@ class Mutant:
     name: str
     change: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    stack: str = "p5-reservation"
 
     @property
     def title(self) -> str:
@@ -59,7 +61,21 @@ def exporting(*events: str) -> Any:
     return aws.fsx.DataRepositoryAssociationS3Args(auto_export_policy=policy)
 
 
+def eks(rule: str, kind: str, logical: str, /, **change: Any) -> Mutant:
+    """A mutant of the Kubernetes example."""
+    return Mutant(rule, aws.eks, kind, logical, change, stack="eks")
+
+
 MUTANTS = [
+    eks("open-ingress", "Cluster", "kubernetes-cluster",
+        vpc_config=aws.eks.ClusterVpcConfigArgs(
+            subnet_ids=["subnet-1", "subnet-2"], endpoint_private_access=True, endpoint_public_access=True)),
+    eks("encryption-at-rest", "Cluster", "kubernetes-cluster", encryption_config=None),
+    eks("cluster-access", "Cluster", "kubernetes-cluster", access_config=None),
+    eks("log-retention", "Cluster", "kubernetes-cluster", name="another"),
+    eks("unproven-nodes", "NodeGroup", "nodes-group", taints=None),
+    Mutant("pinned-charts", helm, "Release", "charts-dcgm-exporter", {"version": None}, stack="eks"),
+    eks("tags", "NodeGroup", "system-group", tags={"Name": "mine"}),
     Mutant("open-ingress", aws.vpc, "SecurityGroupIngressRule", "fabric-self-in",
            {"referenced_security_group_id": None, "cidr_ipv4": "0.0.0.0/0"}),
     Mutant("open-ingress", aws.vpc, "SecurityGroupIngressRule", "lustre-from-nodes-988-in",
@@ -105,12 +121,22 @@ def rounds() -> list[list[Mutant]]:
     it stops the run at once."""
     made: list[list[Mutant]] = []
     for mutant in MUTANTS:
-        free = (one for one in made if mutant.owner not in {other.owner for other in one} and one[0].rule != "secrets")
+        free = (one for one in made if _takes(one, mutant))
         fitting = None if mutant.rule == "secrets" else next(free, None)
         if fitting is None:
             made.append(fitting := [])
         fitting.append(mutant)
     return made
+
+
+def _takes(together: list[Mutant], mutant: Mutant) -> bool:
+    """Whether a mutant may run with these; several of one call change it together."""
+    first = together[0]
+    if first.stack != mutant.stack or first.rule == "secrets":
+        return False
+    changed = {key for other in together if other.name == mutant.name for key in (*other.change, *other.options)}
+    alone = mutant.owner not in {other.owner for other in together}
+    return alone or (mutant.stack == "eks" and not changed & {*mutant.change, *mutant.options})
 
 
 def install(monkeypatch: pytest.MonkeyPatch, mutant: Mutant, changed: list[str]) -> None:
@@ -141,7 +167,8 @@ def refused() -> Callable[[Mutant], str]:
             with pytest.MonkeyPatch.context() as patch:
                 for one in together:
                     install(patch, one, changed)
-                result = program.run("p5-reservation", preview=True, changes=program.FULL)
+                more = program.FULL if mutant.stack == "p5-reservation" else None
+                result = program.run(mutant.stack, preview=True, changes=more)
             assert sorted(changed) == sorted(one.name for one in together), (
                 "a mutant changed nothing and proves nothing"
             )

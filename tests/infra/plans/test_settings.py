@@ -22,6 +22,7 @@ from infra.config.reader import read
 from infra.node_package import mistake
 from infra.planning import fsx
 from infra.planning.zones import Zone, ZoneOffering
+from tests.infra.plans.test_kubernetes import REFUSED
 from tests.infra.stacks import PREFIX, ROOT, STACKS, config, offer, region, settings, values
 from tools import stack_settings
 
@@ -165,8 +166,7 @@ BAD = [
     ("clusterName", {"clusterName": "a--b"}, "single hyphens"),
     ("clusterName", {"clusterName": "ab"}, "three"),
     ("clusterName", {"clusterName": "a-cluster-with-quite-a-long-name"}, "at most"),
-    ("orchestrator", {"orchestrator": "eks"}, "reserved"),
-    ("orchestrator", {"orchestrator": "pbs"}, "none, slurm"),
+    ("orchestrator", {"orchestrator": "pbs"}, "none, slurm, eks"),
     ("availabilityZone", {"availabilityZone": "us-east-1"}, "zone name"),
     ("availabilityZone", {"availabilityZone": "us-west-2a"}, "a zone of the region: us-east-1a (use1-az1)"),
     ("vpcCidr", {"vpcCidr": "10.0.0.0/15"}, "/16 to /28"),
@@ -358,7 +358,7 @@ def test_every_key_has_a_refusal_or_takes_anything():
     """Booleans are checked by their type (keepData stands for them); nodePackage has a test of its own."""
     free = {"nodePackage"} | {key.name for key in KEYS if key.kind == "boolean"}
     numbers = {key.name for key in KEYS if key.kind == "integer"}
-    tried = {case[0] for case in BAD} | {"slackWebhook"}
+    tried = {case[0] for case in (*BAD, *REFUSED)} | {"slackWebhook"}
     assert {key.name for key in KEYS} - tried - free - numbers == set()
     for name in numbers - tried:
         assert errors({name: -1}) or errors({name: 10**11}), name

@@ -11,13 +11,18 @@ import pytest
 
 from infra.planning import iam
 from infra.planning.names import FUNCTIONS
-from tests.infra.iam_documents import KEY_ARN, ROLES, allowed, roles, statements
+from tests.infra.iam_documents import KEY_ARN, ROLES, allowed, kubernetes_roles, roles, statements
 from tests.infra.stacks import STACKS, place, planned_names
 
 STACK = "p5en-capacity-block"
 NAMES, PLACE = planned_names(STACK), place(STACK)
 DOCUMENTS = {
     **{f"{role}/{purpose}": document for role, found in roles(STACK).items() for purpose, document in found.items()},
+    **{
+        f"kubernetes-{role}/{purpose}": document
+        for role, found in kubernetes_roles(STACK).items()
+        for purpose, document in found.items()
+    },
     "flow-logs": iam.flow_log_policy(NAMES, PLACE),
     "tls-only": iam.tls_only(NAMES.data_bucket, PLACE),
 }

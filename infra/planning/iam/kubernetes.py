@@ -1,0 +1,51 @@
+"""What parts of a Kubernetes cluster may do. Its nodes may be managed, and no more: pods have roles of their own."""
+
+from __future__ import annotations
+
+from flightline.contract import TAG_CLUSTER
+from infra.planning.iam.control import HEAL, REPLACE, notify, store
+from infra.planning.iam.node import data, logs, managed, metrics
+from infra.planning.iam.statements import Arns, Document, allow, document
+from infra.planning.names import Names, Place
+
+_LOOK = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTopology",
+    "ec2:DescribeInstances",
+    "fsx:DescribeFileSystems",
+)
+
+
+def kubernetes_policies(
+    s3_express: bool, slack: bool, names: Names, place: Place, topic_key_arn: str
+) -> dict[str, dict[str, Document]]:
+    """Role (of KUBERNETES_ROLES) -> purpose -> document. AWS' own policies stand beside them (planning.kubernetes)."""
+    arns = Arns(names, place)
+    return {
+        "nodes": {"ssm": managed(arns)},
+        "agent": {"records": _records(arns), "logs": logs(arns), "metrics": metrics(names)},
+        "control": {"nodes": _nodes(arns), "store": store(arns), "notify": notify(arns, topic_key_arn, slack=slack)},
+        "trainer": {"data": data(arns, s3_express)},
+        # File systems are the stack's: the driver mounts, and makes none.
+        "fsx-csi": {"look": document(allow("Look", ["fsx:DescribeFileSystems"]))},
+    }
+
+
+def _records(arns: Arns) -> Document:
+    return document(allow("Bundle", ["s3:PutObject"], [arns.objects(arns.names.results_bucket, "bundles/")]))
+
+
+def _nodes(arns: Arns) -> Document:
+    """Heal: reboot, replace through the node group, say so to EC2."""
+    own = {"StringEquals": {f"aws:ResourceTag/{TAG_CLUSTER}": arns.names.cluster}}
+    group = arns.place.arn("eks", f"nodegroup/{arns.names.kubernetes_cluster}/*/*")
+    return document(
+        allow("Look", _LOOK),
+        allow("Cluster", ["eks:DescribeCluster"], [arns.place.arn("eks", f"cluster/{arns.names.kubernetes_cluster}")]),
+        allow("NodeGroups", ["eks:DescribeNodegroup"], [group]),
+        allow("ReplaceNodes", [f"autoscaling:{action}" for action in REPLACE], [arns.managed_node_group()]),
+        allow("HealNodes", [f"ec2:{action}" for action in HEAL], [arns.instances()], own),
+    )
