@@ -63,7 +63,7 @@ from . import options
     type=options.Choice((launchers.ANSIBLE, *launchers.names())),
     metavar="|".join((launchers.ANSIBLE, *launchers.names())),
     help="Who asks the nodes; default the inventory's flightline_via, else ansible. "
-    "slurm: srun, on the head node. ssm: Systems Manager, for a stack.",
+    "slurm: srun, on the head node. ssm: Systems Manager, for a stack. kubernetes: kubectl, in the agents.",
 )
 @click.option(
     "--via-option",

@@ -31,7 +31,7 @@ TOKEN_S = 3607
 def manifests(site: KubeSite) -> list[Manifest]:
     """Library and settings, then who runs them. A change of either is another name, and so a rolling update."""
     package = contents()
-    library = f"{KUBE_AGENT}-library-{hashlib.sha256(package).hexdigest()[:10]}"
+    library = library_name(package)
     texts = _settings(site)
     settings = f"{KUBE_AGENT}-settings-{hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:10]}"
     return [
@@ -41,6 +41,11 @@ def manifests(site: KubeSite) -> list[Manifest]:
         manifest("v1", "ConfigMap", settings, {"data": texts, "immutable": True}),
         manifest("apps/v1", "DaemonSet", KUBE_AGENT, {"spec": _daemonset(site, library, settings)}),
     ]
+
+
+def library_name(package: bytes) -> str:
+    """Of the ConfigMap with a library: it says which version an agent's pod has."""
+    return f"{KUBE_AGENT}-library-{hashlib.sha256(package).hexdigest()[:10]}"
 
 
 def _settings(site: KubeSite) -> dict[str, str]:

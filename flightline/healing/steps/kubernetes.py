@@ -15,6 +15,7 @@ from typing import Any
 from flightline_node.kubernetes import standing
 from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
 
+from ...kubernetes.nodes import by_host
 from ..plan.planner import OURS, RunningJob, SchedulerView
 from .ports import EdgeError
 
@@ -44,7 +45,7 @@ class KubernetesScheduler:
         """What it says of these hosts; one that it does not know is left out. Raises KubernetesError."""
         nodes = self._read("get", "nodes")
         jobs = _jobs(self._read("get", "pods", "--all-namespaces"))
-        return {host: _place(node, jobs) for host, node in _named(nodes, hosts).items()}
+        return {host: _place(node, jobs) for host, node in by_host(nodes, hosts).items()}
 
     def place(self, host: str) -> SchedulerView:
         """What it says of one host now. Raises KubernetesError."""
@@ -59,7 +60,7 @@ class KubernetesScheduler:
 
     def resume(self, host: str) -> None:
         """Uncordon, where Flightline cordoned. Raises KubernetesError."""
-        found = _named(self._read("get", "nodes"), [host]).get(host)
+        found = by_host(self._read("get", "nodes"), [host]).get(host)
         if found is not None and _annotation(found, CORDON):
             self._patch(self._own(host, "uncordon"), None, None)
 
@@ -76,7 +77,7 @@ class KubernetesScheduler:
 
     def _own(self, host: str, verb: str) -> Mapping[str, Any]:
         """The Node, where nobody else holds it."""
-        found = _named(self._read("get", "nodes"), [host]).get(host)
+        found = by_host(self._read("get", "nodes"), [host]).get(host)
         if found is None:
             raise KubernetesError(f"{verb} {host}: the cluster has no Node of that name, address or instance")
         if MANAGED in (found["metadata"].get("labels") or {}):
@@ -117,25 +118,6 @@ class KubernetesScheduler:
             said = " ".join((done.stderr or done.stdout).split())[:300]
             raise KubernetesError(f"{shown}: status {done.returncode}: {said}")
         return done.stdout
-
-
-def _named(nodes: Sequence[Mapping[str, Any]], hosts: Collection[str]) -> dict[str, Mapping[str, Any]]:
-    """Host -> Node: by its name, else by an address or the instance id where only one has it."""
-    by_name = {str(node["metadata"]["name"]): node for node in nodes}
-    by_other: dict[str, list[Mapping[str, Any]]] = {}
-    for node in nodes:
-        addresses = {str(one.get("address")) for one in (node.get("status") or {}).get("addresses") or []}
-        instance = str(node["spec"].get("providerID") or "").rpartition("/")[2]
-        for other in {*addresses, instance} - {""}:
-            by_other.setdefault(other, []).append(node)
-    found = {}
-    for host in hosts:
-        others = by_other.get(host, [])
-        if host in by_name:
-            found[host] = by_name[host]
-        elif len(others) == 1:
-            found[host] = others[0]
-    return found
 
 
 def _annotation(node: Mapping[str, Any], name: str) -> str:

@@ -62,7 +62,17 @@ def _ssm(options: Sequence[str]) -> Launcher:
     return SsmLauncher(options)
 
 
-LAUNCHERS: Mapping[str, Callable[[Sequence[str]], Launcher]] = {"slurm": _slurm, "ssm": _ssm}
+def _kubernetes(options: Sequence[str]) -> Launcher:
+    from .kubernetes import KubernetesLauncher
+
+    return KubernetesLauncher(options)
+
+
+LAUNCHERS: Mapping[str, Callable[[Sequence[str]], Launcher]] = {
+    "slurm": _slurm,
+    "ssm": _ssm,
+    "kubernetes": _kubernetes,
+}
 
 
 __all__ = ["Call", "HostReply", "LaunchError", "Launcher", "make", "names"]

@@ -1,0 +1,32 @@
+"""Which Node is which host. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+KubeObject = Mapping[str, Any]
+
+
+def by_host(nodes: Sequence[KubeObject], hosts: Collection[str]) -> dict[str, KubeObject]:
+    """Host -> Node: by its name, else by an address or the EC2 instance id where only one has it."""
+    by_name = {str(node["metadata"]["name"]): node for node in nodes}
+    by_other: dict[str, list[KubeObject]] = {}
+    for node in nodes:
+        for other in others(node):
+            by_other.setdefault(other, []).append(node)
+    found = {}
+    for host in hosts:
+        same = by_other.get(host, [])
+        if host in by_name:
+            found[host] = by_name[host]
+        elif len(same) == 1:
+            found[host] = same[0]
+    return found
+
+
+def others(node: KubeObject) -> set[str]:
+    """What a Node is called beside its name: addresses, and the end of its provider id (aws:///ZONE/INSTANCE)."""
+    addresses = {str(one.get("address")) for one in (node.get("status") or {}).get("addresses") or []}
+    instance = str((node.get("spec") or {}).get("providerID") or "").rpartition("/")[2]
+    return {*addresses, instance} - {""}

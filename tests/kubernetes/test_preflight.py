@@ -1,0 +1,96 @@
+"""`flightline preflight --via kubernetes`: Nodes and pods of a real API server. kubelet's part is simulated: a kubectl of
+the test runs `exec` here, on the demo fleet, and hands everything else to the real one.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from flightline import contract
+from flightline.kubernetes.agent import library_name
+from flightline.node_package import contents
+from tests.launchers.conftest import NODES, demo, package
+from tests.launchers.test_slurm import found_alike, judged
+from tools import nodepackage
+
+from . import fleet as nodes
+
+__all__ = ["package"]
+HOSTS = [f"gpu-{number:02}" for number in range(1, NODES + 1)]
+
+# Simulated: what kubelet and the container would do. The node's root is this machine's, its library is the file's.
+KUBECTL = """\
+#!/bin/bash
+for word; do [ "$word" = exec ] && here=1; done
+[ -n "$here" ] || exec {real} --kubeconfig={config} --cache-dir={cache} "$@"
+while [ "$1" != -- ]; do case $1 in agent-gpu-07) echo 'error: unable to upgrade connection: container not found' >&2; exit 1;; esac; shift; done
+script="${{@: -1}}"
+exec /bin/sh -c "${{script//\\/run\\/flightline\\/library\\/flightline-node.pyz/{package}}}"
+"""
+
+
+@pytest.fixture(scope="module")
+def agents(plane):
+    """Eight Nodes with their agents' pods, running; gpu-04's has another version of the library."""
+    nodes.install(plane)
+    where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/pods"
+    for name in HOSTS:
+        nodes.register(plane, name)
+        library = library_name(b"another" if name == "gpu-04" else contents())
+        pod = {
+            "metadata": {"name": f"agent-{name}", "labels": {"app.kubernetes.io/name": contract.KUBE_AGENT}},
+            "spec": {
+                "serviceAccountName": contract.KUBE_AGENT, "nodeName": name, "containers": [{"name": "judge", "image": "x"}],
+                "volumes": [{"name": "library", "configMap": {"name": library}}],
+            },
+        }  # fmt: skip
+        plane.ask("POST", where, {"apiVersion": "v1", "kind": "Pod", **pod})
+        status = {"status": {"phase": "Running"}}
+        plane.ask("PATCH", f"{where}/agent-{name}/status", status, kind="application/strategic-merge-patch+json")
+    yield plane
+    for name in HOSTS:
+        plane.kubectl("delete", "node", name, "--wait=false")
+
+
+@pytest.fixture
+def fleet(tmp_path, agents, package, monkeypatch):
+    made = demo(tmp_path, {}, package, lambda number: {})
+    built = nodepackage.build(tmp_path / "flightline-node.pyz").path
+    tool = tmp_path / "bin" / "kubectl"
+    tool.parent.mkdir()
+    words = {"real": shutil.which("kubectl"), "config": agents.place / "kubeconfig", "cache": agents.place / "cache"}
+    tool.write_text(KUBECTL.format(**words, package=str(built).replace("/", "\\/")))
+    tool.chmod(0o755)
+    import os
+
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    return made
+
+
+def test_verdict_and_findings_are_those_of_ansible_but_for_agents_that_cannot_be_asked(fleet):
+    fleet.preflight(timeout=400)
+    by_ansible = judged(fleet)
+    status, said = fleet.preflight("--via", "kubernetes", timeout=400)
+    rows = judged(fleet)
+    assert status == 1, said
+    assert "wanted flightline-node-library-" in rows["gpu-04"]["findings"][0]["message"]
+    assert "container not found" in rows["gpu-07"]["findings"][0]["message"]
+    assert {rows[host]["findings"][0]["status"] for host in ("gpu-04", "gpu-07")} == {"UNREACHABLE"}
+    others = {host for host in HOSTS if host not in ("gpu-04", "gpu-07")}
+    found_alike({host: rows[host] for host in others}, {host: by_ansible[host] for host in others})
+
+
+def test_a_gpu_node_that_the_inventory_lacks_is_absent_and_a_host_without_a_node_is_said(fleet, agents):
+    nodes.register(agents, "gpu-99")
+
+    def without(demo):
+        demo["hosts"]["elsewhere"] = demo["hosts"].pop("gpu-08")
+
+    fleet.set(without)
+    status, said = fleet.preflight("--via", "kubernetes", timeout=400)
+    rows = fleet.rows()
+    assert status == 1 and rows["gpu-99"]["findings"][0]["check"] == "absent", said
+    assert "Kubernetes has no Node elsewhere" in rows["elsewhere"]["findings"][0]["message"]
+    agents.kubectl("delete", "node", "gpu-99", "--wait=false")
