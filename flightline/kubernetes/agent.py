@@ -48,6 +48,11 @@ def library_name(package: bytes) -> str:
     return f"{KUBE_AGENT}-library-{hashlib.sha256(package).hexdigest()[:10]}"
 
 
+def own_library_name() -> str:
+    """The name that this side's own library has."""
+    return library_name(contents())
+
+
 def _settings(site: KubeSite) -> dict[str, str]:
     """node.json as a node judges itself by, watch.json as its watcher is set."""
     stored = {one.name: defaults().get(one.name, one.default) for one in INPUTS if one.stored}

@@ -19,9 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from flightline_node import bounds
 
 from ...contract import KUBE_AGENT, KUBE_GPU_LABEL, KUBE_LABEL_TRUE, KUBE_NAMESPACE
-from ...kubernetes.agent import HOST, LIBRARY, PACKAGE, library_name
+from ...kubernetes.agent import HOST, LIBRARY, PACKAGE, own_library_name
 from ...kubernetes.nodes import KubeObject, by_host
-from ...node_package import contents
 from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, read
 from ..calls import Call, packed
@@ -62,7 +61,7 @@ class KubernetesLauncher:
         """See Launcher."""
         pods = {str(pod["spec"].get("nodeName")): pod for pod in self._pods()}
         nodes = {str(node["metadata"]["name"]) for node in self._all()}
-        library = library_name(contents())
+        library = own_library_name()
         due: list[tuple[Call, str]] = []
         for call in calls:
             pod = pods.get(call.name)
