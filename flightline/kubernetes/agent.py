@@ -12,6 +12,8 @@ import json
 from typing import Any
 
 from flightline_node.inputs import INPUTS, defaults
+from flightline_node.model import SettingsError
+from flightline_node.settings import resolve_settings
 
 from ..contract import KUBE_AGENT, KUBE_GPU_LABEL, KUBE_LABEL_TRUE
 from ..node_package import contents
@@ -56,7 +58,13 @@ def own_library_name() -> str:
 def _settings(site: KubeSite) -> dict[str, str]:
     """node.json as a node judges itself by, watch.json as its watcher is set."""
     stored = {one.name: defaults().get(one.name, one.default) for one in INPUTS if one.stored}
+    unknown = sorted(set(site.settings) - set(stored))
+    if unknown:
+        raise SettingsError(
+            f"saw settings {', '.join(unknown)}; wanted some of {', '.join(stored)}; do: correct --settings"
+        )
     node = {**stored, **site.settings, "instance_type": site.expected.instance_type, "host": "", "instance_id": ""}
+    resolve_settings({**defaults(), **node})  # a mistake is said here, and not by a thousand nodes
     return {
         "node.json": json.dumps(node, sort_keys=True, indent=1),
         "watch.json": json.dumps({"scheduler": "kubernetes"}),

@@ -54,7 +54,7 @@ def of_outputs(outputs: Mapping[str, Any], **decided: Any) -> KubeSite:
         )
     numbers = {name: _number(name, outputs[name]) for name in ("node_count", "efa_count")}
     expected = resolve(str(outputs["instance_type"]))
-    if not expected.gpu_count:
+    if not expected.has_nvidia_gpu or not expected.gpu_count:
         raise SettingsError(
             f"saw instance_type {expected.instance_type} without NVIDIA GPUs; wanted a type of GPU nodes; "
             "do: another stack, Neuron devices are not driven on Kubernetes yet"

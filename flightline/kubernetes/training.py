@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..contract import KUBE_EFA_RESOURCE, KUBE_GPU_LABEL, KUBE_GPU_RESOURCE, KUBE_LABEL_TRUE, KUBE_TRAINING_NAMESPACE
+from ..contract import (
+    KUBE_EFA_RESOURCE,
+    KUBE_GPU_LABEL,
+    KUBE_GPU_RESOURCE,
+    KUBE_LABEL_TRUE,
+    KUBE_TRAINER,
+    KUBE_TRAINING_NAMESPACE,
+)
 from .objects import Manifest, manifest
 from .site import KubeSite
 
@@ -31,7 +38,7 @@ def manifests(site: KubeSite) -> list[Manifest]:
     """The volume where the stack has a file system; the run where an image is named."""
     found = _volume(site) if site.fsx_dns and site.fsx_mount else []
     if site.training_image:
-        found.append(manifest("v1", "ServiceAccount", JOB, {"automountServiceAccountToken": False}, _WHERE))
+        found.append(manifest("v1", "ServiceAccount", KUBE_TRAINER, {"automountServiceAccountToken": False}, _WHERE))
         found.append(manifest("jobset.x-k8s.io/v1alpha2", "JobSet", JOB, {"spec": _jobset(site)}, _WHERE))
     return found
 
@@ -102,7 +109,7 @@ def _pod(site: KubeSite) -> dict[str, Any]:
         mounts.append({"name": FSX, "mountPath": "/fsx"})
     return {
         "restartPolicy": "Never",
-        "serviceAccountName": JOB,
+        "serviceAccountName": KUBE_TRAINER,
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": GRACE_S,
         "nodeSelector": {KUBE_GPU_LABEL: KUBE_LABEL_TRUE},

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from flightline import contract
 from flightline.kubernetes import agent, monitoring, render, site, training
 from flightline_node.kubernetes import metrics
 
@@ -92,7 +93,7 @@ def test_the_jobsets_job_is_taken_by_kubernetes_and_its_pod_by_pod_security(plan
 def test_the_quota_refuses_more_gpus_than_the_stack_has(plane, objects):
     pod = {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "too-many", "namespace": "flightline-training"},
-        "spec": {"serviceAccountName": "train", "containers": [
+        "spec": {"serviceAccountName": contract.KUBE_TRAINER, "containers": [
             {"name": "x", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "33"}, "requests": {"nvidia.com/gpu": "33"}}}
         ]},
     }  # fmt: skip
