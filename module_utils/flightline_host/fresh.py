@@ -30,6 +30,7 @@ ENABLED = frozenset({"enabled", "static", "alias", "enabled-runtime", "generated
 
 
 FROZEN, SIGNALLED = "frozen", "stopped by a signal"
+LAST_LINES = 8
 RUNNING, AT_BOOT, MASKED, STOPPED = "running", "at_boot", "masked", "stopped"
 STATES = (RUNNING, AT_BOOT, MASKED, STOPPED)
 NEEDS_NO_UNIT = (MASKED, STOPPED)
@@ -69,7 +70,7 @@ def _ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
         host.change(["systemctl", "daemon-reload"], "systemd to read its unit files", "systemctl status")
     if not check:
         for verb in plan:
-            host.change(["systemctl", verb, name], f"{name} to run", f"journalctl -u {name} -b")
+            _change(host, verb, name)
         if plan and wanted["state"] == RUNNING:
             _verify(host, name)
     return Outcome(bool(plan), before, after, after)
@@ -143,9 +144,24 @@ def _plan(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]:
     return plan
 
 
+def _change(host: Host, verb: str, name: str) -> None:
+    try:
+        host.change(["systemctl", verb, name], f"{name} to run", f"journalctl -u {name} -b")
+    except Problem as problem:
+        raise Problem(problem.seen + _last_words(host, name), problem.wanted, problem.do) from None
+
+
 def _verify(host: Host, name: str) -> None:
     """Look again: for a unit whose condition failed systemctl answers 0 and starts nothing."""
     if not _shown(_show(host, name), False)["active"]:
-        raise Problem(
-            f"{name} is not running after it was started", f"{name} active", f"systemctl status {name}; journalctl -b"
-        )
+        seen = f"{name} is not running after it was started{_last_words(host, name)}"
+        raise Problem(seen, f"{name} active", f"systemctl status {name}; journalctl -b")
+
+
+def _last_words(host: Host, name: str) -> str:
+    """What the unit wrote last: a node that could not be configured is gone when somebody would look there."""
+    answer = host.ask(
+        ["journalctl", "--unit", name, "--boot", f"--lines={LAST_LINES}", "--output=cat", "--no-pager", "-q"]
+    )
+    said = " | ".join(answer.out.split("\n")).strip(" |") if answer.rc == 0 else ""
+    return f"; it wrote last: {said}" if said else ""
