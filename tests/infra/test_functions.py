@@ -281,3 +281,32 @@ def test_a_function_without_tags_is_refused_by_the_policies():
         Functions("functions", _args(tags={}))
 
     assert "tags" in str(engine.run(program).error)
+
+
+def test_the_verdict_writes_a_report_from_its_archive_alone(tmp_path):
+    """Templates from the archive as Lambda unpacks it, JSON by the standard library: the files are this side's own."""
+    with zipfile.ZipFile(tmp_path / "function.zip", "w") as made:
+        for path, file in planning.archive("verdict").items():
+            made.write(file, path)
+    with zipfile.ZipFile(tmp_path / "function.zip") as made:
+        made.extractall(tmp_path / "task")
+    code = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "from flightline.fleet.judgement import judge_run; from flightline.report import write_all\n"
+        "from flightline.store.sqlite import ExpectedHost, Run, SqliteStore; import flightline.store.jsontext as j\n"
+        "store = SqliteStore(Path(':memory:'), own=True)\n"
+        "store.start(Run('r', '2026-11-21T10:00:00+00:00', 'quick', 'i', (ExpectedHost('a'), ExpectedHost('b'))))\n"
+        "report = judge_run(store, 'r'); write_all(report, lambda: store.records('r'), Path(sys.argv[2]))\n"
+        "print(j.__file__.startswith(sys.argv[1]), 'rich' in sys.modules, len(sys.argv))"
+    )
+    here, there = tmp_path / "here", tmp_path / "there"
+    done = subprocess.run(
+        [_lambdas_python(), "-I", "-S", "-c", code, str(tmp_path / "task"), str(there)],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.strip() == "True False 3", done.stderr
+    own = str(stacks.ROOT)
+    subprocess.run([sys.executable, "-c", code, own, str(here)], check=True, capture_output=True)
+    assert {path.name: path.read_bytes() for path in here.iterdir()} == {
+        path.name: path.read_bytes() for path in there.iterdir()
+    }
