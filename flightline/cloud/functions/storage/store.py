@@ -34,13 +34,18 @@ class Stored:
 
 @dataclass(frozen=True)
 class ResultStore:
-    """client: DynamoDB. s3, bucket: where a record goes that is too large for an item."""
+    """client: DynamoDB. s3, bucket: where a record goes that is too large for an item.
+
+    looks_first: read who has which GPU before it is written; for whole fleets, which are judged again and again: a read
+    costs a fifth of a write.
+    """
 
     client: Any
     table: str
     s3: Any
     bucket: str
     ttl_days: float = items.TTL_DAYS
+    looks_first: bool = False
 
     def save(self, results: Sequence[NodeResult]) -> Stored:
         """Store records. Raises TryAgain when the table is too busy: what was written is found by the next try."""
@@ -99,7 +104,8 @@ class ResultStore:
         return found
 
     def _write(self, results: Sequence[NodeResult], outcome: Stored) -> None:
-        rest = [item for result in results for item in self._beside(result)]
+        rest = [item for result in results for item in self._findings(result)]
+        rest += self._gpus(results, outcome)
         rest += self._headers(results, outcome)
         outcome.calls += batches.write_all(self.client, self.table, map(items.marshal, rest)).calls
         for result in results:
@@ -121,8 +127,14 @@ class ResultStore:
                     raise
                 outcome.refused.append((result, str(error)))
 
-    def _beside(self, result: NodeResult) -> list[items.Item]:
-        return [*items.finding_items(result.run, result.record, self.ttl_days), *items.gpu_items(result.record)]
+    def _findings(self, result: NodeResult) -> list[items.Item]:
+        return items.finding_items(result.run, result.record, self.ttl_days)
+
+    def _gpus(self, results: Sequence[NodeResult], outcome: Stored) -> list[items.Item]:
+        """Who has which GPU; it does not expire, so what is there stays."""
+        made = {(item[items.PK], item[items.SK]): item for result in results for item in items.gpu_items(result.record)}
+        known = self._known(list(made), outcome) if self.looks_first else {}
+        return [item for key, item in made.items() if key not in known]
 
     def _headers(self, results: Sequence[NodeResult], outcome: Stored) -> list[items.Item]:
         """Headers of runs that have none: a node that judged itself is a run of its own. A control node's stays."""

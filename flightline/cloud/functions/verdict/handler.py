@@ -149,7 +149,7 @@ def build(on: Services, s3: Any, sqs: Any, queue: str) -> VerdictFunction:
     made.use("dynamodb", on.dynamodb)
     made.use("s3", s3)
     store = AwsStore(names.results_table, names.results_bucket, made)
-    results = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket)
+    results = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket, looks_first=True)
     taken = Answers(s3, names.results_bucket, results, store, on.bad.keep)
     judge = Judge(store, s3, names.results_bucket, on.claims, on.notifier, taken, names.cluster)
     return VerdictFunction(on, s3, sqs, queue, taken, judge)
