@@ -55,17 +55,35 @@ def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
         if not is_aws_error(error):
             raise
         raise LaunchError(explain(error, f"s3://{note['results_bucket']}")) from error
-    with SqliteStore(request.store) as store:
-        store.start(made.run)
-    write_whole(_note(request.store, run_id), json.dumps(note).encode())
+    lines = _noted(request.store, made, note)
     ready = [call for call in made.calls if call.name in order.nodes]
-    launcher.send(ready, run_id, until)
+    try:
+        launcher.send(ready, run_id, until)
+    except KeyboardInterrupt:
+        # Whoever was not asked is unreachable in the verdict, which comes all the same.
+        raise CannotRunError(
+            f"interrupted while nodes were asked; what comes of it: flightline report {run_id}"
+        ) from None
     by = datetime.now(timezone.utc) + timedelta(seconds=made.deadline_s + MARGIN_S)
     return [
+        *lines,
         f"asked {len(ready)} of {len(made.run.hosts)} nodes through {launcher.how}; the verdict comes by "
         f"{by.isoformat(timespec='seconds')} at the latest, without this command",
         f"then: flightline report {run_id}",
     ]
+
+
+def _noted(path: Path, made: PreparedRun, note: dict[str, str]) -> list[str]:
+    """Remember here where the run is judged; a store that refuses it is a warning: the run is on its way."""
+    run_id = made.run.run_id
+    try:
+        with SqliteStore(path) as store:
+            store.start(made.run)
+        write_whole(_note(path, run_id), json.dumps(note).encode())
+    except (OSError, StoreError) as error:
+        look = f"flightline report {run_id} --store aws:{note['results_table']}"
+        return [f"warning: {error}; the run is not known here: {look}"]
+    return []
 
 
 def _order(made: PreparedRun, launcher: SsmLauncher) -> Order:
