@@ -57,6 +57,7 @@ class _Table:
     units: Counter[str] = field(default_factory=Counter)
     held: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    closed: tuple[float, float] = (0.0, 0.0)
 
     def _there(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
         return self.held.get(key["pk"]["S"], {}).get(key["sk"]["S"])
@@ -77,6 +78,7 @@ class _Table:
 
     def update_item(self, *, Key: dict[str, Any], ExpressionAttributeValues: Mapping[str, Any], **_: Any) -> None:
         self.requests["UpdateItem"] += 1
+        self.closed = time.perf_counter(), time.process_time()
         there = self._there(Key)
         assert there
         if there["finished_at"]["S"]:
@@ -235,7 +237,10 @@ def measure(nodes: int) -> None:
     answers = f"{len(in_time):,} answers and {len(twice)} of them twice"
     print(f"{answers}: {len(batches)} batches of {BATCH}, {used / len(batches):.2f} s of CPU each")
     handler.MARGIN_S = -1e9  # the deadline is over
+    began = time.perf_counter(), time.process_time()
     _judged(function, _events([orders.key_of(RUN)])[0], "last record to verdict, report and message")
+    wall, cpu = (then - start for start, then in zip(began, table.closed))
+    print(f"of it until the run has its verdict: {wall:.1f} s, {cpu:.1f} s of CPU")
     rows = list(store.records(RUN))
     assert len(rows) == nodes and store.run(RUN).verdict == "no-go", f"{nodes - len(rows)} rows lost"
     _price(requests, table.units)
