@@ -66,8 +66,11 @@ class AddOn:
         return json.dumps(dict(self.settings), sort_keys=True) if self.settings else None
 
 
-def add_ons(pods_per_node: int) -> tuple[AddOn, ...]:
-    """Every add-on of a cluster. Their versions are EKS' default for the cluster's version when they are made."""
+def add_ons(pods_per_node: int, tags: Mapping[str, str]) -> tuple[AddOn, ...]:
+    """Every add-on of a cluster. Their versions are EKS' default for the cluster's version when they are made.
+
+    tags: of volumes that pods claim, which Pulumi does not know: `flightline leftovers` finds them by the cluster's.
+    """
     cni = {
         # Network policies of a namespace are nothing without it.
         "enableNetworkPolicy": "true",
@@ -84,6 +87,7 @@ def add_ons(pods_per_node: int) -> tuple[AddOn, ...]:
             account="ebs-csi-controller-sa",
             role="ebs-csi",
             managed="service-role/AmazonEBSCSIDriverPolicy",
+            settings={"controller": {"extraVolumeTags": dict(tags)}},
         ),
         AddOn("aws-fsx-csi-driver", account="fsx-csi-controller-sa", role="fsx-csi"),
         AddOn("metrics-server"),

@@ -60,11 +60,13 @@ def test_the_cluster_is_private_but_for_named_ranges_and_lets_in_who_is_named():
     assert policy.props["policyArn"].endswith("AmazonEKSClusterAdminPolicy")
 
 
-def test_without_public_ranges_the_public_endpoint_is_closed():
+def test_without_public_ranges_the_public_endpoint_is_closed_and_no_chart_installed():
+    """From outside nobody could ask the API to install one."""
     done = program.run("eks", changes={"kubernetesPublicCidrs": [], "gpuNodeCount": 0})
     assert done.error is None
     vpc = done.one("kubernetes-cluster").props["vpcConfig"]
     assert vpc["endpointPublicAccess"] is False and "publicAccessCidrs" not in vpc
+    assert [each.name for each in done.requests if "kubernetes:" in each.type_] == []
     sizes = done.one("nodes-group").props["scalingConfig"]
     assert (sizes["minSize"], sizes["desiredSize"], sizes["maxSize"]) == (0, 0, 16)
 
@@ -207,9 +209,3 @@ def test_the_api_is_asked_with_a_token_of_the_moment():
     (user,) = config["users"]
     assert user["user"]["exec"]["command"] == "aws" and set(user["user"]) == {"exec"}
     assert config["clusters"][0]["cluster"]["server"] == run().outputs["kubernetes_endpoint"]
-
-
-def test_where_the_api_is_not_reached_nothing_is_installed_in_the_cluster():
-    done = program.run("eks", changes={"kubernetesCharts": "off"})
-    assert done.error is None
-    assert [each.name for each in done.requests if "kubernetes:" in each.type_] == []

@@ -180,7 +180,7 @@ def test_a_nodes_user_data_is_one_part_that_nodeadm_reads():
 
 
 def test_every_add_on_that_calls_aws_has_its_own_role():
-    made = kubernetes.add_ons(30)
+    made = kubernetes.add_ons(30, {"flightline:cluster": "c"})
     assert [one.name for one in made] == [
         *("vpc-cni", "kube-proxy", "eks-pod-identity-agent", "coredns"),
         *("aws-ebs-csi-driver", "aws-fsx-csi-driver", "metrics-server"),
@@ -191,6 +191,8 @@ def test_every_add_on_that_calls_aws_has_its_own_role():
     assert [one.name for one in made if one.early] == ["vpc-cni", "kube-proxy", "eks-pod-identity-agent"]
     (cni,) = [json.loads(one.configuration) for one in made if one.name == "vpc-cni"]
     assert cni["enableNetworkPolicy"] == "true"
+    (disks,) = [json.loads(one.configuration) for one in made if one.name == "aws-ebs-csi-driver"]
+    assert disks["controller"]["extraVolumeTags"] == {"flightline:cluster": "c"}, "leftovers finds them by it"
     assert int(cni["env"]["WARM_IP_TARGET"]) == kubernetes.WARM_ADDRESSES
 
 
