@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("flightline", "module_utils", "library", "plugins", "playbooks")
 FILES = ("ansible.cfg", "LICENSE")
-NOT_THERE = re.compile(r"^(ansible|pulumi|pulumi-aws)==")
+NOT_THERE = re.compile(r"^(ansible|pulumi(-[a-z]+)?)==")
 """Of requirements.txt: what makes stacks and what configures nodes; runs and remedies need neither."""
 
 
