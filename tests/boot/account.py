@@ -161,7 +161,7 @@ class Account:
     def _queues(self) -> tuple[str, str]:
         """The router's queue with the bucket's notification, and a reader of the alerts topic."""
         sqs = self.world.client("sqs")
-        (wanted,) = self.planned.one("functions-boots").props["queues"]
+        (wanted,) = (one for one in self.planned.one("functions-boots").props["queues"] if one["id"] == "boots")
         router = sqs.create_queue(QueueName=wanted["queueArn"].rpartition(":")[2])["QueueUrl"]
         reader = sqs.create_queue(QueueName="reader")["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=reader, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
