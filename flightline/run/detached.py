@@ -61,9 +61,8 @@ def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
         launcher.send(ready, run_id, until)
     except KeyboardInterrupt:
         # Whoever was not asked is unreachable in the verdict, which comes all the same.
-        raise CannotRunError(
-            f"interrupted while nodes were asked; what comes of it: flightline report {run_id}"
-        ) from None
+        why = f"saw an interrupt while nodes were asked, wanted all asked; do: flightline report {run_id}"
+        raise CannotRunError(why) from None
     by = datetime.now(timezone.utc) + timedelta(seconds=made.deadline_s + MARGIN_S)
     return [
         *lines,
