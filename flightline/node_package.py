@@ -1,4 +1,8 @@
-"""The node library as the bytes of one file that Python runs, the same on every build. Standard library only."""
+"""The node library as the bytes of one file that Python runs, the same on every build.
+
+Standard library only, and the library itself is not imported: a node that configures itself builds it with its own
+Python.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,14 @@ import io
 import zipfile
 from pathlib import Path
 
-import flightline_node
-
-LIBRARY = Path(flightline_node.__file__).resolve().parent
 SHEBANG = b"#!/usr/bin/env python3\n"
 MAIN = "import sys\n\nfrom flightline_node.__main__ import main\n\nsys.exit(main())\n"
 # The oldest time a zip archive can hold: a build's clock must not change its checksum.
 STAMP = (1980, 1, 1, 0, 0, 0)
 
 
-def contents(library: Path = LIBRARY) -> bytes:
-    """The package's bytes."""
+def contents(library: Path) -> bytes:
+    """The package's bytes. library: the directory flightline_node."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "__main__.py", MAIN.encode())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from tools.nodepackage import NodePackage, build, contents, existing
+from flightline.node_package import contents
+from tools.nodepackage import LIBRARY, NodePackage, build, existing
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / ".flightline" / "node-packages"
@@ -25,5 +26,5 @@ def package(chosen: str | None) -> NodePackage:
     if chosen is not None:
         return existing(ROOT / chosen)
     # Named by its content: Pulumi reads the file long after it was planned, and an edit must not change it meanwhile.
-    checksum = hashlib.sha256(contents()).hexdigest()
+    checksum = hashlib.sha256(contents(LIBRARY)).hexdigest()
     return build(BUILT / f"flightline-node-{checksum}.pyz")

@@ -19,7 +19,9 @@ from pathlib import Path
 import tomllib
 import yaml
 
-from tools import controlpackage, nodepackage
+from flightline import node_package
+from tools import controlpackage
+from tools.nodepackage import LIBRARY
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE, NAME = "flightline", "gpu"
@@ -63,7 +65,7 @@ def contents(root: Path = ROOT) -> dict[str, bytes]:
     found["ansible.cfg"] = _configuration((root / "ansible.cfg").read_text(encoding="utf-8")).encode()
     found["galaxy.yml"] = yaml.safe_dump(_galaxy(root), sort_keys=False).encode()
     found["meta/runtime.yml"] = yaml.safe_dump(_runtime(), sort_keys=False).encode()
-    found[PACKAGE] = nodepackage.contents()
+    found[PACKAGE] = node_package.contents(LIBRARY)
     found[CONTROL] = controlpackage.contents(root)
     return found
 

@@ -13,7 +13,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightline.node_package import contents as contents
+from flightline.node_package import contents
 
 LIBRARY = Path(__file__).resolve().parents[1] / "module_utils" / "flightline_node"
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
+import flightline_node
 from flightline_node.inputs import INPUTS, defaults
 from flightline_node.model import SettingsError
 from flightline_node.settings import resolve_settings
@@ -32,7 +34,7 @@ TOKEN_S = 3607
 
 def manifests(site: KubeSite) -> list[Manifest]:
     """Library and settings, then who runs them. A change of either is another name, and so a rolling update."""
-    package = contents()
+    package = _package()
     library = library_name(package)
     texts = _settings(site)
     settings = f"{KUBE_AGENT}-settings-{hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:10]}"
@@ -52,7 +54,11 @@ def library_name(package: bytes) -> str:
 
 def own_library_name() -> str:
     """The name that this side's own library has."""
-    return library_name(contents())
+    return library_name(_package())
+
+
+def _package() -> bytes:
+    return contents(Path(flightline_node.__file__).resolve().parent)
 
 
 def _settings(site: KubeSite) -> dict[str, str]:

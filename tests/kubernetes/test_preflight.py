@@ -9,8 +9,7 @@ import shutil
 import pytest
 
 from flightline import contract
-from flightline.kubernetes.agent import library_name
-from flightline.node_package import contents
+from flightline.kubernetes.agent import library_name, own_library_name
 from tests.launchers.conftest import NODES, demo, package
 from tests.launchers.test_slurm import found_alike, judged
 from tools import nodepackage
@@ -38,7 +37,7 @@ def agents(plane):
     where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/pods"
     for name in HOSTS:
         nodes.register(plane, name)
-        library = library_name(b"another" if name == "gpu-04" else contents())
+        library = library_name(b"another") if name == "gpu-04" else own_library_name()
         pod = {
             "metadata": {"name": f"agent-{name}", "labels": {"app.kubernetes.io/name": contract.KUBE_AGENT}},
             "spec": {

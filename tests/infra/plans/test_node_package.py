@@ -11,10 +11,11 @@ import zipfile
 
 import pytest
 
+from flightline.node_package import contents
 from flightline_node import inputs, selfcheck
 from flightline_node.tell.logline import join, parse
 from infra.node_package import package
-from tools.nodepackage import LIBRARY, build, contents, existing
+from tools.nodepackage import LIBRARY, build, existing
 
 
 def run(path, *arguments):
@@ -32,9 +33,9 @@ def built(tmp_path_factory):
 def test_the_same_source_gives_the_same_bytes(tmp_path):
     copy = tmp_path / "elsewhere" / "flightline_node"
     shutil.copytree(LIBRARY, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    assert contents(copy) == contents()
+    assert contents(copy) == contents(LIBRARY)
     (copy / "model.py").write_text("")
-    assert contents(copy) != contents()
+    assert contents(copy) != contents(LIBRARY)
 
 
 def test_it_holds_the_library_and_nothing_else(built):

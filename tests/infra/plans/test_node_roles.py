@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from infra import link, node_ansible, node_roles
+from infra.node_package import package
 from infra.planning import user_data
 from tests.infra import program, stacks
 
@@ -100,6 +102,20 @@ def test_every_filter_of_the_roles_loads_on_a_node(files, tmp_path):
         [sys.executable, "-c", loads, *filters], cwd=tmp_path, env=path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("checkout", [False, True], ids=["on a node", "in a checkout"])
+def test_a_python_without_our_packages_builds_the_node_package(files, tmp_path, checkout):
+    """Role flightline_node does that, on a node with the bundle alone, elsewhere with whatever Python Ansible has."""
+    for name, data in files.items():
+        if name.startswith(("flightline/", "module_utils/", "tools/")):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(data)
+    argv = [sys.executable, "-S", "-E", "-m", "tools.nodepackage", str(tmp_path / "node.pyz")]
+    where = stacks.ROOT if checkout else tmp_path
+    done = subprocess.run(argv, cwd=where, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert hashlib.sha256((tmp_path / "node.pyz").read_bytes()).hexdigest() == package(None).sha256
 
 
 def test_nothing_of_one_stack_and_nothing_compiled_is_in_it(files):
