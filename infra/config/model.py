@@ -309,8 +309,7 @@ class KubernetesSettings:
     charts: bool = derived(
         "kubernetesCharts",
         "auto",
-        "Device plugins, DCGM exporter and kube-prometheus-stack by Helm: auto (when kubernetesPublicCidrs lets `make up` "
-        "reach the API), on (from a machine that reaches the private one) or off.",
+        "Device plugins, DCGM exporter and kube-prometheus-stack by Helm: auto (where kubernetesPublicCidrs is set), on or off.",
         initially=False,
         choices=("auto", "on", "off"),
     )

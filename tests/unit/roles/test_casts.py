@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 
 from tools import roledocs
 
@@ -37,3 +38,19 @@ def test_a_decision_casts(role, name, kind):
 def test_text_turns_a_role_off_as_a_boolean_does():
     role = Role("cuda_nccl", "Ubuntu 22.04", {"instance_type": "p5.48xlarge", "cuda_nccl_tests": "false"})
     assert role.evaluate("not cuda_nccl_tests | bool") is True
+
+
+@pytest.mark.parametrize("path", sorted(roledocs.ROLES.glob("*/vars/main.yml")), ids=lambda path: path.parts[-3])
+def test_a_number_inside_a_structure_is_no_template_of_its_own(path):
+    """A node applies the roles with ansible-core 2.17 (infra/node-requirements.txt), where it would come out as text."""
+    variables = yaml.safe_load(path.read_text()).values()
+    inner = [text for value in variables if isinstance(value, (dict, list)) for text in texts(value)]
+    assert [text for text in inner if re.search(r"\|\s*(int|float)\b", text)] == []
+
+
+def texts(value):
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts(part)
+    else:
+        yield str(value)
