@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from infra import node_ansible, node_roles
+from infra import link, node_ansible, node_roles
 from tests.integration import play as plays
 from tests.integration import shelf_vendors
 from tests.integration.bed import bed as beds
@@ -84,10 +84,11 @@ class Site:
         group.mkdir(parents=True)
         for path in (machines.PLACE / "control" / "checkout" / node_roles.VARIABLES).glob("*.yml"):
             (group / path.name).write_text(path.read_text())
-        (group / "stack.json").write_text(json.dumps(self.account.variables()))
+        (group / "stack.json").write_text(json.dumps({link.VARIABLE: self.account.outputs}))
         host = {
             "instance_id": instance,
             "instance_type": TYPE,
+            "ec2_tags": {"flightline:cluster": self.account.outputs["cluster_name"], "flightline:role": "gpu-node"},
             # Without SSM the node's own address: what the plugin would find out at EC2.
             "ansible_connection": "ssh",
             "ansible_host": one.address,
