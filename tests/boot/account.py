@@ -114,6 +114,16 @@ class Account:
         assert set(found) == {link.VARIABLE}
         return found
 
+    def seen_by_ec2(self) -> dict[str, Any]:
+        """What the inventory's plugin finds out at EC2 about an instance of the group."""
+        (template,) = self.planned.of("aws:ec2/launchTemplate:LaunchTemplate")
+        tags = {part["resourceType"]: part["tags"] for part in template.props["tagSpecifications"]}
+        return {
+            "ec2_tags": self.world.real(tags["instance"]),
+            "ec2_instance_type": self.outputs["instance_type"],
+            "ec2_placement": {"availability_zone": self.outputs["gpu_zone"]},
+        }
+
     def launch(self) -> str:
         """The group starts one more instance; returns its id."""
         autoscaling, name = self.world.client("autoscaling"), self.outputs["node_group"]

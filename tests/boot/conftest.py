@@ -88,7 +88,7 @@ class Site:
         host = {
             "instance_id": instance,
             "instance_type": TYPE,
-            "ec2_tags": {"flightline:cluster": self.account.outputs["cluster_name"], "flightline:role": "gpu-node"},
+            **self.account.seen_by_ec2(),
             # Without SSM the node's own address: what the plugin would find out at EC2.
             "ansible_connection": "ssh",
             "ansible_host": one.address,
