@@ -80,7 +80,8 @@ def test_a_machine_that_dies_while_it_boots_is_given_up_by_the_hook_and_told(sit
     finally:
         site.hook.limit_s = 1200.0
     assert site.hook.calls[-1] == "timeout"
-    told = site.account.told(samples.launch(instance=instance, event_id="died"))
+    group = site.account.outputs["node_group"]
+    told = site.account.told(samples.launch(instance=instance, event_id="died", AutoScalingGroupName=group))
     assert any(instance in text for text in told)
 
 
