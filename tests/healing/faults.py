@@ -1,7 +1,7 @@
 """100 faults on a real Slurm, none announced to it: python -m tests.healing.faults [--faults 100] [--nodes 20] [--seed 16].
 
 Real: slurmctld, slurmd, munged, sbatch jobs, scontrol, the watchers as processes. A pipe stands in for /dev/kmsg: nobody
-can make a kernel say an Xid without a GPU. Healing is a release here; the remedies themselves are the controller's part.
+can make a kernel say an Xid without a GPU. The controller heals after each wave: healer.py says what is simulated of it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from . import slurmbed
 from .fleet import Watched, ready
+from .healer import Healer
 from .kernel_lines import DAILY, FAULTS, SELDOM
 
 _DRAINED = re.compile(r"\[(\S+)\] update_node: node (\S+) state set to DRAIN")
@@ -54,6 +55,8 @@ class Run:
         self.kinds: dict[str, int] = {}
         self.touched = self.sick_jobs_ended = self.missed = self.wrong_reason = self.unrecorded = 0
         self.said: dict[str, float] = {}
+        os.environ.update(bed.env)
+        self.healer = Healer(place / "incidents.sqlite", self.nodes, random.Random(seed))
 
     def go(self, faults: int) -> int:
         for one in self.nodes.values():
@@ -125,16 +128,17 @@ class Run:
 
     def heal(self, sick: list[str]) -> None:
         for name in sick:
-            if self.nodes[name].marker():
-                self.nodes[name].release("healed")
-            self.bed.run("scontrol", "update", f"NodeName={name}", "State=RESUME")
+            self.bed.run("scancel", self.jobs[name])  # the job ends, as the drain waits for
+        self.healer.heal(sick)
+        for name in sick:
+            self.jobs[name] = self.bed.sleep_on(name, 3600)
         # Read before the next fault: a pipe has no numbers to read again from, as /dev/kmsg has.
         for name in sick:
             self.nodes[name].say("healed", priority=6)
         time.sleep(0.3)
 
     def table(self) -> int:
-        took = sorted(self.took_s)
+        took, slurm = sorted(self.took_s), self.healer.slurm
         where = f"{date.today()}, {os.cpu_count()} cores, load {min(self.load):.0f} to {max(self.load):.0f}"
         rows = [
             ("when and where; nodes; seed", f"{where}; {len(self.nodes)}; {self.seed}"),
@@ -148,12 +152,14 @@ class Run:
             ("faults without a record", f"{self.unrecorded}"),
             ("jobs on healthy nodes touched", f"{self.touched}"),
             ("running jobs on sick nodes ended by the drain", f"{self.sick_jobs_ended}"),
+            ("nodes returned with proof; of them after a person mended them", f"{slurm.returned}; {self.healer.held}"),
+            ("nodes returned while still sick; nodes not returned", f"{slurm.returned_sick}; {self.healer.stranded}"),
         ]
         sys.stdout.write(
             "| measure | value |\n|---|---|\n" + "".join(f"| {name} | {value} |\n" for name, value in rows)
         )
         bad = self.missed or self.wrong_reason or self.unrecorded or self.touched or self.sick_jobs_ended
-        return 1 if bad else 0
+        return 1 if bad or slurm.returned_sick or self.healer.stranded else 0
 
 
 def at(ordered: list[float], share: float) -> float:

@@ -97,8 +97,8 @@ class Watched:
         path = self.place / "records.jsonl"
         return len(path.read_text().splitlines()) if path.exists() else 0
 
-    def release(self, run: str) -> None:
-        subprocess.run(self._argv("--release", run), check=True, capture_output=True)
+    def release(self, run: str, *more: str) -> None:
+        subprocess.run(self._argv("--release", run, *more), check=True, capture_output=True)
 
     def down(self) -> None:
         self.process.terminate()
