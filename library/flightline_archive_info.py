@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Verify a downloaded file: a thin shell over module_utils/flightline_host/archive.py."""
+"""Verify a downloaded file: a thin shell over flightline_host/software/archive.py."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import archive, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.software import archive
 
 ARGUMENT_SPEC = {
     "path": {"type": "path", "required": True},

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Ask a node several things at once: a thin shell over module_utils/flightline_host/ask.py."""
+"""Ask a node several things at once: a thin shell over flightline_host/system/ask.py."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ facts:
   sample: {commands: {swaps: {rc: 0, lines: [], said: ""}}, files: {}, missing: [chrony], differ: []}
 """
 
-from ansible.module_utils.flightline_host import ask, files, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.system import ask, files
 
 ARGUMENT_SPEC = {
     "commands": {"type": "dict", "default": {}},

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a test over several nodes: a thin shell over module_utils/flightline_host/collective.py."""
+"""Run a test over several nodes: a thin shell over flightline_host/trial/collective.py."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import collective, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.trial import collective
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["ready", "run", "ended"], "default": "run"},

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Validate and load the CloudWatch agent's configuration: a thin shell over module_utils/flightline_host/cwagent.py."""
+"""Validate and load the CloudWatch agent's configuration: a thin shell over flightline_host/software/cwagent.py."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import cwagent, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.software import cwagent
 
 ARGUMENT_SPEC = {
     "config": {"type": "dict", "required": True},

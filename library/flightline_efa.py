@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Install or verify the EFA bundle: a thin shell over module_utils/flightline_host/efa.py."""
+"""Install or verify the EFA bundle: a thin shell over flightline_host/software/efa.py."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import efa, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.software import efa
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "verified"], "default": "present"},

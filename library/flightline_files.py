@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Write a role's files in one call: a thin shell over module_utils/flightline_host/files.py."""
+"""Write a role's files in one call: a thin shell over flightline_host/system/files.py."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import files, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.system import files
 
 ARGUMENT_SPEC = {"files": {"type": "list", "elements": "dict", "required": True, "options": files.ENTRY_SPEC}}
 

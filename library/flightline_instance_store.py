@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""One file system over the instance-store disks: a thin shell over module_utils/flightline_host/instance_store.py."""
+"""One file system over the instance-store disks: a thin shell over flightline_host/system/instance_store.py."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import instance_store, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.system import instance_store
 
 ARGUMENT_SPEC = {
     "path": {"type": "str", "required": True},

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Configure or verify LNet: a thin shell over module_utils/flightline_host/lnet.py."""
+"""Configure or verify LNet: a thin shell over flightline_host/system/lnet.py."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import lnet, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.system import lnet
 
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "verified"], "default": "present"},

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Prove that monitoring works: a thin shell over module_utils/flightline_host/monitor.py."""
+"""Prove that monitoring works: a thin shell over flightline_host/trial/monitor.py."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ silent:
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible.module_utils.flightline_host import monitor
+from ansible.module_utils.flightline_host.trial import monitor
 
 try:
     import boto3

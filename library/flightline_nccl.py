@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Verify NCCL and build nccl-tests: a thin shell over module_utils/flightline_host/nccl.py."""
+"""Verify NCCL and build nccl-tests: a thin shell over flightline_host/software/nccl.py."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import nccl, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.software import nccl
 
 ARGUMENT_SPEC = {
     "version": {"type": "str", "default": ""},

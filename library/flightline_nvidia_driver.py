@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Verify or reload the NVIDIA driver: a thin shell over module_utils/flightline_host/driver.py."""
+"""Verify or reload the NVIDIA driver: a thin shell over flightline_host/software/driver.py."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import driver, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.software import driver
 
 ARGUMENT_SPEC = {
     "state": {

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Remove what validation left behind: a thin shell over module_utils/flightline_host/stray.py."""
+"""Remove what validation left behind: a thin shell over flightline_host/trial/stray.py."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import shell, stray
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.trial import stray
 
 ARGUMENT_SPEC = {
     "programs": {"type": "list", "elements": "str", "default": []},

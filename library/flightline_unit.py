@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Keep a unit running with its current configuration: a thin shell over module_utils/flightline_host/fresh.py."""
+"""Keep a unit running with its current configuration: a thin shell over flightline_host/system/fresh.py."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ problems:
   elements: dict
 """
 
-from ansible.module_utils.flightline_host import fresh, shell
+from ansible.module_utils.flightline_host import shell
+from ansible.module_utils.flightline_host.system import fresh
 
 EACH = {
     "files": {"type": "list", "elements": "str", "default": []},

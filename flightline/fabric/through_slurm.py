@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from flightline_host import collective
 from flightline_host.host import Host, Problem
+from flightline_host.trial import collective
 
 from ..run.launchers import LaunchError
 from ..run.launchers.slurm import ASK_S, BUSY, states

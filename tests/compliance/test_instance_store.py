@@ -58,7 +58,7 @@ def test_store_is_made_again_at_boot(ask, strangers):
     unit = units.effective(ask, strangers, UNIT, units.OWN)
     units.enabled(unit, UNIT)
     say.holds(
-        "flightline_host.instance_store" in unit.get("ExecStart", ""),
+        "flightline_host.system.instance_store" in unit.get("ExecStart", ""),
         f"systemd would run {unit.get('ExecStart') or 'nothing'}",
         "the role's program",
     )

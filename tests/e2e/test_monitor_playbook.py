@@ -19,7 +19,7 @@ from flightline.cloud import items, signals
 from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.functions.common import services as common
-from flightline_host import monitor
+from flightline_host.trial import monitor
 from infra.planning import monitoring
 from tests.emulated import ACCOUNT, REGION, Cloud, lead_to
 from tests.infra import stacks

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flightline.fabric.drive import FabricResult
-from flightline_host import collective
+from flightline_host.trial import collective
 
 from .bed import RATE_MBIT, Bed, bed
 from .direct import play

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flightline.fabric.drive import FabricNodes, FabricResult, RoundAnswer, drive
-from flightline_host import collective
 from flightline_host.host import Host, Problem
+from flightline_host.trial import collective
 from flightline_node.know.expected import resolve
 
 from .bed import Bed

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from flightline_host import collective
+from flightline_host.trial import collective
 from tests.fabric import cases, direct
 from tests.fabric.bed import MISSING, RATE_MBIT, bed, spaces
 

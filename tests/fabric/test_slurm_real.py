@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from flightline_host import collective
 from flightline_host.host import Host
+from flightline_host.trial import collective
 from tests.healing import slurmbed
 
 pytestmark = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing() or "-")

@@ -14,7 +14,7 @@ import pytest
 from flightline.fabric.ansible import FabricRequest
 from flightline.fabric.drive import READY, FabricNodes, drive
 from flightline.fabric.through_slurm import SlurmRounds
-from flightline_host import collective
+from flightline_host.trial import collective
 from flightline_node.know.expected import resolve
 from tests.healing import slurmbed
 from tests.unit.fabric.test_drive import log
@@ -79,7 +79,7 @@ def test_a_hung_rank_is_ended_on_every_node_at_its_deadline(play, tmp_path):
 KILLED = """
 import sys
 sys.path.insert(0, {root!r})
-from flightline_host import collective
+from flightline_host.trial import collective
 from flightline_host.host import Host
 collective.run(Host(), {{"id": {job!r}, "nodes": ["n1", "n2"], "ranks": 1, "program": ["/bin/sleep", "300"], "deadline_s": 6,
     "environment": {{}}, "launcher": "srun", "launcher_options": [], "search": []}})

@@ -226,7 +226,7 @@ CLUSTER = [
     add(f"{NODE}::test_check_can_speak", "/usr/local/sbin/python3", "#!/bin/sh\necho go", FOREIGN, bits="0755"),
     edit(f"{NODE}::test_logs_are_rotated", "/etc/logrotate.d/flightline", "s,/var/log/flightline,/var/log/other,g"),
     add(f"{NODE}::test_logs_are_rotated", "/etc/logrotate.d/aa-site", "/var/log/flightline/*.log {\n  rotate 0\n}", FOREIGN),
-    edit("test_instance_store.py::test_file_is_as_the_role_writes_it", "/opt/flightline/host/flightline_host/instance_store.py", "1i import os"),
+    edit("test_instance_store.py::test_file_is_as_the_role_writes_it", "/opt/flightline/host/flightline_host/system/instance_store.py", "1i import os"),
     Mutation("test_instance_store.py::test_store_is_mounted", "the store unmounted", "umount /mnt/local", "systemctl restart flightline-instance-store", "mountpoint -q /mnt/local"),
     Mutation("test_instance_store.py::test_store_has_its_mount_options", "the store mounted without noatime", "mount -o remount,strictatime /mnt/local", "mount -o remount,noatime /mnt/local", "findmnt -no OPTIONS /mnt/local | grep -q noatime"),
     Mutation("test_instance_store.py::test_store_is_xfs", "a tmpfs over the store", "mount -t tmpfs tmpfs /mnt/local", "umount /mnt/local", "[ $(stat -f -c %T /mnt/local) = xfs ]", "refused: something else is mounted there, and it may be in use"),

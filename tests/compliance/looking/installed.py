@@ -21,7 +21,7 @@ from . import say
 from .ask import Asked
 from .expected import ROOT, Site
 
-HOST_CODE = ("__init__.py", "host.py", "instance_store.py", "outcome.py")
+HOST_CODE = ("__init__.py", "host.py", "outcome.py", "system/__init__.py", "system/instance_store.py")
 EVERYWHERE, APT = "", "Debian"
 
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from flightline_host import collective
 from flightline_host.host import Host, Problem
+from flightline_host.trial import collective
 
 GIVEN = {
     "state": "run", "id": "r1", "nodes": ["10.0.0.1", "n2"], "ranks": 2, "program": [sys.executable, "-c", "print(1)"],

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flightline_host import files
 from flightline_host.host import Host
+from flightline_host.system import files
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")

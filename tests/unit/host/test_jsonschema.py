@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 
-from flightline_host import jsonschema as ours
+from flightline_host.software import jsonschema as ours
 
 SCHEMAS = {
     "types": {"type": ["object", "null"], "properties": {"a": {"type": "integer"}, "b": {"type": "number"}}, "required": ["a"]},

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from flightline_host import efa_matrix, version
-from flightline_host.driver import fabric_manager_package
+from flightline_host import version
 from flightline_host.host import Host, Problem
-from flightline_host.lnet import default_interface, spread
+from flightline_host.software import efa_matrix
+from flightline_host.software.driver import fabric_manager_package
+from flightline_host.system.lnet import default_interface, spread
 
 
 @pytest.mark.parametrize(

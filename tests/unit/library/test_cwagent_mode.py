@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from flightline_host import cwagent
 from flightline_host.host import Host, ProgramResult
+from flightline_host.software import cwagent
 
 CONFIG = {"metrics": {"metrics_collected": {"mem": {}}}}
 

@@ -79,7 +79,7 @@ def test_examples_and_return_parse_and_use_only_documented_options(name):
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "module_utils/flightline_host").glob("*.py")), ids=lambda path: path.name
+    "path", sorted((ROOT / "module_utils/flightline_host").rglob("*.py")), ids=lambda path: path.name
 )
 def test_what_runs_on_the_host_never_uses_a_shell(path):
     text = path.read_text()

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from flightline_host import stray
 from flightline_host.host import Host
+from flightline_host.trial import stray
 
 WANTED = {"programs": [], "min_age_hours": 24.0, "spare_machine": ""}
 

@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 
 FILE, DIRECTORY, LINK, ABSENT = "file", "directory", "link", "absent"
 STATES = (FILE, DIRECTORY, LINK, ABSENT)

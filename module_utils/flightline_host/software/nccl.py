@@ -8,9 +8,9 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from .host import Host, Problem, Problems
-from .outcome import Outcome
-from .version import numbers, reaches, within
+from ..host import Host, Problem, Problems
+from ..outcome import Outcome
+from ..version import numbers, reaches, within
 
 STAMP = "flightline-build.json"
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")

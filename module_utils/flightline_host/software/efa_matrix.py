@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
-from .host import Problem
-from .releases import PEER_MEMORY, PLUGIN_LIBFABRIC, PLUGIN_NCCL, VALIDATED
-from .version import numbers, reaches, within
+from ..host import Problem
+from ..releases import PEER_MEMORY, PLUGIN_LIBFABRIC, PLUGIN_NCCL, VALIDATED
+from ..version import numbers, reaches, within
 
 
 class Stack(NamedTuple):

@@ -1,7 +1,7 @@
 """One file system over the instance-store disks of an EC2 instance.
 
 The disks are blank after every stop and start, so the same code runs from the Ansible module and at every boot:
-python3 -m flightline_host.instance_store SETTINGS.json
+python3 -m flightline_host.system.instance_store SETTINGS.json
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 
 LINKS = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_*"
 """The names that udev gives to instance-store disks (EC2 user guide: model 'Amazon EC2 NVMe Instance Storage')."""

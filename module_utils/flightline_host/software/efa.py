@@ -9,11 +9,11 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from ..host import Host, Problem, Problems
+from ..outcome import Outcome
+from ..version import reaches, within
 from . import archive
 from .efa_matrix import Stack, conflicts
-from .host import Host, Problem, Problems
-from .outcome import Outcome
-from .version import reaches, within
 
 RECORD = "/opt/amazon/efa_installed_packages"
 """Written by the installer: its version, and the packages with their versions in the file names."""

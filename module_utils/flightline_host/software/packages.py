@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Sequence
 
-from .host import Host, Problem
-from .version import upstream
+from ..host import Host, Problem
+from ..version import upstream
 
 _DPKG = ("dpkg-query", "-W", "-f", "${Package}\\t${Version}\\t${db:Status-Abbrev}\\n")
 _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\t.i\\n")

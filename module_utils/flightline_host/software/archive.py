@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, List, Mapping, Optional
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 
 _BLOCK = 1 << 20
 _VALID = re.compile(r"^\[GNUPG:\] VALIDSIG ([0-9A-F]{40})(?: \S+){8} ([0-9A-F]{40})", re.MULTILINE)

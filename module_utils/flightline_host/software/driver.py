@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
+from ..host import Host, Problem, Problems
+from ..outcome import Outcome
+from ..system.services import unit
+from ..version import reaches, within
 from .driver_facts import FABRIC_MANAGER, HOST_ENGINE, PERSISTENCED, InstalledDriver, look
-from .host import Host, Problem, Problems
-from .outcome import Outcome
-from .services import unit
-from .version import reaches, within
 
 _UNLOAD = ("nvidia_fs", "gdrdrv", "nvidia_peermem", "nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia")
 _LOAD = ("nvidia", "nvidia_uvm")

@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 
 _NET = re.compile(r"^\s*- net type:\s*(\S+)")
 _NID = re.compile(r"^\s*- nid:\s*(\S+)")

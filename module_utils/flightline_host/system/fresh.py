@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 
 PROPERTIES = (
     "LoadState",

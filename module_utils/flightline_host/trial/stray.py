@@ -13,8 +13,8 @@ import stat
 import time
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 
 INIT = 1
 PARENT_FIELD, START_FIELD = 1, 19

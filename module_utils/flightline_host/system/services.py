@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .host import Host
+from ..host import Host
 
 
 class Unit(NamedTuple):

@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
+from ..host import Host
+from ..outcome import Outcome
 from . import files
-from .host import Host
-from .outcome import Outcome
 
 _DPKG = ("dpkg-query", "-W", "-f", "${Package}\\t${Version}\\t${db:Status-Abbrev}\\n")
 _INSTALLED = "i"

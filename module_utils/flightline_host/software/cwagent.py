@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Mapping, Optional
 
+from ..host import Host, Problem
+from ..outcome import Outcome
 from . import jsonschema
-from .host import Host, Problem
-from .outcome import Outcome
 
 HOME = "/opt/aws/amazon-cloudwatch-agent"
 CTL = f"{HOME}/bin/amazon-cloudwatch-agent-ctl"

@@ -6,9 +6,9 @@ import os
 import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .host import Host
+from ..host import Host
+from ..system.services import Unit, unit
 from .packages import Package, installed
-from .services import Unit, unit
 
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
 PERSISTENCED = "nvidia-persistenced.service"

@@ -16,8 +16,8 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
-from .host import Host, Problem
-from .outcome import Outcome
+from ..host import Host, Problem
+from ..outcome import Outcome
 from .stray import identity
 
 MARK = "FLIGHTLINE_COLLECTIVE"

@@ -1,0 +1,1 @@
+"""The host itself: files, units, disks, networks, and questions about them."""
