@@ -174,6 +174,8 @@ def _as_dict(
         ],
         "faults": [vars(blame) for blame in result.found],
         "left_out": result.left_out,
+        "healthy": healthy,
+        "storage": shared,
         "strays": result.strays,
         "outside": dict(result.fleet.outside),
     }

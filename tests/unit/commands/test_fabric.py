@@ -92,3 +92,24 @@ def test_a_pairs_figure_is_that_of_its_slower_direction():
     told = fabric._pair(Measured(pair, {"a": 2.0, "b": 1.0}), Tested(pair, frozenset("b"), "slow"))
     assert json.loads(json.dumps(told)) == {"nodes": ["a", "b"], "slow": ["b"], "why": "slow", "gb_s": 1.0}
     assert fabric._pair(Measured(pair, {}, error="dead"), Tested(pair, frozenset(pair), "dead"))["gb_s"] is None
+
+
+def test_the_json_has_who_is_healthy_and_what_the_storage_test_found(tmp_path, monkeypatch):
+    """A node may pass its pairs and be slow to the shared file system: neither is lost."""
+    from flightline.fabric import ansible as edge
+    from tests.unit.fabric.test_drive import RING, Play, fleet
+
+    shared = [{"device": {"host": "n2"}, "status": "FAIL", "message": "slow", "measured": 1.0, "expected": 9.0}]
+    monkeypatch.setenv("FLIGHTLINE_STORE", str(tmp_path / "runs.sqlite"))
+    monkeypatch.setattr(fabric, "_asked", lambda *_: (None, 0.8))
+    monkeypatch.setattr(fabric, "_shared", lambda *_: shared)
+    monkeypatch.setattr(edge, "fleet_of", lambda _: fleet())
+    monkeypatch.setattr(edge, "with_baseline", lambda made, _: made)
+    monkeypatch.setattr(edge, "Rounds", lambda _asked, made, _run: Play(made, n4=1.0))
+    argv = ["fabric", "-i", "hosts.yml", "--json", str(tmp_path / "r.json"), "--hostfile", str(tmp_path / "hosts")]
+    assert CliRunner().invoke(cli, argv).exit_code == 1
+    told = json.loads((tmp_path / "r.json").read_text())
+    assert told["healthy"] == [node for node in RING if node not in ("n2", "n4")]
+    assert told["storage"] == shared
+    assert [fault["nodes"] for fault in told["faults"]] == [["n4"]]
+    assert (tmp_path / "hosts").read_text().split()[::2] == told["healthy"]
