@@ -19,7 +19,7 @@ from ..fleet.judgement import judge_run
 from ..fleet.lookup import failed_hosts, find
 from ..report.copies import is_plain
 from ..report.text import clean
-from ..run import launchers, playbooks
+from ..run import cluster_inventory, launchers, playbooks
 from ..run.conclude import Conclusion, show
 from ..run.locate import open_store
 from ..run.preflight import CannotRunError, LauncherWantedError, Request, RunObserver, run
@@ -31,11 +31,18 @@ from . import options
     cls=options.Command,
     example="flightline preflight -i inventory/aws_ec2.yml --level standard --limit 'p5_*'\n"
     "flightline preflight -i inventory/aws_ec2.yml --only-failed-of latest\n"
-    "flightline preflight -i inventory/aws_ec2.yml --via slurm --via-option=--reservation=checks",
+    "flightline preflight -i inventory/aws_ec2.yml --via slurm --via-option=--reservation=checks\n"
+    "flightline preflight -i kubernetes",
     epilog="Ctrl-C ends the run; what was measured until then is judged. "
     "Exit status: 0 go, 1 no-go, 2 the preflight itself could not run, 3 asked with --detach, so no verdict yet.",
 )
-@click.option("-i", "--inventory", multiple=True, metavar="PATH", help="Inventory; default the embedded demo fleet.")
+@click.option(
+    "-i",
+    "--inventory",
+    multiple=True,
+    metavar="PATH",
+    help="Inventory; default the embedded demo fleet. kubernetes: the GPU nodes of kubectl's cluster.",
+)
 @options.level
 @click.option("--limit", default="", metavar="PATTERN", help="Only these hosts of the inventory.")
 @click.option(
@@ -70,7 +77,7 @@ from . import options
     "via_options",
     metavar="WORD",
     multiple=True,
-    help="One more word for srun, such as --reservation=NAME; repeatable.",
+    help="One more word for srun or kubectl, such as --reservation=NAME or --context=NAME; repeatable.",
 )
 @click.option(
     "--detach",
@@ -102,6 +109,8 @@ def command(
     publish_pairs: tuple[str, ...],
 ) -> None:
     """Judge every host of an inventory: go or no-go, with a reason for every node."""
+    if cluster_inventory.WORD in inventory:
+        via = via or "kubernetes"
     extra: dict[str, Any] = {
         name: value
         for name, value in (
@@ -126,6 +135,7 @@ def command(
         raise click.UsageError(
             "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
         )
+    inventory = cluster_inventory.resolved(inventory, path, via_options if via == "kubernetes" else ())
     to_stdout = json_path == Path("-")
     console = Console(stderr=to_stdout)
     try:

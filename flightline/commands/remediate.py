@@ -41,7 +41,13 @@ MODES = ("advise", "ask", "act")
 @click.option(
     "--every", "every_s", type=click.FloatRange(1), metavar="SECONDS", help="A round that often, until ended."
 )
-@click.option("-i", "--inventory", multiple=True, metavar="PATH", help="Inventory; default the one of the run.")
+@click.option(
+    "-i",
+    "--inventory",
+    multiple=True,
+    metavar="PATH",
+    help="Inventory; default the one of the run. kubernetes: nodes are healed through kubectl's cluster.",
+)
 @click.option("--run", "run_name", default="latest", show_default=True, metavar="RUN", help="The run to go by.")
 @click.option("--need", type=click.IntRange(0), metavar="N", help="Nodes of each group that must stay in service.")
 @click.option(
@@ -57,7 +63,7 @@ MODES = ("advise", "ask", "act")
     default="auto",
     show_default=True,
     metavar="|".join(act.SCHEDULERS),
-    help="Who is asked which jobs run; auto finds Slurm where it is configured, Kubernetes is kubectl's cluster.",
+    help="Who is asked which jobs run; auto: Kubernetes with -i kubernetes, Slurm where it is configured.",
 )
 @click.option("--ec2", is_flag=True, help="Instances may be rebooted and replaced through EC2.")
 @click.option("--retry", metavar="NODE", help="Judge a held node again, and return it when it is good; then end.")

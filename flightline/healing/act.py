@@ -13,6 +13,7 @@ from flightline_node.model import Remedy
 
 from ..cloud.clients import Clients
 from ..cloud.publish_settings import from_environment, publish
+from ..run import cluster_inventory
 from ..run.locate import open_store
 from ..run.playbooks import sources
 from ..store.sqlite import StoreError, default_path, is_aws
@@ -31,6 +32,7 @@ from .site import SitePolicy
 from .steps import slurm
 from .steps.ec2 import Ec2
 from .steps.kubernetes import KubernetesScheduler
+from .steps.kubernetes_nodes import KubernetesNodes
 from .steps.nodes import AnsibleNodes, Markers
 from .steps.ports import EdgeError, Ports, Scheduler
 from .steps.prove import Preflight
@@ -51,12 +53,20 @@ class HealingRequest:
     site: SitePolicy
     store: str | None
 
-    def asked_scheduler(self) -> Scheduler | None:
-        """Who starts jobs; None where nobody does. Kubernetes is only asked where it is named."""
-        if self.scheduler == "kubernetes":
+    def asked_scheduler(self, inventory: Sequence[str]) -> Scheduler | None:
+        """Who starts jobs; None where nobody does. auto: Kubernetes where the inventory is its cluster."""
+        auto = self.scheduler == "auto"
+        if self.scheduler == "kubernetes" or (auto and cluster_inventory.WORD in inventory):
             return KubernetesScheduler()
-        by_slurm = self.scheduler == "slurm" or (self.scheduler == "auto" and slurm.is_here())
-        return slurm.SlurmScheduler() if by_slurm else None
+        return slurm.SlurmScheduler() if self.scheduler == "slurm" or (auto and slurm.is_here()) else None
+
+    def named(self, recorded: str) -> tuple[str, ...]:
+        """The inventories: as asked for, else those of the run where they are still there, else none."""
+        parts = tuple(part for part in recorded.split(", ") if part)
+        there = parts if all(Path(part).exists() for part in parts) else ()
+        word = cluster_inventory.WORD
+        own = tuple(word if cluster_inventory.is_written(part) else part for part in there)
+        return tuple(part if part == word else str(Path(part).absolute()) for part in self.inventory or own)
 
 
 def advise(asked: HealingRequest, report: Report) -> bool:
@@ -69,7 +79,7 @@ def advise(asked: HealingRequest, report: Report) -> bool:
     now = now_utc()
     places: Mapping[str, SchedulerView] | None = {}
     trouble = ""
-    scheduler = asked.asked_scheduler()
+    scheduler = asked.asked_scheduler(asked.named(seen.run.inventory))
     if scheduler:
         try:
             places = scheduler.places(list(seen.groups))
@@ -132,11 +142,9 @@ def _file(asked: HealingRequest) -> Path:
 
 
 def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Ports:
-    recorded = tuple(part for part in seen.run.inventory.split(", ") if part)
-    own = recorded if recorded and all(Path(part).exists() for part in recorded) else ()
-    inventory = tuple(str(Path(part).absolute()) for part in asked.inventory or own or sources(()))
-    nodes = AnsibleNodes(inventory)
-    scheduler: Scheduler = asked.asked_scheduler() or Markers(nodes, token)
+    inventory = asked.named(seen.run.inventory) or tuple(str(Path(part).absolute()) for part in sources(()))
+    nodes = KubernetesNodes(inventory) if cluster_inventory.WORD in inventory else AnsibleNodes(inventory)
+    scheduler: Scheduler = asked.asked_scheduler(inventory) or Markers(nodes, token)
     published = publish(from_environment())
     machines = Ec2(Clients(published.region if published else "")) if asked.ec2 else None
     return Ports(scheduler, nodes, Preflight(inventory, path), machines)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ..contract import KUBE_GPU_LABEL, KUBE_LABEL_TRUE
+
 KubeObject = Mapping[str, Any]
 
 
@@ -28,5 +30,19 @@ def by_host(nodes: Sequence[KubeObject], hosts: Collection[str]) -> dict[str, Ku
 def others(node: KubeObject) -> set[str]:
     """What a Node is called beside its name: addresses, and the end of its provider id (aws:///ZONE/INSTANCE)."""
     addresses = {str(one.get("address")) for one in (node.get("status") or {}).get("addresses") or []}
-    instance = str((node.get("spec") or {}).get("providerID") or "").rpartition("/")[2]
-    return {*addresses, instance} - {""}
+    return {*addresses, instance_of(node)} - {""}
+
+
+def instance_of(node: KubeObject) -> str:
+    """The EC2 instance id at the end of a Node's provider id; "" where it has none."""
+    return str((node.get("spec") or {}).get("providerID") or "").rpartition("/")[2]
+
+
+def labels(node: KubeObject) -> Mapping[str, str]:
+    """A Node's labels."""
+    return node["metadata"].get("labels") or {}
+
+
+def is_gpu_node(node: KubeObject) -> bool:
+    """Is it labelled as one that the agent's DaemonSet runs on?"""
+    return labels(node).get(KUBE_GPU_LABEL) == KUBE_LABEL_TRUE

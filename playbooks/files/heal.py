@@ -29,7 +29,16 @@ HOLDERS = ("nvidia-dcgm.service", "dcgm-exporter.service", "nvidia-persistenced.
 """Services that keep a GPU open, so that it cannot be reset. Source: nvidia-smi(1), --gpu-reset."""
 
 AROUND = frozenset(
-    {"nv-hostengine", "dcgm-exporter", "nvidia-persiste", "nv-fabricmanage", "nvidia-smi", "neuron-monitor", "dcgmi"}
+    {
+        "nv-hostengine",
+        "dcgm-exporter",
+        "nvidia-persiste",
+        "nv-fabricmanage",
+        "nvidia-smi",
+        "nvidia-device-p",
+        "neuron-monitor",
+        "dcgmi",
+    }
 )
 """Names of processes that hold devices without computing, as the kernel cuts them to 15 characters."""
 DEVICE = re.compile(r"/dev/(nvidia|neuron)[0-9]+$")

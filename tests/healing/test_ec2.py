@@ -207,3 +207,55 @@ def test_every_call_is_one_of_botocores():
         assert set(operations) <= set(session.get_service_model(service).operation_names)
     codes = session.get_service_model("ec2").operation_model("ReportInstanceStatus").input_shape.members["ReasonCodes"]
     assert "other" in codes.member.enum
+
+
+@pytest.fixture
+def eks(ec2):
+    """A managed node group of EKS, whose instances carry its tags. moto knows no node auto repair: it is answered here."""
+    client = ec2.clients.get("eks")
+    network = {"subnetIds": ["subnet-1", "subnet-2"]}
+    role = "arn:aws:iam::123456789012:role/x"
+    client.create_cluster(name="c", roleArn=role, resourcesVpcConfig=network)
+    client.create_nodegroup(clusterName="c", nodegroupName="g", subnets=["subnet-1"], nodeRole=role)
+    tags = [{"Key": "eks:cluster-name", "Value": "c"}, {"Key": "eks:nodegroup-name", "Value": "g"}]
+    ec2._ec2.create_tags(Resources=members(ec2), Tags=tags)
+    yield client
+    client.delete_nodegroup(clusterName="c", nodegroupName="g")
+    client.delete_cluster(name="c")
+
+
+def said_of_group(eks, **changes):
+    eks.meta.events.register(
+        "after-call.eks.DescribeNodegroup", lambda parsed, **_: parsed["nodegroup"].update(changes)
+    )
+
+
+def test_a_node_of_a_managed_node_group_is_replaced_through_the_group_of_it(ec2, eks):
+    one = sick(ec2)
+    outcome, swap = ec2.replace(one, ec2.before(one))
+    assert outcome.what == incidents.DONE and group(ec2)["DesiredCapacity"] == 3
+    assert state(ec2, one.instance_id) == "terminated" and ec2.successor(swap)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"nodeRepairConfig": {"enabled": True}}, "EKS repairs the nodes of g itself"),
+        ({"status": "UPDATING"}, "the node group g is UPDATING"),
+    ],
+)
+def test_what_eks_repairs_or_changes_is_left_to_it(ec2, eks, changes, said):
+    said_of_group(eks, **changes)
+    one = sick(ec2)
+    for step in (ec2.before, ec2.reboot):
+        with pytest.raises(EdgeError, match=said):
+            step(one)
+    assert state(ec2, one.instance_id) == "running"
+
+
+def test_karpenters_instance_is_left_to_it(ec2):
+    one = sick(ec2)
+    ec2._ec2.create_tags(Resources=[one.instance_id], Tags=[{"Key": "karpenter.sh/nodepool", "Value": "gpu"}])
+    for step in (ec2.before, ec2.reboot):
+        with pytest.raises(EdgeError, match=r"Karpenter's .node pool gpu., which replaces it itself"):
+            step(one)

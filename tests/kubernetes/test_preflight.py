@@ -5,12 +5,13 @@ the test runs `exec` here, on the demo fleet, and hands everything else to the r
 from __future__ import annotations
 
 import shutil
+import subprocess
 
 import pytest
 
 from flightline import contract
 from flightline.kubernetes.agent import library_name, own_library_name
-from tests.launchers.conftest import NODES, demo, package
+from tests.launchers.conftest import BIN, NODES, demo, package
 from tests.launchers.test_slurm import found_alike, judged
 from tools import nodepackage
 
@@ -93,3 +94,64 @@ def test_a_gpu_node_that_the_inventory_lacks_is_absent_and_a_host_without_a_node
     assert status == 1 and rows["gpu-99"]["findings"][0]["check"] == "absent", said
     assert "Kubernetes has no Node elsewhere" in rows["elsewhere"]["findings"][0]["message"]
     agents.kubectl("delete", "node", "gpu-99", "--wait=false")
+
+
+def test_the_clusters_own_nodes_are_the_inventory(fleet, agents):
+    """No inventory but the cluster: this machine stands for every node, has no GPU, and so none is go."""
+    status, said = preflight(fleet, "-i", "kubernetes")
+    rows = fleet.rows()
+    assert status == 1 and set(rows) == set(HOSTS), said
+    assert rows["gpu-01"]["instance_type"] == "p5.48xlarge"
+    assert {"gpu_count"} <= {one["check"] for one in rows["gpu-01"]["findings"] if one["status"] in ("FAIL", "UNKNOWN")}
+    assert "wanted flightline-node-library-" in rows["gpu-04"]["findings"][0]["message"]
+    status, again = preflight(fleet, "--only-failed-of", "latest")
+    assert status == 1 and "NO-GO" in again, "the file that the run names is still an inventory"
+
+
+def test_the_clusters_inventory_and_the_sites_say_the_same_as_ansible(fleet):
+    """The demo fleet's variables beside it: verdicts and findings are those of the same fleet by Ansible."""
+    fleet.preflight(timeout=400)
+    by_ansible = judged(fleet)
+    status, said = preflight(fleet, "-i", "kubernetes", "-i", str(fleet.inventory))
+    rows = judged(fleet)
+    assert status == 1, said
+    others = {host for host in HOSTS if host not in ("gpu-04", "gpu-07")}
+    found_alike({host: rows[host] for host in others}, {host: by_ansible[host] for host in others})
+
+
+def test_a_cluster_that_cannot_be_asked_is_no_verdict(fleet, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    env = {**fleet.env, "PATH": str(BIN)}
+    argv = ["flightline", "preflight", "-i", "kubernetes", "--store", str(fleet.place / "runs.sqlite")]
+    done = subprocess.run([BIN / argv[0], *argv[1:]], env=env, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 2 and "saw no kubectl on the PATH" in done.stderr and "Traceback" not in done.stderr
+
+
+def preflight(fleet, *words):
+    argv = ["flightline", "preflight", "--store", str(fleet.place / "runs.sqlite"), *words]
+    done = subprocess.run(argv, env=fleet.env, capture_output=True, text=True, timeout=400, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_healing_finds_the_cluster_by_the_run_and_cordons_the_sick_node_alone(fleet, agents):
+    """No word of Kubernetes on the command line: the run was by its inventory."""
+    fleet.set(lambda demo: demo["hosts"]["gpu-02"].update(demo_faults=["ecc_uncorrected"]))
+    for name in HOSTS:  # their agents have said go
+        agents.ask("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, kind="application/merge-patch+json")
+    sources = ("-i", "kubernetes", "-i", str(fleet.inventory))
+    status, said = preflight(fleet, *sources, "--limit", "gpu-01,gpu-02,gpu-05")
+    assert status == 1, said
+    status, said = remediate(fleet)
+    assert "gpu-02" in said and "SchedulingDisabled" not in agents.kubectl("get", "nodes"), "advice changes nothing"
+    status, said = remediate(fleet, "--mode", "act")
+    listed = agents.kubectl("get", "nodes").splitlines()
+    assert [line.split()[0] for line in listed if "SchedulingDisabled" in line] == ["gpu-02"], said
+    assert agents.node("gpu-02")["metadata"]["annotations"]["flightline/cordon"].startswith("flightline: ecc")
+    agents.kubectl("uncordon", "gpu-02")
+
+
+def remediate(fleet, *words):
+    argv = ["flightline", "remediate", "--store", str(fleet.place / "runs.sqlite"), *words]
+    done = subprocess.run(argv, env=fleet.env, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr

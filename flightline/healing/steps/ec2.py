@@ -21,6 +21,10 @@ TAG = "flightline:incident"
 NEEDED = frozenset({"Launch", "Terminate"})
 GONE = frozenset({"shutting-down", "terminated"})
 LEAVING = frozenset({"Terminating", "Terminating:Wait", "Terminating:Proceed", "Terminated", "Detaching", "Detached"})
+KARPENTER, EKS_CLUSTER, EKS_GROUP = "karpenter.sh/nodepool", "eks:cluster-name", "eks:nodegroup-name"
+"""Tags that Karpenter and EKS give to the instances that they launch."""
+HEALTHY_GROUP = ("ACTIVE", "DEGRADED")
+"""A group is degraded for want of capacity too: its nodes can be healed."""
 REASON = "other"
 """Of ReportInstanceStatus' codes the one that claims nothing that was not measured. Source: EC2 API reference."""
 MOST_DESCRIPTION = 1000
@@ -35,6 +39,7 @@ class Ec2:
     def before(self, incident: Incident) -> dict[str, Any]:
         """The group, who is in it, and whether the instance stands in reserved capacity."""
         bad = self._instance(incident.instance_id)
+        self._leave_to_others(bad)
         with _asking(f"describe_auto_scaling_instances {incident.instance_id}"):
             found = self._asg.describe_auto_scaling_instances(InstanceIds=[incident.instance_id])
         listed = found["AutoScalingInstances"]
@@ -75,6 +80,7 @@ class Ec2:
 
     def reboot(self, incident: Incident) -> StepOutcome:
         """Ask EC2 for a reboot; it is a hard one when the instance does not shut down within minutes."""
+        self._leave_to_others(self._instance(incident.instance_id))
         with _asking(f"reboot_instances {incident.instance_id}"):
             self._ec2.reboot_instances(InstanceIds=[incident.instance_id])
         return StepOutcome(incidents.NOT_YET, "EC2 was asked for a reboot")
@@ -137,6 +143,27 @@ class Ec2:
             raise EdgeError(f"{instance_id}: EC2 knows no such instance here; check the region")
         instance: Mapping[str, Any] = listed[0]
         return instance
+
+    def _leave_to_others(self, instance: Mapping[str, Any]) -> None:
+        """Raises EdgeError for an instance that Karpenter or EKS repairs, or whose node group is changing."""
+        name = str(instance["InstanceId"])
+        tags = {str(one["Key"]): str(one["Value"]) for one in instance.get("Tags") or ()}
+        if KARPENTER in tags:
+            raise EdgeError(f"{name}: Karpenter's (node pool {tags[KARPENTER]}), which replaces it itself; left to it")
+        cluster, group = tags.get(EKS_CLUSTER), tags.get(EKS_GROUP)
+        if not cluster or not group:
+            return
+        with _asking(f"describe_nodegroup {group}"):
+            found = self.clients.get("eks").describe_nodegroup(clusterName=cluster, nodegroupName=group)["nodegroup"]
+        if (found.get("nodeRepairConfig") or {}).get("enabled"):
+            raise EdgeError(
+                f"{name}: EKS repairs the nodes of {group} itself (node auto repair); left to it: for Flightline's "
+                "ladder and budgets switch it off there"
+            )
+        if found.get("status") not in HEALTHY_GROUP:
+            raise EdgeError(
+                f"{name}: the node group {group} is {found.get('status')}; nothing is changed until it is done"
+            )
 
     def _state(self, instance_id: str) -> str:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 from flightline_node.kubernetes import standing
 from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
 
-from ...kubernetes.nodes import by_host
+from ...kubernetes.nodes import by_host, labels
 from ..plan.planner import OURS, RunningJob, SchedulerView
 from .ports import EdgeError
 
@@ -23,8 +23,8 @@ CORDON = "flightline/cordon"
 """Annotation: why Flightline cordoned the node."""
 TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
-MANAGED = "karpenter.sh/nodepool"
-"""Label of Karpenter's nodes: it replaces them itself."""
+MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
+"""Label, its value (None: any) and who repairs and replaces nodes that have it."""
 MOST_REASON_CHARS = 200
 _ENDED = ("Succeeded", "Failed")
 
@@ -80,8 +80,10 @@ class KubernetesScheduler:
         found = by_host(self._read("get", "nodes"), [host]).get(host)
         if found is None:
             raise KubernetesError(f"{verb} {host}: the cluster has no Node of that name, address or instance")
-        if MANAGED in (found["metadata"].get("labels") or {}):
-            raise KubernetesError(f"{verb} {host}: Karpenter's node, which it repairs itself; it stays as it is")
+        own = labels(found)
+        manager = next((who for name, value, who in MANAGED if name in own and value in (None, own[name])), "")
+        if manager:
+            raise KubernetesError(f"{verb} {host}: a node of {manager}, which repairs it itself; it stays as it is")
         foreign = _place(found, {}).foreign
         if foreign and not (verb == "cordon" and not found["spec"].get("unschedulable")):
             raise KubernetesError(f"{verb} {host}: {foreign}; it stays as it is")

@@ -165,11 +165,12 @@ def _heard(event: Mapping[str, Any], answers: dict[str, NodeReply]) -> bool:
     if kind == "runner_on_unreachable":
         answers[host] = NodeReply({}, False, str(res.get("msg") or "")[:300])
     elif kind in ("runner_on_ok", "runner_on_failed") and data.get("task_action") == TASK:
-        answers[host] = _answer(res)
+        answers[host] = answer_of(res)
     return False
 
 
-def _answer(res: Mapping[str, Any]) -> NodeReply:
+def answer_of(res: Mapping[str, Any]) -> NodeReply:
+    """What files/heal.py printed last, from its stdout and stderr."""
     try:
         said = json.loads(str(res.get("stdout") or "").strip().splitlines()[-1])
     except (ValueError, IndexError):

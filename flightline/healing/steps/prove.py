@@ -10,7 +10,8 @@ from typing import Any
 
 from flightline_node.model import EVIDENCE, SettingsError, Verdict
 
-from ...run import inventory
+from ...run import cluster_inventory, inventory, launched
+from ...run.launchers.kubernetes import KubernetesLauncher
 from ...run.locate import open_store
 from ...run.preflight import CannotRunError, HostOutcome, Request, run
 from .ports import EdgeError, Verified
@@ -42,9 +43,12 @@ class Preflight:
         with tempfile.TemporaryDirectory(prefix="flightline-limit-") as directory:
             limit = Path(directory) / "hosts"
             limit.write_text("".join(f"{host}\n" for host in named), encoding="utf-8")
-            request = Request(self.inventory, f"@{limit}", {"flightline_level": level}, self.store)
+            extra = {"flightline_level": level}
+            request = Request(self._sources(), f"@{limit}", extra, self.store)
             try:
-                report = run(request, _Quiet()).report
+                by_agents = cluster_inventory.WORD in self.inventory
+                done = launched.run(request, KubernetesLauncher(), _Quiet()) if by_agents else run(request, _Quiet())
+                report = done.report
             except CannotRunError as error:
                 raise EdgeError(f"preflight: {error}") from error
         records = self._records(report.run.id)
@@ -67,11 +71,18 @@ class Preflight:
         if not any(name.startswith("i-") for name in names):
             return {name: name for name in names}
         try:
-            hosts = inventory.hosts(self.inventory)
+            hosts = inventory.hosts(self._sources())
         except SettingsError as error:
             raise EdgeError(str(error)) from error
         ids = {str(values.get("instance_id") or ""): host for host, values in hosts.items()}
         return {ids.get(name, name): name for name in names if name in ids or name in hosts}
+
+    def _sources(self) -> tuple[str, ...]:
+        """The inventories. Of a cluster on Kubernetes anew each time: a node may have come in another's place."""
+        try:
+            return cluster_inventory.resolved(self.inventory, self.store)
+        except SettingsError as error:
+            raise EdgeError(str(error)) from error
 
     def _records(self, run_id: str) -> dict[str, Mapping[str, Any]]:
         with open_store(self.store) as store:

@@ -18,8 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from flightline_node import bounds
 
-from ...contract import KUBE_AGENT, KUBE_GPU_LABEL, KUBE_LABEL_TRUE, KUBE_NAMESPACE
+from ...contract import KUBE_AGENT, KUBE_NAMESPACE
 from ...kubernetes.agent import HOST, LIBRARY, PACKAGE, own_library_name
+from ...kubernetes.inventory import is_accelerated
 from ...kubernetes.nodes import KubeObject, by_host
 from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, read
@@ -47,20 +48,20 @@ class KubernetesLauncher:
     def known_as(self, call: Call) -> str:
         """The Node's name, where the cluster has one of the host's name, address or instance id."""
         own = (call.name, call.host, call.address, str(call.params.get("instance_id") or ""))
-        found = by_host(self._all(), [name for name in own if name])
+        found = by_host(self.nodes(), [name for name in own if name])
         node = next((found[name] for name in own if name in found), None)
         return str(node["metadata"]["name"]) if node else call.name
 
     def unlisted(self, calls: Sequence[Call]) -> Mapping[str, str]:
         """GPU nodes of the cluster that are no host of the inventory."""
         known = {call.name for call in calls}
-        names = (str(node["metadata"]["name"]) for node in self._all() if _is_gpu_node(node))
+        names = (str(node["metadata"]["name"]) for node in self.nodes() if is_accelerated(node))
         return {name: "Kubernetes has it" for name in names if name not in known}
 
     def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Callable[[HostReply], None]) -> None:
         """See Launcher."""
         pods = {str(pod["spec"].get("nodeName")): pod for pod in self._pods()}
-        nodes = {str(node["metadata"]["name"]) for node in self._all()}
+        nodes = {str(node["metadata"]["name"]) for node in self.nodes()}
         library = own_library_name()
         due: list[tuple[Call, str]] = []
         for call in calls:
@@ -83,15 +84,14 @@ class KubernetesLauncher:
             process.terminate()
 
     def _one(self, call: Call, pod: str, until: float) -> HostReply:
-        words = ["exec", "-i", f"--namespace={KUBE_NAMESPACE}", pod, "--container=judge", "--"]
-        words += ["/usr/sbin/chroot", HOST, "/bin/sh", "-c", _script(call)]
         given = base64.b64encode(zlib.compress(json.dumps(packed([call])).encode()))
         with self._lock:
             if self._stopped:
                 return HostReply(call.host, trouble="the run was stopped before it was asked", lost=True)
             process = subprocess.Popen(
-                [*self.kubectl, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+                [*self.in_agent(pod), "/bin/sh", "-c", _script(call)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
             self._running.add(process)
         try:
             out, errors = process.communicate(given, max(until - time.monotonic(), 0.1))
@@ -103,7 +103,18 @@ class KubernetesLauncher:
                 self._running.discard(process)
         return _reply(call, out, errors)
 
-    def _all(self) -> list[KubeObject]:
+    def in_agent(self, pod: str) -> list[str]:
+        """The words before what is to run on the node of an agent's pod, its standard input given."""
+        words = ["exec", "-i", f"--namespace={KUBE_NAMESPACE}", pod, "--container=judge", "--"]
+        return [*self.kubectl, *words, "/usr/sbin/chroot", HOST]
+
+    def running_pods(self) -> dict[str, str]:
+        """Node -> its agent's pod, of those that run. Raises LaunchError."""
+        pods = [pod for pod in self._pods() if (pod.get("status") or {}).get("phase") == "Running"]
+        return {str(pod["spec"].get("nodeName")): str(pod["metadata"]["name"]) for pod in pods}
+
+    def nodes(self) -> list[KubeObject]:
+        """The cluster's Nodes, asked for once. Raises LaunchError."""
         if self._nodes is None:
             self._nodes = self._list("get", "nodes")
         return self._nodes
@@ -127,10 +138,6 @@ class KubernetesLauncher:
         except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError) as error:
             trouble = str(error)
         raise LaunchError(f"saw {said(trouble)} of kubectl {words[1]}; wanted a list; do: kubectl {' '.join(words)}")
-
-
-def _is_gpu_node(node: KubeObject) -> bool:
-    return (node["metadata"].get("labels") or {}).get(KUBE_GPU_LABEL) == KUBE_LABEL_TRUE
 
 
 def _unfit(name: str, nodes: set[str], pod: KubeObject | None, library: str) -> str:
