@@ -104,6 +104,7 @@ class TrainingJob:
         given = self.given
         flight_file(given.journal, self.rank).unlink(missing_ok=True)
         self.journal.say("start", world=self.world, **who())
+        self._said_together()
         self._lock = self._only_one()
         self.data = Tokens(given.data, given.length)
         self.plan = BatchPlan(self.data.samples, given.batch, given.micro_batch, given.seed)
@@ -157,6 +158,13 @@ class TrainingJob:
         number = [next_attempt(self.given.journal) if self.rank == 0 else 0]
         dist.broadcast_object_list(number, src=0, group=self.beside)
         return number[0]
+
+    def _said_together(self) -> None:
+        """Rank 0 says which nodes train together and by what code, so that one journal is enough to know."""
+        hosts: list[Any] = [None] * self.world
+        dist.all_gather_object(hosts, who()["host"], group=self.beside)
+        if not self.rank:
+            self.journal.say("together", nodes=sorted(set(hosts)), code=code_version())
 
     def _nonce(self) -> str:
         made: list[Any] = [secrets.token_hex(4)]

@@ -421,7 +421,7 @@ class NotificationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """Alarm thresholds. gpu_utilization_percent alarms below, all others above; 0 W or 0 percent of use: no alarm."""
+    """Alarm thresholds. gpu_utilization_percent alarms below, all others above; 0 W, percent of use or US dollars: no alarm."""
 
     cpu_percent: int = setting(
         "thresholdCpuPercent", 95, "Alarm when CPU use is above, in percent.", within=(1, 100), unit="percent"
@@ -478,6 +478,13 @@ class Thresholds:
         100,
         "Alarm when a node has more EFA errors and time-outs in a minute.",
         within=(1, 1_000_000),
+    )
+    run_cost_usd: int = setting(
+        "thresholdRunCostUsd",
+        10_000,
+        "Alarm when a training run has cost more, in US dollars; 0 is none.",
+        within=(0, 1_000_000_000),
+        unit="US dollars; 0 is no alarm",
     )
 
 

@@ -22,7 +22,7 @@ from flightline.cloud.signals import (
     alarm_prefix,
 )
 from flightline_node.know import expected
-from flightline_node.tell import cwagent
+from flightline_node.tell import cwagent, training_run
 from infra.config.model import NodesSettings, Thresholds
 from infra.planning.names import FUNCTIONS, Names
 
@@ -91,6 +91,11 @@ def fleet_query(stat: str, metric: str, namespace: str) -> str:
     return f"SELECT {stat}({metric}) FROM {where} GROUP BY InstanceId ORDER BY {stat}() {order}"  # noqa: S608
 
 
+def run_query(metric: str, namespace: str) -> str:
+    """The most of every training job: metrics of the launcher and of the reference job (docs/training.md)."""
+    return f'SELECT MAX({metric}) FROM SCHEMA("{namespace}", job) GROUP BY job ORDER BY MAX() DESC'  # noqa: S608
+
+
 def alarms(names: Names, nodes: NodesSettings, limits: Thresholds, agent: bool = True) -> list[Alarm]:
     """Every alarm of the stack but the composite. agent: nodes send metrics and logs to CloudWatch."""
     if not agent:
@@ -106,7 +111,7 @@ def alarms(names: Names, nodes: NodesSettings, limits: Thresholds, agent: bool =
         made += _idle(names, nodes.scaling.idle_hours, limits.gpu_utilization_percent)
     if nodes.efa and hardware.efa_count:
         made += _efa(names, limits)
-    return [*made, *_monitor(names)]
+    return [*made, *_run_cost(names, limits), *_monitor(names)]
 
 
 def _of_nodes(alarm: Alarm) -> bool:
@@ -228,6 +233,25 @@ def _efa(names: Names, limits: Thresholds) -> list[Alarm]:
     return [
         _fleet(names, name.replace("_", "-"), "SUM", name, allowed, f"{name} in {PERIOD_S} s", periods=2)
         for name in errors
+    ]
+
+
+def _run_cost(names: Names, limits: Thresholds) -> list[Alarm]:
+    """Of each run, told at once: the money is spent, whatever the nodes are like. It has no node for the router."""
+    if not limits.run_cost_usd:
+        return []
+    text = f"Cost of a training run, US dollars: above {limits.run_cost_usd:,}; which: flightline runs --training"
+    return [
+        Alarm(
+            f"{_monitor_prefix(names)}run-cost",
+            f"{text} {names.training_table}.",
+            run_query(training_run.COST, names.metric_namespace),
+            limits.run_cost_usd,
+            periods=1,
+            datapoints=1,
+            unhealthy=False,
+            direct=True,
+        )
     ]
 
 

@@ -18,7 +18,7 @@ from flightline.cloud.signals import (
     alarm_prefix,
 )
 from flightline_node.know.catalog import xid
-from infra.planning.alarms import Alarm, Composite
+from infra.planning.alarms import Alarm, Composite, run_query
 from infra.planning.names import Names, Place
 
 WATCH_RATE = "rate(5 minutes)"
@@ -126,6 +126,7 @@ def dashboard(names: Names, place: Place, made: Sequence[Alarm], whole: Composit
     """The dashboard's body: the alarms on top, then the worst nodes by what the alarms look at."""
     widgets = [_alarm_widget(place, [whole.name, *(alarm.name for alarm in made)])]
     widgets += [_chart(place, alarm, f"{alarm.expression} LIMIT 10") for alarm in made if not alarm.metrics]
+    widgets += [_runs_chart(names, place, *one) for one in RUNS if any(not alarm.metrics for alarm in made)]
     widgets += [_numbers(names, place), _xid_table(names, place)]
     return json.dumps({"widgets": _placed(widgets)}, separators=(",", ":"))
 
@@ -177,6 +178,23 @@ def _chart(place: Place, alarm: Alarm, query: str) -> dict[str, Any]:
             "annotations": {"horizontal": [{"label": "alarm", "value": alarm.threshold}]},
         },
     }
+
+
+RUNS = (
+    ("Training: MFU and effective time, percent", ("TrainMfu", "TrainEffectiveTime")),
+    ("Training: tokens per second", ("TrainTokensPerSecond",)),
+    ("Training: loss", ("TrainLoss",)),
+)
+
+
+def _runs_chart(names: Names, place: Place, title: str, metrics: Sequence[str]) -> dict[str, Any]:
+    """A line per job. Of runs that send them: the reference job's journal has the names."""
+    rows = [
+        [{"expression": run_query(metric, names.metric_namespace), "id": f"q{n}", "period": 60, "region": place.region}]
+        for n, metric in enumerate(metrics, 1)
+    ]
+    about = {"title": title, "region": place.region, "view": "timeSeries", "stacked": False, "metrics": rows}
+    return {"type": "metric", "height": 6, "width": 8, "properties": about}
 
 
 def _numbers(names: Names, place: Place) -> dict[str, Any]:

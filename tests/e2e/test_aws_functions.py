@@ -14,8 +14,10 @@ import threading
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from click.testing import CliRunner
 
 from flightline import contract
+from flightline.cli import cli
 from flightline.cloud import items, slack
 from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.functions.alert_router import handler as router_handler
@@ -337,6 +339,46 @@ def test_training_metadata_is_stored_and_found_by_data_set(stack):
         ExpressionAttributeValues={":d": {"S": "c4"}},
     )["Items"]
     assert [item["job"]["S"] for item in found] == ["j1"]
+
+
+def _runs(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(cli, ["runs", "--training", TRAINING, *words])
+    return done.exit_code, done.output
+
+
+def test_training_runs_are_listed_with_what_every_step_of_them_said(stack):
+    day = datetime.now(timezone.utc)
+    at = [(day - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ") for minutes in (9, 8, 7)]
+    known = {"job": "llama-1", "dataset": "c4", "model": "llama-70b"}
+    launcher = {**known, "dataset": "unknown", "code": "abc123", "nodes": 2, "node_names": ["gpu-01", "gpu-02"]}
+    saved = {"checkpoints": [{"step": 8, "name": "step-8"}], "step": 9, "cost_usd": 12.5}
+    stops = [{"at": 1, "text": "Connection closed by peer", "step": 7}]
+    lines = [
+        *logline.lines("training", "req-1", {**known, "status": "started", "at": at[0]}),
+        *logline.lines("training", "req-1", {**launcher, "status": "running", "at": at[1], "interruptions": []}),
+        *logline.lines(
+            "training", "req-1", {**launcher, **saved, "status": "finished", "at": at[2], "interruptions": stops}
+        ),
+        *logline.lines("training", "req-2", {**known, "dataset": "pile", "job": "b", "status": "failed", "at": at[2]}),
+    ]
+    assert stack.storage().handle(samples.envelope(lines, stream=f"{samples.NODE}-training_x"))["training"] == 4
+    status, out = _runs("--dataset", "c4", "--json")
+    (one,) = json.loads(out)
+    assert (status, one["run"], one["status"], one["dataset"], one["code"]) == (0, "req-1", "finished", "c4", "abc123")
+    assert (one["nodes"], one["interruptions"], one["checkpoints"]) == (2, stops, saved["checkpoints"])
+    assert (one["started_at"], one["finished_at"]) == (f"{at[0][:-1]}+00:00", f"{at[2][:-1]}+00:00")
+    assert [found["run"] for found in json.loads(_runs("--json")[1])] == ["req-2", "req-1"]
+    assert [found["run"] for found in json.loads(_runs("--job", "b", "--model", "llama-70b", "--json")[1])] == ["req-2"]
+    assert all(word in _runs()[1] for word in ("req-1", "finished", "12.50", "pile"))
+    assert _runs("--model", "nobody")[0] != 0
+
+
+def test_a_training_job_speaks_for_no_node(stack):
+    """Its log is its user's: a go written there would prove a node to the gate."""
+    lines = logline.lines("node", "self-gpu-01", samples.record())
+    answer = stack.storage().handle(samples.envelope(lines, stream=f"{samples.NODE}-training_records"))
+    assert (answer.get("stored", 0), answer["bad"]) == (0, 1)
+    assert "a training job's and holds a node's record" in stack.bad("storage")[0]["reason"]
 
 
 def test_dead_letters_are_replayed_through_a_queue_and_failures_named(stack):

@@ -22,7 +22,7 @@ from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.signals import alarm_prefix
 from flightline_node.know import expected
 from flightline_node.know.catalog import xid
-from flightline_node.tell import cwagent
+from flightline_node.tell import cwagent, training_run
 from flightline_node.watch import report
 from infra.components.monitoring import Monitoring, MonitoringArgs
 from infra.guard import PolicyGuard
@@ -31,15 +31,16 @@ from infra.planning import monitoring as planning
 from infra.planning.tags import common_tags
 from infra.policies import PolicyContext
 from tests.infra import engine, program, stacks
+from training import journal
 
 STACK = "p5-reservation"
 SCHEMA = Path(__file__).with_name("cwagent_schema.json")
 AGENTS_OWN = "CWAGENT_SCHEMA"
 QUERY = re.compile(
-    r'SELECT (AVG|COUNT|MAX|MIN|SUM)\(\w+\) FROM SCHEMA\("[^"]+", InstanceId\) GROUP BY InstanceId'
+    r'SELECT (AVG|COUNT|MAX|MIN|SUM)\(\w+\) FROM SCHEMA\("[^"]+", (InstanceId|job)\) GROUP BY \2'
     r" ORDER BY (?:AVG|COUNT|MAX|MIN|SUM)\(\) (?:ASC|DESC)"
 )
-"""The form of a query for an alarm with a contributor per node: GROUP BY and ORDER BY are both wanted."""
+"""The form of a query for an alarm with a contributor per node or job: GROUP BY and ORDER BY are both wanted."""
 FULL = {"gpu_power_w": 720}
 
 
@@ -78,6 +79,23 @@ def test_thresholds_come_from_the_stack():
     assert made["node-disk-busy"].threshold == 30_000, "half of a minute, in milliseconds"
 
 
+def test_a_run_that_costs_too_much_is_told_whatever_its_nodes_are_like():
+    made = _by_key(_made(run_cost_usd=500))["monitor-run-cost"]
+    assert (made.threshold, made.direct, made.unhealthy) == (500, True, False)
+    assert "flightline runs --training" in made.description
+    assert "monitor-run-cost" in _by_key(_made()), "on by default"
+    assert "monitor-run-cost" not in _by_key(_made(run_cost_usd=0))
+
+
+def test_the_dashboard_shows_runs_by_what_the_reference_job_and_its_launcher_send():
+    names = stacks.planned_names(STACK)
+    made = _made()
+    shown = planning.dashboard(names, stacks.place(STACK), made, plans.composite(names, made))
+    asked = set(re.findall(r"MAX\((Train\w+)\)", shown))
+    assert asked == {"TrainCost", "TrainMfu", "TrainEffectiveTime", "TrainTokensPerSecond", "TrainLoss"}
+    assert asked - {training_run.COST} <= set(journal.UNITS)
+
+
 def test_an_alarm_looks_for_the_bad_side():
     made = _by_key(_made())
     assert made["node-gpu-utilization"].comparison == "LessThanThreshold"
@@ -107,7 +125,10 @@ def test_the_agent_publishes_what_an_alarm_looks_at(metric):
         for name in content.get("measurement", ())
     }
     beat = json.loads(report.beat({"instance_id": "i-0", "host": ""}, "n", {"WatchBlind": True}, {}))
-    assert metric in published | {one["Name"] for one in beat["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
+    cost = json.loads(training_run.cost_line("n", "job", "run", 1.0))
+    directives = [line["_aws"]["CloudWatchMetrics"][0] for line in (beat, cost)]
+    assert metric in published | {one["Name"] for directive in directives for one in directive["Metrics"]}
+    assert cost["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["job"]], "what the query groups by"
     assert watch.HEARTBEAT in published
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..know.expected import resolve
+from .logline import TRAINING_STREAM
 
 DEFAULT_NAMESPACE = "Flightline"
 INTERVAL_S = 60
@@ -24,6 +25,8 @@ BEATS_FILE = "/var/log/flightline/watch.jsonl"
 """The watcher's heartbeats, in CloudWatch's embedded metric format: the log's service makes metrics of them."""
 TRAINING_FILES = ("/var/log/flightline/train/*/metrics.jsonl", "/var/log/flightline/train/**/std*.log")
 """Of role training, by job: metrics in the same format, and what each rank printed."""
+RUNS_FILES = "/var/log/flightline/train/*/records.jsonl"
+"""Of role training, by job: how its runs go, for the storage function."""
 
 GPU = (
     "utilization_gpu",
@@ -139,7 +142,9 @@ def _logs(plan: AgentPlan) -> Dict[str, Any]:
         _file(BEATS_FILE, plan.system_log_group, plan),
         # Each file has a stream of its own; without it the agent follows the newest that matches.
         *({**_file(path, plan.system_log_group, plan), "publish_multi_logs": True} for path in TRAINING_FILES),
-    ]
+        {**_file(RUNS_FILES, plan.results_log_group, plan), "publish_multi_logs": True,
+         "log_stream_name": "{instance_id}" + TRAINING_STREAM},
+    ]  # fmt: skip
     collected: Dict[str, Any] = {"files": {"collect_list": files}}
     if plan.kernel_log == "journald":
         kernel = {

@@ -19,6 +19,8 @@ from ..read.strictjson import once
 MARK = "flightline-log/"
 FORMAT = MARK + "1"
 KINDS = ("node", "training")
+TRAINING_STREAM = "-training"
+"""After the instance's id, the log stream of what training jobs write: their user may say nothing of a node there."""
 MAX_LINE_BYTES = 240_000
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 """A record of a node with hundreds of findings is far below; what unpacks to more is damage or an attack."""

@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -31,6 +32,12 @@ JOBS = "/etc/flightline/train"
 ASKED = "/run/flightline/train"
 GATE_S = 300.0
 MOUNT_S = 60.0
+TELL_S = 3600.0
+COST_S = 60.0
+"""How often the run's cost is told; a run that goes on for months is told of each TELL_S."""
+SHM = "/dev/shm"  # noqa: S108
+FILES_WANTED = 65_536
+"""Open files: a rank has a socket or more to each peer, a file per worker of its loader and per shard. Own choice."""
 AWS_S = 600.0
 MEET_S = 5.0
 TICK_S = 0.01
@@ -78,6 +85,7 @@ class LaunchPlan(NamedTuple):
     restarts: int
     pause_s: float
     grace_s: float
+    shm_gib: float
 
 
 class StartFault(NamedTuple):
@@ -123,7 +131,7 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
         one.get("workdir", "/"), _about(job, settings, one, manifest),
         _meeting(job, one, int(settings["join_s"])),
         list(one.get("mounts", settings.get("mounts", []))), manifest, int(settings["restarts"]),
-        float(settings["pause_s"]), float(settings["grace_s"]),
+        float(settings["pause_s"]), float(settings["grace_s"]), float(one.get("shm_gib", settings.get("shm_gib", 0))),
     )  # fmt: skip
 
 
@@ -225,40 +233,149 @@ def _aws(*words: str) -> str:
     return done.stdout.decode("utf-8")
 
 
+def too_small(shm_gib: float) -> str:
+    """Whether the ranks' shared memory has room for what the job needs; made larger where root starts it.
+
+    NCCL's and the loader's processes share it: full, a rank ends by SIGBUS or hangs without a word.
+    """
+    if not shm_gib:
+        return ""
+    size = os.statvfs(SHM)
+    seen = size.f_blocks * size.f_frsize / 1024**3
+    if seen < shm_gib and os.geteuid() == 0:
+        subprocess.run(["mount", "-o", f"remount,size={int(shm_gib * 1024)}M", SHM], timeout=MOUNT_S, check=False)
+        size = os.statvfs(SHM)
+        seen = size.f_blocks * size.f_frsize / 1024**3
+    if seen < shm_gib:
+        return (
+            f"{SHM}: saw {seen:.2f} GiB, wanted {shm_gib:g} GiB for the ranks; "
+            f"do: mount -o remount,size={int(shm_gib * 1024)}M {SHM}, or lower shm_gib of the job"
+        )
+    return ""
+
+
+def raise_files() -> str:
+    """Open files up to the hard limit: Slurm hands on the soft one of the shell that asked for the job. Said if few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard == resource.RLIM_INFINITY or hard >= FILES_WANTED:
+        return ""
+    return f"open files: saw a hard limit of {hard}, wanted {FILES_WANTED}; do: raise LimitNOFILE of the unit or slurmd"
+
+
 def _about(job: str, settings: Dict[str, Any], one: Dict[str, Any], manifest: str) -> Dict[str, Any]:
-    """What is told of the run, by the node of the rendezvous, so that it is told once; {} on the others."""
+    """What is told of the run, by the node of the rendezvous, so that it is told once; {} on the others.
+
+    Into files of the job's own, so that Slurm's runs, which are the user's, are told of as well.
+    """
     place = str(one.get("rendezvous", "")).rpartition(":")[0]
     alone = int(one.get("nodes", [1, 1])[1]) == 1
-    if not settings.get("records") or not (alone or _is_here(place)):
+    if not settings.get("package") or not (alone or _is_here(place)):
         return {}
-    # The request's own id: what the training input function wrote of this run has it too.
-    run = os.path.basename(manifest).rpartition(".")[0] or f"{job}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    slurm = os.environ.get("SLURM_JOB_ID", "")
+    # The request's own id: what the training input function wrote of this run has it too. Slurm keeps a requeued job's.
+    run = os.path.basename(manifest).rpartition(".")[0] or (
+        f"{job}-slurm-{slurm}" if slurm else f"{job}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    )
     told = {
         "job": job,
         "dataset": one.get("dataset", "unknown"),
         "model": one.get("model", "unknown"),
         "manifest": manifest,
+        "code": one.get("code", "unknown"),
+        "nodes": int(os.environ.get("SLURM_JOB_NUM_NODES") or one.get("nodes", [1, 1])[1]),
     }
-    return {"run": run, "package": settings.get("package", ""), "records": settings["records"], "told": told}
+    logs = f"{settings['logs']}/{job}"
+    return {"run": run, "package": settings["package"], "told": told, "records": f"{logs}/records.jsonl",
+            "metrics": f"{logs}/metrics.jsonl", "usd_per_hour": float(settings.get("node_usd_per_hour") or 0),
+            "namespace": str(settings.get("environment", {}).get("FLIGHTLINE_NAMESPACE", "Flightline"))}  # fmt: skip
 
 
-def tell(about: Dict[str, Any], status: str, **more: Any) -> str:
-    """Write a step of the run for the storage function, which puts it into the training table; why not, or ''."""
-    if not about:
-        return ""
+def append(path: str, text: str, user: str) -> None:
+    """Add lines to a file of the job's directory. It is the user's: no link of theirs is followed. Raises OSError."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    file = os.open(path, flags, 0o644)
     try:
-        sys.path.insert(0, about["package"])
-        from flightline_node.tell.logline import lines
+        if user and os.geteuid() == 0:
+            os.fchown(file, *_ids(user))
+        os.write(file, text.encode("utf-8"))
+    finally:
+        os.close(file)
 
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        written = lines("training", about["run"], {**about["told"], "status": status, "at": at, **more})
-        with open(about["records"], "a", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for line in written))
+
+def _ids(user: str) -> Tuple[int, int]:
+    import pwd
+
+    entry = pwd.getpwnam(user)
+    return entry.pw_uid, entry.pw_gid
+
+
+def tell(plan: LaunchPlan, status: str, **more: Any) -> str:
+    """Write a step of the run for the storage function, which puts it into the training table; why not, or ''."""
+    about = plan.about
+    try:
+        with _package(about["package"]):
+            from flightline_node.tell import logline, training_run
+
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            seen = training_run.facts(f"{plan.journal}/rank-000000.jsonl")
+            told = {**about["told"], **seen, "status": status, "at": at, **more}
+            written = logline.lines("training", about["run"], told)
+            append(about["records"], "".join(f"{line}\n" for line in written), plan.user)
     except (ImportError, OSError, ValueError) as error:
         return f"nobody is told that the run is {status}: {error}"
-    finally:
-        sys.path.remove(about["package"])
     return ""
+
+
+@contextlib.contextmanager
+def _package(place: str) -> Iterator[None]:
+    """The node's library, importable."""
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
+
+
+class RunCost:
+    """What the run has cost: all its nodes at their price since this launcher began, and what was told before that.
+
+    Told before: the last line of this node's own metrics. Where the rendezvous moves to another node it begins anew.
+    """
+
+    def __init__(self, plan: LaunchPlan) -> None:
+        self._plan, self._began, self._told_at = plan, time.monotonic(), 0.0
+        self._before = self._last() if plan.about.get("usd_per_hour") else 0.0
+
+    @property
+    def usd(self) -> Optional[float]:
+        """US dollars so far; None where no price is known."""
+        about = self._plan.about
+        if not about.get("usd_per_hour"):
+            return None
+        hours = (time.monotonic() - self._began) / 3600
+        return self._before + hours * about["usd_per_hour"] * about["told"]["nodes"]
+
+    def tell(self, now: bool = False) -> None:
+        """As a metric, each COST_S. A disk that is full costs the metric and not the run."""
+        usd, at = self.usd, time.monotonic()
+        if usd is None or (not now and at < self._told_at + COST_S):
+            return
+        self._told_at, about = at, self._plan.about
+        with contextlib.suppress(ImportError, OSError), _package(about["package"]):
+            from flightline_node.tell import training_run
+
+            line = training_run.cost_line(about["namespace"], self._plan.job, about["run"], usd)
+            append(about["metrics"], line, self._plan.user)
+
+    def _last(self) -> float:
+        about, found = self._plan.about, 0.0
+        with contextlib.suppress(OSError), open(about["metrics"], encoding="utf-8", errors="replace") as file:
+            for one in (_json(line) for line in file if '"TrainCost"' in line):
+                usd = one.get("TrainCost")
+                found = float(usd) if one.get("run") == about["run"] and isinstance(usd, (int, float)) else found
+        return found
 
 
 def fault(plan: LaunchPlan, since: float) -> StartFault:
@@ -333,23 +450,32 @@ class JobRun:
     def __init__(self, plan: LaunchPlan, say: Callable[[str], None]) -> None:
         self.plan, self.say, self.told = plan, say, 0
         self.interruptions: List[Dict[str, Any]] = []
+        self.cost, self._told_at = RunCost(plan), 0.0
         self._process: Optional[subprocess.Popen[bytes]] = None
 
     def told_of(self) -> int:
         """Run, and tell how it went; the exit status."""
         self._tell("running")
         status = self._until_over()
-        self._tell(ENDS[status], exit_status=status, interruptions=self.interruptions)
+        self.cost.tell(now=True)
+        self._tell(ENDS[status], exit_status=status)
         return status
 
     def _tell(self, status: str, **more: Any) -> None:
-        why = tell(self.plan.about, status, **more)
+        self._told_at = time.monotonic()
+        usd = self.cost.usd
+        spent = {} if usd is None else {"cost_usd": round(usd, 2)}
+        more = {**more, **spent, "interruptions": self.interruptions}
+        why = tell(self.plan, status, **more) if self.plan.about else ""
         if why:
             self.say(why)
 
     def _until_over(self) -> int:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             signal.signal(number, self._hear)
+        few = raise_files()
+        if few:
+            self.say(few)
         meeting = self.plan.meeting
         # Once for all nodes: without the one where they meet no rank is started.
         changed = data_changed(self.plan.manifest) if not meeting.host or _is_here(meeting.host) else ""
@@ -391,6 +517,7 @@ class JobRun:
         # The newest: a record has its limits, and the journals have all.
         one = {"at": int(time.time()), "text": why[:200], "step": step}
         self.interruptions = [*self.interruptions[-49:], one]
+        self._tell("running")
 
     def _over(self, status: int, began: float) -> Optional[int]:
         if (status == 0 or said(self.plan, "finished", began)) and not self.told:
@@ -405,7 +532,7 @@ class JobRun:
 
     def _refused(self) -> str:
         """Why this node must not train now; '' when it may. No answer is no go."""
-        away = not_mounted(self.plan.mounts)
+        away = not_mounted(self.plan.mounts) or too_small(self.plan.shm_gib)
         if away or not self.plan.gate:
             return away
         try:
@@ -443,6 +570,9 @@ class JobRun:
                 return process.wait(timeout=0.2)
             except subprocess.TimeoutExpired:
                 pass
+            self.cost.tell()
+            if time.monotonic() > self._told_at + TELL_S:
+                self._tell("running")
             if self.told and end is None:
                 end = time.monotonic() + self.plan.grace_s
                 self._tell_ranks(process.pid)

@@ -53,6 +53,8 @@ def test_a_stack_needs_no_variable_of_its_own():
         "SchedulerParameters=nohold_on_prolog_fail",
         "Epilog=/usr/local/libexec/flightline-slurm-epilog",
         "RebootProgram=/usr/sbin/reboot",
+        "SlurmdTimeout=180",
+        "AuthInfo=cred_expire=70",
         "UnkillableStepProgram=/usr/local/libexec/flightline-slurm-unkillable",
     ):
         assert setting in lines

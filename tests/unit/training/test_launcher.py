@@ -5,19 +5,21 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from flightline.cloud.functions.common import training
 from flightline_node.know import training_environment
 from flightline_node.know.expected import resolve
-from flightline_node.tell import logline
+from flightline_node.tell import logline, training_run
 
 FILE = Path(__file__).resolve().parents[3] / "roles" / "training" / "files" / "flightline_train.py"
 _spec = importlib.util.spec_from_file_location("flightline_train", FILE)
@@ -72,9 +74,11 @@ class Site:
         (root / "jobs" / "demo.json").write_text(json.dumps({"command": ["x.py"]}))
 
     def popen(self, *more: str, job: str = "demo"):
-        argv = [sys.executable, FILE, job, f"--settings={self.root}/train.json", f"--jobs={self.root}/jobs",
-                f"--asked={self.root}/asked", *more]  # fmt: skip
+        argv = [sys.executable, FILE, *self.given(job), *more]
         return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+
+    def given(self, job: str = "demo"):
+        return [job, f"--settings={self.root}/train.json", f"--jobs={self.root}/jobs", f"--asked={self.root}/asked"]
 
     def run(self, *more: str, **rest):
         process = self.popen(*more, **rest)
@@ -127,27 +131,90 @@ def aws_without_a_bucket(where):
 
 
 def test_what_is_told_of_a_run_is_what_the_storage_function_takes(tmp_path, monkeypatch):
-    site = Site(tmp_path, "[ $start -ge 2 ] || exit 1", package=PACKAGE, records=str(tmp_path / "records.jsonl"))
+    site = Site(tmp_path, "[ $start -ge 2 ] || exit 1", package=PACKAGE)
     (tmp_path / "asked" / "demo.manifest").write_text("s3://results/training/demo/2026-11-22-a.json")
     monkeypatch.setenv("PATH", f"{aws_without_a_bucket(tmp_path)}:{os.environ['PATH']}")
     (tmp_path / "jobs" / "demo.json").write_text(json.dumps({"command": ["x"], "dataset": "c4", "model": "llama-70b"}))
     assert site.run()[0] == 0
-    pieces = [logline.parse(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    pieces = [logline.parse(line) for line in (tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()]
     items = [training.item(logline.join([piece]), piece.run) for piece in pieces]
     assert [(one["run"], one["status"], one["dataset"]) for one in items] == [
-        ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "finished", "c4")]  # fmt: skip
-    assert len(items[1]["interruptions"]) == 1 and items[1]["exit_status"] == 0
+        ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "finished", "c4")]  # fmt: skip
+    assert [len(one["interruptions"]) for one in items] == [0, 1, 1] and items[2]["exit_status"] == 0
+
+
+def test_nodes_code_and_checkpoints_of_the_job_are_told(tmp_path):
+    said = [
+        {"event": "start", "attempt": 1},
+        {"event": "together", "nodes": ["gpu-02", "gpu-01"], "code": "abc"},
+        {"event": "step", "step": 8},
+        {"event": "checkpoint", "step": 8, "name": "step-00000008-x"},
+        {"event": "checkpoint_refused", "name": "step-00000004-x"},
+        {"event": "step", "step": 9},
+    ]
+    text = "".join(f"{json.dumps(one)}\n" for one in said) + '{"event": "checkpoint", "step'
+    site = Site(tmp_path, f"cat > {tmp_path}/logs/demo/rank-000000.jsonl <<'END'\n{text}\nEND", package=PACKAGE)
+    assert site.run()[0] == 0
+    last = logline.parse((tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()[-1])
+    told = training.item(logline.join([last]), last.run)
+    assert (told["nodes"], told["node_names"], told["code"], told["step"]) == (2, ["gpu-01", "gpu-02"], "abc", 9)
+    assert told["checkpoints"] == [{"step": 8, "name": "step-00000008-x"}] and told["checkpoints_bad"] == 1
+
+
+def test_the_cost_of_a_run_goes_on_where_an_earlier_start_of_it_stopped(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
+    before = training_run.cost_line("Flightline/demo", "demo", "demo-slurm-17", 100.0)
+    other = training_run.cost_line("Flightline/demo", "demo", "demo-slurm-16", 900.0)
+    site = Site(tmp_path, "exit 0", package=PACKAGE, node_usd_per_hour=50.0)
+    (tmp_path / "logs" / "demo").mkdir()
+    (tmp_path / "logs" / "demo" / "metrics.jsonl").write_text(before + other)
+    assert site.run()[0] == 0
+    told = json.loads((tmp_path / "logs" / "demo" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert 100 < told["TrainCost"] < 110 and told["run"] == "demo-slurm-17"
+    piece = logline.parse((tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()[-1])
+    assert 100 <= logline.join([piece])["cost_usd"] < 110 and piece.run == "demo-slurm-17"
+
+
+def test_too_little_shared_memory_is_said_before_a_rank_hangs(monkeypatch):
+    monkeypatch.setattr(train.os, "statvfs", lambda _: SimpleNamespace(f_blocks=1024, f_frsize=65536))
+    monkeypatch.setattr(train.os, "geteuid", lambda: 1000)
+    assert train.too_small(0.05) == train.too_small(0) == ""
+    assert "saw 0.06 GiB, wanted 8 GiB for the ranks" in train.too_small(8)
+
+
+def test_root_makes_the_shared_memory_as_large_as_the_job_needs(monkeypatch):
+    sizes, asked = [1024, 8 * 16384], []
+    monkeypatch.setattr(train.os, "statvfs", lambda _: SimpleNamespace(f_blocks=sizes.pop(0), f_frsize=65536))
+    monkeypatch.setattr(train.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(train.subprocess, "run", lambda argv, **_: asked.append(argv))
+    assert train.too_small(8) == ""
+    assert asked == [["mount", "-o", "remount,size=8192M", "/dev/shm"]]
+
+
+def test_the_ranks_may_open_as_many_files_as_the_hard_limit_says(tmp_path):
+    site = Site(tmp_path, f"ulimit -Sn > {tmp_path}/files; ulimit -Hn >> {tmp_path}/files")
+    low = f"ulimit -Sn 256; exec {shlex.join([sys.executable, str(FILE), *site.given()])}"
+    done = subprocess.run(["sh", "-c", low], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0
+    soft, hard = (tmp_path / "files").read_text().split()
+    assert soft == hard
 
 
 def test_only_the_node_of_the_rendezvous_tells(tmp_path):
-    settings = {**SETTINGS, "package": PACKAGE, "records": "/x"}
+    settings = {**SETTINGS, "package": PACKAGE}
     assert train.plan("a", settings, ONE, {}, "").about == {}
     here = {**ONE, "rendezvous": f"{socket.gethostname()}:29400"}
     assert train.plan("a", settings, here, {}, "").about["told"]["job"] == "a"
 
 
 def test_a_record_that_cannot_be_written_is_said_and_costs_no_run(tmp_path):
-    status, said = Site(tmp_path, "exit 0", package="/nowhere.pyz", records="/nowhere/records.jsonl").run()
+    site = Site(tmp_path, "exit 0", package=PACKAGE)
+    (tmp_path / "logs" / "demo").mkdir()
+    (tmp_path / "kept").write_text("a file of root's")
+    (tmp_path / "logs" / "demo" / "records.jsonl").symlink_to(tmp_path / "kept")
+    status, said = site.run()
+    assert (tmp_path / "kept").read_text() == "a file of root's"
     assert status == 0 and "nobody is told that the run is finished" in said
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline.cloud import batches, items
-from flightline_node.tell.logline import LineError, Piece, parse
+from flightline_node.tell.logline import TRAINING_STREAM, LineError, Piece, parse
 
 from ..common import training
 from ..common.errors import BadEvent, TryAgain
@@ -100,6 +100,8 @@ class StorageFunction:
                     counts["incomplete"] += 1
                 elif pieces[0].kind == "training":
                     metas.append(training.item(record, pieces[0].run))
+                elif TRAINING_STREAM in opened.stream:
+                    raise BadEvent(f"the log stream {opened.stream} is a training job's and holds a node's record")
                 else:
                     results.append(NodeResult(key, pieces[0].run, records.admitted(record, opened.stream)))
             except (LineError, BadEvent) as error:
