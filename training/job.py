@@ -19,7 +19,7 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -38,6 +38,8 @@ REQUEUE = 75
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 """An end by systemd or Slurm; EC2's notice, as the role flightline_notice sends it."""
 CLIP = 1.0
+USE_EVERY = 10
+"""Steps between two looks at how busy the GPU is: NVML counts over up to a second anyway."""
 
 
 def arguments() -> argparse.Namespace:
@@ -74,6 +76,36 @@ class SaveError(RuntimeError):
     """A run came to its end, and its checkpoint did not."""
 
 
+class StepTimes(NamedTuple):
+    """Seconds of a step: all, waiting for data, the thread's CPU, and what of its own work was measured."""
+
+    step_s: float
+    data_s: float
+    cpu_s: float
+    local_s: float | None
+
+    def own_s(self, forwards: int) -> float | None:
+        """Of all forwards and backwards: measured are all but the first and the last."""
+        return None if self.local_s is None else self.local_s * forwards / (forwards - 1)
+
+
+class GpuUse:
+    """How busy this rank's GPU is, by NVML; None without a GPU or nvidia-ml-py."""
+
+    def __init__(self) -> None:
+        self._known = torch.cuda.is_available()
+
+    def percent(self) -> float | None:
+        """Of NVML's last sample period."""
+        if not self._known:
+            return None
+        try:
+            return float(torch.cuda.utilization())
+        except (ImportError, RuntimeError):
+            self._known = False
+            return None
+
+
 class SaveRequest:
     """Whether somebody asked this process to save and end."""
 
@@ -97,6 +129,7 @@ class TrainingJob:
         self.beside = dist.new_group(backend="gloo", timeout=timedelta(seconds=given.timeout_s))
         self.journal = Journal(given.journal, self.rank, self._attempt())
         self.size = Size(given.layers, given.width, given.heads, given.length)
+        self.used = GpuUse()
         self.step, self.guard, self.productive_s, self.began_at = 0, LossGuard(), 0.0, time.time()
 
     def run(self) -> int:
@@ -197,7 +230,7 @@ class TrainingJob:
 
     def _one_step(self) -> bool:
         """One optimizer step; whether some rank was told to end."""
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.thread_time()
         batches = self._batches()
         data_s = time.perf_counter() - began
         loss, local_s = self._gradients(batches)
@@ -212,11 +245,11 @@ class TrainingJob:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.step += 1
-        step_s = time.perf_counter() - began
+        step_s, cpu_s = time.perf_counter() - began, time.thread_time() - began_cpu
         self.productive_s += step_s
         due = self.step % self.given.checkpoint_every == 0 or self.step == self.given.steps
         stall_s = self._save() if due and not stop else 0.0
-        self._tell(mean, step_s, data_s, local_s, stall_s)
+        self._tell(mean, stall_s, StepTimes(step_s, data_s, cpu_s, local_s))
         return stop
 
     def _batches(self) -> list[torch.Tensor]:
@@ -248,19 +281,24 @@ class TrainingJob:
         self.journal.say("saving", step=self.step, stall_s=round(stall_s, 4))
         return stall_s
 
-    def _tell(self, loss: float, step_s: float, data_s: float, local_s: float | None, stall_s: float) -> None:
-        self.journal.say("step", step=self.step, loss=loss, loss_hex=loss.hex(), step_s=step_s, data_s=data_s,
-                         local_s=local_s)  # fmt: skip
+    def _tell(self, loss: float, stall_s: float, took: StepTimes) -> None:
+        own_s = took.own_s(self.accumulation)
+        gpu = self.used.percent() if self.step % USE_EVERY == 0 else None
+        self.journal.say("step", step=self.step, loss=loss, loss_hex=loss.hex(), step_s=took.step_s, data_s=took.data_s,
+                         local_s=took.local_s, own_s=own_s, cpu_s=took.cpu_s, gpu_percent=gpu)  # fmt: skip
         if self.rank:
             return
-        tokens_s = self.given.batch * self.size.length / step_s
+        tokens_s = self.given.batch * self.size.length / took.step_s
         values = {
             "TrainStep": self.step,
             "TrainLoss": loss,
             "TrainTokensPerSecond": tokens_s,
             "TrainEffectiveTime": 100.0 * self.productive_s / max(time.time() - self.began_at, 1e-9),
             "TrainCheckpointStall": 1000.0 * stall_s,
+            "TrainDataWait": 100.0 * took.data_s / took.step_s,
         }
+        if own_s is not None:
+            values["TrainOthersWait"] = 100.0 * max(0.0, 1 - (own_s + took.data_s) / took.step_s)
         if self.given.peak_tflops:
             peak = self.given.peak_tflops * 1e12 * self.world
             values["TrainMfu"] = 100.0 * tokens_s * flops_per_token(self.size) / peak

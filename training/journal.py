@@ -17,6 +17,8 @@ UNITS = {
     "TrainMfu": "Percent",
     "TrainEffectiveTime": "Percent",
     "TrainCheckpointStall": "Milliseconds",
+    "TrainDataWait": "Percent",
+    "TrainOthersWait": "Percent",
 }
 
 

@@ -14,7 +14,7 @@ from .journals import Failure, Rank
 MESSAGE_CHARS = 300
 MOST_ILL = 2
 """Nodes. More at once are a switch, a file system or a program: their quarantine would cost the cluster. Own choice."""
-FAILED, VANISHED, HUNG, SLOW, DATA = "failed", "vanished", "hung", "slow", "data"
+FAILED, VANISHED, HUNG, SLOW = "failed", "vanished", "hung", "slow"
 GONE = re.compile(
     r"connection (?:closed|reset|refused)|broken pipe|remote (?:process|peer)|ncclRemoteError|DistBackendError"
     r"|socket(?:Start|Progress|Poll)|SignalException|peer closed",
@@ -109,7 +109,8 @@ def _vanished(ranks: Mapping[int, Rank]) -> list[RankBlame]:
 def _slow(ranks: Mapping[int, Rank]) -> list[RankBlame]:
     steps = {rank: one.steps for rank, one in ranks.items()}
     found = [_at(ranks, one.rank, SLOW, one.why) for one in slow.stragglers(steps)]
-    share = slow.data_share(steps)
-    if share is not None and share >= slow.DATA_SHARE:
-        found.append(RankBlame(DATA, None, "", None, f"{share:.0%} of a step is waiting for its data"))
+    waited = slow.bottleneck(steps)
+    if waited and not (found and waited[0] == slow.NETWORK):
+        # Beside a straggler the others wait for it, and the network is not to blame.
+        found.append(RankBlame(waited[0], None, "", None, waited[1]))
     return found

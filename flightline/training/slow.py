@@ -1,4 +1,4 @@
-"""Which rank is slower than the others at its own work, and whether the data is what everybody waits for. Pure."""
+"""Which rank is slower than the others at its own work, and what everybody waits for. Pure."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ LEAST_SHARE = 0.10
 """Of the median: ranks that all agree to a millisecond have no spread, and less than this is not worth a node."""
 DATA_SHARE = 0.20
 """Of a step spent on waiting for its data; own choice."""
+CPU_SHARE = 0.90
+"""Of a step in which the rank's Python thread is busy: the GPU waits for what it is given to do. Own choice."""
+NETWORK_SHARE = 0.40
+"""Of a step that is neither data nor own forwards and backwards: reduction, gathering, waiting. Own choice."""
+LOW_GPU_PERCENT = 50.0
+"""Of the median rank's GPU. Kernels of NCCL count as use (NVML), so a slow network does not show here."""
+DATA, CPU, NETWORK, IDLE = "data", "cpu", "network", "idle"
 
 
 @dataclass(frozen=True)
@@ -50,12 +57,31 @@ def stragglers(steps: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[SlowRan
     return sorted(found, key=lambda one: -one.seconds)
 
 
-def data_share(steps: Mapping[int, Sequence[Mapping[str, Any]]]) -> float | None:
-    """Share of a step in which the median rank waits for its data; None where nothing was measured."""
+def bottleneck(steps: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[str, str] | None:
+    """What all ranks wait for, and why it is that; None where nothing stands out or nothing was measured.
+
+    The CPU only where the GPU's use is known to be low: a step that is computed on the CPU keeps it busy as well.
+    """
+    data, cpu, own = (_share(steps, name) for name in ("data_s", "cpu_s", "own_s"))
+    used = [median(values) for events in steps.values() if (values := _values(events, "gpu_percent"))]
+    gpu = median(used) if used else None
+    seen = "" if gpu is None else f"; the GPUs are used {gpu:.0f}%, of the ranks {min(used):.0f}% to {max(used):.0f}%"
+    low = gpu is not None and gpu < LOW_GPU_PERCENT
+    if data is not None and data >= DATA_SHARE:
+        return DATA, f"{data:.0%} of a step is waiting for its data{seen}"
+    if low and cpu is not None and cpu >= CPU_SHARE:
+        return CPU, f"the CPU is busy for {cpu:.0%} of a step{seen}"
+    if own is not None and len(steps) > 1 and (rest := 1 - own - (data or 0)) >= NETWORK_SHARE:
+        return NETWORK, f"{rest:.0%} of a step is neither data nor forwards and backwards, but the other ranks{seen}"
+    return (IDLE, f"no data, CPU or network is seen to be waited for{seen}") if low else None
+
+
+def _share(steps: Mapping[int, Sequence[Mapping[str, Any]]], name: str) -> float | None:
+    """Of the median rank's step."""
     shares = [
-        median(data) / median(whole)
+        median(part) / median(whole)
         for events in steps.values()
-        if (data := _values(events, "data_s")) and (whole := _values(events, "step_s")) and median(whole) > 0
+        if (part := _values(events, name)) and (whole := _values(events, "step_s")) and median(whole) > 0
     ]
     return median(shares) if shares else None
 

@@ -182,6 +182,7 @@ def _chart(place: Place, alarm: Alarm, query: str) -> dict[str, Any]:
 
 RUNS = (
     ("Training: MFU and effective time, percent", ("TrainMfu", "TrainEffectiveTime")),
+    ("Training: a step's wait for data and for other ranks, percent", ("TrainDataWait", "TrainOthersWait")),
     ("Training: tokens per second", ("TrainTokensPerSecond",)),
     ("Training: loss", ("TrainLoss",)),
 )

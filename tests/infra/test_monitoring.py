@@ -92,7 +92,8 @@ def test_the_dashboard_shows_runs_by_what_the_reference_job_and_its_launcher_sen
     made = _made()
     shown = planning.dashboard(names, stacks.place(STACK), made, plans.composite(names, made))
     asked = set(re.findall(r"MAX\((Train\w+)\)", shown))
-    assert asked == {"TrainCost", "TrainMfu", "TrainEffectiveTime", "TrainTokensPerSecond", "TrainLoss"}
+    assert asked == {"TrainCost", "TrainMfu", "TrainEffectiveTime", "TrainTokensPerSecond", "TrainLoss", "TrainDataWait",
+                     "TrainOthersWait"}  # fmt: skip
     assert asked - {training_run.COST} <= set(journal.UNITS)
 
 

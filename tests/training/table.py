@@ -23,6 +23,8 @@ class Row:
 
 
 ROWS: list[Row] = []
+STALLS: list[tuple[float, float, int]] = []
+"""Seconds of a checkpoint's stall, of a step, and steps between two checkpoints."""
 
 
 def blame(logs: Path) -> list[RankBlame]:
@@ -50,4 +52,9 @@ def text() -> list[str]:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     rows = [f"| {row.fault} | {row.named} | {row.seconds:.0f} s | {row.lost} |" for row in ROWS]
     head = ["| fault | named | to the first resumed step | steps lost |", "|---|---|---|---|"]
-    return [f"load {load} on {os.cpu_count()} cores", *head, *rows] if rows else []
+    stalls = [
+        f"checkpoint stall {1000 * stall:.0f} ms, step {1000 * step:.0f} ms: {stall / step:.1%} of a step, "
+        f"{stall / step / every:.2%} of all steps at one each {every}"
+        for stall, step, every in STALLS
+    ]
+    return [f"load {load} on {os.cpu_count()} cores", *(head + rows if rows else []), *stalls] if rows or stalls else []

@@ -107,6 +107,29 @@ def test_who_is_no_straggler(given):
     assert slow.stragglers(given) == []
 
 
+@pytest.mark.parametrize(
+    ("step", "wanted"),
+    [
+        ({"data_s": 0.4, "own_s": 0.1}, "data"),
+        ({"data_s": 0.0, "own_s": 0.5}, "network"),
+        ({"data_s": 0.0, "own_s": 0.9, "gpu_percent": 30.0, "cpu_s": 0.95}, "cpu"),
+        ({"data_s": 0.0, "own_s": 0.9, "gpu_percent": 30.0, "cpu_s": 0.5}, "idle"),
+        ({"data_s": 0.0, "own_s": 0.9, "gpu_percent": 95.0, "cpu_s": 0.99}, None),
+        ({"data_s": 0.0, "own_s": 0.9, "cpu_s": 0.99}, None),
+        ({"data_s": 0.0, "own_s": None, "cpu_s": None, "gpu_percent": None}, None),
+    ],
+    ids=["data", "network", "cpu", "low and nobody knows why", "gpu is busy", "trained on the cpu", "not measured"],
+)
+def test_what_all_ranks_wait_for(step, wanted):
+    found = slow.bottleneck({rank: [{"step_s": 1.0, **step}] * 5 for rank in range(4)})
+    assert (found[0] if found else None) == wanted
+
+
+def test_the_use_of_the_gpus_and_its_spread_are_said():
+    low = {rank: [{"step_s": 1.0, "data_s": 0.3, "gpu_percent": 20.0 + 10 * rank}] for rank in range(3)}
+    assert slow.bottleneck(low)[1].endswith("the GPUs are used 30%, of the ranks 20% to 40%")
+
+
 def say(folder, rank, *events, attempt=0):
     with (folder / f"rank-{rank:06d}.jsonl").open("a") as file:
         for at, (name, values) in enumerate(events):
@@ -191,6 +214,14 @@ def test_waiting_for_data_is_said(tmp_path):
     assert [(one["kind"], one["why"]) for one in blame(tmp_path)[1]] == [
         ("data", "40% of a step is waiting for its data")
     ]
+
+
+def test_the_network_is_not_to_blame_for_the_wait_for_a_straggler(tmp_path):
+    for rank in range(4):
+        own = 0.5 if rank == 3 else 0.2
+        step = {"step_s": 0.6, "data_s": 0.0, "local_s": own, "own_s": own}
+        say(tmp_path, rank, start(rank, 4), *[("step", {"step": at, **step}) for at in range(5)])
+    assert [(one["kind"], one["rank"]) for one in blame(tmp_path)[1]] == [("slow", 3)]
 
 
 def test_nothing_to_read_is_no_acquittal(tmp_path):
