@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from flightline.training import flight, journals
 from flightline.training.blame import RankBlame, blames
 
-from .launch import events
+from .launch import DEADLINE_S, events
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,15 @@ class Row:
 ROWS: list[Row] = []
 STALLS: list[tuple[float, float, int]] = []
 """Seconds of a checkpoint's stall, of a step, and steps between two checkpoints."""
+
+
+def until(what: Callable[[], Any], why: str) -> Any:
+    """The first value that is true."""
+    end = time.monotonic() + DEADLINE_S
+    while not (value := what()):
+        assert time.monotonic() < end, f"not within {DEADLINE_S:.0f} s: {why}"
+        time.sleep(0.05)
+    return value
 
 
 def blame(logs: Path) -> list[RankBlame]:

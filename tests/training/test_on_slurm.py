@@ -145,6 +145,8 @@ def came_back(fsx, name, number, lost, at, whole, fault):
         if event["event"] == "start" and event["attempt"]
     }
     assert lost.name not in hosts
+    told = ssh("gpu-01", f"cat /var/log/flightline/train/{name}/records.jsonl")
+    assert f"{name}-slurm-{number}" in told and '"status":"finished"' in told, "the user's launcher can tell of the run"
     row = table.add(fault, lost.name, logs, at)
     assert row.lost <= EVERY + 1
     return row
