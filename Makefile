@@ -8,7 +8,7 @@ INVENTORY ?= inventory/demo
 LEVEL ?= quick
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes preflight demo-faults help check lint types test delivery corpus collection clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up outputs configure compliance down-compute down
+.PHONY: kubernetes preflight demo-faults help check lint types test delivery corpus collection generate clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up outputs configure compliance down-compute down
 
 $(VENV)/.run-ready: requirements.txt pyproject.toml scripts/setup
 	@scripts/setup requirements.txt && touch $@
@@ -57,6 +57,9 @@ corpus: $(VENV)/.dev-ready ## Judge the labelled corpus: recall and false positi
 
 collection: $(VENV)/.dev-ready ## Build the Ansible collection flightline.gpu and its wheel into .flightline/dist
 	@$(BIN)/python -m tools.collection .flightline/dist
+
+generate: $(VENV)/.dev-ready ## Write anew what follows from one declaration: lists, inputs, stack settings, role pages, catalogue
+	@for tool in registries inputs stack_settings roledocs catalogue; do $(BIN)/python -m tools.$$tool || exit 1; done
 
 clean: ## Remove the environment, run store and reports
 	rm -rf $(VENV) .flightline .pytest_cache .mypy_cache .ruff_cache

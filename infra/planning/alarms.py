@@ -26,7 +26,7 @@ from flightline_node.tell import cwagent, training_run
 from infra.config.model import NodesSettings, Thresholds
 from infra.planning.names import FUNCTIONS, Names
 
-ABOVE, BELOW, AT_LEAST = "GreaterThanThreshold", "LessThanThreshold", "GreaterThanOrEqualToThreshold"
+ABOVE, BELOW = "GreaterThanThreshold", "LessThanThreshold"
 MISSING_IS_FINE, MISSING_IS_NO_DATA = "notBreaching", "missing"
 PERIOD_S = 300
 IDLE = "gpu-idle"

@@ -1,27 +1,25 @@
-"""What fuzzing was done: tests/fuzz/result.json, and docs/fuzz.md made from it by `python -m tests.fuzz.ledger`.
+"""What fuzzing was done: the table in docs/fuzz.md, a row a parser.
 
-A batch is kept with a digest of the code it ran on: cases that ran before a parser changed say nothing of it now.
+A row has a digest of the code it ran on: cases that ran before a parser changed say nothing of it now.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from flightline_node.read.parsers import PARSERS
 
 ROOT = Path(__file__).parents[2]
-RESULT = Path(__file__).with_name("result.json")
 PAGE = ROOT / "docs" / "fuzz.md"
 CODE = ROOT / "module_utils" / "flightline_node" / "read" / "parsers"
 _IMPORT = re.compile(r"^\s*from \. import (.+)$|^\s*from \.(\w+) import", re.MULTILINE)
-Batch = dict[str, Any]
 
 
 def _modules(name: str, seen: set[str]) -> set[str]:
@@ -43,26 +41,65 @@ def digest(parser: str) -> str:
     return hashlib.sha256(b"".join((CODE / f"{part}.py").read_bytes() for part in parts)).hexdigest()[:12]
 
 
-def read() -> dict[str, list[Batch]]:
-    """Every batch recorded, by parser."""
-    if not RESULT.is_file():
-        return {}
-    found: dict[str, list[Batch]] = json.loads(RESULT.read_text(encoding="utf-8"))
-    return found
+@dataclass(frozen=True)
+class Row:
+    """What one parser was given. before: cases on earlier code of it."""
+
+    code: str = "-"
+    cases: int = 0
+    seeds: str = "-"
+    problems: int = 0
+    slowest_ms: int = 0
+    day: str = "-"
+    before: int = 0
+
+    @classmethod
+    def of(cls, cells: list[str]) -> Row:
+        """A row of the page."""
+        code, cases, seeds, problems, slowest, day, before = cells
+        numbers = [int(cell.replace(",", "")) for cell in (cases, problems, slowest, before)]
+        return cls(code, numbers[0], seeds, numbers[1], numbers[2], day, numbers[3])
+
+    def on(self, code: str) -> Row:
+        """The row as it counts for this code: cases on other code prove nothing of it."""
+        return self if self.code == code else Row(before=self.before + self.cases)
+
+    def with_batch(self, code: str, seed: int, cases: int, problems: int, slowest_s: float, day: str) -> Row:
+        """With one more batch; a seed counts once on the same code."""
+        row = self.on(code)
+        if seed in _numbers(row.seeds):
+            return row
+        slowest = max(row.slowest_ms, round(1000 * slowest_s))
+        seeds = _ranges([*_numbers(row.seeds), seed])
+        return Row(code, row.cases + cases, seeds, row.problems + problems, slowest, day, row.before)
+
+    def line(self, name: str) -> str:
+        """The page's line."""
+        cells = (name, self.code, f"{self.cases:,}", self.seeds, self.problems, self.slowest_ms, self.day)
+        return "| " + " | ".join(map(str, cells)) + f" | {self.before:,} |"
+
+
+def read() -> dict[str, Row]:
+    """Every parser's row of the page."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.is_file() else []
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return {name: Row.of(cells) for name, *cells in rows if name in PARSERS}
 
 
 def write(parser: str, code: str, seed: int, cases: int, problems: int, slowest_s: float) -> None:
-    """Add a batch; the same seed on the same code counts once."""
-    kept = read()
-    batch: Batch = {"code": code, "seed": seed, "cases": cases, "problems": problems}
-    batch.update(slowest_s=round(slowest_s, 4), day=date.today().isoformat())
-    same = ("code", "seed")
-    others = [old for old in kept.get(parser, []) if any(old[key] != batch[key] for key in same)]
-    kept[parser] = [*others, batch]
-    part = RESULT.with_suffix(".part")
-    lines = [json.dumps(name) + ": [\n  " + ",\n  ".join(map(json.dumps, kept[name])) + "\n ]" for name in sorted(kept)]
-    part.write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
-    os.replace(part, RESULT)
+    """Add a batch to the page."""
+    rows = read()
+    today = date.today().isoformat()
+    rows[parser] = rows.get(parser, Row()).with_batch(code, seed, cases, problems, slowest_s, today)
+    part = PAGE.with_suffix(".part")
+    part.write_text(render(rows), encoding="utf-8")
+    os.replace(part, PAGE)
+
+
+def _numbers(ranges: str) -> list[int]:
+    """[1, 2, 3, 9] for '1-3, 9'."""
+    spans = [span.split("-") for span in ranges.split(", ") if span != "-"]
+    return [number for span in spans for number in range(int(span[0]), int(span[-1]) + 1)]
 
 
 def _ranges(numbers: list[int]) -> str:
@@ -76,46 +113,30 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _row(name: str, batches: list[Batch]) -> str:
-    now = [batch for batch in batches if batch["code"] == digest(name)]
-    before = sum(batch["cases"] for batch in batches) - sum(batch["cases"] for batch in now)
-    each = sorted({batch["cases"] for batch in now})
-    cells = [
-        name,
-        f"{sum(batch['cases'] for batch in now):,}",
-        _ranges([batch["seed"] for batch in now]) or "-",
-        " or ".join(f"{cases:,}" for cases in each) or "-",
-        str(sum(batch["problems"] for batch in now)),
-        f"{1000 * max((batch['slowest_s'] for batch in now), default=0):.0f}",
-        f"{before:,}",
-    ]
-    return "| " + " | ".join(cells) + " |"
-
-
-def render() -> str:
+def render(rows: Mapping[str, Row]) -> str:
     """docs/fuzz.md."""
-    kept = read()
     head = [
         "# Fuzzing of the parsers",
         "",
-        "Written by `python -m tests.fuzz.ledger` from `tests/fuzz/result.json`, which `make fuzz RECORD=1` adds to.",
+        "`make fuzz RECORD=1` adds to this table; `python -m tests.fuzz.ledger` moves what ran on other code to *before*.",
         "",
         "A case is a fixture, or a cut-down copy of one, with one to four mutations (`tests/fuzz/mutate.py`): cut at any",
         "byte, bits flipped, lines dropped, repeated or exchanged, numbers damaged, other encodings, NUL bytes, terminal",
         "escapes, HTML, entity declarations, deep nesting. A problem is anything but facts or ParseError, or a case that",
         "takes over 0.5 s of processor time. A batch repeats with its seed: `make fuzz CASES=<cases> SEED=<seed>`.",
         "",
-        "*Cases* ran on the parser's code as it stands; *before* ran on earlier versions of it and prove nothing of this one.",
+        "*Cases* ran on the code of the digest *code*; *before* ran on earlier versions of it and prove nothing of this one.",
         "",
-        "| parser | cases | seeds | cases a seed | problems | slowest, ms | before |",
-        "|---|--:|---|--:|--:|--:|--:|",
+        "| parser | code | cases | seeds | problems | slowest, ms | day | before |",
+        "|---|---|--:|---|--:|--:|---|--:|",
     ]
-    return "\n".join([*head, *(_row(name, kept.get(name, [])) for name in sorted(PARSERS))]) + "\n"
+    return "\n".join([*head, *(rows.get(name, Row()).line(name) for name in sorted(PARSERS))]) + "\n"
 
 
 def main() -> int:
-    """Write the page."""
-    PAGE.write_text(render(), encoding="utf-8")
+    """Write the page for the code as it stands."""
+    rows = {name: row.on(digest(name)) for name, row in read().items()}
+    PAGE.write_text(render(rows), encoding="utf-8")
     sys.stdout.write(f"{PAGE.relative_to(ROOT)}\n")
     return 0
 

@@ -133,7 +133,7 @@ def main() -> int:
     arguments.add_argument("parsers", nargs="*", metavar="PARSER")
     arguments.add_argument("--cases", type=int, default=10_000)
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--record", action="store_true", help="add the counts to tests/fuzz/result.json")
+    arguments.add_argument("--record", action="store_true", help="add the counts to docs/fuzz.md")
     given = arguments.parse_args()
     total = 0
     code = {name: digest(name) for name in PARSERS}  # now: the files may change while this runs

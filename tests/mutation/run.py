@@ -113,11 +113,12 @@ def main(arguments: list[str] | None = None) -> int:
         else "all of them",
         "kinds": {kind: [count["total"], count["killed"]] for kind, count in sorted(kinds.items())},
         "unmeasured": unmeasured,
-        "per_check": per_check,
+        "not_all_killed": {name: pair for name, pair in per_check.items() if pair[0] != pair[1]},
         "survivors": survivors,
     }
     if options.write:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in result.items())
+        RESULT.write_text("{" + ",\n ".join(lines) + "}\n", encoding="utf-8")
     return 2 if unmeasured else 0
 
 

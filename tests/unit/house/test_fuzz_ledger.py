@@ -8,26 +8,31 @@ from tests.fuzz import ledger
 
 @pytest.fixture(autouse=True)
 def own_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "RESULT", tmp_path / "result.json")
+    monkeypatch.setattr(ledger, "PAGE", tmp_path / "fuzz.md")
 
 
 def row(name):
-    return next(line for line in ledger.render().splitlines() if line.startswith(f"| {name} |"))
+    return ledger.read().get(name, ledger.Row())
 
 
 def test_a_seed_counts_once_on_the_same_code():
-    now = ledger.digest("df")
-    ledger.write("df", now, 1, 1000, 0, 0.01)
-    ledger.write("df", now, 2, 1000, 0, 0.02)
-    ledger.write("df", now, 2, 1000, 0, 0.02)
-    ledger.write("df", "another code", 2, 500, 3, 0.9)
-    assert row("df") == "| df | 2,000 | 1-2 | 1,000 | 0 | 20 | 500 |"
-    assert len(ledger.read()["df"]) == 3
+    ledger.write("df", "older code", 2, 500, 3, 0.9)
+    for seed, slowest_s in ((1, 0.01), (2, 0.02), (2, 0.02)):
+        ledger.write("df", "this code", seed, 1000, 0, slowest_s)
+    kept = row("df")
+    assert (kept.code, kept.cases, kept.seeds, kept.problems) == ("this code", 2000, "1-2", 0)
+    assert (kept.slowest_ms, kept.before) == (20, 500)
+
+
+def test_what_ran_on_other_code_proves_nothing_of_this_one():
+    ledger.write("df", "older code", 1, 1000, 1, 0.01)
+    assert row("df").on("this code") == ledger.Row(before=1000)
 
 
 def test_what_was_not_fuzzed_says_so():
-    assert row("kernel") == "| kernel | 0 | - | - | 0 | 0 | 0 |"
-    assert ledger.render().count("\n| ") == len(PARSERS) + 1
+    ledger.write("df", "this code", 1, 1000, 0, 0.01)
+    assert "| kernel | - | 0 | - | 0 | 0 | - | 0 |" in ledger.PAGE.read_text().splitlines()
+    assert ledger.PAGE.read_text().count("\n| ") == len(PARSERS) + 1
 
 
 def test_the_digest_is_of_the_parser_and_what_it_imports(tmp_path, monkeypatch):
@@ -53,3 +58,4 @@ def test_every_parser_has_code_of_its_own(name):
 
 def test_seeds_are_shown_as_ranges():
     assert ledger._ranges([3, 1, 2, 7, 9, 8, 8]) == "1-3, 7-9"
+    assert ledger._numbers("1-3, 7") == [1, 2, 3, 7]

@@ -308,7 +308,12 @@ def test_text_that_is_indented_as_a_whole(margin):
 
 
 def test_text_around_the_document():
-    found = facts("noise-around-535.xml")
+    before = (
+        "Fri Nov 20 22:00:00 UTC 2026\nUnable to determine the device handle for GPU0000:64:00.0: Unknown Error\n\n"
+    )
+    found = parse(
+        before + raw("h200-610.xml").decode() + "WARNING: infoROM is corrupted at gpu 0000:53:00.0\n",
+    )
     assert len(found["gpus"]) == 1
     assert found["errors"] == [
         {
@@ -338,7 +343,10 @@ def test_a_message_in_place_of_the_output(name, pci, words):
 
 
 def test_lost_gpu_in_the_text_form():
-    found = facts("h100-550-lost.txt")
+    whole = raw("h100-550-faulty.txt").decode()
+    lost = "Unable to determine the device handle for GPU 0000:64:00.0: GPU is lost.  Reboot the system to recover this GPU"
+    text = whole[: whole.index("GPU 00000000:64:00.0")] + lost + "\n"
+    found = nvidia_smi.parse({"nvidia-smi.txt": text.encode()})
     assert (found["attached_gpus"], len(found["gpus"])) == (2, 1)
     [error] = found["errors"]
     assert error["pci_bus_id"] == "0000:64:00.0"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,25 @@ from flightline.report.terminal import print_summary
 from flightline.store.rows import lost_record, unreachable_record
 from flightline.store.sqlite import ExpectedHost, Run
 from flightline_node.judge.checks import CHECKS
-from flightline_node.model import LEVELS
+from flightline_node.judge.judgement import judge
+from flightline_node.know.expected import resolve
+from flightline_node.model import LEVELS, Status
+from flightline_node.read import bundle
+from flightline_node.settings import build
+from tests.corpus.material import demo
+from tests.harness import NOW
 from tests.memory_store import MemoryStore
 
 HERE = Path(__file__).parent
 SNAPSHOTS = HERE / "snapshots"
-FAULTS: dict[str, list[dict[str, Any]]] = json.loads((HERE / "faults.json").read_text(encoding="utf-8"))
 TYPE = "p5.48xlarge"
+ON = {"host_memory_error": "g4dn.metal"}
+"""Faults that TYPE cannot have."""
+SILENT = {
+    "tool_hung": {"file": "nvidia-smi.xml", "argv": ["nvidia-smi", "-q", "-x"], "note": "no answer within 8 s"},
+    "kernel_log_denied": {"file": "kernel.log", "argv": ["journalctl", "-k"], "note": "exit status 1"},
+}
+"""A tool that says nothing of use, and what the manifest says of it."""
 UNREACHABLE, LOST = "unreachable", "lost"
 WIDTHS = (80, 140)
 
@@ -73,13 +87,28 @@ def report(nodes: int) -> Report:
     return made
 
 
+@lru_cache(maxsize=None)
+def _findings(fault: str) -> tuple[dict[str, Any], ...]:
+    """What the judge has against a simulated node with the fault."""
+    kind, silent = ON.get(fault, TYPE), SILENT.get(fault)
+    manifest = {"probes": [silent]} if silent else {}
+    with tempfile.TemporaryDirectory() as name:
+        for file, content in demo(kind, *([] if silent else [fault])):
+            if not silent or file != silent["file"]:
+                (Path(name) / file).write_bytes(content)
+        (Path(name) / bundle.MANIFEST).write_text(json.dumps(manifest))
+        judged = judge(bundle.load(Path(name)), resolve(kind), build(), NOW, required=bool(silent))
+    blamed = [one for one in judged.findings if one.status in (Status.FAIL, Status.UNKNOWN, Status.WARN)]
+    return tuple(one.to_dict() for one in blamed if not silent or silent["argv"][0] in one.message)
+
+
 def _record(host: ExpectedHost, faults: list[str]) -> dict[str, Any] | None:
     if LOST in faults:
         return None
     if UNREACHABLE in faults:
         said = f"ssh: connect to host {host.host} port 22: Connection timed out"
         return {**unreachable_record(host, said), "started_at": ""}
-    findings = [dict(one) for fault in faults for one in FAULTS[fault]]
+    findings = [dict(one) for fault in faults for one in _findings(fault)]
     named = {one["check"] for one in findings}
     quick = [check.id for check in CHECKS.values() if check.level == LEVELS[0]]
     good = [{"check": check, "status": "PASS", "message": "as wanted"} for check in quick if check not in named]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tools import catalogue, inputs, roledocs, stack_settings
+from tools import catalogue, inputs, registries, roledocs, stack_settings
 
-TOOLS = [catalogue, inputs, roledocs, stack_settings]
+TOOLS = [catalogue, inputs, registries, roledocs, stack_settings]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.__name__)

@@ -1,7 +1,7 @@
-"""The catalogue: every check by id. To add one, write checks/<id>.py and name it here, once.
+"""The catalogue: every check by id.
 
-The import must be static (`from . import x`): Ansible ships only modules it sees imported.
-A test compares this list with the files in the folder.
+To add one, write checks/<id>.py, then run `python -m tools.registries`: Ansible ships only modules
+it sees imported, so the list below is text.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import Dict
 
 from ...model import Check
+
+# begin: made by python -m tools.registries
 from . import (
     clock_source,
     clock_sync,
@@ -113,6 +115,7 @@ from . import (
     uptime,
     xid,
 )
+# end: made by python -m tools.registries
 
 # Each is named once, above: the catalogue's order is the checks' own, whatever Python imported first.
 _FOUND = [

@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("chrony.txt",)
+
 _SPAN = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(us|ms|s|min|h|d|w)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _SOURCE = re.compile(

@@ -9,6 +9,8 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 
+FILES = ("conf-compute.txt",)
+
 _STATE = re.compile(r"CC (?:status|State|feature)\s*:\s*(\w{2,20})", re.IGNORECASE)
 _READY = re.compile(r"GPUs? Ready State\s*:\s*([A-Za-z][A-Za-z ]{1,20})", re.IGNORECASE)
 _REFUSED = re.compile(

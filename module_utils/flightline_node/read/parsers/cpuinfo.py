@@ -10,6 +10,8 @@ from . import text as t
 from . import values as v
 from .jsonhead import holds_json
 
+FILES = ("cpuinfo.json",)
+
 _NUMBERS = {
     "CPU(s)": "cpus",
     "Socket(s)": "sockets",

@@ -15,6 +15,9 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 
+FILES = ("dcgm-diag.json", "dcgm-diag.txt")
+LATER = True
+
 ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 NOT_RUN = "Not Run"
 _WORST_FIRST = ("Fail", "Warn", NOT_RUN, "Skip", "Pass")

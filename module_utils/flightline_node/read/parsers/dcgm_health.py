@@ -14,6 +14,8 @@ from . import text as t
 from . import values as v
 from .jsonhead import holds_json
 
+FILES = ("dcgm-health.json", "dcgm-health.txt")
+
 OVERALL = "Overall Health"
 _STATES = ("Healthy", "Warning", "Failure", "Internal error")
 _TEXT_ROW = re.compile(r"\|([^|]{0,60})\|(.{0,400}?)\|?\s*$")

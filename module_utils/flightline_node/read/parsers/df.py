@@ -9,6 +9,8 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import values as v
 
+FILES = ("df.txt", "df-inodes.txt")
+
 _PERCENT = re.compile(r"(\d{1,4})%|-", re.ASCII)
 _BLOCKS = re.compile(r"(\d{0,6}[KMG]?)B?-blocks", re.ASCII)
 

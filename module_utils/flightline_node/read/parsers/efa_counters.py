@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("efa-counters.json",)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{devices{name: {counter: int}}, count}; no device at all is a count of 0.

@@ -15,6 +15,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("efa-loopback.txt",)
+LATER = True
+
 _BEGIN = re.compile(r"# (fi_\w{1,40}) (\S{1,80})\s*$")
 _END = re.compile(r"# exit (\d{1,3})\s*$")
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kmg]?)$", re.IGNORECASE)

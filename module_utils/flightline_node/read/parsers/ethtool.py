@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("ethtool.txt",)
+
 _COUNTER = re.compile(r"\s*([A-Za-z][\w.-]{0,63}): (\d{1,20})\s*", re.ASCII)
 _OF_ENA = "_allowance_exceeded"
 """AWS's guide shows these alone, as `ethtool -S eth0 | grep allowance` leaves them: without the title."""

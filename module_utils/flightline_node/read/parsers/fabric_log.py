@@ -13,6 +13,8 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 
+FILES = ("fabric-log.txt", "fabricmanager.log", "nvlsm.log")
+
 FABRIC_MANAGER, NVLSM = "fabricmanager.log", "nvlsm.log"
 MAX_BYTES, MAX_ERRORS, MAX_CHARS = 2 << 20, 40, 300
 _FILE = re.compile(r"# (fabricmanager\.log|nvlsm\.log|end)\s*$")

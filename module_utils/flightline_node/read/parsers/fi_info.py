@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import ranks
 from . import text as t
 
+FILES = ("fi-info.txt",)
+
 MAX_BYTES = 4 << 20
 """The verbose form has some kilobytes for each of 64 endpoints."""
 

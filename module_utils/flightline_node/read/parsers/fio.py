@@ -9,6 +9,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("fio.json",)
+LATER = True
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{fio_version, jobs[]{name rw bw_bytes_s iops lat_mean_us lat_p99_us io_bytes error}}.

@@ -9,6 +9,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("fs-io.json",)
+LATER = True
+
 _WORDS = ("mount", "fstype", "kind", "error", "refused", "wrong")
 _NUMBERS = ("written_bytes", "read_bytes", "write_mb_s", "read_mb_s")
 _MAX_TARGETS, _MAX_CHARS = 64, 300

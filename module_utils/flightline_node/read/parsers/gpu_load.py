@@ -9,6 +9,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("gpu-load.json",)
+LATER = True
+
 MAX_GPUS = 64
 _REASONS = {
     0x8: "hw_slowdown",

@@ -16,6 +16,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("imds.json",)
+
 _TEXTS = {
     "instance-type": "instance_type",
     "instance-id": "instance_id",

@@ -13,6 +13,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("imex.json", "imex.txt")
+
 STATES = (
     "INITIALIZING", "STARTING_AUTH_SERVER", "WAITING_FOR_PEERS", "WAITING_FOR_RECOVERY", "INIT_GPU", "READY",
     "SHUTTING_DOWN", "UNAVAILABLE",

@@ -22,6 +22,8 @@ from .kernel_fields import pci_in
 from .kernel_lines import KernelLine
 from .lazy import Lazy
 
+FILES = ("kernel.log",)
+
 KEPT = 200
 """Events kept at each end of a storm: enough for evidence and for telling incidents apart."""
 

@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("limits.txt",)
+
 Limit = Union[int, str]
 """A number, or 'unlimited'."""
 

@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("lnetctl.txt",)
+
 MAX_INTERFACES = 4096
 _TYPE = re.compile(r"\s*-?\s*net type:\s*(\S{1,40})\s*")
 _NID = re.compile(r"\s*-?\s*nid:\s*(\S{1,120})\s*")

@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("loadavg.txt",)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{load1, load5, load15, runnable, processes}: load averages (runnable tasks) and task counts."""

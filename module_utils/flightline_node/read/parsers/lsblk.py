@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("lsblk.json",)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{devices[]{name type size_bytes model serial mountpoint fstype rotational parents[]}}.

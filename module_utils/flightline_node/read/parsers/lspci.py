@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("lspci.txt",)
+
 _DEVICE = re.compile(r"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(\S.*)")
 _NUMERIC = re.compile(r"(?:Class )?([0-9a-f]{4}): ([0-9a-f]{4}):([0-9a-f]{4})\b")
 _IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")

@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("meminfo.txt",)
+
 _LINE = re.compile(r"([^\s:]{1,64}):[ \t]+(\d{1,18})(?: kB)?\s*", re.ASCII)
 
 

@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("modules.txt",)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{names{module: size in bytes}}; module names with underscores, as the kernel prints them."""

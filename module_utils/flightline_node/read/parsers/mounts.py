@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("mounts.txt",)
+
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2})")
 _TREE = " |`-\u2502\u251c\u2514\u2500"
 

@@ -12,8 +12,11 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import ranks
+from . import nccl_files, ranks
 from .nccl_files import JOB_LOG
+
+FILES = (nccl_files.JOB_LOG, *nccl_files.FILES)
+LATER = True
 
 MAX_TEXTS, MAX_TEXT_CHARS = 200, 600
 

@@ -14,8 +14,12 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ...model import Facts, ParseError
 from ..bundle import Data
+from . import nccl_files
 from .nccl_files import BY_FILE, COLLECTIVES
 from .ranks import MAX_LINE, lines
+
+FILES = nccl_files.FILES
+LATER = True
 
 MAX_DIGITS = 18
 MAX_PIECES, MAX_COLUMNS = 16, 64

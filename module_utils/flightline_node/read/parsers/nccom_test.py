@@ -14,6 +14,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("nccom-test.txt",)
+LATER = True
+
 _BEGIN = re.compile(r"(?:# |.{0,200}\$ ?|\s*)(?:[A-Z_]+=\S+ )*nccom-test (.{1,300})$")
 _END = re.compile(r"# exit (\d{1,3})\s*$")
 _RANKS = re.compile(r"(?:^|\s)(?:-r|--nworkers)[ =](\d{1,6})\b")

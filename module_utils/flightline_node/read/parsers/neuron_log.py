@@ -14,8 +14,8 @@ from ..bundle import Data
 from . import kernel_lines
 from . import text as t
 
-KERNEL_LOG, JOB_LOG = "kernel.log", "neuron-runtime.log"
-FILES = (KERNEL_LOG, JOB_LOG)
+FILES = KERNEL_LOG, JOB_LOG = ("kernel.log", "neuron-runtime.log")
+LATER = True
 MAX_LINES, MAX_LINE_BYTES, MAX_TEXTS, MAX_CHARS = 200_000, 2048, 3, 300
 _BOOT = b"Linux version "
 _STARTED = re.compile(r"Neuron Driver Started with Version:\s*(\d[\d.]{1,30})")

@@ -15,6 +15,9 @@ from . import neuron_table
 from . import text as t
 from . import values as v
 
+FILES = ("neuron-ls.json", "neuron-ls.txt")
+LATER = True
+
 MAX_TABLE_BYTES = 1 << 20
 MAX_DEVICES, MAX_NEIGHBOURS, MAX_PROCESSES, MAX_WORD_CHARS = 256, 64, 64, 200
 _NO_DEVICE = re.compile(

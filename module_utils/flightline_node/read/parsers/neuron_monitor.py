@@ -14,6 +14,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("neuron-monitor.json",)
+LATER = True
+
 MAX_REPORTS, MAX_DEVICES, MAX_RUNTIMES, MAX_ERRORS, MAX_WORD_CHARS = 10_000, 256, 512, 20, 200
 ECC = ("mem_ecc_corrected", "mem_ecc_uncorrected", "sram_ecc_corrected", "sram_ecc_uncorrected")
 _SUMMARIES = ("error_summary", "execution_summary")

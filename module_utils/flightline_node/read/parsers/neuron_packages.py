@@ -10,6 +10,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("neuron-packages.txt",)
+LATER = True
+
 _LINE = re.compile(r"(aws-neuron[a-z0-9-]{0,40})[ \t]+(?:\d+:)?([0-9][\w.+~:-]{0,60})(?:[ \t]+([a-z-]{1,24}))?\s*$")
 _NONE = re.compile(r"no packages found|is not installed|no path found", re.I)
 

@@ -9,6 +9,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("neuron-sysfs.json",)
+LATER = True
+
 MAX_DEVICES, MAX_WORD_CHARS, MAX_COUNTERS = 256, 200, 64
 ECC = ("sram_ecc_uncorrected", "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected")
 

@@ -10,6 +10,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("numactl.txt",)
+
 _AVAILABLE = re.compile(r"available: (\d{1,5}) nodes?\b")
 _NODE = re.compile(r"node (\d{1,5}) (cpus|size|free):(.*)")
 

@@ -15,6 +15,9 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("nvbandwidth.json", "nvbandwidth.txt")
+LATER = True
+
 _RUNNING = re.compile(r"Running (\w{1,80})\.?\s*$")
 _WAIVED = re.compile(r"(Waived|Error|Not Found)\b:? ?(.*)")
 _ROW = re.compile(r"\s*\d{1,3}((?:\s+(?:\d{1,9}(?:\.\d{1,6})?|N/A))+)\s*$")

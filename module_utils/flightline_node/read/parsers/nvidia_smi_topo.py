@@ -15,6 +15,8 @@ from ..bundle import Data
 from . import text as t
 from .nvidia_messages import Messages, decode
 
+FILES = ("nvidia-smi-topo.txt",)
+
 MAX_COLUMNS = 4096
 MAX_GPUS = 256
 _HEADER = re.compile(r"CPU Affinity|NUMA Affinity|GPU NUMA ID|(?:GPU|NIC)\d{1,4}|\S+")

@@ -19,6 +19,8 @@ from . import text as t
 from .nvidia_messages import Messages, decode
 from .nvidia_smi_fields import snake, word
 
+FILES = ("nvlink-status.txt", "nvlink-errors.txt")
+
 STATUS, ERRORS = "nvlink-status.txt", "nvlink-errors.txt"
 MAX_GPUS = 1024
 

@@ -13,6 +13,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("nvme-smart.json",)
+
 MAX_DISKS = 512
 _NAMES = {
     "critical_warning": ("critical_warning",),

@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("processes.json",)
+
 _MAX_NAME_CHARS = 64
 _MAX_STACK_LINES = 8
 

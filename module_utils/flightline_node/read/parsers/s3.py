@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("s3.json",)
+
 MAX_ENDPOINTS = 256
 
 

@@ -10,6 +10,8 @@ from . import text as t
 from . import values as v
 from .jsonhead import holds_json
 
+FILES = ("services.json",)
+
 Unit = Dict[str, Optional[str]]
 _MARKS = frozenset("\u25cf\u25cb\u00d7\u21bb*x")
 """Before a unit that failed, or is not there: a dot, a cross, or their ASCII forms."""

@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("sysctl.txt",)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{values{key: value}, errors[]}: values with runs of white space as one space, keys with dots.

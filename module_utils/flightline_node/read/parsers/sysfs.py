@@ -11,6 +11,8 @@ from . import lnetctl, mdstat
 from . import text as t
 from . import values as v
 
+FILES = ("sysfs.json",)
+
 _NUMBERED = re.compile(r"\d{1,3}: ?(\S[^\n]{0,60})", re.ASCII)
 _POLICY_WORDS = ("driver", "governor", "epp")
 

@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("uptime.txt",)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{uptime_s}: seconds since the kernel started."""

@@ -9,6 +9,8 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 
+FILES = ("versions.json",)
+
 _WORDS = ("kernel", "efa_installer", "efa_driver", "nvidia_module", "ofi_nccl", "os", "lustre")
 
 
