@@ -69,11 +69,8 @@ def lspci(machine: Machine) -> str:
         "0000:00:04.0 Non-Volatile memory controller [0108]: Amazon.com, Inc. NVMe EBS Controller [1d0f:8061]",
         "0000:00:05.0 Ethernet controller [0200]: Amazon.com, Inc. Elastic Network Adapter (ENA) [1d0f:ec20]",
     ]
-    efa = {"Volta": "efa0", "Turing": "efa0", "Ampere": "efa0", "Hopper": "efa1", "Ada Lovelace": "efa1"}.get(
-        machine.gpu.architecture, "efa3"
-    )
-    if machine.expected.instance_type == "p5en.48xlarge":
-        efa = "efa2"
+    by_generation = {"Volta": "efa0", "Turing": "efa0", "Ampere": "efa0", "Hopper": "efa1", "Ada Lovelace": "efa1"}
+    efa = machine.expected.efa_device or by_generation.get(machine.gpu.architecture, "efa3")
     adapter = "Ethernet controller [0200]: Amazon.com, Inc. Elastic Fabric Adapter (EFA)"
     lines += [f"{pci} {adapter} [1d0f:{efa}]" for pci in machine.efa_pci()]
     controller = (

@@ -8,8 +8,6 @@ from . import neuron
 from .hardware import UPTIME_S, Machine
 
 PRIMARY, SECOND = "ens5", "ens6"
-_INTEL_STATES = frozenset({"p3dn.24xlarge", "p4d.24xlarge", "p4de.24xlarge"})
-"""Types that let the operating system choose the CPUs' frequency (EC2 user guide, processor state control)."""
 _PF_KTHREAD = 0x00200040
 _TICKS_PER_S = 100
 _ALLOWANCES = ("bw_in", "bw_out", "pps", "conntrack", "linklocal")
@@ -73,7 +71,7 @@ def files(machine: Machine) -> Dict[str, str]:
         f"{PRIMARY}\t00000000\t0100000A\t0003\t0\t0\t512\t00000000\t0\t0\t0\n"
     )
     found.update((f"root/proc/{process[0]}/stat", stat(*process)) for process in _PROCESSES)
-    for policy in range(machine.vcpus if machine.expected.instance_type in _INTEL_STATES else 0):
+    for policy in range(machine.vcpus if machine.expected.os_power_states else 0):
         base = f"root/sys/devices/system/cpu/cpufreq/policy{policy}"
         found[f"{base}/scaling_driver"] = "intel_pstate\n"
         found[f"{base}/scaling_governor"] = "performance\n"

@@ -1,4 +1,4 @@
-"""Who asks the nodes of a fleet beside Ansible. A launcher is one file here and its line in LAUNCHERS.
+"""Who asks the nodes of a fleet beside Ansible. A launcher is one file here: NAME.py with a class NameLauncher.
 
 It starts the node library that the nodes keep, hands on what each says, and leaves nothing behind. What an answer is
 worth is decided elsewhere, alike for all of them.
@@ -7,6 +7,8 @@ worth is decided elsewhere, alike for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Protocol
 
 from ...record.outputs import HostReply
@@ -41,38 +43,16 @@ ANSIBLE = "ansible"
 
 
 def names() -> tuple[str, ...]:
-    """What --via takes beside ANSIBLE."""
-    return tuple(LAUNCHERS)
+    """What --via takes beside ANSIBLE: the files of this folder."""
+    return tuple(sorted(module.name for module in iter_modules(__path__)))
 
 
 def make(name: str, options: Sequence[str] = ()) -> Launcher:
-    """The launcher of a name. options: words handed on to its tool."""
-    return LAUNCHERS[name](options)
-
-
-def _slurm(options: Sequence[str]) -> Launcher:
-    from .slurm import SlurmLauncher  # a preflight by Ansible needs none of them
-
-    return SlurmLauncher(options)
-
-
-def _ssm(options: Sequence[str]) -> Launcher:
-    from .ssm import SsmLauncher
-
-    return SsmLauncher(options)
-
-
-def _kubernetes(options: Sequence[str]) -> Launcher:
-    from .kubernetes import KubernetesLauncher
-
-    return KubernetesLauncher(options)
-
-
-LAUNCHERS: Mapping[str, Callable[[Sequence[str]], Launcher]] = {
-    "slurm": _slurm,
-    "ssm": _ssm,
-    "kubernetes": _kubernetes,
-}
+    """The launcher of a name, of which only its own file is loaded. options: words handed on to its tool."""
+    kind: Callable[[Sequence[str]], Launcher] = getattr(
+        import_module(f".{name}", __name__), f"{name.capitalize()}Launcher"
+    )
+    return kind(options)
 
 
 __all__ = ["Call", "HostReply", "LaunchError", "Launcher", "make", "names"]

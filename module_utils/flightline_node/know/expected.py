@@ -31,7 +31,8 @@ class Expected:
     pin of "580" accepts every 580.x. sysctl, modules and mounts are a site's golden sets.
     neuron_cores: physical cores of each Neuron device; neuron_topology: torus, ring or line. nvlsm: the node runs the
     subnet manager of its NVSwitches. efa_gbps: of each EFA device. What only a stack plans with, and no inventory sets:
-    efa_cards, the network cards that hold an EFA interface; sold, the kinds of capacity; fsx_efa.
+    efa_cards, the network cards that hold an EFA interface; sold, the kinds of capacity; fsx_efa. What only the
+    demo fleet shows: efa_device, os_power_states.
     """
 
     instance_type: str = NO_TYPE
@@ -69,6 +70,8 @@ class Expected:
     efa_gbps: Optional[float] = None
     efa_cards: Tuple[int, ...] = ()
     fsx_efa: Optional[bool] = None
+    efa_device: Optional[str] = None
+    os_power_states: Optional[bool] = None
     sold: Tuple[str, ...] = ()
     compute_capability: Optional[str] = None
     kernel_module: Optional[str] = None
@@ -122,7 +125,7 @@ _FIELDS: Dict[str, Any] = {item.name: item for item in dataclasses.fields(Expect
 _NOTHING = Expected()
 
 NVIDIA = "nvidia_gpu"
-PLANNED = ("efa_cards", "sold", "fsx_efa")
+PLANNED = ("efa_cards", "sold", "fsx_efa", "efa_device", "os_power_states")
 _ALWAYS = (
     "accelerator",
     "gpu_model",
