@@ -12,9 +12,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("FLIGHTLINE_TORCH_PYTHON") or ROOT / ".flightline" / "torch" / "bin" / "python")
-DEADLINE_S = 240.0
+DEADLINE_S = 600.0
 STEPS, EVERY = 24, 4
-SIZES = {"batch": 16, "micro-batch": 2, "layers": 2, "width": 32, "length": 32, "warm-up": 4, "timeout-s": 12}
+SIZES = {"batch": 16, "micro-batch": 2, "layers": 2, "width": 32, "length": 32, "warm-up": 4, "timeout-s": 120}
+HANG_S = 30
+"""Timeout of collectives where a hang is to be seen; elsewhere the start of a rank may take long on a busy machine."""
+HANG = f"--timeout-s={HANG_S}"
 
 
 class Running:

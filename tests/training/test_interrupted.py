@@ -11,7 +11,7 @@ import pytest
 from training import manifest
 
 from . import table
-from .launch import EVERY, ROOT, SIZES, STEPS, Running, curve
+from .launch import EVERY, HANG, HANG_S, ROOT, STEPS, Running, curve
 
 
 def resumed(place, whole, **rest):
@@ -149,17 +149,17 @@ def test_another_number_of_ranks_resumes_by_resharding_and_says_so(killed, whole
 
 
 def test_a_stopped_rank_is_named_within_the_timeout(place, whole):
-    with Running(place) as run:
+    with Running(place, HANG) as run:
         run.until_step(EVERY + 1).signal(1, signal.SIGSTOP)
         stopped = time.time()
         event = run.until(lambda run: run.named("exception"), "the others give up")[0]
-        assert event["time"] - stopped < SIZES["timeout-s"] + 5
+        assert event["time"] - stopped < 2 * HANG_S
         run.until(lambda run: (run.logs / "flight-000000.json").exists(), "a dump")
         (one,) = table.blame(run.logs)
         assert (one.kind, one.rank, one.device) == ("hung", 1, 1)
         assert run.ended() != 0
     _, run = resumed(place, whole)
-    table.add(f"SIGSTOP of a rank (timeout {SIZES['timeout-s']} s)", "rank 1 hung", run.logs, stopped)
+    table.add(f"SIGSTOP of a rank (timeout {HANG_S} s)", "rank 1 hung", run.logs, stopped)
 
 
 def test_changed_code_is_said_and_goes_on(killed, whole):

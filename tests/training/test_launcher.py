@@ -14,7 +14,7 @@ import sys
 import time
 
 from . import table
-from .launch import DEADLINE_S, EVERY, PYTHON, ROOT, SIZES, STEPS, curve, events
+from .launch import DEADLINE_S, EVERY, HANG, HANG_S, PYTHON, ROOT, SIZES, STEPS, curve, events
 
 FILE = ROOT / "roles" / "training" / "files" / "flightline_train.py"
 
@@ -94,11 +94,11 @@ def test_a_killed_rank_is_started_again_without_a_person(place, whole):
 
 
 def test_a_stopped_rank_is_ended_and_the_run_goes_on_without_a_person(place, whole):
-    with Node(place) as node:
+    with Node(place, "node-0", HANG) as node:
         wait_for(place, 0, "checkpoint", "a checkpoint", step=2 * EVERY)
         stopped = kill(place, 1, signal.SIGSTOP)
         assert node.ended() == 0, node.text()
-    fault = f"SIGSTOP of a rank (timeout {SIZES['timeout-s']} s), launcher starts again"
+    fault = f"SIGSTOP of a rank (timeout {HANG_S} s), launcher starts again"
     table.add(fault, "rank 1 hung", place / "logs", stopped)
     assert curve(place / "logs") == whole
 

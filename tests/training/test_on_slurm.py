@@ -29,6 +29,8 @@ pytestmark = pytest.mark.skipif(
 COUNT = 3
 CHECKS = ["disk_space", "memory", "swap", "uptime"]
 """What a machine without a GPU can pass."""
+SILENT_S = 15
+"""Timeout of collectives: a host without power closes no connection."""
 LOST_S = 20
 """Until slurmctld calls a silent node down, and the life of a job's credential, before which it is not started again; the role's
 defaults are 180 s and 70 s."""
@@ -36,7 +38,7 @@ TORCHRUN = '#!/bin/sh\nPYTHONPATH=/opt/torch:/opt/job exec /usr/bin/python3 -m t
 
 
 def job(name):
-    sizes = [f"--{key}={value}" for key, value in SIZES.items()]
+    sizes = [f"--{key}={value}" for key, value in {**SIZES, "timeout-s": SILENT_S}.items()]
     command = ["-m", "training.job", "--data", "/fsx/data.bin", "--checkpoints", f"/fsx/ck-{name}", "--journal", f"/fsx/logs-{name}",
                *sizes, "--steps", STEPS, "--checkpoint-every", EVERY]  # fmt: skip
     return {

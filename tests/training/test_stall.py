@@ -7,7 +7,7 @@ from .launch import Running
 
 DEFAULT_INTERVAL = 100
 """Steps: --checkpoint-every of training/job.py."""
-SIZES = ("--layers=4", "--width=128", "--heads=4", "--length=128", "--batch=32", "--micro-batch=4", "--timeout-s=120")
+SIZES = ("--layers=4", "--width=128", "--heads=4", "--length=128", "--batch=32", "--micro-batch=4")
 EVERY = 3
 
 
