@@ -39,7 +39,8 @@ class Kubernetes:
         self._plan, self._on = plan, on
         settings = plan.settings
         self._maker = RoleMaker(plan.names, plan.place, settings.permissions_boundary, plan.tags)
-        add_ons = kubernetes.add_ons(settings.kubernetes.pods_per_node, plan.tags)
+        chosen = settings.kubernetes
+        add_ons = kubernetes.add_ons(chosen.pods_per_node, plan.tags, chosen.add_on_versions)
         self.cluster = self._cluster()
         self.node_role = NodeRole("node-role", NodeRoleArgs(self._maker))
         self.early = self._add_ons("early", [one for one in add_ons if one.early])

@@ -11,7 +11,7 @@ import click
 from flightline_node.model import SettingsError
 
 from ..kubernetes import render
-from ..kubernetes.site import AGENT_IMAGE, of_outputs
+from ..kubernetes.site import AGENT_IMAGE, HEAL_MODES, TRAINING_KINDS, of_outputs
 from . import options
 
 OUTPUTS = Path("inventory/group_vars/aws_ec2/stack.json")
@@ -30,6 +30,31 @@ OUTPUTS = Path("inventory/group_vars/aws_ec2/stack.json")
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Write a file per part.")
 @click.option("--agent-image", default=AGENT_IMAGE, show_default=True, help="Any image with /usr/sbin/chroot.")
 @click.option("--training-image", default="", metavar="IMAGE", help="Write a training run too, of this image.")
+@click.option(
+    "--training-kind",
+    type=options.Choice(TRAINING_KINDS),
+    default=TRAINING_KINDS[0],
+    show_default=True,
+    metavar="|".join(TRAINING_KINDS),
+    help="Write it as a JobSet, or as a TrainJob of Kubeflow with its runtime.",
+)
+@click.option(
+    "--control-image",
+    default="",
+    metavar="IMAGE",
+    help="Write the nightly preflight and healing: flightline and kubectl.",
+)
+@click.option(
+    "--heal",
+    type=options.Choice(HEAL_MODES),
+    default="advise",
+    show_default=True,
+    metavar="|".join(HEAL_MODES),
+    help="What healing in the cluster may do.",
+)
+@click.option("--serving-image", default="", metavar="IMAGE", help="Write a vLLM service too, of this image.")
+@click.option("--serving-model", default="", metavar="MODEL", help="What it serves: a name, or a path such as /fsx/m.")
+@click.option("--serving-gpus", type=click.IntRange(1), default=1, show_default=True, help="GPUs of one replica.")
 @click.option("--settings", type=click.Path(path_type=Path), help="JSON: what nodes are judged by, such as waivers.")
 @click.argument("program", nargs=-1)
 def command(
@@ -38,15 +63,30 @@ def command(
     out: Path | None,
     agent_image: str,
     training_image: str,
+    training_kind: str,
+    control_image: str,
+    heal: str,
+    serving_image: str,
+    serving_model: str,
+    serving_gpus: int,
     settings: Path | None,
     program: tuple[str, ...],
 ) -> None:
-    """Write the Kubernetes manifests of a stack: agent, rights, namespaces, training run, monitoring.
+    """Write the Kubernetes manifests of a stack: agent, rights, namespaces, control side, workloads, monitoring.
 
     PROGRAM: what torchrun runs in the training image, after --. The agent's library is in the manifests: they are
     applied on the server's side (kubectl apply --server-side), its own annotation would be too long.
     """
-    decided: dict[str, Any] = {"agent_image": agent_image, "training_image": training_image}
+    decided: dict[str, Any] = {
+        "agent_image": agent_image,
+        "training_image": training_image,
+        "training_kind": training_kind,
+        "control_image": control_image,
+        "heal": heal,
+        "serving_image": serving_image,
+        "serving_model": serving_model,
+        "serving_gpus": serving_gpus,
+    }
     if program:
         decided["training_program"] = program
     if settings:

@@ -29,6 +29,10 @@ _RULES: tuple[tuple[str, str, str, str, str], ...] = (
      'sum(flightline_standing{verdict="no-go"}) > 1 and '
      'sum(flightline_standing{verdict="no-go"}) > count(flightline_ready) / 3',
      "0m", "critical", "more than a third of the nodes is no-go at once: look for one cause before repairing nodes"),
+    ("EfaUnhealthy", 'flightline_findings{check=~"efa.*"} > 0', "0m", "warning",
+     "{{ $labels.node }}: {{ $labels.check }} blocks: its ranks would be slow or would not connect"),
+    ("FlightlineNodeOutLong", 'kube_node_annotations{annotation_flightline_cordon!=""}', "4h", "warning",
+     "{{ $labels.node }} is cordoned for hours: {{ $labels.annotation_flightline_cordon }}"),
     ("GpuXid", "DCGM_FI_DEV_XID_ERRORS > 0", "0m", "warning",
      "{{ $labels.Hostname }} GPU {{ $labels.gpu }}: Xid {{ $value }}"),
     ("GpuHot", "DCGM_FI_DEV_GPU_TEMP > 85", "5m", "warning",
@@ -44,6 +48,11 @@ _PANELS: tuple[tuple[str, str, str], ...] = (
     ("GPU temperature, degrees Celsius", "max by (Hostname) (DCGM_FI_DEV_GPU_TEMP)", "{{Hostname}}"),
     ("GPU power, W", "sum by (Hostname) (DCGM_FI_DEV_POWER_USAGE)", "{{Hostname}}"),
     ("Xid errors", "DCGM_FI_DEV_XID_ERRORS > 0", "{{Hostname}} {{gpu}}"),
+    ("Nodes that became no-go in a day",
+     'sum(changes(flightline_standing{verdict="no-go"}[1d])) / 2', "no-go"),
+    ("Cordoned by Flightline, and why",
+     'kube_node_annotations{annotation_flightline_cordon!=""}', "{{node}}: {{annotation_flightline_cordon}}"),
+    ("EFA findings that block", 'sum by (node, check) (flightline_findings{check=~"efa.*"})', "{{node}} {{check}}"),
     ("EFA receive, bytes a second", "rate(node_infiniband_port_data_received_bytes_total[5m])",
      "{{instance}} {{device}}"),
 )  # fmt: skip

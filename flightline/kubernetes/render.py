@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import yaml
 
-from . import agent, monitoring, namespaces, rights, training
+from . import agent, control, monitoring, namespaces, rights, serving, training
 from .objects import Manifest
 from .site import KubeSite
 
@@ -14,7 +14,9 @@ PARTS: Mapping[str, Callable[[KubeSite], list[Manifest]]] = {
     "namespaces": namespaces.manifests,
     "rights": lambda site: rights.manifests(),
     "agent": agent.manifests,
+    "control": control.manifests,
     "training": training.manifests,
+    "serving": serving.manifests,
     "monitoring": lambda site: monitoring.manifests(),
 }
 """Name of a part, and of its file -> what is in it. The policies stand before the agent that they bind."""

@@ -36,7 +36,8 @@ def _rule(groups: str, resources: list[str], verbs: list[str]) -> dict[str, Any]
     return {"apiGroups": [groups], "resources": resources, "verbs": verbs}
 
 
-def _binding(kind: str, name: str, account: str, namespace: str | None) -> Manifest:
+def binding(kind: str, name: str, account: str, namespace: str | None) -> Manifest:
+    """A role given to a service account of Flightline's namespace."""
     body = {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": KUBE_NAMESPACE}],
@@ -49,10 +50,10 @@ def _agent() -> list[Manifest]:
     events = [_rule("", ["events"], ["create"])]
     return [
         manifest(RBAC, "ClusterRole", KUBE_AGENT, {"rules": nodes}, None),
-        _binding("ClusterRole", KUBE_AGENT, KUBE_AGENT, None),
+        binding("ClusterRole", KUBE_AGENT, KUBE_AGENT, None),
         # Events of a Node are kept in the namespace default.
         manifest(RBAC, "Role", KUBE_AGENT, {"rules": events}, "default"),
-        _binding("Role", KUBE_AGENT, KUBE_AGENT, "default"),
+        binding("Role", KUBE_AGENT, KUBE_AGENT, "default"),
     ]
 
 
@@ -66,7 +67,7 @@ def _control() -> list[Manifest]:
     ]
     return [
         manifest(RBAC, "ClusterRole", KUBE_CONTROL, {"rules": rules}, None),
-        _binding("ClusterRole", KUBE_CONTROL, KUBE_CONTROL, None),
+        binding("ClusterRole", KUBE_CONTROL, KUBE_CONTROL, None),
     ]
 
 

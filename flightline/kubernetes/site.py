@@ -12,8 +12,12 @@ from flightline_node.model import SettingsError
 
 NEEDED = ("cluster_name", "region", "instance_type", "node_count", "efa_count", "checkpoints_url")
 """Outputs of a stack without which nothing can be written."""
+TRAINING_KINDS = ("jobset", "trainjob")
+HEAL_MODES = ("off", "advise", "act")
 AGENT_IMAGE = "public.ecr.aws/amazonlinux/amazonlinux:2023-minimal"
 """Of the agent: only its chroot is used, Python and the tools are the node's own."""
+PUBLISHED = {"table": "results_table", "bucket": "results_bucket", "topic": "alerts_topic_arn", "region": "region"}
+"""Publish setting -> the stack's output that it is."""
 _CHECKPOINTS = re.compile(r"s3://[a-z0-9.-]+/\S*")
 
 
@@ -21,8 +25,9 @@ _CHECKPOINTS = re.compile(r"s3://[a-z0-9.-]+/\S*")
 class KubeSite:
     """One cluster. expected: a node's row of the hardware table. nodes, efas: how many, the latter of each node.
 
-    training_image: '' leaves the training run out. training_program: torchrun's last words. settings: the node
-    library's, on top of its defaults.
+    training_image: '' leaves the training run out; control_image the nightly preflight and healing; serving_image the
+    service. training_kind: of TRAINING_KINDS. training_program: torchrun's last words. settings: the node library's, on
+    top of its defaults. heal: the mode of remediate. publish: where results go. serving_gpus: of one replica.
     """
 
     cluster: str
@@ -35,8 +40,15 @@ class KubeSite:
     fsx_mount: str = ""
     agent_image: str = AGENT_IMAGE
     training_image: str = ""
+    training_kind: str = "jobset"
     training_program: tuple[str, ...] = ("-m", "training.job")
     settings: Mapping[str, Any] = field(default_factory=dict)
+    control_image: str = ""
+    heal: str = "advise"
+    publish: Mapping[str, str] = field(default_factory=dict)
+    serving_image: str = ""
+    serving_model: str = ""
+    serving_gpus: int = 1
 
     @property
     def gpus(self) -> int:
@@ -62,6 +74,14 @@ def of_outputs(outputs: Mapping[str, Any], **decided: Any) -> KubeSite:
     checkpoints = str(outputs["checkpoints_url"])
     if not _CHECKPOINTS.fullmatch(checkpoints):
         raise SettingsError(f"saw checkpoints_url {checkpoints!r}; wanted s3://BUCKET/; do: make outputs STACK=...")
+    gpus = int(decided.get("serving_gpus") or 1)
+    if gpus > expected.gpu_count:
+        raise SettingsError(
+            f"saw {gpus} GPUs for a replica of the service; wanted at most the {expected.gpu_count} of a node "
+            f"({expected.instance_type}); do: --serving-gpus, or a smaller model"
+        )
+    if decided.get("serving_image") and not decided.get("serving_model"):
+        raise SettingsError("saw --serving-image without --serving-model; wanted a model's name or path; do: name it")
     return KubeSite(
         str(outputs["cluster_name"]),
         str(outputs["region"]),
@@ -71,6 +91,7 @@ def of_outputs(outputs: Mapping[str, Any], **decided: Any) -> KubeSite:
         checkpoints,
         str(outputs.get("fsx_dns_name") or ""),
         str(outputs.get("fsx_mount_name") or ""),
+        publish={name: str(outputs[of]) for name, of in PUBLISHED.items() if outputs.get(of)},
         **decided,
     )
 

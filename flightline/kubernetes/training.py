@@ -1,4 +1,4 @@
-"""A training run over all nodes as a JobSet (jobset.x-k8s.io), and the file system that it reads.
+"""A training run over all nodes, as a JobSet (jobset.x-k8s.io) or Kubeflow's TrainJob, and the file system it reads.
 
 The gate is the taint: a pod lands only on a node that was proven. A run that ends because it saved and was told to, or
 because its pods were evicted, begins again and costs none of its restarts.
@@ -32,6 +32,8 @@ HUGE_PAGES_MIB = 5120
 SHARE = 0.8
 """Of the node's CPUs and memory: kubelet, the agent and the device plugins have the rest."""
 FSX = "fsx"
+STORAGE_CLASS = "flightline-fsx"
+TRAINER = "trainer.kubeflow.org"
 
 
 def manifests(site: KubeSite) -> list[Manifest]:
@@ -39,7 +41,7 @@ def manifests(site: KubeSite) -> list[Manifest]:
     found = _volume(site) if site.fsx_dns and site.fsx_mount else []
     if site.training_image:
         found.append(manifest("v1", "ServiceAccount", KUBE_TRAINER, {"automountServiceAccountToken": False}, _WHERE))
-        found.append(manifest("jobset.x-k8s.io/v1alpha2", "JobSet", JOB, {"spec": _jobset(site)}, _WHERE))
+        found += _trainjob(site) if site.training_kind == "trainjob" else [_jobset(site)]
     return found
 
 
@@ -54,11 +56,17 @@ def _volume(site: KubeSite) -> list[Manifest]:
         "volumeAttributes": {"dnsname": site.fsx_dns, "mountname": site.fsx_mount},
     }
     size = {"storage": "1200Gi"}  # Kubernetes wants a size; Lustre's own is not asked
+    # Provisions nothing: a claim must not order a file system that costs thousands a month.
+    classed = {
+        "provisioner": "kubernetes.io/no-provisioner",
+        "reclaimPolicy": "Retain",
+        "volumeBindingMode": "Immediate",
+    }
     volume = {
         "capacity": size,
         "accessModes": ["ReadWriteMany"],
         "persistentVolumeReclaimPolicy": "Retain",
-        "storageClassName": "",
+        "storageClassName": STORAGE_CLASS,
         "volumeMode": "Filesystem",
         "mountOptions": ["flock"],
         "csi": csi,
@@ -66,17 +74,47 @@ def _volume(site: KubeSite) -> list[Manifest]:
     }
     claim = {
         "accessModes": ["ReadWriteMany"],
-        "storageClassName": "",
+        "storageClassName": STORAGE_CLASS,
         "volumeName": f"{site.cluster}-{FSX}",
         "resources": {"requests": size},
     }
     return [
+        manifest("storage.k8s.io/v1", "StorageClass", STORAGE_CLASS, classed, None),
         manifest("v1", "PersistentVolume", f"{site.cluster}-{FSX}", {"spec": volume}, None),
         manifest("v1", "PersistentVolumeClaim", FSX, {"spec": claim}, _WHERE),
     ]
 
 
-def _jobset(site: KubeSite) -> dict[str, Any]:
+def _jobset(site: KubeSite) -> Manifest:
+    torchrun = [
+        f"--nnodes={site.nodes}", f"--nproc-per-node={site.gpus}", "--rdzv-backend=c10d",
+        f"--rdzv-id={JOB}", f"--rdzv-endpoint={JOB}-{NODE}-0-0.{JOB}:{PORT}",
+    ]  # fmt: skip
+    spec = {**_group(site, JOB, torchrun), "network": {"enableDNSHostnames": True}}
+    return manifest("jobset.x-k8s.io/v1alpha2", "JobSet", JOB, {"spec": spec}, _WHERE)
+
+
+def _trainjob(site: KubeSite) -> list[Manifest]:
+    """The runtime holds the pod, the TrainJob names it. torchrun has its group from the environment that Kubeflow sets.
+
+    Kubeflow finds the trainer's container by the name `node`, in the job with the label below.
+    """
+    group = _group(site, NODE, [])
+    group["replicatedJobs"][0]["template"]["metadata"] = {"labels": {f"{TRAINER}/trainjob-ancestor-step": "trainer"}}
+    runtime = {"mlPolicy": {"numNodes": site.nodes, "torch": {}}, "template": {"spec": group}}
+    wanted = {
+        "runtimeRef": {"apiGroup": TRAINER, "kind": "TrainingRuntime", "name": JOB},
+        "trainer": {"numNodes": site.nodes, "numProcPerNode": site.gpus},
+    }
+    labels = {f"{TRAINER}/framework": "torch"}
+    return [
+        manifest(f"{TRAINER}/v1alpha1", "TrainingRuntime", JOB, {"spec": runtime}, _WHERE, labels=labels),
+        manifest(f"{TRAINER}/v1alpha1", "TrainJob", JOB, {"spec": wanted}, _WHERE),
+    ]
+
+
+def _group(site: KubeSite, container: str, torchrun: list[str]) -> dict[str, Any]:
+    """One pod on each node, and when the run begins again."""
     job = {
         "parallelism": site.nodes,
         "completions": site.nodes,
@@ -85,20 +123,19 @@ def _jobset(site: KubeSite) -> dict[str, Any]:
         "podFailurePolicy": {
             "rules": [
                 {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-                {"action": "FailJob", "onExitCodes": {"containerName": JOB, "operator": "In", "values": [SAVED]}},
+                {"action": "FailJob", "onExitCodes": {"containerName": container, "operator": "In", "values": [SAVED]}},
             ]
         },
-        "template": {"spec": _pod(site)},
+        "template": {"spec": _pod(site, _trainer(site, container, torchrun))},
     }
     again = {"action": "RestartJobSetAndIgnoreMaxRestarts", "onJobFailureReasons": ["PodFailurePolicy"]}
     return {
         "failurePolicy": {"maxRestarts": RESTARTS, "rules": [{"name": "saved-or-evicted", **again}]},
-        "network": {"enableDNSHostnames": True},
         "replicatedJobs": [{"name": NODE, "replicas": 1, "template": {"spec": job}}],
     }
 
 
-def _pod(site: KubeSite) -> dict[str, Any]:
+def _pod(site: KubeSite, trainer: dict[str, Any]) -> dict[str, Any]:
     spread = {"topologyKey": "kubernetes.io/hostname", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
     volumes: list[dict[str, Any]] = [
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_memory_mib(site) // 4}Mi"}}
@@ -118,25 +155,21 @@ def _pod(site: KubeSite) -> dict[str, Any]:
             {**spread, "labelSelector": {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": JOB}}}
         ],
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_trainer(site, mounts)],
+        "containers": [{**trainer, "volumeMounts": mounts}],
         "volumes": volumes,
     }
 
 
-def _trainer(site: KubeSite, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+def _trainer(site: KubeSite, name: str, torchrun: list[str]) -> dict[str, Any]:
     resources: dict[str, str] = {KUBE_GPU_RESOURCE: str(site.gpus), "memory": f"{_memory_mib(site)}Mi"}
     if site.expected.vcpus:
         resources["cpu"] = str(int(site.expected.vcpus * SHARE))
     if site.efas:
         resources |= {KUBE_EFA_RESOURCE: str(site.efas), "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
-    torchrun = [
-        "torchrun", f"--nnodes={site.nodes}", f"--nproc-per-node={site.gpus}", "--rdzv-backend=c10d",
-        f"--rdzv-id={JOB}", f"--rdzv-endpoint={JOB}-{NODE}-0-0.{JOB}:{PORT}",
-    ]  # fmt: skip
     return {
-        "name": JOB,
+        "name": name,
         "image": site.training_image,
-        "command": [*torchrun, *site.training_program],
+        "command": ["torchrun", *torchrun, *site.training_program],
         "env": [
             {"name": "FI_PROVIDER", "value": "efa"} if site.efas else {"name": "NCCL_SOCKET_IFNAME", "value": "eth0"},
             {"name": "FLIGHTLINE_CHECKPOINTS", "value": site.checkpoints},
@@ -144,7 +177,6 @@ def _trainer(site: KubeSite, mounts: list[dict[str, Any]]) -> dict[str, Any]:
         ],
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": {"allowPrivilegeEscalation": False},
-        "volumeMounts": mounts,
     }
 
 

@@ -25,7 +25,7 @@ class AddOnsArgs:
 
 
 class AddOns(pulumi.ComponentResource):
-    """Their versions are EKS' default for the cluster's version on the day they are made; an update is asked for."""
+    """One without a version has EKS' default for the cluster's on the day it is made; an update is asked for."""
 
     def __init__(self, name: str, args: AddOnsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:AddOns", name, {}, opts)
@@ -42,6 +42,7 @@ class AddOns(pulumi.ComponentResource):
         return aws.eks.Addon(
             f"{self._name}-{one.name}",
             addon_name=one.name,
+            addon_version=one.version,
             cluster_name=self._args.cluster_name,
             configuration_values=one.configuration,
             pod_identity_associations=identities,

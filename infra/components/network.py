@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import NetworkSettings as NetworkSettings
-from infra.planning import endpoints, subnets
+from infra.planning import endpoints, kubernetes, subnets
 from infra.planning.names import Names, Place
 
 from .base import child, named
@@ -77,6 +77,8 @@ class Network(pulumi.ComponentResource):
         return self.subnets["public-1"].id
 
     def _subnet(self, plan: subnets.Subnet) -> aws.ec2.Subnet:
+        names = self._args.names
+        found_by = kubernetes.subnet_tags(names.kubernetes_cluster, plan.public) if self._args.kubernetes else {}
         return aws.ec2.Subnet(
             f"{self._name}-{plan.name}",
             vpc_id=self.vpc.id,
@@ -84,7 +86,7 @@ class Network(pulumi.ComponentResource):
             availability_zone=plan.zone,
             # Nothing gets a public address unless it asks for one.
             map_public_ip_on_launch=False,
-            tags=named(self._args.tags, f"{self._cluster}-{plan.name}"),
+            tags={**named(self._args.tags, f"{self._cluster}-{plan.name}"), **found_by},
             opts=child(self),
         )
 

@@ -21,6 +21,9 @@ MOST_PUBLIC_BLOCKS = 40
 MOST_TYPES = 20
 """Instance types of a managed node group (EKS user guide, "Customize managed nodes with launch templates")."""
 
+ADD_ON_VERSION = r"v\d+(\.\d+){1,2}-eksbuild\.\d+"
+"""As `aws eks describe-addon-versions` lists them."""
+
 PRINCIPAL = r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]{1,512}"
 
 _IMAGE = "nothing with orchestrator eks, whose nodes run EKS' own image: kubernetesNodeRelease chooses its release"
@@ -68,10 +71,27 @@ def read(values: Values, known: NetworkFacts | None) -> KubernetesSettings:
     _reached_by(values, given)
     if given.cpu_count > given.cpu_maximum and not values.refused("cpuNodeCount", "cpuNodeMaximum"):
         values.refuse("cpuNodeMaximum", f"cpuNodeCount ({given.cpu_count}) or more")
+    _pinned(values, given)
     release = given.node_release or given.version
     if not release.startswith(given.version) and not values.refused("kubernetesNodeRelease", "kubernetesVersion"):
         values.refuse("kubernetesNodeRelease", f"a release for kubernetesVersion, {given.version}, or nothing")
     return given
+
+
+def _pinned(values: Values, given: KubernetesSettings) -> None:
+    """Versions of add-ons; whether EKS has them for the cluster's version is its to say."""
+    seen: set[str] = set()
+    for pin in given.add_on_versions:
+        name, _, version = pin.partition("=")
+        if name not in kubernetes.ADD_ON_NAMES:
+            values.refuse(
+                "kubernetesAddOnVersions", f"NAME=VERSION with one of {', '.join(kubernetes.ADD_ON_NAMES)}", pin
+            )
+        elif not re.fullmatch(ADD_ON_VERSION, version):
+            values.refuse("kubernetesAddOnVersions", "a version such as vpc-cni=v1.20.4-eksbuild.2", pin)
+        elif name in seen:
+            values.refuse("kubernetesAddOnVersions", "each add-on once", pin)
+        seen.add(name)
 
 
 def _nodes(values: Values, known: NetworkFacts | None) -> None:

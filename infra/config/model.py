@@ -321,6 +321,11 @@ class KubernetesSettings:
         pattern=r"1\.\d{2}\.\d{1,2}-20\d{6}",
         wanted="a release such as 1.36.1-20260610, or nothing",
     )
+    add_on_versions: tuple[str, ...] = setting(
+        "kubernetesAddOnVersions",
+        (),
+        "Pinned versions of EKS add-ons, NAME=VERSION; of one that is not named EKS takes its default when it is made.",
+    )
     pods_per_node: int = setting(
         "podsPerNode",
         30,

@@ -3,7 +3,7 @@
 A version here is one that was seen published; whether it is still the newest cannot be looked up from a plan:
 nvidia-device-plugin 0.19.2 (2026-05-27; 0.20.1 exists), aws-efa-k8s-device-plugin v0.5.29 (pull request 1338 of
 aws/eks-charts, 2026-06-12; newer ones exist), dcgm-exporter 4.8.1 (2026; exporter 4.8.4 exists), kube-prometheus-stack
-85.1.3 (2026-05).
+85.1.3 (2026-05), prometheus-adapter 5.3.0 (2026-02-19; 5.4.0 exists).
 The names in `values` are those of the charts' values.yaml (NVIDIA/k8s-device-plugin, aws/eks-charts,
 NVIDIA/dcgm-exporter).
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline import contract
+from flightline.kubernetes.serving import WAITING
 from infra.config.model import NodesSettings
 
 MONITORING = "monitoring"
@@ -25,6 +26,11 @@ _EVERY_NODE = [{"operator": "Exists"}]
 """Also one that waits for its go, or lost it: the agent asks the GPUs that a plug-in has to have found."""
 
 KEPT_DAYS = "15d"
+STORE_GIB = 100
+"""Of Prometheus: 1,000 nodes with 8 GPUs have some 300,000 series, 15 days of which take about 60 GB at 30 s."""
+
+STORAGE_CLASS = "flightline-gp3"
+ADAPTER = "prometheus-adapter"
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Chart:
 def charts(nodes: NodesSettings) -> tuple[Chart, ...]:
     """Every chart of a cluster; EFA's plug-in where nodes have EFA."""
     efa = (_efa(nodes),) if nodes.efa else ()
-    return (_nvidia(), *efa, _prometheus(), _dcgm())
+    return (_nvidia(), *efa, _prometheus(), _dcgm(), _adapter())
 
 
 def _nvidia() -> Chart:
@@ -84,10 +90,63 @@ def _prometheus() -> Chart:
         "85.1.3",
         MONITORING,
         {
-            "prometheus": {"prometheusSpec": {**found, "retention": KEPT_DAYS}},
+            "prometheus": {
+                "prometheusSpec": {
+                    **found,
+                    "retention": KEPT_DAYS,
+                    "retentionSize": f"{STORE_GIB * 9 // 10}GB",
+                    "storageSpec": {"volumeClaimTemplate": {"spec": _claim()}},
+                }
+            },
+            # EKS has no class of encrypted volumes of its own.
+            "extraManifests": [_storage_class()],
+            # Why a node was cordoned, for the dashboard.
+            "kube-state-metrics": {"metricAnnotationsAllowList": ["nodes=[flightline/cordon]"]},
             # EKS' own control plane: nobody can scrape these.
             **{part: {"enabled": False} for part in ("kubeControllerManager", "kubeEtcd", "kubeScheduler")},
         },
+    )
+
+
+def _claim() -> dict[str, Any]:
+    return {
+        "storageClassName": STORAGE_CLASS,
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": f"{STORE_GIB}Gi"}},
+    }
+
+
+def _storage_class() -> dict[str, Any]:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": STORAGE_CLASS},
+        "provisioner": "ebs.csi.aws.com",
+        "parameters": {"type": "gp3", "encrypted": "true"},
+        # In the zone of the pod, once there is one.
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "reclaimPolicy": "Delete",
+    }
+
+
+def _adapter() -> Chart:
+    """The number of requests that wait for a vLLM pod, as a metric that an autoscaler can ask for."""
+    rule = {
+        "seriesQuery": 'vllm:num_requests_waiting{namespace!="",pod!=""}',
+        "resources": {"overrides": {name: {"resource": name} for name in ("namespace", "pod")}},
+        "name": {"as": WAITING},
+        "metricsQuery": "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)",
+    }
+    return Chart(
+        ADAPTER,
+        "https://prometheus-community.github.io/helm-charts",
+        "5.3.0",
+        MONITORING,
+        {
+            "prometheus": {"url": f"http://{PROMETHEUS}-prometheus.{MONITORING}.svc", "port": 9090},
+            "rules": {"default": False, "custom": [rule]},
+        },
+        needs=PROMETHEUS,
     )
 
 

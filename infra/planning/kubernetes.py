@@ -8,8 +8,8 @@ requirements").
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from flightline import contract
@@ -42,6 +42,8 @@ NODE_MANAGED = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly
 
 ADMIN_POLICY = "arn:{}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 SYSTEM = "kube-system"
+KARPENTER_TAG = "karpenter.sh/discovery"
+"""The name that Karpenter's own guide gives it; its EC2NodeClass says which tag it looks for."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class AddOn:
 
     managed: AWS' policy for it, where there is one.
 
-    early: needed before a node can be ready; the others need nodes to become active.
+    early: needed before a node can be ready; the others need nodes to become active. version: None for EKS' default.
     """
 
     name: str
@@ -59,6 +61,7 @@ class AddOn:
     role: str = ""
     managed: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
+    version: str | None = None
 
     @property
     def configuration(self) -> str | None:
@@ -66,11 +69,17 @@ class AddOn:
         return json.dumps(dict(self.settings), sort_keys=True) if self.settings else None
 
 
-def add_ons(pods_per_node: int, tags: Mapping[str, str]) -> tuple[AddOn, ...]:
-    """Every add-on of a cluster. Their versions are EKS' default for the cluster's version when they are made.
+def add_ons(pods_per_node: int, tags: Mapping[str, str], pins: Sequence[str] = ()) -> tuple[AddOn, ...]:
+    """Every add-on of a cluster. One without a pin has EKS' default for the cluster's version when it is made.
 
     tags: of volumes that pods claim, which Pulumi does not know: `flightline leftovers` finds them by the cluster's.
+    pins: NAME=VERSION.
     """
+    versions = dict(pin.partition("=")[::2] for pin in pins)
+    return tuple(replace(one, version=versions.get(one.name)) for one in _add_ons(pods_per_node, tags))
+
+
+def _add_ons(pods_per_node: int, tags: Mapping[str, str]) -> tuple[AddOn, ...]:
     cni = {
         # Network policies of a namespace are nothing without it.
         "enableNetworkPolicy": "true",
@@ -92,6 +101,16 @@ def add_ons(pods_per_node: int, tags: Mapping[str, str]) -> tuple[AddOn, ...]:
         AddOn("aws-fsx-csi-driver", account="fsx-csi-controller-sa", role="fsx-csi"),
         AddOn("metrics-server"),
     )
+
+
+ADD_ON_NAMES = tuple(one.name for one in _add_ons(10, {}))
+
+
+def subnet_tags(cluster: str, public: bool) -> dict[str, str]:
+    """By which load balancers and Karpenter find a subnet (EKS user guide, "View Amazon EKS networking...")."""
+    if public:
+        return {"kubernetes.io/role/elb": "1"}
+    return {"kubernetes.io/role/internal-elb": "1", KARPENTER_TAG: cluster}
 
 
 def addresses_of_node(pods_per_node: int) -> int:

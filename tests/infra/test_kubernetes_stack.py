@@ -191,11 +191,12 @@ def test_pods_of_other_accounts_never_get_the_nodes_role():
 def test_charts_are_pinned_and_run_on_nodes_that_have_not_said_go_yet():
     made = {each.props["chart"]: each.props for each in run().of("kubernetes:helm.sh/v3:Release")}
     assert set(made) == {
-        *("nvidia-device-plugin", "aws-efa-k8s-device-plugin", "dcgm-exporter", "kube-prometheus-stack")
+        *("nvidia-device-plugin", "aws-efa-k8s-device-plugin", "dcgm-exporter", "kube-prometheus-stack"),
+        "prometheus-adapter",
     }
     for name, props in made.items():
         assert props["atomic"] is True and props["createNamespace"] is True, name
-        if name != "kube-prometheus-stack":
+        if name not in ("kube-prometheus-stack", "prometheus-adapter"):
             assert props["values"]["tolerations"] == [{"operator": "Exists"}], name
             assert props["values"]["nodeSelector"] == {contract.KUBE_GPU_LABEL: "true"}, name
     efa = made["aws-efa-k8s-device-plugin"]["values"]["supportedInstanceLabels"]
@@ -209,3 +210,27 @@ def test_the_api_is_asked_with_a_token_of_the_moment():
     (user,) = config["users"]
     assert user["user"]["exec"]["command"] == "aws" and set(user["user"]) == {"exec"}
     assert config["clusters"][0]["cluster"]["server"] == run().outputs["kubernetes_endpoint"]
+
+
+def test_prometheus_keeps_what_it_has_on_an_encrypted_volume():
+    values = one("charts-kube-prometheus-stack")["values"]
+    claim = values["prometheus"]["prometheusSpec"]["storageSpec"]["volumeClaimTemplate"]["spec"]
+    (made,) = values["extraManifests"]
+    assert claim["storageClassName"] == made["metadata"]["name"] and made["parameters"]["encrypted"] == "true"
+
+
+def test_subnets_are_found_by_load_balancers_and_karpenter():
+    subnets = {made.name: made.props["tags"] for made in run().of("aws:ec2/subnet:Subnet")}
+    for name, tags in subnets.items():
+        public = "-public-" in name
+        assert ("kubernetes.io/role/elb" in tags) is public
+        assert (tags.get("karpenter.sh/discovery") == "train-eks") is not public
+    others = [made.props["tags"] for made in program.planned("p5-reservation").of("aws:ec2/subnet:Subnet")]
+    assert not any(key.startswith(("kubernetes.io", "karpenter")) for tags in others for key in tags)
+
+
+def test_an_add_on_has_the_version_that_the_stack_pins():
+    done = program.run("eks", changes={"kubernetesAddOnVersions": ["vpc-cni=v1.20.4-eksbuild.2"]})
+    assert done.error is None
+    made = {each.props["addonName"]: each.props.get("addonVersion") for each in done.of("aws:eks/addon:Addon")}
+    assert made.pop("vpc-cni") == "v1.20.4-eksbuild.2" and set(made.values()) == {None}

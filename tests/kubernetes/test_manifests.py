@@ -1,7 +1,6 @@
 """Every manifest is applied server-side and strictly. Checked by Kubernetes' own schemas: all but these.
 
-JobSet: by its own CustomResourceDefinition, from the Go registry (sigs.k8s.io/jobset), and its Job by Kubernetes.
-PodMonitor, PrometheusRule: by no schema; what is in them is compared with the agent's own metrics and the DaemonSet.
+JobSet, TrainJob and its runtime, PodMonitor, PrometheusRule: by their own CustomResourceDefinitions, from the Go registry.
 """
 
 from __future__ import annotations
@@ -20,15 +19,34 @@ from flightline_node.kubernetes import metrics
 
 from . import fleet
 
-JOBSET = "sigs.k8s.io/jobset@v0.11.1"
-FOREIGN = ("JobSet", "PodMonitor", "PrometheusRule")
+JOBSET, TRAINER = "sigs.k8s.io/jobset@v0.11.1", "github.com/kubeflow/trainer/v2@v2.2.0"
+OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.91.0"
+OPERATORS = "example/prometheus-operator-crd/monitoring.coreos.com"
+FOREIGN = {
+    "JobSet": (JOBSET, "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"),
+    "TrainJob": (TRAINER, "manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml"),
+    "TrainingRuntime": (TRAINER, "manifests/base/crds/trainer.kubeflow.org_trainingruntimes.yaml"),
+    "PodMonitor": (OPERATOR, f"{OPERATORS}_podmonitors.yaml"),
+    "PrometheusRule": (OPERATOR, f"{OPERATORS}_prometheusrules.yaml"),
+}
+"""Kind -> Go module and file of its definition."""
+DECIDED = {
+    "training_image": "registry.example/train:1",
+    "control_image": "registry.example/flightline:1",
+    "serving_image": "vllm/vllm-openai:v0.11.0",
+    "serving_model": "/fsx/models/m",
+    "serving_gpus": 4,
+}
 
 
 @pytest.fixture(scope="module")
 def objects(plane):
     fleet.install(plane)
-    wanted = site.of_outputs(fleet.OUTPUTS, training_image="registry.example/train:1")
-    return [one for part in render.parts(wanted).values() for one in part]
+    outputs = {**fleet.OUTPUTS, "results_table": "demo-results", "results_bucket": "demo-results-1"}
+    wanted = site.of_outputs(outputs, **DECIDED)
+    by_kubeflow = training.manifests(site.of_outputs(outputs, **DECIDED, training_kind="trainjob"))
+    rest = [one for one in by_kubeflow if one["kind"] in ("TrainJob", "TrainingRuntime")]
+    return [*(one for part in render.parts(wanted).values() for one in part), *rest]
 
 
 def test_what_kubernetes_knows_is_taken_strictly_and_twice_alike(plane, objects):
@@ -54,14 +72,19 @@ def _named(one):
     return [one["kind"], one["metadata"]["name"], *(["-n", where] if where else [])]
 
 
-def test_the_jobset_is_taken_by_its_own_definition(plane, objects):
-    got = subprocess.run(["go", "mod", "download", "-json", JOBSET], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_what_others_define_is_taken_by_their_own_definition(plane, objects, kind):
+    module, path = FOREIGN[kind]
+    got = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, text=True, check=False)
     if got.returncode:
-        pytest.skip(f"no {JOBSET} from the Go registry: {got.stderr or got.stdout}")
-    crd = Path(json.loads(got.stdout)["Dir"]) / "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"
-    plane.apply(yaml.safe_load(crd.read_text()))
-    found = next(one for one in objects if one["kind"] == "JobSet")
-    plane.until(lambda: "serverside-applied" in _tried(plane, found), "it is applied")
+        pytest.skip(f"no {module} from the Go registry: {got.stderr or got.stdout}")
+    definition = yaml.safe_load((Path(json.loads(got.stdout)["Dir"]) / path).read_text())
+    definition["metadata"].pop("annotations", None)
+    plane.apply(definition)
+    found = [one for one in objects if one["kind"] == kind]
+    assert found
+    for one in found:
+        plane.until(lambda one=one: "serverside-applied" in _tried(plane, one), "it is applied")
 
 
 def _tried(plane, one):
@@ -119,3 +142,26 @@ def test_rules_and_dashboard_ask_for_metrics_that_there_are():
     named = {name for text in asked for name in re.findall(r"\b(?:flightline|node|DCGM)_\w+", text)}
     assert {name for name in named if not name.startswith("DCGM_FI_DEV_")} <= told
     assert agent.METRICS_PORT == 9817
+
+
+def test_the_pods_of_control_side_and_service_are_taken_by_pod_security(plane, objects):
+    """A Deployment is not refused for its pod, so the pod itself is asked for."""
+    templates = {
+        one["metadata"]["name"]: (one["metadata"]["namespace"], one["spec"]["template"]["spec"])
+        for one in objects
+        if one["kind"] == "Deployment"
+    }
+    nightly = next(one for one in objects if one["kind"] == "CronJob")
+    job = nightly["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    templates["nightly"] = (nightly["metadata"]["namespace"], job)
+    assert set(templates) == {"vllm", "flightline-remediate", "nightly"}
+    plane.apply(*[one for one in objects if one["kind"] in ("Namespace", "ServiceAccount")])
+    for name, (where, spec) in templates.items():
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-0", "namespace": where}, "spec": spec}
+
+        def said(pod=pod):
+            return plane.kubectl(
+                "create", "--dry-run=server", "--validate=strict", "-f", "-", given=json.dumps(pod), check=False
+            )
+
+        plane.until(lambda said=said, name=name: f"pod/{name}-0 created" in said(), f"{name} is taken: {said()}")
