@@ -15,7 +15,7 @@ from botocore import xform_name
 from tests.infra.stacks import ROOT
 
 SERVICES = (
-    *("autoscaling", "cloudwatch", "dynamodb", "ec2", "events", "fsx", "kms", "lambda", "logs"),
+    *("autoscaling", "cloudwatch", "dynamodb", "ec2", "eks", "events", "fsx", "kms", "lambda", "logs"),
     *("s3", "secretsmanager", "sns", "sqs", "ssm", "sts"),
 )
 """Services whose operations are looked for. A client of another one is found by its name and must be added here."""

@@ -10,7 +10,7 @@ import pytest
 from infra.planning.functions import functions
 from infra.planning.names import FUNCTIONS
 from infra.planning.user_data import template
-from tests.infra.iam_documents import allowed, roles
+from tests.infra.iam_documents import allowed, kubernetes_roles, roles
 from tests.infra.rights.aws_calls import SERVICES, Call, calls, clients, live, reachable, shell_actions, sources
 from tests.infra.stacks import ROOT, place, planned_names
 
@@ -25,6 +25,10 @@ CANNOT_HAPPEN = {
     ("training-input", "dynamodb:BatchWriteItem"): TELLS_NOBODY,
     ("training-input", "secretsmanager:GetSecretValue"): TELLS_NOBODY,
     ("training-input", "sns:Publish"): TELLS_NOBODY,
+    (
+        "head",
+        "eks:DescribeNodegroup",
+    ): "its instances carry no tag of an EKS node group; pods of `control` have the right",
     ("verdict", "dynamodb:ConditionCheckItem"): "AwsStore.save is the control node's; answers are kept by ResultStore",
 }
 
@@ -88,6 +92,7 @@ def test_what_cannot_happen_is_so():
     assert "notifier" not in (ROOT / HANDLERS["training-input"]).read_text(encoding="utf-8")
     mentioned = {action for call in live(HANDLERS["training-input"]) for action in call.actions}
     assert {action for role, action in CANNOT_HAPPEN if role == "training-input"} <= mentioned
+    assert allowed(kubernetes_roles("eks")["control"].values(), "eks:DescribeNodegroup")
     verdict = "".join(sources("flightline/cloud/functions/verdict").values())
     assert "self.results.save(" in verdict and "self.store.save(" not in verdict
 
