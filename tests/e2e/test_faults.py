@@ -1,5 +1,8 @@
 """Every fault of the demo fleet, injected alone into a simulated node: real probes, real processes, real judgement.
 
+Faults that change the same stored outputs take the same way from the tool to the judge: the first of them is asked by real
+processes, the others' outputs are judged as they are stored. So are healthy nodes: one type of each generation is asked.
+
 The tools are simulated, so this proves the way from a tool's output to the verdict, not that a real fault is
 recognised.
 """
@@ -12,16 +15,21 @@ from pathlib import Path
 import pytest
 
 from flightline.demo import FAULTS, prepare
-from flightline.demo.faults import FLEET, NODE
+from flightline.demo.faults import FLEET, NODE, broken
 from flightline.demo.hardware import machine
+from flightline.demo.tree import healthy
 from flightline.fleet.judgement import judge_run
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node import node, settings
 from flightline_node.ask import probes
 from flightline_node.ask.runner import Node
 from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import UNSAID, SettingsError, Status, Verdict
+from flightline_node.read import bundle
+from tests.corpus.material import demo
+from tests.harness import NOW
 
 BAD = {str(Status.FAIL), str(Status.UNKNOWN)}
 
@@ -35,6 +43,33 @@ def simulated_types():
             continue
         found.append(name)
     return found
+
+
+def kinds():
+    """Every Neuron type, and of the others one of each generation and architecture: the corpus judges the rest of them."""
+    found = {}
+    for name in simulated_types():
+        facts = resolve(name)
+        kind = (facts.gpu_generation, facts.arch, facts.nvswitch, name.endswith(".metal"))
+        found.setdefault((name,) if facts.has_neuron else kind, name)
+    return list(found.values())
+
+
+def first_of_their_way():
+    """Faults that real processes must show: a tool or the asking that goes otherwise, the first that changes these outputs."""
+    ways, real = set(), set()
+    for name, fault in FAULTS.items():
+        if fault.scope != NODE:
+            continue
+        before, after = healthy(fault.type), broken(machine(fault.type), [name])
+        changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+        stored = all(
+            isinstance(files.get(path), bytes) and files[path] for files in (before, after) for path in changed
+        )
+        if not stored or fault.status is Status.UNKNOWN or frozenset(changed) not in ways:
+            real.add(name)
+        ways.add(frozenset(changed))
+    return real
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +103,15 @@ def statuses(record):
     return found
 
 
+def as_stored(fault, directory):
+    """A record, as far as these tests read it, of what a node with the fault has stored."""
+    for file, content in demo(fault.type, fault.name):
+        (directory / file).write_bytes(content)
+    wanted = settings.build(level=fault.level)
+    found = judge(bundle.load(directory), resolve(fault.type), wanted, NOW, required=False)
+    return {"verdict": found.verdict, "findings": [finding.to_dict() for finding in found.findings]}
+
+
 def blind(fault):
     """Checks that cannot do without what the fault spoils, and those that would only like to have it."""
     spoiled = set(fault.blinds)
@@ -76,8 +120,8 @@ def blind(fault):
     return needing, wanting
 
 
-@pytest.mark.parametrize("instance_type", simulated_types())
-def test_a_healthy_node_of_every_type_is_go(judged, instance_type):
+@pytest.mark.parametrize("instance_type", kinds())
+def test_a_healthy_node_of_every_kind_is_go(judged, instance_type):
     record = judged(instance_type)
     trouble = [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")]
     assert trouble == []
@@ -115,11 +159,12 @@ def test_no_neuron_probe_runs_on_a_gpu_node(judged):
     assert skipped <= {"no Neuron device in p5.48xlarge"}
 
 
+REAL = first_of_their_way()
 HUNG = {"tool_hung": "nvidia-smi", "neuron_ls_hung": "neuron-ls"}
 
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == NODE])
-def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, name):
+def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, tmp_path, name):
     fault = FAULTS[name]
     if name in HUNG:  # costs its whole deadline; one second shows the same as eight
         kind = resolve(fault.type).accelerator
@@ -130,7 +175,7 @@ def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, 
         )
         monkeypatch.setattr(node, "plan", lambda *_: short)
 
-    record = judged(fault.type, name, level=fault.level)
+    record = judged(fault.type, name, level=fault.level) if name in REAL else as_stored(fault, tmp_path)
 
     mine = [{**UNSAID, **finding} for finding in record["findings"] if finding["check"] == fault.check]
     assert (str(fault.status), str(fault.remedy)) in {(finding["status"], finding["remedy"]) for finding in mine}, mine

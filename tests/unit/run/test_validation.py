@@ -10,7 +10,7 @@ import yaml
 from jinja2 import Environment
 
 from flightline import contract, stack
-from flightline.run import validation
+from flightline.run import launchers, validation
 from flightline.run.validation import VARIABLES, HostVars, explain, validate
 from flightline_node.settings import build
 
@@ -231,4 +231,4 @@ def test_one_launcher_asks_all_hosts_of_a_run():
     assert check(a={}).via == "ansible" and check(a={"flightline_via": "ssm"}, b={"flightline_via": "ssm"}).via == "ssm"
     assert validation.VIA_DIFFERS in check(a={"flightline_via": "slurm"}, b={}).mistakes
     (mistake,) = check(a={"flightline_via": "srun"}).mistakes
-    assert mistake == "flightline_via: saw 'srun', wanted one of ansible, kubernetes, slurm, ssm"
+    assert mistake == f"flightline_via: saw 'srun', wanted one of ansible, {', '.join(launchers.names())}"
