@@ -204,3 +204,52 @@ def test_a_pod_that_its_budget_holds_for_ever_is_said_and_nothing_is_repaired_un
     assert any("disruption budget" in line for line in said), said
     assert _pod(jobs, "held-1") == "running" and not world.effects()
     assert scheduler.place(node).ours, "it stays cordoned"
+
+
+def test_a_pod_that_never_ends_keeps_its_node_out_and_nothing_is_repaired_under_it(
+    jobs, scheduler, node, world, tmp_path
+):
+    clock, store = Clock(), tmp_path / "runs.sqlite"
+    pod(jobs, node, "stuck-1")
+    path = f"/api/v1/namespaces/{WHERE}/pods/stuck-1"
+    held = {"metadata": {"finalizers": ["site.example/never"]}}
+    jobs.ask("PATCH", path, held, kind="application/merge-patch+json")
+    said = rounds(jobs, scheduler, world, store, clock, 10, [node], requeue_after_min=1)
+    assert _pod(jobs, "stuck-1") == "ending", "it was evicted, and does not go"
+    assert not world.effects() and scheduler.place(node).ours, said
+    assert [job.id for job in scheduler.place(node).jobs] == [f"{WHERE}/stuck-1"]
+    free = {"metadata": {"finalizers": None}}
+    jobs.ask("PATCH", path, free, kind="application/merge-patch+json")
+    jobs.kubectl("delete", "pod", "-n", WHERE, "stuck-1", "--force", "--grace-period=0", "--ignore-not-found")
+
+
+def test_a_node_that_was_replaced_under_its_name_meanwhile_is_its_agents_to_prove(
+    jobs, scheduler, node, world, tmp_path
+):
+    """Deleted while its job runs out, and another machine registers by the same name: no step of the old incident."""
+    clock, store = Clock(), tmp_path / "runs.sqlite"
+    pod(jobs, node, "rank-7")
+    rounds(jobs, scheduler, world, store, clock, 2, [node])
+    assert scheduler.place(node).ours
+    jobs.kubectl("delete", "node", node)
+    said = rounds(jobs, scheduler, world, store, clock, 2)
+    assert not world.effects() and any("no such Node any more" in line for line in said), said
+    jobs.kubectl("delete", "pod", "-n", WHERE, "rank-7", "--force", "--grace-period=0")  # as its node's garbage is
+    fleet.register(jobs, node)
+    rounds(jobs, scheduler, world, store, clock, 3)
+    listed = jobs.node(node)
+    assert CORDON not in listed["metadata"].get("annotations", {}) and not listed["spec"].get("unschedulable")
+    assert {one["key"] for one in listed["spec"]["taints"]} == {contract.KUBE_STARTUP_TAINT}
+    assert not world.effects(), "a new machine is not rebooted for the old one's fault"
+
+
+def test_a_node_that_was_renamed_is_found_by_its_instance(jobs, scheduler, node, request):
+    """The inventory's name is the old one's; the instance is the same."""
+    provider = jobs.node(node)["spec"]["providerID"]
+    jobs.kubectl("delete", "node", node)
+    fleet.register(jobs, f"{node}-new", providerID=provider)
+    assert not scheduler.place(node).known
+    instance = provider.rpartition("/")[2]
+    jobs.ask("PATCH", f"/api/v1/nodes/{node}-new", {"spec": {"taints": None}}, kind="application/merge-patch+json")
+    scheduler.drain(instance, REASON)
+    assert jobs.node(f"{node}-new")["spec"]["unschedulable"] is True

@@ -63,6 +63,7 @@ class SchedulerView:
     """What the scheduler, or the node's marker where there is none, says of a node.
 
     out: it takes no new jobs. reason: who says why. reserved: a reservation holds it. known: it was there to be asked.
+    gone: why it is sure that there is no such node any more, in words.
     """
 
     out: bool = False
@@ -70,6 +71,7 @@ class SchedulerView:
     reserved: bool = False
     jobs: tuple[RunningJob, ...] = ()
     known: bool = True
+    gone: str = ""
 
     @property
     def ours(self) -> bool:
@@ -195,6 +197,9 @@ class _Planner:
             return NextStep(one, Do.SETTLE, f"{one.pending.step} was begun at {one.pending.at} and has no outcome")
         if place.foreign:
             return NextStep(one, Do.WAIT, f"{place.foreign}; Flightline changes nothing on it")
+        if place.gone and not one.swap and one.proof is None:
+            what = Do.LEAVE if one.is_out else Do.WAIT
+            return NextStep(one, what, f"{place.gone}; what comes in its place needs its own proof", "none")
         # With proof it is our own return that was cut off.
         if one.is_out and place.known and not place.out and one.proof is None:
             return NextStep(one, Do.LEAVE, "somebody put it back into service; their decision stands", "none")

@@ -27,6 +27,8 @@ ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
 """Label, its value (None: any) and who repairs and replaces nodes that have it."""
 MOST_REASON_CHARS = 200
+GONE = SchedulerView(known=False, gone="the cluster has no such Node any more")
+"""The list was whole: whoever deleted the Node, or replaced its machine, has decided."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 """Of a Node: a DNS subdomain."""
 _ENDED = ("Succeeded", "Failed")
@@ -45,16 +47,16 @@ class KubernetesScheduler:
     name = "kubernetes"
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
-        """What it says of these hosts; one that it does not know is left out. Raises KubernetesError."""
-        nodes = self._read("get", "nodes")
+        """What it says of these hosts. Raises KubernetesError."""
+        nodes = by_host(self._read("get", "nodes"), hosts)
         jobs = _jobs(self._read("get", "pods", "--all-namespaces"))
-        return {host: _place(node, jobs) for host, node in by_host(nodes, hosts).items()}
+        return {host: _place(nodes[host], jobs) if host in nodes else GONE for host in hosts}
 
     def place(self, host: str) -> SchedulerView:
         """What it says of one host now. Raises KubernetesError."""
         node = self._node(host)
         if node is None:
-            return SchedulerView(known=False)
+            return GONE
         here = f"--field-selector=spec.nodeName={node['metadata']['name']}"
         return _place(node, _jobs(self._read("get", "pods", "--all-namespaces", here)))
 

@@ -98,6 +98,16 @@ def test_a_repaired_node_returns_only_with_proof():
     assert only(proven(one), places={"n1": OUT}).do is Do.RETURN
 
 
+def test_a_node_that_the_scheduler_is_sure_is_gone_is_left_and_not_repaired_unless_it_was_replaced_by_us():
+    gone = {"n1": SchedulerView(known=False, gone="the cluster has no such Node any more")}
+    for stage in (QUARANTINED, REPAIRING, VERIFYING):
+        assert only(through(incident(), *stage), places=gone).do is Do.LEAVE
+    assert only(incident(), places=gone).do is Do.WAIT
+    ours = replace(through(incident(), *VERIFYING), swap={"bad": "i-bad"})
+    assert only(ours, places=gone).do is Do.VERIFY
+    assert only(through(incident(), *REPAIRING), places={"n1": SchedulerView(known=False)}).do is Do.REPAIR
+
+
 def test_without_proof_in_time_it_is_held():
     one = through(incident(), *VERIFYING)
     assert only(one, places={"n1": OUT}, now=later(T0, 180 * 60 + 1)).do is Do.HOLD
