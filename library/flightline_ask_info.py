@@ -74,6 +74,11 @@ options:
         type: list
         elements: str
         default: []
+  at_boot:
+    description: Units that are to start at boot; the answer says which are not set for it.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     support: full
@@ -101,9 +106,10 @@ facts:
     - C(files), by name C(exists), C(text) and C(sha256), both null for what is no readable file.
     - C(missing), the packages that are not installed in their version.
     - C(differ), the paths of O(written) that M(flightline_files) would change.
+    - C(not_at_boot), the units of O(at_boot) that are not there, not enabled, masked, or changed since systemd read.
   returned: success
   type: dict
-  sample: {commands: {swaps: {rc: 0, lines: [], said: ""}}, files: {}, missing: [chrony], differ: []}
+  sample: {commands: {swaps: {rc: 0, lines: [], said: ""}}, files: {}, missing: [chrony], differ: [], not_at_boot: []}
 """
 
 from ansible.module_utils.flightline_host import shell
@@ -114,6 +120,7 @@ ARGUMENT_SPEC = {
     "files": {"type": "dict", "default": {}},
     "packages": {"type": "list", "elements": "str", "default": []},
     "written": {"type": "list", "elements": "dict", "default": [], "options": files.ENTRY_SPEC},
+    "at_boot": {"type": "list", "elements": "str", "default": []},
 }
 
 

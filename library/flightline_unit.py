@@ -70,9 +70,56 @@ options:
     choices: [restart, reload]
     default: restart
   stale:
-    description: Restart or reload it for a reason that no file shows, such as a drop-in that was removed.
+    description: Restart or reload it for a reason that no file shows.
     type: bool
     default: false
+  written:
+    description:
+      - What the units read, as M(flightline_files) takes it; made first, in the same call. A unit whose directory of
+        drop-ins changes here is restarted.
+      - In check mode units are not looked at where one of these would change.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Absolute path.
+        type: str
+        required: true
+      state:
+        description: What is to be there; C(absent) removes a directory with what is in it.
+        type: str
+        choices: [file, directory, link, absent]
+        default: file
+      content:
+        description: The text of a file, for example of the template lookup.
+        type: str
+        default: ""
+      source:
+        description: A file of the node whose bytes are wanted, in place of O(written[].content).
+        type: str
+        default: ""
+      target:
+        description: What a link names.
+        type: str
+        default: ""
+      owner:
+        description: Name of the user; left as it is when empty.
+        type: str
+        default: root
+      group:
+        description: Name of the group; left as it is when empty.
+        type: str
+        default: root
+      mode:
+        description: Octal digits; by default 0644, of a directory 0755.
+        type: str
+        default: ""
+      validate:
+        description: Argument list of a program that looks at the new file, named by C(%s), before it is put in place.
+        type: list
+        elements: str
+        default: []
 attributes:
   check_mode:
     support: full
@@ -93,6 +140,14 @@ EXAMPLES = r"""
     name: ssh.service
     files: [/etc/ssh/sshd_config.d/*.conf]
     on_change: reload
+
+- name: Run a service with its settings
+  flightline_unit:
+    name: example.service
+    files: [/etc/example.conf]
+    written:
+      - {path: /etc/example.conf, content: "{{ lookup('ansible.builtin.template', 'example.conf.j2') }}"}
+      - {path: /etc/systemd/system/example.service.d, state: absent}
 
 - name: Run the daemons of Slurm
   flightline_unit:
@@ -122,7 +177,7 @@ problems:
 """
 
 from ansible.module_utils.flightline_host import shell
-from ansible.module_utils.flightline_host.system import fresh
+from ansible.module_utils.flightline_host.system import files, fresh
 
 EACH = {
     "files": {"type": "list", "elements": "str", "default": []},
@@ -133,6 +188,7 @@ EACH = {
 ARGUMENT_SPEC = {
     **EACH,
     "name": {"type": "str", "default": ""},
+    "written": {"type": "list", "elements": "dict", "default": [], "options": files.ENTRY_SPEC},
     "units": {
         "type": "list",
         "elements": "dict",
@@ -145,7 +201,11 @@ ARGUMENT_SPEC = {
 def main() -> None:
     """Read the arguments, look and act."""
     shell.run_module(
-        ARGUMENT_SPEC, fresh.ensure, mutually_exclusive=[("name", "units")], required_one_of=[("name", "units")]
+        ARGUMENT_SPEC,
+        fresh.ensure,
+        kind=shell.Unlogged,
+        mutually_exclusive=[("name", "units")],
+        required_one_of=[("name", "units")],
     )
 
 

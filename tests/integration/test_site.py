@@ -170,9 +170,8 @@ def test_after_stop_and_start_the_blank_disk_serves_again_and_the_node_was_judge
     boots = "touch /var/log/flightline/records.jsonl; grep -c run.:.boot-gpu-03- /var/log/flightline/records.jsonl"
     before = int(bed.ssh("gpu-03", boots, check=False))
     beds.restart(bed.machine("gpu-03"), wipe_disk=True)
-    bed.ssh(
-        "gpu-03", f"timeout {PATIENCE_S} systemctl is-system-running --wait; systemctl is-active slurmd", check=False
-    )
+    # Asked too early systemctl finds no bus, and would not wait. Slurm starts last: after the disk and the node's judgement.
+    waited(bed, "gpu-03", "systemctl is-active --quiet slurmd", "systemctl is-active slurmd || true")
     assert "/dev/nvme1n1 /mnt/local xfs" in bed.ssh("gpu-03", "cat /proc/mounts")
     assert bed.ssh("gpu-03", "ls /mnt/local").strip() == ""
     assert json.loads(bed.ssh("gpu-03", "cat /var/lib/flightline/boot-record.json"))["verdict"] == "go"

@@ -9,18 +9,19 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..host import Host
 from ..outcome import Outcome
-from . import files
+from . import files, fresh
 
 _DPKG = ("dpkg-query", "-W", "-f", "${Package}\\t${Version}\\t${db:Status-Abbrev}\\n")
 _INSTALLED = "i"
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
-    """Answers of commands, what is at paths, which packages are missing, which files differ. Reads only."""
+    """Answers of commands, what is at paths, which packages are missing, which files and units differ. Reads only."""
     said = {name: _answer(host, argv) for name, argv in wanted["commands"].items()}
     found = {name: _file(host, path) for name, path in wanted["files"].items()}
     facts = {"commands": said, "files": found, "missing": missing(host, wanted["packages"])}
     facts["differ"] = files.differ(host, wanted["written"])
+    facts["not_at_boot"] = [name for name in wanted["at_boot"] if not fresh.is_set_for_boot(host, name)]
     return Outcome(False, {}, {}, facts)
 
 

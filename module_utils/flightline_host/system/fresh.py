@@ -6,12 +6,14 @@ its files finds the work that is left on the next run.
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
 from ..host import Host, Problem
 from ..outcome import Outcome
+from . import files
 
 PROPERTIES = (
     "LoadState",
@@ -37,10 +39,25 @@ NEEDS_NO_UNIT = (MASKED, STOPPED)
 
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
-    """One unit, or several in the order given."""
-    if wanted["name"]:
-        return _ensure(host, wanted, check)
-    done = {entry["name"]: _ensure(host, entry, check) for entry in wanted["units"]}
+    """What the units read, then one unit, or several in the order given.
+
+    In check mode units are not looked at where their files would change: they may not be there yet.
+    """
+    made = files.ensure(host, {"files": wanted["written"]}, check)
+    if check and made.changed:
+        return made
+    dropped = {name[: -len(".d")] for name in map(os.path.basename, made.after) if name.endswith(".d")}
+    done = {
+        entry["name"]: _ensure(host, {**entry, "stale": entry["stale"] or entry["name"] in dropped}, check)
+        for entry in ([wanted] if wanted["name"] else wanted["units"])
+    }
+    units = done[wanted["name"]] if wanted["name"] else _together(done)
+    return Outcome(
+        made.changed or units.changed, {**made.before, **units.before}, {**made.after, **units.after}, units.facts
+    )
+
+
+def _together(done: Mapping[str, Outcome]) -> Outcome:
     changed = {name: outcome for name, outcome in done.items() if outcome.changed}
     return Outcome(
         bool(changed),
@@ -48,6 +65,13 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
         {name: outcome.after for name, outcome in changed.items()},
         {name: outcome.facts for name, outcome in done.items()},
     )
+
+
+def is_set_for_boot(host: Host, name: str) -> bool:
+    """Does the next boot start it, from the unit file as it is now?"""
+    state = _show(host, name)
+    shown = _shown(state, stale=False)
+    return bool(shown["there"] and shown["enabled"] and not shown["masked"] and state.get("NeedDaemonReload") == "no")
 
 
 def _ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
