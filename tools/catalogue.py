@@ -120,10 +120,6 @@ def _entry(check: Check, corpus: Mapping[str, str]) -> Iterator[str]:
     yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
     if check.expects:
         yield f"- Compares with: expected {', '.join(check.expects)}"
-    yield (
-        f"- Waiver: `{{check: {check.id}, scope: gpu-07, reason: known and harmless, owner: ops@example.com, "
-        "expiry: 2026-12-31}`"
-    )
     yield ""
     yield from _thresholds(check)
 

@@ -14,6 +14,7 @@ from flightline_node.read.bundle import load, write_manifest
 from flightline_node.read.facts import UNREADABLE, FactBook
 from flightline_node.settings import build
 from tests.harness import FIXTURES, judge_dir
+from tests.unit.checks.neurons import busy
 
 PROCESS = (
     "<processes><process_info><pid>4711</pid><type>C</type><process_name>python3</process_name>"
@@ -154,7 +155,7 @@ def test_every_probe_above_quick_is_guarded():
 class TestNeuron:
     """A Neuron node is asked through neuron-ls; nvidia-smi, which it has not, is not missed."""
 
-    BUSY = (FIXTURES / "neuron_ls/trn1-32xlarge-busy.json").read_text()
+    BUSY = busy().decode()
     IDLE = (FIXTURES / "neuron_ls/trn1-32xlarge.json").read_text()
 
     @pytest.fixture

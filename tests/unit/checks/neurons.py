@@ -18,6 +18,13 @@ _HEALTHY = {
     "nccom_test": ("nccom_test/trn1-32-ranks.txt", "nccom-test.txt"),
 }
 TRN1 = "trn1.32xlarge"
+_JOB = '{"pid": 4711, "command": "python3 pretrain.py --steps 5000", "neuron_runtime_version": "2.28.23.0"}'
+
+
+def busy() -> bytes:
+    """`neuron-ls -j` of the healthy node while a job holds its first two devices."""
+    text = (FIXTURES / _HEALTHY["neuron_ls"][0]).read_text()
+    return text.replace('"neuron_processes": []', f'"neuron_processes": [{_JOB}]', 2).encode()
 
 
 def fixture(parser: str, name: str, file: str = "") -> Facts:

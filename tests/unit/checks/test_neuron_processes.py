@@ -1,9 +1,10 @@
 """neuron_processes: reported beside a job, a failure where the devices must be free."""
 
 from flightline_node.model import Remedy, Status
+from flightline_node.read.parsers import PARSERS
 from tests.harness import judge_facts, only, status
 
-from .neurons import TRN1, fixture, node
+from .neurons import TRN1, busy, node
 
 
 def test_idle():
@@ -11,7 +12,7 @@ def test_idle():
 
 
 def test_a_job():
-    facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn1-32xlarge-busy.json"))
+    facts = node(neuron_ls=PARSERS["neuron_ls"].parse({"neuron-ls.json": busy()}))
     assert status(judge_facts("neuron_processes", facts, TRN1, level="quick")) is Status.INFO
     findings = judge_facts("neuron_processes", facts, TRN1, level="standard")
     assert {(finding.status, finding.remedy) for finding in findings} == {(Status.FAIL, Remedy.RESTART_APP)}

@@ -7,6 +7,7 @@ import pytest
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import PARSERS
 from tests.harness import FIXTURES
+from tests.unit.checks.neurons import busy
 
 
 def parse(name, data, file=""):
@@ -26,7 +27,7 @@ class TestNeuronLs:
         assert sorted(device["connected"]) == [1, 4, 6, 9]
 
     def test_processes(self):
-        device = fixture("neuron_ls", "trn1-32xlarge-busy.json")["devices"][0]
+        device = PARSERS["neuron_ls"].parse({"neuron-ls.json": busy()})["devices"][0]
         assert device["processes"] == [
             {"pid": 4711, "command": "python3 pretrain.py --steps 5000", "runtime": "2.28.23.0"}
         ]
