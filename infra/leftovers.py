@@ -55,7 +55,8 @@ def owners(cluster: str, regions: Iterable[str]) -> dict[str, Owner]:
             arn = client.get_caller_identity()["Arn"].split(":")
         except Exception as error:
             if is_aws_error(error):
-                raise click.ClickException(explain(error, "sts:GetCallerIdentity")) from None
+                why = explain(error, "sts:GetCallerIdentity")
+                raise click.ClickException(f"saw {why}; wanted the account that asks") from None
             raise
         found[client.meta.region_name] = owner(cluster, Place(arn[1], client.meta.region_name, arn[4]))
     return found

@@ -69,7 +69,8 @@ class AwsStore:
             if not is_aws_error(error):
                 raise
             kind = StoreRefusedError if batches.error_code(error) in REFUSED else StoreError
-            raise kind(explain(error, f"{self.path}: cannot {action}")) from error
+            why = explain(error, f"{self.path}: cannot {action}")
+            raise kind(f"saw {why}; wanted AWS to do it") from error
 
     def start(self, run: Run) -> None:
         """Open a run; the run of that id that is there already stays. Another run under that id is refused."""
@@ -78,7 +79,7 @@ class AwsStore:
             if not batches.put_new(client, self.table, items.marshal(item)):
                 there = self._get(client, run.run_id) or {}
                 if (there.get("started_at"), there.get("body")) != (item["started_at"], item["body"]):
-                    text = f"{self.path}: the run id {run.run_id} belongs to another run there; nothing kept"
+                    text = f"{self.path}: saw that the run id {run.run_id} belongs to another run; wanted this one; nothing kept"
                     raise StoreRefusedError(text)
             entry = items.marshal(items.run_entry(run_dict(run), self.ttl_days))
             client.put_item(TableName=self.table, Item=entry)

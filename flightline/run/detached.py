@@ -39,7 +39,7 @@ def ask(request: Request, watcher: RunObserver) -> list[str]:
     try:
         return _ask(request, launcher, Follow(watcher))
     except (LaunchError, StoreError) as error:
-        raise CannotRunError(f"saw {error}, wanted {launcher.how} to ask the nodes") from error
+        raise CannotRunError(str(error)) from error
 
 
 def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
@@ -54,7 +54,8 @@ def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
     except Exception as error:
         if not is_aws_error(error):
             raise
-        raise LaunchError(explain(error, f"s3://{note['results_bucket']}")) from error
+        why = explain(error, f"s3://{note['results_bucket']}")
+        raise LaunchError(f"saw {why}; wanted the run's order in the bucket") from error
     lines = _noted(request.store, made, note)
     ready = [call for call in made.calls if call.name in order.nodes]
     try:

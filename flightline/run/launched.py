@@ -76,7 +76,7 @@ def run(request: Request, launcher: Launcher, watcher: RunObserver) -> ending.Co
     try:
         return _asked(request, prepared(request, run_id, follow, launcher), follow, launcher)
     except LaunchError as error:
-        raise CannotRunError(f"saw {error}, wanted {launcher.how} to ask the nodes") from error
+        raise CannotRunError(str(error)) from error
     except KeyboardInterrupt:
         raise CannotRunError(f"interrupted before the end; what was measured: flightline report {run_id}") from None
 

@@ -112,6 +112,7 @@ def test_without_slurm_it_says_what_is_missing(fleet, tmp_path):
     env = {**fleet.env, "PATH": str(tmp_path)}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2 and "sinfo" in done.stderr and "head node" in done.stderr, done.stderr
+    assert done.stderr.count("saw ") == 1, done.stderr
 
 
 @pytest.mark.parametrize("option", ["--reservation=nobody", "--partition=nowhere"])

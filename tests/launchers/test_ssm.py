@@ -163,6 +163,8 @@ def test_what_aws_refuses_before_a_node_is_asked_ends_the_run_in_words(stack, cl
     cloud.before = lambda asked: refusal if asked == action else None
     status, said = stack.preflight(*VIA)
     assert status == 2 and words in said and "Traceback" not in said, said
+    last = said.strip().rpartition("\n")[2]
+    assert last.count("saw ") == last.count("wanted ") == 1, said
 
 
 def test_a_throttled_poll_loses_no_node(stack, cloud):

@@ -44,7 +44,8 @@ class DynamoLedger:
         except Exception as error:
             if not is_aws_error(error):
                 raise
-            raise StoreError(explain(error, f"{self.path}: cannot {action} the incidents")) from error
+            why = explain(error, f"{self.path}: cannot {action} the incidents")
+            raise StoreError(f"saw {why}; wanted AWS to do it") from error
 
     def save(self, incident: Incident, lease: Lease | None) -> Incident:
         """Keep an incident."""

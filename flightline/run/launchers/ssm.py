@@ -309,7 +309,7 @@ def _explained(what: str) -> Iterator[None]:
     except Exception as error:
         if not is_aws_error(error):
             raise
-        raise LaunchError(explain(error, what)) from error
+        raise LaunchError(f"saw {explain(error, what)}; wanted Systems Manager to ask the nodes") from error
 
 
 def _unfit(name: str, ping: str | None) -> str:
