@@ -118,13 +118,15 @@ def prepared(request: Request, run_id: str, follow: Follow, launcher: Launcher) 
     unlisted = {} if request.limit else launcher.unlisted(calls)
     _refuse_twins(calls)
     hosts = {name: stores.ExpectedHost(name, **_identity(one)) for name, one in follow.hosts.items()}
-    absent = {one["host"]: one["message"] for one in follow.validated.get("absent") or ()}
+    listed = {one["host"]: one for one in follow.validated.get("absent") or ()}
+    absent = {name: one["message"] for name, one in listed.items()}
     absent.update({name: f"{said}; it is no host of the inventory" for name, said in unlisted.items()})
-    rows = (*hosts.values(), *(stores.ExpectedHost(name) for name in absent if name not in hosts))
-    started = stores.Run(
-        run_id, stores.now_stamp(), follow.level, ", ".join(playbooks.sources(request.inventory)), rows
-    )
-    own = [absent_record(stores.ExpectedHost(name), said) for name, said in absent.items() if name not in hosts]
+    lacking = [
+        stores.ExpectedHost(name, listed.get(name, {}).get("instance_type", "")) for name in absent if name not in hosts
+    ]
+    sources = ", ".join(playbooks.sources(request.inventory))
+    started = stores.Run(run_id, stores.now_stamp(), follow.level, sources, (*hosts.values(), *lacking))
+    own = [absent_record(host, absent[host.host]) for host in lacking]
     return PreparedRun(started, calls, hosts, own)
 
 
@@ -169,7 +171,7 @@ def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s
 
 
 def _identity(one: Mapping[str, str]) -> dict[str, str]:
-    return {name: one.get(name, "") for name in ("instance_id", "instance_type", "place")}
+    return {name: one.get(name, "") for name in ("instance_id", "instance_type", "place", "address")}
 
 
 def _refuse_twins(calls: Sequence[asking.Call]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,8 +56,8 @@ class Fleet:
         change(document["demo"])
         path.write_text(yaml.safe_dump(document))
 
-    def preflight(self, *more: str, timeout: float = 150) -> tuple[int, str]:
-        argv = ["flightline", "preflight", "-i", str(self.inventory), "--store", str(self.place / "runs.sqlite"), *more]
+    def preflight(self, *more: str, timeout: float = 150, store: str = "runs.sqlite") -> tuple[int, str]:
+        argv = ["flightline", "preflight", "-i", str(self.inventory), "--store", str(self.place / store), *more]
         done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=timeout, check=False)
         return done.returncode, done.stdout + done.stderr
 
@@ -86,11 +86,20 @@ def slurm(tmp_path_factory):
         yield bed
 
 
-def demo(place: Path, launcher_env: Mapping[str, str], package: Path, known_as: Callable[[int], dict]) -> Fleet:
-    """A fleet of NODES with two sick ones. known_as: variables by which the launcher knows a host, by its number."""
+SICK = ("gpu_fallen_off_bus=gpu-03", "remap_pending=gpu-06")
+
+
+def demo(
+    place: Path,
+    launcher_env: Mapping[str, str],
+    package: Path,
+    known_as: Callable[[int], dict],
+    faults: Sequence[str] = SICK,
+) -> Fleet:
+    """A fleet of NODES, two of them sick. known_as: variables by which the launcher knows a host, by its number."""
     made = Fleet(place, launcher_env)
-    faults = ["--fault", "gpu_fallen_off_bus=gpu-03", "--fault", "remap_pending=gpu-06"]
-    argv = ["flightline", "demo", "--out", str(made.inventory), "--nodes", str(NODES), *faults]
+    named_faults = [word for fault in faults for word in ("--fault", fault)]
+    argv = ["flightline", "demo", "--out", str(made.inventory), "--nodes", str(NODES), *named_faults]
     subprocess.run(argv, env=made.env, check=True, capture_output=True)
 
     def named(demo: dict) -> None:
@@ -120,17 +129,25 @@ def cloud():
     made.close()
 
 
-@pytest.fixture
-def stack(tmp_path, cloud, package, monkeypatch):
-    """The fleet as nodes of a stack that Systems Manager manages. agents: who they are."""
-    lead_to(cloud, monkeypatch)
+def instance(number: int) -> str:
+    return f"i-{number:017x}"
+
+
+def managed(made: Fleet, cloud: Cloud) -> Fleet:
+    """Make the fleet's hosts nodes of a stack that Systems Manager manages. agents: who they are."""
     own = {"cluster_name": "demo", "region": REGION, "results_bucket": cloud.bucket("demo-results")}
     outputs = {**OUTPUTS, **own, "node_count": NODES, "gpu_zone": f"{REGION}a"}
     tags = {**dict.fromkeys(contract.INSTANCE_TAGS, "x"), contract.TAG_CLUSTER: "demo", contract.TAG_ROLE: "gpu-node"}
     tags |= {contract.TAG_STACK: outputs["stack"], contract.TAG_EFA_COUNT: str(outputs["efa_count"])}
-    made = demo(tmp_path, cloud.env, package, lambda number: {"instance_id": f"i-{number:017x}"})
     facts = {"ec2_tags": tags, "ec2_instance_type": outputs["instance_type"]}
     made.set(lambda demo: demo["vars"].update(flightline_stack=outputs, **facts))
-    made.agents = Agents(cloud, made.env, {f"i-{number:017x}": "Online" for number in range(1, NODES + 1)})
+    made.agents = Agents(cloud, made.env, {instance(number): "Online" for number in range(1, NODES + 1)})
+    return made
+
+
+@pytest.fixture
+def stack(tmp_path, cloud, package, monkeypatch):
+    lead_to(cloud, monkeypatch)
+    made = managed(demo(tmp_path, cloud.env, package, lambda number: {"instance_id": instance(number)}), cloud)
     yield made
     made.agents.close()

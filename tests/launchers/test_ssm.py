@@ -14,13 +14,10 @@ from flightline.cloud.functions.common import services
 from flightline.cloud.functions.verdict import handler
 from flightline_node.tell.frames import MARK
 
+from .conftest import instance
 from .test_slurm import found_alike, judged
 
 VIA = ("--via", "ssm")
-
-
-def instance(number: int) -> str:
-    return f"i-{number:017x}"
 
 
 def test_verdict_and_findings_are_those_of_ansible(stack):
