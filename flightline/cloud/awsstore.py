@@ -79,7 +79,7 @@ class AwsStore:
             if not batches.put_new(client, self.table, items.marshal(item)):
                 there = self._get(client, run.run_id) or {}
                 if (there.get("started_at"), there.get("body")) != (item["started_at"], item["body"]):
-                    text = f"{self.path}: saw that the run id {run.run_id} belongs to another run; wanted this one; nothing kept"
+                    text = f"{self.path}: saw that {run.run_id} belongs to another run; wanted this one; nothing kept"
                     raise StoreRefusedError(text)
             entry = items.marshal(items.run_entry(run_dict(run), self.ttl_days))
             client.put_item(TableName=self.table, Item=entry)

@@ -23,7 +23,7 @@ def compact(report: Report, detailed: Collection[int]) -> dict[str, Any]:
     n's letters, one per check. notes: [node, check, message index] flattened, for as many cells as have room.
     """
     checks = columns(report)
-    table, types, texts = _TextTable(), _TextTable(), _TextTable()
+    table, types, places, texts = _TextTable(), _TextTable(), _TextTable(), _TextTable()
     sections = set(detailed)
     return {
         "checks": [clean(check) for check in checks],
@@ -31,6 +31,8 @@ def compact(report: Report, detailed: Collection[int]) -> dict[str, Any]:
         "id": [clean(row.instance_id) for row in report.rows],
         "type": [types.add(clean(row.instance_type)) for row in report.rows],
         "types": types.items,
+        "place": [places.add(clean(row.place)) for row in report.rows],
+        "places": places.items,
         "order": [number for number, _ in sorted(enumerate(report.rows), key=_by_place)],
         "placed": any(row.place for row in report.rows),
         "go": "".join("g" if row.verdict is Verdict.GO else "n" for row in report.rows),

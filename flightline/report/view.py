@@ -15,7 +15,7 @@ from flightline_node.model import Status, Verdict, as_status
 
 from . import charts
 from .copies import Copies, copies
-from .node_lines import NodeLine, lines, where
+from .node_lines import NodeLine, lines, natural, where
 from .notes import verdict_notes
 from .text import (
     blocks,
@@ -146,6 +146,8 @@ class Page:
     versions: list[tuple[str, list[tuple[str, int]]]]
     actions: list[Action]
     warnings: list[Item]
+    by_place: list[tuple[str, int, int, str]]
+    unplaced: int
     fleet: list[Item]
     fleet_passed: list[str]
     details: list[Detail]
@@ -163,6 +165,7 @@ def view(report: Report) -> Page:
     fleet = sorted(report.fleet, key=lambda finding: -rank(finding.get("status")))
     found, copied = lines(report.rows), copies(report)
     details, undetailed = _details(report)
+    standing = _by_place(report.rows)
     drawn, flat = _drawn(report.distributions)
     return Page(
         title=f"{str(report.verdict).upper()}: {clean(report.run.id)}",
@@ -181,6 +184,8 @@ def view(report: Report) -> Page:
         warnings=[_group(group) for group in groups if group.status is Status.WARN and not covered(group, fleet)][
             :MOST_GROUPS
         ],
+        by_place=standing[:MOST_PLACES],
+        unplaced=max(len(standing) - MOST_PLACES, 0),
         fleet=[_fleet(finding) for finding in fleet if as_status(finding.get("status")) is not Status.PASS],
         fleet_passed=[
             clean(finding.get("check", "")) for finding in fleet if as_status(finding.get("status")) is Status.PASS
@@ -258,6 +263,20 @@ def _versions(rows: Iterable[NodeRow]) -> list[tuple[str, list[tuple[str, int]]]
         (VERSION_TITLES.get(name, clean(name)), [(clean(value), number) for value, number in values.most_common(8)])
         for name, values in seen.items()
     ]
+
+
+def _by_place(rows: Iterable[NodeRow]) -> list[tuple[str, int, int, str]]:
+    """Rack or zone, its nodes, how many are no-go and with what: most trouble first. Nothing where all stand in one."""
+    standing: dict[str, list[NodeRow]] = {}
+    for row in rows:
+        standing.setdefault(row.place, []).append(row)
+    found = []
+    for place in sorted(standing, key=natural):
+        bad = [row for row in standing[place] if row.verdict is Verdict.NO_GO]
+        roots = Counter(clean(check) for row in bad for check in {trouble.root["check"] for trouble in row.troubles})
+        checks = short_list([(f"{check} {number}", number) for check, number in roots.most_common()], 4, "node")
+        found.append((clean(place) or "no place known", len(standing[place]), len(bad), checks))
+    return sorted(found, key=lambda one: -one[2]) if len(found) > 1 else []
 
 
 def _group(group: TroubleGroup) -> Item:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..store.replies import record_of
 from ..store.sqlite import SqliteStore, StoreError, new_run_id
 from ..store.whole import write_whole
-from .calls import OF_A_HOST
+from . import late
 from .launched import MARGIN_S, PreparedRun, prepared
 from .launchers import LaunchError, make
 from .preflight import CannotRunError, Follow, Request, RunObserver
@@ -48,7 +48,7 @@ def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
     made = prepared(request, new_run_id(), follow, launcher)
     run_id, until = made.run.run_id, time.monotonic() + made.deadline_s
     order = _order(made, launcher)
-    note = {name: launcher.stack[name] for name in ("region", "results_table", "results_bucket")}
+    note = {name: launcher.answers_at[name] for name in ("region", "results_table", "results_bucket")}
     try:
         _write(order, _aws(note), note)
     except Exception as error:
@@ -87,17 +87,10 @@ def _noted(path: Path, made: PreparedRun, note: dict[str, str]) -> list[str]:
 
 
 def _order(made: PreparedRun, launcher: SsmLauncher) -> Order:
-    from ..cloud.orders import Order
-
     ready, lost = launcher.sort_out(made.calls)
     params = {call.host: call.params for call in made.calls}
     rows = [*made.rows, *(record_of(made.hosts[one.host], params[one.host], one) for one in lost)]
-    alike: dict[str, int] = {}
-    nodes = {}
-    for call in ready:
-        asked = {name: value for name, value in call.params.items() if name not in OF_A_HOST}
-        nodes[call.name] = (alike.setdefault(json.dumps(asked, sort_keys=True), len(alike)), call.host)
-    return Order(made.run, made.deadline_s, launcher.how, [json.loads(text) for text in alike], nodes, rows)
+    return late.order_of(made.run, made.deadline_s, launcher.how, ready, rows)
 
 
 def _write(order: Order, aws: AwsStore, note: dict[str, str]) -> None:
@@ -111,13 +104,13 @@ def _write(order: Order, aws: AwsStore, note: dict[str, str]) -> None:
 
 
 def fetch(store: SqliteStore, run_id: str) -> list[str]:
-    """Bring what the stack has of a detached run into the store; what is to be said of it, in sentences.
+    """Bring what the stack has of a run into the store; what is to be said of it, in sentences.
 
     Raises StoreError when it cannot be had and nothing of it was fetched before.
     """
     path = _note(store.path, run_id)
     if not path.is_file():
-        return []
+        return late.fetch(store, run_id)
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
         return _fetched(store, _aws(note), run_id)

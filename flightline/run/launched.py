@@ -17,7 +17,7 @@ from flightline_node.model import SettingsError
 from ..store import sqlite as stores
 from ..store.replies import record_of
 from ..store.rows import absent_record
-from . import background, playbooks
+from . import background, late, playbooks
 from . import calls as asking
 from . import conclude as ending
 from .launchers import HostReply, Launcher, LaunchError
@@ -139,6 +139,7 @@ def _asked(request: Request, made: PreparedRun, follow: Follow, launcher: Launch
     calls = {call.host: call for call in made.calls}
     state = _LaunchedRun(recorder, follow.watcher, calls, made.hosts, set(made.hosts))
     given_up = _until_told(state, launcher, run_id, made.deadline_s)
+    late.leave_note(request.store, started, [calls[name] for name in sorted(state.given_up)], launcher.answers_at)
     recorder.close()
     if not given_up and not state.interrupted:
         with ending_as_interrupt():

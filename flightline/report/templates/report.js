@@ -77,7 +77,7 @@ function matching() {
   const verdict = $("node-verdict").value;
   const check = $("node-check").value;
   return all.filter((node) =>
-    (!text || `${data.host[node]} ${data.id[node]} ${data.types[data.type[node]]}`.toLowerCase().includes(text)) &&
+    (!text || `${data.host[node]} ${data.id[node]} ${data.types[data.type[node]]} ${data.places[data.place[node]]}`.toLowerCase().includes(text)) &&
     (!verdict || (verdict === "X" ? data.worst[node] === "X" : verdict === "W" ? !isBad(node) && data.worst[node] === "W" : data.go[node] === verdict)) &&
     (check === "" || RANK[cell(node, +check)] >= RANK.W));
 }

@@ -25,6 +25,10 @@ class Launcher(Protocol):
     how: str
     """What is said of a host that gives no answer: 'srun'."""
 
+    @property
+    def answers_at(self) -> Mapping[str, str]:
+        """Where answers may still come to when the run is over: what OF_A_STACK names, empty for nowhere."""
+
     def known_as(self, call: Call) -> str:
         """The name by which the launcher knows a host. Raises SettingsError where it has none."""
 

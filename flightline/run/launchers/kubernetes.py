@@ -37,6 +37,7 @@ class KubernetesLauncher:
     """The launcher. options: more words for kubectl, such as --context=NAME."""
 
     how = "kubectl exec"
+    answers_at: Mapping[str, str] = {}
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.kubectl = ("kubectl", *options)

@@ -64,6 +64,7 @@ class SlurmLauncher:
     """The launcher. options: more words for srun, such as --reservation=NAME or --partition=NAME."""
 
     how = "srun"
+    answers_at: Mapping[str, str] = {}
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.options = tuple(options)

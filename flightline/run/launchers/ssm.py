@@ -111,8 +111,8 @@ class SsmLauncher:
             self._send(targets, group, asked, run_id, until)
 
     @property
-    def stack(self) -> Mapping[str, str]:
-        """Of the stack whose nodes are asked, what OF_A_STACK names; known once it was looked for."""
+    def answers_at(self) -> Mapping[str, str]:
+        """See Launcher; known once the stack was looked for."""
         return self._stack
 
     def stop(self) -> None:

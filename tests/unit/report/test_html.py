@@ -278,3 +278,17 @@ def test_a_message_of_megabytes_costs_no_time_and_no_room(text):
     junit.write(report, suite)
     assert time.process_time() - started < 5
     assert len(page.getvalue()) < 200_000 and len(suite.getvalue()) < 200_000
+
+
+def test_places_are_listed_by_their_trouble_and_found_by_name():
+    report, _ = fleet(60, 4)
+    assert view(report).by_place == [], "all stand in one"
+    for number, node in enumerate(report.rows):
+        node.place = "" if number == 59 else f"rack-{number // 10}"
+    found = view(report).by_place
+    bad = [node.place or "no place known" for node in report.rows if node.verdict is Verdict.NO_GO]
+    assert {place: count for place, _, count, _ in found if count} == {place: bad.count(place) for place in bad}
+    assert [count for *_, count, _ in found] == sorted((count for *_, count, _ in found), reverse=True)
+    assert sum(nodes for _, nodes, _, _ in found) == 60 and all(bool(checks) == bool(bad) for *_, bad, checks in found)
+    data = compact(report, [])
+    assert [data["places"][at] for at in data["place"]] == [node.place for node in report.rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -53,6 +54,7 @@ class Silent:
     """A launcher that hears of a only; b answers when everybody has gone."""
 
     how = "srun"
+    answers_at: Mapping[str, str] = {}
 
     def __init__(self):
         self.stopped = threading.Event()

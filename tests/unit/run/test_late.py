@@ -1,0 +1,114 @@
+"""Answers that reach the bucket when the run is over: who may speak late, and what says nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from flightline.contract import CALLS_PREFIX
+from flightline.record.outputs import BEGUN, ENDED
+from flightline.run import late
+from flightline.run.calls import Call
+from flightline.store.rows import unreachable_record
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, now_stamp
+from flightline_node.tell.frames import frames
+
+from .test_launched import answer, params
+
+AT = {"region": "eu-west-1", "results_bucket": "b", "cluster_name": "demo", "results_table": "t"}
+HOSTS = tuple(ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "abc")
+RUN = Run("r1", now_stamp(), "quick", "here", HOSTS)
+
+
+class Bucket:
+    """What is asked of S3. objects: key -> text."""
+
+    def __init__(self, objects):
+        self.objects, self.asked = objects, []
+
+    def get_paginator(self, _):
+        return self
+
+    def paginate(self, Prefix, **_):
+        self.asked.append(Prefix)
+        found = [{"Key": key, "Size": len(text)} for key, text in self.objects.items() if key.startswith(Prefix)]
+        return [{"Contents": found}, {}]
+
+    def get_object(self, Key, **_):
+        self.asked.append(Key)
+        return {"Body": io.BytesIO(self.objects[Key].encode())}
+
+
+def key(name, command="c-1"):
+    return f"{CALLS_PREFIX}r1/{command}/{name}/awsrunShellScript/ask/stdout"
+
+
+def output(host, name=""):
+    return "\n".join([f"{BEGUN} {name or f'i-{host}'}", *frames(json.dumps(answer(host))), f"{ENDED} 0", ""])
+
+
+@pytest.fixture
+def store(tmp_path):
+    with SqliteStore(tmp_path / "runs.sqlite") as made:
+        made.start(RUN)
+        for host in HOSTS:
+            made.save("r1", unreachable_record(host, "no answer before the deadline"))
+        yield made
+
+
+def fetched(store, monkeypatch, objects, run=RUN, given_up="ab"):
+    late.leave_note(store.path, run, [Call(name, f"i-{name}", params(name)) for name in given_up], AT)
+    bucket = Bucket(objects)
+    monkeypatch.setattr("flightline.cloud.clients.Clients.get", lambda *_: bucket)
+    assert late.fetch(store, "r1") == []
+    return [record["host"] for record in store.late("r1")], bucket
+
+
+def test_an_answer_that_came_afterwards_is_kept_as_late_once(store, monkeypatch):
+    objects = {key("i-a"): output("a"), key("i-c"): output("c"), key("i-b", "c-2") + ".part": output("b")}
+    found, bucket = fetched(store, monkeypatch, objects)
+    assert found == ["a"], "c was not given up, b's is no output"
+    bucket.asked.clear()
+    assert late.fetch(store, "r1") == [] and bucket.asked == [f"{CALLS_PREFIX}r1/"], "a's is not read again"
+    objects[key("i-b")] = output("b")
+    late.fetch(store, "r1")
+    bucket.asked.clear()
+    late.fetch(store, "r1")
+    assert bucket.asked == [], "nobody is left to be asked for"
+
+
+@pytest.mark.parametrize(
+    "text", ["", output("a")[:200], output("a", "i-b"), output("a").replace(f"{ENDED} 0", ""), "A" * 40_000_000]
+)
+def test_what_is_no_whole_answer_of_the_node_says_nothing(store, monkeypatch, text):
+    assert fetched(store, monkeypatch, {key("i-a"): text})[0] == []
+
+
+def test_after_a_day_nobody_asks_any_more(store, monkeypatch):
+    old = replace(RUN, started_at="2026-01-01T00:00:00+00:00")
+    found, bucket = fetched(store, monkeypatch, {key("i-a"): output("a")}, run=old)
+    assert found == [] and bucket.asked == []
+
+
+def test_without_a_stack_or_without_silent_hosts_nothing_is_noted(store):
+    late.leave_note(store.path, RUN, [], AT)
+    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], {})
+    assert not (store.path.parent / "late").exists() and late.fetch(store, "r1") == []
+
+
+def test_a_damaged_note_and_an_aws_that_refuses_are_said(store, monkeypatch):
+    from botocore.exceptions import NoCredentialsError
+
+    def refused(*_):
+        raise NoCredentialsError
+
+    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], AT)
+    monkeypatch.setattr("flightline.cloud.clients.Clients.get", refused)
+    (said,) = late.fetch(store, "r1")
+    assert "came late could not be fetched" in said and "credentials" in said
+    next((store.path.parent / "late").iterdir()).write_text("{")
+    (said,) = late.fetch(store, "r1")
+    assert "saw" in said and "wanted" in said
