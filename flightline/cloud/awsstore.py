@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +14,8 @@ from .clients import Clients, explain, is_aws_error
 
 MOST_FINDINGS_IN_SAVE = 99
 """TransactWriteItems takes 100 items; one is the summary."""
+READERS, MOST_SINGLY = 16, 1000
+"""Records read at a time one by one; for more of them the whole run is read, in pages of 1 MB."""
 RUN_FIELDS = ("run_id", "started_at", "level", "inventory", "finished_at", "verdict")
 PAST_FIELDS = ("run_id", "started_at", "host", "verdict", "status")
 
@@ -187,6 +190,15 @@ class AwsStore:
         finally:
             self._held.pop(run_id, None)
 
+    def look_again(self, run_id: str, hosts: Collection[str]) -> None:
+        """Read these hosts' records anew into what is held: all others are written once and cannot have changed."""
+        if len(hosts) > MOST_SINGLY:
+            self._held[run_id] = self._packed(run_id)
+            return
+        with ThreadPoolExecutor(READERS, "records") as pool:
+            found = pool.map(lambda host: self._item(run_id, host), sorted(hosts))
+            self._held[run_id].update({str(item["host"]): item for item in found if item})
+
     def _packed(self, run_id: str) -> dict[str, Mapping[str, Any]]:
         found = self._query(items.run_pk(run_id), items.RECORD, fields=("host", "body", "body_at"))
         return {str(item["host"]): item for item in found}
@@ -215,10 +227,13 @@ class AwsStore:
 
     def record(self, run_id: str, host: str) -> Record | None:
         """One host's record in a run."""
+        return self._record(self._item(run_id, host))
+
+    def _item(self, run_id: str, host: str) -> dict[str, Any] | None:
         key = items.marshal({items.PK: items.run_pk(run_id), items.SK: items.RECORD + items.part(host)})
         with self._guard("read") as client:
             found = client.get_item(TableName=self.table, Key=key, ConsistentRead=True).get("Item")
-        return self._record(items.unmarshal(found)) if found else None
+        return items.unmarshal(found) if found else None
 
     def history(self, name: str, limit: int = 50) -> list[Past]:
         """Results of a host, instance id, GPU serial or GPU UUID, newest first."""

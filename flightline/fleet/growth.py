@@ -52,11 +52,6 @@ class Sample:
     counts: Counts = field(repr=False)
     gpus: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
-    @property
-    def nonzero(self) -> bool:
-        """Can anything have grown? Where nothing was ever counted no earlier run is read."""
-        return any(any(values.values()) for values in self.counts.values())
-
 
 @dataclass(frozen=True)
 class Growth:
@@ -69,6 +64,12 @@ class Growth:
     expected: float
     device: Mapping[str, Any]
     evidence: tuple[str, ...] = ()
+
+
+def is_counting(record: Record) -> bool:
+    """Can anything have grown? Where nothing was ever counted no earlier run is read."""
+    measures = record.get("measures") or {}
+    return any(any(_numbers(measures[name].get("values")).values()) for name in COUNTERS & measures.keys())
 
 
 def sample(record: Record) -> Sample:

@@ -37,7 +37,7 @@ class _FleetIntake:
 
     rows: dict[str, NodeRow] = field(default_factory=dict)
     samples: Samples = field(default_factory=Samples)
-    gpus: dict[tuple[str, str], str] = field(default_factory=dict)
+    gpus: dict[str, dict[str, str]] = field(default_factory=lambda: {"uuid": {}, "serial": {}})
     twice: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     skips: dict[tuple[str, str], FindingDict] = field(default_factory=dict)
     waivers: FleetWaivers = field(default_factory=lambda: FleetWaivers(date.max))
@@ -58,20 +58,15 @@ class _FleetIntake:
             self.late.append(row.host)
         if record.get("fleet_waivers"):
             self.waivers.add(row.host, record["fleet_waivers"])
-        counters = growth.sample(record)
-        if counters.nonzero:
-            self.counters[row.host] = counters
+        if growth.is_counting(record):
+            self.counters[row.host] = growth.sample(record)
         self.samples.add(row.host, row.instance_type, record.get("measures") or {})
         for gpu in record.get("gpus") or ():
-            for key in ("uuid", "serial"):
-                self._gpu(row.host, key, str(gpu.get(key) or ""))
-
-    def _gpu(self, host: str, key: str, value: str) -> None:
-        if value in NO_SERIAL:
-            return
-        first = self.gpus.setdefault((key, value), host)
-        if first != host:
-            self.twice.setdefault((key, value), {first}).add(host)
+            for key, owners in self.gpus.items():
+                value = str(gpu.get(key) or "")
+                first = owners.setdefault(value, row.host) if value not in NO_SERIAL else row.host
+                if first != row.host:
+                    self.twice.setdefault((key, value), {first}).add(row.host)
 
     def _row(self, record: Record) -> NodeRow:
         cells: dict[str, Status] = {}
@@ -83,10 +78,11 @@ class _FleetIntake:
                 cells[check] = status
             if status is not Status.PASS:
                 kept.append(self._slim(finding, status, check))
+        seen = set(cells.values())
         return NodeRow(
             host=str(record["host"]),
-            verdict=verdict_of(cells.values()),
-            status=worst(cells.values()),
+            verdict=verdict_of(seen),
+            status=worst(seen),
             instance_id=str(record.get("instance_id") or ""),
             instance_type=intern(str(record.get("instance_type") or "")),
             seconds=float(record.get("seconds") or 0.0),

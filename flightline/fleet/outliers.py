@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import fsum, isfinite
@@ -63,10 +63,10 @@ class Samples:
         """Take one node's measures, as its record has them; what is not a finite number is left out."""
         for name, entry in measures.items():
             given = entry.get("values") or {}
-            names, values = tuple(given), list(given.values())
+            names, values = tuple(given), given.values()
             if not _all_finite(values):
                 good = {key: value for key, value in given.items() if _all_finite([value])}
-                names, values = tuple(good), list(good.values())
+                names, values = tuple(good), good.values()
             if not values:
                 continue
             key = (instance_type, name)
@@ -83,7 +83,7 @@ class Samples:
         return [self._series[key] for key in sorted(self._series, key=lambda key: (key[1], key[0]))]
 
 
-def _all_finite(values: list[Any]) -> bool:
+def _all_finite(values: Collection[Any]) -> bool:
     try:
         return isfinite(fsum(values))
     except (TypeError, ValueError, OverflowError):

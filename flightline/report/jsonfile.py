@@ -103,7 +103,8 @@ def _node(row: NodeRow, record: dict[str, Any] | None, order: dict[str, int]) ->
     recorded = (record or {}).get("findings", ())
     passed = [{**UNSAID, **finding} for finding in recorded if finding.get("status") == PASS]
     findings: list[dict[str, Any]] = [*passed, *row.findings]
-    findings.sort(key=lambda finding: order.get(finding.get("check", ""), len(order)))
+    places = [order.get(finding.get("check", ""), len(order)) for finding in findings]
+    findings = [findings[at] for at in sorted(range(len(findings)), key=places.__getitem__)]
     return {
         "measures": {},  # a host that was not reached has none
         **(record or {}),

@@ -171,4 +171,4 @@ def test_a_store_that_fails_on_the_way_costs_no_verdict(store, monkeypatch):
     "measures", [{"efa_rx_drops": {}}, {"efa_rx_drops": {"values": [1]}}, {"efa_rx_drops": {"values": {"": "x"}}}]
 )
 def test_measures_of_another_shape_are_no_counts(measures):
-    assert not growth.sample({"host": "gpu-01", "measures": measures}).nonzero
+    assert not growth.is_counting({"host": "gpu-01", "measures": measures})

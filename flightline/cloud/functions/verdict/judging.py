@@ -57,13 +57,11 @@ class Judge:
         run_id = order.run.run_id
         with self.store.holding(run_id):
             missing = order.expected().keys() - self.store.answered(run_id)
-            if not missing:
-                self._first(order)
-                return True
-        if not is_due:
-            return False
-        self._give_up(order, missing)
-        with self.store.holding(run_id):
+            if missing and not is_due:
+                return False
+            if missing:
+                self._give_up(order, missing)
+                self.store.look_again(run_id, missing)
             self._first(order)
         return True
 
