@@ -20,9 +20,11 @@ from bench.common import ROOT
 from flightline.demo import prepare
 
 _RUN = """
-import resource, sys
-from flightline_node import expected, node, settings
-record = node.run(node.Node(sys.argv[1] + "/root", (sys.argv[1] + "/tools",)), expected.resolve("p5.48xlarge"),
+import sys
+from flightline_node import node, settings
+from flightline_node.ask.runner import Node
+from flightline_node.know import expected
+record = node.run(Node(sys.argv[1] + "/root", (sys.argv[1] + "/tools",)), expected.resolve("p5.48xlarge"),
                   settings.build(), node.Identity("gpu-01"))
 assert record["verdict"] == "go", [f for f in record["findings"] if f["status"] not in ("PASS", "SKIP", "INFO")]
 """

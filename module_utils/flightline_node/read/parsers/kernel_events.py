@@ -419,7 +419,14 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     EventPattern(
         "fs_error",
-        (b"EXT4-fs (",),
+        # Not "EXT4-fs (": every mount begins so.
+        (
+            b"I/O error while writing superblock",
+            b"error loading journal",
+            b"convert unwritten extents",
+            b"block allocation failed",
+            b"This should not happen!!",
+        ),
         _rx(
             r"EXT4-fs \((?P<device>[\w!-]{1,32})\): (?:I/O error while writing superblock|error loading journal"
             r"|failed to convert unwritten extents|Delayed block allocation failed|This should not happen!!)"
