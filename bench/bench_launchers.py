@@ -67,7 +67,8 @@ def main() -> None:
     arguments.add_argument("--nodes", type=int, default=200)
     arguments.add_argument("--without-ansible", action="store_true", help="ask by Slurm only")
     given = arguments.parse_args()
-    slurmbed.WAIT_S = 600.0  # hundreds of slurmd start one after another
+    # Hundreds of slurmd start one after another, and share this machine's cores with what the nodes do.
+    slurmbed.WAIT_S, slurmbed.SLURMD_TIMEOUT_S = 600.0, 300
     why = slurmbed.missing()
     if why:
         print(f"not run: {why}")

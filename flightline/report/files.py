@@ -59,7 +59,8 @@ def opened(path: Path, packed: bool) -> Iterator[IO[str]]:
     with ExitStack() as files:
         raw = files.enter_context(path.open("wb"))
         squeezed = files.enter_context(gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0))
-        yield files.enter_context(_Beside(squeezed))
+        beside: Any = _Beside(squeezed)
+        yield files.enter_context(beside)
 
 
 class _Beside(io.TextIOBase):

@@ -14,6 +14,8 @@ from pathlib import Path
 
 TOOLS = ("slurmctld", "slurmd", "munged", "scontrol", "squeue", "sbatch")
 WAIT_S = 30.0
+SLURMD_TIMEOUT_S = 10
+"""After which a silent slurmd is down; Slurm ships 300."""
 
 
 def missing() -> str:
@@ -146,7 +148,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmctldTimeout=30
-SlurmdTimeout=10
+SlurmdTimeout={SLURMD_TIMEOUT_S}
 ReturnToService=0
 KillWait=1
 MpiDefault=none
