@@ -33,7 +33,8 @@ def manifests(site: KubeSite) -> list[Manifest]:
             "do: make outputs STACK=..., or leave --control-image out"
         )
     rules = [
-        {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create"]},
+        # kubectl asks by a WebSocket, a GET; by SPDY, a POST, where that is not to be had.
+        {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get", "create"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
     ]
     found = [

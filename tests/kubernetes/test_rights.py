@@ -7,6 +7,7 @@ import urllib.error
 import pytest
 
 from flightline import contract
+from flightline.kubernetes import control, site
 
 from . import fleet
 
@@ -109,3 +110,31 @@ def test_a_token_that_is_bound_to_no_node_changes_nothing(plane, own):
     where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/serviceaccounts/{contract.KUBE_AGENT}/token"
     loose = plane.ask("POST", where, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
     assert "its own Node alone" in refused(plane, loose, "rights-1", {"metadata": {"labels": {"flightline/x": "y"}}})
+
+
+CONTROL = f"system:serviceaccount:{contract.KUBE_NAMESPACE}:{contract.KUBE_CONTROL}"
+
+
+@pytest.mark.parametrize(
+    ("words", "may"),
+    [
+        (("create", "pods", "--subresource=exec", "-n", "flightline"), "yes"),
+        (("create", "pods", "--subresource=eviction", "-n", "flightline-training"), "yes"),
+        (("patch", "nodes"), "yes"),
+        (("list", "pods", "--all-namespaces"), "yes"),
+        (("create", "pods", "--subresource=exec", "-n", "flightline-training"), "no"),
+        (("create", "pods", "--subresource=exec", "-n", "kube-system"), "no"),
+        (("delete", "nodes"), "no"),
+        (("delete", "pods", "-n", "flightline-training"), "no"),
+        (("get", "secrets", "--all-namespaces"), "no"),
+        (("create", "pods", "-n", "flightline"), "no"),
+    ],
+)
+def test_the_control_side_steps_into_agents_and_evicts_and_no_more(plane, own, words, may):
+    wanted = site.of_outputs({**fleet.OUTPUTS, "results_table": "t"}, control_image="x")
+    plane.apply(*[one for one in control.manifests(wanted) if one["kind"] in ("Role", "RoleBinding")])
+
+    def said():
+        return plane.kubectl("auth", "can-i", *words, f"--as={CONTROL}", check=False).split()[0]
+
+    plane.until(lambda: said() == may, f"{words}: {may}", 60)
