@@ -13,6 +13,8 @@ from ..fleet.lookup import find
 from ..store.sqlite import SqliteStore
 from . import options
 
+NOTHING = "nothing waits to be published"
+
 
 @click.command(
     cls=options.Command,
@@ -39,8 +41,8 @@ def command(
         _queue(path, run, publish_pairs)
     if only_list:
         with outbox.Outbox(path) as queue:
-            for job in queue.open_jobs():
-                click.echo(f"{job.run_id}  {job.stage}  {job.trouble or 'not tried yet'}")
+            lines = [f"{job.run_id}  {job.stage}  {job.trouble or 'not tried yet'}" for job in queue.open_jobs()]
+        click.echo("\n".join(lines) or NOTHING)
         return
     outcome = publish.drain(path)
     for note in outcome.notes:
@@ -48,7 +50,7 @@ def command(
     for trouble in outcome.troubles:
         click.echo(f"warning: {trouble}", err=True)
     if not outcome.notes and not outcome.troubles:
-        click.echo("nothing waits to be published")
+        click.echo(NOTHING)
     ctx.exit(1 if outcome.troubles else 0)
 
 
