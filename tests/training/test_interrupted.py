@@ -150,7 +150,7 @@ def test_another_number_of_ranks_resumes_by_resharding_and_says_so(killed, whole
 
 def test_a_stopped_rank_is_named_within_the_timeout(place, whole):
     with Running(place, HANG) as run:
-        run.until_step(EVERY + 1).signal(1, signal.SIGSTOP)
+        run.until_saved(EVERY).until_step(EVERY + 1).signal(1, signal.SIGSTOP)
         stopped = time.time()
         event = run.until(lambda run: run.named("exception"), "the others give up")[0]
         assert event["time"] - stopped < 2 * HANG_S
