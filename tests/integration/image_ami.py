@@ -1,6 +1,6 @@
 """A machine that looks like AWS's Deep Learning AMI, by hand after its release notes and public scripts.
 
-Assumed of the image: driver 580.126.09 with its packages, CUDA with nvcc and NCCL below /usr/local/cuda-13.0, EFA 1.45.0,
+Assumed of the image: driver 580.126.09 with its packages and Fabric Manager, NVLSM, CUDA with nvcc and NCCL below /usr/local/cuda-13.0, EFA 1.45.0,
 Docker's containerd.io in place of the distribution's containerd, and dlami-nvme.service, which makes a volume group over the
 instance-store disks and mounts it on /opt/dlami/nvme. The machines' kernel has no device mapper: the disk carries a real LVM
 label, and a tmpfs stands for the volume.
@@ -19,7 +19,7 @@ LIKE_AN_AMI = """\
 apt-get -qq update
 apt-get -qq -y install lvm2 curl >/dev/null
 pvcreate -q -ff -y /dev/nvme1n1
-for name in nvidia-open libnvidia-compute-580 nvidia-persistenced containerd.io linux-image-cloud-amd64 ami-tree; do
+for name in nvidia-open libnvidia-compute-580 nvidia-persistenced nvidia-fabricmanager nvlsm containerd.io linux-image-cloud-amd64 ami-tree; do
     curl -sSf -o /root/$name.deb {url}/files/ami/$name.deb
 done
 dpkg -i /root/*.deb >/dev/null
@@ -63,6 +63,20 @@ def debs() -> list[Deb]:
                 ),
             },
         ),
+        Deb(
+            "nvidia-fabricmanager",
+            version,
+            files={
+                "/usr/bin/nv-fabricmanager": Executable(
+                    f'#!/bin/sh\n[ "$1" = --version ] && echo "Fabric Manager version is : {DRIVER}" && exit\n'
+                    "exec sleep infinity\n"
+                ),
+                "/lib/systemd/system/nvidia-fabricmanager.service": shelf_gpu.unit(
+                    "Fabric Manager", "/usr/bin/nv-fabricmanager"
+                ),
+            },
+        ),
+        Deb("nvlsm", "2025.06.5-1"),
         Deb(
             "containerd.io",
             "1.7.27-1",

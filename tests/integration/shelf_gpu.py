@@ -111,6 +111,21 @@ def dcgm_deb() -> Deb:
     )
 
 
+def debs_of_other_types() -> list[Deb]:
+    """What check mode names for types that no machine is configured as, and nobody installs: names and versions only."""
+    nccl = f"{NCCL}-1+cuda12.9"
+    versions = {
+        "cuda-drivers": f"{DRIVER}-1",
+        "nvidia-open": "595.45.04-1",
+        "cuda-nvcc-12-9": "12.9.86-1",
+        "cuda-cudart-dev-12-9": "12.9.79-1",
+        "libnccl2": nccl,
+        "libnccl-dev": nccl,
+        "datacenter-gpu-manager-4-cuda12": f"1:{DCGM}-1",
+    }
+    return [Deb(name, version) for name, version in versions.items()]
+
+
 def toolkit_debs() -> list[Deb]:
     configure = """#!/bin/sh
 # Stand-in for nvidia-ctk 1.18.1 runtime configure: for containerd the runtime goes into the drop-in, its import into the file

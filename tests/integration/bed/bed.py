@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -76,8 +77,20 @@ def up(count: int = layout.DEFAULT_COUNT) -> Path:
             machine.clone(one, fleet, key, login_uid(root))
         machine.start(one, root)
     for one in fleet:
-        machine.wait(one)
+        _wait(one)
     return inventory.write(fleet, STATE)
+
+
+def _wait(one: Machine) -> None:
+    """Until a login succeeds: sshd answers before the boot lets anybody but root in, and closes what comes too early."""
+    machine.wait(one)
+    argv = ["ssh", "-i", str(STATE / "id_ed25519"), "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no"]
+    argv += ["-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", f"{layout.USER}@{one.address}", "true"]
+    deadline = time.monotonic() + machine.BOOTS_WITHIN_S
+    while (done := subprocess.run(argv, capture_output=True, text=True, check=False)).returncode:
+        if time.monotonic() > deadline:
+            raise BedError(f"seen: no login on {one.name} ({done.stderr.strip()}); wanted: one as {layout.USER}")
+        time.sleep(0.1)
 
 
 def reset(one: Machine) -> None:
@@ -95,7 +108,7 @@ def restart(one: Machine, *, wipe_disk: bool = False) -> float:
             disk.truncate(machine.DISK_MIB << 20)
     began = time.monotonic()
     machine.start(one, image.build(STATE))
-    machine.wait(one)
+    _wait(one)
     return time.monotonic() - began
 
 
