@@ -12,19 +12,18 @@ KubeObject = Mapping[str, Any]
 
 def by_host(nodes: Sequence[KubeObject], hosts: Collection[str]) -> dict[str, KubeObject]:
     """Host -> Node: by its name, else by an address or the EC2 instance id where only one has it."""
-    by_name = {str(node["metadata"]["name"]): node for node in nodes}
+    known = by_any_name(nodes)
+    return {host: known[host] for host in hosts if host in known}
+
+
+def by_any_name(nodes: Sequence[KubeObject]) -> dict[str, KubeObject]:
+    """All that a Node can be called without doubt -> the Node; its name goes before another's address."""
     by_other: dict[str, list[KubeObject]] = {}
     for node in nodes:
         for other in others(node):
             by_other.setdefault(other, []).append(node)
-    found = {}
-    for host in hosts:
-        same = by_other.get(host, [])
-        if host in by_name:
-            found[host] = by_name[host]
-        elif len(same) == 1:
-            found[host] = same[0]
-    return found
+    sole = {other: same[0] for other, same in by_other.items() if len(same) == 1}
+    return {**sole, **{str(node["metadata"]["name"]): node for node in nodes}}
 
 
 def others(node: KubeObject) -> set[str]:

@@ -21,7 +21,7 @@ from flightline_node import bounds
 from ...contract import KUBE_AGENT, KUBE_NAMESPACE
 from ...kubernetes.agent import HOST, LIBRARY, PACKAGE, own_library_name
 from ...kubernetes.inventory import is_accelerated
-from ...kubernetes.nodes import KubeObject, by_host
+from ...kubernetes.nodes import KubeObject, by_any_name
 from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, read
 from ..calls import Call, packed
@@ -42,6 +42,7 @@ class KubernetesLauncher:
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.kubectl = ("kubectl", *options)
         self._nodes: list[KubeObject] | None = None
+        self._known: dict[str, KubeObject] | None = None
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._stopped = False
@@ -49,8 +50,9 @@ class KubernetesLauncher:
     def known_as(self, call: Call) -> str:
         """The Node's name, where the cluster has one of the host's name, address or instance id."""
         own = (call.name, call.host, call.address, str(call.params.get("instance_id") or ""))
-        found = by_host(self.nodes(), [name for name in own if name])
-        node = next((found[name] for name in own if name in found), None)
+        if self._known is None:
+            self._known = by_any_name(self.nodes())
+        node = next((self._known[name] for name in own if name in self._known), None)
         return str(node["metadata"]["name"]) if node else call.name
 
     def unlisted(self, calls: Sequence[Call]) -> Mapping[str, str]:
