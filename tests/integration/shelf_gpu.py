@@ -13,6 +13,7 @@ from pathlib import Path
 from .mirror import Content, Deb, Executable, Mirror, pack, tarball
 
 DRIVER, CUDA, NCCL, DCGM, TOOLKIT = "580.95.05", "13.0", "2.28.3", "4.5.2", "1.18.1-1"
+NEWER_NCCL = "2.28.9"
 EFA, LIBFABRIC, PLUGIN, EFA_DRIVER = "1.44.0", "2.3.1amzn1.0", "1.17.1", "2.17.3"
 AGENT = "1.300071.0"
 EFA_SYSTEMS = ("DEBIAN12", "UBUNTU2204", "UBUNTU2404")
@@ -89,13 +90,19 @@ def cuda_debs() -> list[Deb]:
         'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done\n'
         'printf "#!/bin/sh\\necho built by a stand-in\\n" > "$out" && chmod 755 "$out"\n'
     )
-    major, minor, patch = NCCL.split(".")
-    header = f"#define NCCL_MAJOR {major}\n#define NCCL_MINOR {minor}\n#define NCCL_PATCH {patch}\n"
     return [
         Deb("cuda-nvcc-13-0", "13.0.88-1", files={"/usr/local/cuda/bin/nvcc": Executable(compiler)}),
         Deb("cuda-cudart-dev-13-0", "13.0.96-1", files={"/usr/local/cuda/include/cuda_runtime.h": "/* stand-in */\n"}),
-        Deb("libnccl2", f"{NCCL}-1+cuda{CUDA}", files={f"{LIBRARIES}/libnccl.so.{NCCL}": "stand-in\n"}),
-        Deb("libnccl-dev", f"{NCCL}-1+cuda{CUDA}", files={"/usr/include/nccl.h": header}),
+        *nccl_debs(NCCL, CUDA),
+    ]
+
+
+def nccl_debs(nccl: str, cuda: str) -> list[Deb]:
+    major, minor, patch = nccl.split(".")
+    header = f"#define NCCL_MAJOR {major}\n#define NCCL_MINOR {minor}\n#define NCCL_PATCH {patch}\n"
+    return [
+        Deb("libnccl2", f"{nccl}-1+cuda{cuda}", files={f"{LIBRARIES}/libnccl.so.{nccl}": "stand-in\n"}),
+        Deb("libnccl-dev", f"{nccl}-1+cuda{cuda}", files={"/usr/include/nccl.h": header}),
     ]
 
 
@@ -112,18 +119,15 @@ def dcgm_deb() -> Deb:
 
 
 def debs_of_other_types() -> list[Deb]:
-    """What check mode names for types that no machine is configured as, and nobody installs: names and versions only."""
-    nccl = f"{NCCL}-1+cuda12.9"
+    """What check mode names for types that no machine is configured as, and nobody installs."""
     versions = {
         "cuda-drivers": f"{DRIVER}-1",
         "nvidia-open": "595.45.04-1",
         "cuda-nvcc-12-9": "12.9.86-1",
         "cuda-cudart-dev-12-9": "12.9.79-1",
-        "libnccl2": nccl,
-        "libnccl-dev": nccl,
         "datacenter-gpu-manager-4-cuda12": f"1:{DCGM}-1",
     }
-    return [Deb(name, version) for name, version in versions.items()]
+    return [*(Deb(name, version) for name, version in versions.items()), *nccl_debs(NCCL, "12.9")]
 
 
 def toolkit_debs() -> list[Deb]:

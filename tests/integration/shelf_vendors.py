@@ -39,7 +39,7 @@ def stock(mirror: Mirror) -> dict[str, object]:
     """Put everything at the vendors' addresses; returns the exceptions."""
     place = mirror.directory / "vendors"
     nvidia = [*shelf_gpu.driver_debs(), *shelf_gpu.cuda_debs(), shelf_gpu.dcgm_deb(), kernel_headers()]
-    nvidia += shelf_gpu.debs_of_other_types()
+    nvidia += [*shelf_gpu.debs_of_other_types(), *shelf_gpu.nccl_debs(shelf_gpu.NEWER_NCCL, shelf_gpu.CUDA)]
     for name in CUDA_REPOSITORIES:
         repository = place / "developer.download.nvidia.com/compute/cuda/repos" / name / "x86_64"
         mirror.flat(repository, nvidia)

@@ -20,7 +20,7 @@ import yaml
 from flightline_node.know.expected import known_types
 
 from . import play as plays
-from . import shelf_vendors
+from . import shelf_gpu, shelf_vendors
 from .bed import bed as beds
 from .bed import inventory as bed_inventory
 from .bed import layout, machine, vendors
@@ -216,6 +216,18 @@ def _until(argv, marker, strike):
     output = "".join(lines)
     assert marker in output, output[-2000:]
     return control.returncode, output
+
+
+def test_another_version_of_nccl_takes_the_place_of_the_one_that_is_held(bed, stranger, first):
+    """One variable of the inventory; the role's own pin holds the version of the last run."""
+    wanted = {"cuda_nccl_nccl_version": shelf_gpu.NEWER_NCCL}
+    for options in (["--check"], []):
+        played = plays.play(stranger, SITE, limit=BARE, tags=["cuda_nccl"], variables=wanted, options=options)
+        assert played.status == 0, troubles(played)
+        assert played.recap[BARE].changed > 0
+    assert f"libnccl2 {shelf_gpu.NEWER_NCCL}-1+cuda13.0" in bed.ssh(BARE, "dpkg-query -W -f '${Package} ${Version}\\n'")
+    again = plays.play(stranger, SITE, limit=BARE, tags=["cuda_nccl"], variables=wanted)
+    assert again.recap[BARE].changed == 0, again.output
 
 
 def test_hosts_go_with_nothing_mounted_behind():
