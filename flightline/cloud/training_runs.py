@@ -32,9 +32,14 @@ def find(table: str, query: TrainingQuery, today: date, clients: Clients | None 
     """Runs, newest first, each with what its newest step says. Raises TrainingTableError."""
     try:
         client = (clients or Clients()).get("dynamodb")
-        wanted = {(step["job"], step["run"]) for step in _steps(client, table, query, today)}
-        jobs = sorted({job for job, _ in wanted})
-        steps = [step for job in jobs for step in _query(client, table, "", items.PK, f"JOB#{items.part(job)}")]
+        named = list(_steps(client, table, query, today))
+        wanted = {(step["job"], step["run"]) for step in named}
+        # A job's own steps are all of them; an index has only those that name the data set, the model or the day.
+        steps = (
+            named
+            if query.job
+            else [step for job in sorted({job for job, _ in wanted}) for step in _job(client, table, job)]
+        )
     except Exception as error:
         if not is_aws_error(error):
             raise
@@ -68,7 +73,7 @@ def _same(one: Mapping[str, Any], query: TrainingQuery, key: str) -> bool:
 
 def _steps(client: Any, table: str, query: TrainingQuery, today: date) -> Iterator[dict[str, Any]]:
     if query.job:
-        yield from _query(client, table, "", items.PK, f"JOB#{items.part(query.job)}")
+        yield from _job(client, table, query.job)
     elif query.dataset:
         yield from _query(client, table, "by_dataset", "dataset", query.dataset)
     elif query.model:
@@ -76,6 +81,10 @@ def _steps(client: Any, table: str, query: TrainingQuery, today: date) -> Iterat
     else:
         for back in range(query.days):
             yield from _query(client, table, "by_day", "day", (today - timedelta(days=back)).isoformat())
+
+
+def _job(client: Any, table: str, job: str) -> Iterator[dict[str, Any]]:
+    return _query(client, table, "", items.PK, f"JOB#{items.part(job)}")
 
 
 def _query(client: Any, table: str, index: str, name: str, value: str) -> Iterator[dict[str, Any]]:

@@ -61,32 +61,15 @@ def command(
     outputs: Path | None,
     only: tuple[str, ...],
     out: Path | None,
-    agent_image: str,
-    training_image: str,
-    training_kind: str,
-    control_image: str,
-    heal: str,
-    serving_image: str,
-    serving_model: str,
-    serving_gpus: int,
     settings: Path | None,
     program: tuple[str, ...],
+    **decided: Any,
 ) -> None:
     """Write the Kubernetes manifests of a stack: agent, rights, namespaces, control side, workloads, monitoring.
 
     PROGRAM: what torchrun runs in the training image, after --. The agent's library is in the manifests: they are
     applied on the server's side (kubectl apply --server-side), its own annotation would be too long.
     """
-    decided: dict[str, Any] = {
-        "agent_image": agent_image,
-        "training_image": training_image,
-        "training_kind": training_kind,
-        "control_image": control_image,
-        "heal": heal,
-        "serving_image": serving_image,
-        "serving_model": serving_model,
-        "serving_gpus": serving_gpus,
-    }
     if program:
         decided["training_program"] = program
     if settings:

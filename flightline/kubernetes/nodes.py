@@ -1,13 +1,50 @@
-"""Which Node is which host. Pure."""
+"""What kubectl lists, and which Node is which host. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..contract import KUBE_GPU_LABEL, KUBE_LABEL_TRUE
 
 KubeObject = Mapping[str, Any]
+_ANY = "*"
+_TEXTS = {_ANY: str}
+_SHAPE = {
+    "metadata": {"name": str, "namespace": str, "labels": _TEXTS, "annotations": _TEXTS, "ownerReferences": [dict]},
+    "spec": {
+        "nodeName": str,
+        "providerID": str,
+        "taints": [dict],
+        "volumes": [{"name": str, "configMap": dict}],
+        "containers": [{"resources": {"limits": dict}}],
+    },
+    "status": {"phase": str, "addresses": [_TEXTS]},
+}
+"""Of what is read of Nodes and pods: what it is where it is there."""
+
+
+def listed(text: str | bytes) -> list[KubeObject]:
+    """The objects of `kubectl get -o json`. Raises ValueError where one is no object with a name and a spec."""
+    try:
+        found = list(json.loads(text)["items"])
+    except (KeyError, TypeError, RecursionError):
+        raise ValueError("no list") from None
+    for number, one in enumerate(found):
+        if not (_fits(one, _SHAPE) and (one.get("metadata") or {}).get("name") and isinstance(one.get("spec"), dict)):
+            raise ValueError(f"the object {number + 1} of {len(found)} has no name and spec, or fields of another kind")
+    return found
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, type):
+        return isinstance(value, shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(one, shape[0]) for one in value)
+    return isinstance(value, dict) and all(
+        one is None or _fits(one, shape.get(name) or shape.get(_ANY) or object) for name, one in value.items()
+    )
 
 
 def by_host(nodes: Sequence[KubeObject], hosts: Collection[str]) -> dict[str, KubeObject]:

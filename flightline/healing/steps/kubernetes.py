@@ -16,7 +16,7 @@ from typing import Any
 from flightline_node.kubernetes import standing
 from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
 
-from ...kubernetes.nodes import by_host, labels
+from ...kubernetes.nodes import by_host, labels, listed
 from ..plan.planner import OURS, RunningJob, SchedulerView
 from .ports import EdgeError
 
@@ -106,16 +106,20 @@ class KubernetesScheduler:
     def _patch(self, node: Mapping[str, Any], cordoned: bool | None, reason: str | None) -> None:
         """Refused by the server when the Node has changed since it was read, or is another of the same name."""
         meta = node["metadata"]
-        held = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"], "annotations": {CORDON: reason}}
-        change = {"metadata": held, "spec": {"unschedulable": cordoned}}
+        held = {name: meta.get(name) for name in ("uid", "resourceVersion")}
+        if not all(held.values()):
+            raise KubernetesError(
+                f"patch {meta['name']}: saw a Node without uid and resourceVersion; it stays as it is"
+            )
+        change = {"metadata": {**held, "annotations": {CORDON: reason}}, "spec": {"unschedulable": cordoned}}
         self._run("patch", "node", meta["name"], "--type=merge", "-p", json.dumps(change))
 
     def _read(self, *words: str) -> list[Mapping[str, Any]]:
         text = self._run(*words, "-o", "json")
         try:
-            return list(json.loads(text)["items"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise KubernetesError(f"kubectl {' '.join(words)}: printed no list ({error})") from None
+            return listed(text)
+        except ValueError as error:
+            raise KubernetesError(f"kubectl {' '.join(words)}: printed no list of objects ({error})") from None
 
     def _run(self, *words: str, given: str | None = None) -> str:
         argv = [*self.kubectl, f"--request-timeout={self.timeout_s:g}s", *words]
@@ -162,7 +166,8 @@ def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:
         if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED or not _holds(spec):
             continue
         owner: Mapping[str, Any] = next(iter(meta.get("ownerReferences") or []), {})
-        job = RunningJob(f"{meta['namespace']}/{meta['name']}", str(meta["namespace"]), str(owner.get("name") or ""))
+        space = str(meta.get("namespace") or "default")
+        job = RunningJob(f"{space}/{meta['name']}", space, str(owner.get("name") or ""))
         found.setdefault(str(spec["nodeName"]), []).append(job)
     return found
 

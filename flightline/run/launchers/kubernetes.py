@@ -21,7 +21,7 @@ from flightline_node import bounds
 from ...contract import KUBE_AGENT, KUBE_NAMESPACE
 from ...kubernetes.agent import HOST, LIBRARY, PACKAGE, own_library_name
 from ...kubernetes.inventory import is_accelerated
-from ...kubernetes.nodes import KubeObject, by_any_name
+from ...kubernetes.nodes import KubeObject, by_any_name, listed
 from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, read
 from ..calls import Call, packed
@@ -134,11 +134,11 @@ class KubernetesLauncher:
                 capture_output=True, check=False, timeout=ASK_S, stdin=subprocess.DEVNULL,
             )  # fmt: skip
             if done.returncode == 0:
-                return list(json.loads(done.stdout)["items"])
+                return listed(done.stdout)
             trouble = done.stderr.decode("utf-8", "replace")
         except FileNotFoundError:
             raise LaunchError("saw no kubectl on the PATH; wanted Kubernetes' client; do: install it") from None
-        except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError) as error:
+        except (OSError, subprocess.TimeoutExpired, ValueError) as error:
             trouble = str(error)
         raise LaunchError(f"saw {said(trouble)} of kubectl {words[1]}; wanted a list; do: kubectl {' '.join(words)}")
 
@@ -157,7 +157,7 @@ def _unfit(name: str, nodes: set[str], pod: KubeObject | None, library: str) -> 
     has = [
         str((one.get("configMap") or {}).get("name"))
         for one in pod["spec"].get("volumes") or []
-        if one["name"] == "library"
+        if one.get("name") == "library"
     ]
     if has != [library]:
         return (
