@@ -81,45 +81,6 @@ options:
     type: list
     elements: dict
     default: []
-    suboptions:
-      path:
-        description: Absolute path.
-        type: str
-        required: true
-      state:
-        description: What is to be there; C(absent) removes a directory with what is in it.
-        type: str
-        choices: [file, directory, link, absent]
-        default: file
-      content:
-        description: The text of a file, for example of the template lookup.
-        type: str
-        default: ""
-      source:
-        description: A file of the node whose bytes are wanted, in place of O(written[].content).
-        type: str
-        default: ""
-      target:
-        description: What a link names.
-        type: str
-        default: ""
-      owner:
-        description: Name of the user; left as it is when empty.
-        type: str
-        default: root
-      group:
-        description: Name of the group; left as it is when empty.
-        type: str
-        default: root
-      mode:
-        description: Octal digits; by default 0644, of a directory 0755.
-        type: str
-        default: ""
-      validate:
-        description: Argument list of a program that looks at the new file, named by C(%s), before it is put in place.
-        type: list
-        elements: str
-        default: []
 attributes:
   check_mode:
     support: full

@@ -1,7 +1,7 @@
-"""The lists of checks and parsers, from what stands in their folders.
+"""The lists of checks, parsers and roles, from what stands in their folders.
 
 `python -m tools.registries` writes the blocks between the marks; with `--check` it only says which are old. Ansible
-ships only modules that it sees imported, so the lists must be text; nobody has to write them.
+ships only modules that it sees imported and takes its list of roles as text; nobody has to write them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
+from graphlib import CycleError, TopologicalSorter
 
 from tools.words import only_check
 
-LIBRARY = Path(__file__).parents[1] / "module_utils" / "flightline_node"
+ROOT = Path(__file__).parents[1]
+LIBRARY = ROOT / "module_utils" / "flightline_node"
 NAMES = "nccl_files"
 """Names of files that two parsers read, in a module of their own."""
 BEGIN, END = "# begin: made by python -m tools.registries", "# end: made by python -m tools.registries"
@@ -61,31 +66,74 @@ def parsers() -> Iterator[str]:
     yield ")"
 
 
-BLOCKS: Mapping[str, Callable[[], Iterator[str]]] = {
-    "judge/checks/__init__.py": checks,
-    "read/parsers/__init__.py": parsers,
+def _site_roles() -> dict[str, dict[str, Any]]:
+    """Roles of the site, in their order -> what each says of it. Raises ValueError where they name no order."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((ROOT / "roles").glob("*/meta/main.yml")):
+        site = yaml.safe_load(path.read_text(encoding="utf-8"))["galaxy_info"].get("flightline_site")
+        if site:
+            found[path.parts[-3]] = site
+    order: TopologicalSorter[str] = TopologicalSorter({role: site.get("after", []) for role, site in found.items()})
+    try:
+        order.prepare()
+    except CycleError as error:
+        raise ValueError(
+            f"roles: saw {error.args[1]} each after the other; wanted an order; do: mend `after`"
+        ) from None
+    placed: list[str] = []
+    while order.is_active():
+        ready = sorted(order.get_ready())
+        placed += ready
+        order.done(*ready)
+    if unknown := set(placed) - set(found):
+        raise ValueError(
+            f"roles: saw `after` name {sorted(unknown)}; wanted roles with flightline_site in meta/main.yml"
+        )
+    return {role: found[role] for role in placed}
+
+
+def roles() -> Iterator[str]:
+    """The roles of playbooks/site.yml."""
+    for role, site in _site_roles().items():
+        when = " and ".join(filter(None, [f"'{role}' in group_names", site.get("when")]))
+        yield f'    - {{role: {role}, tags: [{role}], when: "{when}"}}'
+
+
+def groups() -> Iterator[str]:
+    """The groups of inventory/roles.yml."""
+    for role, site in _site_roles().items():
+        yield f"    {role}:"
+        yield f"      children: {{{', '.join(f'{group}: {{}}' for group in site['hosts'])}}}"
+
+
+BLOCKS: Mapping[Path, Callable[[], Iterator[str]]] = {
+    LIBRARY / "judge/checks/__init__.py": checks,
+    LIBRARY / "read/parsers/__init__.py": parsers,
+    ROOT / "playbooks/site.yml": roles,
+    ROOT / "inventory/roles.yml": groups,
 }
 
 
-def renewed(name: str, text: str) -> str:
+def renewed(path: Path, text: str) -> str:
     """A registry's text with its block made anew."""
     before, _, rest = text.partition(f"{BEGIN}\n")
-    return "\n".join([f"{before}{BEGIN}", *BLOCKS[name](), END]) + rest.partition(END)[2]
+    indent = before.rpartition("\n")[2]
+    return "\n".join([f"{before}{BEGIN}", *BLOCKS[path](), f"{indent}{END}"]) + rest.partition(END)[2]
 
 
 def old() -> dict[Path, str]:
     """The registries that are not what their folders say -> their new text."""
-    texts = {LIBRARY / name: (name, (LIBRARY / name).read_text(encoding="utf-8")) for name in BLOCKS}
-    new = {path: (text, renewed(name, text)) for path, (name, text) in texts.items()}
-    return {path: after for path, (before, after) in new.items() if before != after}
+    texts = {path: path.read_text(encoding="utf-8") for path in BLOCKS}
+    new = {path: renewed(path, text) for path, text in texts.items()}
+    return {path: new[path] for path, text in texts.items() if text != new[path]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
-    check = only_check("registries", "Write the lists of checks and parsers.", arguments)
+    check = only_check("registries", "Write the lists of checks, parsers and roles.", arguments)
     found = old()
     for path, text in found.items():
-        sys.stdout.write(f"{path.relative_to(LIBRARY.parents[1])}\n")
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
         if not check:
             path.write_text(text, encoding="utf-8")
     return int(check and bool(found))

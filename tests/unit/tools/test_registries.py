@@ -1,4 +1,6 @@
-"""The lists of checks and parsers are what stands in their folders."""
+"""The lists of checks, parsers and roles are what stands in their folders."""
+
+import pytest
 
 from tools import registries
 
@@ -16,3 +18,30 @@ def test_a_new_file_is_listed_though_it_does_not_import_yet(tmp_path, monkeypatc
     block = "\n".join(registries.parsers())
     assert 'Parser("new", ("new.txt",), _later("new")),' in block
     assert "text" not in block.replace("new.txt", "")
+
+
+def _role(root, name, site):
+    meta = root / "roles" / name / "meta" / "main.yml"
+    meta.parent.mkdir(parents=True)
+    meta.write_text(f"galaxy_info:\n  description: x\n{site}")
+
+
+def test_a_new_role_has_its_place_and_its_group_by_its_own_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(registries, "ROOT", tmp_path)
+    _role(tmp_path, "last", "  flightline_site: {hosts: [gpu_nodes], after: [new]}\n")
+    _role(tmp_path, "first", "  flightline_site: {hosts: [gpu_nodes]}\n")
+    _role(tmp_path, "new", "  flightline_site: {hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa}\n")
+    _role(tmp_path, "only_included", "")
+    first, new, last = registries.roles()
+    assert "role: first" in first and "role: last" in last
+    assert new == """    - {role: new, tags: [new], when: "'new' in group_names and has.efa"}"""
+    assert list(registries.groups())[2:4] == ["    new:", "      children: {gpu_nodes: {}, slurm_controller: {}}"]
+
+
+@pytest.mark.parametrize("after, said", [("other", "each after the other"), ("nobody", "'nobody'")])
+def test_roles_without_an_order_are_refused(tmp_path, monkeypatch, after, said):
+    monkeypatch.setattr(registries, "ROOT", tmp_path)
+    _role(tmp_path, "one", f"  flightline_site: {{hosts: [gpu_nodes], after: [{after}]}}\n")
+    _role(tmp_path, "other", "  flightline_site: {hosts: [gpu_nodes], after: [one]}\n")
+    with pytest.raises(ValueError, match=said):
+        list(registries.roles())
