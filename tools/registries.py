@@ -69,10 +69,8 @@ def parsers() -> Iterator[str]:
 def _site_roles() -> dict[str, dict[str, Any]]:
     """Roles of the site, in their order -> what each says of it. Raises ValueError where they name no order."""
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted((ROOT / "roles").glob("*/meta/main.yml")):
-        site = yaml.safe_load(path.read_text(encoding="utf-8"))["galaxy_info"].get("flightline_site")
-        if site:
-            found[path.parts[-3]] = site
+    for path in sorted((ROOT / "roles").glob("*/meta/site.yml")):
+        found[path.parts[-3]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     order: TopologicalSorter[str] = TopologicalSorter({role: site.get("after", []) for role, site in found.items()})
     try:
         order.prepare()
@@ -86,9 +84,7 @@ def _site_roles() -> dict[str, dict[str, Any]]:
         placed += ready
         order.done(*ready)
     if unknown := set(placed) - set(found):
-        raise ValueError(
-            f"roles: saw `after` name {sorted(unknown)}; wanted roles with flightline_site in meta/main.yml"
-        )
+        raise ValueError(f"roles: saw `after` name {sorted(unknown)}; wanted roles with meta/site.yml")
     return {role: found[role] for role in placed}
 
 

@@ -21,16 +21,17 @@ def test_a_new_file_is_listed_though_it_does_not_import_yet(tmp_path, monkeypatc
 
 
 def _role(root, name, site):
-    meta = root / "roles" / name / "meta" / "main.yml"
-    meta.parent.mkdir(parents=True)
-    meta.write_text(f"galaxy_info:\n  description: x\n{site}")
+    meta = root / "roles" / name / "meta"
+    meta.mkdir(parents=True)
+    if site:
+        (meta / "site.yml").write_text(site)
 
 
 def test_a_new_role_has_its_place_and_its_group_by_its_own_file(tmp_path, monkeypatch):
     monkeypatch.setattr(registries, "ROOT", tmp_path)
-    _role(tmp_path, "last", "  flightline_site: {hosts: [gpu_nodes], after: [new]}\n")
-    _role(tmp_path, "first", "  flightline_site: {hosts: [gpu_nodes]}\n")
-    _role(tmp_path, "new", "  flightline_site: {hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa}\n")
+    _role(tmp_path, "last", "{hosts: [gpu_nodes], after: [new]}")
+    _role(tmp_path, "first", "{hosts: [gpu_nodes]}")
+    _role(tmp_path, "new", "{hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa}")
     _role(tmp_path, "only_included", "")
     first, new, last = registries.roles()
     assert "role: first" in first and "role: last" in last
@@ -41,7 +42,7 @@ def test_a_new_role_has_its_place_and_its_group_by_its_own_file(tmp_path, monkey
 @pytest.mark.parametrize("after, said", [("other", "each after the other"), ("nobody", "'nobody'")])
 def test_roles_without_an_order_are_refused(tmp_path, monkeypatch, after, said):
     monkeypatch.setattr(registries, "ROOT", tmp_path)
-    _role(tmp_path, "one", f"  flightline_site: {{hosts: [gpu_nodes], after: [{after}]}}\n")
-    _role(tmp_path, "other", "  flightline_site: {hosts: [gpu_nodes], after: [one]}\n")
+    _role(tmp_path, "one", f"{{hosts: [gpu_nodes], after: [{after}]}}")
+    _role(tmp_path, "other", "{hosts: [gpu_nodes], after: [one]}")
     with pytest.raises(ValueError, match=said):
         list(registries.roles())
