@@ -8,6 +8,9 @@ INVENTORY ?= inventory/demo
 LEVEL ?= quick
 
 .DEFAULT_GOAL := help
+# The tests start Python some thousand times: without its bytecode beside the sources each start compiles them anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: kubernetes preflight demo-faults help check lint types test delivery corpus collection generate clean hostile healing healing-hosts training fuzz mutation fabric bench hosts integration integration-types boot hosts-down compliance-mutations up outputs configure compliance down-compute down
 
 $(VENV)/.run-ready: requirements.txt pyproject.toml scripts/setup
@@ -45,7 +48,7 @@ types: $(VENV)/.dev-ready ## Static types, strict
 	@$(BIN)/mypy
 
 test: $(VENV)/.dev-ready ## Lint, type-check and run the unit and end-to-end tests
-	@$(MAKE) --no-print-directory lint types
+	@$(MAKE) --no-print-directory -j 2 --output-sync lint types
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 delivery: $(VENV)/.dev-ready ## Install the collection and the wheel elsewhere; the node library on every Python from 3.8 to 3.13

@@ -40,6 +40,7 @@ def test_each_gpu_and_system_has_its_finding():
                   nvidia_smi=smi)  # fmt: skip
     bad = only(found, Status.FAIL)
     assert (bad.device["serial"], bad.remedy) == ("77", Remedy.REPLACE)
+    assert bad.message.startswith("GPU 3: DCGM watches Memory system: ")
     assert "Detected 2 volatile double-bit ECC error(s) in GPU 3." in bad.message
     assert only(found, Status.WARN).device == {"index": 5}
 
@@ -76,7 +77,8 @@ def test_an_overall_state_that_nothing_explains_is_unknown(overall):
 
 
 def test_a_state_that_is_not_known_is_no_pass():
-    assert status(judge(document("Failure", g0=("Odd", "SM system", "x")))) is Status.UNKNOWN
+    found = only(judge(document("Failure", g0=("Odd", "SM system", "x"))), Status.UNKNOWN)
+    assert found.message == "GPU 0: DCGM watches SM system: x (health: Odd)"
 
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", b'{"body": 5}', b'{"body": {"GPU": {}}}', b"[]"])

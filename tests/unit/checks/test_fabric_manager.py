@@ -83,3 +83,18 @@ def test_nvlsm_needs_ib_umad_on_p6():
 def test_still_starting_is_not_failing_again_and_again(sub, remedy):
     finding = only(judge_facts("fabric_manager", unit(load="loaded", active="activating", sub=sub)), Status.FAIL)
     assert finding.remedy is remedy
+
+
+@pytest.mark.parametrize(
+    ("configured", "registered", "wanted"),
+    [(False, "In Progress", Status.FAIL), (False, "Completed", Status.WARN), (True, "In Progress", Status.WARN)],
+)
+def test_a_daemon_that_runs_and_logged_errors(configured, registered, wanted):
+    log = {"errors": ["failed to configure the NVSwitch at 0000:05:00.0"], "configured": configured}
+    facts = {
+        **unit(load="loaded", active="active", sub="running"),
+        "fabric_log": {"logs": {"fabricmanager.log": log}},
+        "nvidia_smi": {"gpus": [{"fabric_state": registered}] * 8},
+    }
+    finding = only(judge_facts("fabric_manager", facts), wanted)
+    assert "0000:05:00.0" in finding.message and finding.evidence == (f"fabricmanager.log: {log['errors'][0]}",)

@@ -165,3 +165,13 @@ def test_a_message_in_place_of_one_gpu_is_about_that_gpu(text, wanted, remedy):
 def test_a_kernel_log_that_cannot_be_read_is_no_pass_beside_a_healthy_nvidia_smi():
     facts = {**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}
     assert only(judge_facts("gpu_lost", facts), Status.UNKNOWN).message == "could not be measured: broken on purpose"
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [(79, Status.UNKNOWN), (None, Status.UNKNOWN), (9999, Status.UNKNOWN), (43, Status.PASS), (63, Status.PASS)],
+)
+def test_a_line_that_may_be_a_lost_gpu_is_no_pass_and_a_harmless_xid_is(code, wanted):
+    event = {"code": code, "text": f"an Xid {code} behind a head that nobody can read", "boot": 0}
+    kernel = {"fallen_off_bus": [], "unread_xids": [event], "last_boot": 0}
+    assert status(judge_facts("gpu_lost", {**gpus.node(), "kernel": kernel, "lspci": {"nvidia_gpus": 8}})) is wanted

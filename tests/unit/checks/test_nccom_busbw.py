@@ -87,3 +87,19 @@ def test_ranks_of_one_device_are_not_held_to_a_link_they_do_not_cross():
     assert status(judge({**two, "ranks": 64}, "trn2.48xlarge")) is Status.FAIL
     slow = only(judge({**two, "largest": {"bytes": 32 * MIB, "busbw_gb_s": 9.0}}, "trn2.48xlarge"), Status.FAIL)
     assert "cores of one device" in slow.message
+
+
+def test_the_floor_itself_is_enough_and_each_number_of_nodes_has_its_own():
+    for nodes in (1, 2):
+        floor, basis = busbw_floor(resolve(TRN1), nodes)
+        assert status(judge(run(floor, nodes=nodes))) is Status.PASS
+        assert basis in only(judge(run(floor * 0.99, nodes=nodes)), Status.FAIL).message
+    assert busbw_floor(resolve(TRN1), 1) != busbw_floor(resolve(TRN1), 2)
+    assert busbw_floor(resolve(TRN1), 1)[0] == only(judge(run(1.0, nodes=None)), Status.FAIL).expected
+
+
+def test_why_there_is_no_floor_is_said():
+    assert only(judge(run(2.0), "none"), Status.SKIP).message.endswith("; needs an instance type")
+    assert only(judge(run(2.0, nodes=2), "inf2.xlarge"), Status.SKIP).message.endswith(
+        "no figure for 2 nodes of inf2.xlarge"
+    )

@@ -39,7 +39,8 @@ def test_wrong_data_is_a_failure_though_the_table_is_whole():
 
 
 def test_an_exit_status_is_enough():
-    assert only(judge(GOOD.replace("# exit 0", "# exit 139", 1)), Status.FAIL).measured == "exit status 139"
+    finding = only(judge(GOOD.replace("# exit 0", "# exit 139", 1)), Status.FAIL)
+    assert finding.measured == "exit status 139" and finding.message.endswith(" failed with exit status 139")
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.45])

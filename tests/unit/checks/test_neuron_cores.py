@@ -13,12 +13,17 @@ def judge(facts, instance_type=TRN1):
 
 
 def test_healthy():
-    assert "2 cores on each of 16 devices" in only(judge(node()), Status.PASS).message
+    facts = node()
+    for row in facts["neuron_ls"]["devices"]:
+        row["lnc"] = None
+    assert only(judge(facts), Status.PASS).message == "2 cores on each of 16 devices"
 
 
 def test_logical_cores_are_counted_as_physical_ones():
     facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"))
-    assert "8 cores" in only(judge(facts, "trn2.48xlarge"), Status.PASS).message
+    assert only(judge(facts, "trn2.48xlarge"), Status.PASS).message.endswith(
+        "8 cores on each of 16 devices, 2 to a logical core"
+    )
     for row in facts["neuron_ls"]["devices"]:
         row.update(cores=8, lnc=1)
     assert status(judge(facts, "trn2.48xlarge")) is Status.PASS
@@ -28,13 +33,19 @@ def test_logical_cores_are_counted_as_physical_ones():
 
 
 @pytest.mark.parametrize(
-    ("cores", "wanted"), [(0, Status.FAIL), (1, Status.FAIL), (4, Status.FAIL), (None, Status.UNKNOWN)]
+    ("cores", "wanted", "remedy"),
+    [
+        (0, Status.FAIL, Remedy.REBOOT),
+        (1, Status.FAIL, Remedy.REBOOT),
+        (4, Status.FAIL, Remedy.FIX_CONFIG),
+        (None, Status.UNKNOWN, Remedy.INVESTIGATE),
+    ],
 )
-def test_a_device_with_another_number(cores, wanted):
+def test_a_device_with_another_number(cores, wanted, remedy):
     facts = node()
     facts["neuron_ls"]["devices"][5]["cores"] = cores
     finding = only(judge(facts), wanted)
-    assert finding.device["name"] == "neuron5"
+    assert finding.device["name"] == "neuron5" and finding.remedy is remedy
     assert finding.device["serial"] == "5a00ff00c0de0005"
 
 

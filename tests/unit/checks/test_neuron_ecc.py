@@ -70,3 +70,9 @@ def test_the_driver_shows_0_when_it_could_not_read():
 def test_no_device_at_all():
     facts = node(neuron_ls={"devices": []}, neuron_sysfs={"driver": "2.24.7.0", "devices": []}, neuron_monitor=None)
     assert status(judge(facts)) is Status.UNKNOWN
+
+
+def test_another_message_of_the_driver_says_nothing_of_the_counts():
+    log = fixture("neuron_log", "neuron_log/kernel-errors.log")
+    log["events"] = [event for event in log["events"] if event["rule"] != "ecc_unread"]
+    assert log["events"] and status(judge(node(neuron_log=log))) is Status.PASS

@@ -46,3 +46,9 @@ def test_without_a_type_only_none_at_all_fails():
 
 def test_no_device_no_pass():
     assert status(judge(node(neuron_ls={"devices": []}))) is Status.UNKNOWN
+
+
+def test_twice_the_size_at_a_tolerance_of_half_is_still_the_type_s():
+    facts = node()
+    facts["neuron_ls"]["devices"][2]["memory_bytes"] = 64 * GIB
+    assert status(judge(facts, thresholds={"neuron_memory.tolerance_percent": 50})) is Status.PASS

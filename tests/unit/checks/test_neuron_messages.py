@@ -153,3 +153,17 @@ def test_a_runtime_log_without_an_open_error_passes(line):
 
 def test_what_a_class_explains_is_not_asked_again():
     assert status(judge_job(LINES["device_in_use"], RUNTIME_ERROR)) is Status.INFO
+
+
+def test_a_job_s_message_of_the_kernel_explains_no_error_of_the_runtime():
+    files = {"kernel.log": f"x kernel: {LINES['out_of_memory']}\n", "neuron-runtime.log": f"{RUNTIME_ERROR}\n"}
+    log = PARSERS["neuron_log"].parse({name: text.encode() for name, text in files.items()})
+    assert status(judge_facts("neuron_messages", node(neuron_log=log), TRN1)) is Status.UNKNOWN
+
+
+def test_what_the_driver_said_at_its_start_is_shown():
+    log = {**PARSERS["neuron_log"].parse({"kernel.log": b"x kernel: neuron: all well\n"}), "driver_started": "2.24.7.0"}
+    quiet = only(judge_facts("neuron_messages", node(neuron_log=log), TRN1), Status.PASS)
+    assert quiet.message == "no error of the Neuron driver 2.24.7.0 in the log"
+    silent = judge_facts("neuron_messages", node(neuron_log={**log, "driver_started": None}), TRN1)
+    assert only(silent, Status.PASS).message == "no error of the Neuron driver in the log"

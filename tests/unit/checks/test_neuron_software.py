@@ -43,3 +43,10 @@ def test_a_failure_names_both():
 
 def test_a_package_list_that_cannot_be_read_is_unknown():
     assert status(judge_facts("neuron_software", node(neuron_packages=BROKEN), TRN1)) is Status.UNKNOWN
+
+
+def test_what_the_host_has_and_lacks_is_said():
+    whole = only(judge("2.24.7.0", "2.28.23.0", "2.28.27.0"), Status.PASS)
+    assert whole.message == "driver 2.24.7.0, runtime 2.28.23.0, collectives 2.28.27.0"
+    part = only(judge("2.24.7.0", None, "2.28.27.0"), Status.PASS)
+    assert part.message == "driver 2.24.7.0, collectives 2.28.27.0; not on the host: runtime"

@@ -21,16 +21,17 @@ def test_whole():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "words", "unit"),
     [
-        (STRIPE.replace("active", "broken"), "md127 does not run: broken"),
-        ("md0 : inactive nvme1n1[0](S)\n      1 blocks\n", "md0 does not run: inactive"),
-        (STRIPE.replace("nvme1n1[0]", "nvme1n1[0](F)"), "nvme1n1 failed"),
-        ("md5 : active raid5 sda[0] sdb[1]\n      9 blocks level 5 [3/2] [UU_]\n", "2 of 3 disks"),
+        (STRIPE.replace("active", "broken"), "md127 does not run: broken", ""),
+        ("md0 : inactive nvme1n1[0](S)\n      1 blocks\n", "md0 does not run: inactive", ""),
+        (STRIPE.replace("nvme1n1[0]", "nvme1n1[0](F)"), "nvme1n1 failed", ""),
+        ("md5 : active raid5 sda[0] sdb[1]\n      9 blocks level 5 [3/2] [UU_]\n", "2 of 3 disks", "disks"),
     ],
 )
-def test_not_whole(text, words):
+def test_not_whole(text, words, unit):
     finding = only(judge(text), Status.FAIL)
+    assert finding.unit == unit
     assert words in finding.message
     assert finding.remedy is Remedy.REPLACE
 
