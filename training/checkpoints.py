@@ -11,14 +11,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.staging import BlockingAsyncStager
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
-from . import manifest
+from . import copies, manifest
 from .journal import who
 
 Say = Callable[..., None]
+BROUGHT_S = 0.2
+"""Between two looks whether rank 0 has brought a checkpoint back; it may take longer than any collective's timeout."""
 
 
 class UnsharedError(RuntimeError):
@@ -30,14 +34,21 @@ class NoneWholeError(RuntimeError):
 
 
 class Saver:
-    """One rank's side. group: gloo, for what runs beside the training; say: events with named values."""
+    """One rank's side. group: gloo, for what runs beside the training; say: events with named values; url: of copies.
 
-    def __init__(self, root: Path, nonce: str, group: Any, say: Say, last: int, every: int, part_wait_s: float) -> None:
+    What is saved is copied into one buffer, kept from save to save: to make its tensors anew takes several times as
+    long as to copy into them. On GPUs it is pinned memory.
+    """
+
+    def __init__(self, root: Path, nonce: str, group: Any, say: Say, last: int, every: int, part_wait_s: float,
+                 url: str = "") -> None:  # fmt: skip
         self._root, self._nonce, self._group, self._say = root, nonce, group, say
         self._last, self._every, self._part_wait_s = last, every, part_wait_s
+        self._stager = BlockingAsyncStager(cache_staged_state_dict=True)
         self._rank, self._world = dist.get_rank(), dist.get_world_size()
         self._running: threading.Thread | None = None
         self._failed = ""
+        self._copier = copies.Copier(url, say, last, every) if url and self._rank == 0 else None
 
     def save(self, step: int, model: Any, optimizer: Any, more: Mapping[str, Any]) -> float:
         """Begin to save; returns the seconds that training stood still. One save at a time: an earlier one is ended."""
@@ -47,10 +58,12 @@ class Saver:
         # Of an earlier try of this step: rank 0 must not take it for what is written now.
         manifest.part(where, self._rank).unlink(missing_ok=True)
         weights, moments = get_state_dict(model, optimizer)
+        state = {"model": weights, "optimizer": moments}
+        if not self._stager.state_dict_cache and not torch.cuda.is_available():
+            # PyTorch would pin it, which takes CUDA.
+            self._stager.state_dict_cache = BlockingAsyncStager().stage(state)
         writer = dcp.FileSystemWriter(where, single_file_per_rank=True, thread_count=1)
-        pending = dcp.async_save(
-            {"model": weights, "optimizer": moments}, storage_writer=writer, process_group=self._group
-        )
+        pending = dcp.async_save(state, storage_writer=writer, async_stager=self._stager, process_group=self._group)
         self._running = threading.Thread(target=self._finish, args=(step, where, pending, dict(more)), daemon=True)
         self._running.start()
         return time.perf_counter() - began
@@ -60,6 +73,12 @@ class Saver:
         if self._running:
             self._running.join()
             self._running = None
+
+    def copied(self) -> None:
+        """Until the newest whole checkpoint is in S3 as well, or that has failed and said so."""
+        self.wait()
+        if self._copier:
+            self._copier.finish()
 
     def last_failed(self) -> str:
         """Why the last save is not whole, on every rank the same; '' when it is."""
@@ -92,7 +111,11 @@ class Saver:
                 )
             time.sleep(0.02)
         manifest.write(where, self._world, {**more, "step": step})
-        gone = manifest.tidy(self._root, self._last, self._every)
+        held = ""
+        if self._copier:
+            self._copier.want(where)
+            held = self._copier.held()
+        gone = manifest.tidy(self._root, self._last, self._every, held)
         if gone:
             self._say("checkpoints_removed", names=gone)
 
@@ -114,6 +137,17 @@ def shared(root: Path, nonce: str, group: Any) -> None:
             f"{root}: {len(wrong)} of {world} ranks do not see what rank 0 writes there, first {wrong[0]}; "
             "wanted storage that all ranks share; do: mount it on every node"
         )
+
+
+def bring(root: Path, nonce: str, url: str, say: Say) -> None:
+    """Where there is no checkpoint, the newest copy from S3, by rank 0; all others wait. Raises CopyError, OSError."""
+    mark = root / ".brought"
+    if dist.get_rank():
+        while not mark.exists() or mark.read_text(encoding="utf-8") != nonce:
+            time.sleep(BROUGHT_S)
+        return
+    copies.bring(root, url, say)
+    mark.write_text(nonce, encoding="utf-8")
 
 
 def find(root: Path, say: Say, group: Any) -> tuple[Path, dict[str, Any]] | None:

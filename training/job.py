@@ -26,7 +26,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.elastic.multiprocessing.errors import record
 
-from . import checkpoints
+from . import checkpoints, copies
 from .guard import LossGuard
 from .journal import Journal, embedded, next_attempt, who
 from .model import GPT, Size, build, flops_per_token
@@ -52,6 +52,7 @@ def arguments() -> argparse.Namespace:
     add("--job", default=os.environ.get("FLIGHTLINE_JOB", "reference"), help="name in metrics; %(default)s")
     add("--data", type=Path, nargs="+", required=True, help="files; each byte is a token")
     add("--checkpoints", type=Path, required=True, help="directory that is there, on storage that all ranks share")
+    add("--copies", type=copies.place, default="", help="s3://BUCKET/PREFIX/ where each whole checkpoint goes as well")
     add("--journal", type=Path, required=True, help="directory for journals and metrics")
     add("--steps", type=int, default=1000)
     add("--checkpoint-every", type=int, default=100, help="steps; %(default)s")
@@ -147,7 +148,9 @@ class TrainingJob:
         nonce = self._nonce()
         checkpoints.shared(given.checkpoints, nonce, self.beside)
         self.saver = checkpoints.Saver(given.checkpoints, nonce, self.beside, self.journal.say,
-                                       given.keep_last, given.keep_every, given.timeout_s)  # fmt: skip
+                                       given.keep_last, given.keep_every, given.timeout_s, given.copies)  # fmt: skip
+        if given.copies:
+            checkpoints.bring(given.checkpoints, nonce, given.copies, self.journal.say)
         self._resume()
         while self.step < given.steps:
             if self._one_step():
@@ -157,6 +160,7 @@ class TrainingJob:
                 return REQUEUE
         self._saved()
         self._ended("finished")
+        self.saver.copied()
         return 0
 
     def _saved(self) -> None:

@@ -132,13 +132,13 @@ def surplus(whole: Sequence[tuple[int, str]], incomplete: Sequence[tuple[int, st
     return {name for step, name in whole if step not in keep} | {name for step, name in incomplete if step <= newest}
 
 
-def tidy(root: Path, last: int, every: int) -> list[str]:
-    """Remove what is surplus; returns the names."""
+def tidy(root: Path, last: int, every: int, held: str = "") -> list[str]:
+    """Remove what is surplus, but not what somebody reads; returns the names."""
     whole: list[tuple[int, str]] = []
     incomplete: list[tuple[int, str]] = []
     for path in candidates(root):
         (whole if (path / NAME).exists() else incomplete).append((step_of(path), path.name))
-    gone = sorted(surplus(whole, incomplete, last, every))
+    gone = sorted(surplus(whole, incomplete, last, every) - {held})
     for name in gone:
         # Without its manifest first: half of a removed checkpoint is not taken for one.
         (root / name / NAME).unlink(missing_ok=True)

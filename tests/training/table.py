@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from flightline.training import flight, journals
@@ -26,8 +27,8 @@ class Row:
 
 
 ROWS: list[Row] = []
-STALLS: list[tuple[float, float, int]] = []
-"""Seconds of a checkpoint's stall, of a step, and steps between two checkpoints."""
+STALLS: list[tuple[float, float, float, int]] = []
+"""Seconds of a checkpoint's stall, of a step, of a step beside which one is written, and steps between two checkpoints."""
 
 
 def until(what: Callable[[], Any], why: str) -> Any:
@@ -49,11 +50,11 @@ def named(logs: Path) -> str:
     return ", ".join(f"rank {one.rank} {one.kind}" for one in blame(logs)) or "nobody"
 
 
-def add(fault: str, who: str, logs: Path, at: float) -> Row:
-    """Measure a run that came back. at: moment of the fault, seconds since 1970."""
+def add(fault: str, who: str, logs: Path, at: float, attempt: int = 1) -> Row:
+    """Measure a run that came back. at: moment of the fault, seconds since 1970; attempt: the start that came after."""
     steps = [event for event in events(logs, 0) if event["event"] == "step"]
-    again = next(event for event in steps if event["attempt"] > 0)
-    reached = max(event["step"] for event in steps if event["attempt"] == 0)
+    again = next(event for event in steps if event["attempt"] >= attempt)
+    reached = max(event["step"] for event in steps if event["attempt"] < attempt)
     row = Row(fault, who, again["time"] - at, reached - (again["step"] - 1))
     ROWS.append(row)
     return row
@@ -65,8 +66,10 @@ def text() -> list[str]:
     rows = [f"| {row.fault} | {row.named} | {row.seconds:.0f} s | {row.lost} |" for row in ROWS]
     head = ["| fault | named | to the first resumed step | steps lost |", "|---|---|---|---|"]
     stalls = [
-        f"checkpoint stall {1000 * stall:.0f} ms, step {1000 * step:.0f} ms: {stall / step:.1%} of a step, "
-        f"{stall / step / every:.2%} of all steps at one each {every}"
-        for stall, step, every in STALLS
+        f"checkpoint stall {1000 * stall:.0f} ms, step {1000 * step:.0f} ms: {stall / step:.1%} of the step that saves, "
+        f"{stall / step / every:.3%} of all at one each {every}; a step beside which one is written {1000 * beside:.0f} ms"
+        for stall, step, beside, every in STALLS
     ]
+    if rows:
+        rows.append(f"median {median(row.seconds for row in ROWS):.0f} s")
     return [f"load {load} on {os.cpu_count()} cores", *(head + rows if rows else []), *stalls] if rows or stalls else []

@@ -74,9 +74,9 @@ def damage_manifest(files):
     os.truncate(files[0].parent / manifest.NAME, 40)
 
 
-def newest_two(place):
+def newest_two(root):
     """The newest complete checkpoint and the one before: the kill may have come while another was written."""
-    return [where for where in manifest.candidates(place / "ck") if (where / manifest.NAME).exists()][:2]
+    return [where for where in manifest.candidates(root) if (where / manifest.NAME).exists()][:2]
 
 
 def test_a_truncated_checkpoint_is_named_and_the_one_before_is_used(place, whole):
@@ -84,7 +84,7 @@ def test_a_truncated_checkpoint_is_named_and_the_one_before_is_used(place, whole
         run.until_saved(3 * EVERY).signal(0, signal.SIGKILL)
         killed = time.time()
         run.ended()
-    newest, before = newest_two(place)
+    newest, before = newest_two(place / "ck")
     damage_cut(sorted(newest.glob("*.distcp")))
     event, run = resumed(place, whole)
     named = f"checkpoint of step {manifest.step_of(newest)}"
@@ -95,7 +95,7 @@ def test_a_truncated_checkpoint_is_named_and_the_one_before_is_used(place, whole
 
 @pytest.mark.parametrize("damage", [damage_bit, damage_no_metadata, damage_no_manifest, damage_manifest])
 def test_a_checkpoint_damaged_otherwise_is_not_used_either(killed, whole, damage):
-    newest, before = newest_two(killed)
+    newest, before = newest_two(killed / "ck")
     damage(sorted(newest.glob("*.distcp")))
     event, run = resumed(killed, whole)
     assert event["name"] == before.name

@@ -1,14 +1,16 @@
-"""The role's job script on real hosts with a real Slurm: a node is powered off, and the run goes on without a person.
+"""The role's job script on real hosts with a real Slurm: faults of each kind, and the run goes on without a person.
 
 FLIGHTLINE_TRAINING_HOSTS=1 and root. Three machines of the hosts bed, of which the first is the controller as well. What stands in: a
-directory of the outer machine for FSx for Lustre, PyTorch's CPU build bound into the machines, one rank for a node's GPUs.
+directory of the outer machine for FSx for Lustre, PyTorch's CPU build bound into the machines, one rank for a node's GPUs. A pipe is the kernel log of the watched nodes.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,14 +23,21 @@ from tools import nodepackage
 
 from . import table
 from .conftest import make_place
-from .launch import DEADLINE_S, EVERY, PYTHON, ROOT, SIZES, STEPS, curve, events
+from .launch import DEADLINE_S, PYTHON, ROOT, SIZES, Running, curve, events
+from .test_interrupted import damage_cut, newest_two
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("FLIGHTLINE_TRAINING_HOSTS") or bool(beds.why_not()), reason="FLIGHTLINE_TRAINING_HOSTS=1, root"
 )
 COUNT = 3
-CHECKS = ["disk_space", "memory", "swap", "uptime"]
+STEPS, EVERY = 160, 10
+"""Enough for one fault after another."""
+NAMES = ("requeue", "many", "spare", "sick", "sick-alone")
+CHECKS = ["disk_space", "memory", "swap", "uptime", "kernel_errors"]
 """What a machine without a GPU can pass."""
+KMSG = "/var/lib/flightline/kmsg"
+FAULT = "EXT4-fs (nvme1n1): Remounting filesystem read-only"
+DMESG = "#!/bin/sh\n# Simulated: a container may not read the kernel's log.\necho '[    0.000000] Linux version 6.1.0-1-amd64'\n"
 SILENT_S = 15
 """Timeout of collectives: a host without power closes no connection."""
 LOST_S = 20
@@ -60,14 +69,25 @@ def ssh(name, command, *, check=True):
 
 
 @pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Step to loss of two ranks that nothing disturbs, on this machine."""
+    place = make_place(tmp_path_factory.mktemp("whole") / "run")
+    with Running(place, f"--steps={STEPS}", f"--checkpoint-every={EVERY}") as run:
+        return curve(run.good().logs)
+
+
+@pytest.fixture(scope="module")
 def fsx(tmp_path_factory):
-    """What all machines share."""
+    """What all machines share. The checkpoints of one job have little room."""
     where = make_place(tmp_path_factory.mktemp("fsx") / "fsx")
-    for name in ("spare", "requeue"):
+    for name in NAMES:
         (where / f"ck-{name}").mkdir()
+    small = where / "ck-many"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)], check=True)
     for path in (where, *where.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
-    return where
+    yield where
+    subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +107,18 @@ def slurm(fsx):
             "flightline_node_package": str(nodepackage.build(layout.STATE / "flightline-node.pyz").path),
             "slurm_node_timeout_s": LOST_S, "slurm_credential_s": LOST_S, "training_user": layout.USER, "training_torchrun": "/usr/local/bin/torchrun", "training_ranks": 1,
             "training_environment": {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "host0"}, "training_pause_s": 1,
-            "training_join_s": 120, "training_grace_s": 30, "training_jobs": {name: job(name) for name in ("spare", "requeue")},
+            "training_join_s": 120, "training_grace_s": 30, "training_jobs": {name: job(name) for name in NAMES},
         }  # fmt: skip
         path = layout.STATE / "machines" / "training.yml"
         path.write_text(yaml.safe_dump({"all": whole}, sort_keys=False))
-        done = plays.play(path, SITE, tags=["flightline_node", "training", "slurm"])
-        assert done.status == 0, done.output[-6000:]
         for one in layout.machines(COUNT, layout.STATE):
-            ssh(one.name, f"cat > /usr/local/bin/torchrun <<'END'\n{TORCHRUN}END\nchmod 755 /usr/local/bin/torchrun\n")  # fmt: skip
+            for tool, text in (("bin/torchrun", TORCHRUN), ("sbin/dmesg", DMESG)):
+                ssh(one.name, f"cat > /usr/local/{tool} <<'END'\n{text}END\nchmod 755 /usr/local/{tool}\n")
+        done = plays.play(path, SITE, tags=["flightline_node", "flightline_watch", "training", "slurm"])
+        assert done.status == 0, done.output[-6000:]
+        edit = f"import json; p='/etc/flightline/watch.json'; s=json.load(open(p)); s['kmsg']='{KMSG}'; json.dump(s,open(p,'w'))"
+        for one in layout.machines(COUNT, layout.STATE):
+            ssh(one.name, f'mkfifo {KMSG}; python3 -c "{edit}" && systemctl restart flightline-watch')
         yield
     finally:
         beds.down()
@@ -122,53 +146,153 @@ def submit(words):
     return said.strip()
 
 
-def power_off_one_that_trains(fsx, name):
-    """After the second checkpoint, a node of the run that is not the controller; the node and when."""
-    logs = fsx / f"logs-{name}"
-    wait(
-        lambda: any(e["event"] == "checkpoint" and e["step"] >= 2 * EVERY for e in events(logs, 0)), "a checkpoint", 480
-    )
-    hosts = {event["host"] for rank in (0, 1) for event in events(logs, rank) if event["event"] == "start"}
-    lost = next(one for one in beds.existing() if one.name in hosts - {"gpu-01"})
-    machine.stop(lost)
-    return lost, time.time()
+def said(logs, name, start, why):
+    """The first such event of rank 0 in a start or later ones."""
+
+    def found():
+        return next((one for one in events(logs, 0) if one["event"] == name and one["attempt"] >= start), None)
+
+    return wait(found, why, 480)
 
 
-def came_back(fsx, name, number, lost, at, whole, fault):
-    """The run trained to its end elsewhere, bit for bit as if nothing had been."""
+def hosts(logs, attempts):
+    """Where the ranks of these starts were."""
+    found = [event for rank in (0, 1) for event in events(logs, rank) if event["event"] == "start"]
+    return {event["host"] for event in found if event["attempt"] in attempts}
+
+
+def kill(logs, attempt, number=signal.SIGKILL, rank=1):
+    """A signal to a rank, from outside of its machine; when."""
+    (start,) = [one for one in events(logs, rank) if one["event"] == "start" and one["attempt"] == attempt]
+    for path in Path("/proc").glob("[0-9]*/status"):
+        try:
+            ids = next(line.split()[1:] for line in path.read_text().splitlines() if line.startswith("NSpid:"))
+            environ = (path.parent / "environ").read_bytes().split(b"\0")
+        except (OSError, StopIteration):
+            continue
+        if ids[-1] == str(start["pid"]) and len(ids) > 1 and f"RANK={rank}".encode() in environ:
+            os.kill(int(ids[0]), number)
+            return time.time()
+    raise AssertionError(f"rank {rank} of start {attempt} is no process of this machine: {start}")
+
+
+def came_back(fsx, name, number, whole):
+    """The run trained to its end, bit for bit as if nothing had been."""
     logs = fsx / f"logs-{name}"
     wait(lambda: any(event["event"] == "finished" for event in events(logs, 0)), "the end of the run", 480)
     wait(lambda: number not in ssh("gpu-01", "squeue -h -o %A").split(), "the end of the job")
     assert curve(logs) == whole
-    hosts = {
-        event["host"]
-        for rank in (0, 1)
-        for event in events(logs, rank)
-        if event["event"] == "start" and event["attempt"]
-    }
-    assert lost.name not in hosts
     told = ssh("gpu-01", f"cat /var/log/flightline/train/{name}/records.jsonl")
     assert f"{name}-slurm-{number}" in told and '"status":"finished"' in told, "the user's launcher can tell of the run"
-    row = table.add(fault, lost.name, logs, at)
-    assert row.lost <= EVERY + 1
-    return row
 
 
-def test_a_job_that_lost_a_node_is_requeued_and_resumes(slurm, fsx, whole):
-    number = submit("--nodes=2 /etc/flightline/flightline-train.sbatch requeue")
-    lost, at = power_off_one_that_trains(fsx, "requeue")
-    came_back(
-        fsx, "requeue", number, lost, at, whole, f"host powered off, job requeued (Slurm, SlurmdTimeout {LOST_S} s)"
-    )
-    assert "Restarts=1" in ssh("gpu-01", f"scontrol show job {number}")
+def begun(fsx, name, words):
+    """Submit when three nodes wait for work; the job's number and its logs, once a checkpoint is whole."""
+    ssh("gpu-01", f"scancel --user={layout.USER}")
+    wait(lambda: len(ssh("gpu-01", "sinfo -h -N -t idle -o %N").split()) == COUNT, "three idle nodes", 300)
+    number = submit(words.format("/etc/flightline/flightline-train.sbatch"))
+    logs = fsx / f"logs-{name}"
+    said(logs, "checkpoint", 0, "a checkpoint")
+    return number, logs
+
+
+def measured(fault, who, logs, at, start=1):
+    """A row of the table. A save waits for the one before it: less than two intervals, and the one that was spoilt."""
+    assert table.add(fault, who, logs, at, start).lost < 3 * EVERY
+
+
+def other_than_the_controller(logs):
+    """A machine that trains and is not the controller."""
+    return next(one for one in beds.existing() if one.name in hosts(logs, [0]) - {"gpu-01"})
+
+
+def again(name):
+    """A node that was lost or sick serves again."""
     beds.up(COUNT)
-    ssh("gpu-01", f"scontrol update NodeName={lost.name} State=RESUME", check=False)
+    ssh(name, "systemctl stop flightline-watch; cd /var/lib/flightline && rm -f quarantine.json watch-state.json")
+    ssh(name, "systemctl start flightline-watch")
+    ssh("gpu-01", f"scontrol update NodeName={name} State=RESUME", check=False)
 
 
-def test_a_lost_node_is_replaced_by_a_spare(slurm, fsx, whole):
-    wait(
-        lambda: ssh("gpu-01", "sinfo -h -N -t idle -o %N").split() == ["gpu-01", "gpu-02", "gpu-03"], "three idle nodes"
-    )
-    number = submit("--nodes=3 --no-kill /etc/flightline/flightline-train.sbatch spare 2")
-    lost, at = power_off_one_that_trains(fsx, "spare")
-    came_back(fsx, "spare", number, lost, at, whole, "host powered off, a spare in the job (Slurm)")
+@pytest.mark.parametrize(
+    ("name", "words", "how"),
+    [
+        ("requeue", "--nodes=2 {} requeue", f"job requeued (SlurmdTimeout {LOST_S} s)"),
+        ("spare", "--nodes=3 --no-kill {} spare 2", "a spare in the job"),
+    ],
+)
+def test_a_host_is_powered_off(slurm, fsx, whole, name, words, how):
+    number, logs = begun(fsx, name, words)
+    lost, at = other_than_the_controller(logs), time.time()
+    machine.stop(lost)
+    came_back(fsx, name, number, whole)
+    assert lost.name not in hosts(logs, [1])
+    measured(f"host powered off, {how}", f"{lost.name} (by Slurm)", logs, at)
+    again(lost.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "how"),
+    [
+        ("sick", "--nodes=3 --no-kill {} sick 2", "a spare in the job"),
+        ("sick-alone", "--nodes=2 {} sick-alone", "job requeued"),
+    ],
+)
+def test_a_sick_node_is_drained_by_the_watcher(slurm, fsx, whole, name, words, how):
+    number, logs = begun(fsx, name, words)
+    sick = other_than_the_controller(logs).name
+    at = time.time()
+    ssh(sick, f"echo '3,7,7000,-;{FAULT}' | timeout 30 dd of={KMSG} status=none")
+    wait(lambda: "flightline: kernel_errors" in ssh("gpu-01", f"sinfo -h -N -n {sick} -o %E"), "a drain", 60)
+    rank = next(one for one in (0, 1) if events(logs, one)[0]["host"] == sick)
+    kill(logs, 0, rank=rank)
+    came_back(fsx, name, number, whole)
+    assert sick not in hosts(logs, [1])
+    measured(f"sick node drained by the watcher, its rank killed, {how}", f"{sick} (by flightline watch)", logs, at)
+    again(sick)
+
+
+def test_one_fault_after_another(slurm, fsx, whole):
+    number, logs = begun(fsx, "many", "--nodes=2 {} many")
+    rows, start = [], 0
+
+    def then(fault, who, at):
+        """A row; the next start, once it has a checkpoint of its own."""
+        rows.append((fault, who, at, start + 1))
+        return said(logs, "checkpoint", start + 1, f"a checkpoint after {fault}")["attempt"]
+
+    def blamed(kind):
+        who = wait(lambda: table.blame(logs), "somebody to blame", 60)
+        assert [(one.rank, one.kind) for one in who] == [(1, kind)]
+        return f"rank 1 {kind}"
+
+    at = kill(logs, start)
+    start = then("SIGKILL of a rank", blamed("vanished"), at)
+
+    at = kill(logs, start, signal.SIGSTOP)
+    assert said(logs, "exception", start, "the others give up")["time"] - at < 2 * SILENT_S
+    start = then(f"SIGSTOP of a rank (timeout {SILENT_S} s)", blamed("hung"), at)
+
+    at = kill(logs, start)
+    newest, before = newest_two(fsx / "ck-many")
+    damage_cut(sorted(newest.glob("*.distcp")))
+    assert said(logs, "resumed", start + 1, "the next start")["name"] == before.name
+    start = then("newest checkpoint truncated, SIGKILL of a rank", f"checkpoint of step {int(newest.name[5:13])}", at)
+
+    filler = fsx / "ck-many" / "filler"
+    subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4k"], capture_output=True, check=False)
+    failed = said(logs, "checkpoint_failed", start, "a checkpoint fails")["step"]
+    at = kill(logs, start)
+    filler.unlink()
+    assert said(logs, "resumed", start + 1, "the next start")["step"] < failed
+    start = then("disk full in a checkpoint, SIGKILL of a rank", f"checkpoint of step {failed}", at)
+
+    at = kill(logs, start, signal.SIGTERM)
+    said(logs, "requeue", start, "all save and end")
+    rows.append(("SIGTERM to a rank, job requeued", "nobody", at, start + 1))
+
+    came_back(fsx, "many", number, whole)
+    for fault, who, when, next_start in rows:
+        measured(fault, who, logs, when, next_start)
+    assert "Restarts=1" in ssh("gpu-01", f"scontrol show job {number}")
+    assert table.ROWS[-1].lost == 0, "not one step is lost"

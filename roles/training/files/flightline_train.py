@@ -35,6 +35,8 @@ MOUNT_S = 60.0
 TELL_S = 3600.0
 COST_S = 60.0
 """How often the run's cost is told; a run that goes on for months is told of each TELL_S."""
+QUARANTINE = "/var/lib/flightline/quarantine.json"
+"""Marker of flightline-watch. Slurm's prolog, the gate there, is asked when a job begins, and not before a restart."""
 SHM = "/dev/shm"  # noqa: S108
 FILES_WANTED = 65_536
 """Open files: a rank has a socket or more to each peer, a file per worker of its loader and per shard. Own choice."""
@@ -487,6 +489,7 @@ class JobRun:
             refused = self._refused()
             if refused:
                 self.say(refused)
+                self._let_others_go()
                 return REFUSED
             began = time.time()
             obstacle = taken(self.plan.meeting)
@@ -532,6 +535,8 @@ class JobRun:
 
     def _refused(self) -> str:
         """Why this node must not train now; '' when it may. No answer is no go."""
+        if os.path.exists(QUARANTINE):  # noqa: PTH110
+            return f"saw this node in quarantine ({QUARANTINE}), wanted a healthy one; do: flightline incidents"
         away = not_mounted(self.plan.mounts) or too_small(self.plan.shm_gib)
         if away or not self.plan.gate:
             return away
@@ -547,6 +552,17 @@ class JobRun:
             if ended.returncode == 0
             else f"the gate refuses this node ({ended.returncode}): {'; '.join(lines[:5])[:500]}"
         )
+
+    def _let_others_go(self) -> None:
+        """In a job of Slurm without a spare the others would wait for this sick node: the job starts again elsewhere.
+
+        Only of a node in quarantine, for that one is drained: for any other reason the job could come back here.
+        """
+        job, nodes = os.environ.get("SLURM_JOB_ID"), int(os.environ.get("SLURM_JOB_NUM_NODES") or 0)
+        if job and nodes <= self.plan.meeting.least and os.path.exists(QUARANTINE):  # noqa: PTH110
+            self.say(f"no spare in job {job}: it goes back into the queue")
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(["scontrol", "requeue", job], timeout=GATE_S, check=False)
 
     def _start(self) -> int:
         environment = {**os.environ, **self.plan.environment}
