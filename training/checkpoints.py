@@ -41,7 +41,7 @@ class Saver:
     """
 
     def __init__(self, root: Path, nonce: str, group: Any, say: Say, last: int, every: int, part_wait_s: float,
-                 url: str = "") -> None:  # fmt: skip
+                 url: str | None = None) -> None:  # fmt: skip
         self._root, self._nonce, self._group, self._say = root, nonce, group, say
         self._last, self._every, self._part_wait_s = last, every, part_wait_s
         self._stager = BlockingAsyncStager(cache_staged_state_dict=True)

@@ -52,7 +52,7 @@ def arguments() -> argparse.Namespace:
     add("--job", default=os.environ.get("FLIGHTLINE_JOB", "reference"), help="name in metrics; %(default)s")
     add("--data", type=Path, nargs="+", required=True, help="files; each byte is a token")
     add("--checkpoints", type=Path, required=True, help="directory that is there, on storage that all ranks share")
-    add("--copies", type=copies.place, default="", help="s3://BUCKET/PREFIX/ where each whole checkpoint goes as well")
+    add("--copies", type=copies.place, help="s3://BUCKET/PREFIX/ where each whole checkpoint goes as well")
     add("--journal", type=Path, required=True, help="directory for journals and metrics")
     add("--steps", type=int, default=1000)
     add("--checkpoint-every", type=int, default=100, help="steps; %(default)s")

@@ -31,8 +31,10 @@ def express(monkeypatch):
 def test_the_shared_storage_is_lost_and_the_run_goes_on_from_its_copies(place, whole, express):
     copied = [f"--copies=s3://{BUCKET}/llama-1", "--keep-last=2"]
     with Running(place, *copied) as run:
+        # The others wait for this rank, and the copy goes on.
+        run.until_saved(2 * EVERY).signal(1, signal.SIGSTOP)
         run.until(lambda run: [one for one in run.named("copied") if step_of(one) >= 2 * EVERY], "a copy")
-        run.signal(0, signal.SIGKILL)
+        run.signal(1, signal.SIGKILL)
         killed = time.time()
         run.ended()
     shutil.rmtree(place / "ck")
