@@ -50,7 +50,7 @@ def test_a_stack_needs_no_variable_of_its_own():
     assert "PartitionName=gpu Nodes=ip-10-0-0-11,ip-10-0-0-12 Default=YES MaxTime=INFINITE State=UP" in lines
     assert "GresTypes=gpu" in lines
     for setting in (
-        "SchedulerParameters=nohold_on_prolog_fail",
+        "SchedulerParameters=nohold_on_prolog_fail,bf_interval=10",
         "Epilog=/usr/local/libexec/flightline-slurm-epilog",
         "RebootProgram=/usr/sbin/reboot",
         "SlurmdTimeout=180",

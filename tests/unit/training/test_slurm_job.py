@@ -1,0 +1,57 @@
+"""The job script for Slurm, with stand-ins of Slurm's commands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[3] / "roles/training/templates/flightline-train.sbatch.j2"
+STAND_INS = {
+    "scontrol": 'echo "$@" >> {root}/asked; echo gpu-01',
+    "srun": "touch {root}/begun; until [ -e {root}/end ]; do sleep 0.05; done; exit 75",
+    "timeout": 'shift; exec "$@"',
+    "scancel": 'echo "$@" > {root}/cancelled; echo $$ > {root}/pid; exec sleep 300',
+}
+WAIT_S = 60
+
+
+def until(path):
+    end = time.monotonic() + WAIT_S
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < end, path
+        time.sleep(0.02)
+    return path.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_run_that_saved_is_requeued_although_slurm_takes_no_signal_any_more(tmp_path, number):
+    for name, text in STAND_INS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text.format(root=tmp_path)}\n")
+        (tmp_path / name).chmod(0o755)
+    script = tmp_path / "script"
+    script.write_text(SCRIPT.read_text().replace("{{ training_grace_s | int + 30 }}", "120"))
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "gpu-[01-02]"}  # fmt: skip
+    process = subprocess.Popen(["bash", script, "llama-1"], env=environment)
+    try:
+        while not (tmp_path / "begun").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        pid = int(until(tmp_path / "pid"))
+        (tmp_path / "end").touch()
+        assert process.wait(WAIT_S) == 75
+        os.kill(pid, 0)  # Slurm's answer is not waited for
+        assert (tmp_path / "cancelled").read_text() == "--signal=USR1 17\n"
+        assert (tmp_path / "asked").read_text().splitlines()[-1] == "requeue 17"
+    finally:
+        (tmp_path / "end").touch()
+        process.kill()
+        process.wait()
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
