@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
     not os.environ.get("FLIGHTLINE_TRAINING_HOSTS") or bool(beds.why_not()), reason="FLIGHTLINE_TRAINING_HOSTS=1, root"
 )
 COUNT = 3
-STEPS, EVERY = 160, 10
+STEPS, EVERY = 90, 10
 """Enough for one fault after another."""
 NAMES = ("requeue", "many", "spare", "sick", "sick-alone")
 CHECKS = ["disk_space", "memory", "swap", "uptime", "kernel_errors"]
@@ -220,6 +220,7 @@ def again(name):
         ("requeue", "--nodes=2 {} requeue", f"job requeued (SlurmdTimeout {LOST_S} s)"),
         ("spare", "--nodes=3 --no-kill {} spare 2", "a spare in the job"),
     ],
+    ids=["requeue", "spare"],
 )
 def test_a_host_is_powered_off(slurm, fsx, whole, name, words, how):
     number, logs = begun(fsx, name, words)
@@ -237,6 +238,7 @@ def test_a_host_is_powered_off(slurm, fsx, whole, name, words, how):
         ("sick", "--nodes=3 --no-kill {} sick 2", "a spare in the job"),
         ("sick-alone", "--nodes=2 {} sick-alone", "job requeued"),
     ],
+    ids=["spare", "requeue"],
 )
 def test_a_sick_node_is_drained_by_the_watcher(slurm, fsx, whole, name, words, how):
     number, logs = begun(fsx, name, words)

@@ -1,7 +1,7 @@
 """The job of training/torchtitan-70b.yml against torchtitan's names and the role's launcher.
 
 NAMES were read in the wheel torchtitan 0.3.0 of PyPI on 2026-11-23 (torchtitan/config, trainer.py, components): the
-fields of each section that a job is likely to set. torchtitan itself was not run: it wants GPUs and a newer PyTorch.
+fields of each section that a job is likely to set. That release was not run: it wants a newer PyTorch.
 """
 
 from __future__ import annotations
