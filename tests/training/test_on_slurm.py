@@ -106,7 +106,7 @@ def slurm(fsx):
             "flightline_checks": CHECKS, "slurm_proctrack": "proctrack/linuxproc", "slurm_task_plugin": "task/none",
             "flightline_node_package": str(nodepackage.build(layout.STATE / "flightline-node.pyz").path),
             "slurm_node_timeout_s": LOST_S, "slurm_credential_s": LOST_S, "training_user": layout.USER, "training_torchrun": "/usr/local/bin/torchrun", "training_ranks": 1,
-            "training_environment": {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "host0"}, "training_pause_s": 1,
+            "training_environment": {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "host0", "TORCH_FR_BUFFER_SIZE": "500"}, "training_pause_s": 1,
             "training_join_s": 120, "training_grace_s": 30, "training_jobs": {name: job(name) for name in NAMES},
         }  # fmt: skip
         path = layout.STATE / "machines" / "training.yml"
