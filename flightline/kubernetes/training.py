@@ -130,7 +130,7 @@ def _group(site: KubeSite, container: str, torchrun: list[str]) -> dict[str, Any
     }
     again = {"action": "RestartJobSetAndIgnoreMaxRestarts", "onJobFailureReasons": ["PodFailurePolicy"]}
     return {
-        "failurePolicy": {"maxRestarts": RESTARTS, "rules": [{"name": "saved-or-evicted", **again}]},
+        "failurePolicy": {"maxRestarts": RESTARTS, "rules": [{"name": "savedOrEvicted", **again}]},
         "replicatedJobs": [{"name": NODE, "replicas": 1, "template": {"spec": job}}],
     }
 

@@ -1,6 +1,7 @@
 """What the manifests say; that the API server takes them is in tests/kubernetes."""
 
 import json
+import re
 
 import pytest
 
@@ -105,6 +106,8 @@ def test_the_same_run_as_a_trainjob_begins_again_for_the_same_reasons():
     assert container["command"] == ["torchrun", "-m", "training.job"], "the group comes from Kubeflow's environment"
     jobset = one("JobSet", training_image="x")["spec"]
     assert runtime["template"]["spec"]["failurePolicy"] == jobset["failurePolicy"]
+    (rule,) = jobset["failurePolicy"]["rules"]
+    assert re.fullmatch(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?", rule["name"]), "or JobSet's webhook refuses the run"
     assert job["spec"]["podFailurePolicy"]["rules"][1]["onExitCodes"]["containerName"] == "node"
     assert kinds["TrainJob"]["spec"]["trainer"] == {"numNodes": 4, "numProcPerNode": 8}
 
