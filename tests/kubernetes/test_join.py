@@ -66,6 +66,16 @@ def test_a_check_that_cannot_run_proves_nothing(plane, node):
     assert node.condition()["status"] == "Unknown" and node.taints() == {contract.KUBE_STARTUP_TAINT}
 
 
+def test_a_taint_that_somebody_took_away_is_set_again(plane, node):
+    node.register()
+    node.settings.write_text("{")  # no verdict comes
+    node.join()
+    plane.until(lambda: node.condition().get("message", "").startswith("not judged"), "the agent is there")
+    plane.kubectl("taint", "node", node.name, f"{contract.KUBE_STARTUP_TAINT}-")
+    plane.until(lambda: node.taints() == {contract.KUBE_STARTUP_TAINT}, "only a go takes it")
+    assert "it is set again" in node.said()
+
+
 def test_an_operators_cordon_taint_and_labels_stay(plane, node):
     node.register()
     plane.kubectl("cordon", node.name)

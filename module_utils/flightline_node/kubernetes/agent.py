@@ -21,7 +21,7 @@ from ..watch.kmsg import newest
 from . import api, names
 from .judging import PREFIX, Judged
 from .own_node import OwnNode
-from .standing import GO, NO_GO, UNPROVEN, Standing, read, settled
+from .standing import GO, NO_GO, UNPROVEN, Standing, read, settled, taints
 
 LOOK_EVERY_S = 30.0
 """The Node is read that often: one request by name, 33 a second from a thousand nodes."""
@@ -93,6 +93,11 @@ class NodeAgent:
         before = read(node)
         if before is not None and before.boot == self._boot:
             self.stands = before
+            if before.verdict != GO and taints(node, before) != (node["spec"].get("taints") or []):
+                complain(
+                    f"saw: {before.verdict} without its taint; wanted: a go takes it; do: nothing, it is set again"
+                )
+                self._tell(before)
             return
         why = "joined" if before is None else f"booted since run {before.run}"
         self._untold = None  # what was found before belongs to the Node that was

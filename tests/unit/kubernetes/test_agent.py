@@ -126,6 +126,19 @@ def test_another_boot_is_unproven_until_judged(tmp_path):
     assert day.taints_when_asked[-1] == {names.STARTUP_TAINT} and day.own.taints() == set()
 
 
+@pytest.mark.parametrize(("status", "taint"), [(NO_GO, names.FAULT_TAINT), (NOT_RUN, names.STARTUP_TAINT)])
+def test_a_taint_that_somebody_took_away_is_set_again_and_only_a_go_takes_it(day, status, taint):
+    day.status = status
+    day.round()
+    day.own.node["spec"]["taints"] = [{"key": "site/x", "effect": "NoSchedule"}]
+    day.agent._due = 1e12
+    day.agent.step()
+    assert day.own.taints() == {"site/x", taint}
+    told = list(day.own.told)
+    day.agent.step()
+    assert day.own.told == told, "what is there is not told again"
+
+
 def test_what_was_found_while_the_server_was_away_is_told_later(day):
     day.round()
     day.own.broken, day.status = api.ApiError("down", None), NO_GO
