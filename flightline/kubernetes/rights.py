@@ -3,17 +3,22 @@
 RBAC cannot say "its own": a ValidatingAdmissionPolicy does, by the node that the agent's token is bound to
 (authentication.kubernetes.io/node-name, Kubernetes 1.32 and newer: Service accounts, "Schema for service account
 private claims"). A token without that claim changes nothing.
+
+Everybody: a pod with GPUs comes by the scheduler and tolerates no taint of Flightline's, or the gate would be none.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..contract import KUBE_AGENT, KUBE_CONDITION, KUBE_CONTROL, KUBE_GPU_LABEL, KUBE_NAMESPACE
+from ..contract import KUBE_AGENT, KUBE_CONDITION, KUBE_CONTROL, KUBE_GPU_LABEL, KUBE_GPU_RESOURCE, KUBE_NAMESPACE
 from .objects import Manifest, manifest
 
 RBAC, ADMISSION = "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1"
 AGENT_USER = f"system:serviceaccount:{KUBE_NAMESPACE}:{KUBE_AGENT}"
+UNGATED_LABEL = "flightline/any-node"
+"""On a namespace whose pods with GPUs may land on nodes that are not proven, such as one for debugging."""
+_NVIDIA = KUBE_GPU_RESOURCE.partition("/")[0] + "/"
 _NODE_CLAIM = "authentication.kubernetes.io/node-name"
 _OWN = f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue(['']).size() == 1 ? " \
     f"request.userInfo.?extra[?'{_NODE_CLAIM}'].orValue([''])[0] : ''"  # fmt: skip
@@ -29,6 +34,7 @@ def manifests() -> list[Manifest]:
         *_control(),
         *_policy("nodes", _NODE_RULES, _node_validations()),
         *_policy("events", _EVENT_RULES, _event_validations()),
+        *_gate(),
     ]
 
 
@@ -78,14 +84,45 @@ _EVENT_RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREAT
 
 
 def _policy(what: str, rules: list[dict[str, Any]], validations: list[dict[str, Any]]) -> list[Manifest]:
-    name = f"{KUBE_AGENT}-{what}"
     spec = {
-        "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": rules},
         "matchConditions": [{"name": "the-agent", "expression": f"request.userInfo.username == '{AGENT_USER}'"}],
         "variables": [{"name": "own", "expression": _OWN}],
         "validations": validations,
     }
+    return _bound(f"{KUBE_AGENT}-{what}", spec)
+
+
+def _gate() -> list[Manifest]:
+    """A toleration of everything is common in copied manifests, and a pod that names its node passes every taint."""
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}
+    containers = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
+    gpus = f"c.?resources.?limits.orValue({{}}).exists(k, k.startsWith('{_NVIDIA}'))"
+    tolerations = "spec.?tolerations.orValue([])"
+    harmless = f"!(t.?effect.orValue('') in ['', 'NoSchedule']) || (t.?key.orValue('') != '' && !t.key.{_OURS})"
+    before = f"oldObject != null && t in oldObject.{tolerations}"
+    spec = {
+        "matchConstraints": {
+            "resourceRules": [pods],
+            "namespaceSelector": {"matchExpressions": [{"key": UNGATED_LABEL, "operator": "DoesNotExist"}]},
+        },
+        "matchConditions": [{"name": "has-gpus", "expression": f"{containers}.exists(c, {gpus})"}],
+        "validations": [
+            _must(
+                f"object.{tolerations}.all(t, {harmless} || ({before}))",
+                "a pod with GPUs must not tolerate flightline/... nor every taint: name the keys that it needs",
+            ),
+            _must(
+                "oldObject != null || !has(object.spec.nodeName)",
+                "a pod with GPUs must come by the scheduler: use a nodeSelector, not nodeName",
+            ),
+        ],
+    }
+    return _bound("flightline-gpu-pods", spec)
+
+
+def _bound(name: str, spec: dict[str, Any]) -> list[Manifest]:
+    spec = {"failurePolicy": "Fail", **spec}
     bound = {"spec": {"policyName": name, "validationActions": ["Deny"]}}
     return [
         manifest(ADMISSION, "ValidatingAdmissionPolicy", name, {"spec": spec}, None),

@@ -45,7 +45,7 @@ def scheduler(jobs):
 
 def pod(plane, node, name, gpus=8, **labels):
     limits = {"limits": {contract.KUBE_GPU_RESOURCE: str(gpus)}} if gpus else {}
-    spec = {"nodeName": node, "containers": [{"name": "x", "image": "x", "resources": limits}]}
+    spec = {"schedulerName": "test", "containers": [{"name": "x", "image": "x", "resources": limits}]}
     made = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -53,6 +53,13 @@ def pod(plane, node, name, gpus=8, **labels):
         "spec": spec,
     }
     plane.ask("POST", f"/api/v1/namespaces/{WHERE}/pods", made)
+    bound = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"kind": "Node", "name": node},
+    }
+    plane.ask("POST", f"/api/v1/namespaces/{WHERE}/pods/{name}/binding", bound)  # as a scheduler does
     status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     path = f"/api/v1/namespaces/{WHERE}/pods/{name}/status"
     plane.ask("PATCH", path, status, kind="application/strategic-merge-patch+json")
@@ -77,11 +84,25 @@ def test_an_operators_cordon_stays(jobs, scheduler, node):
     assert "SchedulingDisabled" in jobs.kubectl("get", "node", node)
 
 
-def test_karpenters_node_is_left_to_it(jobs, scheduler, node):
-    jobs.kubectl("label", "node", node, "karpenter.sh/nodepool=gpu")
-    with pytest.raises(KubernetesError, match="Karpenter"):
+MANAGED = [("karpenter.sh/nodepool=gpu", "Karpenter"), ("eks.amazonaws.com/compute-type=auto", "EKS Auto Mode")]
+
+
+@pytest.mark.parametrize(("label", "manager"), MANAGED)
+def test_a_node_that_somebody_else_repairs_is_left_to_them(jobs, scheduler, node, world, tmp_path, label, manager):
+    jobs.kubectl("label", "node", node, label)
+    pod(jobs, node, f"theirs-{len(label)}")
+    with pytest.raises(KubernetesError, match=manager):
         scheduler.drain(node, REASON)
-    assert "SchedulingDisabled" not in jobs.kubectl("get", "node", node)
+    said = rounds(jobs, scheduler, world, tmp_path / "runs.sqlite", Clock(), 6, [node], requeue_after_min=1)
+    assert any(manager in line for line in said), said
+    assert not world.effects() and "SchedulingDisabled" not in jobs.kubectl("get", "node", node)
+    assert _pod(jobs, f"theirs-{len(label)}") == "running"
+
+
+def test_a_node_of_eks_that_auto_mode_does_not_run_is_healed(jobs, scheduler, node):
+    jobs.kubectl("label", "node", node, "eks.amazonaws.com/compute-type=ec2")
+    scheduler.drain(node, REASON)
+    assert "SchedulingDisabled" in jobs.kubectl("get", "node", node)
 
 
 def test_the_agents_taint_is_out_of_service_with_its_reason(jobs, scheduler, node):

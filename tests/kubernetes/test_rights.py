@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 
 import pytest
 
 from flightline import contract
-from flightline.kubernetes import control, site
+from flightline.kubernetes import control, rights, site
 
 from . import fleet
 
@@ -138,3 +139,66 @@ def test_the_control_side_steps_into_agents_and_evicts_and_no_more(plane, own, w
         return plane.kubectl("auth", "can-i", *words, f"--as={CONTROL}", check=False).split()[0]
 
     plane.until(lambda: said() == may, f"{words}: {may}", 60)
+
+
+def gpu_pod(gpus="8", **spec):
+    held = {"limits": {contract.KUBE_GPU_RESOURCE: gpus}} if gpus else {}
+    meta = {"name": "wanted", "namespace": "default"}
+    containers = [{"name": "x", "image": "x", "resources": held}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers, **spec}}
+
+
+def tried(plane, pod):
+    """What kubectl says; the pod is not made."""
+    return plane.kubectl("create", "--dry-run=server", "-f", "-", given=json.dumps(pod), check=False)
+
+
+@pytest.fixture(scope="module")
+def gate(plane, own):
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+    plane.apply(account)
+    plane.until(lambda: "scheduler" in tried(plane, gpu_pod(nodeName="rights-1")), "the policy holds")
+    return plane
+
+
+@pytest.mark.parametrize(
+    ("tolerated", "may"),
+    [
+        ({"operator": "Exists"}, False),
+        ({"operator": "Exists", "effect": "NoSchedule"}, False),
+        ({"key": contract.KUBE_STARTUP_TAINT, "operator": "Exists"}, False),
+        ({"key": contract.KUBE_FAULT_TAINT, "operator": "Equal", "value": "", "effect": "NoSchedule"}, False),
+        ({"key": contract.KUBE_GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"operator": "Exists", "effect": "NoExecute"}, True),
+    ],
+)
+def test_a_pod_with_gpus_that_tolerates_the_gate_is_refused(gate, tolerated, may):
+    said = tried(gate, gpu_pod(tolerations=[tolerated]))
+    assert ("pod/wanted created" in said) is may, said
+    assert may or "name the keys that it needs" in said
+    assert "pod/wanted created" in tried(gate, gpu_pod(gpus="", tolerations=[tolerated])), "one without GPUs may"
+
+
+def test_a_running_pod_of_before_may_still_be_changed_and_gains_no_toleration(gate):
+    gate.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "debug"}})
+    gate.kubectl("label", "namespace", "debug", f"{rights.UNGATED_LABEL}=")
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "debug"}}
+    gate.apply(account)
+    pod = gpu_pod(nodeName="rights-1", tolerations=[{"operator": "Exists"}])
+    pod["metadata"]["namespace"] = "debug"
+    gate.until(
+        lambda: "created" in gate.kubectl("create", "-f", "-", given=json.dumps(pod), check=False), "it is let in"
+    )
+    gate.kubectl("label", "namespace", "debug", f"{rights.UNGATED_LABEL}-")
+    more = (
+        '[{"op": "add", "path": "/spec/tolerations/-", "value": {"key": "flightline/unclean", "operator": "Exists"}}]'
+    )
+
+    def gains():
+        return gate.kubectl(
+            "patch", "pod", "-n", "debug", "wanted", "--type=json", "--dry-run=server", "-p", more, check=False
+        )
+
+    gate.until(lambda: "name the keys" in gains(), "a further toleration is refused")
+    assert "labeled" in gate.kubectl("label", "pod", "-n", "debug", "wanted", "site/owner=x")
+    gate.kubectl("delete", "pod", "-n", "debug", "wanted", "--force", "--grace-period=0")
