@@ -88,7 +88,7 @@ training: $(VENV)/.dev-ready .flightline/torch/.ready ## Interrupt the reference
 launchers: $(VENV)/.dev-ready ## Ask the demo fleet through a real Slurm where it is installed, and compare with Ansible
 	@$(BIN)/python -m pytest -q tests/launchers
 
-kubernetes: $(VENV)/.dev-ready ## Join, judge and taint nodes of a real Kubernetes API server (kubectl; Go builds it once, seven minutes of CPU); every manifest, strictly
+kubernetes: $(VENV)/.dev-ready ## Join, judge and taint nodes of a real Kubernetes API server (kubectl; Go builds it once, 15 minutes of CPU); every manifest, strictly
 	@$(BIN)/python -m tests.kubernetes.binaries
 	@$(BIN)/python -m pytest -q tests/kubernetes --durations=5
 

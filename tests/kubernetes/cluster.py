@@ -1,7 +1,8 @@
-"""A real kube-apiserver over a real etcd, on ports of their own. No kubelet, no scheduler, no controller manager."""
+"""A real kube-apiserver over a real etcd, on ports of their own; scheduler, controllers and kwok where a test wants them."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -16,12 +17,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterator
 
+import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from . import binaries
 
 WAIT_S = float(os.environ.get("FLIGHTLINE_WAIT_S", "180"))
+
+
+HOOKS = "config/components/webhook/manifests.yaml"
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        return True
+    return False
 
 
 def free_port() -> int:
@@ -76,6 +87,48 @@ class Cluster:
             "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none", "--allow-privileged=true", *self.more,
         )  # fmt: skip
         self.until(self._ready, "the API server is ready")
+
+    def controllers(self, which: str = "*") -> None:
+        """The controller manager; it works for a thousand nodes as for three."""
+        self._start(
+            "controllers", "kube-controller-manager", *self._client, f"--controllers={which}", "--kube-api-qps=200",
+            "--kube-api-burst=400", f"--service-account-private-key-file={self.place}/sa.key", f"--root-ca-file={self.authority}",
+        )  # fmt: skip
+
+    def scheduler(self) -> None:
+        self._start("scheduler", "kube-scheduler", *self._client)
+
+    def kwok(self) -> None:
+        """In kubelet's place on every Node: ready, its lease renewed, pods running until they are deleted."""
+        config = f"--config={binaries.place() / binaries.STAGES}"
+        lease = "--node-lease-duration-seconds=40"
+        self._start("kwok", "kwok", f"--kubeconfig={self.place}/kubeconfig", config, "--manage-all-nodes=true", lease)
+
+    def jobset(self) -> None:
+        """JobSet's controller, its webhooks asked on this machine with the API server's certificate."""
+        own, port = self.place / "jobset", free_port()
+        own.mkdir()
+        for name, made in (("tls.crt", "apiserver.crt"), ("tls.key", "apiserver.key")):
+            (own / name).write_bytes((self.place / "certs" / made).read_bytes())
+        settings = {
+            "apiVersion": "config.jobset.x-k8s.io/v1alpha1", "kind": "Configuration",
+            "leaderElection": {"leaderElect": False}, "internalCertManagement": {"enable": False},
+            "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(own)},
+            "metrics": {"bindAddress": "0"}, "health": {"healthProbeBindAddress": "0"},
+        }  # fmt: skip
+        (own / "settings.yaml").write_text(json.dumps(settings))
+        self._start("jobset", "jobset", f"--kubeconfig={self.place}/kubeconfig", f"--config={own}/settings.yaml")
+        hooks = list(yaml.safe_load_all((binaries.sources(binaries.JOBSET) / HOOKS).read_text()))
+        trusted = base64.b64encode(self.authority.read_bytes()).decode()
+        for one in (hook for found in hooks if found for hook in found["webhooks"]):
+            path = one["clientConfig"]["service"]["path"]
+            one["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": trusted}
+        self.until(lambda: _listens(port), "JobSet's webhooks answer")
+        self.apply(*[found for found in hooks if found])
+
+    @property
+    def _client(self) -> tuple[str, ...]:
+        return f"--kubeconfig={self.place}/kubeconfig", "--leader-elect=false", "--secure-port=0"
 
     def api_down(self) -> None:
         self._stop("apiserver")

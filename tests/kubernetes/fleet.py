@@ -40,23 +40,44 @@ def install(plane: Cluster) -> None:
     plane.apply(*agent.manifests(SITE))
 
 
-def register(plane: Cluster, name: str, **spec: Any) -> dict[str, Any]:
-    """A GPU node as kubelet registers it, with the startup taint, and ready."""
+P5 = {
+    "cpu": "190", "memory": "1980Gi", "hugepages-2Mi": "10256Mi", "ephemeral-storage": "100Gi", "pods": "110",
+    contract.KUBE_GPU_RESOURCE: "8", contract.KUBE_EFA_RESOURCE: "32",
+}  # fmt: skip
+"""What a kubelet of a p5.48xlarge may promise. Made up: the type's size, less what EKS and the huge pages hold back."""
+
+
+def register(plane: Cluster, name: str, kwok: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    """A GPU node as kubelet registers it, with the startup taint. kwok: its resources, and kwok says that it is ready."""
     startup = {"key": contract.KUBE_STARTUP_TAINT, "effect": contract.KUBE_TAINT_EFFECT}
-    labels = {contract.KUBE_GPU_LABEL: contract.KUBE_LABEL_TRUE, contract.KUBE_TYPE_LABEL: "p5.48xlarge"}
+    labels = {
+        contract.KUBE_GPU_LABEL: contract.KUBE_LABEL_TRUE,
+        contract.KUBE_TYPE_LABEL: "p5.48xlarge",
+        "kubernetes.io/hostname": name,
+    }
     node = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
         "spec": {"taints": [startup], "providerID": f"aws:///us-east-1a/i-{name:0>17}", **spec},
+        "status": {"capacity": kwok, "allocatable": kwok},
     }
-    plane.ask("POST", "/api/v1/nodes", node)
+    made = plane.ask("POST", "/api/v1/nodes", node)
+    if kwok:
+        return made
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "made by the test"}
     status = {"status": {"conditions": [ready], "capacity": {"cpu": "192", contract.KUBE_GPU_RESOURCE: "8"}}}
     plane.ask("PATCH", f"/api/v1/nodes/{name}/status", status, kind="application/strategic-merge-patch+json")
     # The API server adds not-ready to a new node; the node lifecycle controller takes it away again, here the test does.
     there = {"spec": {"taints": node["spec"]["taints"]}}
     return plane.ask("PATCH", f"/api/v1/nodes/{name}", there, kind="application/merge-patch+json")
+
+
+def alive(node: dict[str, Any]) -> bool:
+    """Ready, and the node lifecycle controller knows it."""
+    ready = {one["status"] for one in node.get("status", {}).get("conditions") or [] if one["type"] == "Ready"}
+    new = any(one["key"].startswith("node.kubernetes.io/not-") for one in node["spec"].get("taints") or [])
+    return ready == {"True"} and not new
 
 
 def token(plane: Cluster, node: str, seconds: int = 3600) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import json
 import ssl
 import threading
+import time
 import urllib.error
 
 import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding
 
 from flightline import contract
 from tests.healing.fleet import ready
@@ -59,12 +63,27 @@ def test_the_agent_survives_a_restart_of_the_api_server(own_plane, node):
 def test_an_expired_token_is_said_and_the_next_one_taken(own_plane, node):
     node.register()
     good = (node.place / "access" / "token").read_text()
-    node.renew("not-a-token")
+    node.renew(expired(own_plane, good))
     node.join()
     own_plane.until(lambda: "401 Unauthorized" in node.said(), "it says so")
     assert node.taints() == {contract.KUBE_STARTUP_TAINT}
     node.renew(good)
     own_plane.until(lambda: not node.taints(), "proven with the renewed token")
+
+
+def expired(plane, token):
+    """The same token two hours older: it ended an hour ago. Signed with the API server's own key."""
+    head, body, _ = token.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=="))
+    claims |= {name: claims[name] - 7200 for name in ("iat", "nbf", "exp")}
+    assert claims["exp"] < time.time()
+    signed = f"{head}.{_coded(json.dumps(claims).encode())}"
+    key = serialization.load_pem_private_key((plane.place / "sa.key").read_bytes(), None)
+    return f"{signed}.{_coded(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def _coded(data):
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def test_a_pod_on_another_node_cannot_speak_for_this_one(own_plane, node):
@@ -76,7 +95,11 @@ def test_a_pod_on_another_node_cannot_speak_for_this_one(own_plane, node):
     assert node.taints() == {contract.KUBE_STARTUP_TAINT}
 
 
-@pytest.mark.parametrize(("status", "word"), [(429, "429"), (410, "410"), (503, "503")])
+CUT = 0
+"""No status: the connection is closed without an answer."""
+
+
+@pytest.mark.parametrize(("status", "word"), [(429, "429"), (410, "410"), (503, "503"), (CUT, "no answer of")])
 def test_an_answer_that_puts_it_off_is_asked_again(own_plane, node, tmp_path, status, word):
     """A proxy before the real API server gives this answer a few times."""
     node.register()
@@ -98,6 +121,9 @@ class between:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 if left[0] > 0:
                     left[0] -= 1
+                    if status == CUT:
+                        self.close_connection = True
+                        return None
                     return self.reply(
                         status, json.dumps({"message": "made by the test"}).encode(), {"Retry-After": "1"}
                     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,13 +16,13 @@ from flightline import contract
 from flightline.kubernetes import agent, monitoring, render, site, training
 from flightline_node.kubernetes import metrics
 
-from . import fleet
+from . import binaries, fleet
 
-JOBSET, TRAINER = "sigs.k8s.io/jobset@v0.11.1", "github.com/kubeflow/trainer/v2@v2.2.0"
+TRAINER = "github.com/kubeflow/trainer/v2@v2.2.0"
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.91.0"
 OPERATORS = "example/prometheus-operator-crd/monitoring.coreos.com"
 FOREIGN = {
-    "JobSet": (JOBSET, "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"),
+    "JobSet": (binaries.JOBSET, "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"),
     "TrainJob": (TRAINER, "manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml"),
     "TrainingRuntime": (TRAINER, "manifests/base/crds/trainer.kubeflow.org_trainingruntimes.yaml"),
     "PodMonitor": (OPERATOR, f"{OPERATORS}_podmonitors.yaml"),
@@ -74,17 +73,22 @@ def _named(one):
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_what_others_define_is_taken_by_their_own_definition(plane, objects, kind):
-    module, path = FOREIGN[kind]
-    got = subprocess.run(["go", "mod", "download", "-json", module], capture_output=True, text=True, check=False)
-    if got.returncode:
-        pytest.skip(f"no {module} from the Go registry: {got.stderr or got.stdout}")
-    definition = yaml.safe_load((Path(json.loads(got.stdout)["Dir"]) / path).read_text())
-    definition["metadata"].pop("annotations", None)
-    plane.apply(definition)
+    define(plane, kind)
     found = [one for one in objects if one["kind"] == kind]
     assert found
     for one in found:
         plane.until(lambda one=one: "serverside-applied" in _tried(plane, one), "it is applied")
+
+
+def define(plane, kind):
+    """Apply the definition of a kind, as its own project has it."""
+    module, path = FOREIGN[kind]
+    try:
+        definition = yaml.safe_load((binaries.sources(module) / path).read_text())
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no {module} from the Go registry: {error.stderr or error.stdout}")
+    definition["metadata"].pop("annotations", None)
+    plane.apply(definition)
 
 
 def _tried(plane, one):

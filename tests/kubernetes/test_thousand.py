@@ -1,8 +1,9 @@
 """A thousand Nodes of a real API server with 50 faults: judged at their join, healed within the budget, the API server
 upgraded meanwhile.
 
-Simulated: kubelets (the test registers Nodes as they do), what the checks find, repairs and proofs (tests/healing/world.py).
-Real: the API server with its admission, each agent's own code under its own token, kubectl, the controller and its journal.
+Simulated: kubelets (kwok keeps the Nodes ready, their leases renewed and the agents' pods running), what the checks find,
+repairs and proofs (tests/healing/world.py). Real: the API server with its admission, the node lifecycle controller, each
+agent's own code under its own token, kubectl, the controller and its journal.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
 
 from . import fleet
-from .cluster import cluster
+from .cluster import WAIT_S, cluster
 
 NODES, AT_JOIN, LATER = 1000, 25, 25
 PERCENT = 4.0
@@ -52,7 +53,7 @@ class Agents:
             return list(pool.map(do, names or self.names))
 
     def register(self, name):
-        fleet.register(self.plane, name)
+        fleet.register(self.plane, name, fleet.P5)
         own = self.place / name
         own.mkdir()
         (own / "ca.crt").write_bytes(self.plane.authority.read_bytes())
@@ -75,6 +76,8 @@ class Agents:
 @pytest.fixture(scope="module")
 def own_plane(plane, tmp_path_factory):
     with cluster(tmp_path_factory.mktemp("thousand"), FIRST_VERSION) as one:
+        one.controllers("node-lifecycle-controller")
+        one.kwok()
         fleet.install(one)
         yield one
 
@@ -90,6 +93,11 @@ def standing(plane):
     }
 
 
+def living(plane):
+    """Nodes that are ready, by kwok's word and the node lifecycle controller's."""
+    return sum(fleet.alive(node) for node in plane.ask("GET", "/api/v1/nodes")["items"])
+
+
 def test_a_thousand_nodes_with_fifty_faults_are_judged_and_healed_within_the_budget(own_plane, tmp_path, capsys):
     world = World(tmp_path / "world")
     agents = Agents(own_plane, tmp_path, world)
@@ -100,6 +108,7 @@ def test_a_thousand_nodes_with_fifty_faults_are_judged_and_healed_within_the_bud
 
     began = time.monotonic()
     agents.each(agents.register)
+    own_plane.until(lambda: living(own_plane) == NODES, "kwok has made them ready", 2 * WAIT_S)
     registered = time.monotonic()
     assert all(taints == {contract.KUBE_STARTUP_TAINT} for taints, _ in standing(own_plane).values())
     agents.judge()
@@ -121,9 +130,16 @@ def test_a_thousand_nodes_with_fifty_faults_are_judged_and_healed_within_the_bud
     assert len(known) == AT_JOIN + LATER and all(one.closed_at for one in known)
     # A tainted node may be back by its agent's own go before the controller asked for a proof; a cordoned one never.
     assert {one.host for one in known if one.proof} >= set(later)
+    own_plane.until(
+        lambda: living(own_plane) == NODES, "every node is alive, the API server's upgrade behind it", 2 * WAIT_S
+    )
+    leases = own_plane.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")["items"]
+    assert len(leases) == NODES
+    pods = own_plane.ask("GET", f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/pods")["items"]
+    assert {pod["status"]["phase"] for pod in pods} == {"Running"} and len(pods) == NODES
     with capsys.disabled():
         sys.stderr.write(
-            f"\n{NODES} nodes: registered in {registered - began:.0f} s, judged at their join in {judged - registered:.0f} s, "
+            f"\n{NODES} nodes: registered and ready in {registered - began:.0f} s, judged at their join in {judged - registered:.0f} s, "
             f"{len(known)} healed in {rounds} rounds and {done - judged:.0f} s, at most {most_out} of {MOST_OUT} out at once\n"
         )
 
