@@ -16,6 +16,7 @@ from tests.launchers.test_slurm import found_alike, judged
 from tools import nodepackage
 
 from . import fleet as nodes
+from .cluster import cluster
 
 __all__ = ["package"]
 HOSTS = [f"gpu-{number:02}" for number in range(1, NODES + 1)]
@@ -32,26 +33,25 @@ exec /bin/sh -c "${{script//\\/run\\/flightline\\/library\\/flightline-node.pyz/
 
 
 @pytest.fixture(scope="module")
-def agents(plane):
-    """Eight Nodes with their agents' pods, running; gpu-04's has another version of the library."""
-    nodes.install(plane)
-    where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/pods"
-    for name in HOSTS:
-        nodes.register(plane, name)
-        library = library_name(b"another") if name == "gpu-04" else own_library_name()
-        pod = {
-            "metadata": {"name": f"agent-{name}", "labels": {"app.kubernetes.io/name": contract.KUBE_AGENT}},
-            "spec": {
-                "serviceAccountName": contract.KUBE_AGENT, "nodeName": name, "containers": [{"name": "judge", "image": "x"}],
-                "volumes": [{"name": "library", "configMap": {"name": library}}],
-            },
-        }  # fmt: skip
-        plane.ask("POST", where, {"apiVersion": "v1", "kind": "Pod", **pod})
-        status = {"status": {"phase": "Running"}}
-        plane.ask("PATCH", f"{where}/agent-{name}/status", status, kind="application/strategic-merge-patch+json")
-    yield plane
-    for name in HOSTS:
-        plane.kubectl("delete", "node", name, "--wait=false")
+def agents(plane, tmp_path_factory):
+    """Eight Nodes with their agents' pods, running, and no other; gpu-04's has another version of the library."""
+    with cluster(tmp_path_factory.mktemp("preflight")) as own:
+        nodes.install(own)
+        where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/pods"
+        for name in HOSTS:
+            nodes.register(own, name)
+            library = library_name(b"another") if name == "gpu-04" else own_library_name()
+            pod = {
+                "metadata": {"name": f"agent-{name}", "labels": {"app.kubernetes.io/name": contract.KUBE_AGENT}},
+                "spec": {
+                    "serviceAccountName": contract.KUBE_AGENT, "nodeName": name, "containers": [{"name": "judge", "image": "x"}],
+                    "volumes": [{"name": "library", "configMap": {"name": library}}],
+                },
+            }  # fmt: skip
+            own.ask("POST", where, {"apiVersion": "v1", "kind": "Pod", **pod})
+            status = {"status": {"phase": "Running"}}
+            own.ask("PATCH", f"{where}/agent-{name}/status", status, kind="application/strategic-merge-patch+json")
+        yield own
 
 
 @pytest.fixture
