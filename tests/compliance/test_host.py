@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from .looking import say
+from .looking import filters, say
 
 SYSTEM_PATHS = ("/etc", "/usr", "/opt", "/var/lib", "/lib/systemd")
 
@@ -80,6 +80,25 @@ def test_traffic_is_not_shaped(ask):
     kinds = {row.split()[1] for row in rows if row.startswith("qdisc ")}
     say.none(
         "traffic passes", sorted(kinds & {"netem", "tbf", "hfsc", "cake"}), "no shaper", "tc qdisc del dev NAME root"
+    )
+
+
+FILTERS = ("nft list ruleset", "iptables-legacy-save", "ip6tables-legacy-save", "iptables-save", "ip6tables-save")
+"""Those of iptables that keep their rules in nf_tables are asked where nft itself is not there."""
+
+
+def test_no_packet_is_dropped_by_a_filter(ask):
+    """NCCL's bootstrap, MPI and Slurm connect between all nodes at ports of their own choice; security groups keep others out."""
+    has = {tool for tool in FILTERS if ask.answer(f"command -v {tool.split()[0]}").rc == 0}
+    if not has:
+        pytest.skip("no program that could make or show a rule: neither nft nor iptables-save")
+    hidden = set(FILTERS[3:]) if FILTERS[0] in has else set()
+    nft, *saved = (ask(tool) if tool in has - hidden else "" for tool in FILTERS)
+    say.none(
+        "packets meet",
+        filters.dropped(nft, saved),
+        "no rule that drops them",
+        "nft list ruleset; remove the rule, or a waiver for it",
     )
 
 

@@ -15,7 +15,7 @@ from . import layout, mounts, ubuntu
 
 DEBIAN = "bookworm"
 SUITE = os.environ.get("FLIGHTLINE_SUITE", DEBIAN)
-PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,iproute2,procps,ca-certificates,kmod,cron,logrotate"
+PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,iproute2,procps,ca-certificates,kmod,cron,logrotate,nftables"
 COMPONENTS = ubuntu.COMPONENTS if SUITE in ubuntu.SUITES else "main contrib non-free non-free-firmware"
 KEYRING = ubuntu.KEYRING if SUITE in ubuntu.SUITES else "/usr/share/keyrings/debian-archive-keyring.gpg"
 KEPT_SETTINGS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
