@@ -293,5 +293,8 @@ def test_a_filter_s_rules_for_the_host_are_found_and_its_containers_are_left():
     ]
     (row,) = filters.dropped("", [SAVED])
     assert row.startswith("iptables filter f2b-sshd: -s 198.51.100.7/32 -j REJECT")
-    assert filters.dropped("", [SAVED.replace(":INPUT ACCEPT", ":INPUT DROP"), SAVED])[0] == "iptables filter INPUT: policy drop"
+    assert (
+        filters.dropped("", [SAVED.replace(":INPUT ACCEPT", ":INPUT DROP"), SAVED])[0]
+        == "iptables filter INPUT: policy drop"
+    )
     assert filters.dropped("", [""]) == []
