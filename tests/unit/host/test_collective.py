@@ -70,7 +70,10 @@ def test_a_launcher_that_does_not_end_is_ended_with_what_it_started(tmp_path, mo
     began = time.monotonic()
     answer = collective.run(Host(), {**GIVEN, "search": search, "deadline_s": 1})
     assert answer["timed_out"] and time.monotonic() - began < 100
-    assert collective.strays("r1") == {}
+    # Killed with its group, which the kernel ends one after the other.
+    while collective.strays("r1"):
+        assert time.monotonic() - began < 100
+        time.sleep(0.01)
 
 
 def test_an_endless_log_keeps_its_beginning_and_its_end(tmp_path, monkeypatch):
