@@ -47,10 +47,9 @@ lint: $(VENV)/.dev-ready ## Style of Python, YAML and Ansible
 types: $(VENV)/.dev-ready ## Static types, strict
 	@$(BIN)/mypy
 
-# Three at once on two cores: many tests wait for a process or a clock.
 test: $(VENV)/.dev-ready ## Lint, type-check and run the unit and end-to-end tests
 	@$(MAKE) --no-print-directory -j 2 --output-sync lint types
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 delivery: $(VENV)/.dev-ready ## Install the collection and the wheel elsewhere; the node library on every Python from 3.8 to 3.13
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/delivery
