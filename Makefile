@@ -51,7 +51,7 @@ test: $(VENV)/.dev-ready ## Lint, type-check and run the unit and end-to-end tes
 	@$(MAKE) --no-print-directory -j 2 --output-sync lint types
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-delivery: $(VENV)/.dev-ready ## Install the collection and the wheel elsewhere; the node library on every Python from 3.8 to 3.13
+delivery: $(VENV)/.dev-ready ## Install the collection and the wheel elsewhere; the node library kept on nodes, and on every Python from 3.8 to 3.13
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/delivery
 
 corpus: $(VENV)/.dev-ready ## Judge the labelled corpus: recall and false positives per check, docs/corpus.md
