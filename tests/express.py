@@ -6,11 +6,11 @@ Rules from the S3 API reference (CreateSession, ListObjectsV2). It proves reques
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qs
 
-from .emulated import Cloud
+from .emulated import Cloud, lead_to
 
 BUCKET = "demo--use1-az4--x-s3"
 SESSION = (
@@ -39,6 +39,15 @@ class ExpressZone(Cloud):
         # Not by name, and not the other way round either.
         mixed = iter(sorted(rows, key=lambda row: row[::-1]))
         return [ROW.sub(lambda _: next(mixed), answer)]
+
+
+def directory_bucket(monkeypatch: Any) -> Iterator[ExpressZone]:
+    """BUCKET, and the environment leads to it: express = pytest.fixture(directory_bucket)."""
+    server = ExpressZone()
+    lead_to(server, monkeypatch)
+    server.bucket(BUCKET)
+    yield server
+    server.close()
 
 
 def _plain(start_response: Any, status: str, text: str) -> list[bytes]:

@@ -84,7 +84,9 @@ def _site_roles() -> dict[str, dict[str, Any]]:
         placed += ready
         order.done(*ready)
     if unknown := set(placed) - set(found):
-        raise ValueError(f"roles: saw `after` name {sorted(unknown)}; wanted roles with meta/site.yml")
+        raise ValueError(
+            f"roles: saw `after` name {sorted(unknown)}; wanted roles with meta/site.yml; do: mend `after`"
+        )
     return {role: found[role] for role in placed}
 
 
@@ -127,7 +129,10 @@ def old() -> dict[Path, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
     check = only_check("registries", "Write the lists of checks, parsers and roles.", arguments)
-    found = old()
+    try:
+        found = old()
+    except ValueError as error:
+        sys.exit(str(error))
     for path, text in found.items():
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")
         if not check:

@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from tests.emulated import lead_to
-from tests.express import BUCKET, ExpressZone
+from tests.express import BUCKET, directory_bucket
 from training import manifest
 
 from . import table
@@ -19,13 +18,7 @@ from .launch import EVERY, STEPS, Running, curve
 pytestmark = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
 
 
-@pytest.fixture
-def express(monkeypatch):
-    server = ExpressZone()
-    lead_to(server, monkeypatch)
-    server.bucket(BUCKET)
-    yield server
-    server.close()
+express = pytest.fixture(directory_bucket)
 
 
 def test_the_shared_storage_is_lost_and_the_run_goes_on_from_its_copies(place, whole, express):

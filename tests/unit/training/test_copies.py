@@ -8,8 +8,7 @@ import shutil
 
 import pytest
 
-from tests.emulated import lead_to
-from tests.express import BUCKET, ExpressZone
+from tests.express import BUCKET, directory_bucket
 from training import copies, manifest
 
 from .test_pure import saved
@@ -18,13 +17,7 @@ NAMES = [f"step-{step:08d}-{nonce * 8}" for step, nonce in ((90, "a"), (100, "0"
 needs_aws = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
 
 
-@pytest.fixture
-def express(monkeypatch):
-    server = ExpressZone()
-    lead_to(server, monkeypatch)
-    server.bucket(BUCKET)
-    yield server
-    server.close()
+express = pytest.fixture(directory_bucket)
 
 
 def rows(*without):
