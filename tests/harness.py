@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import jinja2
 
 from flightline_node import settings as site
 from flightline_node.judge import judgement as judging
@@ -16,8 +19,28 @@ from flightline_node.read.facts import MISSING, READ, UNREADABLE, FactBook, Pars
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 FIXTURES = Path(__file__).parent / "unit" / "fixtures"
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(FIXTURES),
+    undefined=jinja2.StrictUndefined,
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    autoescape=False,
+)
 BROKEN = object()
 """As a parser's facts: the file was there and could not be read."""
+
+
+@cache
+def sample(path: str) -> bytes:
+    """The bytes of a fixture, `<tool>/<file>`; where its blocks repeat, it is made of the template `<file>.j2`."""
+    whole = FIXTURES / path
+    return whole.read_bytes() if whole.is_file() else _TEMPLATES.get_template(f"{path}.j2").render().encode()
+
+
+def samples(pattern: str = "*/*") -> list[str]:
+    """The paths of the fixtures that match, for `sample`."""
+    found = (str(path.relative_to(FIXTURES)).removesuffix(".j2") for path in FIXTURES.glob(pattern))
+    return sorted(path for path in found if not path.endswith((".md", ".part")))
 
 
 class _Given(FactBook):

@@ -17,8 +17,8 @@ from flightline_node.ask.probes import PROBES, Probe
 from flightline_node.ask.readers import READERS
 from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError
+from tests.harness import sample
 
-FIXTURES = Path(__file__).parents[1] / "unit" / "fixtures"
 Files = dict[str, bytes]
 
 _READ = frozenset(
@@ -195,7 +195,7 @@ def _gpu_block(block: str, index: int) -> str:
 @lru_cache(maxsize=None)
 def generation(fixture: str, instance_type: str, branch: str = "") -> str:
     """nvidia-smi -q -x of a healthy node of a type, in the words of the fixture's driver, or of another branch."""
-    content = (FIXTURES / "nvidia_smi" / f"{fixture}.xml").read_text()
+    content = sample(f"nvidia_smi/{fixture}.xml").decode()
     head, first, *_ = content.split("\t<gpu id=")
     first = first[: first.index("\t</gpu>")] + "\t</gpu>\n"
     for pattern, new in _HEALED[fixture]:
@@ -308,7 +308,7 @@ def build(spec: Mapping[str, Any]) -> Files:
     if "smi" in spec:
         files["nvidia-smi.xml"] = generation(*spec["smi"]).encode()
     for name, path in spec.get("fixtures", {}).items():
-        files[name] = (FIXTURES / path).read_bytes()
+        files[name] = sample(path)
     for name, text in spec.get("texts", {}).items():
         files[name] = text.encode()
     if "kernel" in spec:

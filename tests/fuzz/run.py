@@ -23,10 +23,9 @@ from flightline_node.read.parsers import PARSERS, Parser
 from tests.fuzz.ledger import digest
 from tests.fuzz.ledger import write as record
 from tests.fuzz.mutate import mutate
+from tests.harness import sample, samples
 
-FIXTURES = Path(__file__).parents[1] / "unit" / "fixtures"
 CRASHES = Path(__file__).parents[2] / ".flightline" / "fuzz"
-MAX_SEED_BYTES = 400_000
 SMALL_BYTES = 1500
 SMALL_COPIES = 3
 WHOLE_SHARE = 0.02
@@ -58,10 +57,7 @@ def _reads(parser: Parser, file: str, data: bytes) -> bool:
 
 
 def _seeds(parser: Parser) -> Iterator[Seed]:
-    for path in sorted(FIXTURES.rglob("*")):
-        if not path.is_file() or path.name == "README.md" or path.stat().st_size > MAX_SEED_BYTES:
-            continue
-        data = path.read_bytes()
+    for data in map(sample, samples()):
         file = next((file for file in parser.files if _reads(parser, file, data)), None)
         if file:
             yield file, data

@@ -13,14 +13,14 @@ from flightline_node.node import Identity, collect
 from flightline_node.read.bundle import load, write_manifest
 from flightline_node.read.facts import UNREADABLE, FactBook
 from flightline_node.settings import build
-from tests.harness import FIXTURES, judge_dir
+from tests.harness import judge_dir, sample
 from tests.unit.checks.neurons import busy
 
 PROCESS = (
     "<processes><process_info><pid>4711</pid><type>C</type><process_name>python3</process_name>"
     "<used_memory>70212 MiB</used_memory></process_info></processes>"
 )
-XML = (FIXTURES / "nvidia_smi" / "h200-610.xml").read_text()
+XML = sample("nvidia_smi/h200-610.xml").decode()
 FIO = BY_ID["fio"]
 
 
@@ -156,7 +156,7 @@ class TestNeuron:
     """A Neuron node is asked through neuron-ls; nvidia-smi, which it has not, is not missed."""
 
     BUSY = busy().decode()
-    IDLE = (FIXTURES / "neuron_ls/trn1-32xlarge.json").read_text()
+    IDLE = sample("neuron_ls/trn1-32xlarge.json").decode()
 
     @pytest.fixture
     def neuron(self, place):

@@ -8,7 +8,7 @@ from typing import Any
 
 from flightline_node.model import Facts
 from flightline_node.read.parsers import PARSERS
-from tests.harness import FIXTURES
+from tests.harness import sample
 
 _HEALTHY = {
     "neuron_ls": ("neuron_ls/trn1-32xlarge.json", "neuron-ls.json"),
@@ -23,13 +23,13 @@ _JOB = '{"pid": 4711, "command": "python3 pretrain.py --steps 5000", "neuron_run
 
 def busy() -> bytes:
     """`neuron-ls -j` of the healthy node while a job holds its first two devices."""
-    text = (FIXTURES / _HEALTHY["neuron_ls"][0]).read_text()
+    text = sample(_HEALTHY["neuron_ls"][0]).decode()
     return text.replace('"neuron_processes": []', f'"neuron_processes": [{_JOB}]', 2).encode()
 
 
 def fixture(parser: str, name: str, file: str = "") -> Facts:
     """A fixture's facts."""
-    return PARSERS[parser].parse({file or PARSERS[parser].files[0]: (FIXTURES / name).read_bytes()})
+    return PARSERS[parser].parse({file or PARSERS[parser].files[0]: sample(name)})
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(*policies):
@@ -16,7 +16,7 @@ def policy(driver, governor, epp=None, policies=96):
 
 
 def fixture(name):
-    return judge_facts("cpu_governor", {"sysfs": sysfs.parse({"sysfs.json": (FIXTURES / "sysfs" / name).read_bytes()})})
+    return judge_facts("cpu_governor", {"sysfs": sysfs.parse({"sysfs.json": sample(f"sysfs/{name}")})})
 
 
 def test_left_to_the_hypervisor():

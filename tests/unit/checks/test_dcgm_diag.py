@@ -6,13 +6,13 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import dcgm_diag
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 HEALTHY = {"tests": {"software": "Pass", "memory": "Pass"}, "failures": [], "warnings": [], "dcgm_version": "4.2.3"}
 
 
 def fixture(name):
-    return dcgm_diag.parse({"dcgm-diag.json": (FIXTURES / "dcgm_diag" / name).read_bytes()})
+    return dcgm_diag.parse({"dcgm-diag.json": sample(f"dcgm_diag/{name}")})
 
 
 def judge(facts, instance_type="p5.48xlarge", **smi):

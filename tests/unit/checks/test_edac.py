@@ -2,7 +2,7 @@
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(controllers, **rest):
@@ -18,7 +18,7 @@ def test_clean():
 
 
 def test_uncorrected_and_many_corrected():
-    facts = sysfs.parse({"sysfs.json": (FIXTURES / "sysfs" / "g4dn-metal.json").read_bytes()})
+    facts = sysfs.parse({"sysfs.json": sample("sysfs/g4dn-metal.json")})
     findings = judge_facts("edac", {"sysfs": facts}, "g4dn.metal")
     worst, many = only(findings, Status.FAIL), only(findings, Status.WARN)
     assert (worst.device, worst.measured, worst.remedy) == ({"name": "mc1"}, 2, Remedy.REPLACE)

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import fi_info
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def sources(pci=None, driver=None, libfabric=None):
@@ -51,7 +51,7 @@ def test_disagreement_names_the_sources_and_the_device():
 
 
 def test_whole_outputs():
-    facts = fi_info.parse({"fi-info.txt": (FIXTURES / "fi_info" / "p5-32-devices.txt").read_bytes()})
+    facts = fi_info.parse({"fi-info.txt": sample("fi_info/p5-32-devices.txt")})
     assert status(judge_facts("efa_count", {"fi_info": facts})) is Status.PASS
     one_gone = {**facts, "devices": facts["devices"][1:], "rdm_endpoints": 31}
     assert status(judge_facts("efa_count", {"fi_info": one_gone})) is Status.FAIL

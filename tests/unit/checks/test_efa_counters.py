@@ -2,7 +2,7 @@
 
 from flightline_node.model import Status
 from flightline_node.read.parsers import efa_counters
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(facts, instance_type="p4d.24xlarge"):
@@ -10,7 +10,7 @@ def judge(facts, instance_type="p4d.24xlarge"):
 
 
 def fixture(name):
-    return efa_counters.parse({"efa-counters.json": (FIXTURES / "efa_counters" / name).read_bytes()})
+    return efa_counters.parse({"efa-counters.json": sample(f"efa_counters/{name}")})
 
 
 def test_clean():

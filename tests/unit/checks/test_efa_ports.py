@@ -2,7 +2,7 @@
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(facts, instance_type="p5.48xlarge", **rest):
@@ -10,7 +10,7 @@ def judge(facts, instance_type="p5.48xlarge", **rest):
 
 
 def fixture(name):
-    return sysfs.parse({"sysfs.json": (FIXTURES / "sysfs" / name).read_bytes()})
+    return sysfs.parse({"sysfs.json": sample(f"sysfs/{name}")})
 
 
 def port(state, physical):

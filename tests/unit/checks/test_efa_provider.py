@@ -4,11 +4,11 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import fi_info
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def fixture(name):
-    return fi_info.parse({"fi-info.txt": (FIXTURES / "fi_info" / name).read_bytes()})
+    return fi_info.parse({"fi-info.txt": sample(f"fi_info/{name}")})
 
 
 def judge(facts, instance_type="p5.48xlarge", **others):
@@ -68,7 +68,7 @@ def test_without_a_type_endpoints_that_are_there_are_evidence():
 
 
 def test_a_link_that_is_down_is_named():
-    text = (FIXTURES / "fi_info" / "verbose-2-devices.txt").read_text()
+    text = sample("fi_info/verbose-2-devices.txt").decode()
     up = text.replace("mtu: 8760", "mtu: 8760\n            state: FI_LINK_UP")
     good = fi_info.parse({"fi-info.txt": up.encode()})
     assert "links_down" not in good

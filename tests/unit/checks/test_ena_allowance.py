@@ -2,7 +2,7 @@
 
 from flightline_node.model import BLOCKING, Status
 from flightline_node.read.parsers import ethtool
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(counters):
@@ -10,7 +10,7 @@ def judge(counters):
 
 
 def fixture(name):
-    return judge(ethtool.parse({"ethtool.txt": (FIXTURES / "ethtool" / name).read_bytes()})["counters"])
+    return judge(ethtool.parse({"ethtool.txt": sample(f"ethtool/{name}")})["counters"])
 
 
 def test_quiet():

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import kernel
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 GPU = {"gpus": [{"index": 0, "uuid": "GPU-0", "pci_bus_id": "00000000:53:00.0"}]}
 LOCKUP = "watchdog: BUG: soft lockup - CPU#17 stuck for 26s! [python:4242]"
@@ -95,7 +95,7 @@ def test_each_kind(line, wanted):
 
 
 def test_healthy_boot_passes():
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "healthy-p5-dmesg.log").read_bytes()})
+    facts = kernel.parse({"kernel.log": sample("kernel/healthy-p5-dmesg.log")})
     assert only(judge_facts("kernel_errors", {"kernel": facts}), Status.PASS)
 
 
@@ -180,7 +180,7 @@ def test_an_earlier_boot_does_not_count():
 
 
 def test_fixture_names_every_fault():
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "host-trouble-rfc3339.log").read_bytes()})
+    facts = kernel.parse({"kernel.log": sample("kernel/host-trouble-rfc3339.log")})
     findings = judge_facts("kernel_errors", {"kernel": facts})
     assert sum(finding.status is Status.FAIL for finding in findings) == 7
     assert all(

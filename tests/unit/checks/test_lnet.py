@@ -2,7 +2,7 @@
 
 from flightline_node.model import Status
 from flightline_node.read.parsers import lnetctl
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 from tests.unit.parsers.hosttools import read
 
 
@@ -11,7 +11,7 @@ def judge(file, instance_type="p5.48xlarge", **expected):
 
 
 def kernel_table():
-    text = (FIXTURES / "lnet" / "nis-efa-down.txt").read_text()
+    text = sample("lnet/nis-efa-down.txt").decode()
     return {"sysfs": {"lnet": {"nets": lnetctl.table(text)}}}
 
 

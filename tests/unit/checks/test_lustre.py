@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import kernel, mounts
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 LINE = "2026-11-20T08:{:02d}:00+0000 ip-10-0-0-10 kernel: {}\n"
 TARGET = "abcdefgh-OST0003-osc-ffff8a1b3c5d7000"
@@ -28,7 +28,7 @@ def judge(facts=None, messages=(), **expected):
 
 
 def test_mounted():
-    facts = mounts.parse({"mounts.txt": (FIXTURES / "proc" / "fsx-mounts.txt").read_bytes()})
+    facts = mounts.parse({"mounts.txt": sample("proc/fsx-mounts.txt")})
     assert "/fsx" in only(judge(facts), Status.PASS).message
 
 

@@ -2,7 +2,7 @@
 
 from flightline_node.model import Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(sizes, driver="ena", **expected):
@@ -11,7 +11,7 @@ def judge(sizes, driver="ena", **expected):
 
 
 def test_equal():
-    facts = sysfs.parse({"sysfs.json": (FIXTURES / "sysfs" / "p5.json").read_bytes()})
+    facts = sysfs.parse({"sysfs.json": sample("sysfs/p5.json")})
     finding = only(judge_facts("mtu", {"sysfs": facts}), Status.PASS)
     assert (finding.measured, "2 ENA" in finding.message) == (9001, True)  # the USB interface does not count
 

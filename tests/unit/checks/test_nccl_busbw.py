@@ -5,7 +5,7 @@ import pytest
 from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError, Status
 from flightline_node.read.parsers import nccl_tests
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 GIB = 1 << 30
 
@@ -128,7 +128,7 @@ def test_whole_logs():
         ("h100-2node-all_reduce-debug.log", Status.PASS),
         ("truncated-all_reduce.log", Status.UNKNOWN),
     ):
-        facts = nccl_tests.parse({"nccl-all_reduce.log": (FIXTURES / "nccl_tests" / name).read_bytes()})
+        facts = nccl_tests.parse({"nccl-all_reduce.log": sample(f"nccl_tests/{name}")})
         assert status(judge(*facts["runs"])) is wanted, name
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import nccl_tests
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 GOOD = {"collective": "all_reduce", "ranks": 8, "hosts": 1, "rows": 9, "complete": True, "wrong": 0, "out_of_bounds": 0}
 
@@ -14,7 +14,7 @@ def judge(*runs, instance_type="p5.48xlarge"):
 
 
 def fixture(name, file="nccl-all_reduce.log"):
-    return nccl_tests.parse({file: (FIXTURES / "nccl_tests" / name).read_bytes()})["runs"]
+    return nccl_tests.parse({file: sample(f"nccl_tests/{name}")})["runs"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_collective_is_named():
 
 def log(text):
     """The end of a good run's log replaced; by hand after nccl-tests src/common.h and src/util.cu."""
-    whole = (FIXTURES / "nccl_tests" / "h100-8gpu-all_reduce.log").read_text()
+    whole = sample("nccl_tests/h100-8gpu-all_reduce.log").decode()
     return nccl_tests.parse({"nccl-all_reduce.log": text(whole).encode()})
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import nccl_debug
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 EFA = {"info_lines": 9, "network": "AWS Libfabric", "provider": "efa", "gdrdma": True, "warnings": []}
 
@@ -14,7 +14,7 @@ def judge(facts, instance_type="p5.48xlarge"):
 
 
 def fixture(name):
-    return nccl_debug.parse({"nccl-debug.log": (FIXTURES / "nccl_debug" / name).read_bytes()})
+    return nccl_debug.parse({"nccl-debug.log": sample(f"nccl_debug/{name}")})
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import PARSERS
-from tests.harness import FIXTURES, judge_facts, only, status
+from tests.harness import judge_facts, only, sample, status
 
 from .neurons import TRN1, fixture, node
 
-GOOD = (FIXTURES / "nccom_test/trn1-32-ranks.txt").read_text()
+GOOD = sample("nccom_test/trn1-32-ranks.txt").decode()
 
 
 def judge(text):

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import versions
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 GOOD = {
     "efa_installer": "1.44.0", "ofi_nccl": "1.17.1", "efa_driver": "2.17.3", "nvidia_module": "580.95.05",
@@ -69,7 +69,7 @@ def test_pins():
 
 
 def test_not_known_is_said_and_no_pass():
-    facts = versions.parse({"versions.json": (FIXTURES / "versions" / "p5.json").read_bytes()})
+    facts = versions.parse({"versions.json": sample("versions/p5.json")})
     assert "not known: aws-ofi-nccl" in only(judge_facts("software_compat", {"versions": facts}), Status.PASS).message
     nothing = judge_facts("software_compat", {"versions": {"kernel": "6.1.0"}})
     assert "EFA installer" in only(nothing, Status.SKIP).message

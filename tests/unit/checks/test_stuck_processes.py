@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import processes
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def facts(*stuck, zombies=0, count=None, init=True):
@@ -28,12 +28,12 @@ def judge(given, kernel=None, **rest):
 
 
 def test_none():
-    recorded = processes.parse({"processes.json": (FIXTURES / "processes" / "debian12.json").read_bytes()})
+    recorded = processes.parse({"processes.json": sample("processes/debian12.json")})
     assert only(judge(recorded), Status.PASS).measured == recorded["total"]
 
 
 def test_an_old_gpu_tool_blocks_and_a_job_warns():
-    given = processes.parse({"processes.json": (FIXTURES / "processes" / "stuck.json").read_bytes()})
+    given = processes.parse({"processes.json": sample("processes/stuck.json")})
     findings = judge(given)
     dead, waiting = only(findings, Status.FAIL), only(findings, Status.WARN)
     assert (dead.remedy, dead.device) == (Remedy.REBOOT, {"name": "nvidia-smi"})
@@ -43,7 +43,7 @@ def test_an_old_gpu_tool_blocks_and_a_job_warns():
 
 
 def test_a_recorded_wait_only_warns():
-    given = processes.parse({"processes.json": (FIXTURES / "processes" / "debian12-vfork.json").read_bytes()})
+    given = processes.parse({"processes.json": sample("processes/debian12-vfork.json")})
     finding = only(judge(given), Status.WARN)
     assert (finding.measured, finding.evidence[0].partition(": ")[2]) == (1, "waits in kernel_clone")
 

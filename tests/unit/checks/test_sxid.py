@@ -5,7 +5,7 @@ import pytest
 from flightline_node.know.catalog import sxid as catalogue
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import kernel
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 
 def judge(*lines, **rest):
@@ -70,7 +70,7 @@ def test_word_before_table(code, rest, wanted, remedy):
 
 
 def test_fixture_counts_each_event_once():
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "nvswitch-a100-syslog.log").read_bytes()})
+    facts = kernel.parse({"kernel.log": sample("kernel/nvswitch-a100-syslog.log")})
     findings = judge_facts("sxid", {"kernel": facts}, "p4d.24xlarge")
     fatal = only(findings, Status.FAIL)
     assert (fatal.measured, fatal.device["name"], "link 30" in fatal.message) == (1, "nvidia-nvswitch0", True)

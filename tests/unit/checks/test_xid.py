@@ -6,7 +6,7 @@ from flightline_node.know.catalog import nvlink5
 from flightline_node.know.catalog import xid as catalogue
 from flightline_node.model import ParseError, Remedy, Status
 from flightline_node.read.parsers import kernel
-from tests.harness import BROKEN, FIXTURES, judge_facts, only, status
+from tests.harness import BROKEN, judge_facts, only, sample, status
 
 NODE_LEVEL = {
     **dict.fromkeys((46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158, 48, 74), Remedy.RESET_GPU),
@@ -134,7 +134,7 @@ def test_nvlink5_layouts():
 
 
 def test_nvlink5_fixture_takes_the_driver_version_from_the_log():
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "nvlink5-b200-short-iso.log").read_bytes()})
+    facts = kernel.parse({"kernel.log": sample("kernel/nvlink5-b200-short-iso.log")})
     found = {(f.device["pci"], f.status) for f in judge(facts, instance_type="p6-b200.48xlarge")}
     assert found == {("0000:a4:00", Status.INFO), ("0000:b9:00", Status.FAIL)}
 
@@ -161,7 +161,7 @@ def test_a_storm_keeps_its_number():
 
 
 def test_no_xid_passes():
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "healthy-p5-dmesg.log").read_bytes()})
+    facts = kernel.parse({"kernel.log": sample("kernel/healthy-p5-dmesg.log")})
     assert only(judge(facts), Status.PASS)
 
 
@@ -179,7 +179,7 @@ def test_not_for_types_without_nvidia_gpus():
 
 
 def test_only_the_last_boot_counts():
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / "two-boots-journal.log").read_bytes()})
+    facts = kernel.parse({"kernel.log": sample("kernel/two-boots-journal.log")})
     findings = judge(facts)
     assert status(findings) is Status.INFO
     assert any("earlier boots" in finding.message for finding in findings)

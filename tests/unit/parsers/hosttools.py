@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flightline_node.read.parsers import PARSERS
-from tests.harness import FIXTURES
-
-
-def fixture(path: str) -> bytes:
-    """The bytes of a fixture, `<tool>/<file>`."""
-    return (FIXTURES / path).read_bytes()
+from tests.harness import sample
 
 
 def parse(parser: str, *outputs: str | bytes) -> dict[str, Any]:
@@ -24,4 +19,4 @@ def parse(parser: str, *outputs: str | bytes) -> dict[str, Any]:
 
 def read(parser: str, *paths: str) -> dict[str, Any]:
     """Facts of fixtures given in the order of the parser's files."""
-    return parse(parser, *map(fixture, paths))
+    return parse(parser, *map(sample, paths))

@@ -6,13 +6,11 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import dcgm_diag
-from tests.harness import FIXTURES
-
-FOLDER = FIXTURES / "dcgm_diag"
+from tests.harness import sample
 
 
 def read(name):
-    return dcgm_diag.parse({"dcgm-diag.json": (FOLDER / name).read_bytes()})
+    return dcgm_diag.parse({"dcgm-diag.json": sample(f"dcgm_diag/{name}")})
 
 
 def test_2x_text_warning_and_gpu_ids():
@@ -129,12 +127,12 @@ def test_4x_table():
 
 
 def test_table_may_also_be_in_a_text_file():
-    facts = dcgm_diag.parse({"dcgm-diag.txt": (FOLDER / "4x-table-fail.txt").read_bytes()})
+    facts = dcgm_diag.parse({"dcgm-diag.txt": sample("dcgm_diag/4x-table-fail.txt")})
     assert facts["tests"]["memory"] == "Fail"
 
 
 def test_text_around_the_document():
-    text = (FOLDER / "4x-nvlink-fail.json").read_text()
+    text = sample("dcgm_diag/4x-nvlink-fail.json").decode()
     noisy = (
         "WARN { not JSON }\nSuccessfully ran diagnostic for group.\n"
         + text
@@ -144,8 +142,8 @@ def test_text_around_the_document():
 
 
 def test_iterations_are_merged():
-    run = json.loads((FOLDER / "3x-pass.json").read_text())
-    bad = json.loads((FOLDER / "3x-fail-old-severity.json").read_text())
+    run = json.loads(sample("dcgm_diag/3x-pass.json").decode())
+    bad = json.loads(sample("dcgm_diag/3x-fail-old-severity.json").decode())
     facts = dcgm_diag.parse({"dcgm-diag.json": json.dumps({"iterations": [run, bad], "result": "Fail"}).encode()})
     assert facts["tests"]["GPU Memory"] == "Fail"
     assert facts["tests"]["Denylist"] == "Pass"
@@ -194,14 +192,14 @@ def test_warning_of_a_passed_test_is_no_failure():
     ],
 )
 def test_cut_short(name, share):
-    data = (FOLDER / name).read_bytes()
+    data = sample(f"dcgm_diag/{name}")
     with pytest.raises(ParseError):
         dcgm_diag.parse({"dcgm-diag.json": data[: int(len(data) * share)]})
 
 
 @pytest.mark.parametrize("name", ["3x-table-fail.txt", "4x-table-fail.txt"])
 def test_a_cut_table_keeps_the_failure_it_shows(name):
-    data = (FOLDER / name).read_bytes()
+    data = sample(f"dcgm_diag/{name}")
     whole, cut = (dcgm_diag.parse({"dcgm-diag.json": part}) for part in (data, data[: int(len(data) * 0.97)]))
     assert "cut" not in whole
     assert cut["cut"] is True

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import efa_counters
-from tests.harness import FIXTURES
+from tests.harness import sample
 
 
 def read(data):
@@ -12,7 +12,7 @@ def read(data):
 
 
 def test_devices():
-    facts = read((FIXTURES / "efa_counters" / "p4d-drops.json").read_bytes())
+    facts = read(sample("efa_counters/p4d-drops.json"))
     assert facts["count"] == 4
     assert facts["devices"]["rdmap144s27"]["rx_drops"] == 812
     assert facts["devices"]["rdmap16s27"]["rx_drops"] == 0

@@ -4,7 +4,8 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import PARSERS
-from tests.unit.parsers.hosttools import fixture, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import read
 
 
 def parse(text):
@@ -34,13 +35,13 @@ def test_both_tools_and_a_device_that_is_silent():
 
 
 def test_text_cut_short_has_no_exit():
-    text = fixture("efa_loopback/p4d-pingpong.txt")
+    text = sample("efa_loopback/p4d-pingpong.txt")
     runs = parse(text[: text.index(b"# exit")])["runs"]
     assert [(run["rc"], run["rows"]) for run in runs] == [(None, 6)]
 
 
 def test_a_row_cut_in_the_middle_is_not_a_measurement():
-    text = fixture("efa_loopback/p4d-pingpong.txt").decode()
+    text = sample("efa_loopback/p4d-pingpong.txt").decode()
     (run,) = parse(text[: text.index("407.85") - 12])["runs"]
     assert run["largest"]["bytes"] == 65536
 

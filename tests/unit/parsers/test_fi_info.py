@@ -4,13 +4,11 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import fi_info
-from tests.harness import FIXTURES
-
-FOLDER = FIXTURES / "fi_info"
+from tests.harness import sample
 
 
 def read(name):
-    return fi_info.parse({"fi-info.txt": (FOLDER / name).read_bytes()})
+    return fi_info.parse({"fi-info.txt": sample(f"fi_info/{name}")})
 
 
 def test_two_fabrics_are_one_device():
@@ -22,7 +20,7 @@ def test_two_fabrics_are_one_device():
 
 
 def test_one_device_gone():
-    blocks = (FOLDER / "p5-32-devices.txt").read_text().split("provider: ")
+    blocks = sample("fi_info/p5-32-devices.txt").decode().split("provider: ")
     rest = "provider: ".join(block for block in blocks if "rdmap127s28" not in block)
     facts = fi_info.parse({"fi-info.txt": rest.encode()})
     assert (len(facts["devices"]), facts["rdm_endpoints"]) == (31, 31)
@@ -55,7 +53,7 @@ def test_other_providers_only():
 
 
 def test_labels_and_indentation_do_not_matter():
-    text = (FOLDER / "p5-32-devices.txt").read_text()
+    text = sample("fi_info/p5-32-devices.txt").decode()
     bare = "".join("[1,1]<stdout>:" + line.strip() + "\n" for line in text.splitlines())
     assert fi_info.parse({"f": bare.encode()}) == read("p5-32-devices.txt")
 
@@ -84,7 +82,7 @@ def test_the_layered_name_of_libfabric_1_8_is_efa_and_the_datagram_layer_is_not(
 
 @pytest.mark.parametrize("label", ["0: ", " 3: ", "    [1,0]<stdout>:", "[default0]:", "    "])
 def test_labels_of_launchers(label):
-    text = (FOLDER / "p5-32-devices.txt").read_text()
+    text = sample("fi_info/p5-32-devices.txt").decode()
     labelled = "".join(label + line for line in text.splitlines(keepends=True))
     assert fi_info.parse({"fi-info.txt": labelled.encode()}) == fi_info.parse({"fi-info.txt": text.encode()})
 

@@ -6,7 +6,8 @@ import pytest
 
 from flightline_node.ask.probes import BY_ID
 from flightline_node.model import ParseError
-from tests.unit.parsers.hosttools import fixture, parse, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import parse, read
 
 
 def test_recorded_read():
@@ -27,7 +28,7 @@ def test_recorded_mixed_job_has_both_directions():
 
 def test_notes_before_and_after():
     noisy = (
-        b"fio: this platform does not support process shared mutexes\n" + fixture("fio/debian12-read.json") + b"\nbye\n"
+        b"fio: this platform does not support process shared mutexes\n" + sample("fio/debian12-read.json") + b"\nbye\n"
     )
     assert parse("fio", noisy) == read("fio", "fio/debian12-read.json")
 

@@ -11,7 +11,8 @@ import pytest
 from flightline_node.ask import metadata
 from flightline_node.ask.readers import READERS
 from flightline_node.model import ParseError
-from tests.unit.parsers.hosttools import fixture, parse, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import parse, read
 
 
 def test_paths():
@@ -98,7 +99,7 @@ class Service(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service(monkeypatch):
-    handler = type("Handler", (Service,), {"values": json.loads(fixture("imds/p5.json"))})
+    handler = type("Handler", (Service,), {"values": json.loads(sample("imds/p5.json"))})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -148,7 +149,7 @@ def test_nothing_listens(monkeypatch):
 def test_simulated_node(tmp_path):
     assert parse("imds", READERS["imds"](str(tmp_path)))["available"] is False
     (tmp_path / "run/flightline").mkdir(parents=True)
-    (tmp_path / "run/flightline/imds.json").write_bytes(fixture("imds/p5.json"))
+    (tmp_path / "run/flightline/imds.json").write_bytes(sample("imds/p5.json"))
     assert parse("imds", READERS["imds"](str(tmp_path)))["instance_type"] == "p5.48xlarge"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import kernel, kernel_lines
-from tests.harness import FIXTURES
+from tests.harness import sample, samples
 
 XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid=1234, name=python, GPU has fallen off the bus."
 
@@ -19,7 +19,7 @@ def parse(text):
 
 
 def fixture(name):
-    return kernel.parse({"kernel.log": (FIXTURES / "kernel" / name).read_bytes()})
+    return kernel.parse({"kernel.log": sample(f"kernel/{name}")})
 
 
 def events(facts):
@@ -322,9 +322,9 @@ def test_one_endless_line_is_read_quickly():
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize("path", sorted((FIXTURES / "kernel").glob("*.log")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", samples("kernel/*.log"))
 def test_damage_never_raises_anything_but_parse_error(path):
-    data, dice = path.read_bytes(), random.Random(7)
+    data, dice = sample(path), random.Random(7)
     for _ in range(60):
         broken = bytearray(data)
         for _ in range(dice.randrange(1, 40)):

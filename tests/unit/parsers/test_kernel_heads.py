@@ -7,7 +7,7 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import kernel, kernel_heads
-from tests.harness import FIXTURES
+from tests.harness import sample
 
 XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid=1234, name=python, GPU has fallen off the bus."
 EXT4 = "EXT4-fs error (device nvme1n1): ext4_find_entry:1612: inode #2: comm ls: reading directory lblock 0"
@@ -257,7 +257,7 @@ def test_judging_a_head_takes_time_in_proportion_to_its_length(piece):
     ],
 )  # fmt: skip
 def test_fixtures_of_carriers(name, wanted):
-    facts = kernel.parse({"kernel.log": (FIXTURES / "kernel" / name).read_bytes()})
+    facts = kernel.parse({"kernel.log": sample(f"kernel/{name}")})
     assert {list_: count for list_, count in facts["counts"].items() if count} == wanted
 
 

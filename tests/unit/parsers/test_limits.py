@@ -4,7 +4,8 @@ import pytest
 
 from flightline_node.ask.readers import limits
 from flightline_node.model import ParseError
-from tests.unit.parsers.hosttools import fixture, parse, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import parse, read
 
 
 def test_recorded():
@@ -40,7 +41,7 @@ def test_reader_finds_launchers_and_configuration(tmp_path):
     process, other, security = tmp_path / "proc/77", tmp_path / "proc/78", tmp_path / "etc/security/limits.d"
     for folder in (process, other, tmp_path / "proc/self", security):
         folder.mkdir(parents=True)
-    recorded = fixture("proc/debian12-limits.txt")
+    recorded = sample("proc/debian12-limits.txt")
     for folder in (process, other, tmp_path / "proc/self"):
         (folder / "limits").write_bytes(recorded)
     (process / "comm").write_text("containerd\n")

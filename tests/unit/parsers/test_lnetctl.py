@@ -4,7 +4,8 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import lnetctl
-from tests.unit.parsers.hosttools import fixture, parse, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import parse, read
 
 
 def test_networks():
@@ -18,7 +19,7 @@ def test_networks():
 
 def test_down():
     text = (
-        fixture("lnet/tcp-only.txt")
+        sample("lnet/tcp-only.txt")
         .decode()
         .replace("10.1.0.21@tcp\n          status: up", "10.1.0.21@tcp\n          status: down")
     )
@@ -26,7 +27,7 @@ def test_down():
 
 
 def test_table():
-    assert lnetctl.table(fixture("lnet/nis-efa-down.txt").decode())["efa"] == {"up": 1, "down": ["10.1.0.101@efa down"]}
+    assert lnetctl.table(sample("lnet/nis-efa-down.txt").decode())["efa"] == {"up": 1, "down": ["10.1.0.101@efa down"]}
     assert lnetctl.table("error: Permission denied") is None
 
 

@@ -4,11 +4,11 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import nccl_debug
-from tests.harness import FIXTURES
+from tests.harness import sample
 
 
 def read(name, file="nccl-debug.log", folder="nccl_debug"):
-    return nccl_debug.parse({file: (FIXTURES / folder / name).read_bytes()})
+    return nccl_debug.parse({file: sample(f"{folder}/{name}")})
 
 
 def test_efa_old_wording():

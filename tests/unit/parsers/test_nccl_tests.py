@@ -4,9 +4,8 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import nccl_tests
-from tests.harness import FIXTURES
+from tests.harness import sample
 
-FOLDER = FIXTURES / "nccl_tests"
 GIB = 1 << 30
 HEADER = (
     "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1\n"
@@ -20,7 +19,7 @@ def runs(text, file="nccl-all_reduce.log"):
 
 
 def fixture(name, file="nccl-all_reduce.log"):
-    (run,) = nccl_tests.parse({file: (FOLDER / name).read_bytes()})["runs"]
+    (run,) = nccl_tests.parse({file: sample(f"nccl_tests/{name}")})["runs"]
     return run
 
 
@@ -85,7 +84,7 @@ def test_unchecked_run():
 
 
 def test_several_files_and_several_tests_in_one():
-    one, two = (FOLDER / "h100-8gpu-all_reduce.log").read_bytes(), (FOLDER / "h100-8gpu-alltoall.log").read_bytes()
+    one, two = sample("nccl_tests/h100-8gpu-all_reduce.log"), sample("nccl_tests/h100-8gpu-alltoall.log")
     facts = nccl_tests.parse({"nccl-all_reduce.log": one + two + one, "nccl-alltoall.log": two})
     assert [run["collective"] for run in facts["runs"]] == ["all_reduce", "alltoall", "all_reduce", "alltoall"]
     assert [run["rows"] for run in facts["runs"]] == [14] * 4
@@ -93,7 +92,7 @@ def test_several_files_and_several_tests_in_one():
 
 def test_a_failed_test_before_a_good_one_is_its_own_run():
     failed = "# Collective test starting: alltoall_perf\n# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor)\n"
-    found = runs(failed + (FOLDER / "h100-8gpu-all_reduce.log").read_text())
+    found = runs(failed + sample("nccl_tests/h100-8gpu-all_reduce.log").decode())
     assert [(run["collective"], run["rows"], run["complete"]) for run in found] == [
         ("alltoall", 0, False),
         ("all_reduce", 14, True),
@@ -157,7 +156,7 @@ def test_not_a_number_is_no_bandwidth():
 
 @pytest.mark.parametrize("label", ["0: ", "10.3.35.83: ", "[1,0]<stdout>:", "[prterun-ip-1@1,0]<stdout>: "])
 def test_launchers_labels(label):
-    text = (FOLDER / "h100-8gpu-all_reduce.log").read_text()
+    text = sample("nccl_tests/h100-8gpu-all_reduce.log").decode()
     (run,) = runs("".join(label + line + "\n" for line in text.splitlines()))
     assert (run["rows"], run["ranks"], run["complete"]) == (14, 8, True)
 
@@ -328,7 +327,7 @@ def test_columns_that_no_header_explains_are_not_taken_for_wrong_values():
 
 
 def test_label_of_docker_compose():
-    text = (FOLDER / "h100-8gpu-all_reduce.log").read_text()
+    text = sample("nccl_tests/h100-8gpu-all_reduce.log").decode()
     labelled = "".join(f"nccl-launcher-1  | {line}\n" for line in text.splitlines())
     assert runs(labelled) == runs(text)
 

@@ -6,7 +6,7 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import PARSERS
-from tests.harness import FIXTURES
+from tests.harness import sample
 from tests.unit.checks.neurons import busy
 
 
@@ -16,7 +16,7 @@ def parse(name, data, file=""):
 
 
 def fixture(name, file):
-    return parse(name, (FIXTURES / name / file).read_bytes())
+    return parse(name, sample(f"{name}/{file}"))
 
 
 class TestNeuronLs:
@@ -62,7 +62,7 @@ class TestNeuronLs:
             parse("neuron_ls", text)
 
     def test_notes_before_the_json_and_an_object_around_it(self):
-        rows = (FIXTURES / "neuron_ls/inf2-xlarge.json").read_text()
+        rows = sample("neuron_ls/inf2-xlarge.json").decode()
         assert len(parse("neuron_ls", "WARN something\n" + rows)["devices"]) == 1
         assert len(parse("neuron_ls", json.dumps({"neuron_devices": json.loads(rows)}))["devices"]) == 1
         assert parse("neuron_ls", "[]")["devices"] == []
@@ -95,12 +95,12 @@ class TestNeuronMonitor:
         facts = fixture("neuron_monitor", "trn1-busy-stream.jsonl")
         assert facts["reports"] == 3
         assert facts["runtimes"][0]["executions"]["completed"] == 111
-        lines = (FIXTURES / "neuron_monitor/trn1-busy-stream.jsonl").read_text().splitlines()
+        lines = sample("neuron_monitor/trn1-busy-stream.jsonl").decode().splitlines()
         lines[1] = lines[1].replace('"mem_ecc_uncorrected": 0', '"mem_ecc_uncorrected": 5', 1)
         assert parse("neuron_monitor", "\n".join(lines))["devices"][0]["mem_ecc_uncorrected"] == 5
 
     def test_a_last_line_cut_off(self):
-        text = (FIXTURES / "neuron_monitor/trn1-busy-stream.jsonl").read_text()
+        text = sample("neuron_monitor/trn1-busy-stream.jsonl").decode()
         assert parse("neuron_monitor", text[:-400])["reports"] == 2
         with pytest.raises(ParseError):
             parse("neuron_monitor", text.splitlines()[0][:-400])

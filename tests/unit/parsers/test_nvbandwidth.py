@@ -6,7 +6,8 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import PARSERS
-from tests.unit.parsers.hosttools import fixture, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import read
 
 NAMES = [
     "host_to_device_memcpy_ce",
@@ -62,7 +63,7 @@ def test_errors():
 
 
 def test_text_cut_in_a_test_has_no_result_for_it():
-    text = fixture("nvbandwidth/a100-v04.txt").decode()
+    text = sample("nvbandwidth/a100-v04.txt").decode()
     facts = parse(text[: text.index("SUM host") - 90])
     assert facts["tests"][0]["status"] == "Running"
     assert facts["tests"][0]["matrix"] == []
@@ -76,7 +77,7 @@ def test_anything_else_is_refused(text):
 
 def test_more_than_it_prints_is_refused_not_cut():
     with pytest.raises(ParseError, match="no more than"):
-        parse(fixture("nvbandwidth/a100-v04.txt") * 1600)
+        parse(sample("nvbandwidth/a100-v04.txt") * 1600)
 
 
 def test_odd_cells_are_not_numbers():
@@ -96,5 +97,5 @@ def test_text_of_wrong_data_keeps_what_was_seen_first():
 
 
 def test_an_indented_text_reads_alike():
-    text = fixture("nvbandwidth/a100-v04.txt").decode()
+    text = sample("nvbandwidth/a100-v04.txt").decode()
     assert parse("".join(f"        {line}\n" for line in text.splitlines())) == parse(text)

@@ -2,20 +2,20 @@
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import nvidia_smi
-from tests.harness import FIXTURES
+from tests.harness import sample, samples
 
-FOLDER = FIXTURES / "nvidia_smi"
 BOTH_FORMS = ("v100-450", "a100-535-mig", "h100-550-faulty", "b200-580", "h200-610")
-FULL = sorted(path.name for path in FOLDER.iterdir() if path.stat().st_size > 2000 and path.suffix != ".md")
+FULL_XML = [Path(path).name for path in samples("nvidia_smi/*.xml*") if len(sample(path)) > 2000]
 
 
 def raw(name):
-    return (FOLDER / name).read_bytes()
+    return sample(f"nvidia_smi/{name}")
 
 
 def parse(data):
@@ -364,7 +364,7 @@ def test_fewer_gpus_than_attached_is_said():
     assert parse(document)["errors"] == [{"pci_bus_id": None, "text": "1 of 8 attached GPUs are listed"}]
 
 
-@pytest.mark.parametrize("name", [name for name in FULL if name.endswith(".xml")])
+@pytest.mark.parametrize("name", FULL_XML)
 def test_cut_off_xml(name):
     whole = raw(name)
     end = whole.rindex(b"</nvidia_smi_log>")
@@ -592,7 +592,7 @@ def test_a_page_retirement_pending_under_either_name():
 
 @pytest.mark.parametrize("name", ["h100-550-faulty.xml", "h100-550-faulty.txt"])
 def test_zero_bytes_at_the_end_are_padding_and_within_are_damage(name):
-    data = (FOLDER / name).read_bytes()
+    data = raw(name)
     key = "nvidia-smi" + name[-4:]
     assert nvidia_smi.parse({key: data + bytes(4096)}) == nvidia_smi.parse({key: data})
     with pytest.raises(ParseError, match="binary"):

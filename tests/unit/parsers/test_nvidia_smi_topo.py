@@ -4,9 +4,8 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import nvidia_smi_topo
-from tests.harness import FIXTURES
+from tests.harness import sample
 
-FOLDER = FIXTURES / "nvidia_smi_topo"
 EIGHT = [f"GPU{index}" for index in range(8)]
 
 
@@ -15,7 +14,7 @@ def parse(data):
 
 
 def facts(name):
-    return parse((FOLDER / name).read_bytes())
+    return parse(sample(f"nvidia_smi_topo/{name}"))
 
 
 def test_eight_gpus_with_nics_and_legend():
@@ -107,7 +106,7 @@ def test_message_in_place_of_the_matrix():
 
 @pytest.mark.parametrize("name", ["p5-8gpu-nics.txt", "p5-lost-nvlink.txt", "p4d-450-mlx.txt", "v100-cube-mesh.txt"])
 def test_cut_off(name):
-    whole = (FOLDER / name).read_bytes()
+    whole = sample(f"nvidia_smi_topo/{name}")
     last = whole.index(b"\nGPU7") + 4
     for cut in range(0, last, 37):
         with pytest.raises(ParseError):
@@ -138,7 +137,7 @@ def test_a_digit_that_is_no_number_is_a_word_like_any_other():
 
 
 def test_the_pcie_matrix_leaves_nvlink_out_of_its_legend():
-    text = (FOLDER / "p5-8gpu-nics.txt").read_text()
+    text = sample("nvidia_smi_topo/p5-8gpu-nics.txt").decode()
     legend = next(line for line in text.splitlines(True) if line.strip().startswith("NV#"))
     assert "pcie_only" not in parse(text.encode())
     assert "pcie_only" not in parse(text.replace(legend, "").encode())  # a copy without its last line

@@ -4,9 +4,7 @@ import pytest
 
 from flightline_node.model import ParseError
 from flightline_node.read.parsers import nvlink
-from tests.harness import FIXTURES
-
-FOLDER = FIXTURES / "nvlink"
+from tests.harness import sample
 
 
 def parse(status=None, errors=None):
@@ -15,7 +13,7 @@ def parse(status=None, errors=None):
 
 
 def read(name):
-    return (FOLDER / name).read_text()
+    return sample(f"nvlink/{name}").decode()
 
 
 def test_hopper():

@@ -7,7 +7,8 @@ import pytest
 
 from flightline_node.ask import nvme
 from flightline_node.model import ParseError
-from tests.unit.parsers.hosttools import fixture, parse, read
+from tests.harness import sample
+from tests.unit.parsers.hosttools import parse, read
 
 
 def test_reader_document():
@@ -34,7 +35,7 @@ def test_tools(file, wanted):
 
 
 def test_outputs_one_after_another_and_as_a_list():
-    one, other = fixture("nvme_smart/smartctl.json"), fixture("nvme_smart/nvme-cli.json")
+    one, other = sample("nvme_smart/smartctl.json"), sample("nvme_smart/nvme-cli.json")
     assert len(parse("nvme_smart", one + b"\n" + other)["disks"]) == 2
     assert len(parse("nvme_smart", b"[" + one + b"," + other + b"]")["disks"]) == 2
     assert parse("nvme_smart", "{}") == {"disks": []}
