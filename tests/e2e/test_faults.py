@@ -18,6 +18,7 @@ from flightline.demo import FAULTS, prepare
 from flightline.demo.faults import FLEET, NODE, broken
 from flightline.demo.hardware import machine
 from flightline.demo.tree import healthy
+from flightline.fleet import causes
 from flightline.fleet.judgement import judge_run
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node import node, settings
@@ -161,6 +162,21 @@ def test_no_neuron_probe_runs_on_a_gpu_node(judged):
 
 REAL = first_of_their_way()
 HUNG = {"tool_hung": "nvidia-smi", "neuron_ls_hung": "neuron-ls"}
+ROOTS = {
+    "gpu_fallen_off_bus": ("gpu_lost", "gpu_off_bus"),
+    "gpu_missing": ("gpu_lost", "gpu_off_bus"),
+    "driver_not_loaded": ("gpu_lost", "driver_not_loaded"),
+    "driver_not_rebooted": ("gpu_lost", "driver_mismatch"),
+    "tool_hung": ("gpu_count", "smi_silent"),
+    "tool_garbage": ("gpu_count", "not_measured"),
+    "kernel_log_denied": ("gpu_lost", "not_measured"),
+    "efa_missing": ("pci_devices", "efa_lost"),
+    "efa_no_provider": ("efa_provider", "efa_endpoint"),
+    "remap_pending": ("row_remap", "gpu_memory"),
+    "fabric_manager_dead": ("fabric_manager", "fabric_manager"),
+    "disk_full": ("disk_space", ""),
+}
+"""Faults that several checks see, as one trouble: the check that shows its root, and the cause that the others are told by."""
 
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == NODE])
@@ -185,6 +201,8 @@ def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, 
     assert others == set(), [finding for finding in record["findings"] if finding["check"] in others]
     # What rests on a spoiled output is never evidence.
     assert {check for check in needing & set(found) if "PASS" in found[check]} == set()
+    if name in ROOTS:
+        assert [(one.root["check"], one.cause) for one in causes.troubles(record["findings"])] == [ROOTS[name]]
 
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.scope == FLEET])
@@ -214,6 +232,10 @@ def running(text):
         if text in line and int(entry.name) != os.getpid():
             found.append(line)
     return found
+
+
+def test_each_fault_with_a_root_is_one_of_the_demo_s():
+    assert set(ROOTS) <= set(FAULTS)
 
 
 def test_one_silent_device_is_one_device(judged):

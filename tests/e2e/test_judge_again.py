@@ -18,7 +18,6 @@ from flightline_node.tell.evidence import DIRECTORY
 
 ACTIVE = [name for name, fault in FAULTS.items() if fault.level in ("standard", "deep")]
 CASES = [
-    ("p5.48xlarge", "quick", ()),
     ("p5.48xlarge", "standard", ()),
     ("p6-b200.48xlarge", "deep", ()),
     ("p5.48xlarge", "quick", ("gpu_fallen_off_bus",)),

@@ -1,4 +1,4 @@
-"""advise on the embedded demo fleet: simulated tools, real Ansible, a plan that an operator would sign."""
+"""The embedded demo fleet, judged once: two broken nodes, and a plan that an operator would sign. Simulated tools, real Ansible."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from flightline.demo import FAULTS
+from tests.e2e.test_demo_fleet import bad
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory):
-    """A preflight of the demo fleet, and what remediate says of it: as text and as JSON."""
+def call(tmp_path_factory):
+    """flightline with a store of its own."""
     store = tmp_path_factory.mktemp("demo") / "runs.sqlite"
     env = {**os.environ, "FLIGHTLINE_STORE": str(store), "COLUMNS": "80"}
 
@@ -23,10 +26,33 @@ def plan(tmp_path_factory):
         argv = [sys.executable, "-m", "flightline", *words]
         return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600, check=False)
 
-    done = call("preflight")
-    assert done.returncode == 1, done.stderr
+    return call
+
+
+@pytest.fixture(scope="module")
+def judged(call):
+    """A preflight of the inventory that the repository has."""
+    return call("preflight", "--json", "-")
+
+
+@pytest.fixture(scope="module")
+def plan(call, judged):
+    """What remediate says of it: as text and as JSON."""
     text, made = call("remediate"), call("remediate", "--json")
     return text, json.loads(made.stdout), call("incidents").stdout
+
+
+def test_two_nodes_are_broken_and_nothing_else(judged):
+    assert judged.returncode == 1, judged.stderr
+    report = json.loads(judged.stdout)
+    assert (report["verdict"], len(report["nodes"]), report["fleet"]) == ("no-go", 8, [])
+    assert {row["host"] for row in report["nodes"] if row["verdict"] == "no-go"} == {"gpu-03", "gpu-06"}
+    found = bad(report)
+    assert set(found) == {"gpu-03", "gpu-06"}
+    assert found["gpu-06"] == {"row_remap": {"RESET_GPU"}}
+    lost = FAULTS["gpu_fallen_off_bus"]
+    assert found["gpu-03"]["gpu_lost"] == {"REBOOT"}
+    assert set(found["gpu-03"]) <= {lost.check, *lost.also}
 
 
 def test_each_sick_node_has_a_step_and_no_other_has_one(plan):

@@ -47,10 +47,9 @@ def asked(s3, mode="list"):
     return made.prepare(request, made.find(request))
 
 
-@pytest.mark.parametrize("mode", ["list", "stage"])
-def test_what_the_function_wrote_down_is_trained_on_until_it_changes(s3, mode):
-    address = asked(s3, mode)
-    assert train.data_changed(address) == ""
+def test_what_the_function_wrote_down_is_trained_on_until_it_changes(s3):
+    assert train.data_changed(asked(s3, "stage")) == ""
+    address = asked(s3)
     s3.put_object(Bucket="data", Key="c4/readme.txt", Body=b"not of the data set")
     assert train.data_changed(address) == ""
     key = next(row["key"] for row in json.load(s3.get_object(Bucket="results", Key=address[13:])["Body"])["objects"])
@@ -59,30 +58,36 @@ def test_what_the_function_wrote_down_is_trained_on_until_it_changes(s3, mode):
     assert f"1 of 2 objects in data are not what {address} says, first {key}: saw size 25" in said
     s3.delete_object(Bucket="data", Key=key)
     assert "saw nothing, wanted size 12" in train.data_changed(address)
+    s3.put_object(Bucket="data", Key=key, Body=key[:-1].encode() + b"X")
+    assert f"first {key}: saw size 12, ETag" in train.data_changed(address), "the same size, and other bytes"
+    s3.put_object(Bucket="results", Key="m.json", Body=b'{"bucket": "nobody", "objects": []}')
+    for name in ("none", "m"):
+        assert f"saw no data set as s3://results/{name}.json says" in train.data_changed(f"s3://results/{name}.json")
 
 
-def test_the_same_size_with_another_etag_is_refused(s3):
-    address = asked(s3)
-    s3.put_object(Bucket="data", Key="c4/b.parquet", Body=b"c4/X.parquet")
-    assert "first c4/b.parquet: saw size 12, ETag" in train.data_changed(address)
+@pytest.fixture
+def aws(tmp_path, monkeypatch):
+    """Writes the `aws` that is found: a shell script with this body."""
+
+    def found(body):
+        (tmp_path / "aws").write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / "aws").chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return found
 
 
-def test_a_manifest_that_is_missing_or_none_is_refused(s3):
-    assert "saw no data set as s3://results/none.json says" in train.data_changed("s3://results/none.json")
-    for body in (b"", b"{}", b"[]", b'{"bucket": "data", "objects": [1]}', b'{"bucket": "nobody", "objects": []}'):
-        s3.put_object(Bucket="results", Key="m.json", Body=body)
-        assert "saw no data set" in train.data_changed("s3://results/m.json"), body
+@pytest.mark.parametrize("body", ["", "{}", "[]", '{"bucket": "data", "objects": [1]}'])
+def test_a_manifest_that_is_none_is_refused(aws, body):
+    aws(f"echo '{body}'")
+    assert "saw no data set" in train.data_changed("s3://results/m.json")
 
 
-def test_no_way_to_ask_is_refused_and_starts_nothing(tmp_path, monkeypatch):
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "aws").write_text("#!/bin/sh\necho 'An error occurred (AccessDenied): no' >&2\nexit 254\n")
-    (tools / "aws").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+def test_no_way_to_ask_is_refused_and_starts_nothing(tmp_path, aws):
+    aws("echo 'An error occurred (AccessDenied): no' >&2\nexit 254")
     site = Site(tmp_path, "exit 0")
     (tmp_path / "asked" / "demo.manifest").write_text("s3://results/training/demo/req-00001.json\n")
     status, said = site.run()
     assert (status, site.count("starts")) == (77, 0) and "AccessDenied" in said
-    (tools / "aws").unlink()
+    (tmp_path / "aws").unlink()
     assert "No such file" in train.data_changed("s3://results/m.json")
