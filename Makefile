@@ -56,7 +56,6 @@ delivery: $(VENV)/.dev-ready ## Install the collection and the wheel elsewhere; 
 
 corpus: $(VENV)/.dev-ready ## Judge the labelled corpus: recall and false positives per check, docs/corpus.md
 	@$(BIN)/python -m tests.corpus.run --write
-	@$(BIN)/python -m tools.catalogue
 
 collection: $(VENV)/.dev-ready ## Build the Ansible collection flightline.gpu and its wheel into .flightline/dist
 	@$(BIN)/python -m tools.collection .flightline/dist

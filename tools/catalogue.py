@@ -1,13 +1,11 @@
 """docs/checks.md: what each check looks at and what to do for its finding, from the check files.
 
-`python -m tools.catalogue` writes the page; a test compares the two. How often a check was tried on the labelled
-corpus comes from docs/corpus.md. The first command is that of the probe whose output the check reads, unless the check
-names a better one.
+`python -m tools.catalogue` writes the page; a test compares the two. The first command is that of the probe whose
+output the check reads, unless the check names a better one.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +18,7 @@ from flightline_node.read.parsers import PARSERS
 from tools.words import only_check
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, CORPUS = DOCS / "checks.md", DOCS / "corpus.md"
+PAGE = DOCS / "checks.md"
 
 READERS: Mapping[str, str] = {
     "imds": "ec2-metadata --all",
@@ -81,28 +79,12 @@ def first_command(check: Check) -> str:
     return next((command for command in commands if command), f"flightline collect --out DIR --level {check.level}")
 
 
-def when_to_replace(check: Check) -> str:
-    """Whether the check's remedy ever ends in another instance."""
-    if "replace" in check.remedy.lower():
-        return "when the line above says so, or the finding's remedy is REPLACE."
-    return "not for this finding alone."
-
-
-def tried(page: str) -> dict[str, str]:
-    """Check -> what docs/corpus.md says of it."""
-    rows = re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \| \S+ %? ?\| \d+ \| (\d+) \|$", page, re.M)
-    return {
-        name: f"fired in {fired} of {should} cases with its fault, {false} false positives"
-        for name, should, fired, false in rows
-    }
-
-
 def _judges(check: Check) -> str:
     """The first paragraph of what its judging function says of itself."""
     return " ".join((check.evaluate.__doc__ or "").split("\n\n")[0].split())
 
 
-def _entry(check: Check, corpus: Mapping[str, str]) -> Iterator[str]:
+def _entry(check: Check) -> Iterator[str]:
     yield f"## {check.id}"
     yield ""
     yield f"**{check.title}** · level {check.level} · tags {', '.join(check.tags)}"
@@ -113,8 +95,6 @@ def _entry(check: Check, corpus: Mapping[str, str]) -> Iterator[str]:
     yield f"- Out of service for it? {check.out_of_service}"
     yield f"- First: `{first_command(check)}`"
     yield f"- Remedy: {check.remedy}"
-    yield f"- Replace: {when_to_replace(check)}"
-    yield f"- Corpus: {corpus.get(check.id, 'no case yet; make corpus')}"
     yield f"- Source: {check.source}"
     reads = [*check.needs, *(" or ".join(check.needs_any),) * bool(check.needs_any)]
     yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
@@ -132,6 +112,8 @@ def render(checks: Iterable[Check]) -> str:
         "",
         "Generated from `module_utils/flightline_node/judge/checks/` by `python -m tools.catalogue`; edit there.",
         "",
+        "How often each was tried on the labelled corpus: [corpus.md](corpus.md).",
+        "",
         "Any finding can be set aside for a while, with a reason. In the inventory:",
         "",
         "```yaml",
@@ -145,9 +127,8 @@ def render(checks: Iterable[Check]) -> str:
         "",
         _REMEDIES,
     ]
-    corpus = tried(CORPUS.read_text(encoding="utf-8"))
     for check in ordered:
-        lines += _entry(check, corpus)
+        lines += _entry(check)
     lines += ["# Checks of the fleet", ""]
     for name, fleet in sorted(FLEET_CHECKS.items()):
         lines += [f"## {name}", "", f"**{fleet.title}**", "", f"- Why: {fleet.why}", f"- Remedy: {fleet.remedy}", ""]

@@ -13,13 +13,11 @@ SHELLS = {"cat", "sh"}
 
 
 @pytest.mark.parametrize("kind", ["p5.48xlarge", "g5g.xlarge", "trn2.48xlarge"])
-@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.id)
-def test_every_command_of_every_probe_is_simulated(kind, probe):
+def test_every_command_of_every_probe_is_simulated(kind):
     tools = {path.partition("/")[2] for path in healthy(kind) if path.startswith("tools/")}
-    for name, *arguments in probe.commands:
+    for name, *arguments in (command for probe in PROBES for command in probe.commands):
         assert name in tools | SHELLS
-        for started in re.findall(r"\bexec ([\w-]+)", " ".join(arguments)):
-            assert started in tools
+        assert set(re.findall(r"\bexec ([\w-]+)", " ".join(arguments))) <= tools
 
 
 @pytest.mark.parametrize("kind", ["p5.48xlarge", "trn1.32xlarge"])

@@ -202,20 +202,23 @@ def test_long_messages_and_many_findings_take_no_time():
     assert time.process_time() - started < 5
 
 
-@pytest.mark.parametrize("check", [*CHECKS, *FLEET_CHECKS])
-@pytest.mark.parametrize("remedy", [Remedy.REPLACE, Remedy.REBOOT, Remedy.RESET_GPU, Remedy.CONTACT_SUPPORT])
-def test_what_to_do_follows_from_the_remedy_s_word(check, remedy):
-    text = in_words(check, remedy, Status.FAIL).lower()
-    first = {"REPLACE": "replace", "REBOOT": "reboot", "RESET_GPU": "reset", "CONTACT_SUPPORT": "open a case"}[remedy]
+@pytest.mark.parametrize(
+    ("remedy", "first"),
+    [("REPLACE", "replace"), ("REBOOT", "reboot"), ("RESET_GPU", "reset"), ("CONTACT_SUPPORT", "open a case")],
+)
+def test_what_to_do_follows_from_the_remedy_s_word(remedy, first):
     others = {"replace", "reboot", "reset", "open a case"} - {first}
-    assert first in text and all(text.find(other) < 0 or text.find(other) > text.find(first) for other in others)
+    for check in (*CHECKS, *FLEET_CHECKS):
+        text = in_words(check, Remedy(remedy), Status.FAIL).lower()
+        assert first in text, check
+        assert all(text.find(other) < 0 or text.find(other) > text.find(first) for other in others), check
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_soft_remedies_never_begin_with_another_s_step(check):
-    for remedy in (Remedy.FIX_CONFIG, Remedy.UPDATE_SOFTWARE, Remedy.INVESTIGATE):
+@pytest.mark.parametrize("remedy", [Remedy.FIX_CONFIG, Remedy.UPDATE_SOFTWARE, Remedy.INVESTIGATE])
+def test_soft_remedies_never_begin_with_another_s_step(remedy):
+    for check in CHECKS:
         text = in_words(check, remedy, Status.FAIL)
-        assert text and not text.lower().startswith(("reboot", "replace", "reset the", "do what"))
+        assert text and not text.lower().startswith(("reboot", "replace", "reset the", "do what")), check
 
 
 def test_a_cause_has_its_own_words():
