@@ -1,5 +1,6 @@
 """Of every test: a busy machine says nothing of the code, and in the background Ctrl-C counts as well."""
 
+import gc
 import os
 import signal
 from contextlib import suppress
@@ -23,3 +24,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Each session reads the services' descriptions anew, and tests make some hundred: a tenth of the suite's time.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+
+# By default it looks at every object there is each few thousand: a third of a run of the stack's program.
+gc.set_threshold(20_000)

@@ -13,11 +13,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import boto3
+from moto.ec2.models import amis
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.sns.models import Subscription
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flightline.cloud import items
@@ -25,6 +28,12 @@ from flightline.cloud.clients import config
 
 if TYPE_CHECKING:
     import pytest
+
+# After every reset moto makes hundreds of images anew, and an RSA key for each subscription. One of each does.
+del amis.AMIS[1:]
+amis.load_resource = lambda _: []
+_one_key = cache(Subscription.private_key.__wrapped__)
+Subscription.private_key = lambda _: _one_key(None)
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"

@@ -20,6 +20,8 @@ from pulumi.runtime.proto import callback_pb2, callback_pb2_grpc, resource_pb2, 
 from pulumi.runtime.settings import ROOT, SETTINGS
 from pulumi.runtime.stack import run_in_stack
 
+from infra.policies import Registered
+
 PROJECT = "flightline"
 _IDLE_LOOP = asyncio.new_event_loop()
 
@@ -65,6 +67,14 @@ class Run:
     @property
     def custom(self) -> list[Request]:
         return [request for request in self.requests if request.custom]
+
+    @property
+    def registered(self) -> tuple[Registered, ...]:
+        """The requests as policies see them."""
+        return tuple(
+            Registered(one.type_, one.name, one.props, one.protect, one.retain, one.secret_props)
+            for one in self.requests
+        )
 
 
 class _Answers(mocks.Mocks):

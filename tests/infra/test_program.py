@@ -15,7 +15,7 @@ from pulumi import Asset, AssetArchive, RunError
 from pulumi_aws.config.outputs import Endpoints
 
 from flightline import contract
-from infra.policies import PolicyContext, Registered, judge, judge_stack
+from infra.policies import PolicyContext, judge, judge_stack
 from tests.infra import engine, program, schema, stacks
 
 RUNS = [*stacks.STACKS, "full"]
@@ -39,12 +39,8 @@ def test_the_stack_plans_clean_under_the_policies(name, preview):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_policies_find_nothing_when_they_are_run_as_functions(name):
-    run = run_of(name)
     keep = name == "full" or stacks.settings(name).storage.keep_data
-    site = PolicyContext(keep, frozenset(contract.COMMON_TAGS))
-    seen = tuple(
-        Registered(one.type_, one.name, one.props, one.protect, one.retain, one.secret_props) for one in run.requests
-    )
+    site, seen = PolicyContext(keep, frozenset(contract.COMMON_TAGS)), run_of(name).registered
     assert len(seen) > 60
     assert [str(finding) for one in seen for finding in judge(one, site)] == []
     assert [str(finding) for finding in judge_stack(seen)] == []

@@ -334,6 +334,13 @@ def test_a_bucket_without_its_companions_is_named():
     assert len(list(judge_stack((bucket("other"), *companions)))) == 2
 
 
+def test_protected_data_without_a_lock_is_named():
+    kept = Registered(TABLE, "results", {}, protect=True)
+    (found,) = judge_stack((kept,))
+    assert str(found).startswith("[locks] results (") and "it is kept without a flightline:policy:Lock" in str(found)
+    assert list(judge_stack((kept, Registered(LOCK, "lock", {}, protect=True)))) == []
+
+
 def versions(bucket="b", status="Enabled"):
     return Registered(VERSIONING, "v", {"bucket": bucket, "versioningConfiguration": {"status": status}})
 

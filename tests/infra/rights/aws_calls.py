@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import botocore.session
@@ -75,7 +75,7 @@ class Call:
         return tuple(f"{IAM_PREFIX.get(service, service)}:{name}" for name in names)
 
 
-@lru_cache(maxsize=1)
+@cache
 def operations() -> Mapping[str, Mapping[str, str]]:
     """Method name -> service -> operation name."""
     session = botocore.session.Session()
@@ -90,9 +90,15 @@ def _operation_name(service: str, method: str) -> str:
     return operations()[method][service]
 
 
-def calls(source: str, path: str) -> Iterator[Call]:
+@cache
+def calls(source: str, path: str) -> tuple[Call, ...]:
     """Calls of AWS operations: methods of clients (also when handed over uncalled), paginators, presigned URLs."""
-    yield from _calls(ast.parse(source), path)
+    return tuple(_calls(_parsed(source), path))
+
+
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def _calls(tree: ast.AST, path: str) -> Iterator[Call]:
@@ -119,7 +125,8 @@ def _call(path: str, line: int, text: str, operation: str) -> Call:
 
 def clients(source: str) -> Iterator[str]:
     """Services that the source makes clients of: client("s3"), session.client("s3"), clients.get("s3")."""
-    for node in ast.walk(ast.parse(source)):
+    # Most files name none, and reading the text alone is quick.
+    for node in ast.walk(_parsed(source)) if re.search("client|resource", source) else ():
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = ast.unparse(node.func)
             if re.search(r"(^|\.)(client|resource)$", called) or re.search(r"clients\.get$", called):
@@ -158,9 +165,10 @@ def live(entry: str) -> list[Call]:
     mentioned: set[str] = set()
     while now := [unit for unit in waiting if unit.path == entry or unit.runs(mentioned)]:
         used += now
-        waiting = [unit for unit in waiting if unit not in now]
-        mentioned |= {name for unit in now for name in _mentions(unit.node, "flightline_node" in unit.path)}
-    return [call for unit in used for call in _calls(unit.node, unit.path)]
+        taken = set(now)
+        waiting = [unit for unit in waiting if unit not in taken]
+        mentioned.update(*(unit.mentions for unit in now))
+    return [call for unit in used for call in unit.calls]
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -183,15 +191,24 @@ class Unit:
             return not self.name or f".{self.name}" in mentioned
         return not self.name or bool({self.name, f"{Path(self.path).stem}.{self.name}"} & mentioned)
 
+    @cached_property
+    def mentions(self) -> frozenset[str]:
+        return frozenset(_mentions(self.node, "flightline_node" in self.path))
 
-def _units(path: str) -> Iterator[Unit]:
-    for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
-        if isinstance(node, _FUNCTIONS):
-            yield Unit(path, node, name=node.name)
-        elif isinstance(node, ast.ClassDef):
-            yield from _members(path, node)
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(_calls(self.node, self.path))
+
+
+@cache
+def _units(path: str) -> list[Unit]:
+    found: list[Unit] = []
+    for node in _parsed((ROOT / path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            found += _members(path, node)
         else:
-            yield Unit(path, node)
+            found.append(Unit(path, node, name=node.name if isinstance(node, _FUNCTIONS) else ""))
+    return found
 
 
 def _members(path: str, owner: ast.ClassDef) -> Iterator[Unit]:
@@ -217,18 +234,19 @@ def _mentions(node: ast.AST, in_node_library: bool = False) -> Iterator[str]:
             yield f"{ast.unparse(inner.value).rpartition('.')[2]}.{inner.attr}"
 
 
-def _imports(path: str) -> Iterator[str]:
-    folder = Path(path).parent
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+@cache
+def _imports(path: str) -> list[str]:
+    folder, found = Path(path).parent, list[str]()
+    for node in ast.walk(_parsed((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _files(Path(*alias.name.split(".")))
+                found += _files(Path(*alias.name.split(".")))
         elif isinstance(node, ast.ImportFrom):
             base = folder.joinpath(*[".."] * (node.level - 1)) if node.level else Path()
             module = base.joinpath(*(node.module or "").split(".")) if node.module else base
-            yield from _files(module)
-            for alias in node.names:
-                yield from _files(module / alias.name)
+            for place in (module, *(module / alias.name for alias in node.names)):
+                found += _files(place)
+    return found
 
 
 def _files(module: Path) -> Iterator[str]:
