@@ -27,33 +27,27 @@ HOSTS = {
 }
 
 
-def reach(tmp_path, host, groups=tuple(HOSTS), mode="ssh", site=None):
-    """The variables of a host, as Ansible makes them."""
+def play(hosts, name, **variables):
+    """A play that writes down a host's variables; with -m on the command line they would be used to connect."""
+    wanted = ", ".join(f"'{key}': {key}" for key in NAMES)
+    content = f"{{{{ {{{wanted}}} | to_json }}}}"
+    copy = {"dest": f"{{{{ playbook_dir }}}}/{name}.json", "content": content, "mode": "0600"}
+    python = {"ansible_python_interpreter": sys.executable}
+    task = {"ansible.builtin.copy": copy, "delegate_to": "localhost", "vars": python}
+    return {"hosts": hosts, "gather_facts": False, "vars": variables, "tasks": [task]}
+
+
+def reach(tmp_path, groups=tuple(HOSTS), site=None):
+    """The variables of each host as Ansible makes them, and of a GPU node with Session Manager."""
     inventory = tmp_path / "inventory"
     shutil.copytree(ROOT / "inventory/group_vars", inventory / "group_vars")
-    (inventory / link.STACK_FILE).write_text(json.dumps({link.VARIABLE: {**OUTPUTS, "access_mode": mode}}))
+    outputs = {**OUTPUTS, "access_mode": "ssh"}
+    (inventory / link.STACK_FILE).write_text(json.dumps({link.VARIABLE: outputs}))
     (inventory / "group_vars/aws_ec2/site.yml").write_text(yaml.safe_dump(site or {}))
     children = {name: {"hosts": HOSTS[name]} for name in groups}
     (inventory / "hosts.yml").write_text(yaml.safe_dump({"aws_ec2": {"children": children}}))
-    wanted = "{" + ", ".join(f"'{name}': {name}" for name in NAMES) + "}"
-    values = tmp_path / "values.json"
-    # A play of its own: with -m on the command line the connection's variables would be used to connect.
-    play = {
-        "hosts": host,
-        "gather_facts": False,
-        "tasks": [
-            {
-                "ansible.builtin.copy": {
-                    "dest": str(values),
-                    "content": "{{ " + wanted + " | to_json }}",
-                    "mode": "0600",
-                },
-                "delegate_to": "localhost",
-                "vars": {"ansible_python_interpreter": sys.executable},
-            }
-        ],
-    }
-    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    ssm = play("gpu_nodes", "ssm", **{link.VARIABLE: {**outputs, "access_mode": "ssm"}})
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play("all", "{{ inventory_hostname }}"), ssm]))
     run = subprocess.run(
         [BIN / "ansible-playbook", "-i", str(inventory / "hosts.yml"), str(tmp_path / "play.yml")],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
@@ -64,7 +58,17 @@ def reach(tmp_path, host, groups=tuple(HOSTS), mode="ssh", site=None):
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    return json.loads(values.read_text())
+    return {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("ssh")
+
+
+@pytest.fixture(scope="module")
+def reached(place):
+    return reach(place)
 
 
 def proxy(values):
@@ -73,17 +77,17 @@ def proxy(values):
     return found[0].removeprefix("ProxyCommand=") if found else ""
 
 
-def test_gpu_nodes_are_reached_through_the_head_node_with_host_keys_checked_twice(tmp_path):
-    values = reach(tmp_path, "i-1")
+def test_gpu_nodes_are_reached_through_the_head_node_with_host_keys_checked_twice(place, reached):
+    values = reached["i-1"]
     assert (values["ansible_connection"], values["ansible_host"]) == ("ansible.builtin.ssh", "10.0.101.7")
-    keys = f"-o StrictHostKeyChecking=yes -o UserKnownHostsFile={tmp_path}/inventory/known_hosts"
+    keys = f"-o StrictHostKeyChecking=yes -o UserKnownHostsFile={place}/inventory/known_hosts"
     assert values["ansible_ssh_common_args"].startswith(keys)
     assert proxy(values) == f"ssh -W %h:%p {keys} ubuntu@203.0.113.9"
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="OpenSSH's client is not installed")
-def test_ssh_takes_the_arguments(tmp_path):
-    values = reach(tmp_path, "i-1")
+def test_ssh_takes_the_arguments(reached):
+    values = reached["i-1"]
     run = subprocess.run(
         ["ssh", "-G", *shlex.split(values["ansible_ssh_common_args"]), "10.0.101.7"],
         capture_output=True,
@@ -96,10 +100,14 @@ def test_ssh_takes_the_arguments(tmp_path):
     assert f"proxycommand {proxy(values)}" in run.stdout
 
 
-def test_the_head_node_is_reached_by_its_public_address(tmp_path):
-    values = reach(tmp_path, "i-2")
-    assert values["ansible_host"] == "203.0.113.9"
-    assert proxy(values) == ""
+def test_the_head_node_is_reached_by_its_public_address(reached):
+    assert reached["i-2"]["ansible_host"] == "203.0.113.9"
+    assert proxy(reached["i-2"]) == ""
+
+
+def test_session_manager_needs_no_way_in(reached):
+    assert (reached["ssm"]["ansible_connection"], reached["ssm"]["ansible_host"]) == ("amazon.aws.aws_ssm", "i-1")
+    assert proxy(reached["ssm"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -107,8 +115,7 @@ def test_the_head_node_is_reached_by_its_public_address(tmp_path):
     [
         ({"groups": ("gpu_nodes",)}, "without a head node the nodes let the stack's ranges in"),
         ({"site": {"flightline_jump": ""}}, "on the head node itself"),
-        ({"mode": "ssm"}, "Session Manager needs no way in"),
     ],
 )
 def test_no_detour_where_none_is_needed(tmp_path, options, why):
-    assert proxy(reach(tmp_path, "i-1", **options)) == "", why
+    assert proxy(reach(tmp_path, **options)["i-1"]) == "", why
