@@ -35,40 +35,25 @@ ROOT = Path(__file__).resolve().parents[2]
 ROLE_HERE = "'base' in group_names"
 RESULTS, BUCKET, GROUP, HOOK = "demo-results", "demo-results-bucket", "demo-gpu", "demo-boot-preflight"
 
-AWS = '''#!/usr/bin/env python3
-"""A stand-in for the aws command: s3 cp by plain HTTP to the emulator, autoscaling calls into a file."""
-import os, pathlib, sys, time, urllib.request
-words = sys.argv[1:]
-def note(text):
-    with open(os.environ["CALLS"], "a") as calls:
-        calls.write(text + "\\n")
-def url(place):
-    return os.environ["AWS_ENDPOINT_URL"] + "/" + place.removeprefix("s3://")
-def ask(place, method="GET", body=None):
+AWS = r"""#!/bin/sh
+# A stand-in for the aws command: s3 cp by plain HTTP to the emulator; every call into a file.
+echo "$*" >>"$CALLS"
+[ "$1 $2" = "s3 cp" ] || exit 0
+[ -z "${NO_S3:-}" ] || exit 1
+ask() {
     # moto looks at who asks and not at the signature.
-    scope = "Credential=made-up/20261121/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0"
-    headers = {"Authorization": "AWS4-HMAC-SHA256 " + scope, "Content-Type": "application/octet-stream"}
-    return urllib.request.urlopen(urllib.request.Request(url(place), body, headers, method=method)).read()
-def put(file, place):
-    ask(place, "PUT", pathlib.Path(file).read_bytes())
-if words[:2] == ["s3", "cp"]:
-    source, target = words[-2:]
-    note(f"s3 cp {source} {target}")
-    if os.environ.get("NO_S3"):
-        sys.exit(1)
-    if source.startswith("s3://"):
-        pathlib.Path(target).write_bytes(ask(source))
-    elif "--recursive" in words:
-        if os.environ.get("SLOW_BUNDLE"):
-            time.sleep(60)
-        for file in pathlib.Path(source).rglob("*"):
-            put(file, f"{target}/{file.relative_to(source)}")
-    else:
-        put(source, target)
-else:
-    note(" ".join(words))
-    sys.exit(1 if os.environ.get("NO_GROUP") else 0)
-'''
+    curl -fsS -H "Content-Type: application/octet-stream" \
+        -H "Authorization: AWS4-HMAC-SHA256 Credential=made-up/20261121/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0" "$@"
+}
+for word; do source=${target:-}; target=$word; done
+case "$source $*" in
+    s3://*) ask -o "$target" "$AWS_ENDPOINT_URL/${source#s3://}" ;;
+    *--recursive*)
+        sleep "${BUNDLE_SLEEPS:-0}"
+        for file in "$source"/*; do ask -T "$file" "$AWS_ENDPOINT_URL/${target#s3://}/${file##*/}"; done ;;
+    *) ask -T "$source" "$AWS_ENDPOINT_URL/${target#s3://}" ;;
+esac
+"""
 
 PACKAGE = """#!/usr/bin/env python3
 import os, pathlib, sys, time
@@ -340,7 +325,7 @@ def test_what_an_abandon_rests_on_is_kept_before_the_group_is_told(site):
 
 
 def test_a_bundle_that_does_not_end_does_not_hold_the_group_up(site):
-    _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1", SLOW_BUNDLE="1", FLIGHTLINE_BUNDLE_S="1")
+    _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1", BUNDLE_SLEEPS="60", FLIGHTLINE_BUNDLE_S="1")
     assert decided(calls) == ["ABANDON"]
     assert "7 of 8 GPUs" in site.deliver()[0]
 
