@@ -98,11 +98,13 @@ def site(tmp_path, cloud):
     made.slack.close()
 
 
-@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
-def test_a_preflight_is_stored_and_told(site, command):
+def preflight(site, command):
+    """Run it, see that everything of it is stored and told, and return the bad node's record."""
+    before = set(site.cloud.items())
     status, out = site.run(command)
     assert status == 1 and "published" in out and "warning" not in out.lower(), out
-    there, objects = site.cloud.items(), site.cloud.objects()
+    objects = site.cloud.objects()
+    there = {key: item for key, item in site.cloud.items().items() if key not in before}
     run_id = next(item["run_id"] for key, item in there.items() if key[1] == "META")
 
     assert there[(f"RUN#{run_id}", "META")]["verdict"] == "no-go"
@@ -121,7 +123,8 @@ def test_a_preflight_is_stored_and_told(site, command):
     assert json.loads(objects[f"runs/{run_id}/report.json"])["run"]["id"] == run_id
 
     serial = next(gpu["serial"] for gpu in items.unpack(bad["body"])["gpus"] if blames(bad, gpu))
-    (told,) = site.told()
+    (told,), (message,) = site.told(), site.slack.got
+    site.slack.got.clear()
     for wanted in (
         FAULTY,
         bad["instance_id"],
@@ -135,13 +138,13 @@ def test_a_preflight_is_stored_and_told(site, command):
     ):
         assert wanted in told["Message"], wanted
     assert "gpu-01" not in told["Message"] and told["Subject"].isascii()
-    (message,) = site.slack.got
     assert message["blocks"][0]["type"] == "header"
     assert serial in json.dumps(message) and f"<https://reports.example/{run_id}|Report>" in json.dumps(message)
 
     assert "very-secret" not in out, "the webhook is in nothing that is printed"
     kept = [path for path in site.path.rglob("*") if path.is_file() and path != site.slack.ca]
     assert kept and not [path for path in kept if b"very-secret" in path.read_bytes()], "nor in any file"
+    return bad
 
 
 def blames(item, gpu):
@@ -150,21 +153,18 @@ def blames(item, gpu):
     return any(finding["status"] == "FAIL" and finding["device"]["index"] == gpu["index"] for finding in findings)
 
 
-def test_a_gpu_that_comes_back_with_a_new_instance_is_named_by_its_serial(site):
-    assert site.run(PLAYBOOK)[0] == 1
+def test_a_gpu_that_comes_back_with_a_new_instance_is_stored_told_and_named_by_its_serial(site):
+    """First by the playbook, then by the command."""
+    old = preflight(site, PLAYBOOK)
     site.replace_instance(FAULTY, "i-0replacement00001")
-    assert site.run(PLAYBOOK)[0] == 1
-    there = site.cloud.items()
-    rows = [item for key, item in there.items() if key[1] == f"RECORD#{FAULTY}"]
-    old, new = sorted(rows, key=lambda item: item["started_at"])
+    new = preflight(site, COMMAND)
     assert new["instance_id"] == "i-0replacement00001" != old["instance_id"]
     serial = next(gpu["serial"] for gpu in items.unpack(new["body"])["gpus"] if blames(new, gpu))
     offender = f"repeat offender: GPU {serial} was blamed in 2 of 2 runs ({CHECK}) on "
     places = f"{old['instance_id']} ({FAULTY}), {new['instance_id']} ({FAULTY}) (it came back on another node)"
-    for name in (new["instance_id"], serial):
-        for store in ("aws", site.env["FLIGHTLINE_STORE"]):
-            status, out = site.run((str(BIN / "flightline"), "history", name, "--store", store), COLUMNS="300")
-            assert status == 0 and offender + places in out, out
+    for name, store in ((new["instance_id"], "aws"), (serial, site.env["FLIGHTLINE_STORE"])):
+        status, out = site.run((str(BIN / "flightline"), "history", name, "--store", store), COLUMNS="300")
+        assert status == 0 and offender + places in out, out
 
 
 def test_without_a_network_the_verdict_stands_and_everything_is_sent_later(site):

@@ -26,7 +26,7 @@ from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
 from infra.config.model import FsxSettings
 from infra.planning import efa, endpoints, lifecycle
-from tests.infra import engine, program, schema, stacks
+from tests.infra import engine, schema, stacks
 
 STACK = "p5-reservation"
 TAGS = {"flightline:cluster": "c"}
@@ -455,11 +455,3 @@ def test_head_node_is_private_with_session_manager_and_reachable_from_named_rang
     (rule,) = opened.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
     assert rule.props["cidrIpv4"] == "192.0.2.0/24"
     assert "sg-nodes" in opened.one("head-instance").props["vpcSecurityGroupIds"]
-
-
-def test_the_cluster_makes_optional_components_only_when_asked():
-    full, least = program.full(), program.planned("dev")
-    for kind in ("HeadNode", "Audit", "Spending", "FileSystem"):
-        assert full.of(f"flightline:infra:{kind}"), kind
-    for kind in ("HeadNode", "Audit", "FileSystem"):
-        assert not least.of(f"flightline:infra:{kind}"), kind

@@ -62,13 +62,18 @@ def test_the_cluster_is_private_but_for_named_ranges_and_lets_in_who_is_named():
 
 def test_without_public_ranges_the_public_endpoint_is_closed_and_no_chart_installed():
     """From outside nobody could ask the API to install one."""
-    done = program.run("eks", changes={"kubernetesPublicCidrs": [], "gpuNodeCount": 0})
+    versions = {"kubernetesAddOnVersions": ["vpc-cni=v1.20.4-eksbuild.2"]}
+    done = program.run("eks", changes={"kubernetesPublicCidrs": [], "gpuNodeCount": 0, **versions})
     assert done.error is None
     vpc = done.one("kubernetes-cluster").props["vpcConfig"]
     assert vpc["endpointPublicAccess"] is False and "publicAccessCidrs" not in vpc
     assert [each.name for each in done.requests if "kubernetes:" in each.type_] == []
     sizes = done.one("nodes-group").props["scalingConfig"]
     assert (sizes["minSize"], sizes["desiredSize"], sizes["maxSize"]) == (0, 0, 16)
+    made = {each.props["addonName"]: each.props.get("addonVersion") for each in done.of("aws:eks/addon:Addon")}
+    assert made.pop("vpc-cni") == "v1.20.4-eksbuild.2" and set(made.values()) == {None}, (
+        "pinned where the stack says so"
+    )
 
 
 def test_gpu_nodes_join_under_the_startup_taint_from_the_ec2_paths_template():
@@ -227,10 +232,3 @@ def test_subnets_are_found_by_load_balancers_and_karpenter():
         assert (tags.get("karpenter.sh/discovery") == "train-eks") is not public
     others = [made.props["tags"] for made in program.planned("p5-reservation").of("aws:ec2/subnet:Subnet")]
     assert not any(key.startswith(("kubernetes.io", "karpenter")) for tags in others for key in tags)
-
-
-def test_an_add_on_has_the_version_that_the_stack_pins():
-    done = program.run("eks", changes={"kubernetesAddOnVersions": ["vpc-cni=v1.20.4-eksbuild.2"]})
-    assert done.error is None
-    made = {each.props["addonName"]: each.props.get("addonVersion") for each in done.of("aws:eks/addon:Addon")}
-    assert made.pop("vpc-cni") == "v1.20.4-eksbuild.2" and set(made.values()) == {None}

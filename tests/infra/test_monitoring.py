@@ -30,7 +30,7 @@ from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
 from infra.planning.tags import common_tags
 from infra.policies import PolicyContext
-from tests.infra import engine, program, stacks
+from tests.infra import engine, stacks
 from training import journal
 
 STACK = "p5-reservation"
@@ -284,9 +284,8 @@ def test_widgets_of_the_dashboard_do_not_overlap():
     assert {row[1] for row in numbers if row[-1] == {"stat": "Sum"}} == {"Xids", "FatalXids"}, "a line counts one"
 
 
-@pytest.fixture(scope="module")
-def run() -> engine.Run:
-    settings, names = stacks.settings(STACK), stacks.planned_names(STACK)
+def monitored(stack: str) -> engine.Run:
+    settings, names = stacks.settings(stack), stacks.planned_names(stack)
     thresholds = dataclasses.replace(settings.monitoring.thresholds, **FULL)
 
     def program() -> None:
@@ -295,17 +294,22 @@ def run() -> engine.Run:
             nodes=settings.nodes,
             thresholds=thresholds,
             names=names,
-            place=stacks.place(STACK),
+            place=stacks.place(stack),
             topic_arn="arn:aws:sns:us-east-1:123456789012:alerts",
             router_queue_arn="arn:aws:sqs:us-east-1:123456789012:q",
             system_log_group=names.system_log_group,
-            tags=common_tags(settings, STACK),
+            tags=common_tags(settings, stack),
         )
         Monitoring("monitoring", args)
 
     made = engine.run(program)
     assert made.error is None, made.error
     return made
+
+
+@pytest.fixture(scope="module")
+def run() -> engine.Run:
+    return monitored(STACK)
 
 
 def _request(props: dict) -> dict:
@@ -429,10 +433,8 @@ def test_a_link_that_lost_lanes_rings_and_an_idle_gpu_does_not():
     assert not [alarm for alarm in _made(**FULL) if "link_gen" in alarm.expression]
 
 
-def test_the_end_of_the_looks_is_told_and_nothing_before_the_first_one():
-    alarms = {
-        one.props["name"]: one.props for one in program.planned(STACK).of("aws:cloudwatch/metricAlarm:MetricAlarm")
-    }
+def test_the_end_of_the_looks_is_told_and_nothing_before_the_first_one(run):
+    alarms = {one.props["name"]: one.props for one in run.of("aws:cloudwatch/metricAlarm:MetricAlarm")}
     told = [name for name, props in alarms.items() if props.get("insufficientDataActions")]
     assert [name.rpartition("-monitor-")[2] for name in told] == ["silent"]
 
@@ -449,9 +451,10 @@ def test_only_the_end_of_the_stacks_own_block_is_told():
     pattern = json.loads(rule.pattern)
     assert pattern["detail-type"] == ["Capacity Block Reservation Expiration Warning"]
     assert pattern["detail"] == {"capacity-reservation-id": ["cr-0123456789abcdef0"]}
-    run = program.planned("p5en-capacity-block")
     made = [
-        one.props["eventPattern"] for one in run.of("aws:cloudwatch/eventRule:EventRule") if one.name.endswith("-block")
+        one.props["eventPattern"]
+        for one in monitored("p5en-capacity-block").of("aws:cloudwatch/eventRule:EventRule")
+        if one.name.endswith("-block")
     ]
     reservation = stacks.values("p5en-capacity-block")["capacityReservationId"]
     assert [reservation in pattern for pattern in made] == [True]

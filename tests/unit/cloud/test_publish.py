@@ -34,7 +34,7 @@ BAD = finding(
     message="GPU 0: 9 rows remapped",
 )
 BUCKET = "flightline-bundles"
-KILLS = 10
+KILLS = 6
 
 
 @pytest.fixture
