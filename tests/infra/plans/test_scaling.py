@@ -60,14 +60,21 @@ def test_a_price_cap_of_one_type_stands_in_the_template():
     assert options == {"marketType": "spot", "spotOptions": {"maxPrice": "9"}}
 
 
-def test_two_zones_launch_into_both_private_subnets_under_the_policies():
-    run = program.run("spot", changes={**SPOT, "spotZones": 2})
+IDLE = {"gpuIdleHours": 3}
+
+
+@pytest.fixture(scope="module")
+def several():
+    """A stack with nodes of two types in two zones, which rings when they are idle."""
+    run = program.run("spot", changes={**SPOT, **IDLE, "spotZones": 2, "spotInstanceTypes": ["g6.48xlarge"]})
     assert run.error is None
-    made = {one.name: one.id for one in run.of("aws:ec2/subnet:Subnet")}
+    return run
+
+
+def test_two_zones_launch_into_both_private_subnets_under_the_policies(several):
+    made = {one.name: one.id for one in several.of("aws:ec2/subnet:Subnet")}
     subnets = {made[f"network-private-{number}"] for number in (1, 2)}
-    props = run.one("nodes-group").props
-    assert set(props["vpcZoneIdentifiers"]) == subnets
-    assert props["mixedInstancesPolicy"]["launchTemplate"]["overrides"] == [{"instanceType": "g6e.48xlarge"}]
+    assert set(several.one("nodes-group").props["vpcZoneIdentifiers"]) == subnets
 
 
 @pytest.mark.parametrize(
@@ -120,12 +127,10 @@ def test_types_with_other_efa_interfaces_cannot_share_a_template():
     assert errors({**efa, "efa": "off"}) == {}
 
 
-def test_every_type_stands_in_the_tag_and_in_the_boot_environment():
-    run = program.run("spot", changes={**SPOT, "spotInstanceTypes": ["g6.48xlarge"]})
-    assert run.error is None
-    tags = {tag["key"]: tag["value"] for tag in run.one("nodes-group").props["tags"]}
+def test_every_type_stands_in_the_tag_and_in_the_boot_environment(several):
+    tags = {tag["key"]: tag["value"] for tag in several.one("nodes-group").props["tags"]}
     assert tags["flightline:instance-type"] == "g6e.48xlarge g6.48xlarge"
-    said = program.user_data(run)
+    said = program.user_data(several)
     assert (said["INSTANCE_TYPE"], said["OTHER_TYPES"]) == ("g6e.48xlarge", "g6.48xlarge")
 
 
@@ -158,8 +163,7 @@ def test_both_private_blocks_need_room_with_two_zones():
 
 def test_nights_and_weekends_scale_to_zero_and_leave_the_limits():
     times = ["0 20 * * MON-FRI = 0", "0 8 * * MON-FRI = 4"]
-    run = program.run("spot", changes={"nodeSchedule": times, "nodeScheduleTimeZone": "Europe/Berlin"})
-    assert run.error is None
+    run = gpu_nodes("spot", nodeSchedule=times, nodeScheduleTimeZone="Europe/Berlin")
     # The engine is told of them in any order.
     night, morning = sorted(run.of("aws:autoscaling/schedule:Schedule"), key=lambda one: one.name)
     assert (night.props["recurrence"], night.props["desiredCapacity"]) == ("0 20 * * MON-FRI", 0)
@@ -168,9 +172,6 @@ def test_nights_and_weekends_scale_to_zero_and_leave_the_limits():
     assert night.props["scheduledActionName"] != morning.props["scheduledActionName"]
     # An update in the night must not start what the schedule has ended.
     assert "desiredCapacity" in run.one("nodes-group").ignored
-
-
-IDLE = {"gpuIdleHours": 3}
 
 
 def idle_alarm(**changes):
@@ -191,23 +192,18 @@ def test_idle_hours_ring_only_when_all_of_the_time_was_measured():
     assert longest.period_s * longest.periods <= 86_400
 
 
-def test_idle_nodes_are_ended_only_by_choice():
-    ringing = program.run("spot", changes=IDLE)
-    (alarm,) = [one for one in ringing.of("aws:cloudwatch/metricAlarm:MetricAlarm") if one.name.endswith("gpu-idle")]
-    assert ringing.error is None and not alarm.props.get("alarmActions")
-    assert ringing.of("aws:autoscaling/policy:Policy") == []
-    assert "desiredCapacity" not in ringing.one("nodes-group").ignored
-    ending = program.run("spot", changes={**IDLE, "gpuIdleScaleIn": True})
+def test_idle_nodes_are_ended_only_by_choice(several):
+    """With a schedule beside, which the policies know."""
+    (alarm,) = [one for one in several.of("aws:cloudwatch/metricAlarm:MetricAlarm") if one.name.endswith("gpu-idle")]
+    assert not alarm.props.get("alarmActions") and several.of("aws:autoscaling/policy:Policy") == []
+    assert "desiredCapacity" not in several.one("nodes-group").ignored
+    ending = program.run("spot", changes={**IDLE, "gpuIdleScaleIn": True, "nodeSchedule": ["0 20 * * * = 0"]})
     assert ending.error is None
     policy = ending.one("nodes-idle")
     assert (policy.props["adjustmentType"], policy.props["scalingAdjustment"]) == ("ExactCapacity", 0)
-    started = [
-        one.name
-        for one in ending.of("aws:cloudwatch/metricAlarm:MetricAlarm")
-        if policy.arn in (one.props.get("alarmActions") or [])
-    ]
-    assert started == [alarm.name]
-    assert "desiredCapacity" in ending.one("nodes-group").ignored
+    alarms = ending.of("aws:cloudwatch/metricAlarm:MetricAlarm")
+    assert [one.name for one in alarms if policy.arn in (one.props.get("alarmActions") or [])] == [alarm.name]
+    assert "desiredCapacity" in group(**IDLE, gpuIdleScaleIn=True).ignored
 
 
 class Metrics:
@@ -271,25 +267,22 @@ def test_the_interface_quota_is_named_before_it_is_met():
     assert "take 2508 network interfaces (33 each)" in str(note(76)) and "L-DF5E4CA3" in str(note(76))
 
 
-def test_the_note_is_shown_by_the_program(monkeypatch):
+def test_scaling_to_zero_and_back_changes_the_groups_size_and_nothing_else(monkeypatch):
+    """A placement group or a template that came and went with the count would replace the nodes' neighbourhood."""
     said = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, *_, **__: said.append(text))
-    run = program.run("dev", changes={"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 160})
-    assert run.error is None
-    assert [text for text in said if "network interfaces" in text]
-
-
-def test_scaling_to_zero_and_back_changes_the_groups_size_and_nothing_else():
-    """A placement group or a template that came and went with the count would replace the nodes' neighbourhood."""
-    changes = {"gpuInstanceType": "p5.48xlarge", "amiPin": ""}
-    none, two = (program.run("dev", changes={**changes, "gpuNodeCount": count}) for count in (0, 2))
+    none, many = (
+        program.run("dev", changes={"gpuInstanceType": "p5.48xlarge", "amiPin": "", "gpuNodeCount": count})
+        for count in (0, 160)
+    )
     assert none.error is None
-    assert {one.name for one in none.custom} == {one.name for one in two.custom}
+    assert [text for text in said if "network interfaces" in text], "the quota is said"
+    assert {one.name for one in none.custom} == {one.name for one in many.custom}
 
     def plain(props):
         return {key: value for key, value in props.items() if key not in ("source", "code")}
 
-    before = [(one.name, plain(one.props)) for one in two.custom]
+    before = [(one.name, plain(one.props)) for one in many.custom]
     changed = {one.name: one.props for one in none.custom if (one.name, plain(one.props)) not in before}
     assert set(changed) == {"nodes-group"}
     assert [changed["nodes-group"][key] for key in ("minSize", "maxSize", "desiredCapacity")] == [0, 0, 0]
