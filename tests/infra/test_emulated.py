@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import logging
 
 import boto3
 import pytest
@@ -19,24 +18,11 @@ from botocore.validate import ParamValidator
 from flightline import contract
 from flightline.cloud import items
 from infra.planning.tags import instance_tags
+from tests.emulated import Cloud
 from tests.infra import emulated, program, stacks
 from tests.infra.test_components import gpu_nodes
 
-pytest.importorskip("moto.server", reason="moto[server] is not installed")
-
 REGION = "us-east-1"
-
-
-@pytest.fixture(scope="module")
-def endpoint():
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +33,10 @@ def run():
 
 
 @pytest.fixture(scope="module")
-def world(endpoint, run):
-    return emulated.create(run, endpoint, REGION)
+def world(run):
+    cloud = Cloud()
+    yield emulated.create(run, cloud.url, REGION)
+    cloud.close()
 
 
 @pytest.fixture(scope="module")
