@@ -1,25 +1,16 @@
-"""What every check must have, as data: `gaps` names what a check lacks.
-
-Loaded as a pytest plugin (`-p tests.gatekeeper`) this module also records which answers each test file draws from each
-check, into the file named by FLIGHTLINE_OUTCOMES.
-"""
+"""What every check must have, as data: `gaps` names what a check lacks, `undrawn` what its own tests never saw."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from flightline_node.judge import judgement as judging
 from flightline_node.model import LEVELS, Check, Status
 
 ROOT = Path(__file__).parents[1]
 CHECKS_DIR = ROOT / "module_utils" / "flightline_node" / "judge" / "checks"
 TESTS_DIR = ROOT / "tests" / "unit" / "checks"
-OUTCOMES = "FLIGHTLINE_OUTCOMES"
 NOT_CHECKS = frozenset({"__init__", "common", "neuron_common"})
 
 MAX_LINES = 140
@@ -37,20 +28,22 @@ LONGER: Mapping[str, int] = {
 INFORM_ONLY = frozenset({"efa_counters"})
 """Checks that by design never warn or fail on a value: one sample proves nothing."""
 
-GO = frozenset({"PASS", "INFO"})
-FIRES = frozenset({"WARN", "FAIL"})
-NO_ANSWER = frozenset({"UNKNOWN"})
+DRAWN = (
+    frozenset({Status.PASS, Status.INFO}),
+    frozenset({Status.WARN, Status.FAIL}),
+    frozenset({Status.UNKNOWN}),
+)
+"""Of each of these one: a check that its tests never saw pass, fire and stay without an answer is not tested."""
 
 
 @dataclass(frozen=True)
 class House:
-    """Everything outside the checks that must know of them: ids, file names (without suffix), headings, answers."""
+    """Everything outside the checks that must know of them: ids, file names (without suffix), headings."""
 
     registered: Mapping[str, Check]
     check_files: Mapping[str, int]
     test_files: frozenset[str]
     catalogue: frozenset[str]
-    outcomes: Mapping[str, frozenset[str]]
 
 
 def headings(page: Path) -> frozenset[str]:
@@ -58,14 +51,13 @@ def headings(page: Path) -> frozenset[str]:
     return frozenset(line[3:].strip() for line in page.read_text().splitlines() if line.startswith("## "))
 
 
-def house(registered: Mapping[str, Check], outcomes: Mapping[str, frozenset[str]]) -> House:
+def house(registered: Mapping[str, Check]) -> House:
     """The house as it stands on disk."""
     return House(
         registered,
         {path.stem: len(path.read_text().splitlines()) for path in CHECKS_DIR.glob("*.py")},
         frozenset(path.stem for path in TESTS_DIR.glob("test_*.py")),
         headings(ROOT / "docs" / "checks.md"),
-        outcomes,
     )
 
 
@@ -90,13 +82,10 @@ def _thresholds(check: Check) -> Iterator[str]:
             yield f"threshold {threshold.name}: default outside its bounds"
 
 
-def _tested(check_id: str, outcomes: frozenset[str]) -> Iterator[str]:
-    if not outcomes & GO:
-        yield "its tests draw no PASS or INFO"
-    if not outcomes & FIRES and check_id not in INFORM_ONLY:
-        yield "its tests draw no WARN or FAIL"
-    if not outcomes & NO_ANSWER:
-        yield "its tests draw no UNKNOWN"
+def undrawn(check_id: str, answers: Set[Status]) -> list[str]:
+    """The answers that a check's test file must draw from it and did not."""
+    wanted = [one for one in DRAWN if not (check_id in INFORM_ONLY and Status.FAIL in one)]
+    return [" or ".join(sorted(map(str, one))) for one in wanted if not one & answers]
 
 
 def _gaps(check_id: str, found: House) -> Iterator[str]:
@@ -115,7 +104,6 @@ def _gaps(check_id: str, found: House) -> Iterator[str]:
         yield f"{lines} lines, at most {most}"
     if f"test_{check_id}" not in found.test_files:
         yield "no test file of its name"
-    yield from _tested(check_id, found.outcomes.get(check_id, frozenset()))
     if check_id not in found.catalogue:
         yield "no heading in catalogue"
 
@@ -124,40 +112,3 @@ def gaps(found: House) -> list[str]:
     """`<check>: <what it lacks>`, for every check that has a file or is registered."""
     ids = sorted((set(found.check_files) - NOT_CHECKS) | set(found.registered))
     return [f"{check_id}: {gap}" for check_id in ids for gap in _gaps(check_id, found)]
-
-
-_seen: dict[str, set[str]] = {}
-
-
-def _record(findings: list[Any]) -> None:
-    """Keep the answers a check gives in the test file that is named after it."""
-    test = Path(os.environ.get("PYTEST_CURRENT_TEST", "").split("::")[0]).stem
-    for finding in findings:
-        if test == f"test_{finding.check}":
-            _seen.setdefault(finding.check, set()).add(str(finding.status))
-
-
-def pytest_configure(config: Any) -> None:
-    """Listen to every judgement of the run."""
-    if OUTCOMES not in os.environ:
-        return
-    original = judging._judge_check
-
-    def listening(*arguments: Any) -> list[Any]:
-        findings = original(*arguments)
-        _record(findings)
-        return findings
-
-    judging._judge_check = listening
-
-
-def pytest_sessionfinish(session: Any) -> None:
-    """Write down what was heard."""
-    if OUTCOMES in os.environ:
-        Path(os.environ[OUTCOMES]).write_text(json.dumps({check: sorted(seen) for check, seen in _seen.items()}))
-
-
-def read_outcomes(path: Path) -> dict[str, frozenset[str]]:
-    """What a recorded run heard."""
-    known = {str(status) for status in Status}
-    return {check: frozenset(seen) & known for check, seen in json.loads(path.read_text()).items()}
