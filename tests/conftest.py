@@ -25,5 +25,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Each session reads the services' descriptions anew, and tests make some hundred: a tenth of the suite's time.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
-# By default it looks at every object there is each few thousand: a third of a run of the stack's program.
+# By default it looks at every object there is each few thousand: a third of a run of the stack's program, and of the
+# collection, nearly all of which stays to the end.
 gc.set_threshold(20_000)
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,20 @@ def samples(pattern: str = "*/*") -> list[str]:
     """The paths of the fixtures that match, for `sample`."""
     found = (str(path.relative_to(FIXTURES)).removesuffix(".j2") for path in FIXTURES.glob(pattern))
     return sorted(path for path in found if not path.endswith((".md", ".part")))
+
+
+class InMemory(bundles.Bundle):
+    """A bundle of files that stand nowhere: name to content."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        super().__init__(Path(), {})
+        self._files = files
+
+    def has(self, file: str) -> bool:
+        return file in self._files
+
+    def read(self, file: str) -> bytes:
+        return self._files[file]
 
 
 class _Given(FactBook):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,10 +18,9 @@ from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import Judgement, judge
 from flightline_node.know.expected import resolve
 from flightline_node.model import RANK, Finding, Status
-from flightline_node.read import bundle as bundles
 from flightline_node.settings import NodeSettings
 from flightline_node.settings import build as site
-from tests.harness import NOW
+from tests.harness import NOW, InMemory
 from tests.messages import catalogue
 
 from .cases import Case, load
@@ -63,17 +61,10 @@ class Outcome:
         return not self.wrong and not self.without_case
 
 
-def judge_case(case: Case, settings: NodeSettings, directory: Path) -> Judgement:
-    """Write the case's files to a bare directory and judge it; the directory is left empty."""
-    files = case.material()
-    for file, content in files.items():
-        (directory / file).write_bytes(content)
-    try:
-        expected = resolve(case.instance_type, case.expected)
-        return judge(bundles.load(directory), expected, settings, NOW, required=False)
-    finally:
-        for file in files:
-            (directory / file).unlink()
+def judge_case(case: Case, settings: NodeSettings) -> Judgement:
+    """Judge the case's files as a bare directory of them is judged."""
+    expected = resolve(case.instance_type, case.expected)
+    return judge(InMemory(case.material()), expected, settings, NOW, required=False)
 
 
 def _worst(findings: Iterable[Finding]) -> dict[str, Finding]:
@@ -114,9 +105,8 @@ def _compare(case: Case, judgement: Judgement, outcome: Outcome) -> None:
 def run(cases: list[Case]) -> Outcome:
     """Judge the cases."""
     outcome, settings = Outcome(cases), site(level="deep")
-    with tempfile.TemporaryDirectory() as name:
-        for case in cases:
-            _compare(case, judge_case(case, settings, Path(name)), outcome)
+    for case in cases:
+        _compare(case, judge_case(case, settings), outcome)
     return outcome
 
 

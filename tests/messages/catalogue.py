@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,11 @@ import yaml
 from flightline_node.judge import judgement as judging
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.expected import resolve
-from flightline_node.model import BLOCKING, RANK, Finding, SettingsError, Status
-from flightline_node.read.bundle import Bundle
+from flightline_node.model import BLOCKING, RANK, Check, Finding, SettingsError, Status
 from flightline_node.read.facts import FactBook
 from flightline_node.read.parsers import PARSERS
 from flightline_node.settings import build as site
-from tests.harness import NOW
+from tests.harness import NOW, InMemory
 
 from .heads import HEADS, OPENING, UNCLEAR
 
@@ -46,6 +46,8 @@ CONVERSIONS = {"d": "7", "u": "7", "i": "7", "x": "1f", "X": "1F", "s": "some", 
 
 _CONVERSION = re.compile(r"%(?:%|[#0-9.+-]*(?:ll|l|z|h)*(?P<letter>[duixXspc])(?:I[S46][cp]*)?)")
 
+SETTINGS = site(level="deep")
+_expected = cache(resolve)
 _KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status"})
 
 
@@ -104,6 +106,7 @@ def _message(document: dict[str, Any], given: dict[str, Any]) -> Message:
     )
 
 
+@cache
 def load(path: Path) -> list[Message]:
     """The messages of one file. Raises SettingsError for one that cannot be understood, or stands there twice."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -124,31 +127,22 @@ def files() -> list[Path]:
     return sorted(DATA.glob("*.yml"))
 
 
-class _OneFile(Bundle):
-    """A bundle of one file, in memory."""
-
-    def __init__(self, name: str, content: bytes) -> None:
-        super().__init__(Path(), {})
-        self._name, self._content = name, content
-
-    def has(self, file: str) -> bool:
-        return file == self._name
-
-    def read(self, file: str) -> bytes:
-        return self._content
-
-
 def judge(messages: Sequence[Message], head: str, opening: str = "") -> list[Finding]:
     """What every check that reads the messages' file says of them together."""
     one = messages[0]
-    book = FactBook(_OneFile(one.file, log(messages, head, opening).encode()))
-    parsers = {parser.name for parser in PARSERS.values() if one.file in parser.files}
-    settings, expected = site(level="deep"), resolve(one.instance_type, {})
+    book = FactBook(InMemory({one.file: log(messages, head, opening).encode()}))
+    expected = _expected(one.instance_type)
     found: list[Finding] = []
-    for check in CHECKS.values():
-        if parsers & {*check.needs, *check.needs_any}:
-            found += judging._judge_check(check, book, expected, settings, NOW, {}, False)
+    for check in _readers(one.file):
+        found += judging._judge_check(check, book, expected, SETTINGS, NOW, {}, False)
     return found
+
+
+@cache
+def _readers(file: str) -> list[Check]:
+    """The checks that read it."""
+    parsers = {parser.name for parser in PARSERS.values() if file in parser.files}
+    return [check for check in CHECKS.values() if parsers & {*check.needs, *check.needs_any}]
 
 
 def _worst(findings: list[Finding]) -> Status | None:
@@ -188,9 +182,10 @@ def trouble(path: Path) -> Iterator[str]:
     messages = load(path)
     file = messages[0].file
     quiet = [message for message in messages if message.cls == "nothing" and file == KERNEL_LOG]
+    rest = [message for message in messages if message.cls != "nothing" or file != KERNEL_LOG]
     heads = [(head, "") for head in HEADS[file]] + [(head, HEADS[file][0]) for head in UNCLEAR.get(file, ())]
     for head, opening in heads:
-        loud = [message for message in messages if message not in quiet and (not opening or _weighs_heads(message))]
+        loud = [message for message in rest if not opening or _weighs_heads(message)]
         if quiet and wrong(quiet[0], judge(quiet, head, opening)):
             loud += quiet
         for message in loud:

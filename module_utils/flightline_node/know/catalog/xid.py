@@ -13,6 +13,7 @@ DECODE: see nvlink5.py. TEXT: the line itself names the action. Kept as text: a 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Dict, NamedTuple, Optional
 
 
@@ -34,6 +35,7 @@ def lookup(code: int) -> Optional[Xid]:
     return table().get(code)
 
 
+@lru_cache(maxsize=1)
 def table() -> Dict[int, Xid]:
     """Every known code."""
     entries = (line.split("|") for line in TABLE.splitlines())
