@@ -171,10 +171,6 @@ class Bed:
                 _run(*tc, "filter", "add", "dev", link, "protocol", "ip", "parent", "1:", "prio", "2", "u32",
                      "match", "ip", "dst", f"{self.address(other)}/32", "flowid", f"1:{minor}")  # fmt: skip
 
-    def lose(self, name: str) -> None:
-        """Cut a host off."""
-        _run("ip", "-n", self.space(name), "link", "set", "eth0", "down")
-
     def _scripts(self) -> None:
         into = 'exec ip netns exec "{space}" unshare --uts sh -c \'hostname {name}; exec "$@"\' sh {what} "$@"\n'
         lines = ["#!/bin/sh", "while :; do case $1 in -*) shift;; *) break;; esac; done", 'case "$1" in']

@@ -76,9 +76,6 @@ class Bed:
     def node_up(self, name: str) -> None:
         self._start(name, "slurmd", "-D", "-f", str(self.config), "-N", name)
 
-    def node_down(self, name: str) -> None:
-        self._stop(name)
-
     def down(self) -> None:
         if "slurmctld" in self._running:  # slurmd leaves its jobs running when it ends
             self.run("scancel", "--user=root", check=False)
