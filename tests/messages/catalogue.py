@@ -48,7 +48,7 @@ _CONVERSION = re.compile(r"%(?:%|[#0-9.+-]*(?:ll|l|z|h)*(?P<letter>[duixXspc])(?
 
 SETTINGS = site(level="deep")
 _expected = cache(resolve)
-_KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status"})
+_KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status", "codes"})
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def load(path: Path) -> list[Message]:
 
 def _each(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     samples = given["sample"] if isinstance(given["sample"], list) else [given["sample"]]
-    return ({**given, "sample": sample} for sample in samples)
+    for code in given.get("codes", [""]):
+        yield from ({**given, "sample": sample.replace("{code}", str(code))} for sample in samples)
 
 
 def files() -> list[Path]:

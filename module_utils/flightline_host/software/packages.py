@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Sequence
 
 from ..host import Host, Problem
 from ..version import upstream
@@ -52,8 +52,3 @@ def _rows(text: str) -> List[Package]:
     rows = [line.split("\t") for line in text.splitlines() if line.count("\t") == 2]
     found = [Package(*row) for row in rows]
     return sorted(package for package in found if package.state[1:2].lower() not in _GONE)
-
-
-def version_of(found: Sequence[Package], name: str) -> Optional[str]:
-    """The vendor's version of one package that is whole."""
-    return next((package.upstream for package in found if package.name == name and package.whole), None)

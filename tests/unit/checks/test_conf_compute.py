@@ -36,5 +36,4 @@ def test_unreadable_and_missing():
         with pytest.raises(ParseError):
             conf_compute.parse({"conf-compute.txt": data})
     assert status(judge_facts("conf_compute", {"conf_compute": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("conf_compute", {}, required=False)) is Status.SKIP
     assert status(judge_facts("conf_compute", {}, "trn1.32xlarge")) is Status.SKIP

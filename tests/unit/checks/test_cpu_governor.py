@@ -47,4 +47,3 @@ def test_mixed():
 def test_unreadable():
     assert "Input/output error" in only(judge(policy("acpi-cpufreq", "error: Input/output error")), Status.SKIP).message
     assert status(judge_facts("cpu_governor", {"sysfs": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("cpu_governor", {})) is Status.UNKNOWN

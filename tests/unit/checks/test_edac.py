@@ -2,7 +2,7 @@
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import judge_facts, only, sample, status
 
 
 def judge(controllers, **rest):
@@ -44,5 +44,3 @@ def test_unreadable():
         assert only(judge(counters), Status.UNKNOWN).message.endswith("could not be read: error: Input/output error")
     for counters in (counted(0, None), {"mc0": {}}):
         assert status(judge(counters)) is Status.UNKNOWN
-    assert status(judge_facts("edac", {"sysfs": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("edac", {})) is Status.UNKNOWN

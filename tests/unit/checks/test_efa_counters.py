@@ -2,7 +2,7 @@
 
 from flightline_node.model import Status
 from flightline_node.read.parsers import efa_counters
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import judge_facts, only, sample, status
 
 
 def judge(facts, instance_type="p4d.24xlarge"):
@@ -38,9 +38,3 @@ def test_nothing_counted_is_no_pass():
     assert status(judge({"devices": {}, "count": 0})) is Status.SKIP
     assert status(judge({"devices": {"efa_0": {"tx_bytes": 1}}, "count": 1})) is Status.SKIP
     assert status(judge({"devices": {}, "count": 0}, "g4dn.xlarge")) is Status.SKIP
-
-
-def test_unreadable_and_missing():
-    assert status(judge(BROKEN)) is Status.UNKNOWN
-    assert status(judge_facts("efa_counters", {})) is Status.UNKNOWN
-    assert status(judge_facts("efa_counters", {}, required=False)) is Status.SKIP

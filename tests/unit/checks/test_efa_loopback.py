@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 
@@ -70,8 +70,6 @@ def test_deep_with_a_silent_device():
 
 
 def test_not_run():
-    assert status(judge_facts("efa_loopback", {})) is Status.UNKNOWN
-    assert status(judge_facts("efa_loopback", {"efa_loopback": BROKEN})) is Status.UNKNOWN
     assert status(judge_facts("efa_loopback", {}, "g6.xlarge")) is Status.SKIP
 
 

@@ -2,7 +2,7 @@
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import judge_facts, only, sample, status
 
 
 def judge(facts, instance_type="p5.48xlarge", **rest):
@@ -38,14 +38,11 @@ def test_an_active_port_without_a_link():
 def test_no_evidence():
     assert status(judge(port(None, "LinkUp"))) is Status.UNKNOWN
     assert status(judge({"efa_ports": {"rdmap79s0": {"ports": {}}}})) is Status.UNKNOWN
-    assert status(judge(BROKEN)) is Status.UNKNOWN
-    assert status(judge_facts("efa_ports", {})) is Status.UNKNOWN
 
 
 def test_not_here():
     assert "efa_count" in only(judge({"efa_ports": {}}), Status.SKIP).message
     assert "no EFA" in only(judge(port("DOWN", "Disabled"), "g4dn.xlarge"), Status.SKIP).message
-    assert status(judge_facts("efa_ports", {}, required=False)) is Status.SKIP
 
 
 def test_what_was_seen_is_in_the_message():

@@ -55,8 +55,6 @@ def test_types():
 
 def test_unreadable_and_missing():
     assert status(judge(BROKEN)) is Status.UNKNOWN
-    assert status(judge_facts("efa_provider", {})) is Status.UNKNOWN
-    assert status(judge_facts("efa_provider", {}, required=False)) is Status.SKIP
 
 
 def test_without_a_type_endpoints_that_are_there_are_evidence():

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 READ = {"fio": read("fio", "fio/debian12-read.json")}
@@ -31,7 +31,6 @@ def test_one_finding_per_slow_disk_only():
 
 
 def test_not_run():
-    assert status(judge_facts("fio_disk", {})) is Status.UNKNOWN
     assert status(judge_facts("fio_disk", {}, "g5g.xlarge")) is Status.SKIP
     assert status(judge_facts("fio_disk", {}, "none")) is Status.SKIP
     assert status(judge_facts("fio_disk", READ, "none")) is Status.INFO
@@ -45,7 +44,6 @@ def test_failed_job():
 def test_nothing_moved_is_unknown():
     idle = {"fio": {"jobs": [{"name": "a", "rw": None, "error": 0}]}}
     assert status(judge_facts("fio_disk", idle)) is Status.UNKNOWN
-    assert status(judge_facts("fio_disk", {"fio": BROKEN})) is Status.UNKNOWN
 
 
 def written(bandwidth, **changes):

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 
@@ -62,8 +62,6 @@ def test_nothing_compared_is_unknown():
 
 def test_nothing_to_test_and_not_run():
     assert status(judge()) is Status.SKIP
-    assert status(judge_facts("fs_io", {})) is Status.UNKNOWN
-    assert status(judge_facts("fs_io", {"fs_io": BROKEN})) is Status.UNKNOWN
 
 
 def test_only_read_only_ones_are_no_pass():

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 
 from . import gpus
 
@@ -91,7 +91,6 @@ def test_mixture_without_a_type_warns():
 def test_one_gpu_or_none():
     assert status(judge({}, "g5.xlarge", 1)) is Status.SKIP
     assert status(judge({}, "none", 0)) is Status.UNKNOWN
-    assert status(judge_facts("gpu_topology", {"nvidia_smi_topo": BROKEN})) is Status.UNKNOWN
 
 
 def test_the_pcie_matrix_says_nothing_about_nvlink():

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 P5 = read("imds", "imds/p5.json")
@@ -57,7 +57,3 @@ def test_no_service():
 def test_nothing_declared():
     assert status(judged(kind="none")) is Status.SKIP
     assert status(judged(kind="none", availability_zone="us-east-1a")) is Status.PASS
-
-
-def test_unknown():
-    assert status(judge_facts("instance_identity", {"imds": BROKEN})) is Status.UNKNOWN

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import kernel
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import judge_facts, only, sample, status
 
 GPU = {"gpus": [{"index": 0, "uuid": "GPU-0", "pci_bus_id": "00000000:53:00.0"}]}
 LOCKUP = "watchdog: BUG: soft lockup - CPU#17 stuck for 26s! [python:4242]"
@@ -186,12 +186,6 @@ def test_fixture_names_every_fault():
     assert all(
         finding.evidence and finding.remedy is not Remedy.NONE for finding in findings if finding.status is Status.FAIL
     )
-
-
-def test_unreadable_and_missing():
-    assert status(judge_facts("kernel_errors", {"kernel": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("kernel_errors", {})) is Status.UNKNOWN
-    assert status(judge_facts("kernel_errors", {}, required=False)) is Status.SKIP
 
 
 NOT_STARTED = "NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)"

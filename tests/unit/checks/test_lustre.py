@@ -111,8 +111,6 @@ def test_an_eviction_counts_without_a_mount_and_without_a_mount_table():
 
 def test_unreadable_and_missing():
     assert status(judge_facts("lustre", {"mounts": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("lustre", {})) is Status.UNKNOWN
-    assert status(judge_facts("lustre", {}, required=False)) is Status.SKIP
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 P5 = read("imds", "imds/p5.json")
@@ -74,10 +74,6 @@ def test_metadata_without_any_of_it_says_nothing():
 
 def test_no_service():
     assert status(judge_facts("maintenance", {"imds": {"available": False, "reason": "x"}})) is Status.SKIP
-
-
-def test_unknown():
-    assert status(judge_facts("maintenance", {"imds": BROKEN})) is Status.UNKNOWN
 
 
 def test_what_ec2_says_is_in_the_message():

@@ -2,7 +2,7 @@
 
 from flightline_node.model import Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import judge_facts, only, sample, status
 
 
 def judge(sizes, driver="ena", **expected):
@@ -41,8 +41,6 @@ def test_interfaces_that_nobody_brought_up():
 def test_unreadable():
     assert status(judge({"ens5": "error: Invalid argument"})) is Status.UNKNOWN
     assert status(judge({"ens5": 9001, "ens6": None})) is Status.UNKNOWN
-    assert status(judge_facts("mtu", {"sysfs": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("mtu", {})) is Status.UNKNOWN
 
 
 def test_no_ena():

@@ -5,7 +5,7 @@ import pytest
 from flightline_node.know.expected import resolve
 from flightline_node.model import SettingsError, Status
 from flightline_node.read.parsers import nccl_tests
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import judge_facts, only, sample, status
 
 GIB = 1 << 30
 
@@ -133,9 +133,6 @@ def test_whole_logs():
 
 
 def test_unreadable_missing_and_no_type():
-    assert status(judge_facts("nccl_busbw", {"nccl_tests": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("nccl_busbw", {})) is Status.UNKNOWN
-    assert status(judge_facts("nccl_busbw", {}, required=False)) is Status.SKIP
     assert status(judge(run(480), instance_type="none")) is Status.SKIP
     assert status(judge(run(480), instance_type="trn1.32xlarge")) is Status.SKIP
 

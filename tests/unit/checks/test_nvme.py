@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 MODEL = "Amazon EC2 NVMe Instance Storage"
@@ -55,7 +55,6 @@ def test_unknown():
     assert status(judged(disks(7, model=None))) is Status.UNKNOWN
     assert status(judged(disks(8, size=500 * 10**9, model=None))) is Status.UNKNOWN
     assert status(judged(disks(8, size=None))) is Status.UNKNOWN
-    assert status(judge_facts("nvme", {"lsblk": BROKEN})) is Status.UNKNOWN
 
 
 def test_types_without_instance_store():

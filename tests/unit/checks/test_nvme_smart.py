@@ -3,7 +3,7 @@
 import pytest
 
 from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
 
 
@@ -67,11 +67,6 @@ def test_nothing_to_judge():
     )
     assert status(judge()) is Status.SKIP
     assert only(judge(blank, disk()), Status.PASS).message.startswith("1 of 2 disks")
-
-
-def test_unreadable_and_missing():
-    assert status(judge_facts("nvme_smart", {"nvme_smart": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("nvme_smart", {})) is Status.UNKNOWN
 
 
 def test_the_most_worn_disk_and_the_log_are_shown():

@@ -4,7 +4,7 @@ import pytest
 
 from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import kernel
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import judge_facts, only, status
 
 CORRECTED = "pcieport 0000:60:01.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)"
 NONFATAL = (
@@ -60,11 +60,6 @@ def test_two_corrected_reports_of_old_and_new_kernels():
 
 def test_quiet_log_passes():
     assert status(judge("pcieport 0000:00:01.0: AER: enabled with IRQ 24")) is Status.PASS
-
-
-def test_unreadable_and_missing():
-    assert status(judge_facts("pcie_aer", {"kernel": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("pcie_aer", {})) is Status.UNKNOWN
 
 
 def test_what_a_storm_before_the_window_left_out_is_not_counted_in_it():

@@ -49,7 +49,6 @@ def test_without_a_type():
 
 def test_unreadable_and_missing():
     assert status(judge_facts("peer_memory", {"modules": BROKEN})) is Status.UNKNOWN
-    assert status(judge_facts("peer_memory", {})) is Status.UNKNOWN
 
 
 def test_a_site_that_says_there_is_rdma_needs_no_type():

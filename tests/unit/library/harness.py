@@ -16,6 +16,7 @@ import os
 import re
 import tarfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ def load(name: str) -> Any:
     return module
 
 
+@cache
 def cases() -> list[Any]:
     """Every case of every module's file, named module:case."""
     found = []

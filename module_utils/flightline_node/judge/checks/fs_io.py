@@ -7,8 +7,6 @@ from typing import Any, Dict, Iterator
 from ...model import Check, Facts, Finding, Remedy, Threshold
 from ..context import Context
 
-MB = 1e6
-
 
 def _speed(context: Context, target: Facts) -> Iterator[Finding]:
     mount = target["mount"]
