@@ -12,7 +12,8 @@ from .sysfs import driver
 INFINIBAND = "sys/class/infiniband"
 
 
-def _read(path: str) -> Optional[str]:
+def text_of(path: str) -> Optional[str]:
+    """What a small file says, or None where it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
             return handle.read().strip()
@@ -39,7 +40,7 @@ def efa_counters(root: str, names: Sequence[str] = ()) -> str:
             continue
         counters = devices.setdefault(os.path.basename(device), {})
         for path in _files(device, names):
-            value = _read(path)
+            value = text_of(path)
             if value is not None and value.isdecimal():
                 name = os.path.basename(path)
                 counters[name] = counters.get(name, 0) + int(value)
