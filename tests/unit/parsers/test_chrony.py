@@ -58,6 +58,8 @@ def test_timedatectl():
     assert show == {"tool": "timedatectl", "leap": "Normal", "ntp_enabled": True}
     status = read("chrony", "chrony/timedatectl-status.txt")
     assert (status["leap"], status["ntp_enabled"]) == ("Not synchronised", False)
+    bare = parse("chrony", "System clock synchronized: yes\n")
+    assert bare == {"tool": "timedatectl", "leap": "Normal"}
 
 
 SOURCES = """MS Name/IP address         Stratum Poll Reach LastRx Last sample

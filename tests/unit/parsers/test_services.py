@@ -24,6 +24,8 @@ def test_show_blocks():
     units = read("services", "systemctl/show.txt")["units"]
     assert units[FABRIC] == {"load": "loaded", "active": "activating", "sub": "auto-restart"}
     assert units["chronyd.service"]["sub"] == "running"
+    text = "Description=of no unit\n\nId=chronyd.service\nDescription=NTP\nActiveState=active\n"
+    assert parse("services", text)["units"] == {"chronyd.service": {"active": "active"}}
 
 
 def test_plain_mapping():
