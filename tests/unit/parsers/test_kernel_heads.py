@@ -37,7 +37,6 @@ HEADS = [
     "app-1  | [  123.456789] ",
     "[pod/watcher/dmesg] [  123.456789] ",
     "gpu-07 [  123.456789] [   T1946] ",
-    "gpu-07: 19:20:37 ",
     "23.456789] ",
     "2026-03-29 19:20:37 [kernel] ",
     "29/Mar/2026:19:20:37 +0000 host kernel: ",
@@ -221,6 +220,11 @@ def test_a_log_of_other_programs_is_no_evidence(text):
 def test_a_healthy_log_behind_any_head_is_a_log(head):
     facts = parse(f"{head}nvidia-nvlink: Nvlink Core is being initialized, major device number 510\n")
     assert {name: count for name, count in facts["counts"].items() if count} == {}
+
+
+def test_a_nodes_name_before_a_clock_is_no_program():
+    facts = parse(f"[    1.0] ok\ngpu-07: 19:20:37 {XID_79}\n")
+    assert [event["code"] for event in facts["xids"]] == [79]
 
 
 def test_carriage_returns_alone_end_lines():
