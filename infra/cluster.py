@@ -22,6 +22,7 @@ from infra.components.log_groups import LogGroups, LogGroupsArgs
 from infra.components.monitoring import Monitoring, MonitoringArgs
 from infra.components.network import Network, NetworkArgs
 from infra.components.notifications import Notifications, NotificationsArgs
+from infra.components.roles import RoleMaker
 from infra.components.spending import Spending, SpendingArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
@@ -48,6 +49,11 @@ class ClusterPlan:
     def tags(self) -> dict[str, str]:
         """Tags of every resource."""
         return tags.common_tags(self.settings, self.stack)
+
+    @property
+    def maker(self) -> RoleMaker:
+        """What every role shares."""
+        return RoleMaker(self.names, self.place, self.settings.permissions_boundary, self.tags)
 
     @property
     def tls_only(self) -> bool:
@@ -107,13 +113,10 @@ class Cluster:
             "network",
             NetworkArgs(
                 settings=settings.network,
-                names=self.plan.names,
-                place=self.plan.place,
-                tags=self.plan.tags,
+                maker=self.plan.maker,
                 retention_days=settings.monitoring.log_retention_days,
                 express=settings.storage.s3_express,
                 head=settings.head.enabled,
-                permissions_boundary=settings.permissions_boundary,
                 kubernetes=settings.on_kubernetes,
             ),
         )
@@ -160,14 +163,11 @@ class Cluster:
         return Access(
             "access",
             AccessArgs(
+                maker=self.plan.maker,
                 head=settings.head.enabled,
                 s3_express=settings.storage.s3_express,
                 slack=settings.notifications.slack,
-                permissions_boundary=settings.permissions_boundary,
-                names=self.plan.names,
-                place=self.plan.place,
                 topic_key_arn=self.notifications.key_arn,
-                tags=self.plan.tags,
             ),
         )
 
@@ -180,13 +180,10 @@ class Cluster:
                 # Nodes of Kubernetes have no boot preflight that could fail.
                 boot_failures=0 if settings.on_kubernetes else settings.boot.failures,
                 retention_days=settings.monitoring.log_retention_days,
-                permissions_boundary=settings.permissions_boundary,
-                names=self.plan.names,
-                place=self.plan.place,
+                maker=self.plan.maker,
                 topic_key_arn=self.notifications.key_arn,
                 results_log_group=self.logs.groups["results"].name,
                 results_bucket=self.storage.results.name,
-                tags=self.plan.tags,
             ),
         )
 

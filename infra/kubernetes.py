@@ -14,7 +14,7 @@ from infra.components.charts import Charts, ChartsArgs
 from infra.components.kubernetes_cluster import KubernetesCluster, KubernetesClusterArgs
 from infra.components.kubernetes_nodes import KubernetesGpuNodes, KubernetesNodesArgs, KubernetesSystemNodes
 from infra.components.node_role import NodeRole, NodeRoleArgs
-from infra.components.pod_roles import PodRoles, PodRolesArgs, RoleMaker
+from infra.components.pod_roles import PodRoles, PodRolesArgs
 from infra.planning import charts, kubernetes, tags
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Kubernetes:
     def __init__(self, plan: ClusterPlan, on: KubernetesGround) -> None:
         self._plan, self._on = plan, on
         settings = plan.settings
-        self._maker = RoleMaker(plan.names, plan.place, settings.permissions_boundary, plan.tags)
+        self._maker = plan.maker
         chosen = settings.kubernetes
         add_ons = kubernetes.add_ons(chosen.pods_per_node, plan.tags, chosen.add_on_versions)
         self.cluster = self._cluster()

@@ -11,7 +11,7 @@ import pulumi_aws as aws
 from infra.planning import iam, kubernetes
 
 from .base import child, text
-from .pod_roles import RoleMaker
+from .roles import RoleMaker
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class AddOns(pulumi.ComponentResource):
         return maker.role(
             self,
             f"{self._name}-{one.role}-role",
-            one.role,
-            maker.pods(kubernetes.SYSTEM, one.account),
+            maker.names.kubernetes_roles[one.role],
+            iam.pod_trust(maker.names.kubernetes_cluster, kubernetes.SYSTEM, one.account, maker.place),
             {purpose: text(document) for purpose, document in self._documents().get(one.role, {}).items()},
             (one.managed,) if one.managed else (),
         )

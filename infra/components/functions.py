@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,9 @@ from infra.planning import functions as planning
 from infra.planning.functions import events_queue
 from infra.planning.iam.functions import RUNS_PREFIX, log_group
 from infra.planning.lifecycle import ANSWER, BOOT_OUTCOME, BOOT_PREFIX, ORDER
-from infra.planning.names import Names, Place
 
 from .base import child, text
+from .roles import RoleMaker, by_purpose
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,10 @@ class FunctionsArgs:
     slack: bool
     boot_failures: int
     retention_days: int
-    permissions_boundary: str | None
-    names: Names
-    place: Place
+    maker: RoleMaker
     topic_key_arn: pulumi.Input[str]
     results_log_group: pulumi.Input[str]
     results_bucket: pulumi.Input[str]
-    tags: Mapping[str, str]
 
 
 class Functions(pulumi.ComponentResource):
@@ -46,25 +42,25 @@ class Functions(pulumi.ComponentResource):
     def __init__(self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Functions", name, {}, opts)
         self._name, self._args = name, args
-        self._plans = planning.functions(args.slack, args.boot_failures, args.names, args.place)
-        self.dead_letters = self._queue("dead-letters", args.names.dead_letter_queue, None)
+        self._plans = planning.functions(args.slack, args.boot_failures, args.maker.names, args.maker.place)
+        self.dead_letters = self._queue("dead-letters", args.maker.names.dead_letter_queue, None)
         self.router_queue, self.answers_queue = self._event_queues()
         self.functions = {key: self._function(plan) for key, plan in self._plans.items()}
-        self._document("start-training", args.names.training_document, documents.training())
-        self._document("preflight", args.names.preflight_document, documents.preflight())
+        self._document("start-training", args.maker.names.training_document, documents.training())
+        self._document("preflight", args.maker.names.preflight_document, documents.preflight())
         self._subscription()
         self._consume("events", "alert-router", self.router_queue.arn, enabled=True)
         self._consume("answers", "verdict", self.answers_queue.arn, enabled=True)
         # Dead letters of the storage function are whole events: switched on by hand, this sends them again.
         self._consume("replay", "storage", self.dead_letters.arn, enabled=False)
-        self.router_queue_arn, self.router_queue_url = self.router_queue.arn, self.router_queue.url
+        self.router_queue_arn = self.router_queue.arn
         self.arns = {key: function.arn for key, function in self.functions.items()}
         self.register_outputs({"arns": self.arns, "router_queue_arn": self.router_queue_arn})
 
     def _function(self, plan: planning.Function) -> aws.lambda_.Function:
-        role = self._role(plan.key)
+        role, rights = self._role(plan.key)
         # Lambda checks what the role may do with the queues when the function is made.
-        first = [self._log_group(plan.key), *self._policies(plan.key, role)]
+        first = [self._log_group(plan.key), *rights]
         function = aws.lambda_.Function(
             f"{self._name}-{plan.key}",
             name=plan.name,
@@ -81,9 +77,9 @@ class Functions(pulumi.ComponentResource):
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(plan.environment)),
             dead_letter_config=aws.lambda_.FunctionDeadLetterConfigArgs(target_arn=self.dead_letters.arn),
             logging_config=aws.lambda_.FunctionLoggingConfigArgs(
-                log_format="Text", log_group=log_group(self._args.names, plan.key)
+                log_format="Text", log_group=log_group(self._args.maker.names, plan.key)
             ),
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self, depends_on=first),
         )
         self._retries(plan.key, function)
@@ -99,41 +95,19 @@ class Functions(pulumi.ComponentResource):
             opts=child(self),
         )
 
-    def _role(self, key: str) -> aws.iam.Role:
-        args = self._args
-        return aws.iam.Role(
-            f"{self._name}-{key}-role",
-            name=args.names.function_roles[key],
-            assume_role_policy=text(iam.trust("lambda.amazonaws.com", args.place)),
-            permissions_boundary=args.permissions_boundary,
-            tags=dict(args.tags),
-            opts=child(self),
-        )
-
-    def _policies(self, key: str, role: aws.iam.Role) -> list[pulumi.Resource]:
-        args = self._args
-
-        def document(key_arn: str, purpose: str) -> str:
-            return text(iam.function_policies(key, args.slack, args.names, args.place, key_arn)[purpose])
-
-        topic_key = pulumi.Output.from_input(args.topic_key_arn)
-        return [
-            aws.iam.RolePolicy(
-                f"{self._name}-{key}-{purpose}",
-                name=purpose,
-                role=role.id,
-                policy=topic_key.apply(functools.partial(document, purpose=purpose)),
-                opts=child(self),
-            )
-            for purpose in iam.function_policies(key, args.slack, args.names, args.place, "")
-        ]
+    def _role(self, key: str) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
+        args, maker = self._args, self._args.maker
+        names, place = maker.names, maker.place
+        policies = by_purpose(args.topic_key_arn, lambda arn: iam.function_policies(key, args.slack, names, place, arn))
+        trust = iam.trust("lambda.amazonaws.com", place)
+        return maker.role(self, f"{self._name}-{key}", names.function_roles[key], trust, policies, suffix="-role")
 
     def _log_group(self, key: str) -> aws.cloudwatch.LogGroup:
         return aws.cloudwatch.LogGroup(
             f"{self._name}-{key}-log",
-            name=log_group(self._args.names, key),
+            name=log_group(self._args.maker.names, key),
             retention_in_days=self._args.retention_days,
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self),
         )
 
@@ -153,7 +127,7 @@ class Functions(pulumi.ComponentResource):
             visibility_timeout_seconds=visibility_s or longest * planning.VISIBILITY_FACTOR,
             redrive_policy=redrive,
             sqs_managed_sse_enabled=True,
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self, depends_on=list(after)),
         )
 
@@ -165,16 +139,16 @@ class Functions(pulumi.ComponentResource):
         queues: list[aws.sqs.Queue] = []
         taken: list[aws.sqs.QueuePolicy] = []
         for key, (function, policy) in zip(("events", "answers"), policies.items(), strict=True):
-            name = events_queue(args.names, function)
+            name = events_queue(args.maker.names, function)
             # The redrive policy names the other queue as text, and SQS refuses one that is not there.
-            redrive = planning.redrive(args.names, args.place, receives[key])
+            redrive = planning.redrive(args.maker.names, args.maker.place, receives[key])
             queue = self._queue(key, name, redrive, after=(self.dead_letters,))
             queues.append(queue)
             taken.append(
                 aws.sqs.QueuePolicy(
                     f"{self._name}-{key}-policy",
                     queue_url=queue.url,
-                    policy=text(policy(args.names, args.place, name)),
+                    policy=text(policy(args.maker.names, args.maker.place, name)),
                     opts=child(self),
                 )
             )
@@ -213,13 +187,13 @@ class Functions(pulumi.ComponentResource):
             action="lambda:InvokeFunction",
             function=storage.name,
             principal="logs.amazonaws.com",
-            source_arn=args.place.arn("logs", f"log-group:{args.names.results_log_group}:*"),
-            source_account=args.place.account,
+            source_arn=args.maker.place.arn("logs", f"log-group:{args.maker.names.results_log_group}:*"),
+            source_account=args.maker.place.account,
             opts=child(self),
         )
         aws.cloudwatch.LogSubscriptionFilter(
             f"{self._name}-results",
-            name=args.names.functions["storage"],
+            name=args.maker.names.functions["storage"],
             log_group=args.results_log_group,
             # Every line: the function says which are its own, and keeps those that are damaged.
             filter_pattern="",
@@ -237,7 +211,7 @@ class Functions(pulumi.ComponentResource):
             maximum_batching_window_in_seconds=window_s,
             function_response_types=["ReportBatchItemFailures"],
             enabled=enabled,
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self),
         )
 
@@ -249,6 +223,6 @@ class Functions(pulumi.ComponentResource):
             document_format="JSON",
             target_type="/AWS::EC2::Instance",
             content=text(content),
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self),
         )

@@ -9,11 +9,11 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import KubernetesSettings
-from infra.planning import kubernetes
+from infra.planning import iam, kubernetes
 from infra.planning.names import Names
 
 from .base import child
-from .pod_roles import RoleMaker
+from .roles import RoleMaker
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class KubernetesCluster(pulumi.ComponentResource):
         role, rights = maker.role(
             self,
             f"{self._name}-role",
-            "cluster",
-            maker.service("eks.amazonaws.com"),
+            maker.names.kubernetes_roles["cluster"],
+            iam.trust("eks.amazonaws.com", maker.place),
             managed=kubernetes.CLUSTER_MANAGED,
         )
         return aws.eks.Cluster(

@@ -10,11 +10,11 @@ import pulumi_aws as aws
 
 from infra.config.model import NetworkSettings as NetworkSettings
 from infra.planning import endpoints, kubernetes, subnets
-from infra.planning.names import Names, Place
 
 from .base import child, named
 from .endpoints import Endpoints, EndpointsArgs
 from .flow_logs import FlowLogs, FlowLogsArgs
+from .roles import RoleMaker
 
 ANYWHERE = "0.0.0.0/0"
 """A destination of routes; never a source."""
@@ -25,13 +25,10 @@ class NetworkArgs:
     """settings: what the stack asks for. retention_days: of flow logs. express, head, kubernetes: what it has."""
 
     settings: NetworkSettings
-    names: Names
-    place: Place
-    tags: Mapping[str, str]
+    maker: RoleMaker
     retention_days: int
     express: bool
     head: bool
-    permissions_boundary: str | None = None
     kubernetes: bool = False
 
 
@@ -41,18 +38,18 @@ class Network(pulumi.ComponentResource):
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Network", name, {}, opts)
         self._name, self._args = name, args
-        self._cluster = args.names.cluster
+        self._cluster = args.maker.names.cluster
         self.vpc = aws.ec2.Vpc(
             f"{name}-vpc",
             cidr_block=args.settings.vpc_cidr,
             enable_dns_support=True,
             enable_dns_hostnames=True,
-            tags=named(args.tags, self._cluster),
+            tags=named(args.maker.tags, self._cluster),
             opts=child(self),
         )
         # Without rules the group that every stray interface falls into lets nothing through.
         aws.ec2.DefaultSecurityGroup(
-            f"{name}-default", vpc_id=self.vpc.id, ingress=[], egress=[], tags=dict(args.tags), opts=child(self)
+            f"{name}-default", vpc_id=self.vpc.id, ingress=[], egress=[], tags=dict(args.maker.tags), opts=child(self)
         )
         self.subnets = {plan.name: self._subnet(plan) for plan in subnets.plan(args.settings)}
         self._route()
@@ -77,7 +74,7 @@ class Network(pulumi.ComponentResource):
         return self.subnets["public-1"].id
 
     def _subnet(self, plan: subnets.Subnet) -> aws.ec2.Subnet:
-        names = self._args.names
+        names = self._args.maker.names
         found_by = kubernetes.subnet_tags(names.kubernetes_cluster, plan.public) if self._args.kubernetes else {}
         return aws.ec2.Subnet(
             f"{self._name}-{plan.name}",
@@ -86,19 +83,19 @@ class Network(pulumi.ComponentResource):
             availability_zone=plan.zone,
             # Nothing gets a public address unless it asks for one.
             map_public_ip_on_launch=False,
-            tags={**named(self._args.tags, f"{self._cluster}-{plan.name}"), **found_by},
+            tags={**named(self._args.maker.tags, f"{self._cluster}-{plan.name}"), **found_by},
             opts=child(self),
         )
 
     def _table(self, key: str) -> aws.ec2.RouteTable:
-        tags = named(self._args.tags, f"{self._cluster}-{key}")
+        tags = named(self._args.maker.tags, f"{self._cluster}-{key}")
         return aws.ec2.RouteTable(f"{self._name}-{key}", vpc_id=self.vpc.id, tags=tags, opts=child(self))
 
     def _route(self) -> None:
         gateway = aws.ec2.InternetGateway(
             f"{self._name}-internet",
             vpc_id=self.vpc.id,
-            tags=named(self._args.tags, self._cluster),
+            tags=named(self._args.maker.tags, self._cluster),
             opts=child(self),
         )
         public = self._table("public")
@@ -133,7 +130,7 @@ class Network(pulumi.ComponentResource):
 
     def _nat(self, zone: int, gateway: aws.ec2.InternetGateway) -> aws.ec2.NatGateway:
         key = f"nat-{zone + 1}"
-        tags = named(self._args.tags, f"{self._cluster}-{key}")
+        tags = named(self._args.maker.tags, f"{self._cluster}-{key}")
         address = aws.ec2.Eip(f"{self._name}-{key}", domain="vpc", tags=tags, opts=child(self))
         place = next(plan for plan in subnets.plan(self._args.settings) if plan.public and plan.zone_index == zone)
         return aws.ec2.NatGateway(
@@ -150,13 +147,13 @@ class Network(pulumi.ComponentResource):
             EndpointsArgs(
                 vpc_id=self.vpc.id,
                 vpc_cidr=self._args.settings.vpc_cidr,
-                region=self._args.place.region,
+                region=self._args.maker.place.region,
                 route_table_ids=[table.id for table in self.route_tables.values()],
                 subnet_ids=self.gpu_subnet_ids[:1],
                 gateways=endpoints.gateways(self._args.express),
                 interfaces=self._interfaces(),
                 cluster=self._cluster,
-                tags=self._args.tags,
+                tags=self._args.maker.tags,
             ),
             child(self),
         )
@@ -171,11 +168,8 @@ class Network(pulumi.ComponentResource):
             f"{self._name}-flow",
             FlowLogsArgs(
                 vpc_id=self.vpc.id,
-                names=self._args.names,
-                place=self._args.place,
+                maker=self._args.maker,
                 retention_days=self._args.retention_days,
-                tags=self._args.tags,
-                permissions_boundary=self._args.permissions_boundary,
             ),
             child(self),
         )

@@ -9,7 +9,7 @@ import pulumi
 from infra.planning import iam, kubernetes
 
 from .base import text
-from .pod_roles import RoleMaker
+from .roles import RoleMaker
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class NodeRole(pulumi.ComponentResource):
         role, _ = maker.role(
             self,
             f"{name}-nodes",
-            "nodes",
-            maker.service("ec2.amazonaws.com"),
+            maker.names.kubernetes_roles["nodes"],
+            iam.trust("ec2.amazonaws.com", maker.place),
             {purpose: text(document) for purpose, document in documents.items()},
             kubernetes.NODE_MANAGED,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 import pulumi
 import pulumi_aws as aws
@@ -21,6 +22,7 @@ from infra.components.head_node import HeadNode, HeadNodeArgs
 from infra.components.log_groups import LogGroups, LogGroupsArgs
 from infra.components.network import Network, NetworkArgs
 from infra.components.notifications import Notifications, NotificationsArgs
+from infra.components.roles import RoleMaker
 from infra.components.spending import Spending, SpendingArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
@@ -32,6 +34,7 @@ STACK = "p5-reservation"
 TAGS = {"flightline:cluster": "c"}
 NAMES = stacks.planned_names(STACK)
 PLACE = stacks.place(STACK)
+MAKER = RoleMaker(NAMES, PLACE, None, TAGS)
 
 
 def build(make):
@@ -54,7 +57,7 @@ def kinds(run):
 
 def network(**changes):
     chosen = settings(**changes)
-    return build(lambda: Network("network", NetworkArgs(chosen.network, NAMES, PLACE, TAGS, 30, False, True)))
+    return build(lambda: Network("network", NetworkArgs(chosen.network, MAKER, 30, False, True)))
 
 
 @pytest.mark.parametrize(("nat", "gateways", "ways_out"), [("one", 1, 3), ("per-az", 2, 3), ("none", 0, 1)])
@@ -96,7 +99,7 @@ def test_endpoints_without_and_with_interfaces():
 
 
 def test_flow_logs_write_to_a_group_that_forgets():
-    run = build(lambda: FlowLogs("flow", FlowLogsArgs("vpc-1", NAMES, PLACE, 14, TAGS)))
+    run = build(lambda: FlowLogs("flow", FlowLogsArgs("vpc-1", MAKER, 14)))
     assert run.one("flow-log").props["retentionInDays"] == 14
     assert run.one("flow-vpc").props["logDestination"].endswith(f"log-group:{NAMES.flow_log_group}")
     assert run.one("flow-log").urn in run.one("flow-vpc").dependencies
@@ -139,11 +142,8 @@ def access(**changes):
         head=chosen.head.enabled,
         s3_express=chosen.storage.s3_express,
         slack=chosen.notifications.slack,
-        permissions_boundary=chosen.permissions_boundary,
-        names=NAMES,
-        place=PLACE,
+        maker=replace(MAKER, permissions_boundary=chosen.permissions_boundary),
         topic_key_arn="arn:aws:kms:us-east-1:1:key/k",
-        tags=TAGS,
     )
     return build(lambda: Access("access", args))
 

@@ -22,6 +22,7 @@ from flightline.cloud.functions.alert_router import boots
 from flightline.cloud.functions.common.claims import LEASE_S
 from flightline.cloud.functions.verdict import arrivals
 from infra.components.functions import Functions, FunctionsArgs
+from infra.components.roles import RoleMaker
 from infra.guard import PolicyGuard
 from infra.planning import documents, tables, user_data
 from infra.planning import functions as planning
@@ -40,17 +41,15 @@ RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "
 
 def _args(stack: str = STACK, tags: dict[str, str] | None = None) -> FunctionsArgs:
     settings = stacks.settings(stack)
+    tags = common_tags(settings, stack) if tags is None else tags
     return FunctionsArgs(
         slack=settings.notifications.slack,
         boot_failures=settings.boot.failures,
         retention_days=settings.monitoring.log_retention_days,
-        permissions_boundary=settings.permissions_boundary,
-        names=stacks.planned_names(stack),
-        place=stacks.place(stack),
+        maker=RoleMaker(stacks.planned_names(stack), stacks.place(stack), settings.permissions_boundary, tags),
         topic_key_arn="arn:aws:kms:us-east-1:123456789012:key/k",
         results_log_group=stacks.planned_names(stack).results_log_group,
         results_bucket=stacks.planned_names(stack).results_bucket,
-        tags=tags if tags is not None else common_tags(settings, stack),
     )
 
 
