@@ -62,11 +62,9 @@ class Kubernetes:
             "kubernetes",
             KubernetesClusterArgs(
                 settings=plan.settings.kubernetes,
-                names=plan.names,
                 maker=self._maker,
                 subnet_ids=self._on.network.private_subnet_ids,
                 retention_days=plan.settings.monitoring.log_retention_days,
-                tags=plan.tags,
             ),
         )
 

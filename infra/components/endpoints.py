@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from .base import child, named
+from .base import child, named, rule
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,7 @@ class Endpoints(pulumi.ComponentResource):
             tags=self._tags("endpoints"),
             opts=child(self),
         )
-        aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-interfaces-https",
-            security_group_id=group.id,
-            description="HTTPS from inside the VPC",
-            ip_protocol="tcp",
-            from_port=443,
-            to_port=443,
-            cidr_ipv4=self._args.vpc_cidr,
-            tags=self._tags("endpoints"),
-            opts=child(self),
-        )
+        https, cidr = f"{self._name}-interfaces-https", self._args.vpc_cidr
+        tags = self._tags("endpoints")
+        rule(self, https, group.id, "HTTPS from inside the VPC", tags, ports=(443, 443), cidr_ipv4=cidr)
         return group

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from .base import child, named
+from .base import child, named, rule
 
 OUTWARD = (("https", "tcp", 443), ("http", "tcp", 80), ("time", "udp", 123))
 """Packages, container images and AWS' services; Ubuntu's archive still answers on port 80 only; time."""
+
+ANYWHERE = "0.0.0.0/0"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,6 @@ class Fabric(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: FabricArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flightline:infra:Fabric", name, {}, opts)
-        self._name, self._args = name, args
         self.group = aws.ec2.SecurityGroup(
             f"{name}-group",
             description="Nodes: everything among themselves",
@@ -41,55 +42,23 @@ class Fabric(pulumi.ComponentResource):
             opts=child(self),
         )
         self.id = self.group.id
-        self._among_themselves()
+        own = args.tags
+        for side, word in (("in", "from"), ("out", "to")):
+            said = f"Everything {word} members of this group"
+            rule(self, f"{name}-self-{side}", self.id, said, own, protocol="-1", referenced_security_group_id=self.id)
         for key, protocol, port in OUTWARD:
-            self._outward(key, protocol, port)
+            ports = (port, port)
+            rule(
+                self,
+                f"{name}-{key}-out",
+                self.id,
+                f"Out: {key}",
+                own,
+                protocol=protocol,
+                ports=ports,
+                cidr_ipv4=ANYWHERE,
+            )
         for cidr in args.ssh_cidrs:
-            self._ssh(cidr)
+            said = "SSH from a range that the stack names"
+            rule(self, f"{name}-ssh-{cidr}", self.id, said, own, ports=(22, 22), cidr_ipv4=cidr)
         self.register_outputs({"security_group_id": self.group.id})
-
-    def _among_themselves(self) -> None:
-        aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-self-in",
-            security_group_id=self.group.id,
-            referenced_security_group_id=self.group.id,
-            description="Everything from members of this group",
-            ip_protocol="-1",
-            tags=dict(self._args.tags),
-            opts=child(self),
-        )
-        aws.vpc.SecurityGroupEgressRule(
-            f"{self._name}-self-out",
-            security_group_id=self.group.id,
-            referenced_security_group_id=self.group.id,
-            description="Everything to members of this group",
-            ip_protocol="-1",
-            tags=dict(self._args.tags),
-            opts=child(self),
-        )
-
-    def _outward(self, key: str, protocol: str, port: int) -> None:
-        aws.vpc.SecurityGroupEgressRule(
-            f"{self._name}-{key}-out",
-            security_group_id=self.group.id,
-            description=f"Out: {key}",
-            ip_protocol=protocol,
-            from_port=port,
-            to_port=port,
-            cidr_ipv4="0.0.0.0/0",
-            tags=dict(self._args.tags),
-            opts=child(self),
-        )
-
-    def _ssh(self, cidr: str) -> None:
-        aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-ssh-{cidr}",
-            security_group_id=self.group.id,
-            description="SSH from a range that the stack names",
-            ip_protocol="tcp",
-            from_port=22,
-            to_port=22,
-            cidr_ipv4=cidr,
-            tags=dict(self._args.tags),
-            opts=child(self),
-        )

@@ -12,8 +12,9 @@ from infra.config.model import FsxSettings
 from infra.planning.fsx import IMPORT_EVENTS
 from infra.planning.names import Names
 
-from .base import child, data, named
+from .base import child, data, named, rule
 
+SIDES = ("in", "out")
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """AWS' page on FSx for Lustre: both directions, for servers open connections to clients as well."""
 
@@ -64,37 +65,28 @@ class FileSystem(pulumi.ComponentResource):
             ("from-nodes", servers, clients),
             ("to-nodes", clients, servers),
         ):
-            for first, last in LUSTRE_PORTS:
-                made += self._pair(f"{key}-{first}", owner, peer, "tcp", first, last)
+            made += [
+                self._rule(f"{key}-{ports[0]}-{side}", owner, peer, ports) for ports in LUSTRE_PORTS for side in SIDES
+            ]
             if self._args.settings.efa:
                 # EFA carries no ports: it needs all traffic between the groups, in and out.
-                made += self._pair(f"{key}-efa", owner, peer, "-1", None, None)
+                made += [self._rule(f"{key}-efa-{side}", owner, peer, None) for side in SIDES]
         return made
 
-    def _pair(
-        self,
-        key: str,
-        owner: pulumi.Input[str],
-        peer: pulumi.Input[str],
-        protocol: str,
-        first: int | None,
-        last: int | None,
-    ) -> list[pulumi.Resource]:
-        kinds = ((aws.vpc.SecurityGroupIngressRule, "in"), (aws.vpc.SecurityGroupEgressRule, "out"))
-        return [
-            kind(
-                f"{self._name}-{key}-{suffix}",
-                security_group_id=owner,
-                referenced_security_group_id=peer,
-                description="Lustre",
-                ip_protocol=protocol,
-                from_port=first,
-                to_port=last,
-                tags=dict(self._args.tags),
-                opts=child(self),
-            )
-            for kind, suffix in kinds
-        ]
+    def _rule(
+        self, key: str, owner: pulumi.Input[str], peer: pulumi.Input[str], ports: tuple[int, int] | None
+    ) -> pulumi.Resource:
+        name, protocol = f"{self._name}-{key}", "tcp" if ports else "-1"
+        return rule(
+            self,
+            name,
+            owner,
+            "Lustre",
+            self._args.tags,
+            protocol=protocol,
+            ports=ports,
+            referenced_security_group_id=peer,
+        )
 
     def _file_system(self, rules: list[pulumi.Resource]) -> aws.fsx.LustreFileSystem:
         fsx, linked = self._args.settings, self._args.data_repository is not None

@@ -10,7 +10,7 @@ import pulumi_aws as aws
 
 from infra.config.model import HeadSettings
 
-from .base import child, named
+from .base import child, named, rule
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,6 @@ class HeadNode(pulumi.ComponentResource):
             opts=child(self),
         )
         for cidr in self._args.ssh_cidrs:
-            aws.vpc.SecurityGroupIngressRule(
-                f"{self._name}-ssh-{cidr}",
-                security_group_id=group.id,
-                description="SSH",
-                ip_protocol="tcp",
-                from_port=22,
-                to_port=22,
-                cidr_ipv4=cidr,
-                tags=dict(self._args.tags),
-                opts=child(self),
-            )
+            ssh = f"{self._name}-ssh-{cidr}"
+            rule(self, ssh, group.id, "SSH", self._args.tags, ports=(22, 22), cidr_ipv4=cidr)
         return group

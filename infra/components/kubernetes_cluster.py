@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -10,7 +10,6 @@ import pulumi_aws as aws
 
 from infra.config.model import KubernetesSettings
 from infra.planning import iam, kubernetes
-from infra.planning.names import Names
 
 from .base import child
 from .roles import RoleMaker
@@ -21,11 +20,9 @@ class KubernetesClusterArgs:
     """subnet_ids: private, of two zones. retention_days: of the control plane's log."""
 
     settings: KubernetesSettings
-    names: Names
     maker: RoleMaker
     subnet_ids: Sequence[pulumi.Input[str]]
     retention_days: int
-    tags: Mapping[str, str]
 
 
 class KubernetesCluster(pulumi.ComponentResource):
@@ -47,15 +44,15 @@ class KubernetesCluster(pulumi.ComponentResource):
     def _key(self) -> aws.kms.Key:
         key = aws.kms.Key(
             f"{self._name}-key",
-            description=f"Kubernetes secrets of {self._args.names.kubernetes_cluster}",
+            description=f"Kubernetes secrets of {self._args.maker.names.kubernetes_cluster}",
             enable_key_rotation=True,
             deletion_window_in_days=30,
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self),
         )
         aws.kms.Alias(
             f"{self._name}-key-alias",
-            name=self._args.names.kubernetes_key_alias,
+            name=self._args.maker.names.kubernetes_key_alias,
             target_key_id=key.id,
             opts=child(self),
         )
@@ -65,9 +62,9 @@ class KubernetesCluster(pulumi.ComponentResource):
         # Made before the cluster, which makes it without a retention.
         return aws.cloudwatch.LogGroup(
             f"{self._name}-log",
-            name=self._args.names.kubernetes_log_group,
+            name=self._args.maker.names.kubernetes_log_group,
             retention_in_days=self._args.retention_days,
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self),
         )
 
@@ -82,7 +79,7 @@ class KubernetesCluster(pulumi.ComponentResource):
         )
         return aws.eks.Cluster(
             f"{self._name}-cluster",
-            name=args.names.kubernetes_cluster,
+            name=args.maker.names.kubernetes_cluster,
             version=args.settings.version,
             role_arn=role.arn,
             vpc_config=self._reach(),
@@ -99,7 +96,7 @@ class KubernetesCluster(pulumi.ComponentResource):
             bootstrap_self_managed_addons=False,
             # A control plane that upgrades itself under a run costs more than the months of extended support.
             upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(support_type="EXTENDED"),
-            tags=dict(args.tags),
+            tags=dict(args.maker.tags),
             opts=child(self, depends_on=[self.log, *rights]),
         )
 
@@ -120,7 +117,7 @@ class KubernetesCluster(pulumi.ComponentResource):
             cluster_name=self.name,
             principal_arn=arn,
             type="STANDARD",
-            tags=dict(self._args.tags),
+            tags=dict(self._args.maker.tags),
             opts=child(self),
         )
         return aws.eks.AccessPolicyAssociation(
