@@ -15,10 +15,9 @@ from flightline.cloud.signals import BUSIEST_GPU
 from infra.planning import alarms, quotas
 from infra.planning.zones import ZoneOffering
 from tests.infra import program, stacks
-from tests.infra.plans.test_settings import BLOCK, RESERVATION, errors, only
+from tests.infra.plans.test_settings import BLOCK, RESERVATION, SPOT, errors, only
 from tests.infra.test_components import gpu_nodes
 
-SPOT = {"capacityType": "spot", "gpuInstanceType": "g6e.48xlarge", "efa": "off", "placementGroup": "none"}
 SINGLE = {"capacityType": "spot", "gpuInstanceType": "g6.xlarge"}
 
 
@@ -75,44 +74,6 @@ def test_two_zones_launch_into_both_private_subnets_under_the_policies(several):
     made = {one.name: one.id for one in several.of("aws:ec2/subnet:Subnet")}
     subnets = {made[f"network-private-{number}"] for number in (1, 2)}
     assert set(several.one("nodes-group").props["vpcZoneIdentifiers"]) == subnets
-
-
-@pytest.mark.parametrize(
-    ("changes", "key", "says"),
-    [
-        ({**SPOT, "spotZones": 3}, "spotZones", "1 to 2"),
-        ({**SPOT, "spotZones": 2, "efa": "on", "gpuNodeCount": 2}, "spotZones", "EFA traffic stays inside"),
-        ({**SPOT, "spotZones": 2, "placementGroup": "mine"}, "spotZones", "placement group lies in one"),
-        ({**SPOT, "spotMaxPriceUsd": "0"}, "spotMaxPriceUsd", "more than 0"),
-        ({**SPOT, "spotMaxPriceUsd": "1,5"}, "spotMaxPriceUsd", "US dollars"),
-        ({**SPOT, "spotAllocation": "lowest-price"}, "spotAllocation", "one of price-capacity-optimized"),
-        ({**SPOT, "spotInstanceTypes": ["g6e.48xlarge"]}, "spotInstanceTypes", "not again"),
-        ({**SPOT, "spotInstanceTypes": ["g6.48xlarge"] * 2}, "spotInstanceTypes", "each type once"),
-        ({**SPOT, "spotInstanceTypes": ["g6e.47xlarge"]}, "spotInstanceTypes", "for example g6e"),
-        ({**SPOT, "spotInstanceTypes": ["g6e.xlarge"]}, "spotInstanceTypes", "types with 8 GPUs"),
-        ({**SPOT, "spotInstanceTypes": ["trn1.32xlarge"]}, "spotInstanceTypes", "share an image"),
-        ({"spotRebalance": True}, "spotRebalance", "nothing with capacityType on-demand"),
-        ({"spotZones": 2}, "spotZones", "nothing with capacityType on-demand"),
-        ({"gpuIdleHours": 25}, "gpuIdleHours", "0 to 24 hours"),
-        ({"gpuIdleHours": 1, "thresholdGpuUtilizationPercent": 0}, "gpuIdleHours", "says what idle is"),
-        ({"gpuIdleHours": 1, "gpuInstanceType": "trn1.2xlarge"}, "gpuIdleHours", "no NVIDIA GPU"),
-        ({"gpuIdleScaleIn": True}, "gpuIdleScaleIn", "gpuIdleHours of 1"),
-        ({"gpuIdleHours": 1, "gpuIdleScaleIn": True, "scaleInProtection": True}, "gpuIdleScaleIn", "would stay"),
-        ({"nodeSchedule": ["0 20 * * MON-FRI"]}, "nodeSchedule", "five cron fields"),
-        ({"nodeSchedule": ["0 20 * * MON-FRO = 0"]}, "nodeSchedule", "five cron fields"),
-        ({"nodeSchedule": ["0 24 * * * = 0"]}, "nodeSchedule", "five cron fields"),
-        ({"nodeSchedule": ["*/0 1 * * * = 0"]}, "nodeSchedule", "five cron fields"),
-        ({"nodeSchedule": ["0 8 * * * = 2"]}, "nodeSchedule", "gpuNodeMinimum (0) to gpuNodeMaximum (1)"),
-        (
-            {"nodeSchedule": ["0 8 * * * = 1"], "scaleInProtection": True},
-            "scaleInProtection",
-            "protected nodes would stay",
-        ),
-        ({"nodeScheduleTimeZone": "Berlin"}, "nodeScheduleTimeZone", "Europe/Berlin"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_with_a_sentence(changes, key, says):
-    only(changes, key, says=says)
 
 
 @pytest.mark.parametrize("bought", [BLOCK, RESERVATION], ids=["block", "reservation"])
