@@ -7,7 +7,6 @@ AWS' documentation (tests/unit/functions/samples.py). What moto lacks (alarm con
 from __future__ import annotations
 
 import functools
-import gzip
 import json
 import random
 import threading
@@ -31,7 +30,7 @@ from flightline.cloud.functions.training_input import request as training_reques
 from flightline.cloud.functions.training_input.data import Data
 from flightline.fleet.judgement import judge_run
 from flightline_node.tell import logline
-from tests.emulated import REGION, Cloud, lead_to
+from tests.emulated import Cloud, lead_to
 from tests.unit.cloud.receiver import Receiver
 from tests.unit.functions import samples
 
@@ -177,20 +176,10 @@ def test_bad_lines_are_kept_and_counted_and_cost_no_other_line(stack, capsys):
     assert sum('"BadEvents":1' in line for line in capsys.readouterr().out.splitlines()) == 3
 
 
-@pytest.mark.parametrize("event", [None, {}, [], {"awslogs": {"data": "x"}}, {"awslogs": {}}])
-def test_a_malformed_event_is_kept_and_not_tried_again(stack, event):
-    assert stack.storage().handle(event) == {"bad": 1}
+@pytest.mark.parametrize("event", [None, [], {"awslogs": {"data": "x"}}])
+def test_a_malformed_event_is_kept_once_and_not_tried_again(stack, event):
+    assert [stack.storage().handle(event) for _ in range(2)] == [{"bad": 1}] * 2
     assert len(stack.bad("storage")) == 1
-
-
-def test_the_same_bad_event_is_kept_once(stack):
-    for _ in range(3):
-        stack.storage().handle({"awslogs": {"data": "x"}})
-    assert len(stack.bad("storage")) == 1
-
-
-def test_a_control_message_is_answered(stack):
-    assert stack.storage().handle(samples.envelope(["hello"], kind="CONTROL_MESSAGE"))["stored"] == 0
 
 
 def _large(host: str = "gpu-01") -> dict:
@@ -419,16 +408,7 @@ def receiver(tmp_path):
     made.close()
 
 
-def test_slack_is_told_as_well_and_its_rate_limit_sat_out(stack, receiver, capsys):
-    receiver.script = [(429, {"Retry-After": "0"})]
-    _with_slack(stack, receiver).handle(samples.envelope(_lines(samples.record(verdict="no-go"))))
-    (message,) = receiver.got
-    assert "1 of 1 nodes no-go" in message["text"] and "gpu-01" in json.dumps(message["blocks"])
-    assert len(stack.told()) == 1
-    assert "very-secret-part" not in capsys.readouterr().out
-
-
-def test_slack_that_is_down_gets_it_later_and_sns_is_not_told_twice(stack, receiver):
+def test_slack_that_is_down_gets_it_later_and_sns_is_not_told_twice(stack, receiver, capsys):
     storage = _with_slack(stack, receiver)
     event = samples.envelope(_lines(samples.record(verdict="no-go")))
     receiver.script = [(503, {"Retry-After": "0"})] * 5
@@ -436,7 +416,9 @@ def test_slack_that_is_down_gets_it_later_and_sns_is_not_told_twice(stack, recei
         storage.handle(event)
     assert len(stack.told()) == 1 and receiver.got == []
     assert storage.handle(event)["duplicate"] == 1
-    assert len(receiver.got) == 1 and stack.told() == []
+    (message,) = receiver.got
+    assert "1 of 1 nodes no-go" in message["text"] and "gpu-01" in json.dumps(message["blocks"])
+    assert stack.told() == [] and "very-secret-part" not in capsys.readouterr().out
 
 
 def test_the_entry_reads_its_environment(stack, monkeypatch):
@@ -1064,7 +1046,6 @@ def test_more_objects_than_a_mode_can_handle_are_refused_before_the_time_is_over
     [
         ({"data": {"prefix": "empty/"}}, "no objects under"),
         ({"job": "Bad Job"}, "job"),
-        ({"command": "x"}, "unknown keys"),
     ],
 )
 def test_a_request_that_cannot_run_is_refused_with_the_reason(stack, trainer, change, reason):
@@ -1082,10 +1063,3 @@ def test_ssm_that_throttles_is_asked_again_by_the_caller(stack, trainer):
     stack.cloud.before = None
     assert trainer[0].handle(_request(instance))["status"] == "started"
     assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
-
-
-def test_the_region_is_the_emulators(stack):
-    """A guard for these tests themselves: nothing here may reach the real AWS."""
-    assert stack.cloud.client("dynamodb").meta.region_name == REGION
-    assert stack.cloud.client("dynamodb").meta.endpoint_url.startswith("http://127.0.0.1:")
-    assert gzip.decompress(gzip.compress(b"x")) == b"x"

@@ -404,27 +404,6 @@ def test_the_agent_measures_what_the_type_has(instance_type, gpus, efa):
     assert ("nvidia_gpu" in sections, "efa" in sections) == (gpus, efa)
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("metrics", "metrics_collected", "nvidia_gpu", "measurement"), ["ecc_errors"]),
-        (("metrics", "metrics_collected", "efa", "measurement"), ["efa_made_up"]),
-        (("metrics", "namespace"), "AWS/EC2"),
-        (("metrics", "metrics_collected", "cpu"), {}),
-        (("logs", "logs_collected", "files", "collect_list", 0, "retention_in_days"), 42),
-        (("metrics", "surprise"), 1),
-    ],
-)
-def test_the_schema_refuses_what_the_agent_would_not_take(path, value):
-    made = cwagent.config(cwagent.AgentPlan("p5.48xlarge", "Flightline/c"))
-    inner = made
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft7Validator(json.loads(SCHEMA.read_text())).validate(made)
-
-
 def test_a_link_that_lost_lanes_rings_and_an_idle_gpu_does_not():
     """The agent collects pcie_link_*; the generation falls at idle, the width does not."""
     (width,) = [alarm for alarm in _made() if alarm.name.endswith("gpu-pcie-width")]

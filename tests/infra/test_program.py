@@ -15,6 +15,7 @@ from pulumi import Asset, AssetArchive, RunError
 from pulumi_aws.config.outputs import Endpoints
 
 from flightline import contract
+from infra.planning import fsx
 from infra.policies import PolicyContext, judge, judge_stack
 from tests.infra import engine, program, schema, stacks
 
@@ -144,6 +145,19 @@ def test_a_change_of_count_tags_and_time_limit_replaces_nothing():
         assert changed <= {"tags"} | IN_PLACE.get(old.type_, set()), old.name
         updated |= changed
     assert {"desiredCapacity", "maxSize", "tags", "heartbeatTimeout"} <= updated, "else the test would prove nothing"
+
+
+def test_an_example_that_is_linked_to_its_bucket_only_imports():
+    """What is exported, where a stack asks for that, goes into a bucket with versions: the policy data-export."""
+    links = [
+        link
+        for name in stacks.STACKS
+        for link in run_of(name).of("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation")
+    ]
+    assert len(links) >= 3
+    for link in links:
+        assert "autoExportPolicy" not in link.props["s3"]
+        assert link.props["s3"]["autoImportPolicy"]["events"] == list(fsx.IMPORT_EVENTS)
 
 
 def test_the_hooks_that_a_group_was_made_with_are_not_changed_later():

@@ -159,6 +159,9 @@ class TestFsx:
         assert fsx.valid_size(minimum, throughput, efa=True)
         assert not fsx.valid_size(minimum // 2, throughput, efa=True)
 
+    def test_no_choice_exports_deletions(self):
+        assert not [choice for choice, events in fsx.EXPORT_EVENTS.items() if "DELETED" in events]
+
     @pytest.mark.parametrize(("size", "valid"), [(1200, True), (2400, True), (3600, False), (4800, True), (0, False)])
     def test_sizes_without_efa(self, size, valid):
         assert fsx.valid_size(size, 250, efa=False) is valid
