@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 
 import botocore.session
+import pytest
 
 # The compliance suite runs on control nodes that have requirements.txt only, without hypothesis.
 with suppress(ImportError):
@@ -34,3 +35,13 @@ gc.disable()
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """An emulated AWS for all tests of a process; who uses it empties it first (`tests.emulated.lead_to`)."""
+    from tests.emulated import Cloud
+
+    cloud = Cloud()
+    yield cloud
+    cloud.close()

@@ -38,13 +38,6 @@ RESULTS, TRAINING, BUCKET, DATA = "demo-results", "demo-training", "demo-results
 NAMESPACE = "Flightline/demo"
 
 
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
-
-
 class Stack:
     """What `pulumi up` would have made, and what people were told."""
 

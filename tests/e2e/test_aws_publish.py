@@ -19,7 +19,6 @@ import yaml
 
 from flightline.cloud import items
 from flightline.demo import write_inventory
-from tests.emulated import Cloud
 from tests.unit.cloud.receiver import Receiver
 
 ROOT = Path(__file__).parents[2]
@@ -27,13 +26,6 @@ BIN = Path(sys.executable).parent
 PLAYBOOK = (str(BIN / "ansible-playbook"), "playbooks/preflight.yml", "-i")
 COMMAND = (str(BIN / "flightline"), "preflight", "-i")
 FAULTY, FAULT, CHECK = "gpu-02", "remap_failure", "row_remap"
-
-
-@pytest.fixture(scope="module")
-def cloud():
-    made = Cloud()
-    yield made
-    made.close()
 
 
 class Site:
@@ -92,8 +84,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path, cloud):
-    made = Site(tmp_path, cloud)
+def site(tmp_path, server):
+    made = Site(tmp_path, server)
     yield made
     made.slack.close()
 

@@ -97,13 +97,6 @@ def metadata():
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
-
-
 @dataclass
 class Site:
     """The emulated stack, and machines that boot in it."""

@@ -29,13 +29,6 @@ CLUSTER = "demo"
 NODE = "i-0123456789abcdef0"
 
 
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
-
-
 @pytest.fixture
 def cloud(server, monkeypatch):
     return lead_to(server, monkeypatch)

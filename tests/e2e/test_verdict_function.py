@@ -37,13 +37,6 @@ RESULTS, BUCKET, CLUSTER, RUN = "demo-results", "demo-results-bucket", "demo", "
 TYPE = "p5.48xlarge"
 
 
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
-
-
 def instance(number: int) -> str:
     return f"i-{number:017x}"
 

@@ -13,17 +13,10 @@ from flightline.money import leftovers as finder
 from flightline_node.model import SettingsError
 from infra import leftovers
 from infra.planning.names import Place
-from tests.emulated import ACCOUNT, REGION, Cloud, lead_to
+from tests.emulated import ACCOUNT, REGION, lead_to
 
 CLUSTER = "train"
 PLACE = Place("aws", REGION, ACCOUNT)
-
-
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
 
 
 MOTO_LACKS = ("capacity reservation", "file system backup", "directory bucket")

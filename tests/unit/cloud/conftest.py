@@ -1,17 +1,10 @@
-"""One emulated AWS for the folder, emptied for each test that asks for it."""
+"""Emulated AWS, emptied for each test that asks for it."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.emulated import Cloud, lead_to
-
-
-@pytest.fixture(scope="session")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
+from tests.emulated import lead_to
 
 
 @pytest.fixture
