@@ -29,8 +29,9 @@ from flightline.cloud.clients import config
 if TYPE_CHECKING:
     import pytest
 
-# After every reset moto makes hundreds of images anew, and an RSA key for each subscription. One of each does.
-del amis.AMIS[1:]
+# After every reset moto makes hundreds of images anew, and an RSA key for each subscription. One of each does: the image
+# is the one that Pulumi.local.yaml names.
+amis.AMIS[:] = [image for image in amis.AMIS if image["ami_id"] == "ami-dca37ea5"]
 amis.load_resource = lambda _: []
 _one_key = cache(Subscription.private_key.__wrapped__)
 Subscription.private_key = lambda _: _one_key(None)

@@ -39,19 +39,14 @@ def test_ten_thousand_duplicates_are_one():
     assert "(10,000 times)" in messages.render(digest(*many))
 
 
-def test_the_text_names_node_device_check_measured_expected_remedy_and_link():
-    text = messages.render(digest(alert(), link="https://x.example/r1"))
-    for wanted in (
-        "gpu-01 (i-1)",
-        "GPU 3",
-        "row_remap",
-        "measured yes",
-        "expected  no",
-        "REPLACE: Replace the",
-        "https://x.example/r1",
-        "Look back: flightline report r1\n",
-    ):
+def test_people_read_node_device_check_measured_expected_remedy_and_link():
+    told = digest(alert(), link="https://x.example/r1")
+    text, slack = messages.render(told), json.dumps(messages.slack_message(told))
+    for wanted in ("gpu-01 (i-1)", "GPU 3", "row_remap", "measured yes", "REPLACE"):
+        assert wanted in text and wanted in slack, wanted
+    for wanted in ("expected  no", "REPLACE: Replace the", "https://x.example/r1", "Look back: flightline report r1\n"):
         assert wanted in text, wanted
+    assert "expected no" in slack and "<https://x.example/r1|Report>" in slack
 
 
 def test_the_same_trouble_of_many_nodes_is_told_in_one_group():
@@ -182,20 +177,6 @@ def test_slack_blocks_stay_within_the_limits():
 def test_slack_text_cannot_mention_or_link():
     made = json.dumps(messages.slack_message(digest(alert(message="<!channel> <https://evil.example|click> & co"))))
     assert "<!channel>" not in made and "<https://evil" not in made and "&lt;!channel&gt;" in made
-
-
-def test_slack_names_what_a_person_needs():
-    made = json.dumps(messages.slack_message(digest(alert(), link="https://x.example/r1")))
-    for wanted in (
-        "gpu-01 (i-1)",
-        "GPU 3",
-        "row_remap",
-        "measured yes",
-        "expected no",
-        "REPLACE",
-        "<https://x.example/r1|Report>",
-    ):
-        assert wanted in made, wanted
 
 
 @pytest.mark.parametrize(
