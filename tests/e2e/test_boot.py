@@ -195,6 +195,15 @@ class Site:
         assert "not found" not in done.stderr, done.stderr
         return done.returncode, calls.read_text().splitlines()
 
+    def leave(self, result: str, kept: str = "", **said: Any) -> None:
+        """Put what a boot leaves, without a boot: its outcome, and its record where there is one."""
+        outcome = {"schema": "flightline-boot/1", "instance_id": samples.NODE, "result": result, "first": True}
+        files = {"record": kept, "outcome": json.dumps({**outcome, "record": bool(kept), **said})}
+        for name, body in files.items():
+            if body:
+                key = f"bundles/boot/{samples.NODE}/20261121T100000Z-1/{name}.json"
+                self.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body.encode())
+
     def upload(self, key: str, body: bytes) -> tuple[str, str]:
         """Put an artifact; returns its place and checksum."""
         self.cloud.client("s3").put_object(Bucket=BUCKET, Key=f"artifacts/{key}", Body=body)
@@ -472,33 +481,13 @@ def test_a_launch_of_another_group_counts_for_nothing(site):
 @pytest.mark.parametrize("odd", [{"reason": ["no-go"]}, {"reason": {}}, {"status": [1]}, {"first": "true"}])
 def test_an_outcome_with_odd_values_is_told_all_the_same(site, odd):
     """A reason that is a list came again and again and ended as a dead letter: nobody was told of the boot."""
-    said = {
-        "schema": "flightline-boot/1",
-        "instance_id": samples.NODE,
-        "result": "ABANDON",
-        "reason": "no-go",
-        "status": 1,
-    }
-    key = f"bundles/boot/{samples.NODE}/20261121T100000Z-1/outcome.json"
-    body = json.dumps({**said, "first": True, "record": False, **odd}).encode()
-    site.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
+    site.leave("ABANDON", **{"reason": "no-go", "status": 1, **odd})
     (told,) = site.deliver()
     assert "no_go_at_boot" in told and samples.NODE in told
 
 
 def test_a_node_that_serves_although_its_record_is_no_go_is_not_called_kept_out(site):
-    key = f"bundles/boot/{samples.NODE}/20261121T100000Z-1"
-    said = {
-        "schema": "flightline-boot/1",
-        "instance_id": samples.NODE,
-        "result": "CONTINUE",
-        "reason": "go",
-        "status": 0,
-    }
-    s3 = site.cloud.client("s3")
-    s3.put_object(Bucket=BUCKET, Key=f"{key}/record.json", Body=record(verdict="no-go").encode())
-    body = json.dumps({**said, "first": True, "record": True}).encode()
-    s3.put_object(Bucket=BUCKET, Key=f"{key}/outcome.json", Body=body)
+    site.leave("CONTINUE", record(verdict="no-go"), reason="go", status=0)
     (told,) = site.deliver()
     assert "7 of 8 GPUs" in told and "kept out of service" not in told
     assert "entered service although" in told

@@ -64,6 +64,17 @@ class Run:
         (found,) = [request for request in self.requests if request.name == name]
         return found
 
+    def before(self, name: str) -> set[str]:
+        """Names of all that is made before it."""
+        by_urn = {one.urn: one for one in self.requests}
+        found, waiting = set[str](), [one.urn for one in self.custom if one.name == name]
+        assert waiting, f"nothing is called {name}"
+        while waiting:
+            new = by_urn[waiting.pop()].dependencies - found
+            found |= new
+            waiting += sorted(new)
+        return {by_urn[urn].name for urn in found}
+
     @property
     def custom(self) -> list[Request]:
         return [request for request in self.requests if request.custom]

@@ -145,6 +145,11 @@ FULL = {
 """Every option on: with these the p5-reservation stack has every component."""
 
 
+def example(name: str, preview: bool = False) -> engine.Run:
+    """An example stack, or `full`."""
+    return full(preview) if name == "full" else planned(name, preview)
+
+
 @lru_cache(maxsize=4)
 def full(preview: bool = False) -> engine.Run:
     """The p5-reservation stack with every option on."""

@@ -204,49 +204,20 @@ def test_an_argument_that_the_api_lacks_is_noticed(models):
 
 
 def test_the_file_system_is_what_the_fsx_api_takes(models):
-    run = program.full()
-    props = dict(run.one("lustre-lustre").props)
-    top = (
-        "storageCapacity",
-        "storageType",
-        "securityGroupIds",
-        "subnetIds",
-        "tags",
-        "fileSystemTypeVersion",
-        "skipFinalBackup",
-    )
+    props = {key: value for key, value in program.full().one("lustre-lustre").props.items() if key != "skipFinalBackup"}
     shape = models["fsx"].meta.service_model.operation_model("CreateFileSystem").input_shape
+    top = {key: value for key, value in props.items() if key[0].upper() + key[1:] in shape.members}
     lustre = {key: value for key, value in props.items() if key not in top}
-    params = {
-        "FileSystemType": "LUSTRE",
-        "StorageCapacity": props["storageCapacity"],
-        "StorageType": props["storageType"],
-        "FileSystemTypeVersion": props["fileSystemTypeVersion"],
-        "SubnetIds": [props["subnetIds"]],
-        "SecurityGroupIds": props["securityGroupIds"],
-        "LustreConfiguration": emulated.by_model(shape.members["LustreConfiguration"], lustre),
-    }
+    chosen = {**top, "subnetIds": [props["subnetIds"]], "lustreConfiguration": lustre}
+    params = {"FileSystemType": "LUSTRE", **emulated.by_model(shape, chosen)}
     assert report(models, "fsx", "CreateFileSystem", params) == ""
     assert params["LustreConfiguration"]["EfaEnabled"] is True
     assert params["LustreConfiguration"]["MetadataConfiguration"] == {"Mode": "AUTOMATIC"}
 
 
 def test_the_data_repository_is_what_the_fsx_api_takes(models):
-    run = program.full()
-    props = {key: value for key, value in run.one("lustre-data").props.items() if key != "tags"}
     shape = models["fsx"].meta.service_model.operation_model("CreateDataRepositoryAssociation").input_shape
-    renamed = {
-        key: value for key, value in props.items() if key not in ("fileSystemId", "s3", "batchImportMetaDataOnCreate")
-    }
-    params = {
-        **emulated.by_model(shape, renamed),
-        "FileSystemId": props["fileSystemId"],
-        "BatchImportMetaDataOnCreate": props["batchImportMetaDataOnCreate"],
-        "S3": {
-            "AutoImportPolicy": {"Events": props["s3"]["autoImportPolicy"]["events"]},
-            "AutoExportPolicy": {"Events": props["s3"]["autoExportPolicy"]["events"]},
-        },
-    }
+    params = emulated.by_model(shape, program.full().one("lustre-data").props)
     assert report(models, "fsx", "CreateDataRepositoryAssociation", params) == ""
 
 

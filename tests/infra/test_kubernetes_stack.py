@@ -30,17 +30,6 @@ def one(name):
     return run().one(name).props
 
 
-def _before(name):
-    """Names of all that is made before it."""
-    by_urn = {made.urn: made for made in run().requests}
-    found, waiting = set(), [run().one(name).urn]
-    while waiting:
-        new = by_urn[waiting.pop()].dependencies - found
-        found |= new
-        waiting += sorted(new)
-    return {by_urn[urn].name for urn in found if urn in by_urn}
-
-
 def test_the_cluster_is_private_but_for_named_ranges_and_lets_in_who_is_named():
     cluster = one("kubernetes-cluster")
     assert cluster["version"] == "1.36"
@@ -141,9 +130,9 @@ def test_each_way_of_buying_stands_where_eks_reads_it(changes, kind, market, typ
 def test_nodes_come_after_what_makes_them_ready_and_pods_after_nodes():
     wanted = {"early-vpc-cni", "early-kube-proxy", "early-eks-pod-identity-agent", "node-role-nodes-ssm"}
     for name in ("nodes-group", "system-group"):
-        assert wanted | {"network-private-1-out", "fabric-https-out"} <= _before(name)
-    assert {"system-group"} <= _before("add-ons-coredns") and "nodes-group" not in _before("add-ons-coredns")
-    assert "kubernetes-log" in _before("kubernetes-cluster"), "EKS would make it without a retention"
+        assert wanted | {"network-private-1-out", "fabric-https-out"} <= run().before(name)
+    assert {"system-group"} <= run().before("add-ons-coredns") and "nodes-group" not in run().before("add-ons-coredns")
+    assert "kubernetes-log" in run().before("kubernetes-cluster"), "EKS would make it without a retention"
 
 
 def test_nothing_of_slurm_or_of_nodes_that_boot_by_themselves_is_made():
@@ -206,8 +195,10 @@ def test_charts_are_pinned_and_run_on_nodes_that_have_not_said_go_yet():
             assert props["values"]["nodeSelector"] == {contract.KUBE_GPU_LABEL: "true"}, name
     efa = made["aws-efa-k8s-device-plugin"]["values"]["supportedInstanceLabels"]
     assert efa == {"keys": [contract.KUBE_TYPE_LABEL], "values": ["p5.48xlarge"]}
-    assert "kubernetes-role-ml-platform-admin" in _before("charts-dcgm-exporter")
-    assert "charts-kube-prometheus-stack" in _before("charts-dcgm-exporter"), "its ServiceMonitor is a kind of that"
+    assert "kubernetes-role-ml-platform-admin" in run().before("charts-dcgm-exporter")
+    assert "charts-kube-prometheus-stack" in run().before("charts-dcgm-exporter"), (
+        "its ServiceMonitor is a kind of that"
+    )
 
 
 def test_the_api_is_asked_with_a_token_of_the_moment():

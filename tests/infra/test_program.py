@@ -17,7 +17,7 @@ from pulumi_aws.config.outputs import Endpoints
 from flightline import contract
 from infra.planning import fsx
 from infra.policies import PolicyContext, judge, judge_stack
-from tests.infra import engine, program, schema, stacks
+from tests.infra import program, schema, stacks
 
 RUNS = [*stacks.STACKS, "full"]
 GROUP = "aws:autoscaling/group:Group"
@@ -26,14 +26,10 @@ DATA = ("aws:s3/bucket:Bucket", "aws:s3/directoryBucket:DirectoryBucket", "aws:d
 SEAL = "flightline:policy:Seal"
 
 
-def run_of(name: str, preview: bool = False) -> engine.Run:
-    return program.full(preview) if name == "full" else program.planned(name, preview)
-
-
 @pytest.mark.parametrize("preview", [False, True], ids=["up", "preview"])
 @pytest.mark.parametrize("name", RUNS)
 def test_the_stack_plans_clean_under_the_policies(name, preview):
-    run = run_of(name, preview)
+    run = program.example(name, preview)
     assert run.error is None
     assert run.requests[-1].type_ == SEAL, "the seal must come last, after everything that it judges"
 
@@ -41,7 +37,7 @@ def test_the_stack_plans_clean_under_the_policies(name, preview):
 @pytest.mark.parametrize("name", RUNS)
 def test_the_policies_find_nothing_when_they_are_run_as_functions(name):
     keep = name == "full" or stacks.settings(name).storage.keep_data
-    site, seen = PolicyContext(keep, frozenset(contract.COMMON_TAGS)), run_of(name).registered
+    site, seen = PolicyContext(keep, frozenset(contract.COMMON_TAGS)), program.example(name).registered
     assert len(seen) > 60
     assert [str(finding) for one in seen for finding in judge(one, site)] == []
     assert [str(finding) for finding in judge_stack(seen)] == []
@@ -49,7 +45,7 @@ def test_the_policies_find_nothing_when_they_are_run_as_functions(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_argument_is_one_of_the_sdk_and_of_its_type(name):
-    requests = run_of(name).custom
+    requests = program.example(name).custom
     assert len(requests) > 50
     assert [text for request in requests for text in schema.mistakes(request)] == []
 
@@ -66,27 +62,27 @@ def test_every_argument_is_one_of_the_sdk_and_of_its_type(name):
     ],
 )
 def test_an_unknown_or_mistyped_argument_is_noticed(props, wanted):
-    good = run_of("dev").one("nodes-template")
+    good = program.example("dev").one("nodes-template")
     (text,) = schema.mistakes(replace(good, props={**good.props, **props}))
     assert wanted in text
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_outputs_are_what_the_contract_promises(name):
-    run = run_of(name)
+    run = program.example(name)
     assert contract.mistakes(run.outputs) == []
     assert set(run.outputs) == {output.name for output in contract.OUTPUTS}
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_aws_resource_is_the_child_of_a_component(name):
-    for request in run_of(name).custom:
+    for request in program.example(name).custom:
         assert "flightline:infra:" in request.parent, request.name
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_component_registers_outputs(name):
-    run = run_of(name)
+    run = program.example(name)
     for request in run.requests:
         if request.type_.startswith("flightline:infra:"):
             assert run.component_outputs.get(request.urn), request.name
@@ -94,7 +90,7 @@ def test_every_component_registers_outputs(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_dependencies_have_no_cycle(name):
-    requests = run_of(name).requests
+    requests = program.example(name).requests
     edges = {request.urn: set(request.dependencies) | ({request.parent} - {""}) for request in requests}
     known, done = set(edges), set()
     while len(done) < len(known):
@@ -105,7 +101,7 @@ def test_the_dependencies_have_no_cycle(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_names_are_unique(name):
-    urns = [request.urn for request in run_of(name).requests]
+    urns = [request.urn for request in program.example(name).requests]
     assert len(urns) == len(set(urns))
 
 
@@ -152,7 +148,7 @@ def test_an_example_that_is_linked_to_its_bucket_only_imports():
     links = [
         link
         for name in stacks.STACKS
-        for link in run_of(name).of("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation")
+        for link in program.example(name).of("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation")
     ]
     assert len(links) >= 3
     for link in links:
@@ -168,7 +164,7 @@ def test_the_hooks_that_a_group_was_made_with_are_not_changed_later():
 
 
 def test_data_is_protected_and_retained_unless_the_stack_says_otherwise():
-    kept, thrown = run_of("p5-reservation"), program.run("p5-reservation", changes={"keepData": False})
+    kept, thrown = program.example("p5-reservation"), program.run("p5-reservation", changes={"keepData": False})
     for type_ in DATA:
         for request in kept.of(type_):
             assert request.protect and request.retain, request.name
@@ -196,7 +192,9 @@ def test_every_role_is_bounded_where_the_stack_names_a_boundary():
 def test_the_local_stack_sends_every_service_to_the_emulator():
     """One that is missing there would be called in AWS."""
     (services,) = stacks.config("local")["aws:endpoints"]
-    modules = {one.type_.split(":")[1].split("/")[0] for one in [*program.full().custom, *run_of("local").custom]}
+    modules = {
+        one.type_.split(":")[1].split("/")[0] for one in [*program.full().custom, *program.example("local").custom]
+    }
     renamed = {"vpc": "ec2", "costexplorer": "ce"}
     assert {renamed.get(module, module) for module in modules} <= set(services)
     known = {name.rstrip("_") for name in signature(Endpoints.__init__).parameters}  # lambda_: a word of Python's
@@ -222,15 +220,7 @@ def test_the_local_stack_sends_every_service_to_the_emulator():
     ],
 )
 def test_what_aws_looks_for_is_made_before_it_looks(later, first):
-    run = program.full()
-    by_urn = {one.urn: one for one in run.requests}
-    (start,) = [one for one in run.custom if one.name == later]
-    found, waiting = set(), [start.urn]
-    while waiting:
-        new = by_urn[waiting.pop()].dependencies - found
-        found |= new
-        waiting += sorted(new)
-    assert run.one(first).urn in found
+    assert first in program.full().before(later)
 
 
 def test_mistakes_in_the_configuration_stop_before_any_resource():

@@ -32,10 +32,6 @@ DATA_URNS = frozenset(_DATA_URNS.split())
 an alias of its old name (pulumi.ResourceOptions(aliases=...))."""
 
 
-def requests_of(name):
-    return (program.full() if name == "full" else program.planned(name)).requests
-
-
 def urns(requests, names):
     return {one.urn for one in requests if one.name in names and one.type_.startswith("flightline:policy:")}
 
@@ -47,14 +43,14 @@ def without_locks(requests):
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_a_destroy_without_a_preview_deletes_nothing(name):
-    requests = requests_of(name)
+    requests = program.example(name).requests
     assert destroy.deleted(requests) == frozenset()
     assert len(destroy.deleted(without_locks(requests))) > 20, "without locks it would: the model sees the difference"
 
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_nor_when_the_nodes_are_gone(name):
-    requests = requests_of(name)
+    requests = program.example(name).requests
     nodes = {one.urn for one in requests if one.name in ("nodes-group", "head-instance")}
     gone = destroy.above(requests, nodes)
     left = [one for one in requests if one.urn not in gone]
@@ -65,7 +61,7 @@ def test_nor_when_the_nodes_are_gone(name):
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_down_deletes_all_but_the_data_and_what_it_lies_in(name):
-    requests = requests_of(name)
+    requests = program.example(name).requests
     gone = destroy.deleted(requests, urns(requests, LOCKS), exclude_protected=True)
     left = [one for one in requests if one.urn not in gone and one.custom]
     assert {one.type_ for one in left if one.type_ in DATA} == {one.type_ for one in requests if one.type_ in DATA}
@@ -76,7 +72,7 @@ def test_down_deletes_all_but_the_data_and_what_it_lies_in(name):
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_data_is_protected_and_retained_whatever_happens_to_the_cluster(name):
-    kept = [one for one in requests_of(name) if one.type_ in (*DATA, *COMPANIONS)]
+    kept = [one for one in program.example(name).requests if one.type_ in (*DATA, *COMPANIONS)]
     assert kept and [one.name for one in kept if not (one.protect and one.retain)] == []
 
 
@@ -105,5 +101,5 @@ def place(requests, one):
 
 
 def test_data_keeps_its_place_in_the_state():
-    requests = requests_of("full")
+    requests = program.full().requests
     assert {place(requests, one) for one in requests if one.type_ in DATA} == DATA_URNS

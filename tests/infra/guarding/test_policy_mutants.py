@@ -104,7 +104,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.title)
 def test_a_resource_that_breaks_a_policy_is_named(mutant):
-    seen = (program.full() if mutant.stack == "full" else program.planned(mutant.stack)).registered
+    seen = program.example(mutant.stack).registered
     (good,) = [one for one in seen if one.name == mutant.name]
     props = {key: value for key, value in {**good.props, **mutant.props}.items() if value is not None}
     bad = replace(good, props=props, **mutant.flags)
