@@ -149,6 +149,8 @@ def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
     without, with_head = access(orchestrator="none"), access(orchestrator="slurm")
     assert [one.props["name"] for one in without.of("aws:iam/role:Role")] == [NAMES.node_role]
     assert {one.props["name"] for one in with_head.of("aws:iam/role:Role")} == {NAMES.node_role, NAMES.head_role}
+    policies = [one.props["policy"] for one in with_head.of("aws:iam/rolePolicy:RolePolicy")]
+    assert any("arn:aws:kms:us-east-1:1:key/k" in policy for policy in policies), "the alerts' own key"
 
 
 def bucket(**changes):
