@@ -8,17 +8,10 @@ from flightline.cloud.clients import Clients
 from flightline.healing.journal.dynamo import DynamoLedger
 from flightline.healing.journal.lease import LeaseLostError
 from flightline.healing.journal.ledger import ConflictError
-from tests.emulated import REGION, Cloud, lead_to
+from tests.emulated import REGION, lead_to
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
 from tests.unit.healing.made import H, attempted, incident, proven, through
-
-
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
 
 
 @pytest.fixture

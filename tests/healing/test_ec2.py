@@ -15,17 +15,10 @@ from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.incident import Attempt
 from flightline.healing.steps.ec2 import TAG, Ec2
 from flightline.healing.steps.ports import EdgeError
-from tests.emulated import REGION, Cloud, lead_to
+from tests.emulated import REGION, lead_to
 from tests.unit.healing.made import T0, incident, trouble
 
 GROUP = "gpu"
-
-
-@pytest.fixture(scope="module")
-def server():
-    cloud = Cloud()
-    yield cloud
-    cloud.close()
 
 
 @pytest.fixture
