@@ -59,7 +59,7 @@ def kubectl(place: Path) -> Path:
     volumes = [{"name": "library", "configMap": {"name": own_library_name()}}]
     labels = {contract.KUBE_GPU_LABEL: contract.KUBE_LABEL_TRUE}
     lists = {
-        "nodes": [{"metadata": {"name": name, "labels": labels}} for name in names],
+        "nodes": [{"metadata": {"name": name, "labels": labels}, "spec": {}} for name in names],
         "pods": [
             {"metadata": {"name": f"agent-{name}"}, "spec": {"nodeName": name, "volumes": volumes},
              "status": {"phase": "Unknown" if name == LATE else "Running"}}
