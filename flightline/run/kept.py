@@ -25,8 +25,10 @@ command -v "$py" >/dev/null || exit {not_kept}
 t=; command -v timeout >/dev/null && t="timeout --foreground -k 5 {end_s}"
 exec $t "$py" -I -S -c {start} "$d" {arguments}"""
 
+# A call lives for seconds: to look for garbage costs it more than it holds.
 _START = f"""\
-import os, sys
+import gc, os, sys
+gc.disable()
 sys.path.insert(0, sys.argv[1])
 mark = "node.%s.pyc" % sys.implementation.cache_tag
 if not os.path.exists(os.path.join(sys.argv[1], "flightline_node", "__pycache__", mark)):
