@@ -31,6 +31,7 @@ options:
 
 import atexit
 import functools
+import json
 import os
 import signal
 import sys
@@ -301,6 +302,7 @@ class CallbackModule(CallbackBase):
         from flightline.record.intake import STAMP
 
         record = answer.get("record")
+        record = json.loads(record) if isinstance(record, str) else record
         if not (self._recorder and isinstance(record, dict) and STAMP in record):
             self._broken(name, "the module returned no record that has passed the gate")
             return
