@@ -88,7 +88,7 @@ class ActionModule(ActionBase):
         except SettingsError as error:
             return {**result, "failed": True, "msg": str(error)}
         answer = self._held(given, asked, task_vars or {})
-        # As text, where only the callback takes it: Ansible walks through every value of a result five times.
+        # As text, where only the callback takes it: Ansible walks through every value of a result several times.
         if "record" in answer and os.environ.get(CALLBACK_ENV) and not self._task.register:
             answer["record"] = json.dumps(answer["record"])
         return {**result, **answer}

@@ -302,7 +302,9 @@ class CallbackModule(CallbackBase):
         from flightline.record.intake import STAMP
 
         record = answer.get("record")
-        record = json.loads(record) if isinstance(record, str) else record
+        if isinstance(record, str):
+            with suppress(ValueError, RecursionError):
+                record = json.loads(record)
         if not (self._recorder and isinstance(record, dict) and STAMP in record):
             self._broken(name, "the module returned no record that has passed the gate")
             return
