@@ -57,7 +57,8 @@ MAX_COMMAND_BYTES = 64 << 10
 """Linux takes 128 KiB in one argument, and Ansible quotes it once more."""
 MAX_TYPED_BYTES = 3000
 """Where a connection types its commands into a terminal (aws_ssm): a terminal's line ends at 4096 bytes."""
-NOT_TYPED = ("local", "ssh")
+BARE = ("local", "ssh")
+"""Connections that start a process with the command as its argument, and need no client library."""
 
 
 class ActionModule(ActionBase):
@@ -96,8 +97,10 @@ class ActionModule(ActionBase):
     def _held(self, given: dict[str, Any], asked: Asked, variables: dict[str, Any]) -> dict[str, Any]:
         """Ask within the deadline; nothing of the node's own words comes out unclean."""
         self._most_bytes = most_bytes(given["return_bundle"])
+        growth = bounds.MAX_GROWTH_BYTES + bounds.GROWTH_PER_BYTE * self._most_bytes
+        growth += bounds.CLIENT_GROWTH_BYTES * (self._connection.transport not in BARE)
         try:
-            with leash(given["timeout_s"], bounds.MAX_GROWTH_BYTES + bounds.GROWTH_PER_BYTE * self._most_bytes):
+            with leash(given["timeout_s"], growth):
                 return admitted(self._ask(given, variables), asked, given["return_bundle"])
         except CutError as error:
             return {"failed": True, "msg": str(error)}
@@ -129,7 +132,7 @@ class ActionModule(ActionBase):
         # default=str: YAML makes a date of 2026-12-31, in a waiver for one.
         params = base64.b64encode(json.dumps(given, default=str).encode()).decode()
         command = self._command(params, variables, given["timeout_s"] + bounds.NODE_GRACE_S)
-        if len(command) > (MAX_COMMAND_BYTES if self._connection.transport in NOT_TYPED else MAX_TYPED_BYTES):
+        if len(command) > (MAX_COMMAND_BYTES if self._connection.transport in BARE else MAX_TYPED_BYTES):
             return None, KEY
         told = self._low_level_execute_command(command)
         if told["rc"] in (NOT_KEPT_RC, BROKEN_RC):

@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.common import TreeMemory
 from flightline.fleet.judgement import judge_run
 from flightline.fleet.result import Report
 from flightline.store.sqlite import SqliteStore
@@ -43,7 +43,7 @@ def key() -> str:
 
 @dataclass
 class Result:
-    """What a run came to. rows: host -> report row; peak_mb: all processes of the run, shared memory once."""
+    """What a run came to. rows: host -> report row; peak_mb: the control side's processes, shared memory once."""
 
     status: int
     out: str
@@ -96,16 +96,16 @@ class Ground:
                 [*command, "-i", str(self.inventory), *arguments],
                 cwd=ROOT, env={**self.env, **env}, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
             )  # fmt: skip
-            watch = _Memory(process.pid)
+            memory = TreeMemory(process.pid)
             try:
                 status = process.wait(timeout_s)
             finally:
-                watch.stop()
+                memory.stop()
                 process.kill()
         report = self._report()
         said = out.read_text(encoding="utf-8", errors="surrogateescape")
         rows = {row.host: row for row in report.rows} if report else {}
-        return Result(status, said, time.monotonic() - began, watch.peak_mb, report, rows)
+        return Result(status, said, time.monotonic() - began, memory.peak_mb, report, rows)
 
     def _report(self) -> Report | None:
         if not self.store.exists():
@@ -136,35 +136,6 @@ class Ground:
             if str(self.path) in line:
                 found.append(line)
         return found
-
-
-class _Memory:
-    """Adds up the proportional size of a process and everything below it."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid, self.peak_mb, self._going = pid, 0.0, True
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._going = False
-        self._thread.join()
-
-    def _watch(self) -> None:
-        from flightline.run.process_tree import descendants
-
-        while self._going:
-            pids = (self.pid, *descendants(self.pid))
-            self.peak_mb = max(self.peak_mb, sum(map(_pss_kb, pids)) / 1024)
-            time.sleep(0.3)
-
-
-def _pss_kb(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        return int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1])  # type: ignore[index]
-    except (OSError, TypeError):
-        return 0
 
 
 def answer(record: Any, host: str) -> str:

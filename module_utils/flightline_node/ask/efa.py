@@ -5,20 +5,11 @@ from __future__ import annotations
 import glob
 import json
 import os
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Sequence
 
-from .sysfs import driver
+from .sysfs import contents, driver
 
 INFINIBAND = "sys/class/infiniband"
-
-
-def text_of(path: str) -> Optional[str]:
-    """What a small file says, or None where it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read().strip()
-    except OSError:
-        return None
 
 
 def _files(device: str, names: Sequence[str]) -> List[str]:
@@ -40,7 +31,7 @@ def efa_counters(root: str, names: Sequence[str] = ()) -> str:
             continue
         counters = devices.setdefault(os.path.basename(device), {})
         for path in _files(device, names):
-            value = text_of(path)
+            value = contents(path)
             if value is not None and value.isdecimal():
                 name = os.path.basename(path)
                 counters[name] = counters.get(name, 0) + int(value)

@@ -9,12 +9,12 @@ import re
 from functools import partial
 from typing import Callable, List, Mapping, Sequence
 
-from .efa import efa_counters, text_of
+from .efa import efa_counters
 from .metadata import imds
 from .nvme import nvme_smart
 from .processes import processes
 from .reach import s3
-from .sysfs import sysfs
+from .sysfs import contents, sysfs
 
 _EFA_INSTALLER = re.compile(r"EFA installer version:\s*(\S+)")
 # The plugin's package was aws-ofi-nccl, then libnccl-ofi; rpm joins the version with "-", deb with "_".
@@ -37,18 +37,18 @@ def _nccl_versions(root: str) -> List[str]:
 
 def versions(root: str) -> str:
     """Versions that no other probe prints: kernel, distribution, EFA installer and driver, NCCL and its EFA plugin."""
-    installed = text_of(os.path.join(root, "opt/amazon/efa_installed_packages")) or ""
-    release = text_of(os.path.join(root, "etc/os-release")) or ""
+    installed = contents(os.path.join(root, "opt/amazon/efa_installed_packages")) or ""
+    release = contents(os.path.join(root, "etc/os-release")) or ""
     installer, plugin = _EFA_INSTALLER.search(installed), _OFI_NCCL.search(installed)
     name = _OS_NAME.search(release)
     found = {
-        "kernel": text_of(os.path.join(root, "proc/sys/kernel/osrelease")),
+        "kernel": contents(os.path.join(root, "proc/sys/kernel/osrelease")),
         "os": name.group(1) if name else None,
-        "lustre": text_of(os.path.join(root, "sys/module/lustre/version")),
+        "lustre": contents(os.path.join(root, "sys/module/lustre/version")),
         "efa_installer": installer.group(1) if installer else None,
         "ofi_nccl": plugin.group(1) if plugin else None,
-        "efa_driver": text_of(os.path.join(root, "sys/module/efa/version")),
-        "nvidia_module": text_of(os.path.join(root, "sys/module/nvidia/version")),
+        "efa_driver": contents(os.path.join(root, "sys/module/efa/version")),
+        "nvidia_module": contents(os.path.join(root, "sys/module/nvidia/version")),
         "nccl": _nccl_versions(root),
     }
     return json.dumps({name: value for name, value in found.items() if value}, indent=1)
@@ -64,18 +64,18 @@ def limits(root: str) -> str:
     A session of Ansible, SSM or systemd often has a small memlock limit where every job has a
     large one: the session alone would condemn good nodes.
     """
-    own = text_of(os.path.join(root, "proc/self/limits"))
+    own = contents(os.path.join(root, "proc/self/limits"))
     if own is None:
         raise OSError("no proc/self/limits")
     parts = [own]
     for process in sorted(glob.glob(os.path.join(glob.escape(root), "proc/[1-9]*"))):
-        name = text_of(os.path.join(process, "comm"))
-        text = text_of(os.path.join(process, "limits")) if name in _LAUNCHERS else None
+        name = contents(os.path.join(process, "comm"))
+        text = contents(os.path.join(process, "limits")) if name in _LAUNCHERS else None
         if text:
             parts.append(f"# launcher {name} pid {os.path.basename(process)}\n{text}")
     security = os.path.join(glob.escape(root), "etc/security")
     for path in [os.path.join(root, "etc/security/limits.conf"), *sorted(glob.glob(security + "/limits.d/*.conf"))]:
-        lines = [line for line in (text_of(path) or "").splitlines() if "memlock" in line and line.lstrip()[:1] != "#"]
+        lines = [line for line in (contents(path) or "").splitlines() if "memlock" in line and line.lstrip()[:1] != "#"]
         if lines:
             parts.append("\n".join([f"# configured {path}", *lines]))
     return "\n".join(parts) + "\n"

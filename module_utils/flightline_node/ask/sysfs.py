@@ -20,6 +20,15 @@ _WTMP_RECORDS, _MAX_BOOTS = 1024, 32
 _MAX_CHARS, _MAX_TABLE = 200, 8192
 
 
+def contents(path: str) -> Optional[str]:
+    """What a small file says, or None where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            return handle.read().strip()
+    except OSError:
+        return None
+
+
 def _value(path: str, most: int = _MAX_CHARS) -> Optional[str]:
     """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
     try:

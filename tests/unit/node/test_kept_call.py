@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,6 +56,18 @@ def test_a_long_command_is_not_typed_into_a_terminal(call, plugin, transport, se
     answer, key, sent = call(transport=transport, stdout=plugin.MARK + json.dumps(ANSWER) + "}", waivers=waivers)
     assert bool(sent) is sends and key == plugin.KEY
     assert (answer is not None) is sends
+
+
+@pytest.mark.parametrize(("transport", "most_mb"), [("ssh", 36), ("local", 36), ("aws_ssm", 76)])
+def test_a_worker_may_grow_by_a_client_only_where_its_connection_loads_one(plugin, monkeypatch, transport, most_mb):
+    """Twenty workers with endless answers at once stay within 1.1 GB."""
+    seen = []
+    monkeypatch.setattr(plugin, "leash", lambda _seconds, growth: seen.append(growth) or nullcontext())
+    monkeypatch.setattr(plugin, "admitted", lambda *_: {})
+    action = plugin.ActionModule.__new__(plugin.ActionModule)
+    action._connection, action._ask = SimpleNamespace(transport=transport), lambda *_: {}
+    action._held({"timeout_s": 5, "return_bundle": False}, None, {})
+    assert seen == [most_mb << 20]
 
 
 def test_a_usual_command_fits_a_terminal(call, plugin):
