@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from typing import Dict, List, Sequence
 
-from .sysfs import contents, driver
-
-INFINIBAND = "sys/class/infiniband"
+from .sysfs import INFINIBAND, contents, driver, entries
 
 
 def _files(device: str, names: Sequence[str]) -> List[str]:
-    folders = glob.glob(os.path.join(device, "ports", "*", "hw_counters"))
-    if names:
-        return [os.path.join(folder, name) for folder in folders for name in names]
-    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, "*")))
+    folders = [os.path.join(port, "hw_counters") for port in entries(os.path.join(device, "ports"))]
+    return [path for folder in folders for path in ([os.path.join(folder, name) for name in names] or entries(folder))]
 
 
 def efa_counters(root: str, names: Sequence[str] = ()) -> str:
@@ -26,7 +21,7 @@ def efa_counters(root: str, names: Sequence[str] = ()) -> str:
     same class directory: they are not EFA.
     """
     devices: Dict[str, Dict[str, int]] = {}
-    for device in sorted(glob.glob(os.path.join(root, INFINIBAND, "*"))):
+    for device in entries(os.path.join(root, INFINIBAND)):
         if driver(device) != "efa":
             continue
         counters = devices.setdefault(os.path.basename(device), {})
@@ -35,4 +30,4 @@ def efa_counters(root: str, names: Sequence[str] = ()) -> str:
             if value is not None and value.isdecimal():
                 name = os.path.basename(path)
                 counters[name] = counters.get(name, 0) + int(value)
-    return json.dumps(devices, indent=1)
+    return json.dumps(devices)

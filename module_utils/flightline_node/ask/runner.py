@@ -108,7 +108,7 @@ def _find(tool: str, path: str) -> Optional[str]:
 
 
 def _spawn_command(argv: List[str], node: Node, out_path: Path, err_path: Path) -> int:
-    env = {key: value for key, value in os.environ.items() if key in ("HOME", "LANG", "LD_LIBRARY_PATH", "USER")}
+    env = {key: os.environ[key] for key in ("HOME", "LANG", "LD_LIBRARY_PATH", "USER") if key in os.environ}
     env.update(LC_ALL="C", PATH=node.path)
     with open(out_path, "wb") as out, open(err_path, "wb") as err:
         process = subprocess.Popen(

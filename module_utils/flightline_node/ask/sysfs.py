@@ -9,6 +9,7 @@ import struct
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
+INFINIBAND = "sys/class/infiniband"
 _PORT_FILES = ("state", "phys_state", "rate")
 _P2P_FILES = ("gdr", "p2p")
 """The EFA driver says here whether it found the GPU driver's peer memory: gdr since 1.9, p2p since 2.6."""
@@ -17,23 +18,44 @@ _EDAC_FILES = ("mc_name", "ue_count", "ue_noinfo_count", "ce_count", "ce_noinfo_
 _CLOCK_FILES = ("current_clocksource", "available_clocksource")
 _WTMP, _BOOT_TIME = struct.Struct("<h338xi40x"), 2
 _WTMP_RECORDS, _MAX_BOOTS = 1024, 32
-_MAX_CHARS, _MAX_TABLE = 200, 8192
+_MAX_CHARS, _MAX_TABLE, _MAX_FILE = 200, 8192, 1 << 20
 
 
 def contents(path: str) -> Optional[str]:
     """What a small file says, or None where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read().strip()
+        return _read(path)
     except OSError:
         return None
+
+
+def entries(folder: str) -> List[str]:
+    """The paths of what a folder holds, in order; none where there is no such folder."""
+    try:
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    except OSError:
+        return []
+
+
+def _read(path: str, most: int = _MAX_FILE) -> str:
+    """Its first bytes as text. A node has 2,000 of these files: a stream of Python's would double what each costs."""
+    handle, data = os.open(path, os.O_RDONLY | os.O_CLOEXEC), b""
+    try:
+        # Not one read: what /proc makes line by line comes in pieces of a page.
+        while len(data) < most:
+            piece = os.read(handle, most - len(data))
+            if not piece:
+                break
+            data += piece
+    finally:
+        os.close(handle)
+    return data.decode("utf-8", "replace").strip()
 
 
 def _value(path: str, most: int = _MAX_CHARS) -> Optional[str]:
     """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read(most).strip()
+        return _read(path, most)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -63,9 +85,11 @@ def driver(device: str) -> str:
 def _efa_ports(root: str) -> Dict[str, Any]:
     """{device: {ports: {number: {state, phys_state, rate}}, gdr, p2p}} of the devices whose driver is efa."""
     devices: Dict[str, Any] = {}
-    for path in _folders(root, "sys/class/infiniband/*"):
+    for path in entries(os.path.join(root, INFINIBAND)):
         if driver(path) == "efa":
-            ports = {os.path.basename(port): _values(port, _PORT_FILES) for port in _folders(path, "ports/*")}
+            ports = {
+                os.path.basename(port): _values(port, _PORT_FILES) for port in entries(os.path.join(path, "ports"))
+            }
             devices[os.path.basename(path)] = {"ports": ports, **_values(os.path.join(path, "device"), _P2P_FILES)}
     return devices
 
@@ -84,7 +108,7 @@ def _cpufreq(root: str) -> List[Dict[str, Any]]:
 def _net(root: str) -> Dict[str, Dict[str, str]]:
     """{interface: {mtu, operstate, driver}} of the interfaces that are devices, not those of containers."""
     found: Dict[str, Dict[str, str]] = {}
-    for path in _folders(root, "sys/class/net/*"):
+    for path in entries(os.path.join(root, "sys/class/net")):
         if os.path.lexists(os.path.join(path, "device")):
             found[os.path.basename(path)] = {**_values(path, ("mtu", "operstate")), "driver": driver(path)}
     return found
@@ -144,4 +168,4 @@ def sysfs(root: str) -> str:
         "nvidia_taint": _value(os.path.join(root, "sys/module/nvidia/taint")),
     }
     found.update((name, value) for name, value in optional.items() if value is not None)
-    return json.dumps(found, indent=1)
+    return json.dumps(found)

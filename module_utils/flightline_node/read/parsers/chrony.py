@@ -9,12 +9,13 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 from . import values as v
+from .lazy import Lazy
 
 FILES = ("chrony.txt",)
 
-_SPAN = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(us|ms|s|min|h|d|w)", re.ASCII)
+_SPAN = Lazy(r"(\d{1,12}(?:\.\d{1,9})?)(us|ms|s|min|h|d|w)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_SOURCE = re.compile(
+_SOURCE = Lazy(
     r"[\^=#](?P<state>[*+?x~-]) +\S{1,253} +(?P<stratum>\d{1,2}) +\d{1,3} +\d{1,3} +\S{1,8} +"
     r"(?P<offset>[+-]\d{1,12}(?:\.\d{1,9})?)(?P<unit>ns|us|ms|s)\[",
     re.ASCII,

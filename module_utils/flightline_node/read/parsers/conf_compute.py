@@ -8,12 +8,13 @@ from typing import Mapping
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
+from .lazy import Lazy
 
 FILES = ("conf-compute.txt",)
 
 _STATE = re.compile(r"CC (?:status|State|feature)\s*:\s*(\w{2,20})", re.IGNORECASE)
 _READY = re.compile(r"GPUs? Ready State\s*:\s*([A-Za-z][A-Za-z ]{1,20})", re.IGNORECASE)
-_REFUSED = re.compile(
+_REFUSED = Lazy(
     r"invalid|not (?:supported|found|recogni[sz]ed|permitted)|unknown|unrecogni|fail|no devices", re.IGNORECASE
 )
 """A driver before 530 does not know the command."""

@@ -13,14 +13,15 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 from .jsonhead import holds_json
+from .lazy import Lazy
 
 FILES = ("dcgm-health.json", "dcgm-health.txt")
 
 OVERALL = "Overall Health"
 _STATES = ("Healthy", "Warning", "Failure", "Internal error")
-_TEXT_ROW = re.compile(r"\|([^|]{0,60})\|(.{0,400}?)\|?\s*$")
-_WATCHES_OFF = re.compile(r"watches not enabled", re.IGNORECASE)
-_SAID = re.compile(r"\s*(?:Error|dcgmi: ).{0,300}|.{0,60}(?:[Uu]nable to |not installed).{0,300}")
+_TEXT_ROW = Lazy(r"\|([^|]{0,60})\|(.{0,400}?)\|?\s*$")
+_WATCHES_OFF = Lazy(r"watches not enabled", re.IGNORECASE)
+_SAID = Lazy(r"\s*(?:Error|dcgmi: ).{0,300}|.{0,60}(?:[Uu]nable to |not installed).{0,300}")
 MAX_INCIDENTS, MAX_CHARS = 512, 600
 
 

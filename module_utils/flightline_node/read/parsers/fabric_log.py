@@ -12,21 +12,22 @@ from typing import Dict, Mapping, Tuple
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
+from .lazy import Lazy
 
 FILES = ("fabric-log.txt", "fabricmanager.log", "nvlsm.log")
 
 FABRIC_MANAGER, NVLSM = "fabricmanager.log", "nvlsm.log"
 MAX_BYTES, MAX_ERRORS, MAX_CHARS = 2 << 20, 40, 300
 _FILE = re.compile(r"# (fabricmanager\.log|nvlsm\.log|end)\s*$")
-_LEVEL = re.compile(r"\[(ERROR|CRITICAL|FATAL)\]\s*(?:\[tid \d{1,9}\]\s*)?(.*)", re.IGNORECASE)
-_OPENSM = re.compile(r"-> \w{1,60}: (ERR [0-9A-Fa-f]{1,6}: .*)")
-_STARTED = re.compile(
+_LEVEL = Lazy(r"\[(ERROR|CRITICAL|FATAL)\]\s*(?:\[tid \d{1,9}\]\s*)?(.*)", re.IGNORECASE)
+_OPENSM = Lazy(r"-> \w{1,60}: (ERR [0-9A-Fa-f]{1,6}: .*)")
+_STARTED = Lazy(
     r"Fabric Manager version ([\d.]{3,20}) is running|OpenSM [\w.\-]{1,40}\s*$|NVLSM.{0,40}\bstart", re.IGNORECASE
 )
-_CONFIGURED = re.compile(
+_CONFIGURED = Lazy(
     r"[Ss]uccessfully configured all the available (?:GPUs and )?NVSwitches|SUBNET UP|Entering MASTER state"
 )
-_BRIDGE = re.compile(r"CX Bridge device .{0,120} is (usable|not usable|unusable)", re.IGNORECASE)
+_BRIDGE = Lazy(r"CX Bridge device .{0,120} is (usable|not usable|unusable)", re.IGNORECASE)
 
 
 def parse(files: Mapping[str, Data]) -> Facts:

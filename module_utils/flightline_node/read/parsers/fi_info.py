@@ -9,14 +9,15 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import ranks
 from . import text as t
+from .lazy import Lazy
 
 FILES = ("fi-info.txt",)
 
 MAX_BYTES = 4 << 20
 """The verbose form has some kilobytes for each of 64 endpoints."""
 
-_ERROR = re.compile(r"fi_getinfo: ?(-?\d+.*)")
-_WARNING = re.compile(r"<warn> ?(.{1,200})")
+_ERROR = Lazy(r"fi_getinfo: ?(-?\d+.*)")
+_WARNING = Lazy(r"<warn> ?(.{1,200})")
 MOST_WARNINGS = 8
 _EFA = frozenset({"efa", "efa;ofi_rxr"})
 """libfabric 1.8 and 1.9 named the layer that makes EFA's reliable endpoints."""

@@ -5,13 +5,13 @@ After NVIDIA's IMEX guide, command service, and published outputs of both forms 
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, List, Mapping
 
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 from . import values as v
+from .lazy import Lazy
 
 FILES = ("imex.json", "imex.txt")
 
@@ -19,12 +19,12 @@ STATES = (
     "INITIALIZING", "STARTING_AUTH_SERVER", "WAITING_FOR_PEERS", "WAITING_FOR_RECOVERY", "INIT_GPU", "READY",
     "SHUTTING_DOWN", "UNAVAILABLE",
 )  # fmt: skip
-_DOMAIN = re.compile(r"Domain State: *([A-Z_]{2,30})")
-_NODE = re.compile(r"Node #(\d{1,5})\s+\*?\s*-\s*(\S{1,120})\s*-\s*([A-Z_]{2,40})")
-_ROW = re.compile(r"\s*(\d{1,5})((?:\s+(?:!V!|!M!|[INRDAC])){1,256})\s*$")
+_DOMAIN = Lazy(r"Domain State: *([A-Z_]{2,30})")
+_NODE = Lazy(r"Node #(\d{1,5})\s+\*?\s*-\s*(\S{1,120})\s*-\s*([A-Z_]{2,40})")
+_ROW = Lazy(r"\s*(\d{1,5})((?:\s+(?:!V!|!M!|[INRDAC])){1,256})\s*$")
 _WORDS = {"!V!": "version mismatch", "!M!": "node map mismatch", "N": "never connected", "R": "recovering",
           "D": "disconnected", "A": "authenticating", "I": "invalid", "C": "CONNECTED"}  # fmt: skip
-_SAID = re.compile(r".{0,200}(?:not installed|[Ff]ailed|[Ee]rror|[Uu]nable|refused|not running).{0,200}")
+_SAID = Lazy(r".{0,200}(?:not installed|[Ff]ailed|[Ee]rror|[Uu]nable|refused|not running).{0,200}")
 MAX_NODES = 1024
 
 

@@ -71,7 +71,7 @@ _KERNELS_HEAD = re.compile(
 """Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
 _DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
-_CONTINUED = re.compile(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
+_CONTINUED = Lazy(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
 
 class _SeenEvent(NamedTuple):

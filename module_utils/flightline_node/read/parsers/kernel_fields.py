@@ -5,33 +5,35 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Match, Optional
 
+from .lazy import Lazy
+
 Fields = Dict[str, Any]
 
 PCI = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
-_ANY_PCI = re.compile(r"(?:PCI:|GPU |at )?\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)\b")
-_PID = re.compile(r"\bpid='?(\d{1,9}|<unknown>)'?")
-_PROCESS = re.compile(r"\bname='?([^,]{1,200}?)'?(?=,|$)")
-_NVLINK5 = re.compile(
+_ANY_PCI = Lazy(r"(?:PCI:|GPU |at )?\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)\b")
+_PID = Lazy(r"\bpid='?(\d{1,9}|<unknown>)'?")
+_PROCESS = Lazy(r"\bname='?([^,]{1,200}?)'?(?=,|$)")
+_NVLINK5 = Lazy(
     # From the start of a word only, and bounded: a long run of letters must not be tried from each of them.
     r"(?<![A-Za-z0-9_/])(?P<unit>[A-Z][A-Za-z0-9_/]{1,60}(?: [A-Z][a-z]+)?)"
     r" +(?P<word>(?i:Non-?fatal|Fatal)) +(?:XC ?)?(?P<xc>\d+)"
     r" +(?:i ?)?(?P<injected>\d+) +Link +(?P<link>-?\d+)(?: *[(\[](?P<words>[0-9a-fA-Fx ,]+))?"
 )
-_NVLINK5_WORD = re.compile(r"(?<![-\w])(?:(non-?)?fatal)\b", re.IGNORECASE)
-_WORDS = re.compile(r"0x[0-9a-fA-F]{1,8}")
-_BARE_WORDS = re.compile(r"\b(?:0x)?[0-9a-fA-F]{8}\b")
-_LINK = re.compile(r"\b[Ll]ink (\d+)")
-_RESET_FLAGS = re.compile(r"(?<![-\w])RST: *(\w+), *D-RST: *(\w+)")
-_RECOVERY = re.compile(r"from (0x[0-9a-fA-F]+) \(([^)]*)\) to (0x[0-9a-fA-F]+) \(([^)]*)\)")
-_SXID_WORD = re.compile(r", *(Fatal|Non-?fatal)\b", re.IGNORECASE)
-_MCE_STATUS = re.compile(r"Machine Check(?: Exception)?: *[0-9a-f]* Bank \d+: ([0-9a-f]{16})", re.IGNORECASE)
-_MCE_BAD = re.compile(
+_NVLINK5_WORD = Lazy(r"(?<![-\w])(?:(non-?)?fatal)\b", re.IGNORECASE)
+_WORDS = Lazy(r"0x[0-9a-fA-F]{1,8}")
+_BARE_WORDS = Lazy(r"\b(?:0x)?[0-9a-fA-F]{8}\b")
+_LINK = Lazy(r"\b[Ll]ink (\d+)")
+_RESET_FLAGS = Lazy(r"(?<![-\w])RST: *(\w+), *D-RST: *(\w+)")
+_RECOVERY = Lazy(r"from (0x[0-9a-fA-F]+) \(([^)]*)\) to (0x[0-9a-fA-F]+) \(([^)]*)\)")
+_SXID_WORD = Lazy(r", *(Fatal|Non-?fatal)\b", re.IGNORECASE)
+_MCE_STATUS = Lazy(r"Machine Check(?: Exception)?: *[0-9a-f]* Bank \d+: ([0-9a-f]{16})", re.IGNORECASE)
+_MCE_BAD = Lazy(
     # A deferred error is one that ECC could not correct and nobody has read yet: EDAC counts it as uncorrectable.
     r"uncorrected|severity: (?:fatal|recoverable)|Machine Check Exception|context corrupt|System Fatal error"
     r"|Deferred error|_STATUS\[[^|\]]{0,8}\|UE\b",
     re.I,
 )
-_MCE_GOOD = re.compile(r"\bcorrected|Machine check events logged|severity: info", re.IGNORECASE)
+_MCE_GOOD = Lazy(r"\bcorrected|Machine check events logged|severity: info", re.IGNORECASE)
 UNCORRECTED_BIT = 61
 """MCi_STATUS.UC, Intel SDM volume 3, machine-check architecture; the same bit on AMD."""
 

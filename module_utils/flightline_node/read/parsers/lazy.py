@@ -37,3 +37,7 @@ class Lazy(NamedTuple):
     def finditer(self, text: str, at: int, end: int) -> Iterator[Match[str]]:
         """As re.Pattern.finditer."""
         return _compiled(self.pattern, self.flags).finditer(text, at, end)
+
+    def sub(self, repl: str, text: str) -> str:
+        """As re.Pattern.sub."""
+        return _compiled(self.pattern, self.flags).sub(repl, text)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, Mapping, Optional
 
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 from . import values as v
+from .lazy import Lazy
 
 FILES = ("lnetctl.txt",)
 
 MAX_INTERFACES = 4096
-_TYPE = re.compile(r"\s*-?\s*net type:\s*(\S{1,40})\s*")
-_NID = re.compile(r"\s*-?\s*nid:\s*(\S{1,120})\s*")
-_STATUS = re.compile(r"\s*status:\s*(\S{1,40})\s*")
-_REFUSED = re.compile(r"descr: ?\"?([^\"]{1,200})")
-_ROW = re.compile(r"(\S{1,120}@(\S{1,40}))\s+(\S{1,20})\s")
+_TYPE = Lazy(r"\s*-?\s*net type:\s*(\S{1,40})\s*")
+_NID = Lazy(r"\s*-?\s*nid:\s*(\S{1,120})\s*")
+_STATUS = Lazy(r"\s*status:\s*(\S{1,40})\s*")
+_REFUSED = Lazy(r"descr: ?\"?([^\"]{1,200})")
+_ROW = Lazy(r"(\S{1,120}@(\S{1,40}))\s+(\S{1,20})\s")
 
 
 def parse(files: Mapping[str, Data]) -> Facts:

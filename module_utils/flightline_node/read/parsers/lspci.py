@@ -9,6 +9,7 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 from . import values as v
+from .lazy import Lazy
 
 FILES = ("lspci.txt",)
 
@@ -16,7 +17,7 @@ _DEVICE = re.compile(r"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-
 _NUMERIC = re.compile(r"(?:Class )?([0-9a-f]{4}): ([0-9a-f]{4}):([0-9a-f]{4})\b")
 _IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
 _CLASS = re.compile(r"\[([0-9a-f]{4})\]$")
-_LINK = re.compile(r"\s+LnkSta:\s+Speed ([\d.]{1,8})GT/s[^,]{0,40}, Width x(\d{1,3})")
+_LINK = Lazy(r"\s+LnkSta:\s+Speed ([\d.]{1,8})GT/s[^,]{0,40}, Width x(\d{1,3})")
 
 NVIDIA, AMAZON = "10de", "1d0f"
 _GPU_CLASSES = {"0300": "VGA compatible controller", "0302": "3D controller", "0380": "Display controller"}

@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterable, List, Optional
 from ...model import ParseError
 from ..bundle import Data
 from . import text as t
+from .lazy import Lazy
 
 Message = Dict[str, Any]
 """{pci_bus_id: as printed or None, text: the line}."""
@@ -30,10 +31,10 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"warning[: ]", re.IGNORECASE)
-_CONTINUED = re.compile(
+_CONTINUED = Lazy(
     r"(?:nvml library version|make sure that|reboot the system|please |this can also|this may be|also )", re.IGNORECASE
 )
-_PCI = re.compile(r"(?<![0-9a-fA-F])([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
+_PCI = Lazy(r"(?<![0-9a-fA-F])([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
 # nvmlErrorString of every nvmlReturn_t that can stand for a value; "Not Supported", "Not Found" and
 # "Requested functionality has been deprecated" say that there is no value.
 _VALUE_ERRORS = frozenset(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Dict, List, Optional, Tuple
 
 from ...model import ParseError
+from .lazy import Lazy
 from .nvidia_smi_fields import TEXT, Raw, RawGpu
 
-_GPU = re.compile(r"GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
+_GPU = Lazy(r"GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
 _SPECIFICATION = " specification"  # 610 appends it to the names of temperature limits
 _PROCESS_KEYS = {"process id": "pid", "type": "type", "name": "process_name", "used gpu memory": "used_memory"}
 _SKIP = ("mig device", "mig devices", "supported clocks", "accounted processes")

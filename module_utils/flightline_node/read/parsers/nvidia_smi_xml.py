@@ -13,6 +13,7 @@ from typing import Dict, Iterator, List, Optional
 from xml.parsers import expat
 
 from ...model import ParseError
+from .lazy import Lazy
 from .nvidia_smi_fields import XML, Raw, RawGpu
 
 ROOT = "nvidia_smi_log"
@@ -22,7 +23,7 @@ _PROCESS = "processes/process_info"
 _ERROR = "error_string"  # beside the GPUs, in nvidia-smi's own DTD: why one of them is not listed
 _MIG = "mig_devices"
 _MIG_ERRORS = "mig_devices/mig_device/ecc_error_count/volatile_count/sram_uncorrectable"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_CONTROL = Lazy("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 MAX_DEPTH = 32
 MAX_GPUS = 1024

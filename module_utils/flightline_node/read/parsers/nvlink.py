@@ -16,6 +16,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Union
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
+from .lazy import Lazy
 from .nvidia_messages import Messages, decode
 from .nvidia_smi_fields import snake, word
 
@@ -31,7 +32,7 @@ _OTHER_OPTION = re.compile(r"Link \d{1,4}(?:,|:.{1,200}:|: \d{1,20} [A-Za-z ]{1,
 _COUNT = re.compile(r"(\d{1,20}) ([A-Za-z ]{1,40})")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) GB/s")
 _INACTIVE = frozenset({"<inactive>", "inactive", "<down>", "down", "<disabled>", "disabled", "<off>", "off"})
-_UNSUPPORTED = re.compile(r"not (?:have or )?support|not supported", re.IGNORECASE)
+_UNSUPPORTED = Lazy(r"not (?:have or )?support|not supported", re.IGNORECASE)
 _BER_FLOOR = 1e-250  # "15e-255" is how NVLink 5 prints a bit error rate of 0
 
 Value = Union[int, float, str, None]

@@ -14,21 +14,22 @@ from typing import Iterator, Tuple
 from ...model import ParseError
 from ..bundle import Data
 from . import text as t
+from .lazy import Lazy
 
 MAX_LINE = 4096
 MANY_LINES, MIN_LINE_CHARS = 100_000, 24
 """A log of this many lines has NCCL's in it, of a hundred characters each; one of empty lines is none."""
-_MPIRUN = re.compile(r"\[[^\]\s]{1,120}\]<std(?:out|err)>: ?")
-_CTIME = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}(?=\[|<std)")
-_LOGGED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) ?")
-_STREAM = re.compile(r"<std(?:out|err)>: ?")
-_BARS = re.compile(r"\s{0,8}\|? ?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]{0,10}(?:Z|[+-]\d\d:\d\d) ?\| ?")
+_MPIRUN = Lazy(r"\[[^\]\s]{1,120}\]<std(?:out|err)>: ?")
+_CTIME = Lazy(r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \d{4}(?=\[|<std)")
+_LOGGED = Lazy(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) ?")
+_STREAM = Lazy(r"<std(?:out|err)>: ?")
+_BARS = Lazy(r"\s{0,8}\|? ?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]{0,10}(?:Z|[+-]\d\d:\d\d) ?\| ?")
 _HEADER = re.compile(
     r"# (?:nThread |nccl-tests version|Collective test starting|Using devices| +Rank +\d| +size +count )|provider: "
 )
-_PREFIX = re.compile(r"\s{0,80}(?:\S{1,120}[:>\]] ?|(?:[\w.\-/]{1,100} ){1,2}|[\w.\-/]{1,100} {1,40}\| ?)?")
+_PREFIX = Lazy(r"\s{0,80}(?:\S{1,120}[:>\]] ?|(?:[\w.\-/]{1,100} ){1,2}|[\w.\-/]{1,100} {1,40}\| ?)?")
 MOST_PREFIXES = 8
-_LABEL = re.compile(r"[\w.\-]{1,64}: ?(?=\s*(?:#|\d+\s+\d+\s+[a-z]))")
+_LABEL = Lazy(r"[\w.\-]{1,64}: ?(?=\s*(?:#|\d+\s+\d+\s+[a-z]))")
 
 
 def lines(data: Data) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _learn(line: str, known: Tuple[str, ...]) -> Tuple[str, ...]:
     return (*known, before)
 
 
-def _cut(line: str, *patterns: re.Pattern[str]) -> str:
+def _cut(line: str, *patterns: Lazy) -> str:
     for pattern in patterns:
         match = pattern.match(line)
         if match:

@@ -7,8 +7,9 @@ from typing import Mapping, Optional, Union
 
 from ...model import ParseError
 from ..bundle import Data
+from .lazy import Lazy
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
+_ANSI = Lazy(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
 _NOT_AVAILABLE = frozenset(
     {
         "n/a",
