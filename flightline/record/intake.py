@@ -47,6 +47,16 @@ class Asked:
     skipped: frozenset[str] = frozenset()
 
 
+def let_through(record: Any) -> Record | None:
+    """The record in a result of the action plugin, which may hand it on as text; None where it let none through."""
+    if isinstance(record, str):
+        try:
+            record = json.loads(record)
+        except (ValueError, RecursionError):
+            return None
+    return record if isinstance(record, dict) and STAMP in record else None
+
+
 def admit(answer: Any, asked: Asked) -> Record:
     """The record in an answer. Raises RefusedError."""
     try:

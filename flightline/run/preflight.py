@@ -25,7 +25,7 @@ from ..console import DEBUG_ENV, EXIT_BROKEN
 from ..fleet.causes import troubles
 from ..fleet.judgement import judge_run
 from ..fleet.result import NodeRow
-from ..record.intake import STAMP, is_go
+from ..record.intake import is_go, let_through
 from ..store import sqlite as stores
 from ..store.aside import ASIDE_ENV, Aside
 from ..store.rows import broken_record, unreachable_record
@@ -173,8 +173,8 @@ def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
     if kind == "runner_on_failed":
         return broken_record(host, str(res.get("msg") or ""))
     if kind == "runner_on_ok":
-        record = res.get("record")
-        if isinstance(record, dict) and STAMP in record:  # the action plugin has let it through the gate
+        record = let_through(res.get("record"))
+        if record:
             return {**record, "host": host.host}
         return broken_record(host, "the module returned no record that has passed the gate")
     return None

@@ -31,7 +31,6 @@ options:
 
 import atexit
 import functools
-import json
 import os
 import signal
 import sys
@@ -299,13 +298,10 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, name: str, answer: dict[str, Any]) -> None:
         """The action plugin has let the record through the gate; without it, none is taken."""
-        from flightline.record.intake import STAMP
+        from flightline.record.intake import let_through
 
-        record = answer.get("record")
-        if isinstance(record, str):
-            with suppress(ValueError, RecursionError):
-                record = json.loads(record)
-        if not (self._recorder and isinstance(record, dict) and STAMP in record):
+        record = let_through(answer.get("record"))
+        if not (self._recorder and record):
             self._broken(name, "the module returned no record that has passed the gate")
             return
         self._recorder.add({**record, **self._identity(name, record)})
