@@ -88,11 +88,7 @@ class ActionModule(ActionBase):
             asked = asked_of(given)
         except SettingsError as error:
             return {**result, "failed": True, "msg": str(error)}
-        answer = self._held(given, asked, task_vars or {})
-        # As text, where only the callback takes it: Ansible walks through every value of a result several times.
-        if "record" in answer and os.environ.get(CALLBACK_ENV) and not self._task.register:
-            answer["record"] = json.dumps(answer["record"])
-        return {**result, **answer}
+        return {**result, **self._held(given, asked, task_vars or {})}
 
     def _held(self, given: dict[str, Any], asked: Asked, variables: dict[str, Any]) -> dict[str, Any]:
         """Ask within the deadline; nothing of the node's own words comes out unclean."""

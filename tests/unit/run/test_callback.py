@@ -40,15 +40,14 @@ def keep():
 UNSTAMPED = {key: value for key, value in record("gpu-01").items() if key != STAMP}
 
 
-@pytest.mark.parametrize("how", [dict, json.dumps], ids=["a record", "its text"])
-def test_a_record_that_passed_the_gate_is_kept_under_the_inventorys_name(keep, how):
-    row = keep({"record": how(record("another"))})
+def test_a_record_that_passed_the_gate_is_kept_under_the_inventorys_name(keep):
+    row = keep({"record": record("another")})
     assert row["host"] == "gpu-01" and row["findings"] == record("another")["findings"]
 
 
 @pytest.mark.parametrize(
     "given",
-    [None, 5, [], "", "{", "5", "null", "[" * 100_000, "\x00", json.dumps(UNSTAMPED), UNSTAMPED],
+    [None, 5, [], "", json.dumps(record("gpu-01")), UNSTAMPED],
     ids=lambda value: ascii(value)[:12],
 )
 def test_what_did_not_pass_the_gate_is_an_unknown_row_and_the_run_goes_on(keep, given):
