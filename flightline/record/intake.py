@@ -26,6 +26,7 @@ STAMP, STAMPED = "admitted", "1"
 """Raised when what RECORD takes becomes narrower: stored records then pass again."""
 NODE = "node"
 CANNOT = "the node could not be judged: "
+NOT_LET_THROUGH = "the module returned no record that has passed the gate"
 SHORT = 3
 """Checks that are named when several are missing."""
 

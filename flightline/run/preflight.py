@@ -25,7 +25,7 @@ from ..console import DEBUG_ENV, EXIT_BROKEN
 from ..fleet.causes import troubles
 from ..fleet.judgement import judge_run
 from ..fleet.result import NodeRow
-from ..record.intake import is_go, let_through
+from ..record.intake import NOT_LET_THROUGH, is_go, let_through
 from ..store import sqlite as stores
 from ..store.aside import ASIDE_ENV, Aside
 from ..store.rows import broken_record, unreachable_record
@@ -176,7 +176,7 @@ def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
         record = let_through(res.get("record"))
         if record:
             return {**record, "host": host.host}
-        return broken_record(host, "the module returned no record that has passed the gate")
+        return broken_record(host, NOT_LET_THROUGH)
     return None
 
 

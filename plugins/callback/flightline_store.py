@@ -298,11 +298,11 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, name: str, answer: dict[str, Any]) -> None:
         """The action plugin has let the record through the gate; without it, none is taken."""
-        from flightline.record.intake import let_through
+        from flightline.record.intake import NOT_LET_THROUGH, let_through
 
         record = let_through(answer.get("record"))
         if not (self._recorder and record):
-            self._broken(name, "the module returned no record that has passed the gate")
+            self._broken(name, NOT_LET_THROUGH)
             return
         self._recorder.add({**record, **self._identity(name, record)})
         if answer.get("bundle_refused"):

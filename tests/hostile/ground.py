@@ -96,7 +96,7 @@ class Ground:
                 [*command, "-i", str(self.inventory), *arguments],
                 cwd=ROOT, env={**self.env, **env}, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
             )  # fmt: skip
-            memory = TreeMemory(process.pid)
+            memory = TreeMemory(process.pid, every_s=0.3)
             try:
                 status = process.wait(timeout_s)
             finally:

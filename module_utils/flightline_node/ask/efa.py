@@ -6,12 +6,16 @@ import json
 import os
 from typing import Dict, List, Sequence
 
-from .sysfs import INFINIBAND, contents, driver, entries
+from .files import contents, entries
+from .sysfs import INFINIBAND, driver
 
 
 def _files(device: str, names: Sequence[str]) -> List[str]:
-    folders = [os.path.join(port, "hw_counters") for port in entries(os.path.join(device, "ports"))]
-    return [path for folder in folders for path in ([os.path.join(folder, name) for name in names] or entries(folder))]
+    found: List[str] = []
+    for port in entries(os.path.join(device, "ports")):
+        folder = os.path.join(port, "hw_counters")
+        found += [os.path.join(folder, name) for name in names] or entries(folder)
+    return found
 
 
 def efa_counters(root: str, names: Sequence[str] = ()) -> str:

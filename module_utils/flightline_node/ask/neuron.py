@@ -13,6 +13,8 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from .files import read_text
+
 CLASS = "sys/devices/virtual/neuron_device"
 MODULE = "sys/module/neuron"
 _ECC = ("sram_ecc_uncorrected", "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected")
@@ -40,8 +42,7 @@ def present(root: str) -> bool:
 def _value(path: str) -> Optional[str]:
     """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read(_MAX_CHARS).strip()
+        return read_text(path, _MAX_CHARS)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as error:

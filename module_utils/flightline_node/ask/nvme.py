@@ -13,11 +13,14 @@ import re
 import struct
 from typing import Any, Dict, Union
 
+from .files import contents
+
 _ADMIN_IOCTL = 0xC0484E41
 """_IOWR('N', 0x41, struct nvme_passthru_cmd), linux/nvme_ioctl.h."""
 _COMMAND = struct.Struct("<BBHIIIQQII6III")
 _GET_LOG_PAGE, _SMART, _ALL_NAMESPACES = 0x02, 0x02, 0xFFFFFFFF
 _LOG_BYTES = 512
+_MAX_CHARS = 200
 _TIMEOUT_MS = 2000
 _KELVIN = 273
 _CONTROLLER = re.compile(r"nvme\d{1,4}")
@@ -37,18 +40,10 @@ def nvme_smart(root: str) -> str:
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "sys/class/nvme/nvme*"))):
         name = os.path.basename(path)
         if _CONTROLLER.fullmatch(name):
-            entry = {key: _text(os.path.join(path, key)) for key in ("model", "serial")}
+            entry = {key: contents(os.path.join(path, key), _MAX_CHARS) or "" for key in ("model", "serial")}
             asked = _ask(os.path.join(root, "dev", name))
             found[name] = {**entry, **({"error": asked} if isinstance(asked, str) else {"log": decode(asked)})}
     return json.dumps(found, indent=1)
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read(200).strip()
-    except OSError:
-        return ""
 
 
 def _ask(device: str) -> Union[bytes, str]:

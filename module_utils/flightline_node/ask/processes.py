@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from .files import read_bytes
+
 WATCH_S = 1.0
 """A process that writes to a disk sleeps uninterruptibly for milliseconds; one that is stuck does not move."""
 _PF_KTHREAD = 0x00200000
@@ -32,15 +34,9 @@ class _Process(NamedTuple):
 
 def _bytes(path: str, most: int = 4096) -> Optional[bytes]:
     try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        return os.read(handle, most)
+        return read_bytes(path, most)
     except OSError:  # the process ended meanwhile
         return None
-    finally:
-        os.close(handle)
 
 
 def _process(proc: str, pid: str) -> Optional[_Process]:

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Callable, List, Mapping, Sequence
 
 from .efa import efa_counters
+from .files import contents
 from .metadata import imds
 from .nvme import nvme_smart
 from .processes import processes
 from .reach import s3
-from .sysfs import contents, sysfs
+from .sysfs import sysfs
 
 _EFA_INSTALLER = re.compile(r"EFA installer version:\s*(\S+)")
 # The plugin's package was aws-ofi-nccl, then libnccl-ofi; rpm joins the version with "-", deb with "_".

@@ -9,6 +9,8 @@ import struct
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
+from .files import entries, read_text
+
 INFINIBAND = "sys/class/infiniband"
 _PORT_FILES = ("state", "phys_state", "rate")
 _P2P_FILES = ("gdr", "p2p")
@@ -18,44 +20,13 @@ _EDAC_FILES = ("mc_name", "ue_count", "ue_noinfo_count", "ce_count", "ce_noinfo_
 _CLOCK_FILES = ("current_clocksource", "available_clocksource")
 _WTMP, _BOOT_TIME = struct.Struct("<h338xi40x"), 2
 _WTMP_RECORDS, _MAX_BOOTS = 1024, 32
-_MAX_CHARS, _MAX_TABLE, _MAX_FILE = 200, 8192, 1 << 20
-
-
-def contents(path: str) -> Optional[str]:
-    """What a small file says, or None where it cannot be read."""
-    try:
-        return _read(path)
-    except OSError:
-        return None
-
-
-def entries(folder: str) -> List[str]:
-    """The paths of what a folder holds, in order; none where there is no such folder."""
-    try:
-        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
-    except OSError:
-        return []
-
-
-def _read(path: str, most: int = _MAX_FILE) -> str:
-    """Its first bytes as text. A node has 2,000 of these files: a stream of Python's would double what each costs."""
-    handle, data = os.open(path, os.O_RDONLY | os.O_CLOEXEC), b""
-    try:
-        # Not one read: what /proc makes line by line comes in pieces of a page.
-        while len(data) < most:
-            piece = os.read(handle, most - len(data))
-            if not piece:
-                break
-            data += piece
-    finally:
-        os.close(handle)
-    return data.decode("utf-8", "replace").strip()
+_MAX_CHARS, _MAX_TABLE = 200, 8192
 
 
 def _value(path: str, most: int = _MAX_CHARS) -> Optional[str]:
     """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
     try:
-        return _read(path, most)
+        return read_text(path, most)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -9,7 +9,8 @@ import threading
 import pytest
 
 from flightline_node.ask.efa import efa_counters
-from flightline_node.ask.sysfs import contents, entries, sysfs
+from flightline_node.ask.files import contents, entries
+from flightline_node.ask.sysfs import sysfs
 
 
 @pytest.fixture
