@@ -19,7 +19,6 @@ from types import FrameType
 from . import process_tree
 
 PULSE_S = 0.05
-KILL_GRACE_S = 0.5
 STATM = Path("/proc/self/statm")
 
 
@@ -64,5 +63,5 @@ def end_children() -> None:
     mine = os.getpid()
     below = process_tree.descendants(mine)
     if os.getsid(0) == mine:
-        below |= process_tree.of_session(mine)
-    process_tree.end(below, KILL_GRACE_S)
+        below |= process_tree.of_sessions([mine])
+    process_tree.end(below)

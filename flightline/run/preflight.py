@@ -42,7 +42,6 @@ INTERRUPT_GRACE_S = 5.0
 INTERRUPTED = "it was interrupted"
 _NO_VERDICT = re.compile(r"run \S+ has no verdict: (?P<why>.*?)(?=; what was measured|$)", re.M)
 """How the callback ends a run that has none."""
-KILL_GRACE_S = 1.0
 
 
 class CannotRunError(RuntimeError):
@@ -292,7 +291,7 @@ def _stop(work: Background, follow: Follow) -> None:
         with suppress(OSError):
             os.kill(follow.pid, signal.SIGINT)
         work.wait(INTERRUPT_GRACE_S)
-        process_tree.end(below, KILL_GRACE_S)
+        process_tree.end_with_sessions(below)
     follow.stop.set()
     work.wait(INTERRUPT_GRACE_S)
 

@@ -6,11 +6,13 @@ import os
 import signal
 import time
 from collections import defaultdict
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
 PROC = Path("/proc")
 POLL_S = 0.05
+GRACE_S = 0.5
 
 Processes = dict[int, str]
 """Process id -> its start time, which tells it from a later process of the same id."""
@@ -35,18 +37,23 @@ def descendants(pid: int) -> Processes:
     return found
 
 
-def of_session(session: int) -> Processes:
-    """Every other process of a session."""
+def of_sessions(leaders: Container[int]) -> Processes:
+    """Every other process of the sessions that these processes lead or led."""
     found: Processes = {}
     for path in PROC.glob("[0-9]*"):
         pid = int(path.name)
         with suppress(OSError):
-            if pid != os.getpid() and os.getsid(pid) == session:
+            if pid != os.getpid() and os.getsid(pid) in leaders:
                 found[pid] = _stat(pid)[1]
     return {pid: start for pid, start in found.items() if start}
 
 
-def end(processes: Processes, grace_s: float) -> None:
+def end_with_sessions(processes: Processes) -> None:
+    """End them, and what is by now in a session that one of them led: its parent may be gone."""
+    end({**processes, **of_sessions(processes)})
+
+
+def end(processes: Processes, grace_s: float = GRACE_S) -> None:
     """Terminate the processes that are still there, and kill those that stay."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         alive = [pid for pid, start in processes.items() if _stat(pid)[1] == start]

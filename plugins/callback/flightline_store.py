@@ -76,6 +76,8 @@ class _Exit:
     def __init__(self) -> None:
         self.pid, self.why, self.run_id = os.getpid(), "", ""
         self.status: int | None = None
+        self.workers: dict[int, str] = {}
+        self.ansibles = signal.getsignal(signal.SIGINT)
 
     def guard(self) -> None:
         """From here on, a process that ends without a verdict says so."""
@@ -85,15 +87,25 @@ class _Exit:
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # for as long as the process lives
         atexit.unregister(self.leave)
         atexit.register(self.leave)
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-                signal.signal(number, _interrupt)
+                signal.signal(number, self.interrupt)
+
+    def interrupt(self, _number: int, frame: Any) -> None:
+        """All as Ctrl-C: Ansible's own handler passes it to the workers; for a TERM it would end past every guard."""
+        from flightline.run import process_tree
+
+        self.workers = process_tree.descendants(os.getpid())
+        if callable(self.ansibles):
+            self.ansibles(signal.SIGINT, frame)
+        raise KeyboardInterrupt
 
     def leave(self) -> None:
         """At the interpreter's end."""
         if os.getpid() != self.pid:
             return  # a worker
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.end_workers()
         if self.status is None:
             self.say()
         status = CANNOT_RUN if self.status is None else self.status
@@ -104,6 +116,17 @@ class _Exit:
         if status:
             os._exit(status)
 
+    def end_workers(self) -> None:
+        """After an interrupt: a signal to a worker's session does not end all of it.
+
+        dash loses what arrives while it starts a command (`if (vforked) return` in its handler, 0.5.12), and what a
+        node that is this machine runs may ignore the signal.
+        """
+        if self.workers:
+            from flightline.run import process_tree
+
+            process_tree.end_with_sessions(self.workers)
+
     def say(self) -> None:
         """One sentence, with the run's id."""
         why = self.why or "the playbook ended before one was reached"
@@ -111,14 +134,6 @@ class _Exit:
         look = f"; what was measured: flightline report {self.run_id}" if self.run_id else ""
         with suppress(OSError, ValueError, AttributeError):
             sys.stderr.write(f"flightline: {what}: {why}{look}\n")
-
-
-def _interrupt(_number: int, frame: Any) -> None:
-    """As Ctrl-C: Ansible's own handler passes it to the workers; for a TERM it would end past every guard."""
-    handler = signal.getsignal(signal.SIGINT)
-    if callable(handler):
-        handler(signal.SIGINT, frame)
-    raise KeyboardInterrupt
 
 
 def _flush() -> None:

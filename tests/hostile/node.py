@@ -40,8 +40,9 @@ def say(text: str) -> None:
 
 
 def hang(text: str) -> None:
-    """Ignores TERM, and so does a child of its own that outlives it in a session of its own."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    """Ignores what ends a program."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     time.sleep(300)
 
 

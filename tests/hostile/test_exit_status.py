@@ -100,7 +100,7 @@ def test_an_interrupted_ansible_playbook(tmp_path, numbers):
     place = place_of(tmp_path, slow={"way": "hang"})
     status, out = interrupted(place, PLAYBOOK, numbers)
     assert status == 2 and SENTENCE.search(out), out
-    assert gone(place)
+    assert place.left_over() == []
 
 
 @pytest.mark.parametrize("numbers", [[2], [15], [2, 2]], ids=str)
@@ -108,7 +108,7 @@ def test_an_interrupted_flightline_judges_what_was_measured(tmp_path, numbers):
     place = place_of(tmp_path, slow={"way": "hang"})
     status, out = interrupted(place, COMMAND, numbers)
     assert status == 1 and "NO-GO  1 of 2 nodes go" in out and "Traceback" not in out, out
-    assert gone(place)
+    assert place.left_over() == []
 
 
 def interrupted(place, command, numbers):
@@ -129,13 +129,6 @@ def hears():
     """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def gone(place):
-    until = time.monotonic() + 60
-    while place.left_over() and time.monotonic() < until:
-        time.sleep(0.2)
-    return place.left_over() == []
 
 
 @BOTH
