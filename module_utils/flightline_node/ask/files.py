@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Optional
 
-MAX_BYTES = 1 << 20
+MAX_BYTES, MAX_VALUE_BYTES = 1 << 20, 200
 
 
 def read_bytes(path: str, most: int = MAX_BYTES) -> bytes:
@@ -34,6 +34,16 @@ def contents(path: str, most: int = MAX_BYTES) -> Optional[str]:
         return read_text(path, most)
     except OSError:
         return None
+
+
+def value_of(path: str, most: int = MAX_VALUE_BYTES) -> Optional[str]:
+    """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
+    try:
+        return read_text(path, most)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"error: {error.strerror or type(error).__name__}"
 
 
 def entries(folder: str) -> List[str]:

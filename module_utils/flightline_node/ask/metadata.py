@@ -11,6 +11,8 @@ import os
 import time
 from typing import Any, Dict, Optional, Tuple
 
+from .files import contents
+
 ENDPOINT_VARIABLE = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
 ENDPOINT = "http://169.254.169.254"
 SIMULATED = "run/flightline/imds.json"
@@ -41,7 +43,7 @@ def imds(root: str) -> str:
     A simulated node (root is not "/") has a file instead of a service.
     """
     if root.rstrip("/"):
-        text = _read(os.path.join(root, SIMULATED))
+        text = contents(os.path.join(root, SIMULATED), MAX_BYTES)
         return text if text is not None else _unavailable("no metadata service: a simulated node")
     endpoint = os.environ.get(ENDPOINT_VARIABLE)
     other = None if endpoint else _other_machine(root)
@@ -52,21 +54,13 @@ def _unavailable(reason: str) -> str:
     return json.dumps({"available": False, "reason": reason})
 
 
-def _read(path: str) -> Optional[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read(MAX_BYTES)
-    except OSError:
-        return None
-
-
 def _other_machine(root: str) -> Optional[str]:
     """Why this is no EC2 instance, or None when it is one or nothing says so (then the service is asked).
 
     Nitro: the vendor is "Amazon EC2". Xen: the vendor is "Xen" and the version ends in "amazon".
     """
-    read = (_read(os.path.join(root, "sys/class/dmi/id", name)) for name in ("sys_vendor", "product_version"))
-    vendor, version = ((text or "").strip() for text in read)
+    read = (contents(os.path.join(root, "sys/class/dmi/id", name)) for name in ("sys_vendor", "product_version"))
+    vendor, version = (text or "" for text in read)
     if not vendor or "amazon" in f"{vendor} {version}".lower():
         return None
     return f"not an EC2 instance: the system vendor is {vendor}"

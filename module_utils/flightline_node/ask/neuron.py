@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from .files import read_text
+from .files import value_of
 
 CLASS = "sys/devices/virtual/neuron_device"
 MODULE = "sys/module/neuron"
@@ -31,7 +31,7 @@ COUNTERS = (
 )  # fmt: skip
 """Counters of a core that tell of trouble; those of a program's own mistakes are left out."""
 _NOT_HERE = ("memory_usage", "power", "subsystem", "device")
-_MAX_CHARS, _MAX_DEPTH, _MAX_FOLDERS = 200, 4, 400
+_MAX_DEPTH, _MAX_FOLDERS = 4, 400
 
 
 def present(root: str) -> bool:
@@ -40,13 +40,8 @@ def present(root: str) -> bool:
 
 
 def _value(path: str) -> Optional[str]:
-    """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
-    try:
-        return read_text(path, _MAX_CHARS)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except OSError as error:
-        return f"error: {error.strerror or type(error).__name__}"
+    """A folder of that name is another driver's layout, not a file that cannot be read."""
+    return None if Path(path).is_dir() else value_of(path)
 
 
 def _below(device: str, names: List[str]) -> Dict[str, str]:
@@ -57,7 +52,7 @@ def _below(device: str, names: List[str]) -> Dict[str, str]:
         keep = [name for name in sorted(folders) if name not in _NOT_HERE and not name.startswith("neuron_core")]
         folders[:] = keep if depth < _MAX_DEPTH and count < _MAX_FOLDERS else []
         for name in set(files) & set(names):
-            value = _value(os.path.join(folder, name))
+            value = value_of(os.path.join(folder, name))
             if value is not None:
                 found.setdefault(name, value)
     return found
@@ -79,7 +74,7 @@ def _counters(device: str) -> Dict[str, int]:
     for core in sorted(glob.glob(os.path.join(glob.escape(device), "neuron_core*"))):
         for name in COUNTERS:
             folder = "other_info" if name.endswith("_count") else "status"
-            text = _value(os.path.join(core, "stats", folder, name, "total"))
+            text = value_of(os.path.join(core, "stats", folder, name, "total"))
             if text is not None and text.isdecimal():
                 totals[name] = totals.get(name, 0) + int(text)
     return totals
@@ -92,5 +87,5 @@ def neuron_sysfs(root: str) -> str:
         match = re.fullmatch(r"neuron(\d+)", os.path.basename(path))
         if match:
             devices[match.group(1)] = _device(path)
-    version = _value(os.path.join(root, MODULE, "version"))
+    version = value_of(os.path.join(root, MODULE, "version"))
     return json.dumps({"driver": version, "devices": devices}, indent=1)

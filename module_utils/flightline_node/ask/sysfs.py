@@ -9,7 +9,7 @@ import struct
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
-from .files import entries, read_text
+from .files import entries, value_of
 
 INFINIBAND = "sys/class/infiniband"
 _PORT_FILES = ("state", "phys_state", "rate")
@@ -20,21 +20,11 @@ _EDAC_FILES = ("mc_name", "ue_count", "ue_noinfo_count", "ce_count", "ce_noinfo_
 _CLOCK_FILES = ("current_clocksource", "available_clocksource")
 _WTMP, _BOOT_TIME = struct.Struct("<h338xi40x"), 2
 _WTMP_RECORDS, _MAX_BOOTS = 1024, 32
-_MAX_CHARS, _MAX_TABLE = 200, 8192
-
-
-def _value(path: str, most: int = _MAX_CHARS) -> Optional[str]:
-    """What a file says, None when there is no such file; a read that fails is told as 'error: ...'."""
-    try:
-        return read_text(path, most)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        return f"error: {error.strerror or type(error).__name__}"
+_MAX_TABLE = 8192
 
 
 def _values(folder: str, names: Tuple[str, ...]) -> Dict[str, str]:
-    found = {name: _value(os.path.join(folder, name)) for name in names}
+    found = {name: value_of(os.path.join(folder, name)) for name in names}
     return {name: text for name, text in found.items() if text is not None}
 
 
@@ -69,7 +59,7 @@ def _cpufreq(root: str) -> List[Dict[str, Any]]:
     """[{driver, governor, epp, policies}]: frequency policies counted by how they are set."""
     kinds: Counter[Tuple[Optional[str], ...]] = Counter()
     for path in _folders(root, "sys/devices/system/cpu/cpufreq/policy*"):
-        kinds[tuple(_value(os.path.join(path, name)) for name in _POLICY_FILES)] += 1
+        kinds[tuple(value_of(os.path.join(path, name)) for name in _POLICY_FILES)] += 1
     return [
         {"driver": driver, "governor": governor, "epp": preference, "policies": count}
         for (driver, governor, preference), count in kinds.most_common(16)
@@ -89,7 +79,7 @@ def _lnet(root: str) -> Optional[Dict[str, Optional[str]]]:
     """LNet's table of its interfaces, which lnetctl net show would need a process for; None when it is not loaded."""
     if not os.path.lexists(os.path.join(root, "sys/module/lnet")):
         return None
-    return {"nis": _value(os.path.join(root, "sys/kernel/debug/lnet/nis"), _MAX_TABLE)}
+    return {"nis": value_of(os.path.join(root, "sys/kernel/debug/lnet/nis"), _MAX_TABLE)}
 
 
 def _boots(root: str) -> Optional[List[int]]:
@@ -114,7 +104,7 @@ def moving(root: str) -> str:
         "efa_ports": _efa_ports(root),
         "edac": {os.path.basename(path): _values(path, _EDAC_FILES) for path in controllers},
     }
-    mdstat = _value(os.path.join(root, "proc/mdstat"), _MAX_TABLE)
+    mdstat = value_of(os.path.join(root, "proc/mdstat"), _MAX_TABLE)
     return json.dumps({**found, **({} if mdstat is None else {"mdstat": mdstat})})
 
 
@@ -135,8 +125,8 @@ def sysfs(root: str) -> str:
         "clocksource": {name.split("_")[0]: value for name, value in clocks.items()} or None,
         "lnet": _lnet(root),
         "boots": _boots(root),
-        "mdstat": _value(os.path.join(root, "proc/mdstat"), _MAX_TABLE),
-        "nvidia_taint": _value(os.path.join(root, "sys/module/nvidia/taint")),
+        "mdstat": value_of(os.path.join(root, "proc/mdstat"), _MAX_TABLE),
+        "nvidia_taint": value_of(os.path.join(root, "sys/module/nvidia/taint")),
     }
     found.update((name, value) for name, value in optional.items() if value is not None)
     return json.dumps(found)

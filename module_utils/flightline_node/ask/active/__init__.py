@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import Optional
 
+from ..files import contents
+
 SIMULATED = "run/flightline"
 MAX_STORED_BYTES = 4 << 20
 
@@ -16,8 +18,4 @@ def stored(root: str, file: str) -> Optional[str]:
     """What a simulated node answers; None on a real one, or when nothing is stored."""
     if not root.rstrip("/"):
         return None
-    try:
-        with open(os.path.join(root, SIMULATED, file), encoding="utf-8", errors="replace") as handle:
-            return handle.read(MAX_STORED_BYTES)
-    except OSError:
-        return None
+    return contents(os.path.join(root, SIMULATED, file), MAX_STORED_BYTES)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
+from ..files import contents
 from . import stored
 
 FILE = "fs-io.json"
@@ -44,13 +45,6 @@ class Bounds:
 SHORT, LONG = Bounds(1 << 30, 10.0), Bounds(16 << 30, 60.0)
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def _disks(block: str, name: str, depth: int = 4) -> Iterator[str]:
     """The disks under a block device: itself, a partition's disk, the members of a RAID or volume."""
     slaves = sorted(os.listdir(f"{block}/{name}/slaves")) if Path(f"{block}/{name}/slaves").is_dir() else []
@@ -70,13 +64,13 @@ def _on_instance_store(root: str, mount: str) -> bool:
     block = os.path.join(root, "sys/class/block")
     disks: Set[str] = set(_disks(block, os.path.basename(os.path.realpath(link)))) if Path(link).exists() else set()
     leaves = {disk for disk in disks if disk.startswith("nvme")}
-    return bool(leaves) and all(_INSTANCE_STORE in _text(f"{block}/{disk}/device/model") for disk in leaves)
+    return bool(leaves) and all(_INSTANCE_STORE in (contents(f"{block}/{disk}/device/model") or "") for disk in leaves)
 
 
 def targets(root: str, named: Sequence[str]) -> List[Target]:
     """The file systems to test: Lustre, the instance store, and those that the site names."""
     found: Dict[str, Target] = {}
-    for line in _text(os.path.join(root, "proc/mounts")).splitlines():
+    for line in (contents(os.path.join(root, "proc/mounts")) or "").splitlines():
         words = line.split()
         if len(words) < 4:
             continue
