@@ -227,7 +227,7 @@ class Rounds:
 
     def _stop(self) -> None:
         if self.pid:
-            process_tree.end({**process_tree.descendants(self.pid)}, GRACE_S)
+            process_tree.end(process_tree.descendants(self.pid), GRACE_S)
 
     def _take(self, event: Mapping[str, Any], answers: dict[str, RoundAnswer]) -> bool:
         """Take one of the runner's events; its file is not kept."""
