@@ -48,8 +48,7 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "Node judged",
         "The checks did not run to their end on the node, so nothing is known about it.",
         "Read the message; usual causes are no Python 3.8 or later where Ansible looks (name one in "
-        "ansible_python_interpreter), a sudo that wants a password, a full disk, or memory "
-        "exhausted.",
+        "ansible_python_interpreter), a sudo that wants a password, a full disk, or memory exhausted.",
     ),
     ABSENT: FleetCheck(
         "All nodes there",

@@ -61,7 +61,4 @@ def leash(seconds: float, growth_bytes: int) -> Iterator[None]:
 def end_children() -> None:
     """End what this process has started, also what was handed to init but is still in the session it leads."""
     mine = os.getpid()
-    below = process_tree.descendants(mine)
-    if os.getsid(0) == mine:
-        below |= process_tree.of_sessions([mine])
-    process_tree.end(below)
+    process_tree.end(process_tree.descendants(mine) | process_tree.of_sessions([mine]))

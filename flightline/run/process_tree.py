@@ -50,7 +50,7 @@ def of_sessions(leaders: Container[int]) -> Processes:
 
 def end_with_sessions(processes: Processes) -> None:
     """End them, and what is by now in a session that one of them led: its parent may be gone."""
-    end({**processes, **of_sessions(processes)})
+    end(processes | of_sessions(processes))
 
 
 def end(processes: Processes, grace_s: float = GRACE_S) -> None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 MODULE = "flightline_node"
 VALIDATE = "flightline_validate"
 CANNOT_RUN = 2
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WATCHING_ENV = "FLIGHTLINE_CALLBACK"
 
 
@@ -87,7 +88,7 @@ class _Exit:
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # for as long as the process lives
         atexit.unregister(self.leave)
         atexit.register(self.leave)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
                 signal.signal(number, self.interrupt)
 
@@ -95,7 +96,8 @@ class _Exit:
         """All as Ctrl-C: Ansible's own handler passes it to the workers; for a TERM it would end past every guard."""
         from flightline.run import process_tree
 
-        self.workers = process_tree.descendants(os.getpid())
+        # Added: a hang-up may follow a TERM, when workers are gone and what they started is not.
+        self.workers |= process_tree.descendants(os.getpid())
         if callable(self.ansibles):
             self.ansibles(signal.SIGINT, frame)
         raise KeyboardInterrupt
@@ -104,7 +106,8 @@ class _Exit:
         """At the interpreter's end."""
         if os.getpid() != self.pid:
             return  # a worker
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
         self.end_workers()
         if self.status is None:
             self.say()

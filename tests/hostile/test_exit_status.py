@@ -95,7 +95,7 @@ def test_the_playbook_breaks_off(tmp_path):
     assert place.run(COMMAND).status == 2
 
 
-@pytest.mark.parametrize("numbers", [[2], [15], [1], [2, 2]], ids=str)
+@pytest.mark.parametrize("numbers", [[2], [15], [1], [2, 2], [15, 1, 15]], ids=str)
 def test_an_interrupted_ansible_playbook(tmp_path, numbers):
     place = place_of(tmp_path, slow={"way": "hang"})
     status, out = interrupted(place, PLAYBOOK, numbers)
