@@ -61,7 +61,7 @@ collection: $(VENV)/.dev-ready ## Build the Ansible collection flightline.gpu an
 	@$(BIN)/python -m tools.collection .flightline/dist
 
 generate: $(VENV)/.dev-ready ## Write anew what follows from one declaration: lists, inputs, stack settings, role pages, catalogue
-	@for tool in registries inputs stack_settings roledocs catalogue; do $(BIN)/python -m tools.$$tool || exit 1; done
+	@for tool in registries inputs stack_settings roledocs catalogue must; do $(BIN)/python -m tools.$$tool || exit 1; done
 
 clean: ## Remove the environment, run store and reports
 	rm -rf $(VENV) .flightline .pytest_cache .mypy_cache .ruff_cache

@@ -100,6 +100,8 @@ def _entry(check: Check) -> Iterator[str]:
     yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
     if check.expects:
         yield f"- Compares with: expected {', '.join(check.expects)}"
+    if check.skips:
+        yield f"- May be skipped: {', '.join(one.id for one in check.skips)} ([must.md](must.md))"
     yield ""
     yield from _thresholds(check)
 

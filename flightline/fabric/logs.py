@@ -52,7 +52,8 @@ def read_log(
         return LogResult(f"did not end within its deadline, saw {_size(answer)} of output", None)
     bundle = Bundle(directory, {"probes": [{"id": f"nccl_{collective}", "file": file, "rc": answer.get("rc")}]})
     names = CHECKS if expected.instance_type != NO_TYPE else WITHOUT_TYPE
-    judged = judge(bundle, expected, build(level="deep", select=names), datetime.now(timezone.utc), required=True)
+    settings, now = build(level="deep", select=names), datetime.now(timezone.utc)
+    judged = judge(bundle, expected, settings, now, required=True, node=False)
     blocking = [finding for finding in judged.findings if finding.status in BLOCKING]
     runs = [run for run in judged.facts.get("nccl_tests", {}).get("runs", []) if "largest" in run]
     busbw = float(runs[-1]["largest"]["busbw_gb_s"]) if runs else None

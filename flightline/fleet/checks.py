@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import Status
 
+from ..record.witness import CLOCK, IDENTITY
 from ..store.rows import ABSENT, NODE, REACHABLE
 from .growth import ECC_CHECK, EFA_CHECK
 from .together import FABRIC
@@ -49,6 +50,17 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "The checks did not run to their end on the node, so nothing is known about it.",
         "Read the message; usual causes are no Python 3.8 or later where Ansible looks (name one in "
         "ansible_python_interpreter), a sudo that wants a password, a full disk, or memory exhausted.",
+    ),
+    CLOCK: FleetCheck(
+        "Answer of this call",
+        "An answer that was measured at another time says nothing of the node as it is now.",
+        "Set the node's clock (chronyc makestep, or restart chronyd) and judge it again. If it is right, find out who "
+        "answers in the node's name.",
+    ),
+    IDENTITY: FleetCheck(
+        "Accelerators named",
+        "What has no name of its own cannot be told from another node's, nor followed from run to run.",
+        "Look at nvidia-smi -L (or neuron-ls) on the node: as many lines as devices, each with its UUID or serial.",
     ),
     ABSENT: FleetCheck(
         "All nodes there",

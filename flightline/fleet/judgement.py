@@ -15,7 +15,8 @@ from typing import Any
 
 import flightline_node
 from flightline_node.judge.checks import CHECKS
-from flightline_node.model import BLOCKING, LEVELS, RANK, STATUSES, UNSAID, Remedy, Status, Verdict, verdict_of, worst
+from flightline_node.judge.must import Answer, verdict_of
+from flightline_node.model import BLOCKING, LEVELS, RANK, STATUSES, UNSAID, Remedy, Status, Verdict, worst
 
 from ..store.rows import NODE, REACHABLE, gave_none, lost_record
 from ..store.sqlite import ExpectedHost, Record, Run, Store
@@ -81,7 +82,7 @@ class _FleetIntake:
         seen = set(cells.values())
         return NodeRow(
             host=str(record["host"]),
-            verdict=verdict_of(seen),
+            verdict=verdict_of(Answer("", status) for status in seen),
             status=worst(seen),
             instance_id=str(record.get("instance_id") or ""),
             instance_type=intern(str(record.get("instance_type") or "")),

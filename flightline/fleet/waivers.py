@@ -47,4 +47,4 @@ class FleetWaivers:
 
 
 def _joined(finding: FindingDict, settled: Mapping[str, Any]) -> FindingDict:
-    return {**finding, **{key: settled[key] for key in ("status", "message", "remedy")}}
+    return {**finding, **{key: settled[key] for key in ("status", "message", "remedy", "reason")}}

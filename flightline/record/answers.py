@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from flightline_node import bounds
-from flightline_node.model import LEVELS
+from flightline_node.judge.must import table_of
+from flightline_node.model import LEVELS, Site
 from flightline_node.read import strictjson
-from flightline_node.settings import build
+from flightline_node.settings import resolve_settings
 
 from . import intake
 from .intake import Asked
 from .words import printable
 
-AHEAD = timedelta(hours=1)
-"""What a node's clock may be ahead of this one; as for what nodes log (cloud/functions/common/stamps.py)."""
 
-
-def asked_of(given: Mapping[str, Any]) -> Asked:
-    """What the gate wants of an answer, from the module's arguments. Raises SettingsError."""
-    settings = build(level=given["level"], select=given["checks"], skip=given["skip"])
+def asked_of(given: Mapping[str, Any], begun: float = 0.0) -> Asked:
+    """What the gate wants of an answer, from the module's arguments. begun: see Asked. Raises SettingsError."""
+    expected, settings = resolve_settings({**given, "thresholds": {}})
     reached = LEVELS.index(settings.level)
+    due = [check for check in settings.checks if LEVELS.index(check.level) <= reached]
     return Asked(
         host=given["host"],
         instance_id=given["instance_id"],
         instance_type=given["instance_type"],
         level=settings.level,
         call_id=given["call_id"],
-        checks=frozenset(check.id for check in settings.checks if LEVELS.index(check.level) <= reached),
+        checks=frozenset(check.id for check in due),
         skipped=frozenset(check.id for check in settings.skipped),
+        table=table_of(due, settings.skipped, Site(expected, settings.options, settings.level)),
+        waivers=settings.waivers,
+        begun=begun,
     )
 
 
@@ -65,9 +66,6 @@ def admitted(answer: dict[str, Any], asked: Asked, with_bundle: bool) -> dict[st
         record = intake.admit(answer["record"], asked)
     except intake.AnswerRefusedError as error:
         return {"failed": True, "msg": str(error)}
-    if _is_ahead(record["started_at"]):
-        why = f"its answer was refused: saw started_at {record['started_at']}, wanted no moment to come"
-        return {"failed": True, "msg": f"{why}; do: set the node's clock"}
     result = {"changed": False, "verdict": record["verdict"], "record": record}
     bundle = answer.get("bundle")
     if with_bundle and bundle and not intake.is_go(record):
@@ -79,12 +77,3 @@ def admitted(answer: dict[str, Any], asked: Asked, with_bundle: bool) -> dict[st
                 f"{bounds.MAX_BUNDLE_TEXT} characters"
             )
     return result
-
-
-def _is_ahead(stamp: str) -> bool:
-    """A moment that cannot have been yet; one that no calendar has is not one either."""
-    try:
-        moment = datetime.fromisoformat(stamp.replace("Z", "+00:00"))
-    except ValueError:
-        return True
-    return moment.timestamp() > (datetime.now(timezone.utc) + AHEAD).timestamp()

@@ -11,12 +11,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 
 from flightline_node.bounds import SHOWN_CHARS
-from flightline_node.model import RECORD_SCHEMA, Remedy, Status, Verdict, as_status, verdict_of
+from flightline_node.judge import must
+from flightline_node.judge.waivers import Waiver, for_fleet
+from flightline_node.judge.waivers import apply as apply_waivers
+from flightline_node.model import RECORD_SCHEMA, Finding, Remedy, Status, Verdict, as_status
 
+from . import witness
 from .schema import RECORD, STORED
 from .shape import Misshapen, Object, seen
 
@@ -37,7 +42,11 @@ class AnswerRefusedError(ValueError):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a node was asked. checks: those that its record must have; skipped: those it may have. Empty text: any."""
+    """What a node was asked. checks: those that its record must have; skipped: those it may have. Empty text: any.
+
+    table: what must be judged. waivers: the site's; a node sets nothing aside itself. begun: when it was asked, in
+    seconds since the epoch; 0 where that is not known.
+    """
 
     host: str = ""
     instance_id: str = ""
@@ -46,6 +55,9 @@ class Asked:
     call_id: str = ""
     checks: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
+    table: must.Table = field(default_factory=dict)
+    waivers: tuple[Waiver, ...] = ()
+    begun: float = 0.0
 
 
 def let_through(record: Any) -> Record | None:
@@ -61,7 +73,27 @@ def admit(answer: Any, asked: Asked) -> Record:
         _covers(record, asked)
     except Misshapen as error:
         raise AnswerRefusedError(f"its answer was refused: {error}; it began: {first(answer)}") from None
-    return record
+    return stamped(_weighed(record, asked))
+
+
+def _weighed(record: Record, asked: Asked) -> Record:
+    """What the record proves: its findings by the table, the site's waivers, and what only the control side sees."""
+    findings = list(record["findings"])
+    for place, why in must.unproven([_answer_of(one) for one in findings], asked.table).items():
+        findings[place] = must.not_taken(Finding.from_record(findings[place]), why).to_record()
+    doubts = list(witness.doubts(record, asked.begun))
+    findings = [*doubts, *findings]
+    if asked.waivers:
+        names = [name for name in (record["host"], record["instance_id"]) if name]
+        today = datetime.now(timezone.utc).date()
+        said = [Finding.from_record(one) for one in findings]
+        findings = [one.to_record() for one in apply_waivers(said, asked.waivers, names, today)]
+    kept = {key: value for key, value in record.items() if key != "fleet_waivers"}
+    if any(one["check"] == witness.CLOCK for one in doubts):
+        # As the newest of its node a moment to come would hide every later one; the finding has the node's own word.
+        kept["started_at"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    handed_on = for_fleet(asked.waivers)
+    return {**kept, "findings": findings, **({"fleet_waivers": handed_on} if handed_on else {})}
 
 
 def shaped(answer: Any) -> Record:
@@ -93,13 +125,20 @@ def unusable(host: str, message: str) -> Record:
 
 def stamped(record: Record) -> Record:
     """A record of the control side's own, or one that has passed."""
-    verdict = verdict_of(as_status(finding["status"]) for finding in record["findings"])
-    return {**record, "verdict": str(verdict), STAMP: STAMPED}
+    return {**record, "verdict": str(_verdict(record)), STAMP: STAMPED}
 
 
 def is_go(record: Mapping[str, Any]) -> bool:
     """What the findings of an admitted record come to."""
-    return verdict_of(as_status(finding["status"]) for finding in record["findings"]) is Verdict.GO
+    return _verdict(record) is Verdict.GO
+
+
+def _verdict(record: Mapping[str, Any]) -> Verdict:
+    return must.verdict_of(map(_answer_of, record["findings"]))
+
+
+def _answer_of(finding: Mapping[str, Any]) -> must.Answer:
+    return must.Answer(finding["check"], as_status(finding["status"]), finding.get("reason", ""))
 
 
 def first(answer: Any) -> str:
@@ -152,5 +191,8 @@ def _covers(record: Mapping[str, Any], asked: Asked) -> None:
     if strange:
         raise Misshapen("findings", f"one of {', '.join(strange[:SHORT])}", "only checks that were asked")
     for finding in record["findings"]:
+        where = f"findings of {finding['check']}"
         if finding["status"] == str(Status.UNREACHABLE):
-            raise Misshapen(f"findings of {finding['check']}", "UNREACHABLE", "what only the control side can see")
+            raise Misshapen(where, "UNREACHABLE", "what only the control side can see")
+        if finding.get("unit") and type(finding.get("measured")) is bool:
+            raise Misshapen(where, f"{seen(finding['measured'])} {finding['unit']}", "a number with the unit")

@@ -15,7 +15,7 @@ SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 
 _WORD, _NAME, _SAID = Text(bounds.MAX_WORD_CHARS), Text(bounds.MAX_NAME_CHARS), Text(bounds.MAX_TEXT_CHARS)
 _ID = Text(bounds.MAX_WORD_CHARS, 1, "[a-z0-9_]+")
-_PART = Mapped(Scalar(bounds.MAX_NAME_CHARS), bounds.MAX_DEVICE_KEYS, _ID)
+_PART = Mapped(Scalar(bounds.MAX_NAME_CHARS, flags=False), bounds.MAX_DEVICE_KEYS, _ID)
 _SECONDS = Number(0, 1e8)
 
 FINDING = Object(
@@ -29,6 +29,7 @@ FINDING = Object(
         "message": Text(bounds.MAX_MESSAGE_CHARS),
         "remedy": Text(bounds.MAX_WORD_CHARS, choices=tuple(str(remedy) for remedy in Remedy)),
         "evidence": Listed(Text(bounds.MAX_EVIDENCE_CHARS), bounds.MAX_EVIDENCE),
+        "reason": Text(bounds.MAX_WORD_CHARS, 0, "[a-z0-9_]*"),
     },
     frozenset({"check", "status", "message"}),
 )

@@ -146,16 +146,18 @@ class Scalar:
     """Null, a flag, a number or text of at most so many characters."""
 
     most: int
+    flags: bool = True
 
     def take(self, value: Any, path: str) -> Any:
         """The value."""
-        if value is None or type(value) is bool:
+        if value is None or (self.flags and type(value) is bool):
             return value
         return (Text(self.most) if isinstance(value, str) else Number()).take(value, path)
 
     def schema(self) -> dict[str, Any]:
         """JSON Schema."""
-        return {"anyOf": [Text(self.most).schema(), Number().schema(), Flag().schema(), {"type": "null"}]}
+        flag = [Flag().schema()] if self.flags else []
+        return {"anyOf": [Text(self.most).schema(), Number().schema(), *flag, {"type": "null"}]}
 
 
 @dataclass(frozen=True)

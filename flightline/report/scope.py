@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from flightline.fleet.result import NodeRow, Report
 from flightline.fleet.together import FABRIC
 from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.skips import NOT_ASKED
 from flightline_node.judge.waivers import is_waived
 from flightline_node.model import LEVELS, Status
 
@@ -39,7 +40,7 @@ def left_out(report: Report) -> Iterator[str]:
 
 
 def _skipped(row: NodeRow) -> set[str]:
-    return {f["check"] for f in row.findings if f["status"] == Status.SKIP and f["message"] == "skipped on request"}
+    return {f["check"] for f in row.findings if f["status"] == Status.SKIP and f.get("reason") == NOT_ASKED.id}
 
 
 def _names(checks: list[str] | tuple[str, ...]) -> str:

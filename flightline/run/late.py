@@ -96,7 +96,7 @@ def _came(s3: Any, bucket: str, order: Order, known: set[str]) -> Iterator[Recor
         text = s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read().decode("utf-8", "replace")
         reply = outputs.read(host, name, text, most)
         if reply.answer is not None:
-            yield record_of(expected[host], params, reply)
+            yield record_of(expected[host], params, reply, order.run.started_at)
 
 
 def _note(store: Path, run_id: str) -> Path:

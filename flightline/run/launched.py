@@ -55,7 +55,7 @@ class _LaunchedRun:
 
     def told(self, one: HostReply) -> None:
         """Keep what came of a host; its first word counts, and an answer after it was given up is kept as late."""
-        record = record_of(self.hosts[one.host], self.calls[one.host].params, one)
+        record = record_of(self.hosts[one.host], self.calls[one.host].params, one, self.recorder.run.started_at)
         with self.lock:
             if one.host in self.given_up and one.answer is not None:
                 self.given_up.discard(one.host)

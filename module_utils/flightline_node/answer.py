@@ -37,7 +37,8 @@ def answer(params: Mapping[str, Any]) -> Dict[str, Any]:
 def _judged(params: Mapping[str, Any]) -> Dict[str, Any]:
     _end_by_itself(params.get("timeout_s") or 0)
     kept = {"evidence_dir": ""} if params.get("check_mode") else {}
-    expected, settings = resolve_settings({**params, "options": {**params["options"], **kept}})
+    # Waivers are the control side's: it sets aside by its own, whatever comes back.
+    expected, settings = resolve_settings({**params, "options": {**params["options"], **kept}, "waivers": []})
     wanted, given = bool(params.get("return_bundle")), params["bundle_dir"]
     directory = Path(given) if given else scratch_dir() if wanted else None
     node, identity = (

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 if TYPE_CHECKING:
     from .judge.context import Context
+    from .know.expected import Expected
 
 Facts = Dict[str, Any]
 """What a parser returns. N/A is None, a value not printed is absent, an error keeps its text."""
@@ -100,7 +101,10 @@ MAX_EVIDENCE_CHARS = 300
 
 @dataclass(frozen=True)
 class Finding:
-    """One answer of one check about one device (or the whole node when device is empty)."""
+    """One answer of one check about one device (or the whole node when device is empty).
+
+    reason: of a SKIP, the id of its SkipReason.
+    """
 
     check: str
     status: Status
@@ -111,6 +115,7 @@ class Finding:
     expected: Any = None
     unit: str = ""
     evidence: Tuple[str, ...] = ()
+    reason: str = ""
 
     def to_dict(self) -> Dict[str, Any]:
         """The JSON shape of the run store, the report and `judge --json`."""
@@ -124,7 +129,15 @@ class Finding:
             "message": self.message,
             "remedy": str(self.remedy),
             "evidence": list(self.evidence),
+            "reason": self.reason,
         }
+
+    @classmethod
+    def from_record(cls, said: Mapping[str, Any]) -> Finding:
+        """The finding in a record's words."""
+        words = {key: said[key] for key in ("device", "measured", "expected", "unit", "reason") if key in said}
+        remedy, evidence = Remedy(said.get("remedy", Remedy.NONE)), tuple(said.get("evidence", ()))
+        return cls(said["check"], as_status(said["status"]), said["message"], remedy, evidence=evidence, **words)
 
     def to_record(self) -> Dict[str, Any]:
         """The short shape of a node's record: without the keys that say nothing, as UNSAID names them.
@@ -141,6 +154,7 @@ UNSAID: Mapping[str, Any] = {
     "unit": "",
     "remedy": str(Remedy.NONE),
     "evidence": [],
+    "reason": "",
 }
 """What a finding's key is when its record leaves it out."""
 
@@ -158,6 +172,43 @@ class Threshold:
     maximum: float = float("inf")
 
 
+@dataclass(frozen=True)
+class Site:
+    """What the control side knows of a node before it asks; nothing of it comes from the node."""
+
+    expected: Expected
+    options: Mapping[str, Any] = field(default_factory=dict)
+    level: str = "quick"
+
+
+@dataclass(frozen=True)
+class SkipReason:
+    """A legitimate reason to skip a check, of the closed list in judge/skips.py.
+
+    when: what the control side must see for a preflight to take the reason. worse: checks of the same node of which one
+    must have found something (WARN or more) in its stead. measured: checks of which one must have been measured too.
+    of_type: the check is not for such a node at all.
+    """
+
+    id: str
+    says: str
+    when: Callable[[Site], bool]
+    worse: Tuple[str, ...] = ()
+    measured: Tuple[str, ...] = ()
+    of_type: bool = False
+
+    def because(self, text: str = "") -> Skip:
+        """The reason with what is said to people in this case."""
+        return Skip(self, text or self.says)
+
+
+class Skip(NamedTuple):
+    """Why a check is skipped on a node: the reason and its text."""
+
+    reason: SkipReason
+    text: str
+
+
 Evaluate = Callable[["Context"], Iterable[Finding]]
 
 
@@ -168,7 +219,9 @@ class Check:
     needs: parsers whose facts it cannot do without. needs_any: parsers of which one must be
     readable. wants: parsers it uses when present.
     expects: names of Expected fields that must be known, else the check is SKIP.
-    applies: returns a reason to skip on this instance type, or None.
+    applies: returns why the check is skipped before anything is looked at, or None.
+    skips: every reason for which it may be skipped, but for a missing expectation; a SKIP for another is UNKNOWN.
+    informs: an INFO alone is a measurement of this check.
     level: the lowest level that runs it.
     order: its place among the checks, which findings and reports follow; any number between two others.
     out_of_service: would one take a paid node out of service for it? Yes or no, and why.
@@ -193,7 +246,9 @@ class Check:
     level: str = "quick"
     first: str = ""
     thresholds: Tuple[Threshold, ...] = ()
-    applies: Optional[Callable[[Context], Optional[str]]] = None
+    applies: Optional[Callable[[Context], Optional[Skip]]] = None
+    skips: Tuple[SkipReason, ...] = ()
+    informs: bool = False
 
 
 STATUSES: Mapping[str, Status] = {str(status): status for status in Status}
@@ -219,14 +274,6 @@ def device_label(device: Mapping[str, Any]) -> str:
 def worst(statuses: Iterable[Status]) -> Status:
     """The worst of the statuses; SKIP when there is none."""
     return max(statuses, key=lambda status: RANK[status], default=Status.SKIP)
-
-
-def verdict_of(statuses: Iterable[Status]) -> Verdict:
-    """Go only when nothing blocks and something was looked at: no evidence is no-go."""
-    seen = list(statuses)
-    if any(status in BLOCKING for status in seen):
-        return Verdict.NO_GO
-    return Verdict.GO if any(status in EVIDENCE for status in seen) else Verdict.NO_GO
 
 
 def clip_evidence(lines: Iterable[str]) -> Tuple[str, ...]:

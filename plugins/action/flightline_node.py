@@ -19,6 +19,7 @@ import os
 import re
 import secrets
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ class ActionModule(ActionBase):
         given["call_id"] = secrets.token_hex(8)
         try:
             given["timeout_s"] = deadline_s(given["level"], given["timeout_s"])
-            asked = asked_of(given)
+            asked = asked_of(given, time.time())
         except SettingsError as error:
             return {**result, "failed": True, "msg": str(error)}
         return {**result, **self._held(given, asked, task_vars or {})}

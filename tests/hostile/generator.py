@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from flightline.record.schema import RECORD
@@ -14,6 +15,9 @@ from flightline.record.shape import Listed, Mapped, Object, OrNull, Text
 
 HOST, TYPE, CALL = "n", "p5.48xlarge", "call-1"
 CHECKS = ("memory", "xid", "gpu_count")
+GPUS = 8
+START = datetime.now(timezone.utc).isoformat(timespec="seconds")
+"""When the nodes are asked."""
 ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
 ABSENT = object()
 
@@ -34,10 +38,11 @@ def good(status: str = "PASS", host: str = HOST, call: str = CALL) -> dict[str, 
     findings[0] |= {"status": status, "device": {"index": 3, "uuid": "GPU-1", "serial": None}}
     return {
         "schema": "flightline-node/1", "flightline": "0.1.0", "call_id": call, "host": host, "instance_id": "i-0",
-        "instance_type": TYPE, "level": "quick", "verdict": "go", "started_at": "2026-11-22T10:00:00+00:00",
+        "instance_type": TYPE, "level": "quick", "verdict": "go", "started_at": START,
         "seconds": 1.5, "library_cpu_s": 0.5, "findings": findings,
         "measures": {"ecc_uncorrected_aggregate": {"unit": "errors", "values": {"GPU 0": 0, "GPU 1": 0.5}}},
-        "versions": {"driver": "580.95.05"}, "gpus": [{"index": 0, "uuid": "GPU-1", "serial": "S-1", "name": "x"}],
+        "versions": {"driver": "580.95.05"},
+        "gpus": [{"index": at, "uuid": f"GPU-{at}", "serial": f"S-{at}", "name": "x"} for at in range(GPUS)],
         "probes": [{"id": "df", "rc": 0, "seconds": 0.1, "timed_out": False, "note": ""}],
         "evidence": {"archive": "/var/log/a", "bytes": 9, "note": "none"},
         "fleet_waivers": [{"check": "uniform_driver", "scope": "*", "reason": "r", "owner": "o", "expiry": "2099-01-01"}],
@@ -122,6 +127,11 @@ def by_field(status: str = "PASS") -> Iterator[Case]:
     for path, _ in places(RECORD, base):
         if isinstance(path[-1], str):
             yield Case(f"{'.'.join(map(str, path))} twice", None, twice(base, path))
+    yield from _other_times(base)
+    yield from _other_identities(base)
+    yield Case("waived by the node", put(base, ("findings", 0), {**SKIPPED, "message": "waived by ops"}))
+    for reason in ("waived", "no_nvidia_gpu", "driver_silent", "not_asked", "not_collected", "made_up"):
+        yield Case(f"skipped: {reason}", put(base, ("findings", 1), {**SKIPPED, "check": CHECKS[1], "reason": reason}))
     for name in ("findings", "gpus", "probes", "fleet_waivers"):
         yield Case(f"{name} doubled", put(base, (name,), base[name] * 2))
     for name, value in (("host", "other"), ("call_id", "call-0"), ("level", "deep"), ("instance_type", "p4d.24xlarge")):
@@ -131,6 +141,25 @@ def by_field(status: str = "PASS") -> Iterator[Case]:
     yield Case("a strange key", {**base, "zebra": 1})
     yield from (Case(f"no object: {str(value)[:20]}", value) for value in (None, 5, "go", [], [base], {}, True))
     yield Case("claims go", {"verdict": "go", "findings": [base["findings"][0]]})
+
+
+SKIPPED = {"check": CHECKS[0], "status": "SKIP", "message": "not installed", "measured": None}
+
+
+def _other_times(base: Any) -> Iterator[Case]:
+    stamps = ("2016-01-01T00:00:00Z", "2036-01-01T00:00:00+00:00", "1970-01-01T00:00:00Z", "2026-13-41T00:00:00Z")
+    yield from (Case(f"of {stamp}", put(base, ("started_at",), stamp)) for stamp in stamps)
+    yield from (Case(f"{seconds:g} s long", put(base, ("seconds",), seconds)) for seconds in (86_400, 1e7))
+
+
+def _other_identities(base: Any) -> Iterator[Case]:
+    gpus = base["gpus"]
+    yield Case("no GPU named", put(base, ("gpus",), []))
+    yield Case("one GPU not named", put(base, ("gpus",), gpus[:-1]))
+    yield Case("one GPU twice", put(base, ("gpus",), [*gpus[:-1], gpus[0]]))
+    yield Case("GPUs without names", put(base, ("gpus",), [{"index": at} for at in range(GPUS)]))
+    yield Case("a flag for an index", put(base, ("gpus", 0, "index"), True))
+    yield Case("a flag for a number", put(base, ("findings", 2, "measured"), True))
 
 
 def twice(record: Any, path: Path) -> str:

@@ -21,7 +21,7 @@ from flightline.fleet.result import Report
 from flightline.store.sqlite import SqliteStore
 
 from . import node
-from .generator import ESCAPE, TYPE, good
+from .generator import ESCAPE, START, TYPE, good
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -142,6 +142,7 @@ def answer(record: Any, host: str) -> str:
     """The line of the kept library with a record, as it would come from this host. A text is taken as it is."""
     text = record if isinstance(record, str) else json.dumps(record)
     named = text.replace('"host": "n"', f'"host": {json.dumps(host)}').replace('"call-1"', '"{CALL}"')
+    named = named.replace(f'"{START}"', '"{NOW}"')
     return f'{MARK}{{"changed": false, "verdict": "go", "record": {named}}}}}'
 
 

@@ -6,21 +6,27 @@ import json
 import random
 import zlib
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from flightline.fleet.judgement import judge_run
 from flightline.fleet.result import Report
 from flightline.record import intake
+from flightline.record.answers import asked_of
 from flightline.store.rows import broken_record
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
+from flightline_node.inputs import defaults
 from flightline_node.read import strictjson
 from tests.memory_store import MemoryStore
 
-from .generator import CALL, CHECKS, HOST, TYPE, Case, by_field, cut, good, mutated
+from .generator import CALL, CHECKS, HOST, START, TYPE, Case, by_field, cut, good, mutated
 from .oracle import of_text, should_be_go
 
-ASKED = intake.Asked(HOST, "", TYPE, "quick", CALL, frozenset(CHECKS))
+ASKED = asked_of(
+    {**defaults(), "instance_type": TYPE, "host": HOST, "instance_id": "", "call_id": CALL, "checks": CHECKS},
+    datetime.fromisoformat(START).timestamp(),
+)
 IDENTITY = {"host": HOST, "instance_type": TYPE, "level": "quick", "call_id": CALL}
 FLEET = 100
 
@@ -43,7 +49,9 @@ def _random(rng: random.Random) -> Iterator[Case]:
 
 def expected(case: Case) -> bool:
     """Go, by the oracle."""
-    return of_text(case.text, CHECKS, **IDENTITY) if case.text else should_be_go(case.answer, CHECKS, **IDENTITY)
+    return (
+        of_text(case.text, ASKED.table, **IDENTITY) if case.text else should_be_go(case.answer, ASKED.table, **IDENTITY)
+    )
 
 
 def taken(case: Case, host: str) -> dict[str, Any]:
@@ -74,10 +82,11 @@ def _run(hosts: Iterable[str], run_id: str = "r", hour: int = 10) -> Run:
 def verdicts(report: Report) -> dict[str, bool]:
     """Host -> go by its own record.
 
-    Good hosts share a GPU by construction, and a twisted counter of an earlier run may well have grown since: the
+    Good hosts share a GPU by construction, a twisted counter of an earlier run may well have grown since, and a twisted
+    driver is none of its neighbours': the
     fleet's judgement blames both, rightly.
     """
-    shared = ("duplicate_gpu", "duplicate_instance", "growth_ecc")
+    shared = ("duplicate_gpu", "duplicate_instance", "growth_ecc", "uniform_driver")
     found = {}
     for row in report.rows:
         blocking = [one for one in row.findings if one["status"] in ("FAIL", "UNKNOWN", "UNREACHABLE")]

@@ -1,7 +1,7 @@
 """A node's Python that answers as it likes: plan.json beside it says how, by host. Run by the action plugin's own command.
 
 Called as the kept library is (`-c START directory parameters`) or, where it says that nothing is kept, as Ansible calls
-a module. {CALL} in a text becomes the id of the call.
+a module. {CALL} in a text becomes the id of the call, {NOW} the time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ def main() -> None:
             sys.exit(NOT_KEPT)
         say(plan["module"])
         return
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     call = json.loads(base64.b64decode(argv[-1]))["call_id"] if kept else ""
-    text = str(plan.get("text", "")).replace("{CALL}", call)
+    text = str(plan.get("text", "")).replace("{CALL}", call).replace("{NOW}", now)
     globals()[plan.get("way", "say")](text)
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import ground, inprocess
+from . import ground, inprocess, unmeasured
 from .generator import by_field
 from .ground import Ground, answer, real
 from .wire import planned
@@ -68,16 +68,20 @@ def main() -> int:
     wrong_here = list(in_process(given.cases, given.seed))
     here_s, here_mb = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     wrong_here += [f"{here_mb:.0f} MB"] * (here_mb >= MOST_MB)
+    began = time.monotonic()
+    holes = list(unmeasured.wrong(given.cases, given.seed))
+    holes_s = time.monotonic() - began
     with tempfile.TemporaryDirectory(prefix="hostile-") as place:
         wrong_wire, done = end_to_end(given.hosts, Path(place))
     print(f"{'':14}{'answers':>8}  {'wrong':>5}  {'seconds':>7}  {'peak MB':>7}  exit status")
     print(f"{'in process':14}{given.cases:8}  {len(wrong_here):5}  {here_s:7.0f}  {here_mb:7.0f}  -")
+    print(f"{'not measured':14}{given.cases:8}  {len(holes):5}  {holes_s:7.0f}  {'-':>7}  -")
     print(
         f"{'ansible':14}{len(done.rows):8}  {len(wrong_wire):5}  {done.seconds:7.0f}  {done.peak_mb:7.0f}  {done.status}"
     )
-    for line in (*wrong_here, *wrong_wire)[:50]:
+    for line in (*wrong_here, *holes, *wrong_wire)[:50]:
         print(f"  {line}")
-    return 1 if wrong_here or wrong_wire else 0
+    return 1 if wrong_here or holes or wrong_wire else 0
 
 
 if __name__ == "__main__":

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from flightline.record.answers import asked_of
+from flightline_node.inputs import defaults
+
 from .generator import CHECKS as MADE
-from .generator import Case, good
+from .generator import START, TYPE, Case, good
 from .ground import CHECKS, answer
 from .oracle import of_text
+
+TABLE = asked_of({**defaults(), "instance_type": TYPE, "checks": CHECKS}).table
 
 
 def planned(case: Case, host: str) -> dict[str, Any]:
@@ -16,9 +21,9 @@ def planned(case: Case, host: str) -> dict[str, Any]:
     text = case.text or json.dumps(case.answer)
     for made, asked in zip(MADE, CHECKS, strict=True):
         text = text.replace(f'"check": "{made}"', f'"check": "{asked}"')
-    text = text.replace('"instance_id": "i-0"', '"instance_id": ""').replace('"uuid": "GPU-1"', f'"uuid": "{host}"')
-    text = text.replace('"serial": "S-1"', f'"serial": "{host}"')
+    text = text.replace('"instance_id": "i-0"', '"instance_id": ""')
+    text = text.replace('"uuid": "GPU-', f'"uuid": "{host}-').replace('"serial": "S-', f'"serial": "{host}-')
     line = answer(text, host)
-    record = line.partition('"record": ')[2][:-2].replace("{CALL}", "call")
+    record = line.partition('"record": ')[2][:-2].replace("{CALL}", "call").replace("{NOW}", START)
     identity = {"host": host, "instance_type": good()["instance_type"], "level": "quick", "call_id": "call"}
-    return {"text": line, "go": of_text(record, CHECKS, **identity)}
+    return {"text": line, "go": of_text(record, TABLE, **identity)}

@@ -10,6 +10,7 @@ import pytest
 
 from flightline_node import settings as site
 from flightline_node.judge import judgement as judging
+from flightline_node.judge import must
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.context import Context
 from flightline_node.judge.waivers import apply
@@ -25,7 +26,6 @@ from flightline_node.model import (
     Status,
     Verdict,
     clip_evidence,
-    verdict_of,
     worst,
 )
 from flightline_node.read import bundle as bundles
@@ -132,14 +132,26 @@ def test_a_parser_s_own_bug_is_unreadable_not_an_exception(tmp_path):
     assert set(book.unreadable()) == {"bug", "refuse"} and book.get("refuse").evidence == ("hello",)
 
 
+def verdict(*statuses, table=must.NOTHING):
+    return must.verdict_of([must.Answer(f"c{place}", status) for place, status in enumerate(statuses)], table)
+
+
+def test_a_verdict_wants_every_check_of_its_table():
+    measured, skippable = must.Wanted({}), must.Wanted({"": must.Condition()})
+    assert verdict(Status.PASS, Status.SKIP, table={"c0": measured, "c1": skippable}) is Verdict.GO
+    assert verdict(Status.PASS, Status.SKIP, table={"c0": measured, "c1": measured}) is Verdict.NO_GO
+    assert verdict(Status.PASS, Status.INFO, table={"c0": measured, "c1": measured}) is Verdict.NO_GO
+    assert verdict(Status.PASS, table={"c0": measured, "c1": measured}) is Verdict.NO_GO, "one is absent"
+
+
 def test_the_lattice():
     order = [Status.SKIP, Status.PASS, Status.INFO, Status.WARN, Status.UNKNOWN, Status.UNREACHABLE, Status.FAIL]
     assert [worst(order[: n + 1]) for n in range(len(order))] == order
     assert worst([]) is Status.SKIP
-    assert verdict_of([Status.PASS, Status.WARN, Status.SKIP]) is Verdict.GO
+    assert verdict(Status.PASS, Status.WARN, Status.SKIP) is Verdict.GO
     for blocking in (Status.FAIL, Status.UNKNOWN, Status.UNREACHABLE):
-        assert verdict_of([Status.PASS, blocking]) is Verdict.NO_GO
-    assert verdict_of([Status.SKIP]) is verdict_of([]) is Verdict.NO_GO
+        assert verdict(Status.PASS, blocking) is Verdict.NO_GO
+    assert verdict(Status.SKIP) is verdict() is Verdict.NO_GO
     assert f"{Status.PASS}" == str(Status.PASS) == "PASS"
 
 
@@ -281,6 +293,6 @@ def test_extra_files_are_ignored(tmp_path):
 def test_a_record_leaves_out_only_what_says_nothing():
     bare = Finding("memory", Status.PASS, "fine")
     assert bare.to_record() == {"check": "memory", "status": "PASS", "message": "fine"}
-    full = Finding("memory", Status.FAIL, "x", Remedy.REPLACE, {"index": 0}, 0, False, "MiB", ("line",))
+    full = Finding("memory", Status.FAIL, "x", Remedy.REPLACE, {"index": 0}, 0, False, "MiB", ("line",), "r")
     assert full.to_record() == full.to_dict()
     assert {**UNSAID, **bare.to_record()} == bare.to_dict()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 
 from ..know.expected import Expected
-from ..model import Check, Device, Facts, Finding, Remedy, Status, clip_evidence
+from ..model import Check, Device, Facts, Finding, Remedy, Skip, Status, clip_evidence
 
 MAX_NAME_CHARS = 64
 _NOT_PLAIN = re.compile(r"[^a-z0-9_]+")
@@ -79,11 +79,11 @@ class Context:
         expected: Any = None,
         unit: str = "",
         evidence: Iterable[str] = (),
+        reason: str = "",
     ) -> Finding:
         """Build a finding of this check."""
-        return Finding(
-            self.check.id, status, message, remedy, device or {}, measured, expected, unit, clip_evidence(evidence)
-        )
+        shown = clip_evidence(evidence)
+        return Finding(self.check.id, status, message, remedy, device or {}, measured, expected, unit, shown, reason)
 
     def ok(self, message: str, **rest: Any) -> Finding:
         """PASS: say what was seen."""
@@ -105,6 +105,6 @@ class Context:
         """UNKNOWN: could not be measured; blocks like FAIL."""
         return self.finding(Status.UNKNOWN, message, remedy=remedy, **rest)
 
-    def skip(self, reason: str, **rest: Any) -> Finding:
+    def skip(self, skip: Skip, **rest: Any) -> Finding:
         """SKIP: does not apply, with the reason."""
-        return self.finding(Status.SKIP, reason, **rest)
+        return self.finding(Status.SKIP, skip.text, reason=skip.reason.id, **rest)

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..know.expected import NO_TYPE, Expected
-from ..model import LEVELS, Check, Facts, Finding, Remedy, Status, Verdict, clip_evidence, verdict_of
+from ..model import LEVELS, Check, Facts, Finding, Remedy, Site, Status, Verdict, clip_evidence
 from ..read.bundle import Bundle
 from ..read.facts import READ, UNREADABLE, FactBook, Parsed
 from ..settings import NodeSettings
+from . import must
 from .context import Context, Measures
+from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
 from .waivers import apply as apply_waivers
-
-NOT_COLLECTED = "not collected"
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,13 @@ def judge(
     *,
     required: bool,
     names: Sequence[str] = (),
+    node: bool = True,
 ) -> Judgement:
     """Judge every selected check.
 
     required: in a preflight the level says what must be measured, so a missing file is
     UNKNOWN; offline it is SKIP, so that one file can be judged alone. names: the host's
-    names, for the scope of waivers.
+    names, for the scope of waivers. node: this is a node's preflight, and not a job's output that must be there.
     """
     book = FactBook(bundle)
     measures: Measures = {}
@@ -49,10 +50,22 @@ def judge(
         check for check in settings.checks if not required or LEVELS.index(check.level) <= LEVELS.index(settings.level)
     ]
     findings = answers(due, book, expected, settings, now, measures, required=required)
-    findings += [Finding(check.id, Status.SKIP, "skipped on request") for check in settings.skipped]
+    findings += [
+        Finding(check.id, Status.SKIP, "skipped on request", reason=NOT_ASKED.id) for check in settings.skipped
+    ]
+    site = Site(expected, settings.options, settings.level)
+    findings = settled(findings, must.table_of(due, settings.skipped, site, required=required and node))
     findings = apply_waivers(findings, settings.waivers, names, now.date())
-    verdict = verdict_of(finding.status for finding in findings)
+    verdict = must.verdict_of(map(must.answer_of, findings))
     return Judgement(verdict, tuple(findings), measures, book.read_all(), book.unreadable())
+
+
+def settled(findings: Sequence[Finding], table: must.Table) -> List[Finding]:
+    """The findings; what the table does not take is UNKNOWN."""
+    kept = list(findings)
+    for place, why in must.unproven([must.answer_of(one) for one in kept], table).items():
+        kept[place] = must.not_taken(kept[place], why)
+    return kept
 
 
 def answers(
@@ -97,16 +110,17 @@ def _judge_check(
 
 
 def _not_applicable(check: Check, context: Context) -> Optional[Finding]:
-    if check.applies:
-        reason = check.applies(context)
-        if reason:
-            return context.skip(reason)
-    missing = [name for name in check.expects if getattr(context.expected, name) is None]
+    skip = check.applies(context) if check.applies else None
+    if skip:
+        return context.skip(skip)
+    missing = ", ".join(must.lacking(check, Site(context.expected)))
     if not missing:
         return None
-    if context.expected.instance_type == NO_TYPE:
-        return context.skip("needs an instance type (or expected " + ", ".join(missing) + ")")
-    return context.skip(f"no expected {', '.join(missing)} known for {context.expected.instance_type}")
+    kind = context.expected.instance_type
+    untyped = f"needs an instance type (or expected {missing})"
+    return context.skip(
+        NO_EXPECTATION.because(untyped if kind == NO_TYPE else f"no expected {missing} known for {kind}")
+    )
 
 
 def _not_measured(check: Check, book: FactBook, required: bool) -> Optional[Finding]:
@@ -122,8 +136,8 @@ def _not_measured(check: Check, book: FactBook, required: bool) -> Optional[Find
         return Finding(check.id, Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=clip_evidence(broken.evidence))
     if required:
         missing = ", ".join(name for name, _ in blockers)
-        return Finding(check.id, Status.UNKNOWN, f"{NOT_COLLECTED}: {missing}", Remedy.INVESTIGATE)
-    return Finding(check.id, Status.SKIP, NOT_COLLECTED)
+        return Finding(check.id, Status.UNKNOWN, f"{NOT_COLLECTED.says}: {missing}", Remedy.INVESTIGATE)
+    return Finding(check.id, Status.SKIP, NOT_COLLECTED.says, reason=NOT_COLLECTED.id)
 
 
 def _downgrade_untrusted(findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:

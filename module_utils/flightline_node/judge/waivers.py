@@ -9,6 +9,7 @@ from typing import Any, Iterable, List, Mapping, Sequence
 
 from ..model import Finding, Remedy, SettingsError, Status
 from ..suggest import meant
+from .skips import WAIVED
 
 FIELDS = ("check", "scope", "reason", "owner", "expiry")
 FLEET_CHECKS = (
@@ -18,7 +19,6 @@ FLEET_CHECKS = (
 )
 """Checks across nodes or runs that may be waived: the fleet's judgement applies these waivers, a node hands them on."""
 
-WAIVED = "waived until"
 WAIVABLE = frozenset({Status.INFO, Status.WARN, Status.FAIL, Status.UNKNOWN})
 
 
@@ -107,14 +107,12 @@ def apply(findings: Iterable[Finding], waivers: Sequence[Waiver], names: Sequenc
 
 def is_waived(finding: Mapping[str, Any]) -> bool:
     """Tell a waived finding, as it is stored, from one that was skipped for another reason."""
-    return finding.get("status") == Status.SKIP and str(finding.get("message")).startswith(WAIVED)
+    return finding.get("status") == Status.SKIP and finding.get("reason") == WAIVED.id
 
 
 def _waived(finding: Finding, waiver: Waiver) -> Finding:
-    reason = f"{WAIVED} {waiver.expiry} by {waiver.owner}: {waiver.reason}"
-    return replace(
-        finding, status=Status.SKIP, message=f"{reason} (was {finding.status}: {finding.message})", remedy=Remedy.NONE
-    )
+    text = f"waived until {waiver.expiry} by {waiver.owner}: {waiver.reason} (was {finding.status}: {finding.message})"
+    return replace(finding, status=Status.SKIP, message=text, remedy=Remedy.NONE, reason=WAIVED.id)
 
 
 def _expired(finding: Finding, waiver: Waiver) -> Finding:

@@ -6,7 +6,7 @@ import json
 from typing import Any, Dict, Iterable, List, Mapping
 
 from .. import bounds
-from ..model import RANK, as_status
+from ..model import RANK, Status, as_status
 
 LEFT_OUT = "more findings than a record takes"
 
@@ -34,7 +34,7 @@ def _chosen(findings: List[Dict[str, Any]], most: int) -> List[Dict[str, Any]]:
     """All, or in their order the worst of every check first and then the worst of the rest."""
     if len(findings) <= most:
         return findings
-    ranked = sorted(range(len(findings)), key=lambda place: -RANK[as_status(findings[place]["status"])])
+    ranked = sorted(range(len(findings)), key=lambda place: -_weight(findings[place]["status"]))
     firsts: Dict[str, int] = {}
     for place in ranked:
         firsts.setdefault(findings[place]["check"], place)
@@ -43,6 +43,12 @@ def _chosen(findings: List[Dict[str, Any]], most: int) -> List[Dict[str, Any]]:
     said = f"{len(findings) - len(kept)} {LEFT_OUT}"
     last = findings[kept[-1]]
     return [*(findings[place] for place in kept[:-1]), {**last, "message": f"{last['message']} ({said})"}]
+
+
+def _weight(word: str) -> int:
+    """Of a check's answers a PASS goes before an INFO: an INFO alone is no measurement."""
+    status = as_status(word)
+    return RANK[Status.INFO] if status is Status.PASS else RANK[Status.PASS] if status is Status.INFO else RANK[status]
 
 
 def _finding(finding: Dict[str, Any]) -> Dict[str, Any]:

@@ -67,6 +67,7 @@ def test_judge_prints_one_json_object(call, bundle):
     first = answer["findings"][0]
     assert set(first) == {
         "check", "status", "device", "measured", "expected", "unit", "message", "remedy", "evidence",
+        "reason",
     }  # fmt: skip
 
 

@@ -175,7 +175,7 @@ def test_waivers_that_a_run_leaned_on():
     said = "waived until 2026-12-31 by ops: images, cleaned on Mondays (was FAIL: / is 99% full)"
     ended = "waiver of ops expired on 2026-11-20: images; renew it or act on the finding"
     rows = [
-        record("a", finding("disk_space", "SKIP", message=said)),
+        record("a", finding("disk_space", "SKIP", message=said, reason="waived")),
         record("b", finding("xid", "FAIL", message=ended)),
     ]
     found = waiver_list.from_report(judged(*rows))

@@ -9,7 +9,9 @@ import random
 from typing import Any, Callable, Iterator
 
 from flightline.fleet.result import Distribution, NodeRow, Outlier, Report, RunInfo, TroubleGroup
-from flightline_node.model import Remedy, Status, Verdict, verdict_of, worst
+from flightline_node.judge.must import Answer
+from flightline_node.judge.must import verdict_of as verdict_of_answers
+from flightline_node.model import Remedy, Status, Verdict, worst
 
 CHECKS = [
     "reachable", "gpu_count", "gpu_model", "driver_version", "fabric_manager", "persistence", "ecc_mode",
@@ -54,6 +56,11 @@ WARNING = {"check": "chrony", "status": "WARN", "remedy": "FIX_CONFIG", "message
 SKIPPED = {"check": "mig_mode", "status": "SKIP", "message": "p5.48xlarge runs without MIG"}
 
 Records = Callable[[], Iterator[dict[str, Any]]]
+
+
+def verdict_of(statuses):
+    """The verdict of statuses that have passed their table."""
+    return verdict_of_answers(Answer("", status) for status in statuses)
 
 
 def finding(**given: Any) -> dict[str, Any]:

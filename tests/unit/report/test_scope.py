@@ -33,7 +33,7 @@ def test_a_selection_is_named_because_go_says_less():
 
 
 def test_what_was_skipped_on_request_is_named_with_its_hosts():
-    report = judged(a=every(), b=every(xid={"status": "SKIP", "message": "skipped on request"}))
+    report = judged(a=every(), b=every(xid={"status": "SKIP", "message": "skipped on request", "reason": "not_asked"}))
     assert list(left_out(report)) == [
         f"{len(QUICK) - 1} of {len(QUICK)} checks of level quick were to run on b: not xid."
     ]
@@ -45,7 +45,7 @@ def test_what_does_not_apply_was_looked_at():
 
 
 def test_waived_findings_are_told_once_with_all_hosts():
-    waived = {"status": "SKIP", "message": WAIVED}
+    waived = {"status": "SKIP", "message": WAIVED, "reason": "waived"}
     report = judged(**{f"n{number}": every(disk_space=waived) for number in range(1, 4)})
     assert str(report.verdict) == "go"
     told = f"Set aside: disk_space on n[1-3], {WAIVED}."

@@ -49,7 +49,7 @@ class Answers:
             replies = list(pool.map(lambda pair: self._read(order, *pair), pairs))
         hosts = order.expected()
         counts = self.keep(
-            _result(order, digest, record_of(hosts[reply.host], order.params(name), reply))
+            _result(order, digest, record_of(hosts[reply.host], order.params(name), reply, order.run.started_at))
             for (name, _), (digest, reply) in zip(pairs, replies)
         )
         counts["bad"] = len(found) - len(known)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ...know.expected import NO_TYPE
-from ...model import Device, Facts, Finding, Remedy, Status
+from ...model import Device, Facts, Finding, Remedy, Skip, SkipReason, Status
+from .. import skips
 from ..context import Context
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ _BROKEN_WORD = re.compile(
 )
 _ABSENT = object()
 
+OF_GPU: Tuple[SkipReason, ...] = (skips.NO_NVIDIA_GPU, skips.NEURON_MACHINE)
+"""Why a check of NVIDIA GPUs is skipped."""
+OF_GPU_FIELD: Tuple[SkipReason, ...] = (*OF_GPU, skips.SHARE_OF_GPU)
+"""Likewise one that reads a field of each GPU (judge_gpus)."""
 NO_GPU = "nvidia-smi lists no GPU: nothing to judge"
 
 
@@ -142,16 +147,19 @@ def unreadable(context: Context, reading: Reading, what: str, mig_hides: bool = 
             yield context.unknown(message, device=gpu_device(gpu))
 
 
-def no_value(context: Context, reading: Reading, what: str, absent: str = "", na: str = "") -> Finding:
+def no_value(
+    context: Context, reading: Reading, what: str, absent: Optional[Skip] = None, na: Optional[Skip] = None
+) -> Finding:
     """The answer when no GPU has a value: SKIP where that is normal, else UNKNOWN.
 
-    absent, na: why it is normal that the field is not printed, or is N/A ('' when it is not).
+    absent, na: why it is normal that the field is not printed, or is N/A (None when it is not).
     """
     if fractional(context):
-        return context.skip(f"{context.expected.instance_type} has a share of a GPU, which does not show {what}")
-    reason = na if reading.printed else absent
-    if reason:
-        return context.skip(f"no {what}: {reason}")
+        kind = context.expected.instance_type
+        return context.skip(skips.SHARE_OF_GPU.because(f"{kind} has a share of a GPU, which does not show {what}"))
+    found = na if reading.printed else absent
+    if found:
+        return context.skip(found.reason.because(f"no {what}: {found.text}"))
     return context.unknown(f"no {what}: " + ("N/A for every GPU" if reading.printed else "not printed"))
 
 
@@ -166,8 +174,8 @@ def judge_gpus(
     judge: Judge,
     good: Callable[[List[Any]], str],
     *,
-    absent: str = "",
-    na: str = "",
+    absent: Optional[Skip] = None,
+    na: Optional[Skip] = None,
     mig_hides: bool = False,
 ) -> Iterator[Finding]:
     """Judge one field of every GPU: the findings of `judge`, UNKNOWN for what cannot be read, one PASS if all is well.
@@ -210,18 +218,16 @@ def one_of_each(values: Iterable[Any]) -> str:
     return ", ".join(sorted({str(value) for value in values}))
 
 
-def untyped(context: Context) -> str:
-    """Why N/A is normal when the instance type, and so the product, is not known; else ''."""
-    return (
-        "N/A, and without an instance type it is not known whether the product has it"
-        if context.expected.instance_type == NO_TYPE
-        else ""
-    )
+def untyped(context: Context) -> Optional[Skip]:
+    """Why N/A is normal when the instance type, and so the product, is not known; else None."""
+    if context.expected.instance_type != NO_TYPE:
+        return None
+    return skips.UNTYPED.because("N/A, and without an instance type it is not known whether the product has it")
 
 
-def no_pcie(context: Context) -> str:
+def no_pcie(context: Context) -> Optional[Skip]:
     """Why N/A is normal for PCIe values: no instance type, or a superchip (GB200) whose GPU hangs on its CPU."""
-    return "the GPU is connected to its CPU by NVLink-C2C" if context.expected.gpu_c2c_gb_s else untyped(context)
+    return skips.OVER_C2C.because() if context.expected.gpu_c2c_gb_s else untyped(context)
 
 
 def fractional(context: Context) -> bool:
@@ -229,20 +235,20 @@ def fractional(context: Context) -> bool:
     return context.expected.gpu_share is not None
 
 
-def nvidia_gpus_expected(context: Context) -> Optional[str]:
-    """Skip reason on an instance type without NVIDIA GPUs, else None."""
+def nvidia_gpus_expected(context: Context) -> Optional[Skip]:
+    """Why a check of NVIDIA GPUs is skipped on an instance type without any, else None."""
     if context.expected.has_nvidia_gpu is False:
-        return f"{context.expected.instance_type} has no NVIDIA GPU"
+        return skips.NO_NVIDIA_GPU.because(f"{context.expected.instance_type} has no NVIDIA GPU")
     neuron = context.optional("neuron_sysfs") if context.expected.has_nvidia_gpu is None else None
     if neuron and neuron.get("driver") and context.optional("nvidia_smi") is None:
-        return "a machine with Neuron devices, and nvidia-smi was not asked"
+        return skips.NEURON_MACHINE.because("a machine with Neuron devices, and nvidia-smi was not asked")
     return None
 
 
-def nvlink_expected(context: Context) -> Optional[str]:
-    """Skip reason on an instance type whose GPUs have no NVLink between them, else None."""
+def nvlink_expected(context: Context) -> Optional[Skip]:
+    """Why a check of NVLinks is skipped on an instance type whose GPUs have none between them, else None."""
     if context.expected.nvlink_links_per_gpu == 0:
-        return f"{context.expected.instance_type} has no NVLink between GPUs"
+        return skips.NO_NVLINK.because(f"{context.expected.instance_type} has no NVLink between GPUs")
     return nvidia_gpus_expected(context)
 
 
@@ -287,10 +293,10 @@ def judge_version(context: Context, what: str, measured: Any, pinned: Optional[s
     return context.ok(f"{what} {measured}, {wanted}", measured=measured, expected=pinned or minimum)
 
 
-def ecc_off(context: Context) -> str:
-    """Why no GPU counts memory errors: ECC is off or not there on all of them (ecc_mode judges that); else ''."""
+def ecc_off(context: Context) -> Optional[Skip]:
+    """Why no GPU counts memory errors: ECC is off or not there on all of them (ecc_mode judges that); else None."""
     modes = [gpu.get("ecc_mode") for gpu in gpus(context)]
-    return "ECC is off" if modes and all(mode == "Disabled" for mode in modes) else ""
+    return skips.ECC_OFF.because("ECC is off") if modes and all(mode == "Disabled" for mode in modes) else None
 
 
 def mig_on(gpu: Facts) -> bool:
@@ -298,9 +304,9 @@ def mig_on(gpu: Facts) -> bool:
     return gpu.get("mig_mode") == "Enabled"
 
 
-def all_mig(context: Context) -> str:
-    """Why no GPU shows its volatile memory errors and remapped rows: MIG is on for all of them; else ''."""
-    return "not shown while MIG is on" if all(mig_on(gpu) for gpu in gpus(context)) else ""
+def all_mig(context: Context) -> Optional[Skip]:
+    """Why no GPU shows its volatile memory errors and remapped rows: MIG is on for all of them; else None."""
+    return skips.MIG_ON.because("not shown while MIG is on") if all(mig_on(gpu) for gpu in gpus(context)) else None
 
 
 def best_of_twins(context: Context, gpu: Facts, path: str) -> Optional[float]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 _CLOSED = "prohibited"
 GOOD = "Default"
@@ -28,8 +29,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "compute mode",
         _judge,
         lambda modes: f"compute mode {one_of_each(modes)}",
-        absent="not printed by this driver",
-        na="this product has none",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=skips.DRIVER_SILENT.because("this product has none"),
     )
 
 
@@ -47,5 +48,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 
 _OFF, _ON = frozenset({"off", "disabled"}), frozenset({"on", "enabled", "devtools"})
 
@@ -24,7 +25,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         text = "confidential computing is on: copies between host and GPU, and between GPUs, are slower"
         yield context.warn(text, Remedy.FIX_CONFIG, measured=state, expected="off")
     else:
-        yield context.skip(f"nvidia-smi does not say whether confidential computing is on: {facts.get('said')}")
+        yield context.skip(
+            skips.DRIVER_SILENT.because(
+                f"nvidia-smi does not say whether confidential computing is on: {facts.get('said')}"
+            )
+        )
 
 
 CHECK = Check(
@@ -39,5 +44,6 @@ CHECK = Check(
     needs=("conf_compute",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

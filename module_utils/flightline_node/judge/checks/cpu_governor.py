@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import is_broken
 
@@ -25,9 +26,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings.append(context.warn(message, Remedy.FIX_CONFIG, measured=governors))
     yield from findings
     if not policies:
-        yield context.skip(ABSENT)
+        yield context.skip(skips.NONE_HERE.because(ABSENT))
     elif len(unread) == len(policies):
-        yield context.skip(f"the governor could not be read: {policies[0]['governor'] or 'no text'}")
+        yield context.skip(
+            skips.ONLY_ADVICE.because(f"the governor could not be read: {policies[0]['governor'] or 'no text'}")
+        )
     elif not findings:
         yield context.ok(f"{_total(policies)} frequency policies: {', '.join(governors)}", measured=governors)
 
@@ -59,5 +62,6 @@ CHECK = Check(
     source="Linux admin guide, cpufreq and intel_pstate; AWS EC2 user guide, processor state control",
     needs=("sysfs",),
     tags=("host", "cpu"),
+    skips=(skips.NONE_HERE, skips.ONLY_ADVICE),
     evaluate=evaluate,
 )

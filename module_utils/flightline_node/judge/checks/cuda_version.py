@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ...model import Check, Finding
 from ..context import Context
-from .common import judge_version, nvidia_gpus_expected
+from .common import OF_GPU, judge_version, nvidia_gpus_expected
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -29,5 +29,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

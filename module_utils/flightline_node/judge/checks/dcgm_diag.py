@@ -8,7 +8,7 @@ from ...know.catalog import cuda
 from ...know.catalog import dcgm as catalog
 from ...model import Check, Device, Facts, Finding, Remedy
 from ..context import Context
-from .common import gpu_device, nvidia_gpus_expected
+from .common import OF_GPU, gpu_device, nvidia_gpus_expected
 from .pcie_width import wanted_lanes
 
 _EVIDENCE_OF_WORK = frozenset({"Pass", "Fail", "Warn"})
@@ -142,5 +142,6 @@ CHECK = Check(
     tags=("dcgm", "gpu"),
     level="standard",
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

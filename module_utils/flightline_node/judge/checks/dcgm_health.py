@@ -6,8 +6,9 @@ from typing import Any, Dict, Iterator
 
 from ...know.catalog import dcgm as catalog
 from ...model import Check, Device, Facts, Finding
+from .. import skips
 from ..context import Context
-from .common import gpu_device, nvidia_gpus_expected
+from .common import OF_GPU, gpu_device, nvidia_gpus_expected
 
 
 def _device(context: Context, incident: Facts) -> Device:
@@ -37,9 +38,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """A failure of a watch fails, its warning warns. Without watches, or without DCGM, nothing was watched: SKIP."""
     facts = context.facts("dcgm_health")
     if facts.get("watches") is False:
-        yield context.skip("DCGM watches nothing on this node (dcgmi health -s a sets its watches)")
+        yield context.skip(
+            skips.DCGM_IDLE.because("DCGM watches nothing on this node (dcgmi health -s a sets its watches)")
+        )
     elif facts.get("error"):
-        yield context.skip(f"DCGM gave no health report: {facts['error']}")
+        yield context.skip(skips.NO_DCGM.because(f"DCGM gave no health report: {facts['error']}"))
     else:
         overall, findings = facts["overall"], [_judge(context, incident) for incident in facts["incidents"]]
         yield from findings
@@ -63,5 +66,6 @@ CHECK = Check(
     wants=("nvidia_smi",),
     tags=("dcgm", "gpu"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU, skips.DCGM_IDLE, skips.NO_DCGM),
     evaluate=evaluate,
 )

@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import about, all_mig, ecc_off, gpu_label, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
+from .common import (
+    OF_GPU_FIELD,
+    about,
+    all_mig,
+    ecc_off,
+    gpu_label,
+    is_number,
+    judge_gpus,
+    nvidia_gpus_expected,
+    spread,
+    untyped,
+)
 
 
 def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
@@ -28,7 +40,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "count of corrected errors",
         _judge,
         lambda counts: f"{spread(counts)} corrected memory errors per GPU",
-        absent="not printed",
+        absent=skips.NOT_PRINTED.because("not printed"),
         na=ecc_off(context) or all_mig(context) or untyped(context),
         mig_hides=True,
     )
@@ -57,5 +69,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -6,8 +6,19 @@ import re
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, untyped
+from .common import (
+    OF_GPU_FIELD,
+    about,
+    gpu_label,
+    is_broken,
+    is_word,
+    judge_gpus,
+    nvidia_gpus_expected,
+    one_of_each,
+    untyped,
+)
 
 DEFAULT = "Enabled"
 # Boards of the RTX and GeForce lines leave the factory with ECC off, or have none.
@@ -60,5 +71,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_flag, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, about, gpu_label, is_flag, judge_gpus, nvidia_gpus_expected
 
 
 def _judge(context: Context, gpu: Facts, exceeded: bool) -> Iterator[Finding]:
@@ -24,8 +25,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "SRAM threshold flag",
         _judge,
         lambda _flags: "SRAM errors below NVIDIA's threshold on all GPUs",
-        absent="not printed by this driver",
-        na="not kept for this product",
+        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
+        na=skips.DRIVER_SILENT.because("not kept for this product"),
     )
 
 
@@ -42,5 +43,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

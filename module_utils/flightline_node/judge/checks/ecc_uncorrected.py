@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     all_mig,
     best_of_twins,
@@ -86,5 +88,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from .common import is_number
 
@@ -20,7 +21,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += _judge(context, name, counters)
     yield from findings
     if not controllers:
-        yield context.skip(ABSENT)
+        yield context.skip(skips.NONE_HERE.because(ABSENT))
     elif not findings:
         total = sum(_sum(counters, CORRECTED) for counters in controllers.values())
         message = f"{len(controllers)} memory controllers: no uncorrected error, {total} corrected"
@@ -74,5 +75,6 @@ CHECK = Check(
             1000000,
         ),
     ),
+    skips=(skips.NONE_HERE,),
     evaluate=evaluate,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 
 PCI, DRIVER, LIBFABRIC = "PCI (lspci)", "driver (sysfs)", "libfabric (fi_info)"
@@ -12,10 +13,10 @@ FEW = 2
 """So few missing of many are lost devices; more were never attached at launch."""
 
 
-def no_efa(context: Context) -> Optional[str]:
-    """Skip reason on an instance type without EFA, else None."""
+def no_efa(context: Context) -> Optional[Skip]:
+    """Why a check of EFA is skipped on an instance type without it, else None."""
     if context.expected.efa_count == 0:
-        return f"{context.expected.instance_type} has no EFA"
+        return skips.NO_EFA.because(f"{context.expected.instance_type} has no EFA")
     return None
 
 
@@ -69,5 +70,6 @@ CHECK = Check(
     expects=("efa_count",),
     tags=("efa", "network"),
     applies=no_efa,
+    skips=(skips.NO_EFA,),
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ...model import Check, Finding
+from .. import skips
 from ..context import Context
 from .efa_count import no_efa
 
@@ -34,11 +35,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     known = [counter for counter in ERRORS if any(counter in counters for counters in devices.values())]
     unreadable = _bad_values(devices)
     if not devices:
-        yield context.skip("no EFA device with counters: see efa_count")
+        yield context.skip(skips.NO_EFA_DEVICE.because("no EFA device with counters: see efa_count"))
     elif unreadable:
         yield context.unknown(f"{len(unreadable)} counters could not be read", evidence=unreadable)
     elif not known:
-        yield context.skip("this EFA driver has no error counters (2.17.0 and later have)")
+        yield context.skip(skips.DRIVER_SILENT.because("this EFA driver has no error counters (2.17.0 and later have)"))
     else:
         totals = {counter: sum(counters.get(counter, 0) for counters in devices.values()) for counter in known}
         for counter, total in totals.items():
@@ -73,5 +74,7 @@ CHECK = Check(
     needs=("efa_counters",),
     tags=("efa", "network"),
     applies=no_efa,
+    skips=(skips.NO_EFA, skips.NO_EFA_DEVICE, skips.DRIVER_SILENT),
+    informs=True,
     evaluate=evaluate,
 )

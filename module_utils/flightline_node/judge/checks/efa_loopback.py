@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from .common import median, spread
+from .efa_count import no_efa
 
 _BLOCKED = ("unresponsive receiver", "unreachable remote", "prov_err: unknown error (13)")
 """What libfabric says where the security group does not let the packet through (efa_errno.h, 13 and 14)."""
@@ -85,12 +87,6 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{len(devices)} EFA devices carry messages, {spread(times)} us for the largest")
 
 
-def _without_efa(context: Context) -> Optional[str]:
-    if context.expected.efa_count == 0:
-        return f"{context.expected.instance_type} has no EFA"
-    return None
-
-
 CHECK = Check(
     id="efa_loopback",
     order=850,
@@ -113,6 +109,7 @@ CHECK = Check(
             "site choice: AWS publishes no figure; runs of efa_test.sh in public logs differ by less than 1.3", 1, 100,
         ),
     ),
-    applies=_without_efa,
+    applies=no_efa,
+    skips=(skips.NO_EFA,),
     evaluate=evaluate,
 )  # fmt: skip

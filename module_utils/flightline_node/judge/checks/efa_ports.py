@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import is_broken
 from .efa_count import no_efa
@@ -20,7 +21,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += _judge(context, name, device["ports"])
     yield from findings
     if not devices:
-        yield context.skip("no device with the efa driver: see efa_count")
+        yield context.skip(skips.NO_EFA_DEVICE.because("no device with the efa driver: see efa_count"))
     elif not findings:
         yield context.ok(f"the ports of {len(devices)} EFA devices are active", measured=len(devices), unit="devices")
 
@@ -52,5 +53,6 @@ CHECK = Check(
     needs=("sysfs",),
     tags=("efa", "network"),
     applies=no_efa,
+    skips=(skips.NO_EFA, skips.NO_EFA_DEVICE),
     evaluate=evaluate,
 )

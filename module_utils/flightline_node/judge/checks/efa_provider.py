@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 from .efa_count import no_efa
 
 
-def not_known_to_have_efa(context: Context) -> Optional[str]:
-    """Skip reason on a type without EFA, and where nothing says that EFA is wanted."""
+def not_known_to_have_efa(context: Context) -> Optional[Skip]:
+    """Why EFA is not judged: on a type without it, and where nothing says that it is wanted."""
     if context.expected.instance_type == NO_TYPE and context.expected.efa_count is None:
-        return "needs an instance type (or expected efa_count)"
+        return skips.EFA_NOT_DECLARED.because("needs an instance type (or expected efa_count)")
     return no_efa(context)
 
 
@@ -65,5 +66,6 @@ CHECK = Check(
     needs=("fi_info",),
     tags=("efa", "network"),
     applies=no_efa,
+    skips=(skips.NO_EFA, skips.EFA_NOT_DECLARED),
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator
 
 from ...model import Check, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 
 _SUFFIX = "_allowance_exceeded"
@@ -20,9 +21,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     for name, count in counted.items():
         context.measure(f"ena_{name}_exceeded", count, "packets")
     if not facts:
-        yield context.skip(ABSENT)
+        yield context.skip(skips.NONE_HERE.because(ABSENT))
     elif not counted:
-        yield context.skip("the primary interface counts no allowance: not an ENA device, or a driver before 2.2.10")
+        yield context.skip(
+            skips.DRIVER_SILENT.because(
+                "the primary interface counts no allowance: not an ENA device, or a driver before 2.2.10"
+            )
+        )
     else:
         yield from _judge(context, counters, counted)
 
@@ -70,5 +75,7 @@ CHECK = Check(
             1000000000,
         ),
     ),
+    skips=(skips.NONE_HERE, skips.DRIVER_SILENT),
+    informs=True,
     evaluate=evaluate,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 
 UNIT = "nvidia-fabricmanager.service"
@@ -76,12 +77,12 @@ def _no_unit(context: Context) -> Finding:
     return context.fail(message, Remedy.FIX_CONFIG, measured="not found", expected="active/running")
 
 
-def _switched(context: Context) -> Optional[str]:
+def _switched(context: Context) -> Optional[Skip]:
     kind = context.expected.instance_type
     if context.expected.nvswitch is False:
-        return f"{kind} has no NVSwitch"
+        return skips.NO_NVSWITCH.because(f"{kind} has no NVSwitch")
     if context.expected.nvlink_rack:
-        return f"{kind}: the rack's switch trays run Fabric Manager, not the instance"
+        return skips.SWITCHES_IN_RACK.because(f"{kind}: the rack's switch trays run Fabric Manager, not the instance")
     return None
 
 
@@ -101,5 +102,7 @@ CHECK = Check(
     expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,
+    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK),
+    informs=True,
     evaluate=evaluate,
 )

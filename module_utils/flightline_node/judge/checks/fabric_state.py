@@ -6,9 +6,21 @@ import re
 from collections import Counter
 from typing import Any, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, gpus, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, untyped
+from .common import (
+    OF_GPU_FIELD,
+    about,
+    gpu_label,
+    gpus,
+    is_broken,
+    is_word,
+    judge_gpus,
+    nvidia_gpus_expected,
+    one_of_each,
+    untyped,
+)
 
 _WAITING = ("in progress", "not started")
 _HEALTH_WORDS = frozenset({"", "full", "healthy", "false", "no", "none", "n/a", "not supported"})
@@ -89,15 +101,15 @@ def _one_domain(context: Context) -> Iterator[Finding]:
         yield context.fail(message, Remedy.REBOOT, evidence=lines, **rest)
 
 
-def _silent(context: Context) -> str:
+def _silent(context: Context) -> Optional[Skip]:
     """Why N/A is normal here: A100 joins its fabric without telling NVML."""
     a100 = all("A100" in str(gpu.get("name")) for gpu in gpus(context)) or context.expected.gpu_generation == "ampere"
-    return "A100 does not report it" if a100 else untyped(context)
+    return skips.SILENT_FABRIC.because("A100 does not report it") if a100 else untyped(context)
 
 
-def _switched(context: Context) -> Optional[str]:
+def _switched(context: Context) -> Optional[Skip]:
     if context.expected.nvswitch is False:
-        return f"{context.expected.instance_type} has no NVSwitch"
+        return skips.NO_NVSWITCH.because(f"{context.expected.instance_type} has no NVSwitch")
     return nvidia_gpus_expected(context)
 
 
@@ -112,7 +124,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "fabric state",
         _judge,
         lambda states: f"fabric registration completed on {len(states)} GPUs",
-        absent="not printed by this driver (before 525)",
+        absent=skips.NOT_PRINTED.because("not printed by this driver (before 525)"),
         na=_silent(context),
     ):
         if not (domains and finding.status == "PASS"):
@@ -133,5 +145,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_switched,
+    skips=(*OF_GPU_FIELD, skips.NO_NVSWITCH, skips.SILENT_FABRIC, skips.UNTYPED, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

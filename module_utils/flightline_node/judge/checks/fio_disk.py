@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Remedy, Skip, Threshold
+from .. import skips
 from ..context import Context
 from .common import median
 
@@ -73,10 +74,10 @@ def _beside(context: Context, name: str, gb_s: float, usual: float) -> Iterator[
         yield context.warn(message, Remedy.INVESTIGATE, expected=round(watch, 3), **rest)
 
 
-def _disks(context: Context) -> Optional[str]:
+def _disks(context: Context) -> Optional[Skip]:
     """The probe reads instance-store disks: without any there is nothing to run, but a result given is judged."""
     if context.optional("fio") is None and not context.expected.nvme_count:
-        return "no instance-store disk is expected"
+        return skips.NO_INSTANCE_STORE.because("no instance-store disk is expected")
     return None
 
 
@@ -131,5 +132,7 @@ CHECK = Check(
             100,
         ),
     ),
+    skips=(skips.NO_INSTANCE_STORE,),
+    informs=True,
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 
 
@@ -33,7 +34,7 @@ def _judge(context: Context, target: Facts) -> Iterator[Finding]:
         read_only = "read-only" in target["refused"]
         message = f"{mount}: not tested, {target['refused']}"
         yield (
-            context.skip(message, device=device)
+            context.skip(skips.READ_ONLY.because(message), device=device)
             if read_only
             else context.unknown(message, Remedy.FIX_CONFIG, device=device)
         )
@@ -47,7 +48,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Wrong content and errors fail; a slow file system warns, because its speed is the site's choice of size."""
     targets = context.facts("fs_io")["targets"]
     if not targets:
-        yield context.skip("no Lustre, instance-store or named file system is mounted")
+        yield context.skip(skips.NO_FILE_SYSTEM.because("no Lustre, instance-store or named file system is mounted"))
         return
     findings = [finding for target in targets for finding in _judge(context, target)]
     yield from findings
@@ -83,5 +84,6 @@ CHECK = Check(
             0,
         ),
     ),
+    skips=(skips.NO_FILE_SYSTEM, skips.READ_ONLY),
     evaluate=evaluate,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from ...know.catalog import cuda
 from ...know.expected import NO_TYPE
 from ...model import Check, Facts, Finding, Remedy, Threshold
 from ..context import Context
-from .common import median, nvidia_gpus_expected, spread
+from .common import OF_GPU, median, nvidia_gpus_expected, spread
 
 HOST = {"host_to_device_memcpy_ce": "host to GPU", "device_to_host_memcpy_ce": "GPU to host"}
 PEER = {"device_to_device_memcpy_read_ce": "read from peer", "device_to_device_memcpy_write_ce": "write to peer"}
@@ -166,5 +166,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     best_of_twins,
     field_of,
@@ -44,7 +46,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "maximum clock",
         _judge,
         lambda clocks: f"maximum SM clock {spread(clocks)} MHz",
-        absent="not printed by this driver",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
         na=untyped(context),
     )
 
@@ -73,5 +75,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

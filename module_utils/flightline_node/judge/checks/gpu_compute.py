@@ -7,7 +7,7 @@ from typing import Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 from .gpu_load import loaded_device, twins
 
 
@@ -73,5 +73,6 @@ CHECK = Check(
     tags=("gpu",),
     level="standard",
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator
 
 from ...model import Check, Finding, Remedy
 from ..context import Context
-from .common import is_word, nvidia_gpus_expected
+from .common import OF_GPU, is_word, nvidia_gpus_expected
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -45,5 +45,6 @@ CHECK = Check(
     expects=("gpu_count",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

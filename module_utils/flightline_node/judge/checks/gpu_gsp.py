@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, version_tuple
+from .common import (
+    OF_GPU_FIELD,
+    about,
+    gpu_label,
+    is_word,
+    judge_gpus,
+    nvidia_gpus_expected,
+    one_of_each,
+    version_tuple,
+)
 
 
 def _judge(context: Context, gpu: Facts, firmware: str) -> Iterator[Finding]:
@@ -26,8 +36,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "GSP firmware version",
         _judge,
         lambda versions: f"GSP firmware {one_of_each(versions)}, as the driver",
-        absent="not printed by this driver (before 510)",
-        na="the proprietary kernel module runs these GPUs without GSP firmware",
+        absent=skips.NO_GSP.because("not printed by this driver (before 510)"),
+        na=skips.NO_GSP.because(),
     )
 
 
@@ -43,5 +53,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NO_GSP),
     evaluate=evaluate,
 )

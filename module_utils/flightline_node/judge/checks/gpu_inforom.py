@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Tuple
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     gpu_device,
     gpu_label,
@@ -56,8 +58,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "InfoROM image version",
         lambda _context, _gpu, _value: (),
         lambda images: f"InfoROM image {one_of_each(images)}",
-        absent="not printed by this driver",
-        na="not kept by this product",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=skips.NO_INFOROM.because("not kept by this product"),
     )
 
 
@@ -73,5 +75,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NO_INFOROM, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

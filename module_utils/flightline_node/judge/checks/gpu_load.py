@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from ...know.expected import NO_TYPE
 from ...model import Check, Facts, Finding, Remedy, Threshold
 from ..context import Context
-from .common import median, nvidia_gpus_expected, spread
+from .common import OF_GPU, median, nvidia_gpus_expected, spread
 
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 
@@ -127,5 +127,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

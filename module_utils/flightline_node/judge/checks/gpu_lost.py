@@ -8,7 +8,7 @@ from ...know.catalog import xid as catalogue
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
 from ..kernel_history import current, device_at, fallen_off_bus, pci_key, unsplit
-from .common import about, gpu_label, is_broken, is_number, nvidia_gpus_expected
+from .common import OF_GPU, about, gpu_label, is_broken, is_number, nvidia_gpus_expected
 
 _CORE = ("uuid", "name", "serial", "memory_total_mib", "temperature_c", "performance_state")
 _SENSORS = ("temperature_c", "performance_state")
@@ -161,5 +161,6 @@ CHECK = Check(
     needs_any=("nvidia_smi", "kernel", "lspci"),
     tags=("gpu", "pcie"),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

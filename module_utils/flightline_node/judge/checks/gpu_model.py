@@ -6,8 +6,9 @@ import re
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 
 def _has(name: str, word: str) -> bool:
@@ -30,7 +31,9 @@ def _judge(context: Context, gpu: Facts, name: str) -> Iterator[Finding]:
 def evaluate(context: Context) -> Iterator[Finding]:
     """The product name must have the type's words, and none of the words of its look-alikes."""
     if not context.expected.gpu_name_has:
-        yield context.skip("no expected GPU model known: needs an instance type (or expected gpu_model)")
+        yield context.skip(
+            skips.UNTYPED.because("no expected GPU model known: needs an instance type (or expected gpu_model)")
+        )
         return
     yield from judge_gpus(context, "name", is_word, "product name", _judge, lambda names: f"all {one_of_each(names)}")
 
@@ -48,5 +51,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
 
 _SERVICES = ("nvidia-cuda-mps-server",)
 
@@ -51,7 +52,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "process list",
         _judge,
         lambda _lists: "no compute process on the GPUs",
-        absent="not printed",
+        absent=skips.NOT_PRINTED.because("not printed"),
     )
 
 
@@ -80,5 +81,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -6,7 +6,7 @@ from typing import Iterator, Optional
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
 from ..context import Context
-from .common import about, gpu_label, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread
+from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread
 
 _PLAUSIBLE_C = (1, 130)
 
@@ -101,5 +101,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU_FIELD,
     evaluate=evaluate,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Device, Finding, Remedy
+from ...model import Check, Device, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
-from .common import gpu_device, nvidia_gpus_expected
+from .common import OF_GPU, gpu_device, nvidia_gpus_expected
 
 _PATH = re.compile(r"^(?:NV\d+|SYS|NODE|PHB|PXB|PIX)$")
 
@@ -76,9 +77,9 @@ def _judge(context: Context, paths: Dict[str, int], gpu_count: int, listed_pairs
     return context.ok(shown, measured=shown)
 
 
-def _pairs_expected(context: Context) -> Optional[str]:
+def _pairs_expected(context: Context) -> Optional[Skip]:
     if context.expected.gpu_count == 1:
-        return f"{context.expected.instance_type} has one GPU: no pairs"
+        return skips.ONE_GPU.because(f"{context.expected.instance_type} has one GPU: no pairs")
     return nvidia_gpus_expected(context)
 
 
@@ -92,7 +93,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     elif count > 1:
         yield _judge(context, facts.get("gpu_pair_links") or {}, count, facts.get("pairs"))
     elif seen:
-        yield context.skip("one GPU: no pairs")
+        yield context.skip(skips.ONE_GPU.because("one GPU: no pairs"))
     else:
         yield context.unknown("no GPU in the topology matrix", evidence=map(str, facts.get("errors", [])))
 
@@ -110,5 +111,6 @@ CHECK = Check(
     wants=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_pairs_expected,
+    skips=(*OF_GPU, skips.ONE_GPU),
     evaluate=evaluate,
 )

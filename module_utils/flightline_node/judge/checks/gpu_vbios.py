@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Dict, Iterator, Set
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, gpus, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 
 def _judge(context: Context, gpu: Facts, version: str) -> Iterator[Finding]:
@@ -32,7 +33,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Against the pin, and between the GPUs of the node."""
     differing = list(_differing(context))
     yield from differing
-    absent = "" if context.expected.vbios_version else "not printed"
+    absent = None if context.expected.vbios_version else skips.NOT_PRINTED.because("not printed")
     good = "VBIOS {}".format
     for finding in judge_gpus(
         context, "vbios_version", is_word, "VBIOS version", _judge, lambda x: good(one_of_each(x)), absent=absent
@@ -54,5 +55,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

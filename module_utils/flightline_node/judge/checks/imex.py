@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 
 READY, UP = "READY", "UP"
 _SETTLED = frozenset({"UP"})
@@ -41,9 +42,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.warn(text, Remedy.INVESTIGATE, measured=domain, expected=UP, **rest)
 
 
-def _in_a_rack(context: Context) -> Optional[str]:
+def _in_a_rack(context: Context) -> Optional[Skip]:
     if not context.expected.nvlink_rack:
-        return f"{context.expected.instance_type} shares no NVLink with other nodes"
+        return skips.NO_RACK.because(f"{context.expected.instance_type} shares no NVLink with other nodes")
     return nvidia_gpus_expected(context)
 
 
@@ -60,5 +61,6 @@ CHECK = Check(
     needs=("imex",),
     tags=("gpu", "nvlink", "services"),
     applies=_in_a_rack,
+    skips=(*OF_GPU, skips.NO_RACK),
     evaluate=evaluate,
 )

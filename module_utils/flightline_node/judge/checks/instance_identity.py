@@ -6,6 +6,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 
 from ...know.expected import NO_TYPE
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 
 
@@ -25,7 +26,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         if named:
             yield context.ok("as declared: " + ", ".join(named))
         else:
-            yield context.skip("no instance type, zone or placement group is declared")
+            yield context.skip(skips.NO_PLACE.because("no instance type, zone or placement group is declared"))
 
 
 def unavailable(context: Context, facts: Facts) -> Finding:
@@ -33,7 +34,7 @@ def unavailable(context: Context, facts: Facts) -> Finding:
     reason = f"no instance metadata: {facts.get('reason', 'not available')}"
     if facts.get("asked") and context.expected.instance_type != NO_TYPE:
         return context.warn(f"{reason} ({facts['asked']})", Remedy.FIX_CONFIG)
-    return context.skip(reason)
+    return context.skip(skips.OFF_EC2.because(reason))
 
 
 def _declared(context: Context, facts: Facts) -> List[Tuple[str, str, str]]:
@@ -78,5 +79,6 @@ CHECK = Check(
     source="EC2 user guide: instance metadata categories; EFA needs one zone",
     needs=("imds",),
     tags=("host", "aws"),
+    skips=(skips.NO_PLACE, skips.OFF_EC2),
     evaluate=evaluate,
 )

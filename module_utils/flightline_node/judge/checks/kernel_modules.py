@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 
 # Any of these lets the NIC read GPU memory; a kernel with dma-buf and the open driver needs none.
@@ -36,8 +37,9 @@ def _wanted(context: Context) -> List[str]:
     return list(dict.fromkeys([*names, *context.expected.modules]))
 
 
-def _any_wanted(context: Context) -> Optional[str]:
-    return None if _wanted(context) else "no kernel module expected: no accelerator or EFA by the type, none declared"
+def _any_wanted(context: Context) -> Optional[Skip]:
+    none = "no kernel module expected: no accelerator or EFA by the type, none declared"
+    return None if _wanted(context) else skips.NO_MODULES.because(none)
 
 
 CHECK = Check(
@@ -52,5 +54,6 @@ CHECK = Check(
     needs=("modules",),
     tags=("host", "software"),
     applies=_any_wanted,
+    skips=(skips.NO_MODULES,),
     evaluate=evaluate,
 )

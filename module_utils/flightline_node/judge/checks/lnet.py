@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 
 EFA, LOOPBACK = "efa", "lo"
@@ -51,7 +52,7 @@ def _nets(context: Context) -> Dict[str, Any]:
     return {name: net for name, net in found.get("nets", {}).items() if name != LOOPBACK}
 
 
-def _not_in_use(context: Context) -> Optional[str]:
+def _not_in_use(context: Context) -> Optional[Skip]:
     """Nothing to judge where Lustre is neither loaded nor declared, or its networks cannot be read."""
     if context.expected.lustre_net or context.optional("lnetctl") is not None:
         return None
@@ -60,8 +61,9 @@ def _not_in_use(context: Context) -> Optional[str]:
         return None  # nothing says that Lustre is not in use: what was given and cannot be read is no answer
     lnet = sysfs.get("lnet")
     if lnet is None:
-        return "LNet is not loaded, and the inventory declares no Lustre network"
-    return None if lnet.get("nets") else "LNet is loaded; its networks cannot be read here (debugfs)"
+        return skips.NO_LUSTRE.because("LNet is not loaded, and the inventory declares no Lustre network")
+    hidden = "LNet is loaded; its networks cannot be read here (debugfs)"
+    return None if lnet.get("nets") else skips.NO_LUSTRE.because(hidden)
 
 
 CHECK = Check(
@@ -77,5 +79,7 @@ CHECK = Check(
     wants=("mounts",),
     tags=("storage", "lustre", "efa"),
     applies=_not_in_use,
+    skips=(skips.NO_LUSTRE,),
+    informs=True,
     evaluate=evaluate,
 )

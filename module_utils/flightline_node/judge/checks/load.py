@@ -53,5 +53,6 @@ CHECK = Check(
             1000,
         ),
     ),
+    informs=True,
     evaluate=evaluate,
 )

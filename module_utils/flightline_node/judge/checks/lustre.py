@@ -6,6 +6,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, dropped, span, unsplit, when
 
@@ -46,7 +47,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from findings
     if not mounted and not findings:
         yield context.skip(
-            NOTHING if table else "the mount table was not read, and the kernel log tells of no eviction"
+            skips.NO_LUSTRE.because(NOTHING)
+            if table
+            else skips.NOT_PRINTED.because("the mount table was not read, and the kernel log tells of no eviction")
         )
     elif not findings:
         watched = "no eviction since boot" if kernel else "the kernel log was not read"
@@ -131,5 +134,7 @@ CHECK = Check(
     source="AWS FSx for Lustre user guide, mounting and troubleshooting; Lustre 2.15 client messages",
     needs_any=("mounts", "kernel"),
     tags=("storage", "lustre"),
+    skips=(skips.NO_LUSTRE, skips.NOT_PRINTED),
+    informs=True,
     evaluate=evaluate,
 )

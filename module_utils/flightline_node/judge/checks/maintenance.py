@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, Iterator, Optional
 
 from ...model import Check, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 
 _ENDED = frozenset({"completed", "canceled", "cancelled"})
@@ -22,7 +23,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Scheduled events, spot interruption, rebalance recommendation."""
     facts = context.facts("imds")
     if not facts.get("available"):
-        yield context.skip(f"no instance metadata: {facts.get('reason', 'not available')}")
+        yield context.skip(skips.OFF_EC2.because(f"no instance metadata: {facts.get('reason', 'not available')}"))
         return
     findings = [*_scheduled(context, facts.get("maintenance_events") or []), *_spot(context, facts)]
     yield from findings
@@ -32,7 +33,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     elif not findings and any(name in facts for name in _FACTS):
         yield context.ok("no event is scheduled")
     elif not findings:
-        yield context.skip("the metadata given says nothing of events")
+        yield context.skip(skips.NOT_PRINTED.because("the metadata given says nothing of events"))
 
 
 def _scheduled(context: Context, events: Any) -> Iterator[Finding]:
@@ -97,5 +98,6 @@ CHECK = Check(
             0,
         ),
     ),
+    skips=(skips.OFF_EC2, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Tuple
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
+from .efa_count import no_efa
 
 KIB_PER_GIB = 1 << 20
 SLURM = "slurmd"
@@ -57,12 +59,6 @@ def _shown(value: Any) -> str:
     return f"{value} KiB" if isinstance(value, int) else str(value)
 
 
-def _efa_expected(context: Context) -> Optional[str]:
-    if context.expected.efa_count == 0:
-        return f"{context.expected.instance_type} has no EFA"
-    return None
-
-
 CHECK = Check(
     id="memlock",
     order=500,
@@ -76,6 +72,7 @@ CHECK = Check(
     expects=("efa_count",),
     tags=("host", "mem", "efa"),
     thresholds=(Threshold("min_gib", 16, "GiB", "least locked memory", "awsome-distributed-ai: EFA sample check", 0),),
-    applies=_efa_expected,
+    applies=no_efa,
+    skips=(skips.NO_EFA,),
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 
 KIB_PER_MIB = 1024
@@ -32,7 +33,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         rest = {"measured": poisoned_kib, "expected": 0, "unit": "KiB"}
         yield context.warn(message, Remedy.INVESTIGATE, **rest)
     if "available_kib" not in facts:
-        yield context.skip("MemAvailable not printed: free memory not judged")
+        yield context.skip(skips.NOT_PRINTED.because("MemAvailable not printed: free memory not judged"))
         return
     percent = round(100.0 * facts["available_kib"] / max(facts["total_kib"], 1), 1)
     context.measure("memory_available_percent", percent, "%")
@@ -77,5 +78,6 @@ CHECK = Check(
             100,
         ),
     ),
+    skips=(skips.NOT_PRINTED,),
     evaluate=evaluate,
 )

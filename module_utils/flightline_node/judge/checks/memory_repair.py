@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Iterator, List
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import NO_GPU, about, gpu_label, gpus, is_flag, no_value, nvidia_gpus_expected, read, unreadable
+from .common import (
+    NO_GPU,
+    OF_GPU_FIELD,
+    about,
+    gpu_label,
+    gpus,
+    is_flag,
+    no_value,
+    nvidia_gpus_expected,
+    read,
+    unreadable,
+)
 
 _FLAGS = (
     ("unrepairable_memory", Remedy.REPLACE, "has memory that cannot be repaired"),
@@ -34,7 +46,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"nothing to repair ({', '.join(seen)})")
     elif not findings:
         yield no_value(
-            context, readings[0], "repair flags", "not printed by this driver (before 580)", "not kept for this product"
+            context,
+            readings[0],
+            "repair flags",
+            skips.DRIVER_SILENT.because("not printed by this driver (before 580)"),
+            skips.DRIVER_SILENT.because("not kept for this product"),
         )
 
 
@@ -52,5 +68,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 DEFAULT = "Disabled"
 
@@ -38,8 +39,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "MIG mode",
         _judge,
         lambda modes: f"MIG {one_of_each(modes)}, nothing pending",
-        absent="" if wants_it else "not printed by this driver",
-        na="" if wants_it else "this product has no MIG",
+        absent=None if wants_it else skips.NOT_PRINTED.because("not printed by this driver"),
+        na=None if wants_it else skips.NO_MIG.because("this product has no MIG"),
     )
 
 
@@ -56,5 +57,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NO_MIG, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

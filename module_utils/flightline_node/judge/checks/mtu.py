@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import is_number
 
@@ -20,7 +21,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     sizes = {name: values["mtu"] for name, values in found.items() if is_number(values.get("mtu"))}
     unread = sorted(set(found) - set(sizes))
     if not found:
-        yield context.skip("no interface with the ena driver" + (" is up" if ours else ""))
+        yield context.skip(skips.NO_MTU.because("no interface with the ena driver" + (" is up" if ours else "")))
         return
     if unread:
         yield context.unknown(f"the MTU could not be read: {', '.join(unread)}", measured=found[unread[0]].get("mtu"))
@@ -56,5 +57,6 @@ CHECK = Check(
     source="AWS EC2 user guide, network maximum transmission unit; Linux ABI, /sys/class/net",
     needs=("sysfs",),
     tags=("host", "network"),
+    skips=(skips.NO_MTU,),
     evaluate=evaluate,
 )

@@ -8,8 +8,9 @@ from ...know import nccl
 from ...know.expected import NO_TYPE
 from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 
 GIB = 1 << 30
 
@@ -45,7 +46,7 @@ def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Find
         seen = {"measured": run.get("avg_busbw_gb_s"), "expected": "OK", "unit": "GB/s", "evidence": run["refused"]}
         return context.fail(text, Remedy.INVESTIGATE, **seen)
     if run.get("ranks") == 1 and context.expected.gpu_count == 1:
-        return context.skip(f"{name}: one GPU has nothing to send")
+        return context.skip(skips.ONE_GPU.because(f"{name}: one GPU has nothing to send"))
     if run.get("ranks") == 1:
         return context.unknown(f"{name} ran with 1 rank: nccl-tests built without MPI, or started for one GPU")
     if run["largest"]["busbw_gb_s"] <= 0 and run["largest"]["bytes"] > 0:
@@ -73,7 +74,11 @@ def _judge(context: Context, run: Facts) -> Finding:
 
 def _nothing_to_hold_it_against(context: Context, seen: str) -> Finding:
     if context.expected.instance_type == NO_TYPE:
-        return context.skip(f"{seen}; needs an instance type (or expected nvlink_gb_s, gpu_pcie_gen, network_gbps)")
+        return context.skip(
+            skips.UNTYPED.because(
+                f"{seen}; needs an instance type (or expected nvlink_gb_s, gpu_pcie_gen, network_gbps)"
+            )
+        )
     return context.unknown(f"{seen}; nothing is known of the links of {context.expected.instance_type}")
 
 
@@ -88,7 +93,9 @@ def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, co
         return context.warn(text, Remedy.INVESTIGATE, expected=warn, **rest)
     if size < MEASURABLE_BYTES:
         least = _size(MEASURABLE_BYTES)
-        return context.skip(f"{seen}: a message this small shows no bandwidth, wanted {least}", **rest)
+        return context.skip(
+            skips.TOO_SMALL.because(f"{seen}: a message this small shows no bandwidth, wanted {least}"), **rest
+        )
     if not counted:
         return context.info(f"{seen}; the log does not say how many ranks there are", expected=warn, **rest)
     return context.ok(f"{seen}, at least {found.warn_below:.3g} ({found.basis})", expected=warn, **rest)
@@ -129,5 +136,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU, skips.ONE_GPU, skips.UNTYPED, skips.TOO_SMALL),
     evaluate=evaluate,
 )

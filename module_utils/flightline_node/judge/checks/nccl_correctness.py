@@ -6,7 +6,7 @@ from typing import Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 
 
 def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]:
@@ -55,5 +55,6 @@ CHECK = Check(
     tags=("nccl",),
     level="standard",
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

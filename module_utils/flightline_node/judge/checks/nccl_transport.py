@@ -6,9 +6,10 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.catalog import cuda
 from ...know.catalog import nccl_warnings as words
-from ...model import Check, Facts, Finding, Remedy, Status
+from ...model import Check, Facts, Finding, Remedy, Skip, Status
+from .. import skips
 from ..context import Context
-from .common import nvidia_gpus_expected, version_reaches
+from .common import OF_GPU, nvidia_gpus_expected, version_reaches
 from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
 
@@ -108,9 +109,11 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
     if unwanted and provider != "efa":
         yield context.skip(unwanted)
     elif not facts.get("info_lines"):
-        yield context.skip("the logs hold no NCCL line: run with NCCL_DEBUG=INFO")
+        yield context.skip(skips.ONE_NODE.because("the logs hold no NCCL line: run with NCCL_DEBUG=INFO"))
     elif network is None and not sockets and provider is None:
-        yield context.skip("the log names no network: NCCL_DEBUG_SUBSYS without INIT,NET, or cut short")
+        yield context.skip(
+            skips.ONE_NODE.because("the log names no network: NCCL_DEBUG_SUBSYS without INIT,NET, or cut short")
+        )
     elif sockets or (network and "libfabric" not in network.lower()):
         used = network if network and "libfabric" not in network.lower() else ", ".join(sockets)
         rest = {"measured": used, "expected": "libfabric", "evidence": evidence}
@@ -167,7 +170,7 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
         yield context.info(f"{len(warnings)} distinct NCCL warnings", evidence=warnings)
 
 
-def _no_network_to_judge(context: Context) -> Optional[str]:
+def _no_network_to_judge(context: Context) -> Optional[Skip]:
     """A type without NVIDIA GPUs and without EFA runs no NCCL; one without EFA alone can still lose a GPU."""
     reason = nvidia_gpus_expected(context)
     # A job's log of Trainium nodes has the same OFI lines; the tests that would write one do not run there.
@@ -190,5 +193,6 @@ CHECK = Check(
     tags=("nccl", "efa", "network"),
     level="standard",
     applies=_no_network_to_judge,
+    skips=(*OF_GPU, skips.NO_EFA, skips.EFA_NOT_DECLARED, skips.ONE_NODE),
     evaluate=evaluate,
 )

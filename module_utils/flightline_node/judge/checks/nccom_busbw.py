@@ -6,9 +6,10 @@ from typing import Any, Dict, Iterator
 
 from ...know.expected import NO_TYPE
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from .nccom_test import name_of
-from .neuron_common import neuron_expected
+from .neuron_common import OF_NEURON, neuron_expected
 
 JUDGED = ("all_reduce", "all_gather", "reduce_scatter")
 MIB = 1 << 20
@@ -32,16 +33,19 @@ def _judge(context: Context, run: Facts) -> Finding:
     seen = f"{name}: {busbw:g} GB/s at {size / MIB:g} MiB"
     rest: Dict[str, Any] = {"measured": busbw, "unit": "GB/s"}
     if run.get("operation") not in (*JUDGED, None):
-        return context.skip(f"{seen}; no floor for this operation", **rest)
+        return context.skip(skips.NO_FLOOR.because(f"{seen}; no floor for this operation"), **rest)
     if size < MIN_BYTES:
-        return context.skip(f"{seen}: largest message too small, wanted {MIN_BYTES // MIB} MiB or more", **rest)
+        return context.skip(
+            skips.TOO_SMALL.because(f"{seen}: largest message too small, wanted {MIN_BYTES // MIB} MiB or more"), **rest
+        )
     floor = busbw_floor(context.expected, nodes, run.get("ranks") or 0)
     if busbw <= 0:
         return context.fail(f"{seen}: nothing was moved", Remedy.INVESTIGATE, expected="more than 0", **rest)
     if floor is None:
         kind = context.expected.instance_type
-        why = "needs an instance type" if kind == NO_TYPE else f"no figure for {nodes} nodes of {kind}"
-        return context.skip(f"{seen}; {why}", **rest)
+        if kind == NO_TYPE:
+            return context.skip(skips.UNTYPED.because(f"{seen}; needs an instance type"), **rest)
+        return context.skip(skips.NO_FLOOR.because(f"{seen}; no figure for {nodes} nodes of {kind}"), **rest)
     least = floor[0] * context.threshold("scale_percent") / 100
     if busbw < least:
         message = f"{seen}, wanted {least:g} or more ({floor[1]})"
@@ -68,5 +72,6 @@ CHECK = Check(
         ),
     ),
     applies=neuron_expected,
+    skips=(*OF_NEURON, skips.NO_FLOOR, skips.TOO_SMALL, skips.UNTYPED),
     evaluate=evaluate,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
-from .neuron_common import neuron_expected
+from .neuron_common import OF_NEURON, neuron_expected
 
 _NO_DRIVER = ("driver is not running", "no neuron device", "neuron driver version")
 _NO_TOOL = ("nccom-test: not found", "nccom-test: command not found", "neuron-bench: not found")
@@ -61,5 +61,6 @@ CHECK = Check(
     tags=("neuron", "nccl"),
     level="standard",
     applies=neuron_expected,
+    skips=OF_NEURON,
     evaluate=evaluate,
 )

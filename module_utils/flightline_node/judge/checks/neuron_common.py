@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...know.expected import NO_TYPE
-from ...model import Device, Facts
+from ...model import Device, Facts, Skip, SkipReason
+from .. import skips
 from ..context import Context
 
+OF_NEURON: Tuple[SkipReason, ...] = (skips.NO_NEURON, skips.GPU_MACHINE)
+"""Why a check of Neuron devices is skipped."""
 
-def neuron_expected(context: Context) -> Optional[str]:
-    """Skip reason on an instance type, or a machine without a type, that has no Neuron device; else None."""
+
+def neuron_expected(context: Context) -> Optional[Skip]:
+    """Why a check of Neuron devices is skipped on an instance type, or a machine without a type; else None."""
     expected = context.expected
     if expected.has_neuron is False:
-        return f"no Neuron device in {expected.instance_type}"
+        return skips.NO_NEURON.because(f"no Neuron device in {expected.instance_type}")
     seen = context.optional("neuron_sysfs")
     if expected.has_neuron is None and seen is not None and not seen.get("driver") and not seen.get("devices"):
-        return "no Neuron driver and no Neuron device on this machine"
+        return skips.GPU_MACHINE.because("no Neuron driver and no Neuron device on this machine")
     if expected.has_neuron is None and expected.gpu_count:
-        return f"{expected.instance_type} is judged as a machine with GPUs"
+        return skips.NO_NEURON.because(f"{expected.instance_type} is judged as a machine with GPUs")
     return None
 
 

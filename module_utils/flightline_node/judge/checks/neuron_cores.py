@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Optional
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
 from .common import one_of_each
-from .neuron_common import device, label, listed, neuron_expected
+from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
 
 
 def _grouped(context: Context, row: Facts) -> int:
@@ -77,5 +77,6 @@ CHECK = Check(
     wants=("neuron_sysfs", "neuron_monitor"),
     tags=("neuron",),
     applies=neuron_expected,
+    skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator
 
 from ...model import Check, Finding, Remedy
 from ..context import Context
-from .neuron_common import listed, neuron_expected, told, typed
+from .neuron_common import OF_NEURON, listed, neuron_expected, told, typed
 
 PCI, DRIVER, TOOL = "PCI (lspci)", "driver (sysfs)", "neuron-ls"
 
@@ -63,5 +63,6 @@ CHECK = Check(
     wants=("neuron_sysfs", "lspci"),
     tags=("neuron",),
     applies=neuron_expected,
+    skips=OF_NEURON,
     evaluate=evaluate,
 )

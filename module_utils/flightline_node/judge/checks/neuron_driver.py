@@ -7,7 +7,7 @@ from typing import Any, Iterator, Optional
 from ...model import Check, Finding, Remedy
 from ..context import Context
 from .common import judge_version, version_tuple
-from .neuron_common import neuron_expected
+from .neuron_common import OF_NEURON, neuron_expected
 
 PACKAGE = "aws-neuronx-dkms"
 
@@ -64,5 +64,6 @@ CHECK = Check(
     wants=("neuron_log",),
     tags=("neuron", "software"),
     applies=neuron_expected,
+    skips=OF_NEURON,
     evaluate=evaluate,
 )

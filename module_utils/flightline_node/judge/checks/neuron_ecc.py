@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Set
 
 from ...model import Check, Finding, Remedy
 from ..context import Context
-from .neuron_common import device, label, neuron_expected
+from .neuron_common import OF_NEURON, device, label, neuron_expected
 
 # AWS Neuron troubleshooting page, "Hardware Errors": what each asks for.
 COUNTERS = {
@@ -88,5 +88,6 @@ CHECK = Check(
     wants=("neuron_ls", "neuron_log"),
     tags=("neuron", "memory"),
     applies=neuron_expected,
+    skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterator, List
 
 from ...model import Check, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .neuron_common import device, label, neuron_expected
+from .neuron_common import OF_NEURON, device, label, neuron_expected
 
 COUNTERS = ("mem_ecc_corrected", "sram_ecc_corrected")
 
@@ -29,7 +30,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
                 findings.append(context.warn(message, Remedy.INVESTIGATE, **rest))
     yield from findings
     if not seen:
-        yield context.skip("neuron-monitor shows no count of corrected errors")
+        yield context.skip(skips.ONLY_ADVICE.because("neuron-monitor shows no count of corrected errors"))
     elif not findings:
         yield context.ok(f"at most {most:g} corrected memory errors on each device")
 
@@ -53,5 +54,6 @@ CHECK = Check(
         ),
     ),
     applies=neuron_expected,
+    skips=(*OF_NEURON, skips.ONLY_ADVICE),
     evaluate=evaluate,
 )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .neuron_common import device, label, neuron_expected
+from .neuron_common import OF_NEURON, device, label, neuron_expected
 
 # Driver counters of runtime results (neuron_sysfs_metrics.c) -> what it was, remedy (AWS troubleshooting page); None: a
 # hang that another node may have caused, or one that a program may: it warns.
@@ -35,7 +36,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from findings
     known = [row for row in rows if row.get("counters")]
     if not findings and not known and not monitor.get("runtimes"):
-        yield context.skip("no counter of the runtime and no program to ask")
+        yield context.skip(skips.DRIVER_SILENT.because("no counter of the runtime and no program to ask"))
     elif not findings:
         programs = f", {len(monitor['runtimes'])} programs" if monitor.get("runtimes") else ""
         yield context.ok(f"no hardware error or hang counted on {len(known)} devices{programs}")
@@ -82,5 +83,6 @@ CHECK = Check(
     wants=("neuron_ls",),
     tags=("neuron",),
     applies=neuron_expected,
+    skips=(*OF_NEURON, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

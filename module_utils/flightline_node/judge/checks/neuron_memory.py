@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List
 from ...model import Check, Finding, Remedy, Threshold
 from ..context import Context
 from .common import spread
-from .neuron_common import device, label, listed, neuron_expected
+from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
 
 MIB = 1 << 20
 
@@ -63,5 +63,6 @@ CHECK = Check(
         ),
     ),
     applies=neuron_expected,
+    skips=OF_NEURON,
     evaluate=evaluate,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
 from ..context import Context
-from .neuron_common import device, label, neuron_expected
+from .neuron_common import OF_NEURON, device, label, neuron_expected
 
 if TYPE_CHECKING:
     from ...know.catalog.neuron import MessagePattern
@@ -91,5 +91,7 @@ CHECK = Check(
         ),
     ),
     applies=neuron_expected,
+    skips=OF_NEURON,
+    informs=True,
     evaluate=evaluate,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
-from .neuron_common import device, label, listed, neuron_expected
+from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
 
 _TOOLS = ("neuron-ls", "neuron-monitor", "neuron-top")
 
@@ -54,5 +54,7 @@ CHECK = Check(
     wants=("neuron_sysfs",),
     tags=("neuron", "software"),
     applies=neuron_expected,
+    skips=OF_NEURON,
+    informs=True,
     evaluate=evaluate,
 )

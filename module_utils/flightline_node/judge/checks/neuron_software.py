@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Iterator, List, NamedTuple, Optional
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import version_reaches, version_tuple
-from .neuron_common import neuron_expected
+from .neuron_common import OF_NEURON, neuron_expected
 from .neuron_driver import PACKAGE, installed, loaded
 
 RUNTIME, COLLECTIVES = "aws-neuronx-runtime-lib", "aws-neuronx-collectives"
@@ -46,7 +47,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     lacking = ", ".join(name for name, version in names.items() if not version)
     if not runtime and not collectives:
         yield context.skip(
-            "neither the runtime nor the collectives library is installed on the host: containers bring them"
+            skips.NO_PINS.because(
+                "neither the runtime nor the collectives library is installed on the host: containers bring them"
+            )
         )
     elif not findings:
         yield context.ok(known + (f"; not on the host: {lacking}" if lacking else ""))
@@ -85,5 +88,6 @@ CHECK = Check(
     wants=("neuron_sysfs", "neuron_log"),
     tags=("neuron", "software"),
     applies=neuron_expected,
+    skips=(*OF_NEURON, skips.NO_PINS),
     evaluate=evaluate,
 )

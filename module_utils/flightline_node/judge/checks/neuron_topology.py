@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .neuron_common import device, label, listed, neuron_expected, typed
+from .neuron_common import OF_NEURON, device, label, listed, neuron_expected, typed
 
 
 def _shown(rows: List[Facts]) -> Dict[int, FrozenSet[int]]:
@@ -42,7 +43,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
 
 def _nothing(context: Context, rows: List[Facts], kind: Optional[str]) -> Finding:
     if kind is None:
-        return context.skip("a single device has no neighbours" if len(rows) == 1 else "no neighbours shown")
+        return context.skip(
+            skips.ONE_DEVICE.because("a single device has no neighbours" if len(rows) == 1 else "no neighbours shown")
+        )
     return context.unknown(
         f"neuron-ls shows no neighbours for {len(rows)} devices, wanted the {kind}: the driver shows them only when "
         f"all {context.expected.gpu_count} devices are there"
@@ -90,5 +93,6 @@ CHECK = Check(
     wants=("neuron_sysfs",),
     tags=("neuron",),
     applies=neuron_expected,
+    skips=(*OF_NEURON, skips.ONE_DEVICE),
     evaluate=evaluate,
 )

@@ -7,8 +7,9 @@ from collections import Counter
 from typing import Iterator
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 
 
 def _cpu_node(cell: str, nodes: int) -> str:
@@ -23,7 +24,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts = context.facts("nvidia_smi_topo")
     affinity, nodes = facts.get("numa_affinity"), context.expected.numa_nodes or 1
     if affinity is None:
-        yield context.skip("this driver does not print the NUMA affinity")
+        yield context.skip(skips.DRIVER_SILENT.because("this driver does not print the NUMA affinity"))
         return
     near = {name: _cpu_node(str(affinity.get(name)), nodes) for name in facts.get("gpus", [])}
     unknown = sorted(gpu for gpu, node in near.items() if not node.isdecimal())
@@ -55,5 +56,6 @@ CHECK = Check(
     expects=("numa_nodes",),
     tags=("gpu", "numa"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -6,8 +6,9 @@ import re
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_number, no_nvlink, nvlink_expected
+from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expected
 
 # The link was lost and came back (up to Hopper), or did not come back (Blackwell).
 _FATAL = re.compile(r"^recovery errors?|^link recovery failed")
@@ -75,7 +76,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     silent = [str(text) for text in [*facts.get("errors", []), *(gpu.get("message") for gpu in listed)] if text]
     given = "nvlink-errors.txt" in facts.get("files", ("nvlink-errors.txt",))
     if listed and not (given and silent) and not any("errors" in gpu for gpu in listed):
-        yield context.skip("no NVLink error counters collected")
+        yield context.skip(skips.NOT_PRINTED.because("no NVLink error counters collected"))
         return
     findings: List[Finding] = []
     some = any(gpu.get("errors") for gpu in listed)
@@ -93,7 +94,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if counted:
         yield context.ok(f"no NVLink errors on {counted} GPUs")
     elif listed or no_nvlink(context, facts):
-        yield context.skip("no GPU has NVLink error counters")
+        yield context.skip(skips.NO_NVLINK.because("no GPU has NVLink error counters"))
     else:
         yield context.unknown("nvidia-smi nvlink lists no GPU")
 
@@ -139,5 +140,6 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
+    skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_number, no_nvlink, nvlink_expected, spread
+from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expected, spread
 
 
 def _speeds(gpu: Facts) -> List[float]:
@@ -82,7 +83,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     counters_only = "nvlink-status.txt" not in facts.get("files", ("nvlink-status.txt",))
     said = [text for text in map(str, facts.get("errors", [])) if not (counters_only and "inactive" in text.lower())]
     if facts.get("gpus") and not listed and not said:
-        yield context.skip("NVLink status not collected")
+        yield context.skip(skips.NOT_PRINTED.because("NVLink status not collected"))
         return
     most = max((gpu["links"] for gpu in listed if is_number(gpu["links"])), default=0)
     wanted, known = context.expected.nvlink_links_per_gpu or most, context.expected.nvlink_gb_s_per_link
@@ -99,7 +100,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not listed and not no_nvlink(context, facts):
         yield context.unknown("nvidia-smi nvlink lists no GPU")
     elif not wanted:
-        yield context.skip("no GPU has an NVLink")
+        yield context.skip(skips.NO_NVLINK.because("no GPU has an NVLink"))
     else:
         rates = spread(speed for gpu in listed for speed in _speeds(gpu))
         yield context.ok(f"{spread(gpu['links'] for gpu in listed)} NVLinks per GPU active at {rates} GB/s each")
@@ -129,5 +130,6 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
+    skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

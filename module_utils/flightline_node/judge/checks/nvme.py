@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Remedy, Skip, Threshold
+from .. import skips
 from ..context import Context
 
 INSTANCE_STORE = "instance storage"
@@ -61,8 +62,9 @@ def _line(item: Dict[str, Any]) -> str:
     return f"{item.get('name')} {item.get('model')} {item.get('serial')} {item.get('size_bytes')}"
 
 
-def _store_expected(context: Context) -> Optional[str]:
-    return f"{context.expected.instance_type} has no instance store" if context.expected.nvme_count == 0 else None
+def _store_expected(context: Context) -> Optional[Skip]:
+    none = skips.NO_INSTANCE_STORE.because(f"{context.expected.instance_type} has no instance store")
+    return none if context.expected.nvme_count == 0 else None
 
 
 CHECK = Check(
@@ -89,5 +91,6 @@ CHECK = Check(
         ),
     ),
     applies=_store_expected,
+    skips=(skips.NO_INSTANCE_STORE,),
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, List
 
 from ...model import Check, Device, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 
 _BITS = (
@@ -25,9 +26,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings = [finding for disk in answered for finding in _judge(context, disk)]
     yield from findings
     if not disks:
-        yield context.skip("no NVMe controller on this node")
+        yield context.skip(skips.NONE_HERE.because("no NVMe controller on this node"))
     elif not answered:
-        yield context.skip(f"no disk gives its SMART log: {disks[0].get('error') or 'all of it is zero'}")
+        yield context.skip(
+            skips.NONE_HERE.because(f"no disk gives its SMART log: {disks[0].get('error') or 'all of it is zero'}")
+        )
     elif not findings:
         most = max((disk.get("percentage_used") or 0 for disk in answered), default=0)
         yield context.ok(f"{len(answered)} of {len(disks)} disks answer, none warns, most worn {most} %", measured=most)
@@ -87,5 +90,6 @@ CHECK = Check(
             "each is data that the disk lost (NVMe specification, Media and Data Integrity Errors)",
         ),
     ),
+    skips=(skips.NONE_HERE,),
     evaluate=evaluate,
 )

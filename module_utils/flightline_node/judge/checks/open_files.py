@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...model import Check, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 
 
@@ -22,7 +23,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     least = context.threshold("min_files")
     rest = {"measured": best, "expected": least, "unit": "files"}
     if best is None:
-        yield context.skip("no limit of open files printed")
+        yield context.skip(skips.ONLY_ADVICE.because("no limit of open files printed"))
     elif _number(best) < least:
         message = f"jobs may open only {best} files ({name}), wanted {least:g}"
         yield context.warn(message, Remedy.FIX_CONFIG, **rest)
@@ -51,5 +52,6 @@ CHECK = Check(
             1,
         ),
     ),
+    skips=(skips.ONLY_ADVICE,),
     evaluate=evaluate,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 from .efa_count import FEW
 
@@ -24,7 +25,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not findings and known:
         yield context.ok("on the PCI bus: " + ", ".join(known))
     elif not findings:
-        yield context.skip(NOTHING_EXPECTED)
+        yield context.skip(skips.NO_PCI_EXPECTED.because(NOTHING_EXPECTED))
 
 
 def _gpus(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -88,11 +89,11 @@ def _known(context: Context, facts: Facts) -> List[str]:
     return known
 
 
-def _to_look_at(context: Context) -> Optional[str]:
+def _to_look_at(context: Context) -> Optional[Skip]:
     """Without an expectation only devices off the bus count, and those need an output to look at."""
     expected = context.expected
     nothing = expected.gpu_count is None and expected.efa_count is None and context.optional("lspci") is None
-    return NOTHING_EXPECTED if nothing else None
+    return skips.NO_PCI_EXPECTED.because(NOTHING_EXPECTED) if nothing else None
 
 
 CHECK = Check(
@@ -107,5 +108,6 @@ CHECK = Check(
     needs=("lspci",),
     tags=("host", "pci"),
     applies=_to_look_at,
+    skips=(skips.NO_PCI_EXPECTED,),
     evaluate=evaluate,
 )

@@ -36,12 +36,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """One finding for each device and severity since the last boot."""
     facts = context.facts("kernel")
     hours = context.threshold("window_hours")
-    groups = _by_device(current(facts, "aer", hours))
+    groups, statuses = _by_device(current(facts, "aer", hours)), set()
     for (_, severity), events in groups.items():
         pci = events[0]["pci"]
         device = device_at(context, pci, facts)
         count = len(events) + dropped(facts, "aer", hours, pci=pci, severity=severity)
         status, remedy, what = _judge(context, severity, count)
+        statuses.add(status)
         yield context.finding(
             status,
             f"{label(device)}: {what}, {count} times {span(events)}",
@@ -58,8 +59,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     elif doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
         yield context.warn(f"{len(doubtful)} PCIe {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
-    if not groups and not doubtful:
-        yield context.ok("no PCIe error since the last boot")
+    if not (statuses - {Status.INFO} or doubtful):
+        yield context.ok(f"no {'uncorrected ' if groups else ''}PCIe error since the last boot")
 
 
 CHECK = Check(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     best_of_twins,
     field_of,
@@ -44,7 +46,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "maximum PCIe generation",
         _judge,
         lambda found: f"PCIe generation {spread(found)} reachable",
-        absent="" if context.expected.pcie_gen else "not printed",
+        absent=None if context.expected.pcie_gen else skips.NOT_PRINTED.because("not printed"),
         na=no_pcie(context),
     )
 
@@ -63,5 +65,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     field_of,
     gpu_label,
@@ -58,7 +60,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "PCIe replay count",
         _judge,
         lambda counts: f"{spread(counts)} PCIe replays per GPU",
-        absent="not printed by this driver",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
         na=no_pcie(context),
     )
 
@@ -86,5 +88,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     best_of_twins,
     field_of,
@@ -52,7 +54,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "PCIe width",
         _judge,
         lambda widths: f"PCIe x{spread(widths)}",
-        absent="" if context.expected.pcie_width else "not printed",
+        absent=None if context.expected.pcie_width else skips.NOT_PRINTED.because("not printed"),
         na=no_pcie(context),
     )
 
@@ -70,5 +72,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

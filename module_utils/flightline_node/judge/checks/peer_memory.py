@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
-from .common import nvidia_gpus_expected, version_reaches, version_tuple
+from .common import OF_GPU, nvidia_gpus_expected, version_reaches, version_tuple
 from .efa_count import no_efa
 from .kernel_modules import PEER_MEMORY
 
@@ -25,7 +26,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if ways:
         yield context.ok(f"GPUDirect RDMA by {', '.join(dict.fromkeys(ways))}", measured=ways)
     elif "nvidia" not in loaded:
-        yield context.skip("the nvidia driver is not loaded: see kernel_modules")
+        yield context.skip(skips.NO_DRIVER.because("the nvidia driver is not loaded: see kernel_modules"))
     elif dmabuf is None:
         yield context.info("no peer-memory module is loaded; whether dma-buf serves in its place is not known")
     else:
@@ -53,12 +54,14 @@ def _dmabuf(context: Context) -> Optional[bool]:
     return True if new and is_open else None
 
 
-def _direct(context: Context) -> Optional[str]:
+def _direct(context: Context) -> Optional[Skip]:
     expected = context.expected
     if expected.instance_type == NO_TYPE and expected.rdma_read is None:
-        return "needs an instance type (or expected rdma_read)"
+        return skips.UNTYPED.because("needs an instance type (or expected rdma_read)")
     if not expected.rdma_read:
-        return f"{expected.instance_type} has no RDMA read: NCCL goes through host memory by design"
+        return skips.NO_RDMA_READ.because(
+            f"{expected.instance_type} has no RDMA read: NCCL goes through host memory by design"
+        )
     return no_efa(context) or nvidia_gpus_expected(context)
 
 
@@ -76,5 +79,7 @@ CHECK = Check(
     wants=("sysfs", "versions"),
     tags=("efa", "gpu", "software"),
     applies=_direct,
+    skips=(*OF_GPU, skips.NO_EFA, skips.UNTYPED, skips.NO_RDMA_READ, skips.NO_DRIVER),
+    informs=True,
     evaluate=evaluate,
 )

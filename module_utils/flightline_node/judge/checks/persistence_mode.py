@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy
 from ..context import Context
-from .common import about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 DEFAULT = "Enabled"
 
@@ -41,5 +41,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "software"),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU_FIELD,
     evaluate=evaluate,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from .common import (
+    OF_GPU_FIELD,
     about,
     field_of,
     gpu_label,
@@ -48,7 +50,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "power limit",
         _judge,
         lambda limits: f"power limit {spread(limits)} W, not below the default",
-        absent="not printed",
+        absent=skips.NOT_PRINTED.because("not printed"),
         na=untyped(context),
     )
 
@@ -77,5 +79,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

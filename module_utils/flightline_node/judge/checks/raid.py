@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
 
 
@@ -14,7 +15,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings = [finding for array in arrays for finding in _judge(context, array)]
     yield from findings
     if not arrays:
-        yield context.skip("no software RAID on this node")
+        yield context.skip(skips.NONE_HERE.because("no software RAID on this node"))
     elif not findings:
         shown = ", ".join(f"{array['name']} ({array['level'] or '?'}, {len(array['members'])})" for array in arrays)
         yield context.ok(f"whole: {shown}", measured=len(arrays))
@@ -47,5 +48,6 @@ CHECK = Check(
     source="md(4), mdadm(8); Linux drivers/md/md.c, the text of /proc/mdstat",
     needs=("sysfs",),
     tags=("host", "storage"),
+    skips=(skips.NONE_HERE,),
     evaluate=evaluate,
 )

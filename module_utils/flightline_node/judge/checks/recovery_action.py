@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, gpus, is_broken, is_flag, is_word, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_broken, is_flag, is_word, judge_gpus, nvidia_gpus_expected
 
 # nvmlDeviceGpuRecoveryAction_t of nvml.h; nvidia-smi prints some with and some without the first word.
 _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
@@ -54,8 +55,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "recovery action",
         _action if newer else _flags,
         lambda _values: "the driver asks for no recovery",
-        absent="not printed by this driver (before 535)",
-        na="not supported by this product",
+        absent=skips.DRIVER_SILENT.because("not printed by this driver (before 535)"),
+        na=skips.DRIVER_SILENT.because("not supported by this product"),
     )
 
 
@@ -72,5 +73,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, gpus, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_flag, is_number, judge_gpus, nvidia_gpus_expected
 
 _COUNTS = ("single_bit", "double_bit")
 
@@ -40,7 +41,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Pages are retired on GPUs before Ampere only."""
     found = [gpu.get("retired_pages") for gpu in gpus(context)]
     if found and all(isinstance(pages, dict) for pages in found) and not _kept(found):
-        yield context.skip("no retired pages: this product remaps rows instead")
+        yield context.skip(skips.REMAPS_ROWS.because("no retired pages: this product remaps rows instead"))
         return
     yield from judge_gpus(
         context,
@@ -49,8 +50,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "retired pages",
         _judge,
         lambda _pages: "no page retirement pending, fewer retired pages than NVIDIA's limit",
-        absent="not printed by this driver",
-        na="this product remaps rows instead",
+        absent=skips.REMAPS_ROWS.because("not printed by this driver"),
+        na=skips.REMAPS_ROWS.because("this product remaps rows instead"),
     )
 
 
@@ -78,5 +79,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.REMAPS_ROWS),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
-from .common import about, all_mig, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, about, all_mig, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
 
 
 def _is_remap(value: Any) -> bool:
@@ -44,8 +45,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "row remapping state",
         _judge,
         lambda _remaps: "no row remapping failed or pending",
-        absent="not printed by this driver",
-        na=all_mig(context) or "this product retires pages instead (Volta, Turing), or has no ECC memory",
+        absent=skips.RETIRES_PAGES.because("not printed by this driver"),
+        na=all_mig(context)
+        or skips.RETIRES_PAGES.because("this product retires pages instead (Volta, Turing), or has no ECC memory"),
         mig_hides=True,
     )
 
@@ -74,5 +76,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, all_mig, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, about, all_mig, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
 
 _BUCKETS = ("max", "high", "partial", "low", "none")
 
@@ -41,8 +42,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         "row remapping histogram",
         _judge,
         _good,
-        absent="not printed by this driver",
-        na=all_mig(context) or "this product has no row remapping",
+        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
+        na=all_mig(context) or skips.RETIRES_PAGES.because("this product has no row remapping"),
         mig_hides=True,
     )
 
@@ -60,5 +61,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

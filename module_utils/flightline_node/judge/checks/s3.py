@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 
 NOT_FOUND, SERVER_ERROR = 404, 500
@@ -35,10 +36,10 @@ def _judge(context: Context, row: Facts) -> Finding:
     return context.ok(f"{name} answers (HTTP {status})", **rest)
 
 
-def _not_asked(context: Context) -> Optional[str]:
+def _not_asked(context: Context) -> Optional[Skip]:
     if context.options.get(OPTION) or context.optional("s3") is not None:
         return None
-    return f"the inventory names no endpoint (flightline_options: {OPTION})"
+    return skips.NO_ENDPOINT.because(f"the inventory names no endpoint (flightline_options: {OPTION})")
 
 
 CHECK = Check(
@@ -53,5 +54,6 @@ CHECK = Check(
     needs=("s3",),
     tags=("storage", "aws", "network"),
     applies=_not_asked,
+    skips=(skips.NO_ENDPOINT,),
     evaluate=evaluate,
 )

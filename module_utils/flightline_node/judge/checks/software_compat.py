@@ -6,6 +6,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ...know.releases import PEER_MEMORY, PLUGIN_LIBFABRIC, PLUGIN_NCCL, VALIDATED
 from ...model import Check, Finding, Remedy, Status
+from .. import skips
 from ..context import Context
 from .common import judge_version, version_matches, version_reaches, version_tuple
 from .efa_count import no_efa
@@ -39,8 +40,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from findings
     lacking = ", ".join(dict.fromkeys(rule.what for rule in rules if rule not in judged))
     if not judged:
-        yield context.skip(f"nothing to compare, version not known: {lacking or 'no rule for this type'}")
-    elif not findings:
+        yield context.skip(
+            skips.NO_PINS.because(f"nothing to compare, version not known: {lacking or 'no rule for this type'}")
+        )
+    elif all(finding.status is Status.INFO for finding in findings):
         seen = ", ".join(dict.fromkeys(f"{rule.what} {rule.measured}" for rule in judged))
         yield context.ok(seen + (f"; not known: {lacking}" if lacking else ""))
 
@@ -114,5 +117,6 @@ CHECK = Check(
     wants=("fi_info", "nvidia_smi"),
     tags=("efa", "nccl", "software"),
     applies=no_efa,
+    skips=(skips.NO_EFA, skips.NO_PINS),
     evaluate=evaluate,
 )

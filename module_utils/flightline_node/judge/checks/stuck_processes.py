@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Set
 
 from ...model import Check, Facts, Finding, Remedy, Threshold
+from .. import skips
 from ..context import Context
 from ..kernel_history import current
 
@@ -25,7 +26,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings += _zombies(context, facts)
     yield from findings
     if not facts["init_seen"]:
-        yield context.skip("the processes of others are hidden from this user (hidepid): run it as root")
+        yield context.skip(
+            skips.NOT_PRINTED.because("the processes of others are hidden from this user (hidepid): run it as root")
+        )
     elif not findings:
         message = f"{facts['total']} processes, none stuck, {facts['zombie_count']} zombies"
         yield context.ok(message, measured=facts["total"], unit="processes")
@@ -108,5 +111,6 @@ CHECK = Check(
             1000000,
         ),
     ),
+    skips=(skips.NOT_PRINTED,),
     evaluate=evaluate,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...model import Check, Finding, Remedy
+from .. import skips
 from ..context import Context
 
 KIB_PER_MIB = 1024
@@ -14,7 +15,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Any swap space is a warning: it slows a job before it harms it."""
     total = context.facts("meminfo").get("swap_total_kib")
     if total is None:
-        yield context.skip("SwapTotal not printed")
+        yield context.skip(skips.ONLY_ADVICE.because("SwapTotal not printed"))
     elif total > 0:
         size = total // KIB_PER_MIB
         yield context.warn(f"{size} MiB of swap is on", Remedy.FIX_CONFIG, measured=size, expected=0, unit="MiB")
@@ -33,5 +34,6 @@ CHECK = Check(
     source="Kubernetes kubelet failSwapOn default; proc_meminfo(5)",
     needs=("meminfo",),
     tags=("host", "mem"),
+    skips=(skips.ONLY_ADVICE,),
     evaluate=evaluate,
 )

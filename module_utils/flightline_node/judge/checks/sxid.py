@@ -8,7 +8,7 @@ from ...know.catalog import sxid as catalogue
 from ...model import Check, Facts, Finding, Remedy, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, driver_loaded_after, dropped, span, unsplit
-from .common import nvidia_gpus_expected
+from .common import OF_GPU, nvidia_gpus_expected
 
 ALL_RESET = "always_fatal"
 
@@ -116,5 +116,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=OF_GPU,
     evaluate=evaluate,
 )

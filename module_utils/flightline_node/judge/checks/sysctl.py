@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Remedy, Skip
+from .. import skips
 from ..context import Context
 
 
@@ -24,8 +25,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{len(wanted)} kernel parameters as declared")
 
 
-def _any_declared(context: Context) -> Optional[str]:
-    return None if context.expected.sysctl else "no kernel parameters are declared (expected sysctl)"
+def _any_declared(context: Context) -> Optional[Skip]:
+    none = skips.NO_SYSCTL.because("no kernel parameters are declared (expected sysctl)")
+    return None if context.expected.sysctl else none
 
 
 CHECK = Check(
@@ -40,5 +42,6 @@ CHECK = Check(
     needs=("sysctl",),
     tags=("host", "software"),
     applies=_any_declared,
+    skips=(skips.NO_SYSCTL,),
     evaluate=evaluate,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterator, List
 
 from ...model import Check, Facts, Finding, Remedy
+from .. import skips
 from ..context import Context
-from .common import about, gpu_label, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, about, gpu_label, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
 
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _WATCH = ("sw_thermal_slowdown",)
@@ -32,7 +33,13 @@ def _good(found: List[List[str]]) -> str:
 def evaluate(context: Context) -> Iterator[Finding]:
     """Hardware reasons fail, software thermal warns; idle, clock settings and the power cap are normal."""
     yield from judge_gpus(
-        context, "throttle_active", is_items, "clock event reasons", _judge, _good, absent="not printed by this driver"
+        context,
+        "throttle_active",
+        is_items,
+        "clock event reasons",
+        _judge,
+        _good,
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
     )
 
 
@@ -50,5 +57,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

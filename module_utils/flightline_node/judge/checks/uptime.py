@@ -62,5 +62,6 @@ CHECK = Check(
             1000,
         ),
     ),
+    informs=True,
     evaluate=evaluate,
 )

@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ...know.catalog import xid as catalogue
 from ...model import BLOCKING, RANK, Check, Facts, Finding, Remedy, Status, Threshold
-from .. import xid_policy
+from .. import skips, xid_policy
 from ..context import Context
 from ..kernel_history import (
     UNSPLIT,
@@ -22,7 +22,7 @@ from ..kernel_history import (
     unsplit,
 )
 from ..xid_policy import RECOVERY, Decision
-from .common import nvidia_gpus_expected, version_tuple
+from .common import OF_GPU, nvidia_gpus_expected, version_tuple
 
 REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
@@ -131,6 +131,7 @@ def _finding(
         expected=0,
         unit="Xids",
         evidence=texts,
+        reason=skips.POLICY.id if decision.status is Status.SKIP else "",
     )
 
 
@@ -160,8 +161,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
             f"{len(old)} Xids of earlier boots, not judged: the reboot reset the GPUs",
             evidence=[e["text"] for e in old],
         )
-    if not (statuses - {Status.SKIP} or wrong or unread or doubtful):
-        yield context.ok("no Xid since the last boot" + (f", in the log's last {hours:g} hours" if hours else ""))
+    if not (statuses - {Status.SKIP, Status.INFO} or wrong or unread or doubtful):
+        what = "no Xid that speaks against a GPU" if Status.INFO in statuses else "no Xid"
+        yield context.ok(f"{what} since the last boot" + (f", in the log's last {hours:g} hours" if hours else ""))
 
 
 def _doubtful(context: Context, facts: Facts, hours: float, policy: Dict[int, Decision]) -> Iterator[Finding]:
@@ -224,5 +226,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    skips=(*OF_GPU, skips.POLICY),
     evaluate=evaluate,
 )

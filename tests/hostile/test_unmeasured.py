@@ -1,0 +1,106 @@
+"""What was not measured is not go: the table against an operator's list, against answers with holes, and on the node itself.
+
+`make hostile` runs the same over 20,000 answers.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from flightline_node.judge import judgement
+from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.must import table_of
+from flightline_node.know.expected import resolve
+from flightline_node.model import LEVELS, Site
+from flightline_node.read import bundle
+from flightline_node.read.facts import FactBook
+from flightline_node.read.parsers import PARSERS
+from flightline_node.settings import build
+from tests.corpus.material import demo
+from tests.harness import NOW
+from tests.hostile import unmeasured
+from tests.hostile.operator_view import WANTED
+from tools import must
+
+SAMPLE = 2000
+REASONS = ("waived", "driver_silent", "only_advice")
+
+
+@pytest.mark.parametrize(("kind", "level"), sorted(WANTED))
+def test_the_table_asks_for_what_an_operator_wants_measured(kind, level):
+    due = [one for one in CHECKS.values() if LEVELS.index(one.level) <= LEVELS.index(level)]
+    table = table_of(due, (), Site(resolve(kind), {}, level))
+    assert {one: must.cell(table[one]) for one in WANTED[kind, level]} == dict.fromkeys(WANTED[kind, level], must.MUST)
+
+
+@pytest.mark.parametrize("kind", must.KINDS)
+def test_a_healthy_node_of_each_kind_is_go(kind):
+    for level in LEVELS:
+        whole = unmeasured.Turned("whole", kind, level, unmeasured.healthy(kind, level))
+        assert unmeasured.is_go(whole) and unmeasured.should_be_go(whole), level
+
+
+def test_no_answer_with_a_hole_is_go_that_an_operator_would_not_take():
+    found = list(unmeasured.cases(SAMPLE, seed=2))
+    go = [one for one in found if unmeasured.should_be_go(one)]
+    assert 10 < len(go) < SAMPLE / 2, "the sample says something"
+    assert [(one.kind, one.level, one.name) for one in found if unmeasured.is_go(one) is not (one in go)] == []
+
+
+@pytest.mark.parametrize("kind", ["p5.48xlarge", "g5.48xlarge", "trn1.32xlarge"])
+def test_each_check_that_must_be_measured_makes_its_node_no_go_when_it_is_skipped(kind):
+    """The words of the fault itself: of a healthy record one check becomes SKIP, INFO or absent."""
+    table = must.table(kind)
+    go = {one.name.split()[0] for one in unmeasured.one_check(kind, "deep", REASONS) if unmeasured.is_go(one)}
+    assert {check for check in go if must.cell(table[check]) == must.MUST and not table[check].informs} == set()
+    assert len(go) > 5, "optional checks may be skipped"
+
+
+@pytest.mark.parametrize("kind", ["p5.48xlarge", "trn1.32xlarge"])
+def test_a_check_that_breaks_on_the_node_costs_its_node_the_go(kind):
+    table = must.table(kind)
+    found = list(unmeasured.defects(kind, "deep"))
+    assert [one.name for one in found if unmeasured.is_go(one) is not unmeasured.should_be_go(one)] == []
+    go = [one.name.split(maxsplit=1) for one in found if unmeasured.is_go(one)]
+    wrong = [(check, how) for check, how in go if must.cell(table[check]) == must.MUST]
+    assert {check for check, how in wrong} == {
+        check for check, how in wrong if how == "informs" and table[check].informs
+    }
+
+
+@pytest.mark.parametrize("kind", [kind for kind in must.KINDS if kind != "none"])
+def test_a_check_whose_evidence_is_gone_is_unknown_or_rightly_skipped(kind, tmp_path):
+    """Every output that a check may read is taken from a healthy node."""
+    files, table, expected = dict(demo(kind)), must.table(kind), resolve(kind)
+    said = {}
+    for check in CHECKS.values():
+        reads = {file for name in (*check.needs, *check.needs_any, *check.wants) for file in PARSERS[name].files}
+        place = tmp_path / check.id
+        place.mkdir()
+        for file in set(files) - reads:
+            (place / file).symlink_to(_kept(tmp_path, file, files[file]))
+        settings, book = build(level="deep"), FactBook(bundle.load(place))
+        found = judgement.answers([check], book, expected, settings, NOW, {}, required=True)
+        said[check.id] = {(str(one.status), one.reason) for one in found}
+    wanted = {one: row for one, row in table.items() if must.cell(row) == must.MUST}
+    assert {one: said[one] for one in wanted if said[one] != {("UNKNOWN", "")}} == {}
+    skipped = {(one, reason) for one, answers in said.items() for status, reason in answers if status == "SKIP"}
+    assert [(one, reason) for one, reason in skipped if reason not in table[one].reasons] == []
+    assert {status for answers in said.values() for status, _ in answers} <= {"UNKNOWN", "SKIP"}
+
+
+def _kept(place, file, content):
+    path = place / "kept" / file
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists():
+        path.write_bytes(content)
+    return path
+
+
+def test_the_page_is_generated_from_the_checks():
+    assert must.PAGE.read_text() == must.render(), "run: .venv/bin/python -m tools.must"
+
+
+def test_every_reason_is_declared_by_a_check_or_belongs_to_all():
+    declared = {reason.id for check in CHECKS.values() for reason in check.skips}
+    assert set(must.REASONS) - declared == {"not_asked", "not_collected", "no_expectation", "waived"}
