@@ -27,7 +27,7 @@ from .shape import Misshapen, Object, seen
 
 Record = dict[str, Any]
 
-STAMP, STAMPED = "admitted", "1"
+STAMP, STAMPED = "admitted", "2"
 """Raised when what RECORD takes becomes narrower: stored records then pass again."""
 NODE = "node"
 CANNOT = "the node could not be judged: "

@@ -11,12 +11,12 @@ from flightline_node.judge import judgement
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.must import table_of
 from flightline_node.know.expected import resolve
-from flightline_node.model import LEVELS, Site
+from flightline_node.model import LEVELS, Site, Status
 from flightline_node.read import bundle
 from flightline_node.read.facts import FactBook
 from flightline_node.read.parsers import PARSERS
 from flightline_node.settings import build
-from tests.corpus.material import demo
+from tests.corpus.material import demo, generation
 from tests.harness import NOW
 from tests.hostile import unmeasured
 from tests.hostile.operator_view import WANTED
@@ -104,3 +104,23 @@ def test_the_page_is_generated_from_the_checks():
 def test_every_reason_is_declared_by_a_check_or_belongs_to_all():
     declared = {reason.id for check in CHECKS.values() for reason in check.skips}
     assert set(must.REASONS) - declared == {"not_asked", "not_collected", "no_expectation", "waived"}
+
+
+OUTPUTS = {
+    "v100-450": "p3dn.24xlarge", "t4-515": "g4dn.12xlarge", "a100-535-mig": "p4d.24xlarge", "h100-550-faulty": "p5.48xlarge",
+    "h200-570-recovery": "p5en.48xlarge", "b200-580": "p6-b200.48xlarge", "rtxpro6000-590": "g7e.2xlarge",
+}  # fmt: skip
+
+
+OTHER_WORDS = {(fixture, branch) for fixture in OUTPUTS for branch in ("", "525", "545", "560", "575")}
+OTHER_WORDS -= {("v100-450", "525"), ("t4-515", "525")}
+
+
+@pytest.mark.parametrize(("fixture", "branch"), sorted(OTHER_WORDS))
+def test_a_driver_that_prints_less_costs_no_healthy_node_the_go(fixture, branch, tmp_path):
+    """nvidia-smi's output of a healthy node in the words of several drivers: what it lacks is no hole of the table."""
+    (tmp_path / "nvidia-smi.xml").write_text(generation(fixture, OUTPUTS[fixture], branch))
+    mine = [one.id for one in CHECKS.values() if {*one.needs, *one.needs_any} == {"nvidia_smi"}]
+    settings, kind = build(select=mine), resolve(OUTPUTS[fixture])
+    found = judgement.judge(bundle.load(tmp_path), kind, settings, NOW, required=True).findings
+    assert [(one.check, one.message) for one in found if one.status is Status.UNKNOWN] == []
