@@ -50,6 +50,12 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "Read the message; usual causes are no Python 3.8 or later where Ansible looks (name one in "
         "ansible_python_interpreter), a sudo that wants a password, a full disk, or memory exhausted.",
     ),
+    "bundle_files": FleetCheck(
+        "Every file of a bundle read (flightline judge)",
+        "A log under another name, damaged or packed in an unknown way may hold the fault: no go stands beside it.",
+        "Bring the file itself, whole and under the name that is wanted; take out of the bundle what is no output of "
+        "the node.",
+    ),
     ABSENT: FleetCheck(
         "All nodes there",
         "A job for eight nodes stalls on a node that was never launched as it does on a broken one.",
