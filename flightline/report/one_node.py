@@ -85,7 +85,8 @@ class NodePage(Sheet):
     def _also(self) -> None:
         """What blocks and follows from a root; the roots themselves and the files stand elsewhere."""
         following = [one for one in self.row.findings if id(one) in self.explained and one["check"] != ACCOUNTING]
-        self._list("Blocking, and explained by these", following, MOST_ALSO, "more blocking findings: --all")
+        spare = ROOT_LINES * max(MOST_ROOTS - len(self.causes), 0)
+        self._list("Blocking, and explained by these", following, MOST_ALSO + spare, "more blocking findings: --all")
 
     def _warnings(self) -> None:
         found = [one for one in self.row.findings if as_status(one["status"]) is Status.WARN]
