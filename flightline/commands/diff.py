@@ -10,7 +10,7 @@ from rich.text import Text
 from ..console import Console
 from ..fleet.judgement import judge_run
 from ..fleet.lookup import Change, Difference, classes, difference, find
-from ..report.terminal import STYLES
+from ..report.sheet import STYLES
 from ..report.text import clean, count, host_ranges, short_list
 from ..run.locate import open_store
 from . import options

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -15,14 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 from flightline_node.ask.probes import BY_ID
+from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import Judgement, judge, to_json
 from flightline_node.know.expected import resolve
-from flightline_node.model import LEVELS, Finding, Status, Verdict, device_label
-from flightline_node.read import bundle as bundles
+from flightline_node.model import LEVELS, Verdict, as_status, device_label, worst
+from flightline_node.read.accounting import Account, BundleFile, findings_of
 from flightline_node.settings import NodeSettings, build
 
 from ..console import Console, reader_may_leave
-from ..report.terminal import STYLES
+from ..fleet.result import NodeRow
+from ..report.one_node import NodePage
+from ..report.sheet import STYLES
 from ..report.text import clean
 from ..store.archives import unpacked
 from ..store.jsontext import encode
@@ -39,7 +43,8 @@ from . import options
 @click.argument("bundle", type=click.Path(path_type=Path))
 @click.option("--instance-type", metavar="T", help="EC2 instance type, or none: judge only what needs no expectation.")
 @options.level
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: verdict, findings, facts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: verdict, findings, facts, files.")
+@click.option("--all", "every", is_flag=True, help="Print every finding and every file behind the summary.")
 @click.option("--expected", metavar="K=V", multiple=True, help="An expected value on top of the type's; repeatable.")
 @click.option("--threshold", metavar="K=V", multiple=True, help="A threshold by full name; repeatable.")
 @click.option("--check", "select", metavar="ID", multiple=True, help="Only this check or tag; repeatable.")
@@ -51,6 +56,7 @@ def command(
     instance_type: str | None,
     level: str | None,
     as_json: bool,
+    every: bool,
     expected: tuple[str, ...],
     threshold: tuple[str, ...],
     select: tuple[str, ...],
@@ -59,22 +65,18 @@ def command(
     """Judge BUNDLE, a directory of raw tool outputs or a .tar.gz of one, with or without a manifest.
 
     Without --level every check whose file is there is judged, and processes on the GPUs are
-    only reported: nothing says that the node was to be idle.
+    only reported: nothing says that the node was to be idle. Every file is accounted for: what
+    looks like a tool's output and was not read is UNKNOWN, and no go stands beside it.
     """
-    with unpacked(bundle) if bundle.is_file() else nullcontext(bundle) as directory:
-        loaded = bundles.load(directory)
+    overrides, limits = options.pairs(expected, "--expected"), options.pairs(threshold, "--threshold")
+    with _files_of(bundle) as account:
+        loaded = account.bundle
         wanted = instance_type or str(loaded.manifest.get("instance_type") or "")
         if not wanted:
             raise click.UsageError(
                 "saw a bundle that does not say which type was expected; wanted: --instance-type is needed"
             )
-        settings = build(
-            level=level or _collected_level(loaded.manifest),
-            select=select,
-            skip=skip,
-            thresholds=options.pairs(threshold, "--threshold"),
-        )
-        overrides = options.pairs(expected, "--expected")
+        settings = build(level=level or _collected_level(loaded.manifest), select=select, skip=skip, thresholds=limits)
         names = [str(loaded.manifest[key]) for key in ("host", "instance_id") if loaded.manifest.get(key)]
         judgement = judge(
             loaded,
@@ -84,12 +86,14 @@ def command(
             required=False,
             names=names,
         )
+        judgement, files = _accounted(judgement, account)
     if as_json:
         # Through the strict writer first: a tool that prints NaN must not make this something else than JSON.
         with reader_may_leave():
-            click.echo(json.dumps(json.loads(encode(to_json(judgement, wanted))), indent=1))
+            answer = {**to_json(judgement, wanted), "files": [one.to_dict() for one in files]}
+            click.echo(json.dumps(json.loads(encode(answer)), indent=1))
     else:
-        _print(judgement, Console())
+        _print(_row(judgement, loaded.manifest, bundle, wanted), [wanted, str(bundle)], files, every)
     ctx.exit(0 if judgement.verdict is Verdict.GO else 1)
 
 
@@ -107,26 +111,62 @@ def _up_to(settings: NodeSettings, level: str | None) -> NodeSettings:
     return replace(settings, checks=tuple(check for check in settings.checks if check.level in levels))
 
 
-def _print(judgement: Judgement, console: Console) -> None:
-    shown = [finding for finding in judgement.findings if finding.status is not Status.SKIP]
+@contextmanager
+def _files_of(bundle: Path) -> Iterator[Account]:
+    """The files of a bundle, unpacked where they are packed, all accounted for."""
+    whole = unpacked(bundle) if bundle.is_file() else nullcontext(bundle)
+    with whole as directory, TemporaryDirectory(prefix="flightline-files-") as scratch:
+        yield Account(directory, Path(scratch))
+
+
+def _accounted(judgement: Judgement, account: Account) -> tuple[Judgement, list[BundleFile]]:
+    """The judgement with what was not read: a go is not given beside it."""
+    answered = [CHECKS[finding.check] for finding in judgement.findings if finding.check in CHECKS]
+    needed = {name for check in answered for name in check.needs}
+    files = account.settled(judgement.unreadable, needed, judgement.findings)
+    unread = findings_of(files)
+    if not unread:
+        return judgement, files
+    return replace(judgement, verdict=Verdict.NO_GO, findings=(*judgement.findings, *unread)), files
+
+
+def _row(judgement: Judgement, manifest: Mapping[str, Any], bundle: Path, instance_type: str) -> NodeRow:
+    findings = [finding.to_dict() for finding in judgement.findings]
+    host = str(manifest.get("host") or bundle.absolute().name)
+    status = worst(finding.status for finding in judgement.findings)
+    return NodeRow(host, judgement.verdict, status, instance_type=instance_type, findings=findings)
+
+
+def _print(row: NodeRow, about: list[str], files: list[BundleFile], every: bool) -> None:
+    console = Console()
+    page = NodePage(row, about, files, console)
+    page.print()
+    if every:
+        console.print()
+        console.print(_table(("status", "check", "device", "message", "remedy"), _findings(row)))
+        console.print()
+        console.print(
+            _table(("file", "state", "as", "why"), ([Text(clean(cell)) for cell in _cells(one)] for one in files))
+        )
+        page.banner()
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[Text]]) -> Table:
     table = Table(box=None, pad_edge=False, show_edge=False)
-    for heading in ("status", "check", "device", "message", "remedy"):
+    for heading in headings:
         table.add_column(heading, overflow="fold")
-    for finding in _worst_first(shown):
-        remedy = "" if finding.remedy == "NONE" else str(finding.remedy)
-        cells = (finding.check, device_label(finding.device), finding.message, remedy)
-        table.add_row(Text(str(finding.status), STYLES[finding.status]), *(Text(clean(cell)) for cell in cells))
-    if shown:
-        console.print(table)
-    skipped = len(judgement.findings) - len(shown)
-    good = judgement.verdict is Verdict.GO
-    why = "" if shown else ": nothing in the bundle could be judged"
-    console.print(
-        Text(str(judgement.verdict).upper(), "bold green" if good else "bold red"),
-        Text(f"{len(shown)} findings, {skipped} skipped{why}"),
-    )
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
-def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
+def _findings(row: NodeRow) -> Iterator[list[Text]]:
     order = list(STYLES)
-    return sorted(findings, key=lambda finding: order.index(finding.status))
+    for finding in sorted(row.findings, key=lambda finding: order.index(as_status(finding["status"]))):
+        remedy = "" if finding["remedy"] == "NONE" else finding["remedy"]
+        cells = (finding["check"], device_label(finding["device"]), finding["message"], remedy)
+        yield [Text(finding["status"], STYLES[as_status(finding["status"])]), *(Text(clean(cell)) for cell in cells)]
+
+
+def _cells(one: BundleFile) -> tuple[str, ...]:
+    return one.file, one.state, one.wanted, one.why

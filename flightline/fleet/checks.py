@@ -62,6 +62,12 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "What has no name of its own cannot be told from another node's, nor followed from run to run.",
         "Look at nvidia-smi -L (or neuron-ls) on the node: as many lines as devices, each with its UUID or serial.",
     ),
+    "bundle_files": FleetCheck(
+        "Every file of a bundle read (flightline judge)",
+        "A log under another name, damaged or packed in an unknown way may hold the fault: no go stands beside it.",
+        "Bring the file itself, whole and under the name that is wanted; take out of the bundle what is no output of "
+        "the node.",
+    ),
     ABSENT: FleetCheck(
         "All nodes there",
         "A job for eight nodes stalls on a node that was never launched as it does on a broken one.",

@@ -106,6 +106,14 @@ def _line(row: NodeRow) -> NodeLine:
     return NodeLine([row.host], status, remedy, check, said([one.root for one in same]), more, list(also))
 
 
+def alike(findings: Iterable[FindingDict]) -> list[list[FindingDict]]:
+    """Findings that say the same of several parts of a node, as of all its GPUs, together."""
+    found: dict[object, list[FindingDict]] = {}
+    for finding in findings:
+        found.setdefault((finding.get("status"), *_key(finding)), []).append(finding)
+    return list(found.values())
+
+
 def _alike(one: Trouble, other: Trouble) -> bool:
     """The same trouble of several parts of a node, as of all its GPUs."""
     return _key(one.root) == _key(other.root)

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
 from flightline.fleet.remedies import as_remedy, is_general
 from flightline.fleet.result import FindingDict, Report, TroubleGroup
@@ -17,6 +16,7 @@ from flightline_node.model import Status, Verdict, as_status
 from .copies import copies
 from .node_lines import NodeLine, RemedyStep, lines, steps, where
 from .notes import verdict_notes
+from .sheet import LABEL_WIDTH, STYLES, Sheet
 from .text import (
     blocks,
     clean,
@@ -40,18 +40,7 @@ MOST_STEPS = 12
 MOST_COPY_CHARS = 600
 """A command to copy that is longer stays in the HTML report."""
 
-LABEL_WIDTH = 10
 MOST_HOST_WIDTH = 28
-
-STYLES: Mapping[Status, str] = {
-    Status.FAIL: "bold red",
-    Status.UNREACHABLE: "bold red",
-    Status.UNKNOWN: "bold magenta",
-    Status.WARN: "yellow",
-    Status.INFO: "cyan",
-    Status.PASS: "green",
-    Status.SKIP: "dim",
-}
 
 
 def print_summary(report: Report, console: Console, links: Mapping[str, Path], store: str | None = "") -> None:
@@ -64,10 +53,10 @@ def print_summary(report: Report, console: Console, links: Mapping[str, Path], s
     _Summary(report, console).print(links, store)
 
 
-class _Summary:
+class _Summary(Sheet):
     def __init__(self, report: Report, console: Console) -> None:
+        super().__init__(console)
         self.report = report
-        self.console = console
 
     def print(self, links: Mapping[str, Path], store: str | None) -> None:
         found = lines(self.report.rows)
@@ -82,37 +71,6 @@ class _Summary:
         if len(found) > self.console.height:
             self._line()
             self._banner()
-
-    def _text(self, text: object, style: str = "") -> Text:
-        """Text that cannot steer the terminal and that the console can encode."""
-        encoding = self.console.encoding or "utf-8"
-        safe = clean(text).encode(encoding, "replace").decode(encoding, "replace")
-        return Text(safe, style=style, overflow="fold")
-
-    def _line(self, *parts: Text) -> None:
-        line = Text.assemble(*parts, overflow="fold")
-        line.rstrip()
-        self.console.print(line, highlight=False)
-
-    def _one_line(self, head: list[Text], text: str, tail: str = "", style: str = "") -> None:
-        """A line that is cut in its middle part, never in its tail."""
-        used = sum(cell_len(part.plain) for part in head)
-        end = self._text(tail).plain
-        room = max(self.console.width - used - cell_len(end), 12)
-        body = self._text(text, style)
-        if cell_len(body.plain) > room:
-            body = Text(set_cell_size(body.plain, room - 3).rstrip() + "...", style=style)
-        self._line(*head, body, Text(end, style="dim"))
-
-    def _paragraph(self, label: str, text: str, indent: int, style: str = "dim") -> None:
-        room = max(self.console.width - indent, 20)
-        for number, line in enumerate(self._text(text).wrap(self.console, room)):
-            line.rstrip()
-            self._line(self._text(f"{label if number == 0 else '':<{indent}}", style), line)
-
-    def _heading(self, text: str) -> None:
-        self._line()
-        self._line(self._text(text, "bold"))
 
     def _banner(self) -> None:
         counts = self.report.counts
@@ -199,10 +157,6 @@ class _Summary:
             self._one_line([self._text(f"  {check}: ", "yellow")], message, hosts)
         self._left_out(len(shown) - MOST_WARNINGS, "more warnings, all in the report")
 
-    def _left_out(self, number: int, what: str) -> None:
-        if number > 0:
-            self._line(self._text(f"  +{number:,} {what}", "dim"))
-
     def _copies(self, links: Mapping[str, Path]) -> None:
         """Commands to copy: each whole on its line, for a line break would be copied with it."""
         found = copies(self.report)
@@ -234,10 +188,6 @@ class _Summary:
             ends.append(("history", f"flightline history {shlex.quote(clean(bad))}{store}"))
         for name, text in ends:
             self._whole(name, text)
-
-    def _whole(self, name: str, text: str) -> None:
-        line = Text.assemble(self._text(f"{name:<{LABEL_WIDTH}} ", "dim"), self._text(text))
-        self.console.print(line, highlight=False, soft_wrap=True)
 
 
 def _fit(name: str, width: int) -> str:

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import tarfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, cast
+from typing import IO
 
+from flightline_node.bounds import MAX_JUDGED_FILES as MAX_MEMBERS
+from flightline_node.bounds import MAX_UNPACKED_BYTES as MAX_TOTAL_BYTES
+from flightline_node.bounds import MAX_UNPACKED_FILE_BYTES as MAX_FILE_BYTES
 from flightline_node.model import SettingsError
+from flightline_node.read import packed
 
-MAX_FILE_BYTES = 64 << 20
-MAX_TOTAL_BYTES = 128 << 20
-MAX_MEMBERS = 2000
-"""A bundle has some dozen files of a few MiB; a node keeps at most 4 MiB of each when it sends one."""
-
-MAX_DEPTH = 2
-"""A file, or a file in the one directory that was packed by hand."""
+MAX_DEPTH = 8
+"""Folders in folders: what lies deeper than a bundle's files do is told of when it is judged."""
 
 BLOCK_BYTES = 1 << 20
 HEADER_BYTES = 1536
 """Of one member in a tar archive: its header, and what fills its last block."""
 
-GZIP = b"\x1f\x8b"
-
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[Path]:
-    """A directory with the files of a tar archive (compressed or not), gone at the end.
+    """A directory with the files and folders of a tar archive (packed or not), gone at the end.
+
+    Where everything lies in one folder, as when a directory was packed by hand, it is that folder.
 
     Raises SettingsError, before or while unpacking, for what is no archive, is cut off, is larger than a bundle can
     be, or has anything but plain files under plain names in it.
@@ -39,19 +36,18 @@ def unpacked(path: Path) -> Iterator[Path]:
     with TemporaryDirectory(prefix="flightline-bundle-") as name:
         try:
             # As a stream: no member is looked at before those in front of it were accepted.
-            with _opened(path) as raw, tarfile.open(fileobj=_Limited(raw, path), mode="r|") as archive:
+            with packed.opened(path) as raw, tarfile.open(fileobj=_Limited(raw, path), mode="r|") as archive:
                 _extract(archive, Path(name), path)
-        except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:
+        except (tarfile.TarError, *packed.DAMAGED, ValueError) as error:
             raise SettingsError(
                 f"{path}: saw that it cannot be unpacked ({error}), wanted a tar archive of a bundle, as .tar.gz"
             ) from error
-        yield Path(name)
+        yield _top(Path(name))
 
 
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as handle:
-        packed = handle.read(len(GZIP)) == GZIP
-    return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
+def _top(directory: Path) -> Path:
+    inside = list(directory.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else directory
 
 
 class _Limited(io.RawIOBase):
@@ -76,9 +72,11 @@ def _extract(archive: tarfile.TarFile, directory: Path, path: Path) -> None:
     for number, member in enumerate(archive, 1):
         if number > MAX_MEMBERS:
             raise SettingsError(f"{path}: saw more than {MAX_MEMBERS} members, wanted a bundle: some dozen files")
-        if member.isdir():
-            continue
         target = directory / _name(member, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if member.isdir():
+            target.mkdir(exist_ok=True)
+            continue
         total += member.size
         if member.size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:
             most = f"{MAX_FILE_BYTES >> 20} MiB a file and {MAX_TOTAL_BYTES >> 20} MiB in all"
@@ -92,15 +90,15 @@ def _extract(archive: tarfile.TarFile, directory: Path, path: Path) -> None:
             _copy(source, out)
 
 
-def _name(member: tarfile.TarInfo, path: Path) -> str:
-    """The file's name without the packed directory's. Raises SettingsError for what could lead anywhere else."""
-    if not member.isreg():
+def _name(member: tarfile.TarInfo, path: Path) -> PurePosixPath:
+    """The file's name below the directory. Raises SettingsError for what could lead anywhere else."""
+    if not member.isreg() and not member.isdir():
         raise SettingsError(f"{path}: saw {_shown(member.name)}, which is a link or a device, wanted plain files only")
     parts = [part for part in PurePosixPath(member.name).parts if part != "."]
-    plain = parts and len(parts) <= MAX_DEPTH and not member.name.startswith("/") and ".." not in parts
-    if not plain or "\0" in member.name or not parts[-1].isprintable():
+    plain = (parts or member.isdir()) and len(parts) <= MAX_DEPTH and not member.name.startswith("/")
+    if not plain or ".." in parts or "\0" in member.name or not all(part.isprintable() for part in parts):
         raise SettingsError(f"{path}: saw {_shown(member.name)}, which leads out of the bundle, wanted plain names")
-    return parts[-1]
+    return PurePosixPath(*parts)
 
 
 def _copy(source: IO[bytes], out: IO[bytes]) -> None:

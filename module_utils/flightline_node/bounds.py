@@ -16,6 +16,13 @@ MAX_BUNDLE_TEXT = 10 << 20
 """Its base64: a third longer, and the last file that was packed may exceed the limit by its own size."""
 MAX_BUNDLE_FILE_BYTES = 4 << 20
 """Of a longer file its end travels: the newest kernel messages, the last lines of a test."""
+MAX_JUDGED_FILES = 2000
+"""Of a bundle that is judged again: some dozen are of probes, the rest of whoever packed it."""
+MAX_JUDGED_FILE_BYTES = 1 << 30
+"""Of one that is not packed: a kernel log is mapped, what other tools print is held in memory."""
+MAX_UNPACKED_FILE_BYTES = 64 << 20
+MAX_UNPACKED_BYTES = 128 << 20
+"""Of a packed file of a bundle and of all together, unpacked: a few KiB can unpack to more than a disk holds."""
 MAX_CHATTER_BYTES = 1 << 20
 """What a login shell or Ansible's wrapper prints around the answer."""
 MAX_GROWTH_BYTES = 24 << 20

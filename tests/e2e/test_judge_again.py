@@ -60,6 +60,10 @@ def test_same_findings(park, instance_type, level, faults):
     again = judged(bundle, "--level", level)
     assert again["findings"] == [{**UNSAID, **finding} for finding in record["findings"]]
     assert (again["verdict"], again["measures"]) == (record["verdict"], record["measures"])
+    states = {item["file"]: item["state"] for item in again["files"]}
+    there = {path.name for path in bundle.iterdir()}
+    assert there >= {"manifest.json", "kernel.log", "nvidia-smi.xml"}
+    assert {name for name, state in states.items() if state == "read"} == there, "a run's own files are all read"
 
     # Without a level the same, and a SKIP for each check of a level that was not collected.
     whole = [finding for finding in judged(bundle)["findings"] if not left_out(finding, level)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ..ask.probes import BY_ID
 from ..ask.runner import NOT_RUN
 from ..model import Facts, ParseError
-from .bundle import Bundle
+from .bundle import Bundle, Data
 from .parsers import PARSERS, Parser
 
 MISSING = "missing"
@@ -69,7 +69,7 @@ class FactBook:
     def _parse(self, parser: Parser) -> Parsed:
         files = [file for file in parser.files if self._bundle.has(file)]
         entries = [entry for entry in map(self._bundle.entry, parser.files) if entry]
-        trouble = next((_trouble(entry) for entry in entries if _trouble(entry)), "")
+        trouble = next((trouble_of(entry) for entry in entries if trouble_of(entry)), "")
         stderr = [line for entry in entries for line in str(entry.get("stderr") or "").splitlines()]
         timed_out = any(entry.get("timed_out") for entry in entries)
         if not files or timed_out:
@@ -77,7 +77,7 @@ class FactBook:
                 return Parsed(UNREADABLE, None, trouble, "", tuple(stderr))
             return Parsed(MISSING, None, "not collected")
         try:
-            facts = parser.parse({file: self._bundle.read(file) for file in files})
+            facts = parser.parse(_AskedFiles(self._bundle, files))
         except (ParseError, OSError) as error:
             reason = f"{', '.join(files)}: {error}" + (f" ({trouble})" if trouble else "")
             return Parsed(UNREADABLE, None, reason, "", tuple(stderr + self._head(files)))
@@ -97,6 +97,28 @@ class FactBook:
         return lines
 
 
+class _AskedFiles(Mapping[str, Data]):
+    """A parser's files, each read when the parser asks for it: of two that say the same it may take only one."""
+
+    def __init__(self, bundle: Bundle, names: List[str]) -> None:
+        self._bundle = bundle
+        self._names = names
+        self._read: Dict[str, Data] = {}
+
+    def __getitem__(self, file: str) -> Data:
+        if file not in self._names:
+            raise KeyError(file)
+        if file not in self._read:
+            self._read[file] = self._bundle.read(file)
+        return self._read[file]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class KnownFacts(FactBook):
     """Facts that are there already: a watcher has no bundle. What is not among them was not collected."""
 
@@ -109,7 +131,7 @@ class KnownFacts(FactBook):
         return Parsed(MISSING, None, "not collected") if found is None else Parsed(READ, found)
 
 
-def _trouble(entry: Dict[str, object]) -> str:
+def trouble_of(entry: Dict[str, object]) -> str:
     """Why a probe's output is not to be trusted, or ''. The manifest decides, not the check."""
     if str(entry.get("note")).startswith(NOT_RUN):
         return str(entry["note"])

@@ -74,7 +74,7 @@ def test_judge_prints_one_json_object(call, bundle):
 def test_judge_says_no_go_with_the_reason(call, bundle):
     (bundle / "meminfo.txt").write_text(SMALL)
     status, out, _ = call("judge", bundle, "--instance-type", "p5.48xlarge")
-    assert status == 1 and "NO-GO" in out.splitlines()[-1]
+    assert status == 1 and "NO-GO" in out.splitlines()[0]
     assert "FAIL" in out and "memory" in out and "REPLACE" in out
 
 

@@ -45,7 +45,7 @@ def test_a_bundle_s_files_come_out_and_are_gone_at_the_end(tmp_path, mode, prefi
     assert not directory.exists()
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a/b/c", "..", "x\x1b[31m", "x\ny"])
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "/".join("abcdefghi"), "..", "x\x1b[31m", "x\ny"])
 def test_a_name_that_leads_out_is_refused(tmp_path, name):
     refused(packed(tmp_path / "b.tar.gz", (name, b"x")), "leads out of the bundle")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.tar.gz"]
@@ -59,7 +59,7 @@ def test_links_and_devices_are_refused(tmp_path, kind):
 
 
 def test_a_file_twice_is_refused(tmp_path):
-    refused(packed(tmp_path / "b.tar.gz", ("df.txt", b"good"), ("gpu/df.txt", b"bad")), "in it twice")
+    refused(packed(tmp_path / "b.tar.gz", ("df.txt", b"good"), ("./df.txt", b"bad")), "in it twice")
 
 
 def test_more_members_than_a_bundle_has_are_refused(tmp_path):
