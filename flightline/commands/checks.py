@@ -64,6 +64,8 @@ def _explain(check: Check) -> None:
     click.echo(f"  {'reads':<10} {', '.join(reads)}")
     if check.expects:
         click.echo(f"  {'expected':<10} {', '.join(check.expects)}")
+    for reason in check.skips:
+        click.echo(f"  {'skipped':<10} {reason.id}: {reason.says}")
     for threshold in check.thresholds:
         name, default = f"{check.id}.{threshold.name}", f"{threshold.default:g} {threshold.unit}"
         click.echo(f"  {'threshold':<10} {name} = {default}: {threshold.what}")
@@ -82,4 +84,5 @@ def _as_dict(check: Check) -> dict[str, object]:
         {"name": f"{check.id}.{t.name}", "default": t.default, "unit": t.unit, "what": t.what, "source": t.source}
         for t in check.thresholds
     ]
-    return {**texts, **lists, "thresholds": thresholds}
+    skips = {reason.id: reason.says for reason in check.skips}
+    return {**texts, **lists, "thresholds": thresholds, "skips": skips, "informs": check.informs}

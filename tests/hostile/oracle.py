@@ -42,6 +42,8 @@ def should_be_go(answer: Any, table: Table, **identity: str) -> bool:
 def proves_health(answer: Mapping[str, Any], table: Table) -> bool:
     """Of a well-formed record: would an operator start a job on this node for it?"""
     findings = answer["findings"]
+    if any(one.get("unit") and isinstance(one.get("measured"), bool) for one in findings):
+        return False  # a yes or no is no number of anything
     statuses: dict[str, set[str]] = {}
     for one in findings:
         statuses.setdefault(one["check"], set()).add(one["status"])

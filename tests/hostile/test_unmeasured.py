@@ -17,6 +17,7 @@ from flightline_node.read.facts import FactBook
 from flightline_node.read.parsers import PARSERS
 from flightline_node.settings import build
 from tests.corpus.material import demo, generation
+from tests.e2e.test_faults import simulated_types
 from tests.harness import NOW
 from tests.hostile import unmeasured
 from tests.hostile.operator_view import WANTED
@@ -68,7 +69,7 @@ def test_a_check_that_breaks_on_the_node_costs_its_node_the_go(kind):
     }
 
 
-@pytest.mark.parametrize("kind", [kind for kind in must.KINDS if kind != "none"])
+@pytest.mark.parametrize("kind", simulated_types())
 def test_a_check_whose_evidence_is_gone_is_unknown_or_rightly_skipped(kind, tmp_path):
     """Every output that a check may read is taken from a healthy node."""
     files, table, expected = dict(demo(kind)), must.table(kind), resolve(kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from datetime import datetime, timezone
 
 import pytest
 
@@ -13,6 +14,8 @@ from flightline.record import schema as record
 from flightline_node import bounds, node, settings
 from flightline_node.ask.probes import plan
 from flightline_node.ask.runner import Node
+from flightline_node.judge.must import Wanted
+from flightline_node.judge.waivers import parse
 from flightline_node.know.expected import resolve
 from flightline_node.read import strictjson
 from flightline_node.tell.fit import fit
@@ -44,6 +47,48 @@ def test_a_complete_record_passes_and_carries_the_stamp():
     admitted = intake.admit(good(), asked())
     assert admitted["verdict"] == "go" and admitted[intake.STAMP] == intake.STAMPED
     assert intake.stored(admitted, "n") is admitted
+
+
+WAIVER = {"check": "memory", "scope": "n*", "reason": "small on purpose", "owner": "ops", "expiry": "2099-01-01"}
+
+
+def waived(*waivers):
+    return asked(waivers=tuple(parse(waivers, ("memory", "xid", "uniform_driver"))), table={"memory": Wanted({})})
+
+
+def said_of(record):
+    return {one["check"]: (one["status"], one.get("reason", "")) for one in record["findings"]}
+
+
+def test_the_control_side_sets_a_finding_aside_and_says_what_it_was():
+    failed = good(findings=[finding("memory", "FAIL"), finding("xid")])
+    assert intake.admit(failed, waived())["verdict"] == "no-go"
+    admitted = intake.admit(failed, waived(WAIVER))
+    assert admitted["verdict"] == "go" and said_of(admitted)["memory"] == ("SKIP", "waived")
+    assert "small on purpose (was FAIL: memory seen)" in admitted["findings"][0]["message"]
+
+
+@pytest.mark.parametrize("reason", ["waived", "", "made_up"])
+def test_a_node_sets_nothing_aside_itself(reason):
+    own = finding("memory", "SKIP", reason=reason, message="waived until 2099-01-01 by ops: all is well")
+    admitted = intake.admit(good(findings=[own, finding("xid")]), waived())
+    assert admitted["verdict"] == "no-go" and said_of(admitted)["memory"] == ("UNKNOWN", "")
+    assert "all is well" in admitted["findings"][0]["message"]
+
+
+def test_the_fleet_s_waivers_are_those_of_the_inventory():
+    uniform = {**WAIVER, "check": "uniform_driver"}
+    assert "fleet_waivers" not in intake.admit(good(fleet_waivers=[uniform]), waived(WAIVER))
+    assert intake.admit(good(), waived(uniform))["fleet_waivers"] == [uniform]
+
+
+def test_an_answer_of_another_time_says_so_and_takes_the_time_it_came():
+    begun = datetime(2026, 11, 22, 12, tzinfo=timezone.utc).timestamp()
+    old = intake.admit(good(), asked(begun=begun))
+    assert old["verdict"] == "no-go" and said_of(old)["node_clock"] == ("UNKNOWN", "")
+    assert old["started_at"] > "2026-11-22T12" and old["findings"][0]["measured"] == good()["started_at"]
+    within = datetime(2026, 11, 22, 10, 4, tzinfo=timezone.utc).timestamp()
+    assert intake.admit(good(), asked(begun=within))["verdict"] == "go", "four minutes are skew"
 
 
 @pytest.mark.parametrize(
