@@ -143,7 +143,7 @@ def test_text_that_ran_together_before_an_xid_does_not_hide_it(before):
 
 def test_half_a_day_and_a_missing_year_are_read(monkeypatch):
     facts = parse(f"Mar 29 07:20:37 PM host kernel: {XID_79}\nMar 29 12:20:37 AM host kernel: {XID_79}\n")
-    assert [event["time"][10:] for event in facts["xids"]] == ["T19:20:37", "T00:20:37"]
+    assert [event["time"][10:] for event in facts["xids"]] == ["T00:20:37", "T19:20:37"], "newest first"
     assert parse(f"2026 Mar 29 19:20:37 h kernel: {XID_79}\n")["xids"][0]["time"] == "2026-03-29T19:20:37"
     facts = parse(f"[Sun Mar 29 19:20:37] {XID_79}\n")
     assert (facts["xids"][0]["time"][4:], facts["year_assumed"]) == ("-03-29T19:20:37", True)

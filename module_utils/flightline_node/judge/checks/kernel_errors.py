@@ -31,6 +31,8 @@ from ..kernel_history import (
     unsplit,
 )
 
+MOST_MACHINES = 8
+
 
 def _device(context: Context, event: Facts, facts: Facts) -> Device:
     if event.get("pci"):
@@ -141,6 +143,14 @@ def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]
             yield context.warn(f"{len(lines)} {UNSPLIT}", Remedy.INVESTIGATE, **rest)
 
 
+def _mixed(context: Context, facts: Facts) -> Iterator[Finding]:
+    """Lines of several machines: what one of them logged says nothing of the other."""
+    machines = facts.get("machines") or []
+    if machines:
+        shown = ", ".join(machines[:MOST_MACHINES])
+        yield context.unknown(f"the log holds lines of several machines: {shown}; do: judge the log of each alone")
+
+
 def evaluate(context: Context) -> Iterator[Finding]:
     """One finding for each kind of trouble and device since the last boot."""
     facts = context.facts("kernel")
@@ -150,6 +160,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         events = [event for event in current(facts, case.name, hours) if case.wanted(event)]
         findings += _findings(context, facts, case, events)
     findings += _doubtful(context, facts, hours)
+    findings += _mixed(context, facts)
     yield from findings
     if not any(finding.status in (Status.WARN, Status.FAIL, Status.UNKNOWN) for finding in findings):
         yield context.ok("no kernel errors since the last boot")

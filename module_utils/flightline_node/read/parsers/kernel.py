@@ -15,7 +15,7 @@ from typing import Any, Deque, Dict, Iterator, List, Mapping, Match, NamedTuple,
 
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import kernel_heads, kernel_journal, kernel_lines, kernel_lost, kernel_scan
+from . import kernel_heads, kernel_journal, kernel_lines, kernel_lost, kernel_order, kernel_scan
 from . import text as t
 from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, EventPattern
 from .kernel_fields import pci_in
@@ -80,6 +80,7 @@ class _SeenEvent(NamedTuple):
     line: KernelLine
     at: int
     boot: int
+    host_boot: int = 0
     more: Tuple[Tuple[str, Any], ...] = ()
 
 
@@ -124,6 +125,7 @@ class _KernelReader:
         """Was there a line that is the kernel's without doubt?"""
         self.counts: Dict[str, int] = {}
         self.boot = 0
+        self.boots = kernel_order.Boots()
         self.uuids: Dict[str, str] = {}
         self._uptime: Optional[float] = None
         self._marked = False
@@ -150,19 +152,26 @@ class _KernelReader:
                 more = (("pci", self._named[1]),)
             if rule.name == "mce":
                 more = (("previous_boot", True),) if self._reports_last_boot(at, match) else ()
-            self._keep(_SeenEvent(rule, match, line, at, self.boot, more))
+            own = self.boots.of_host.get(line.host, 0)
+            self._keep(_SeenEvent(rule, match, line, at, self.boot, own, more))
 
     def _note_boot(self, line: KernelLine, rule: EventPattern) -> None:
         if rule.name == "boots":
             # journalctl prints its own marker, then the new kernel's first line: one boot, not two.
-            self.boot += not self._marked
+            self._begin(line, not self._marked)
+            self.boots.named(line.host)
             self._marked, self._uptime = "version" not in match_head(line), line.uptime
             return
         self._marked = False
         if line.uptime is not None:
             if self._uptime is not None and line.uptime < self._uptime - UPTIME_BACK_S:
-                self.boot += 1
+                self._begin(line, True)
             self._uptime = line.uptime
+
+    def _begin(self, line: KernelLine, fresh: bool) -> None:
+        if fresh:
+            self.boot += 1
+            self.boots.begun(line)
 
     def _name(self, at: int, match: Match[str]) -> None:
         if "pci" in match.re.groupindex:
@@ -223,6 +232,12 @@ def parse(files: Mapping[str, Data]) -> Facts:
     data = _one_line_end(kernel_journal.plain(data))
     _must_be_a_log(data)
     reader = _KernelReader()
+    head, tail = _ends(data)
+    backwards = kernel_order.runs_backwards(head, tail)
+    if backwards:
+        data = kernel_order.turned(data)
+    elif head and head[0].wall and tail[-1].wall:
+        reader.boots.out_of_order = head[0].wall[:19] > tail[-1].wall[:19]
     _read(reader, data)
     if not reader.read and not _holds_a_kernel_line(data):
         raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
@@ -349,14 +364,15 @@ def _is_text(sample: bytes) -> bool:
 
 def _facts(reader: _KernelReader) -> Facts:
     facts: Facts = {name: [] for name in LISTS}
+    reader.boots.settle(reader.boot)
     storms: List[Dict[str, Any]] = []
     kept: List[_SeenEvent] = []
-    for (name, boot, _), sort in reader.sorts.items():
+    for (name, _, _), sort in reader.sorts.items():
         kept += sort.first
         kept += sort.last
         if sort.count > sort.kept:
             event = _event(sort.first[0], reader)
-            storm = {"list": name, "boot": boot, "count": sort.count, "kept": sort.kept}
+            storm = {"list": name, "boot": event["boot"], "count": sort.count, "kept": sort.kept}
             storms.append(
                 {
                     **storm,
@@ -377,14 +393,15 @@ def _facts(reader: _KernelReader) -> Facts:
     facts["counts"]["fallen_off_bus"] += sum(
         s.count for k, s in reader.sorts.items() if k[0] == "xids" and k[2][0] == "79"
     )
-    facts.update(storms=storms, last_boot=reader.boot, gpu_uuids=reader.uuids)
+    facts.update(storms=storms, last_boot=reader.boot, gpu_uuids=reader.uuids, machines=reader.boots.machines)
     if facts["driver_loads"]:
         facts["driver_version"] = facts["driver_loads"][-1]["version"]
     return facts
 
 
 def _event(seen: _SeenEvent, reader: _KernelReader) -> Dict[str, Any]:
-    event: Dict[str, Any] = {"time": seen.line.time, "text": seen.line.message[:TEXT_CHARS], "boot": seen.boot}
+    boot = reader.boots.place(seen.line, seen.boot, seen.host_boot)
+    event: Dict[str, Any] = {"time": seen.line.time, "text": seen.line.message[:TEXT_CHARS], "boot": boot}
     if seen.line.uptime is not None:
         event["uptime_s"] = seen.line.uptime
     event.update(seen.rule.facts(seen.match))
@@ -392,6 +409,13 @@ def _event(seen: _SeenEvent, reader: _KernelReader) -> Dict[str, Any]:
         event.pop(name, None)
     event.update(seen.more)
     return event
+
+
+def _ends(data: Data) -> Tuple[List[KernelLine], List[KernelLine]]:
+    """Stamped lines at the beginning and at the end of a log, in its own order."""
+    head, tail = bytes(data[:HEAD_BYTES]), bytes(data[max(0, len(data) - HEAD_BYTES) :])
+    last = kernel_order.sample(_stamped(reversed(tail.splitlines())))
+    return kernel_order.sample(_stamped(head.splitlines())), last[::-1]
 
 
 def _span(data: Data) -> Dict[str, Any]:

@@ -94,7 +94,7 @@ _SOURCE_5424 = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:]+) \S+ \S+ (?:-|
 _KERNEL = re.compile(r"(?:[^\s:\[]+ )?kernel(?:\[\d+\])?: ?")
 _PLAIN = re.compile(r"\[ *(\d{1,12}\.\d{1,9})\] (?![\[<]|[^\s:\[]{0,64} ?kernel)")
 _JOURNAL = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)([+-]\d\d):?(\d\d) [^\s:]+ kernel: "
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?)([+-]\d\d):?(\d\d) ([^\s:]+) kernel: "
     r"(?:\[ *(\d{1,12}\.\d{1,9})\] )?(?!\[|message repeated )"
 )
 """The commonest heads in one step: a storm of a million lines is read through here."""
@@ -109,7 +109,8 @@ _ANSI = re.compile(r"(?:\x1b|\^\[)\[[0-9;]{0,20}[A-Za-z]")
 class KernelLine(NamedTuple):
     """A kernel line. `form` names its stamp; `assumed_year` is set for stamps without one.
 
-    sure: its head was read to the end, so that the message begins where `message` does.
+    sure: its head was read to the end, so that the message begins where `message` does. host: the machine's name, where
+    the line has one.
     """
 
     message: str
@@ -118,6 +119,7 @@ class KernelLine(NamedTuple):
     form: str = "none"
     assumed_year: bool = False
     sure: bool = True
+    host: str = ""
 
     @property
     def time(self) -> Time:
@@ -137,6 +139,7 @@ class _Head:
         self.assumed_year = False
         self.foreign = False
         self.sure = False
+        self.host = ""
 
     def take(self, pattern: re.Pattern[str]) -> Optional[Match[str]]:
         match = pattern.match(self.text, self.at)
@@ -148,7 +151,7 @@ class _Head:
         if self.foreign:
             return None
         sure = self.sure and not self.text.startswith("[", self.at)
-        return KernelLine(self.text[self.at :], self.wall, self.uptime, self.form, self.assumed_year, sure)
+        return KernelLine(self.text[self.at :], self.wall, self.uptime, self.form, self.assumed_year, sure, self.host)
 
 
 def text_of(raw: bytes) -> str:
@@ -165,9 +168,10 @@ def read(text: str) -> Optional[KernelLine]:
         return KernelLine(text[plain.end() :], None, float(plain.group(1)), "dmesg")
     journal = _JOURNAL.match(text)
     if journal:
-        stamp, hours, minutes, uptime = journal.groups()
+        stamp, hours, minutes, host, uptime = journal.groups()
         form = "rfc3339" if ":" in text[len(stamp) : len(stamp) + 6] else "short-iso"
-        return KernelLine(text[journal.end() :], f"{stamp}{hours}:{minutes}", float(uptime) if uptime else None, form)
+        up = float(uptime) if uptime else None
+        return KernelLine(text[journal.end() :], f"{stamp}{hours}:{minutes}", up, form, host=host)
     head = _Head(text)
     if not head.take(_NODE):
         head.take(_QUOTED)
@@ -283,7 +287,7 @@ def _source(head: _Head) -> None:
     elif not match:
         head.sure = bool(head.take(_KERNEL))  # journalctl --no-hostname
     elif match.group("program") in KERNEL_PROGRAMS:
-        head.sure = True
+        head.sure, head.host = True, match.group("host")
     elif KERNEL_TAGS.match(match.group("program")):
         head.at = match.start("program")  # "NVRM:" is no program's name: the kernel's is left out
     else:
