@@ -50,6 +50,7 @@ UNUSABLE = "NVIDIA driver could not use a GPU"
 NOT_LOADED = "NVIDIA driver was built for another kernel"
 NEEDS_RESET = "NVIDIA driver refuses to work with a GPU until it is reset"
 GSP_DEAD = "GPU firmware (GSP) stopped: the GPU needs a reset"
+NVLINK_DEGRADED = "NVIDIA driver took a GPU's NVLinks out of use after an error"
 MLX5_DEAD = "mlx5 device gave up: on P6 the NVLink switches are managed through it"
 REFUSED = "kernel module refused for its signature"
 SLOT_EMPTY = "PCIe device left its slot"
@@ -72,6 +73,8 @@ CASES: Tuple[Case, ...] = (
     Case("kernel_bug", "kernel fault: its state is no longer to be trusted", _F, Remedy.REBOOT, _kind(*_FAULTS)),
     Case("kernel_bug", "work queue locked up", _W, Remedy.INVESTIGATE, _kind("workqueue lockup")),
     Case("kernel_warning", "kernel warning in a driver that training stands on", _W, Remedy.INVESTIGATE),
+    Case("nfs", "file server does not answer", _W, Remedy.INVESTIGATE),
+    Case("conntrack", "connections dropped: the table of tracked ones is full", _W, Remedy.FIX_CONFIG),
     Case("oom", "process killed for lack of memory", _W, Remedy.INVESTIGATE),
     Case("file_max", "no more files could be opened on the whole node", _W, Remedy.FIX_CONFIG),
     Case("library_crash", "a program crashed inside an NVIDIA or EFA library", _W, Remedy.INVESTIGATE),
@@ -91,6 +94,7 @@ CASES: Tuple[Case, ...] = (
     Case("nvidia_driver", UNUSABLE, _F, Remedy.REBOOT, _kind("probe_failed", "bar_invalid")),
     Case("nvidia_driver", NEEDS_RESET, _F, Remedy.RESET_GPU, _kind("reset_required")),
     Case("nvidia_driver", GSP_DEAD, _F, Remedy.RESET_GPU, _kind("gsp_dead")),
+    Case("nvidia_driver", NVLINK_DEGRADED, _F, Remedy.RESET_GPU, _kind("nvlink_degraded")),
     Case("nvidia_driver", "NVIDIA driver does not support a GPU", _F, Remedy.UPDATE_SOFTWARE, _kind("unsupported")),
     Case("nvidia_driver", NOT_LOADED, _F, Remedy.UPDATE_SOFTWARE, _kind("not_loaded")),
     Case("nvidia_driver", "driver cannot read the NVLinks: CUDA hangs", _F, Remedy.REBOOT, _kind("nvlink_discovery")),

@@ -175,8 +175,11 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _driver(
         "init_failed",
-        "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter",
+        "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
+        "|Fatal Error while attempting to resize PCIe BARs",
         "RmInitAdapter",
+        "failed to initialize module",
+        "resize PCIe BARs",
         "rm_init_adapter failed",
     ),
     _driver("api_mismatch", "API mismatch"),
@@ -239,7 +242,9 @@ RULES: Tuple[EventPattern, ...] = (
         r"(?i:GSP RM heartbeat timed out|Heartbeat timed out, currentTimeMs|GSP-RM unresponsive|GSP core unresponsive"
         r"|GSP-?CrashCat Report|Back to back GSP RPC timeout|Gpu marked for reset|Memory Subsystem Error detected"
         r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM"
-        r"|IRQSTAT_FATAL_ERROR|GPU (?:is likely|may be) in a bad state)",
+        r"|IRQSTAT_FATAL_ERROR|GPU (?:is likely|may be) in a bad state"
+        r"|signal from GSP (?:that PMU has halted|to trigger bugcheck)"
+        r"|Timed out waiting for GSP (?:falcon reset|reset PLM)|LibOS heartbeat timed out)",
         "bad state",
         "eartbeat timed out",
         "unresponsive",
@@ -249,6 +254,14 @@ RULES: Tuple[EventPattern, ...] = (
         "GSP RPC timeout",
         "ubsystem",
         "GSP",
+    ),
+    _driver(
+        "nvlink_degraded",
+        # kernel_nvlink: after an error that could not be contained the GPU is used without its links, if at all.
+        "uncontained NVLINK error|marked Degraded|lead to NVLINK Degradation",
+        "uncontained NVLINK error",
+        "marked Degraded",
+        "NVLINK Degradation",
     ),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
@@ -384,7 +397,7 @@ RULES: Tuple[EventPattern, ...] = (
         # and writes only: disks answer so to a discard they do not know. Nor does a discard (3), a secure erase (5) or
         # a write of zeroes (9: the kernel then writes them itself) that fails with an I/O error lose data.
         _rx(
-            r"(?:blk_update_request: |print_req_error: )?(?:Buffer )?"
+            r"(?:blk_update_request: |print_req_error: |end_request: )?(?:Buffer )?"
             r"(?:I/O(?! error,.{0,80} op 0x[359]:\()|critical medium|timeout|device offline|protection"
             r"|recoverable transport|critical target(?=.{0,80} op 0x[01]:\()) error,? "
             r"(?:on )?dev(?:ice)? (?P<device>[\w!-]{1,32}),(?P<what>.{0,100})"
@@ -392,9 +405,36 @@ RULES: Tuple[EventPattern, ...] = (
         ("device",),
     ),
     EventPattern(
+        "io_error",
+        (b"no available path",),
+        _rx(r"block (?P<device>[\w!-]{1,32}): no available path - failing I/O"),  # drivers/nvme/host/multipath.c
+        ("device",),
+    ),
+    EventPattern(
+        "io_error",
+        (b" errs: wr ",),
+        # fs/btrfs/volumes.c counts over the life of the volume: what is printed as an error has just grown.
+        _rx(r"BTRFS error \(device (?P<device>[\w!-]{1,32})[^)]{0,40}\): bdev \S{1,64} errs: wr \d"),
+        ("device",),
+    ),
+    EventPattern(
+        "readonly_remount",
+        (b"forced readonly",),
+        _rx(r"BTRFS \w{1,8} \(device (?P<device>[\w!-]{1,32})[^)]{0,40}\).{0,40}forced readonly"),
+        ("device",),
+    ),
+    EventPattern(
+        "nfs",
+        (b" not responding, ", b"ock reclaim failed"),
+        _rx(r"(?:nfs: server (?P<server>\S{1,253}) not responding, |NFS: \w{1,40}: [Ll]ock reclaim failed)"),
+        ("server",),
+    ),
+    EventPattern("conntrack", (b"table full, dropping",), _rx(r"(?:nf_conntrack: )+table full, dropping packet")),
+    EventPattern(
         "raid_failure",
         (b" Disk failure on ",),
-        _rx(r"md/raid[\w/-]{0,8}:(?P<array>\w{1,32}): Disk failure on (?P<device>[\w!-]{1,32})"),
+        # drivers/md/raid0.c prints no colon between level and array.
+        _rx(r"md/raid[\w/-]{0,8}?:?(?P<array>md\w{0,30}): Disk failure on (?P<device>[\w!-]{1,32})"),
         ("device",),
     ),
     EventPattern(
