@@ -19,7 +19,7 @@ from ..fleet.judgement import judge_run
 from ..fleet.lookup import failed_hosts, find
 from ..report.copies import is_plain
 from ..report.text import clean
-from ..run import cluster_inventory, launchers, playbooks
+from ..run import cluster_inventory, launchers, places, playbooks
 from ..run.conclude import Conclusion, show
 from ..run.locate import open_store
 from ..run.preflight import CannotRunError, LauncherWantedError, Request, RunObserver, run
@@ -61,7 +61,7 @@ from . import options
 @click.option(
     "--json",
     "json_path",
-    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
     help="Write the JSON report here as well (- for standard output).",
 )
@@ -85,7 +85,7 @@ from . import options
     help="Ask and return: with --via ssm a function of the stack judges; then flightline report RUN. Exit status 3.",
 )
 @click.option("--need", type=click.IntRange(1), metavar="N", help="Go when this many nodes are go: start with those.")
-@click.option("--report-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for the report.")
+@click.option("--report-dir", type=click.Path(path_type=Path), help="Directory for the report.")
 @options.store
 @options.publish
 @click.pass_context
@@ -120,6 +120,7 @@ def command(
             ("flightline_publish", options.publishing(publish_pairs) if publish_pairs else None),
             ("flightline_via", via),
             ("flightline_launches", via is None),
+            ("flightline_need", need),
         )
         if value
     }
@@ -135,6 +136,7 @@ def command(
         raise click.UsageError(
             "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
         )
+    places.refuse(path, report_dir, json_path)
     inventory = cluster_inventory.resolved(inventory, path, via_options if via == "kubernetes" else ())
     to_stdout = json_path == Path("-")
     console = Console(stderr=to_stdout)

@@ -30,6 +30,7 @@ from . import ansible_errors, background, live, playbooks, process_tree
 from . import conclude as ending
 from .background import Background
 from .live import HostOutcome
+from .places import REPORT_ENV
 
 VALIDATE_TASK = "flightline_validate"
 LIVE_FILE = "live.jsonl"
@@ -215,6 +216,7 @@ def _extra(name: str, value: Any) -> str:
 
 
 def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place: Path) -> dict[str, str]:
+    reports = ending.report_dir(request.store, run_id, request.report_dir)
     return {
         **playbooks.environment(own),
         # ansible-runner puts its own directory here.
@@ -222,6 +224,8 @@ def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place:
         "FLIGHTLINE_SUMMARY": "off",
         stores.RUN_ID_ENV: run_id,
         stores.STORE_ENV: str(request.store),
+        # From where the user stands, because Ansible runs where the playbooks are.
+        **({REPORT_ENV: str(reports)} if request.report_dir or os.environ.get(REPORT_ENV) else {}),
         ASIDE_ENV: str(place),
         live.LIVE_ENV: str(place / LIVE_FILE),
     }

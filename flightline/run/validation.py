@@ -51,7 +51,8 @@ NOT_KEPT = (
 class Checked:
     """What validation found. mistakes: text -> the hosts it concerns, both in inventory order.
 
-    hosts: name -> its instance_type and instance_id. demo: variables of the hosts that are simulated.
+    hosts: name -> its instance_type and instance_id. demo: variables of the hosts that are simulated. waivers: of each
+    host, as given.
     """
 
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Checked:
     deadlines_s: list[int] = field(default_factory=list)
     mistakes: dict[str, list[str]] = field(default_factory=dict)
     demo: dict[str, dict[str, Any]] = field(default_factory=dict)
+    waivers: dict[str, Any] = field(default_factory=dict)
 
 
 class HostVars(dict[str, Any]):
@@ -114,6 +116,7 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         with suppress(SettingsError):  # a mistake, told as one
             level = str(given["flightline_level"] or "quick")
             checked.deadlines_s.append(deadline_s(level, given["flightline_timeout_s"]))
+        checked.waivers[name] = given["flightline_waivers"]
         if given["demo_dir"]:
             checked.demo[name] = {part: given[part] for part in ("demo_dir", "instance_type", "demo_faults")}
         via = str(variables.get("flightline_via") or launchers.ANSIBLE)

@@ -16,7 +16,7 @@ from ansible.plugins.action import ActionBase
 try:
     from flightline import stack
     from flightline.configure import variable_names
-    from flightline.run import calls, launchers, live, validation
+    from flightline.run import beforehand, calls, launchers, live, validation
     from flightline.run.request import ends_in_s
 except ImportError as error:
     MISSING: ImportError | None = error
@@ -51,6 +51,8 @@ class ActionModule(ActionBase):
         names = list(variables.get("ansible_play_hosts_all") or [])
         checked = validation.validate({name: validation.HostVars(variables["hostvars"][name]) for name in names})
         mistakes = {**validation.limit_mistakes(self._unmatched(variables)), **checked.mistakes}
+        if variables.get("flightline_keeps") or variables.get("flightline_calls"):
+            mistakes.update(beforehand.mistakes(checked, variables.get("flightline_need")))
         if variables.get("flightline_configures"):
             for name in names:
                 for mistake in self._configures(variables["hostvars"][name]):
