@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -127,15 +128,9 @@ def command(
     path = options.store_file(store_path)
     if only_failed_of and limit:
         raise click.UsageError("saw --limit and --only-failed-of, wanted one of them")
-    if via_options and via in (None, launchers.ANSIBLE):
-        raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
-    if detach and via != "ssm":
-        saw = f"--via {via}" if via else "no --via"
-        raise click.UsageError(f"--detach: saw {saw}; wanted --via ssm: only its nodes answer without this command")
-    if detach and (json_path or need or report_dir):
-        raise click.UsageError(
-            "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
-        )
+    _check_words(via, via_options)
+    if detach:
+        _check_detached(via, beside=bool(json_path or need or report_dir))
     places.refuse(path, report_dir, json_path)
     inventory = cluster_inventory.resolved(inventory, path, via_options if via == "kubernetes" else ())
     to_stdout = json_path == Path("-")
@@ -161,6 +156,26 @@ def command(
         ctx.exit(EXIT_BROKEN)
     show(outcome, console)
     ctx.exit(outcome.exit_status if need is None else _enough(outcome, need, console))
+
+
+def _check_words(via: str | None, words: Sequence[str]) -> None:
+    """Raise UsageError for words that no launcher can be handed."""
+    if words and via in (None, launchers.ANSIBLE):
+        raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
+    # srun would run another first word on the nodes, in place of the node library.
+    if words and not re.match("--?[A-Za-z]", words[0]):
+        raise click.UsageError(f"--via-option: saw {words[0]}, wanted an option first, such as --reservation=NAME")
+
+
+def _check_detached(via: str | None, beside: bool) -> None:
+    """Raise UsageError for what a run that nobody waits for cannot be. beside: it was given options of its report."""
+    if via != "ssm":
+        saw = f"--via {via}" if via else "no --via"
+        raise click.UsageError(f"--detach: saw {saw}; wanted --via ssm: only its nodes answer without this command")
+    if beside:
+        raise click.UsageError(
+            "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
+        )
 
 
 def _detached(asked: Request, watcher: RunObserver, console: Console) -> int:

@@ -18,6 +18,7 @@ try:
     from flightline.configure import variable_names
     from flightline.run import beforehand, calls, launchers, live, validation
     from flightline.run.request import ends_in_s
+    from flightline_node.model import SettingsError
 except ImportError as error:
     MISSING: ImportError | None = error
 else:
@@ -53,6 +54,7 @@ class ActionModule(ActionBase):
         mistakes = {**validation.limit_mistakes(self._unmatched(variables)), **checked.mistakes}
         if variables.get("flightline_keeps") or variables.get("flightline_calls"):
             mistakes.update(beforehand.mistakes(checked, variables.get("flightline_need")))
+            mistakes.update(self._together(variables, checked))
         if variables.get("flightline_configures"):
             for name in names:
                 for mistake in self._configures(variables["hostvars"][name]):
@@ -77,6 +79,22 @@ class ActionModule(ActionBase):
         """What stands in the way of the roles on a host."""
         outputs = validation.HostVars(host).get(stack.OUTPUTS)
         return [*stack.configure_mistakes(outputs), *variable_names.mistakes(host, ROLE_VARIABLES)]
+
+    def _together(self, variables: dict[str, Any], checked: validation.Checked) -> dict[str, list[str]]:
+        """What is wrong with the test over several nodes, the last stage of a deep preflight."""
+        found: dict[str, list[str]] = {}
+        for name in checked.hosts if checked.level == "deep" else ():
+            given = validation.HostVars(variables["hostvars"][name]).get("flightline_fabric")
+            if given is None:
+                continue
+            from flightline.fabric.settings import wanted_of
+
+            try:
+                wanted_of({"flightline_fabric": given})
+            except SettingsError as error:
+                for mistake in error.mistakes:
+                    found.setdefault(mistake, []).append(name)
+        return found
 
     def _unmatched(self, variables: dict[str, Any]) -> list[str]:
         """Parts of --limit that no host matches. Ansible only warns of them. What is left out may be missing."""

@@ -220,3 +220,14 @@ def test_a_waiver_on_its_last_day_holds(place):
 
 def test_more_nodes_wanted_than_there_are(place):
     place.refused(place.run(COMMAND, "--need", "2"), "--need", "2", "1 host")
+
+
+def test_a_fabric_test_that_cannot_be_at_a_level_that_the_inventory_asks_for(place):
+    place.write({"a": None}, flightline_level="deep", flightline_fabric={"rnks": 8})
+    place.refused(place.run(COMMAND), "flightline_fabric", "rnks")
+
+
+@pytest.mark.parametrize("words", [("reservation=checks",), ("checks", "--reservation=x"), ("--", "x"), ("-",)])
+def test_a_word_for_srun_that_it_would_take_for_a_program(place, words):
+    options = [part for word in words for part in ("--via-option", word)]
+    place.refused(place.run(("flightline", "preflight", "--via", "slurm", *options, "-i")), "--via-option", words[0])
