@@ -124,7 +124,7 @@ def render(checks: Iterable[Check]) -> str:
         '    scope: "gpu-07"          # host, instance id, GPU UUID, serial or PCI address; shell patterns allowed',
         "    reason: why it is safe to go on",
         "    owner: who answers for it",
-        "    expiry: 2026-12-31       # after this day the waiver itself fails the run",
+        "    expiry: 2026-12-31       # the last day; after it no run of its hosts begins",
         "```",
         "",
         _REMEDIES,

@@ -123,9 +123,9 @@ def _hosts(value: str | Iterable[str]) -> list[str]:
 def _mistakes(given: Mapping[str, Any]) -> Iterable[str]:
     for name in given:
         if name not in WHAT:
-            yield f"{name}: no such setting; known: {', '.join(WHAT)}"
+            yield f"{name}: no such setting: saw {name!r}, wanted one of {', '.join(WHAT)}"
     if not any(given.get(name) for name in ("table", "bucket", "topic", "slack", "slack_bot")):
-        yield "table: nothing to publish to; give at least one of table, bucket, topic, slack, slack_bot"
+        yield "table: saw nothing to publish to, wanted at least one of table, bucket, topic, slack, slack_bot"
     if bool(given.get("slack_bot")) != bool(given.get("slack_channel")):
         yield "slack_channel: wanted together with slack_bot: a channel, and where its token is kept"
     yield from _type_mistakes(given)
@@ -165,7 +165,7 @@ def _slack_mistakes(setting: str, place: str) -> Iterable[str]:
         return
     kind, _, name = place.partition(":")
     if "//" in place or "xox" in place:  # what was given is not repeated: it may be the secret
-        yield f"{setting}: the secret itself does not belong here; wanted {WHAT[setting]}"
+        yield f"{setting}: saw the secret itself, which does not belong here; wanted {WHAT[setting]}"
     elif kind not in SECRET_KINDS or not name:
         yield f"{setting}: saw {place!r}, wanted {WHAT[setting]}"
 

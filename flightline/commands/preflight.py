@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from ..fleet.judgement import judge_run
 from ..fleet.lookup import failed_hosts, find
 from ..report.copies import is_plain
 from ..report.text import clean
-from ..run import cluster_inventory, launchers, playbooks
+from ..run import cluster_inventory, launchers, places, playbooks
 from ..run.conclude import Conclusion, show
 from ..run.locate import open_store
 from ..run.preflight import CannotRunError, LauncherWantedError, Request, RunObserver, run
@@ -61,7 +62,7 @@ from . import options
 @click.option(
     "--json",
     "json_path",
-    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
     help="Write the JSON report here as well (- for standard output).",
 )
@@ -85,7 +86,7 @@ from . import options
     help="Ask and return: with --via ssm a function of the stack judges; then flightline report RUN. Exit status 3.",
 )
 @click.option("--need", type=click.IntRange(1), metavar="N", help="Go when this many nodes are go: start with those.")
-@click.option("--report-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for the report.")
+@click.option("--report-dir", type=click.Path(path_type=Path), help="Directory for the report.")
 @options.store
 @options.publish
 @click.pass_context
@@ -120,21 +121,17 @@ def command(
             ("flightline_publish", options.publishing(publish_pairs) if publish_pairs else None),
             ("flightline_via", via),
             ("flightline_launches", via is None),
+            ("flightline_need", need),
         )
         if value
     }
     path = options.store_file(store_path)
     if only_failed_of and limit:
         raise click.UsageError("saw --limit and --only-failed-of, wanted one of them")
-    if via_options and via in (None, launchers.ANSIBLE):
-        raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
-    if detach and via != "ssm":
-        saw = f"--via {via}" if via else "no --via"
-        raise click.UsageError(f"--detach: saw {saw}; wanted --via ssm: only its nodes answer without this command")
-    if detach and (json_path or need or report_dir):
-        raise click.UsageError(
-            "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
-        )
+    _check_words(via, via_options)
+    if detach:
+        _check_detached(via, beside=bool(json_path or need or report_dir))
+    places.refuse(path, report_dir, json_path)
     inventory = cluster_inventory.resolved(inventory, path, via_options if via == "kubernetes" else ())
     to_stdout = json_path == Path("-")
     console = Console(stderr=to_stdout)
@@ -159,6 +156,26 @@ def command(
         ctx.exit(EXIT_BROKEN)
     show(outcome, console)
     ctx.exit(outcome.exit_status if need is None else _enough(outcome, need, console))
+
+
+def _check_words(via: str | None, words: Sequence[str]) -> None:
+    """Raise UsageError for words that no launcher can be handed."""
+    if words and via in (None, launchers.ANSIBLE):
+        raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
+    # srun would run another first word on the nodes, in place of the node library.
+    if words and not re.match("--?[A-Za-z]", words[0]):
+        raise click.UsageError(f"--via-option: saw {words[0]}, wanted an option first, such as --reservation=NAME")
+
+
+def _check_detached(via: str | None, beside: bool) -> None:
+    """Raise UsageError for what a run that nobody waits for cannot be. beside: it was given options of its report."""
+    if via != "ssm":
+        saw = f"--via {via}" if via else "no --via"
+        raise click.UsageError(f"--detach: saw {saw}; wanted --via ssm: only its nodes answer without this command")
+    if beside:
+        raise click.UsageError(
+            "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
+        )
 
 
 def _detached(asked: Request, watcher: RunObserver, console: Console) -> int:

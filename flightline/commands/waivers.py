@@ -19,7 +19,7 @@ from ..run.locate import open_store
 from . import options
 
 STYLES = {"active": "green", "soon": "yellow", "expired": "bold red"}
-TITLES = {"expired": "Expired (they fail the run)", "soon": "Soon to expire", "active": "Active"}
+TITLES = {"expired": "Expired (no preflight of their hosts begins)", "soon": "Soon to expire", "active": "Active"}
 
 
 @click.command(

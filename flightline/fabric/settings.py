@@ -66,7 +66,9 @@ def _mistakes(given: Any) -> list[str]:
     if not isinstance(given, Mapping):
         return [f"saw {given!r}, wanted a mapping"]
     known = ", ".join(_TAKES)
-    found = [f"unknown key {key!r}{meant(str(key), _TAKES)}; known keys: {known}" for key in given if key not in _TAKES]
+    found = [
+        f"saw unknown key {key!r}{meant(str(key), _TAKES)}, wanted one of {known}" for key in given if key not in _TAKES
+    ]
     for key, (wanted, accepts) in _TAKES.items():
         if given.get(key) is not None and not accepts(given[key]):
             found.append(f"{key}: saw {given[key]!r}, wanted {wanted}")

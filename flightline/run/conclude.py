@@ -34,8 +34,8 @@ from ..store.sqlite import (
     now_stamp,
 )
 from ..store.whole import draft_of
+from .places import REPORT_ENV, is_special
 
-REPORT_ENV = "FLIGHTLINE_REPORT_DIR"
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
 FORMATS = ("json", "junit", "html")
 KNOWN_TROUBLE_BUSY_S = 1.0
@@ -110,7 +110,7 @@ def conclude(
         except StoreError as error:
             troubles.append(str(error))
         outcome = Conclusion(report, path if whole else None, {}, troubles, broken=broken)
-        _write(outcome, store, left, directory, json_path)
+        _write(outcome, store, left, directory, json_path, path.parent)
         return outcome
     finally:
         store.close()
@@ -173,7 +173,7 @@ def _refused(trouble: str, rows: int, aside: Aside) -> str:
 
 
 def _write(
-    outcome: Conclusion, store: Store, left: Mapping[str, Record], directory: Path, json_path: Path | None
+    outcome: Conclusion, store: Store, left: Mapping[str, Record], directory: Path, json_path: Path | None, beside: Path
 ) -> None:
     run_id = outcome.report.run.id
 
@@ -183,6 +183,8 @@ def _write(
         yield from (record for host, record in left.items() if host not in stored)
 
     try:
+        # Of the folders that were named the last one alone is made: the report's, or the store's when it lies in that.
+        (beside if directory.is_relative_to(beside) else directory).mkdir(exist_ok=True)
         outcome.links = reports.write_all(outcome.report, records, directory)
     except (OSError, StoreError) as error:
         where = f"in the store: flightline report {run_id}" if outcome.store else "only in this summary"
@@ -230,5 +232,10 @@ def write_one(kind: str, report: Report, records: reports.Records, path: Path) -
             sys.stdout.reconfigure(encoding="utf-8")  # what the formats promise, whatever the terminal speaks
         write(sys.stdout)
         return
+    if is_special(path):
+        with reports.opened(path, path.suffix == ".gz") as stream:
+            write(stream)
+        return
+    path.parent.mkdir(exist_ok=True)
     with draft_of(path) as draft, reports.opened(draft, path.suffix == ".gz") as stream:
         write(stream)

@@ -21,13 +21,13 @@ from . import background, late, playbooks
 from . import calls as asking
 from . import conclude as ending
 from .launchers import HostReply, Launcher, LaunchError
+from .live import answer_of
 from .preflight import (
     INTERRUPTED,
     CannotRunError,
     Follow,
     Request,
     RunObserver,
-    answer_of,
     ending_as_interrupt,
     start,
     test_together,

@@ -19,22 +19,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from flightline_node.model import SettingsError, Status
+from flightline_node.model import SettingsError
 
 from ..console import DEBUG_ENV, EXIT_BROKEN
-from ..fleet.causes import troubles
 from ..fleet.judgement import judge_run
 from ..fleet.result import NodeRow
-from ..record.intake import NOT_LET_THROUGH, is_go, let_through
 from ..store import sqlite as stores
 from ..store.aside import ASIDE_ENV, Aside
-from ..store.rows import broken_record, unreachable_record
-from . import ansible_errors, background, playbooks, process_tree
+from . import ansible_errors, background, live, playbooks, process_tree
 from . import conclude as ending
 from .background import Background
+from .live import HostOutcome
+from .places import REPORT_ENV
 
-NODE_TASK = "flightline_node"
 VALIDATE_TASK = "flightline_validate"
+LIVE_FILE = "live.jsonl"
 POLL_S = 0.2
 OVERDUE_S = 30.0
 """Every host's deadline has passed and Ansible still runs: the run is ended and judged."""
@@ -78,19 +77,8 @@ class Request:
     together: Together | None = None
 
 
-@dataclass(frozen=True)
-class HostOutcome:
-    """One host as it ends. why: the root causes of what blocks it, most urgent first."""
-
-    host: str
-    go: bool
-    status: Status
-    seconds: float
-    why: list[str]
-
-
 class RunObserver(Protocol):
-    """Who is told how the run goes; called from the runner's thread."""
+    """Who is told how the run goes."""
 
     def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
         """The inventory is in order and has these hosts.
@@ -107,9 +95,10 @@ class RunObserver(Protocol):
 
 @dataclass
 class Follow:
-    """Reads ansible-runner's events. pid: of the ansible-playbook process, once it spoke."""
+    """What is known of a run while it goes, from its own lines. pid: of the ansible-playbook process, once it spoke."""
 
     watcher: RunObserver
+    lines: live.LiveLines | None = None
     pid: int = 0
     refused: str = ""
     via: str = ""
@@ -124,70 +113,48 @@ class Follow:
     validated: Mapping[str, Any] = field(default_factory=dict)
 
     def event(self, event: Mapping[str, Any]) -> bool:
-        """Take one event; False, because nobody needs its file.
+        """Take the process's number from an event of the runner; False, because nobody needs its file.
 
-        Never raises: that would end the runner's thread, and with it the run.
+        And why validation broke off where it could not say so itself. Never raises: that would end the runner's thread.
         """
-        try:
-            self._event(event)
-        except Exception as error:
-            self.trouble = self.trouble or f"an event was not understood: {type(error).__name__}: {error}"
+        with suppress(AttributeError, TypeError, ValueError):
+            self.pid = int(event.get("pid") or self.pid)
+            data = event.get("event_data") or {}
+            task = str(data.get("task_action")).rpartition(".")[2]
+            if task == VALIDATE_TASK and event.get("event") == "runner_on_failed":
+                self.refused = self.refused or str(data.get("res", {}).get("msg") or "no message")
         return False
 
-    def _event(self, event: Mapping[str, Any]) -> None:
-        self.pid = int(event.get("pid") or self.pid)
-        kind, data = str(event.get("event")), event.get("event_data") or {}
-        if not kind.startswith("runner_on_"):
-            return
-        task = str(data.get("task_action")).rpartition(".")[2]
-        if task == VALIDATE_TASK and kind == "runner_on_ok":
-            self.validated = found = data.get("res") or {}
-            self.hosts = dict(found.get("hosts") or {})
-            self.level = str(found.get("level") or self.level)
-            self.publish = found.get("publish")
-            self.ends_at = float(found.get("ends_at") or 0)
+    def listen(self) -> None:
+        """Take what the run has said since the last time. Never raises."""
+        try:
+            for kind, what in self.lines.new() if self.lines else ():
+                self._hear(kind, what)
+        except Exception as error:
+            self.trouble = self.trouble or f"a line was not understood: {type(error).__name__}: {error}"
+
+    def _hear(self, kind: str, what: Any) -> None:
+        if kind == live.VALIDATED:
+            self.validated = what
+            self.hosts = dict(what.get("hosts") or {})
+            self.level = str(what.get("level") or self.level)
+            self.publish = what.get("publish")
+            self.ends_at = float(what.get("ends_at") or 0)
             self._tell(lambda watcher: watcher.expect(tuple(self.hosts), self.ends_at or None))
-        elif task == VALIDATE_TASK and kind == "runner_on_failed":
-            self.refused = str(data.get("res", {}).get("msg") or "no message")
-            self.via = str(data.get("res", {}).get("via") or "")
-        elif task == NODE_TASK and kind == "runner_on_start":
-            self._tell(lambda watcher: watcher.begin(str(data.get("host"))))
-        record = _record(kind, data) if task == NODE_TASK else None
-        if record:
-            self._tell(lambda watcher: watcher.answer(answer_of(record)))
+        elif kind == live.REFUSED:
+            self.refused, self.via = str(what["msg"]), str(what.get("via") or "")
+        elif kind == live.BEGUN:
+            self._tell(lambda watcher: watcher.begin(str(what)))
+        elif kind == live.ANSWERED and what["host"] in self.hosts:  # else of a node that nobody listed
+            self._tell(lambda watcher: watcher.answer(live.outcome_in(what)))
 
     def _tell(self, say: Callable[[RunObserver], None]) -> None:
-        """A terminal that is gone must not end the runner's thread, and with it the run."""
+        """A terminal that is gone must not end the run."""
         if not self.deaf:
             try:
                 say(self.watcher)
             except (OSError, ValueError):
                 self.deaf = True
-
-
-def _record(kind: str, data: Mapping[str, Any]) -> stores.Record | None:
-    host, res = stores.ExpectedHost(str(data.get("host"))), data.get("res") or {}
-    if kind == "runner_on_unreachable":
-        return unreachable_record(host, str(res.get("msg") or ""))
-    if kind == "runner_on_failed":
-        return broken_record(host, str(res.get("msg") or ""))
-    if kind == "runner_on_ok":
-        record = let_through(res.get("record"))
-        if record:
-            return {**record, "host": host.host}
-        return broken_record(host, NOT_LET_THROUGH)
-    return None
-
-
-def answer_of(record: stores.Record) -> HostOutcome:
-    """What is told of a host while the run goes."""
-    return HostOutcome(
-        record["host"],
-        is_go(record),
-        stores.worst_of(record),
-        float(record.get("seconds") or 0),
-        [trouble.said for trouble in troubles(record.get("findings", []))],
-    )
 
 
 def run(request: Request, watcher: RunObserver) -> ending.Conclusion:
@@ -224,6 +191,7 @@ def start(
     arguments = [part for source in playbooks.sources(request.inventory) for part in ("-i", playbooks.absolute(source))]
     if request.forks:
         arguments += ["--forks", str(request.forks)]
+    follow.lines = live.LiveLines(place / LIVE_FILE)
     timeout = {"flightline_timeout_s": request.timeout_s} if request.timeout_s else {}
     for name, value in {**request.extra, **timeout}.items():
         arguments += ["-e", _extra(name, value)]
@@ -236,6 +204,7 @@ def start(
         cmdline=shlex.join(arguments),
         envvars=_environment(request, run_id, own, place),
         event_handler=follow.event,
+        only_failed_event_data=True,
         quiet=True,
         # Its own would catch Ctrl-C, kill ansible-playbook alone and leave the nodes' processes running.
         cancel_callback=follow.stop.is_set,
@@ -247,6 +216,7 @@ def _extra(name: str, value: Any) -> str:
 
 
 def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place: Path) -> dict[str, str]:
+    reports = ending.report_dir(request.store, run_id, request.report_dir)
     return {
         **playbooks.environment(own),
         # ansible-runner puts its own directory here.
@@ -254,7 +224,10 @@ def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place:
         "FLIGHTLINE_SUMMARY": "off",
         stores.RUN_ID_ENV: run_id,
         stores.STORE_ENV: str(request.store),
+        # From where the user stands, because Ansible runs where the playbooks are.
+        **({REPORT_ENV: str(reports)} if request.report_dir or os.environ.get(REPORT_ENV) else {}),
         ASIDE_ENV: str(place),
+        live.LIVE_ENV: str(place / LIVE_FILE),
     }
 
 
@@ -268,15 +241,18 @@ def wait(work: Background, follow: Follow) -> str:
     with ending_as_interrupt():
         try:
             while not work.wait(POLL_S):
+                follow.listen()
                 if follow.ends_at and time.time() > follow.ends_at + OVERDUE_S:
                     why = "it was still running when every host's deadline had passed"
                     break
             else:
+                follow.listen()
                 return ""
         except KeyboardInterrupt:
             why = INTERRUPTED
         with _deaf_to_signals():
             _stop(work, follow)
+            follow.listen()
     if why == INTERRUPTED:
         # Until the process ends: what comes now is the verdict, and a Ctrl-C more would cost it. SIGTERM still ends it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

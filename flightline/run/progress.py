@@ -14,7 +14,8 @@ from rich.text import Text
 
 from ..record.words import clip
 from ..report.text import clean, count, spell
-from .preflight import HostOutcome, RunObserver
+from .live import HostOutcome
+from .preflight import RunObserver
 
 MOST_REASONS = 2
 """Per host while it runs; the summary has them all."""
@@ -37,7 +38,7 @@ def watching(console: Console) -> Iterator[RunObserver]:
 
 
 class Tally:
-    """Who is expected, asked and done; told by the runner's thread, read by the one that draws."""
+    """Who is expected, asked and done; told by whoever follows the run, read by the thread that draws."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock

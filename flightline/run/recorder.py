@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,15 @@ RETRY_BUSY_S = 0.2
 
 
 class Recorder:
-    """One run's way into the store. aside: rows that the store refused. trouble: why, in one sentence, or ""."""
+    """One run's way into the store. aside: rows that the store refused. trouble: why, in one sentence, or "".
 
-    def __init__(self, path: Path, run: stores.Run) -> None:
-        self.path, self.run = path, run
+    told: who is told of each row once it is kept.
+    """
+
+    def __init__(
+        self, path: Path, run: stores.Run, told: Callable[[Mapping[str, Any]], None] = lambda record: None
+    ) -> None:
+        self.path, self.run, self.told = path, run, told
         self.aside = Aside(path, run)
         self.trouble = ""
         self._db: stores.SqliteStore | None = None
@@ -31,16 +36,21 @@ class Recorder:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Keep one row, in the safest place that takes it. Never raises."""
+        if not self._saved(record):
+            why = self.aside.add(record)
+            if why and why not in self.trouble:
+                self.trouble += f"; {why}"
+        self.told(record)
+
+    def _saved(self, record: Mapping[str, Any]) -> bool:
         db = self._database(RETRY_BUSY_S)
-        if db:
-            try:
+        try:
+            if db:
                 db.save(self.run.run_id, record)
-                return
-            except stores.StoreError as error:
-                self._refused(error)
-        why = self.aside.add(record)
-        if why and why not in self.trouble:
-            self.trouble += f"; {why}"
+        except stores.StoreError as error:
+            self._refused(error)
+            return False
+        return db is not None
 
     def add_late(self, record: Mapping[str, Any]) -> None:
         """Keep what came after its host's row was written. Never raises."""

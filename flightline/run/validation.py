@@ -33,6 +33,8 @@ OF_THE_RUN: Mapping[str, str] = {
     "flightline_via": "who asks the nodes for flightline preflight, as --via; the same for all hosts",
 }
 VARIABLES: Mapping[str, str] = {**{one.variable: one.what for one in INPUTS if one.variable}, **OF_THE_RUN}
+OF_A_PREFLIGHT = ("flightline_level", "flightline_checks", "flightline_skip", "flightline_waivers")
+"""What a preflight looks at once more: a playbook that configures nodes does not mind."""
 MOST_HOSTS_NAMED = 8
 SSM_PLUGIN = "/usr/local/bin/session-manager-plugin"
 """Where amazon.aws.aws_ssm looks first; then on the PATH."""
@@ -51,7 +53,8 @@ NOT_KEPT = (
 class Checked:
     """What validation found. mistakes: text -> the hosts it concerns, both in inventory order.
 
-    hosts: name -> its instance_type and instance_id. demo: variables of the hosts that are simulated.
+    hosts: name -> its instance_type and instance_id. demo: variables of the hosts that are simulated. asked: of each
+    host what OF_A_PREFLIGHT names, as given.
     """
 
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class Checked:
     deadlines_s: list[int] = field(default_factory=list)
     mistakes: dict[str, list[str]] = field(default_factory=dict)
     demo: dict[str, dict[str, Any]] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class HostVars(dict[str, Any]):
@@ -114,6 +118,7 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         with suppress(SettingsError):  # a mistake, told as one
             level = str(given["flightline_level"] or "quick")
             checked.deadlines_s.append(deadline_s(level, given["flightline_timeout_s"]))
+        checked.asked[name] = {part: given[part] for part in OF_A_PREFLIGHT}
         if given["demo_dir"]:
             checked.demo[name] = {part: given[part] for part in ("demo_dir", "instance_type", "demo_faults")}
         via = str(variables.get("flightline_via") or launchers.ANSIBLE)
@@ -172,9 +177,10 @@ def _published(given: Any) -> dict[str, Any]:
     return wanted.to_dict() if wanted else {}
 
 
+_PATHS_OF_NODES = ("flightline_root", "flightline_bundle_dir")
 _JUDGED = (
     *(one.variable for one in INPUTS if one.stored and one.variable.startswith("flightline_")),
-    *("flightline_publish", "flightline_root", "flightline_keep_bundles", "flightline_timeout_s"),
+    *("flightline_publish", *_PATHS_OF_NODES, "flightline_keep_bundles", "flightline_timeout_s"),
 )
 
 
@@ -239,9 +245,10 @@ def _is_flag(value: Any) -> bool:
 
 
 def _place_mistakes(given: Mapping[str, Any]) -> Iterable[str]:
-    root, keep = given["flightline_root"], given["flightline_keep_bundles"]
-    if root is not None and not str(root).startswith(("/", "~", "$")):
-        yield f"flightline_root: saw {root!r}, wanted an absolute path"
+    keep = given["flightline_keep_bundles"]
+    for name in _PATHS_OF_NODES:
+        if given[name] is not None and not str(given[name]).startswith(("/", "~", "$")):
+            yield f"{name}: saw {given[name]!r}, wanted an absolute path"
     if keep is not None and not _is_flag(keep):
         yield f"flightline_keep_bundles: saw {keep!r}, wanted true or false"
 

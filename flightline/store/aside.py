@@ -105,7 +105,7 @@ class Aside:
         del self._places[0]
 
     def _beside(self) -> Path:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(exist_ok=True)
         return aside_file(self.path, secrets.token_hex(4))
 
     def _elsewhere(self) -> Path:

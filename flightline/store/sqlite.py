@@ -218,7 +218,7 @@ class SqliteStore:
                 f"do: run `flightline preflight`, or name another with --store"
             )
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
         except OSError as error:
             raise StoreError(
                 f"saw {error.strerror}: cannot make the run store's directory {path.parent}; wanted a place to write"

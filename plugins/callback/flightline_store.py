@@ -216,6 +216,14 @@ class CallbackModule(CallbackBase):
             self._open(task)
 
     @_minded
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        """Tell who follows the run."""
+        if self._recorder and _action(task) == MODULE:
+            from flightline.run import live
+
+            live.say(live.BEGUN, host.get_name())
+
+    @_minded
     def v2_runner_on_ok(self, result: Any) -> None:
         """Keep a node's record, or what validation found out about the hosts."""
         if not self._preflight:
@@ -268,6 +276,7 @@ class CallbackModule(CallbackBase):
             sys.exit(status)
 
     def _open(self, task: Any) -> None:
+        from flightline.run import live
         from flightline.run.recorder import Recorder
         from flightline.store import sqlite as store
         from flightline.store.rows import absent_record
@@ -284,7 +293,7 @@ class CallbackModule(CallbackBase):
             self._inventory(),
             (*self._hosts.values(), *absent),
         )
-        self._recorder = Recorder(store.default_path(), run)
+        self._recorder = Recorder(store.default_path(), run, live.answered)
         self._recorder.open()
         for host, one in absent.items():
             self._recorder.add(absent_record(host, one["message"]))

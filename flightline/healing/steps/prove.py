@@ -12,8 +12,9 @@ from flightline_node.model import EVIDENCE, SettingsError, Verdict
 
 from ...run import cluster_inventory, inventory, launched
 from ...run.launchers.kubernetes import KubernetesLauncher
+from ...run.live import HostOutcome
 from ...run.locate import open_store
-from ...run.preflight import CannotRunError, HostOutcome, Request, run
+from ...run.preflight import CannotRunError, Request, run
 from .ports import EdgeError, Verified
 
 

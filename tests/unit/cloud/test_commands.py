@@ -168,12 +168,12 @@ def test_publish_sends_a_run_and_then_has_nothing_left(call, aws, tmp_path, monk
     ("arguments", "wanted"),
     [
         (["publish", "latest"], "nowhere to publish to"),
-        (["publish", "latest", "--publish", "tabel=x"], "no such setting; known: table"),
+        (["publish", "latest", "--publish", "tabel=x"], "no such setting: saw 'tabel', wanted one of table"),
         (["publish", "--store", "aws"], "kept in a file first"),
         (["preflight", "--store", "aws:x"], "kept in a file first"),
         (
             ["preflight", "--publish", "slack=https://hooks.slack.com/services/very-secret"],
-            "the secret itself does not belong here",
+            "the secret itself, which does not belong here",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def test_settings_survive_the_outbox():
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"tabel": "x"}, "tabel: no such setting; known: table"),
+        ({"tabel": "x"}, "tabel: no such setting: saw 'tabel', wanted one of table"),
         ({"scope": "x"}, "nothing to publish to"),
         ({"topic": "flightline"}, "wanted an SNS topic's ARN"),
         ({"table": "a b"}, "DynamoDB table's name"),

@@ -8,10 +8,16 @@ import threading
 
 import pytest
 
-from flightline.run import preflight
+from flightline.run import live, preflight
 from tests.unit.made import record
 
-ENDED = {"event": "runner_on_ok", "event_data": {"task_action": "flightline_node", "host": "a"}}
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """The file of a run's own lines."""
+    path = tmp_path / "live.jsonl"
+    monkeypatch.setenv(live.LIVE_ENV, str(path))
+    return path
 
 
 class Deaf:
@@ -32,12 +38,15 @@ class Deaf:
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), OSError(5, "Input/output error"), ValueError("closed file")])
-def test_a_terminal_that_is_gone_does_not_end_the_run(error):
+def test_a_terminal_that_is_gone_does_not_end_the_run(said, error):
     watcher = Deaf(error)
-    follow = preflight.Follow(watcher)
-    event = {**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}}
-    assert not follow.event(event) and not follow.event(event), "and no file of it is kept"
-    assert watcher.told == 1, "and nobody is told again"
+    follow = preflight.Follow(watcher, live.LiveLines(said))
+    follow.hosts = {"a": {}}
+    live.answered(record("a"))
+    follow.listen()
+    live.answered(record("a"))
+    follow.listen()
+    assert watcher.told == 1 and not follow.trouble, "and nobody is told again"
 
 
 class Told:
@@ -56,14 +65,39 @@ class Told:
         self.said.append(("answer", answer.host, answer.go))
 
 
-def test_a_watcher_is_told_who_is_expected_asked_and_answered():
+def test_a_watcher_is_told_who_is_expected_asked_and_answered(said):
+    told = Told()
+    follow = preflight.Follow(told, live.LiveLines(said))
+    follow.listen()
+    live.say(live.VALIDATED, {"hosts": {"a": {}, "b": {}}, "level": "quick"})
+    live.say(live.BEGUN, "a")
+    follow.listen()
+    live.answered(record("unlisted"))
+    live.answered(record("a"))
+    follow.listen()
+    assert told.said == [("expect", ("a", "b")), ("begin", "a"), ("answer", "a", True)] and not follow.trouble
+
+
+def test_a_line_that_is_half_written_is_read_when_it_is_whole(said):
+    told = Told()
+    follow = preflight.Follow(told, live.LiveLines(said))
+    live.say(live.VALIDATED, {"hosts": {"a": {}}})
+    live.say(live.BEGUN, "a")
+    whole = said.read_bytes()
+    said.write_bytes(whole[:-3])
+    follow.listen()
+    assert told.said == [("expect", ("a",))]
+    said.write_bytes(whole + b"nothing of ours\n")
+    follow.listen()
+    assert told.said[1:] == [("begin", "a")] and "a line was not understood" in follow.trouble
+
+
+def test_an_event_of_the_runner_tells_of_no_host():
     told = Told()
     follow = preflight.Follow(told)
-    validated = {"hosts": {"a": {}, "b": {}}, "level": "quick"}
-    follow.event({"event": "runner_on_ok", "event_data": {"task_action": "flightline_validate", "res": validated}})
-    follow.event({"event": "runner_on_start", "event_data": ENDED["event_data"]})
-    follow.event({**ENDED, "event_data": {**ENDED["event_data"], "res": {"record": record("a")}}})
-    assert told.said == [("expect", ("a", "b")), ("begin", "a"), ("answer", "a", True)]
+    data = {"task_action": "flightline_node", "host": "a", "res": {"record": record("a")}}
+    assert not follow.event({"event": "runner_on_ok", "pid": 7, "event_data": data}), "and no file of it is kept"
+    assert told.said == [] and follow.pid == 7
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from flightline.run.preflight import HostOutcome
+from flightline.run.live import HostOutcome
 from flightline.run.progress import Tally, watching
 from flightline_node.model import Status
 

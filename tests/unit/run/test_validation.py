@@ -64,6 +64,7 @@ def test_a_sound_inventory_gives_hosts_and_level():
         ({"flightline_options": {"s3_endpoints": 7}}, "s3_endpoints: saw 7, wanted a list"),
         ({"flightline_options": {"evidence_dir": "here"}}, "evidence_dir: saw 'here', wanted an absolute path"),
         ({"flightline_root": "here"}, "flightline_root: saw 'here', wanted an absolute path"),
+        ({"flightline_bundle_dir": "here"}, "flightline_bundle_dir: saw 'here', wanted an absolute path"),
         ({"flightline_keep_bundles": "maybe"}, "flightline_keep_bundles: saw 'maybe', wanted true or false"),
         ({"flightline_options": "x"}, "flightline_options: saw 'x', wanted a mapping"),
         ({"demo_faults": ["gremlins"]}, "demo_faults: unknown fault 'gremlins'; known faults: "),
