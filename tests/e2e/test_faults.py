@@ -27,7 +27,7 @@ from flightline_node.ask.runner import Node
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import known_types, resolve
-from flightline_node.model import UNSAID, SettingsError, Status, Verdict
+from flightline_node.model import LEVELS, UNSAID, SettingsError, Status, Verdict
 from flightline_node.read import bundle
 from tests.corpus.material import demo
 from tests.harness import NOW
@@ -214,6 +214,12 @@ def test_a_drifted_node_is_go_by_itself_and_tells_its_version(judged, name):
     different = {key for key, value in healthy["versions"].items() if drifted["versions"].get(key) != value}
     assert different == {FAULTS[name].check.replace("uniform_", "")}
     assert FAULTS[name].comes_to == f"no-go, drift across the fleet: {FAULTS[name].check}"
+
+
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if ", from level " in fault.comes_to])
+def test_below_its_level_a_fault_is_not_looked_for(judged, name):
+    below = LEVELS[LEVELS.index(FAULTS[name].level) - 1]
+    assert judged(FAULTS[name].type, name, level=below)["verdict"] == str(Verdict.GO)
 
 
 def test_a_hung_tool_leaves_no_process_behind(park, judged, monkeypatch):
