@@ -24,7 +24,7 @@ $(VENV)/.dev-ready: $(VENV)/.run-ready requirements-dev.txt
 preflight: $(VENV)/.run-ready ## Judge a fleet: the embedded demo, or INVENTORY=..., LEVEL=quick|standard|deep
 	@scripts/preflight "$(INVENTORY)" "$(LEVEL)"
 
-demo-faults: $(VENV)/.run-ready ## List the faults that the demo fleet can have
+demo-faults: $(VENV)/.run-ready ## List the faults that the demo fleet can have, and what each comes to
 	@$(BIN)/flightline demo --faults
 
 ##@ Work on Flightline: docs in CONTRIBUTING.md

@@ -3,8 +3,10 @@
 import gc
 import os
 import signal
+import sys
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 import botocore.session
 import pytest
@@ -44,3 +46,11 @@ def server():
     cloud = Cloud()
     yield cloud
     cloud.close()
+
+
+@pytest.fixture
+def aws_command(tmp_path_factory, monkeypatch):
+    """On the PATH the AWS command line of requirements-dev.txt, and nothing else of the environment."""
+    place = tmp_path_factory.mktemp("aws-command")
+    (place / "aws").symlink_to(Path(sys.executable).parent / "aws")
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")

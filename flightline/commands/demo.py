@@ -22,7 +22,7 @@ from . import options
 @click.option("--nodes", default=8, show_default=True, type=click.IntRange(1, 100_000), help="Number of nodes.")
 @click.option("--type", "instance_type", default="p5.48xlarge", show_default=True, metavar="T", help="Instance type.")
 @click.option("--fault", metavar="NAME=NODE", multiple=True, help="Break a node; repeatable.")
-@click.option("--faults", is_flag=True, help="List the faults.")
+@click.option("--faults", is_flag=True, help="List the faults and what each comes to.")
 def command(out: Path | None, nodes: int, instance_type: str, fault: tuple[str, ...], faults: bool) -> None:
     """Write an inventory of simulated nodes: no AWS account, no GPU, no root.
 
@@ -30,8 +30,9 @@ def command(out: Path | None, nodes: int, instance_type: str, fault: tuple[str, 
     """
     if faults:
         width = max(map(len, demo.FAULTS))
+        told = max(len(item.comes_to) for item in demo.FAULTS.values())
         for name, item in demo.FAULTS.items():
-            click.echo(f"{name:<{width}}  {item.what}")
+            click.echo(f"{name:<{width}}  {item.comes_to:<{told}}  {item.what}")
         return
     if out is None:
         raise click.UsageError("saw no --out; wanted --out DIR, or --faults to list the faults")

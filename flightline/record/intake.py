@@ -17,8 +17,7 @@ from typing import Any
 
 from flightline_node.bounds import SHOWN_CHARS
 from flightline_node.judge import must
-from flightline_node.judge.waivers import Waiver, for_fleet
-from flightline_node.judge.waivers import apply as apply_waivers
+from flightline_node.judge.waivers import Waiver, apply, for_fleet
 from flightline_node.model import RECORD_SCHEMA, Finding, Remedy, Status, Verdict, as_status
 
 from . import witness
@@ -87,7 +86,7 @@ def _weighed(record: Record, asked: Asked) -> Record:
         names = [name for name in (record["host"], record["instance_id"]) if name]
         today = datetime.now(timezone.utc).date()
         said = [Finding.from_record(one) for one in findings]
-        findings = [one.to_record() for one in apply_waivers(said, asked.waivers, names, today)]
+        findings = [one.to_record() for one in apply(said, asked.waivers, names, today)]
     kept = {key: value for key, value in record.items() if key != "fleet_waivers"}
     if any(one["check"] == witness.CLOCK for one in doubts):
         # As the newest of its node a moment to come would hide every later one; the finding has the node's own word.

@@ -27,7 +27,7 @@ from flightline_node.ask.runner import Node
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import known_types, resolve
-from flightline_node.model import UNSAID, SettingsError, Status, Verdict
+from flightline_node.model import LEVELS, UNSAID, SettingsError, Status, Verdict
 from flightline_node.read import bundle
 from tests.corpus.material import demo
 from tests.harness import NOW
@@ -161,6 +161,7 @@ def test_no_neuron_probe_runs_on_a_gpu_node(judged):
 
 
 REAL = first_of_their_way()
+TOLD = {"FAIL": "", "UNKNOWN": ", not measured", "WARN": ", a warning", "INFO": ", a note"}
 HUNG = {"tool_hung": "nvidia-smi", "neuron_ls_hung": "neuron-ls"}
 ROOTS = {
     "gpu_fallen_off_bus": ("gpu_lost", "gpu_off_bus"),
@@ -196,6 +197,7 @@ def test_a_fault_is_found_with_its_remedy_and_nothing_else(judged, monkeypatch, 
     mine = [{**UNSAID, **finding} for finding in record["findings"] if finding["check"] == fault.check]
     assert (str(fault.status), str(fault.remedy)) in {(finding["status"], finding["remedy"]) for finding in mine}, mine
     assert record["verdict"] == str(Verdict.NO_GO if fault.blocks else Verdict.GO)
+    assert fault.comes_to.startswith(f"{record['verdict']}{TOLD[str(fault.status)]}: {fault.check}"), fault.comes_to
     found, (needing, wanting) = statuses(record), blind(fault)
     others = {check for check, seen in found.items() if seen & BAD} - {fault.check, *fault.also, *needing, *wanting}
     assert others == set(), [finding for finding in record["findings"] if finding["check"] in others]
@@ -211,6 +213,13 @@ def test_a_drifted_node_is_go_by_itself_and_tells_its_version(judged, name):
     assert (healthy["verdict"], drifted["verdict"]) == ("go", "go")
     different = {key for key, value in healthy["versions"].items() if drifted["versions"].get(key) != value}
     assert different == {FAULTS[name].check.replace("uniform_", "")}
+    assert FAULTS[name].comes_to == f"no-go, drift across the fleet: {FAULTS[name].check}"
+
+
+@pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if ", from level " in fault.comes_to])
+def test_below_its_level_a_fault_is_not_looked_for(judged, name):
+    below = LEVELS[LEVELS.index(FAULTS[name].level) - 1]
+    assert judged(FAULTS[name].type, name, level=below)["verdict"] == str(Verdict.GO)
 
 
 def test_a_hung_tool_leaves_no_process_behind(park, judged, monkeypatch):

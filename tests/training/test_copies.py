@@ -15,7 +15,7 @@ from training import manifest
 from . import table
 from .launch import EVERY, STEPS, Running, curve
 
-pytestmark = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
+pytestmark = pytest.mark.usefixtures("aws_command")
 
 
 express = pytest.fixture(directory_bucket)

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from .conftest import DATA as CONTENT
 from .launch import EVERY, PYTHON, ROOT, SIZES, STEPS, curve, events
 from .test_launcher import FILE, kill, wait_for
 
-pytestmark = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
+pytestmark = pytest.mark.usefixtures("aws_command")
 DOCUMENT = "demo-start-training"
 JOB = "llama-1"
 REQUEST = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable, Mapping, Optional, Tuple
 
-from flightline_node.model import Remedy, Status
+from flightline_node.model import Remedy, Status, Verdict
 
 from ..hardware import Machine
 from ..tree import Entry
@@ -24,6 +24,10 @@ ACTIVE = (
 """Checks of active tests: none of them starts on a node in use."""
 
 
+_HOW = {
+    Status.FAIL: "", Status.UNKNOWN: ", not measured", Status.UNREACHABLE: ", no answer",
+    Status.WARN: ", a warning", Status.INFO: ", a note",
+}  # fmt: skip
 NODE, FLEET, CONNECTION = "node", "fleet", "connection"
 
 
@@ -58,3 +62,10 @@ class Fault:
     def blocks(self) -> bool:
         """Whether it makes the node no-go."""
         return self.status in (Status.FAIL, Status.UNKNOWN, Status.UNREACHABLE)
+
+    @property
+    def comes_to(self) -> str:
+        """The verdict of a node with it, by which check, and from which level on."""
+        verdict = Verdict.NO_GO if self.blocks else Verdict.GO
+        how = ", drift across the fleet" if self.scope == FLEET else _HOW[self.status]
+        return f"{verdict}{how}: {self.check}" + (f", from level {self.level}" if self.level != "quick" else "")

@@ -195,6 +195,12 @@ def test_demo_lists_faults_and_writes_an_inventory(call, tmp_path):
     status, out, _ = call("demo", "--faults")
     name = out.split()[0]
     assert status == 0 and len(out.splitlines()) > 3
+    rows = {line.split()[0]: line.split(None, 1)[1] for line in out.splitlines()}
+    assert rows["persistence_off"].startswith("go, a warning: persistence_mode  ")
+    assert rows["gpu_missing"].startswith("no-go: gpu_count  ")
+    assert rows["gpu_slow"].startswith("no-go: gpu_load, from level standard  ")
+    assert rows["kernel_drift"].startswith("no-go, drift across the fleet: uniform_kernel  ")
+    assert rows["unreachable"].startswith("no-go, no answer: reachable  ")
     status, out, _ = call("demo", "--out", tmp_path / "fleet", "--nodes", 3)
     assert status == 0 and "3 simulated p5.48xlarge" in out and any((tmp_path / "fleet").iterdir())
     assert call("demo")[0] == 2

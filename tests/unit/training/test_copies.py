@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 
 import pytest
 
@@ -14,7 +13,7 @@ from training import copies, manifest
 from .test_pure import saved
 
 NAMES = [f"step-{step:08d}-{nonce * 8}" for step, nonce in ((90, "a"), (100, "0"), (100, "f"), (20, "9"))]
-needs_aws = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
+with_aws = pytest.mark.usefixtures("aws_command")
 
 
 express = pytest.fixture(directory_bucket)
@@ -43,7 +42,7 @@ def test_what_is_no_address_is_refused(text):
     assert copies.place("s3://demo--use1-az4--x-s3/a/b") == "s3://demo--use1-az4--x-s3/a/b/"
 
 
-@needs_aws
+@with_aws
 def test_a_directory_bucket_is_listed_by_the_aws_command_line(express):
     for key in (f"llama-1/{NAMES[0]}/{manifest.NAME}", "llama-1/notes.txt", f"llama-2/{NAMES[1]}/{manifest.NAME}"):
         express.client("s3").put_object(Bucket=BUCKET, Key=key, Body=b"x")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import boto3
 import pytest
@@ -13,7 +12,7 @@ from flightline.cloud.functions.training_input.request import read
 
 from .test_launcher import Site, train
 
-pytestmark = pytest.mark.skipif(not shutil.which("aws"), reason="no AWS command line")
+pytestmark = pytest.mark.usefixtures("aws_command")
 NODE = "i-0123456789abcdef0"
 
 
