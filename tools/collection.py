@@ -37,6 +37,7 @@ FOLDERS = {
     "plugins/action": "plugins/action",
     "plugins/callback": "plugins/callback",
     "plugins/filter": "plugins/filter",
+    "plugins/inventory": "plugins/inventory",
     "roles": "roles",
 }
 FILES = {"LICENSE": "LICENSE", "docs/collection.md": "README.md", "inventory/roles.yml": "inventory/roles.yml"}
@@ -47,7 +48,9 @@ RENAMED = {"flightline_verdict": "flightline_verdict_info", "flightline_verify":
 """Modules by their former names: the collection's runtime.yml leads on to the present ones."""
 
 _CHECKOUT_ONLY = re.compile(
-    r"^(inventory|library|module_utils|(action|callback|filter)_plugins|roles_path) *=.*\n|^# Found in the .*\n", re.M
+    r"^(inventory|library|module_utils|(action|callback|filter|inventory)_plugins|roles_path) *=.*\n"
+    r"|^# Found in the .*\n",
+    re.M,
 )
 
 
@@ -99,7 +102,10 @@ def _configuration(text: str) -> str:
     if callbacks is None:
         raise ValueError("ansible.cfg: saw no callbacks_enabled, wanted the callbacks that keep a run")
     full = ", ".join(f"{FULL_NAME}.{name.strip()}" for name in callbacks[1].split(","))
-    return _CHECKOUT_ONLY.sub("", text.replace(callbacks[0], f"callbacks_enabled = {full}"))
+    text = text.replace(callbacks[0], f"callbacks_enabled = {full}")
+    return _CHECKOUT_ONLY.sub(
+        "", text.replace("enable_plugins = flightline_", f"enable_plugins = {FULL_NAME}.flightline_")
+    )
 
 
 def version(root: Path = ROOT) -> str:

@@ -35,7 +35,7 @@ from . import options
     epilog="Ctrl-C ends the test on every node. Exit status: 0 go, or --need is met; 1 no-go; 2 it could not run.",
 )
 @click.option("-i", "--inventory", multiple=True, metavar="PATH", help="Inventory; default FLIGHTLINE_INVENTORY.")
-@click.option("--limit", default="", metavar="PATTERN", help="Only these hosts of the inventory.")
+@options.limit
 @click.option(
     "--collective",
     "collectives",

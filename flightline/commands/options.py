@@ -12,6 +12,7 @@ from flightline_node.model import LEVELS, SettingsError
 from flightline_node.suggest import meant
 
 from ..console import reader_may_leave
+from ..run import no_verdict
 from ..store.sqlite import default_path, is_aws
 
 
@@ -43,6 +44,14 @@ class Choice(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+def _limit(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str:
+    why = no_verdict.empty_limit(value)
+    if why:
+        raise click.UsageError(why)
+    return value or ""
+
+
+limit = click.option("--limit", metavar="PATTERN", callback=_limit, help="Only these hosts of the inventory.")
 level = click.option("--level", type=Choice(LEVELS), help="How much to measure or judge.", metavar="|".join(LEVELS))
 store = click.option(
     "--store",

@@ -45,7 +45,7 @@ from . import options
     help="Inventory; default the embedded demo fleet. kubernetes: the GPU nodes of kubectl's cluster.",
 )
 @options.level
-@click.option("--limit", default="", metavar="PATTERN", help="Only these hosts of the inventory.")
+@options.limit
 @click.option(
     "--only-failed-of", metavar="RUN", help="Only the hosts that were no-go in this run (an id, or latest), again."
 )

@@ -89,7 +89,7 @@ def _validated(request: Request, run_id: str, follow: Follow) -> list[dict[str, 
         if wait(work, follow):
             raise CannotRunError("interrupted before a node was asked")
         if follow.refused or not follow.validated:
-            raise CannotRunError(follow.refused or why_not(runner, playbooks.sources(request.inventory)))
+            raise CannotRunError(follow.refused or why_not(runner, playbooks.sources(request.inventory), place))
         return list(follow.validated["calls"])
 
 

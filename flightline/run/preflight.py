@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import signal
 import threading
@@ -26,7 +25,7 @@ from ..fleet.judgement import judge_run
 from ..fleet.result import NodeRow
 from ..store import sqlite as stores
 from ..store.aside import ASIDE_ENV, Aside
-from . import ansible_errors, background, live, playbooks, process_tree
+from . import ansible_errors, background, live, no_verdict, playbooks, process_tree
 from . import conclude as ending
 from .background import Background
 from .live import HostOutcome
@@ -39,8 +38,8 @@ OVERDUE_S = 30.0
 """Every host's deadline has passed and Ansible still runs: the run is ended and judged."""
 INTERRUPT_GRACE_S = 5.0
 INTERRUPTED = "it was interrupted"
-_NO_VERDICT = re.compile(r"run \S+ has no verdict: (?P<why>.*?)(?=; what was measured|$)", re.M)
-"""How the callback ends a run that has none."""
+NO_VERDICT_FILE = "no-verdict"
+"""In the workplace of a run: how the guard of its exit status ended it."""
 
 
 class CannotRunError(RuntimeError):
@@ -226,6 +225,7 @@ def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place:
         stores.STORE_ENV: str(request.store),
         # From where the user stands, because Ansible runs where the playbooks are.
         **({REPORT_ENV: str(reports)} if request.report_dir or os.environ.get(REPORT_ENV) else {}),
+        no_verdict.FILE_ENV: str(place / NO_VERDICT_FILE),
         ASIDE_ENV: str(place),
         live.LIVE_ENV: str(place / LIVE_FILE),
     }
@@ -307,11 +307,11 @@ def _end(request: Request, run_id: str, place: Path, runner: Any, follow: Follow
         raise CannotRunError(follow.refused)
     run, trouble = _what_was_kept(request.store, run_id, place, opened=bool(follow.hosts))
     if run is None:
-        raise CannotRunError(why_not(runner, playbooks.sources(request.inventory)))
+        raise CannotRunError(why_not(runner, playbooks.sources(request.inventory), place))
     aside = Aside(request.store, run, place)
     directory = ending.report_dir(request.store, run_id, request.report_dir)
     # 2 is the callback's guard: hosts that fail do not end a play.
-    broken = _broken(runner) if runner.rc == EXIT_BROKEN and not given_up else ""
+    broken = _broken(runner, place) if runner.rc == EXIT_BROKEN and not given_up else ""
     if request.together and not broken and not given_up:
         with ending_as_interrupt():
             test_together(request, run, aside)
@@ -352,11 +352,17 @@ def _records(request: Request, run: stores.Run, left: Sequence[stores.Record]) -
     return [*kept, *(record for record in left if record.get("host") not in known)]
 
 
-def _broken(runner: Any) -> str:
-    """Why the playbook has no verdict, in the callback's words or Ansible's."""
-    said = runner.stdout.read()
-    own = _NO_VERDICT.search(said)
-    return own["why"] if own else ansible_errors.why(said.splitlines()) or "ansible-playbook did not end in order"
+def _broken(runner: Any, place: Path) -> str:
+    """Why the playbook has no verdict, in the guard's words or Ansible's."""
+    own = _guards_words(place).partition(no_verdict.MARK)[2]
+    return own or ansible_errors.why(runner.stdout.read().splitlines()) or "ansible-playbook did not end in order"
+
+
+def _guards_words(place: Path) -> str:
+    """Not from what ansible-playbook printed: ansible-runner can lose the end of it."""
+    with suppress(OSError):
+        return (place / NO_VERDICT_FILE).read_text(encoding="utf-8")
+    return ""
 
 
 def _what_was_kept(path: Path, run_id: str, place: Path, opened: bool) -> tuple[stores.Run | None, str]:
@@ -374,12 +380,12 @@ def _what_was_kept(path: Path, run_id: str, place: Path, opened: bool) -> tuple[
     return None, trouble
 
 
-def why_not(runner: Any, sources: Iterable[str]) -> str:
-    """What Ansible itself said, its errors first; it prints them without an event."""
-    gone = [source for source in sources if "," not in source and not Path(source).exists()]
+def why_not(runner: Any, sources: Iterable[str], place: Path) -> str:
+    """The guard's sentence and what Ansible itself said, its errors first; it prints them without an event."""
+    gone = [source for source in sources if no_verdict.missing(source)]
     if gone:
-        return f"{gone[0]}: no such inventory; wanted a file, a directory, or a list of hosts with a comma (host,)"
-    said = runner.stdout.read()
-    own = _NO_VERDICT.search(said)
-    said = own[0] if own else ansible_errors.why(said.splitlines())
-    return said or f"ansible-playbook ended with status {runner.rc} before any node was judged"
+        return no_verdict.no_inventory(gone[0])
+    own, said = _guards_words(place), ansible_errors.why(runner.stdout.read().splitlines())
+    if own and said:
+        return f"{own} (Ansible said: {said})"
+    return own or said or f"ansible-playbook ended with status {runner.rc} before any node was judged"

@@ -29,17 +29,18 @@ options:
       - name: FLIGHTLINE_SUMMARY
 """
 
-import atexit
 import functools
 import os
-import signal
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansible import context
+from ansible.inventory.manager import IGNORED
 from ansible.plugins.callback import CallbackBase
+
+from flightline.run import exit_status, no_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 
 MODULE = "flightline_node"
 VALIDATE = "flightline_validate"
-CANNOT_RUN = 2
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WATCHING_ENV = "FLIGHTLINE_CALLBACK"
 
 
@@ -66,89 +65,6 @@ def _has_task(blocks: Any, name: str) -> bool:
 
 def _action(task: Any) -> str:
     return str(task.action).rpartition(".")[2]
-
-
-class _Exit:
-    """The exit status until a verdict is reached: 2. Ansible swallows what a callback raises, and then ends with 0.
-
-    status: None until there is a verdict. Go leaves the last word to Ansible: another playbook may follow.
-    """
-
-    def __init__(self) -> None:
-        self.pid, self.why, self.run_id = os.getpid(), "", ""
-        self.status: int | None = None
-        self.workers: dict[int, str] = {}
-        self.ansibles = signal.getsignal(signal.SIGINT)
-
-    def guard(self) -> None:
-        """From here on, a process that ends without a verdict says so."""
-        self.status = None
-        for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by the shell: whatever prints would break on it
-                setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # for as long as the process lives
-        atexit.unregister(self.leave)
-        atexit.register(self.leave)
-        for number in ENDING:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-                signal.signal(number, self.interrupt)
-
-    def interrupt(self, _number: int, frame: Any) -> None:
-        """All as Ctrl-C: Ansible's own handler passes it to the workers; for a TERM it would end past every guard."""
-        from flightline.run import process_tree
-
-        # Added: a hang-up may follow a TERM, when workers are gone and what they started is not.
-        self.workers |= process_tree.descendants(os.getpid())
-        if callable(self.ansibles):
-            self.ansibles(signal.SIGINT, frame)
-        raise KeyboardInterrupt
-
-    def leave(self) -> None:
-        """At the interpreter's end."""
-        if os.getpid() != self.pid:
-            return  # a worker
-        for number in ENDING:
-            signal.signal(number, signal.SIG_IGN)
-        self.end_workers()
-        if self.status is None:
-            self.say()
-        status = CANNOT_RUN if self.status is None else self.status
-        if status:
-            atexit.unregister(self.leave)
-            atexit._run_exitfuncs()  # Ansible's own: its temporary files
-        _flush()
-        if status:
-            os._exit(status)
-
-    def end_workers(self) -> None:
-        """After an interrupt: a signal to a worker's session does not end all of it.
-
-        dash loses what arrives while it starts a command (`if (vforked) return` in its handler, 0.5.12), and what a
-        node that is this machine runs may ignore the signal.
-        """
-        if self.workers:
-            from flightline.run import process_tree
-
-            process_tree.end_with_sessions(self.workers)
-
-    def say(self) -> None:
-        """One sentence, with the run's id."""
-        why = self.why or "the playbook ended before one was reached"
-        what = f"run {self.run_id} has no verdict" if self.run_id else "no verdict"
-        look = f"; what was measured: flightline report {self.run_id}" if self.run_id else ""
-        with suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write(f"flightline: {what}: {why}{look}\n")
-
-
-def _flush() -> None:
-    """A reader that has left must not change the status: Python would end with 120."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            with suppress(OSError, ValueError, AttributeError):
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, stream.fileno())
-                os.close(null)
 
 
 def _say(how: Callable[[str], None], text: str) -> None:
@@ -186,7 +102,7 @@ class CallbackModule(CallbackBase):
         self._validated: dict[str, Any] = {}
         self._recorder: Recorder | None = None
         self._hosts: dict[str, ExpectedHost] = {}
-        self._exit = _Exit()
+        self._exit = exit_status.GUARD
 
     def broke(self, error: Exception) -> None:
         """Remember what went wrong here first."""
@@ -197,23 +113,28 @@ class CallbackModule(CallbackBase):
         """Is this a preflight?"""
         self._preflight = any(_has_task(play.tasks, MODULE) for play in playbook.get_plays())
         if self._preflight:
-            self._exit.guard()
+            self._exit.arm(context.CLIARGS)  # where a playbook of one's own has the task
+            self._exit.begin()
             self._recorder, self._refused = None, ""
-            from flightline.store import sqlite as store  # broken: told before a node is touched
+            from flightline.store import sqlite  # noqa: F401  # broken: told before a node is touched
 
-            self._exit.run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
             os.environ[WATCHING_ENV] = "1"  # tasks run in children of this process and inherit it
 
     @_minded
     def v2_playbook_on_play_start(self, play: Any) -> None:
-        """Remember the play; its hosts are registered when its node task begins."""
+        """Remember the play; its hosts are registered when its node task begins. Refuse an inventory read in part."""
         self._play = play
+        if self._preflight:
+            inventory = play.get_variable_manager()._inventory
+            self._exit.refuse(no_verdict.unread_inventory(exit_status.unread(inventory, IGNORED)))
+            if _has_task(play.tasks, MODULE):
+                self._exit.state.hosts, self._exit.state.patterns = len(self._names()), list(play.hosts)
 
     @_minded
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Open the run before the first node is touched."""
         if self._preflight and _action(task) == MODULE and self._recorder is None:
-            self._open(task)
+            self._open()
 
     @_minded
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
@@ -262,25 +183,27 @@ class CallbackModule(CallbackBase):
         """
         if not self._preflight:
             return
-        status = CANNOT_RUN
+        status = exit_status.CANNOT_RUN
         try:
-            if not (self._refused and self._recorder is None):
-                status = self._conclude()
+            if self._recorder is not None:
+                status = self._conclude(self._recorder)
         except Exception as error:
             self.broke(error)
         if self._exit.why:
-            status = CANNOT_RUN
+            status = exit_status.CANNOT_RUN
+        if self._exit.why or not (self._refused or self._recorder):
             self._exit.say()
         self._exit.status = status
         if status:
             sys.exit(status)
 
-    def _open(self, task: Any) -> None:
+    def _open(self) -> None:
         from flightline.run import live
         from flightline.run.recorder import Recorder
         from flightline.store import sqlite as store
         from flightline.store.rows import absent_record
 
+        self._exit.run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
         known = self._validated.get("hosts") or {}
         self._hosts = {name: store.ExpectedHost(name, **known.get(name, {})) for name in self._names()}
         absent = {
@@ -348,14 +271,9 @@ class CallbackModule(CallbackBase):
 
             self._recorder.add(broken_record(self._host(name), why))
 
-    def _conclude(self) -> int:
+    def _conclude(self, recorder: Recorder) -> int:
         from flightline.run import conclude
-        from flightline.run.recorder import Recorder
 
-        if self._recorder is None:  # no host matched: a run with no rows, which is no-go
-            self._open(None)
-        recorder = self._recorder
-        assert isinstance(recorder, Recorder)
         recorder.close()
         from flightline.console import EXIT_GO, Console
 

@@ -6,72 +6,20 @@ import json
 import os
 import re
 import subprocess
-import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.delivery.installed import Place, installed
 from tools import collection
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("playbook", "galaxy", "inventory", "doc")
-FACES = {"flightline": "flightline.__main__"} | {f"ansible-{name}": f"ansible.cli.{name}" for name in PROGRAMS}
-
-
-class Place:
-    """An environment with the wheel (not editable) and a folder with the collection; its own home and work folder."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.venv, self.work = path, path / "venv", path / "work"
-        self.collections, self.home = path / "collections", path / "home"
-        self.root = self.collections / "ansible_collections" / "flightline" / "gpu"
-        for folder in (self.work, self.home):
-            folder.mkdir()
-
-    def env(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("TMPDIR", "LANG") if name in os.environ}
-        return {
-            **kept,
-            "PATH": f"{self.venv}/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": str(self.home),
-            "LC_ALL": "C.UTF-8",
-            "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
-            "ANSIBLE_CONFIG": str(self.root / "ansible.cfg"),
-        }
-
-    def run(self, *argv: object, **env: str) -> tuple[int, str]:
-        done = subprocess.run(
-            list(map(str, argv)), cwd=self.work, env={**self.env(), **env}, text=True, check=False, timeout=300,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        return done.returncode, done.stdout
-
-
-def install_wheel(place: Place, wheel: Path) -> None:
-    """The dependencies are those of the environment that runs this test, seen by path: its editable flightline is not."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place.venv], check=True)
-    python = place.venv / "bin" / "python"
-    target = subprocess.check_output(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
-    )
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-index", "--no-deps"]
-    subprocess.run([*pip, str(wheel)], check=True)
-    (Path(target.strip()) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    for name, module in FACES.items():
-        script = place.venv / "bin" / name
-        script.write_text(f"#!{python}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")
-        script.chmod(0o755)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    made = Place(tmp_path_factory.mktemp("elsewhere"))
-    install_wheel(made, collection.wheel(made.path / "dist"))
-    archive = collection.build(made.path / "dist")
-    status, out = made.run("ansible-galaxy", "collection", "install", archive, "-p", made.collections, "--offline")
-    assert status == 0, out
+    made = installed(tmp_path_factory.mktemp("elsewhere"))
     status, out = made.run("flightline", "demo", "--out", "fleet", "--nodes", "3", "--fault", "gpu_missing=gpu-02")
     assert status == 0, out
     return made
@@ -130,10 +78,10 @@ def test_without_the_collection_the_command_says_what_to_do(place):
     assert status == 2 and "ansible-galaxy collection install" in out and "Traceback" not in out, out
 
 
-def test_without_its_callback_no_node_is_probed(place):
+def test_a_configuration_of_ones_own_does_not_switch_the_callback_off(place):
     command = ("ansible-playbook", "-i", "fleet", "flightline.gpu.preflight")
     status, out = place.run(*command, ANSIBLE_CONFIG=str(place.work / "none.cfg"))
-    assert status == 2 and "flightline.gpu.flightline_store" in out, out
+    assert status == 1 and "NO-GO  2 of 3 nodes go" in out, out
 
 
 def test_a_library_of_another_version_is_refused(place):

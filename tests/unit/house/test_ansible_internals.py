@@ -15,6 +15,7 @@ from ansible.plugins.callback import CallbackBase
 ROOT = Path(__file__).parents[3]
 RECORD = ROOT / "docs" / "decisions" / "ansible-internals.md"
 PLUGINS = sorted(path for path in (ROOT / "plugins").rglob("*.py") if not path.is_symlink())
+PLUGINS.append(ROOT / "flightline" / "run" / "exit_status.py")
 
 
 class Action(ActionBase):
@@ -46,7 +47,7 @@ def test_every_private_name_is_defended_and_none_in_vain():
         (ActionBase, ["_execute_module", "_low_level_execute_command", "_compute_environment_string"]),
         (Action(None, None, None, None, None, None), ["_task", "_connection", "_templar"]),
         (CallbackBase(), ["_display"]),
-        (InventoryManager(None, sources="localhost,", parse=False), ["_subset", "_sources"]),
+        (InventoryManager(None, sources="localhost,", parse=False), ["_subset", "_sources", "_inventory"]),
         (Playbook(None), ["_file_name"]),
     ],
 )

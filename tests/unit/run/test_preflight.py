@@ -122,8 +122,8 @@ def test_a_hang_up_that_is_ignored_stays_ignored():
 
 
 def test_an_inventory_that_is_not_there_is_named_with_what_would_be_one(tmp_path):
-    said = preflight.why_not(None, ["h1,h2", str(tmp_path), "host1"])
-    assert said.startswith("host1: no such inventory; wanted a file, a directory, or a list of hosts with a comma")
+    said = preflight.why_not(None, ["h1,h2", str(tmp_path), "host1"], tmp_path)
+    assert said.startswith("saw no inventory host1; wanted a file, a directory, or a list of hosts with a comma")
 
 
 def test_a_run_whose_store_cannot_be_made_says_so(tmp_path):

@@ -1,0 +1,1 @@
+../filter/flightline_exit.py
