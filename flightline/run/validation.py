@@ -43,9 +43,9 @@ CALLBACK_ENV = "FLIGHTLINE_CALLBACK"
 """Set by the flightline_store callback while it watches a preflight, for the tasks of that playbook."""
 
 NOT_KEPT = (
-    "the results would not be kept: the flightline_store callback is not active, so this run could have no verdict; "
-    "run from the repository's root, or enable it: ANSIBLE_CALLBACKS_ENABLED=flightline_store (of the collection: "
-    "flightline.gpu.flightline_store)"
+    "saw that the flightline_store callback is not active; wanted it, because nothing is kept without it, and there is "
+    "no verdict; do: look for Ansible's warning of it above, name the preflight before other playbooks, or set "
+    "ANSIBLE_CALLBACKS_ENABLED=flightline_store (of the collection: flightline.gpu.flightline_store)"
 )
 
 

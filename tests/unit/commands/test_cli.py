@@ -7,6 +7,7 @@ import stat
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from click.testing import CliRunner
 
 from flightline import cli
 from flightline.store.sqlite import SqliteStore
@@ -250,3 +251,13 @@ def test_judge_reports_a_process_on_a_gpu_and_fails_it_only_where_the_node_was_t
         ("--level", "standard"): "FAIL",
         "manifest": "FAIL",
     }
+
+
+@pytest.mark.parametrize("limit", ["", " ", ",", ":"])
+@pytest.mark.parametrize(
+    "words", [["preflight"], ["preflight", "--via", "slurm"], ["preflight", "--via", "ssm"], ["fabric"]]
+)
+def test_a_limit_that_names_nobody_is_refused_whoever_asks_the_nodes(words, limit):
+    """An unset variable: it would be every node."""
+    done = CliRunner().invoke(cli.cli, [*words, "--limit", limit])
+    assert done.exit_code == 2 and f"saw --limit {limit!r}, which names no host" in done.output
