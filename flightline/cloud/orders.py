@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from flightline_node.answer import call_id_of
-
 from ..store.sqlite import ExpectedHost, Record, Run
 from . import blobs
 
@@ -26,9 +24,8 @@ MOST_BYTES = 64 << 20
 class Order:
     """deadline_s: from the moment at which the order was written, by the clock of the bucket.
 
-    how: what is said of a node that gives no answer. calls: what nodes are asked, alike ones once, with the round's
-    secret for a call_id. nodes: instance id -> (which of calls, host). rows: what was known of hosts before anybody
-    was asked.
+    how: what is said of a node that gives no answer. calls: what nodes are asked, alike ones once. nodes: instance id
+    -> (which of calls, host). rows: what was known of hosts before anybody was asked.
     """
 
     run: Run
@@ -41,8 +38,7 @@ class Order:
     def params(self, name: str) -> dict[str, Any]:
         """What a node was asked, by its instance id."""
         number, host = self.nodes[name]
-        call = self.calls[number]
-        return {**call, "host": host, "instance_id": name, "call_id": call_id_of(str(call["call_id"]), host)}
+        return {**self.calls[number], "host": host, "instance_id": name}
 
     def expected(self) -> dict[str, ExpectedHost]:
         """The run's hosts by name."""

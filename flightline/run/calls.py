@@ -9,7 +9,6 @@ from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from flightline_node.answer import call_id_of
 from flightline_node.inputs import INPUTS, defaults, unexpanded
 from flightline_node.keep import INSTALLED
 from flightline_node.model import SettingsError
@@ -34,7 +33,7 @@ class Call:
 
     name: by which the launcher knows it. params: the node library's inputs. installed: where its library is. address:
     where it is reached, for a launcher that knows it by another name. stack: of its stack's outputs what OF_A_STACK
-    names, empty without one. secret: of the round, from which each node's call_id follows.
+    names, empty without one.
     """
 
     host: str
@@ -43,12 +42,6 @@ class Call:
     installed: str = INSTALLED
     address: str = ""
     stack: Mapping[str, str] = field(default_factory=dict)
-    secret: str = ""
-
-    @property
-    def alike(self) -> dict[str, Any]:
-        """What hosts of a round are asked alike: their own inputs left out, the secret for the call's id."""
-        return {**{name: value for name, value in self.params.items() if name not in OF_A_HOST}, "call_id": self.secret}
 
 
 def of_hosts(hosts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -66,17 +59,16 @@ def of_hosts(hosts: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-def read(groups: Sequence[Mapping[str, Any]], secret: str) -> list[Call]:
-    """The calls of all hosts, each with an id of its own. secret: of this round."""
+def read(groups: Sequence[Mapping[str, Any]], call_id: str) -> list[Call]:
+    """The calls of all hosts, with the id of this round."""
     return [
         Call(
             host,
             one["name"],
-            {**group["params"], "host": host, "instance_id": one["instance_id"], "call_id": call_id_of(secret, host)},
+            {**group["params"], "host": host, "instance_id": one["instance_id"], "call_id": call_id},
             group["installed"],
             one["address"],
             group["stack"],
-            secret,
         )
         for group in groups
         for host, one in group["hosts"].items()
@@ -84,21 +76,13 @@ def read(groups: Sequence[Mapping[str, Any]], secret: str) -> list[Call]:
 
 
 def packed(calls: Sequence[Call]) -> dict[str, Any]:
-    """What all nodes are told alike, and each picks its own of: flightline_node.answer.call_of_many reads it.
-
-    One node alone gets its own id. Several are told the secret of the round: what is sent to all is read by all, so who
-    answers must be known by the launcher.
-    """
-    if len(calls) == 1:
-        return {
-            "calls": [dict(calls[0].params)],
-            "nodes": {calls[0].name: [0, {"call_id": calls[0].params["call_id"]}]},
-        }
+    """What all nodes are told alike, and each picks its own of: flightline_node.answer.call_of_many reads it."""
     shared: dict[str, int] = {}
     nodes: dict[str, Any] = {}
     for call in calls:
+        alike = {name: value for name, value in call.params.items() if name not in OF_A_HOST}
         own = {name: call.params[name] for name in OF_A_HOST}
-        nodes[call.name] = [shared.setdefault(json.dumps(call.alike, sort_keys=True), len(shared)), own]
+        nodes[call.name] = [shared.setdefault(json.dumps(alike, sort_keys=True), len(shared)), own]
     if len(shared) == 1 and all(own == dict.fromkeys(OF_A_HOST, name) for name, (_, own) in nodes.items()):
         nodes = {EVERY: [0, {}]}
     return {"calls": [json.loads(text) for text in shared], "nodes": nodes}

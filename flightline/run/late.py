@@ -19,7 +19,7 @@ from ..record.answers import most_bytes
 from ..store.replies import record_of
 from ..store.sqlite import Record, Run, SqliteStore, StoreError
 from ..store.whole import write_whole
-from .calls import Call
+from .calls import OF_A_HOST, Call
 
 if TYPE_CHECKING:
     from ..cloud.orders import Order
@@ -35,7 +35,8 @@ def order_of(run: Run, deadline_s: int, how: str, calls: Iterable[Call], rows: I
     alike: dict[str, int] = {}
     nodes = {}
     for call in calls:
-        nodes[call.name] = (alike.setdefault(json.dumps(call.alike, sort_keys=True), len(alike)), call.host)
+        asked = {name: value for name, value in call.params.items() if name not in OF_A_HOST}
+        nodes[call.name] = (alike.setdefault(json.dumps(asked, sort_keys=True), len(alike)), call.host)
     return Order(run, deadline_s, how, [json.loads(text) for text in alike], nodes, list(rows))
 
 

@@ -72,19 +72,11 @@ def call(encoded: str) -> int:
     return 0
 
 
-def call_id_of(secret: str, host: str) -> str:
-    """The id of one node's call, from the secret of its round: what one node answers is no answer of another's."""
-    import hmac  # an ordinary call has its own id
-
-    return hmac.new(secret.encode(), host.encode(), "sha256").hexdigest()[:16]
-
-
 def call_of_many(name: str, encoded: bytes) -> int:
     """Answer this node's part of a call that a launcher gives to all nodes alike (flightline/run/launchers).
 
     encoded: packed JSON, {"calls": [parameters], "nodes": {name of a node: [which of the calls, its own parameters]}};
-    the name "*" is every node that is not listed, whose host and instance id are its name. Where its own parameters
-    have no call_id, that of the call is the secret of the round.
+    the name "*" is every node that is not listed, whose host and instance id are its name.
     """
     from .tell.frames import frames
 
@@ -99,10 +91,7 @@ def call_of_many(name: str, encoded: bytes) -> int:
             "msg": f"the launcher calls this node {name!r}, and was asked for others",
         }
     else:
-        params = {**asked["calls"][which], **own}
-        if "call_id" not in own:
-            params["call_id"] = call_id_of(params["call_id"], params["host"])
-        found = answer(_here(params))
+        found = answer(_here({**asked["calls"][which], **own}))
     sys.stdout.write("".join(f"{line}\n" for line in frames(json.dumps(found))))
     return 0
 

@@ -8,11 +8,6 @@ import time
 
 import pytest
 
-from flightline.run.calls import Call
-from flightline.run.launchers import slurm
-from flightline_node.answer import call_id_of
-from flightline_node.inputs import defaults
-
 from .conftest import BIN
 
 VIA = ("--via", "slurm")
@@ -125,21 +120,3 @@ def test_what_srun_refuses_is_said_in_its_words(fleet, option):
     status, _ = fleet.preflight(*VIA, "--via-option", option)
     (finding,) = fleet.rows()["gpu-01"]["findings"]
     assert status == 1 and finding["status"] == "UNREACHABLE" and "srun" in finding["message"], finding
-
-
-def test_root_on_one_node_answers_for_no_other(fleet, package, monkeypatch):
-    """The task on the first node says the second one's name, before that one begins; srun's own label tells."""
-    for name, value in fleet.env.items():
-        monkeypatch.setenv(name, value)
-    first, second = sorted(slurm.states())[:2]
-    lie = f'if [ "$SLURM_PROCID" = 0 ]; then SLURMD_NODENAME={second}; else sleep 2; fi; '
-    original = slurm._script
-    monkeypatch.setattr(slurm, "_script", lambda calls: lie + original(calls))
-    asked = {**defaults(), "instance_type": "none", "checks": ["load"], "timeout_s": 60, "instance_id": ""}
-    own = [{**asked, "host": name, "call_id": call_id_of("s", name)} for name in (first, second)]
-    calls = [Call(one["host"], one["host"], one, str(package), secret="s") for one in own]
-    told = {}
-    slurm.SlurmLauncher().ask(calls, "r1", time.monotonic() + 60, lambda one: told.update({one.host: one}))
-    assert told[first].answer is None and told[first].trouble == f"srun's task on {first} answered as {second}"
-    record = told[second].answer["record"]
-    assert record["host"] == second and record["call_id"] == call_id_of("s", second)

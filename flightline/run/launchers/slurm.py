@@ -1,11 +1,8 @@
 """Ask through Slurm: one srun for all idle nodes, one for each busy node, which waits in the queue until the deadline.
 
 Sources: the manual pages of srun, sinfo and scancel of Slurm 22.05. A job with --exclusive has all CPUs and GPUs of its
-nodes, a step of it without --exact all of the job's; --cpu-bind=none keeps the probes off the one core of a task. With
---distribution=arbitrary task N runs on the Nth line of SLURM_HOSTFILE, so srun's label says which node speaks.
-Each task says who it is first and how it ended last; its answer comes in frames. All tasks read the same input, so
-what a task calls itself proves nothing: it must be the node of its label, and nothing is concluded before the step has
-ended.
+nodes, a step of it without --exact all of the job's; --cpu-bind=none keeps the probes off the one core of a task.
+Each task says who it is first and how it ended last, because srun names tasks by rank; its answer comes in frames.
 """
 
 from __future__ import annotations
@@ -61,7 +58,6 @@ class _Task:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     ended: int | None = None
-    trouble: str = ""
 
 
 class SlurmLauncher:
@@ -134,11 +130,8 @@ class SlurmLauncher:
             timer.start()
             try:
                 assert process.stdout
-                begins = True
                 for line in iter(lambda: process.stdout.readline(LINE_BYTES), b""):  # type: ignore[union-attr]
-                    if begins:  # the rest of an endless line is no line of srun's
-                        listening.take(line.decode("utf-8", "replace"))
-                    begins = line.endswith(b"\n")
+                    listening.take(line.decode("utf-8", "replace"))
                 process.wait()
             finally:
                 timer.cancel()
@@ -158,9 +151,8 @@ class SlurmLauncher:
             if self._stopped:
                 return None
             process = subprocess.Popen(
-                argv, stdin=standard_input, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
-                env={**os.environ, "SLURM_HOSTFILE": str(nodes)},
-            )  # fmt: skip
+                argv, stdin=standard_input, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            )
             self._running.append(process)
         return process
 
@@ -168,8 +160,7 @@ class SlurmLauncher:
         minutes = max(1, math.ceil((until - time.monotonic()) / 60)) + 1
         return [
             "srun", f"--job-name={self._job}", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1",
-            "--distribution=arbitrary", f"--nodelist={listed}",
-            f"--time={minutes}", "--exclusive", "--mem=0", "--cpu-bind=none", "--mem-bind=none",
+            f"--nodelist={listed}", f"--time={minutes}", "--exclusive", "--mem=0", "--cpu-bind=none", "--mem-bind=none",
             # A node that fails, or a task that ends badly, must not end the others.
             "--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--label", "--export=HOME", "--chdir=/", "--mpi=none",
             *self.options,
@@ -249,58 +240,60 @@ def _script(calls: Sequence[Call]) -> str:
 
 
 class _Listening:
-    """Reads the labelled lines of one srun; when it has ended, tells of each host once."""
+    """Reads the labelled lines of one srun, and tells of each host once."""
 
     def __init__(self, calls: Sequence[Call], told: Callable[[HostReply], None]) -> None:
         self._told = told
-        self._calls = list(calls)
-        self._tasks = [_Task() for _ in calls]
+        self._open = {call.name: call for call in calls}
+        self._tasks: dict[str, _Task] = {}
 
     def take(self, line: str) -> None:
         """One line of srun's output; what is not ours is passed over."""
         found = _LABEL.match(line)
-        place = int(found[1]) if found else -1
-        if not found or place >= len(self._tasks):
+        if not found:
             return
-        task, call, text = self._tasks[place], self._calls[place], found[2].strip()
+        task, text = self._tasks.setdefault(found[1], _Task()), found[2].strip()
         word, _, rest = text.partition(" ")
-        if word == BEGUN:
-            self._begin(task, call, rest)
-        elif word == MARK and task.name and task.ended is None:
-            self._keep(task, call, text)
-        elif word == ENDED and task.name and task.ended is None and rest.isdigit():
+        if word == BEGUN and not task.name:
+            self._begin(task, rest)
+        elif word == MARK and task.ended is None:
+            self._keep(task, text)
+        elif word == ENDED and task.ended is None and rest.isdigit():
             task.ended = int(rest)
+            self._conclude(task)
 
     def close(self, why: str) -> None:
-        """Srun has ended. why: its last words, for who gave no whole answer."""
-        for call, task in zip(self._calls, self._tasks):
-            self._told(_concluded(call, task, why))
+        """Srun has ended: who is left gave no whole answer."""
+        for task in self._tasks.values():
+            if task.name in self._open:
+                self._tell(task.name, trouble=f"srun ended before its answer was whole: {why}", lost=not task.lines)
+        for name in list(self._open):
+            self._tell(name, trouble=f"srun started nothing on {name}: {why}", lost=True)
 
-    def _begin(self, task: _Task, call: Call, name: str) -> None:
-        if task.name:
-            task.trouble = task.trouble or f"its task of srun began twice, as {said(task.name)} and as {said(name)}"
-        elif name != call.name:
-            task.trouble = f"srun's task on {call.name} answered as {said(name)}"
+    def _begin(self, task: _Task, name: str) -> None:
+        if any(other.name == name for other in self._tasks.values()):
+            # Whoever of them is the node: neither is believed.
+            self._tell(name, trouble=f"two tasks of srun answered as {name}")
         task.name = name
 
-    def _keep(self, task: _Task, call: Call, text: str) -> None:
+    def _keep(self, task: _Task, text: str) -> None:
+        call = self._open.get(task.name)
         task.size += len(text)
-        if task.size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
-            task.trouble = task.trouble or "its answer is endless: more than twice of what is taken"
-            task.lines.clear()
-        if not task.trouble:
+        if call and task.size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
+            self._tell(task.name, trouble="its answer is endless: more than twice of what is taken")
+        elif call:
             task.lines.append(text)
 
+    def _conclude(self, task: _Task) -> None:
+        call = self._open.pop(task.name, None)
+        if call:
+            most = most_bytes(bool(call.params.get("return_bundle")))
+            self._told(heard(call.host, task.lines, task.ended or 0, most))
 
-def _concluded(call: Call, task: _Task, why: str) -> HostReply:
-    """What came of a host, by the task that srun started on it."""
-    if task.trouble:
-        return HostReply(call.host, trouble=task.trouble)
-    if not task.name:
-        return HostReply(call.host, trouble=f"srun started nothing on {call.name}: {why}", lost=True)
-    if task.ended is None:
-        return HostReply(call.host, trouble=f"srun ended before its answer was whole: {why}", lost=not task.lines)
-    return heard(call.host, task.lines, task.ended, most_bytes(bool(call.params.get("return_bundle"))))
+    def _tell(self, name: str, **named: Any) -> None:
+        call = self._open.pop(name, None)
+        if call:
+            self._told(HostReply(call.host, **named))
 
 
 def _last_words(errors: str) -> str:
