@@ -36,7 +36,8 @@ def order_of(run: Run, deadline_s: int, how: str, calls: Iterable[Call], rows: I
     nodes = {}
     for call in calls:
         asked = {name: value for name, value in call.params.items() if name not in OF_A_HOST}
-        nodes[call.name] = (alike.setdefault(json.dumps(asked, sort_keys=True), len(alike)), call.host)
+        number = alike.setdefault(json.dumps(asked, sort_keys=True), len(alike))
+        nodes[call.name] = (number, call.host, str(call.params["call_id"]))
     return Order(run, deadline_s, how, [json.loads(text) for text in alike], nodes, list(rows))
 
 
@@ -67,7 +68,7 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
         if datetime.now(timezone.utc) - datetime.fromisoformat(order.run.started_at) > LOOKED_FOR:
             return []
         known = {str(record["host"]) for record in store.late(run_id)}
-        if any(host not in known for _, host in order.nodes.values()):
+        if any(host not in known for _, host, _ in order.nodes.values()):
             for record in _came(Clients(note["region"]).get("s3"), note["bucket"], order, known):
                 store.save_late(run_id, record)
     except (OSError, ValueError, KeyError, TypeError) as error:
