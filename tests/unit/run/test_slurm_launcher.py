@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import sys
+import threading
 import time
 import zlib
 from dataclasses import replace
@@ -249,3 +250,22 @@ def test_an_srun_that_hangs_is_ended_at_its_deadline(tmp_path, monkeypatch, told
     launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", began + 1, told.append)
     assert time.monotonic() - began < 30
     assert {one.host for one in told} == {"gpu-01", "gpu-02"} and all(one.lost for one in told)
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["at the deadline", "when stopped"])
+def test_what_was_measured_before_the_end_is_told(tmp_path, monkeypatch, told, stopped):
+    """Of one srun, in which another task hangs."""
+    (tmp_path / "said").write_text("".join(f"1: {one}\n" for one in (f"{BEGUN} n2", *frames("{}"), f"{ENDED} 0")))
+    srun = tmp_path / "srun"
+    srun.write_text(f"#!/bin/sh\ncat {tmp_path}/said\necho '0: {BEGUN} n1'\nsleep 100 & wait\n")
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    launcher = slurm.SlurmLauncher()
+    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
+    began = time.monotonic()
+    if stopped:
+        threading.Timer(1, launcher.stop).start()
+    until = began + (60 if stopped else 1)
+    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", until, told.append)
+    assert time.monotonic() - began < 30
+    assert [(one.host, one.answer) for one in told] == [("gpu-01", None), ("gpu-02", {})]
