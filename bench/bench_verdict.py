@@ -29,6 +29,7 @@ from flightline.cloud.functions.common import services
 from flightline.cloud.functions.verdict import handler
 from flightline.contract import CALLS_PREFIX
 from flightline.record.outputs import BEGUN, ENDED
+from flightline.run.calls import OF_A_HOST
 from flightline.store.sqlite import ExpectedHost, Run, now_stamp
 from flightline_node.inputs import defaults
 from flightline_node.tell.frames import frames
@@ -204,10 +205,11 @@ def _fill(client: Any, nodes: int, template: dict[str, Any], bad: dict[str, Any]
 
 def _order(nodes: int, template: Mapping[str, Any]) -> orders.Order:
     hosts = tuple(ExpectedHost(f"gpu-{n:05d}", TYPE, f"i-{n:017x}") for n in range(nodes))
-    asked = {**defaults(), "instance_type": TYPE, "call_id": template["call_id"], "timeout_s": 180}
-    asked = {name: value for name, value in asked.items() if name not in ("host", "instance_id")}
+    asked = {name: value for name, value in defaults().items() if name not in OF_A_HOST}
+    asked |= {"instance_type": TYPE, "timeout_s": 180}
+    nodes_of = {host.instance_id: (0, host.host, str(template["call_id"])) for host in hosts}
     run = Run(RUN, now_stamp(), "quick", "bench", hosts)
-    return orders.Order(run, 180, "Systems Manager", [asked], {host.instance_id: (0, host.host) for host in hosts})
+    return orders.Order(run, 180, "Systems Manager", [asked], nodes_of)
 
 
 def measure(nodes: int) -> None:

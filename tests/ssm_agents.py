@@ -38,6 +38,7 @@ def rendered(parameters: Mapping[str, list[str]]) -> str:
 class Agents:
     """ping: of each managed instance. becomes: what a command comes to at an instance instead of being run, by its
     StatusDetails, such as Undeliverable. spoil: changes the output of an instance. no_bucket: outputs that reach none.
+    written: changes what is in the bucket afterwards, as every node's role may (instance, output, parameters asked).
     """
 
     cloud: Cloud
@@ -46,6 +47,7 @@ class Agents:
     becomes: dict[str, str] = field(default_factory=dict)
     spoil: Callable[[str, str], str] = lambda _, text: text
     no_bucket: set[str] = field(default_factory=set)
+    written: Callable[[str, str, str], str] = lambda _, text, __: text
     sent: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     _done: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -99,7 +101,8 @@ class Agents:
         output = self.spoil(name, process.communicate()[0])
         if name not in self.no_bucket:
             key = f"{asked['OutputS3KeyPrefix']}/{command}/{name}/awsrunShellScript/{STEP['name']}/stdout"
-            self.cloud.client("s3").put_object(Bucket=asked["OutputS3BucketName"], Key=key, Body=output.encode())
+            body = self.written(name, output, asked["Parameters"]["asked"][0])
+            self.cloud.client("s3").put_object(Bucket=asked["OutputS3BucketName"], Key=key, Body=body.encode())
         self._done[command][name] = ("Success" if process.returncode == 0 else "Failed", output[:24_000])
 
     def _commands(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -112,8 +115,8 @@ class Agents:
         rows = list(self._done[asked["CommandId"]].items())
         start = int(asked.get("NextToken") or 0)
         page = [
-            {"InstanceId": name, "Status": _status(details), "StatusDetails": details}
-            for name, (details, _) in rows[start : start + 2]
+            {"InstanceId": name, "Status": _status(details), "StatusDetails": details, **_plugins(asked, output)}
+            for name, (details, output) in rows[start : start + 2]
         ]
         more = {"NextToken": str(start + 2)} if start + 2 < len(rows) else {}
         return {"CommandInvocations": page, **more}
@@ -125,6 +128,11 @@ class Agents:
     def _cancel(self, asked: dict[str, Any]) -> dict[str, Any]:
         self.cancelled.append(asked["CommandId"])
         return {}
+
+
+def _plugins(asked: Mapping[str, Any], output: str) -> dict[str, Any]:
+    """With Details: the beginning of what each step printed. Source: CommandPlugin, Output of at most 2,500 characters."""
+    return {"CommandPlugins": [{"Name": STEP["name"], "Output": output[:2500]}]} if asked.get("Details") else {}
 
 
 def _status(details: str) -> str:

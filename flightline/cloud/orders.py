@@ -14,7 +14,7 @@ from typing import Any
 from ..store.sqlite import ExpectedHost, Record, Run
 from . import blobs
 
-SCHEMA = "flightline-asked/1"
+SCHEMA = "flightline-asked/2"
 NAME = "asked.json.zlib"
 MOST_BYTES = 64 << 20
 """Unpacked; 10,000 nodes take 3 MB."""
@@ -25,20 +25,20 @@ class Order:
     """deadline_s: from the moment at which the order was written, by the clock of the bucket.
 
     how: what is said of a node that gives no answer. calls: what nodes are asked, alike ones once. nodes: instance id
-    -> (which of calls, host). rows: what was known of hosts before anybody was asked.
+    -> (which of calls, host, the id of its call). rows: what was known of hosts before anybody was asked.
     """
 
     run: Run
     deadline_s: int
     how: str
     calls: Sequence[Mapping[str, Any]]
-    nodes: Mapping[str, tuple[int, str]]
+    nodes: Mapping[str, tuple[int, str, str]]
     rows: Sequence[Record] = field(default_factory=list)
 
     def params(self, name: str) -> dict[str, Any]:
         """What a node was asked, by its instance id."""
-        number, host = self.nodes[name]
-        return {**self.calls[number], "host": host, "instance_id": name}
+        number, host, call_id = self.nodes[name]
+        return {**self.calls[number], "host": host, "instance_id": name, "call_id": call_id}
 
     def expected(self) -> dict[str, ExpectedHost]:
         """The run's hosts by name."""
@@ -64,7 +64,7 @@ def unpack(body: bytes) -> Order:
         if made["schema"] != SCHEMA or not unpacker.eof:
             raise ValueError(f"saw {made['schema']!r}, wanted a whole {SCHEMA}")
         run = Run(**{**made["run"], "hosts": tuple(ExpectedHost(**host) for host in made["run"]["hosts"])})
-        nodes = {name: (int(number), str(host)) for name, (number, host) in made["nodes"].items()}
+        nodes = {name: (int(number), str(host), str(call)) for name, (number, host, call) in made["nodes"].items()}
         return Order(run, int(made["deadline_s"]), str(made["how"]), made["calls"], nodes, made["rows"])
     except (zlib.error, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a run's order: {type(error).__name__}: {error}") from error

@@ -12,12 +12,13 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from flightline_node.inputs import INPUTS, defaults, unexpanded
 from flightline_node.keep import INSTALLED
 from flightline_node.model import SettingsError
+from flightline_node.nonce import call_id
 
 from ..configure.slurm_plan import address, node_name
 from ..stack import OUTPUTS
 from .request import deadline_s
 
-OF_A_HOST = ("host", "instance_id")
+OF_A_HOST = ("host", "instance_id", "call_id")
 """Inputs in which hosts that are asked alike differ."""
 
 OF_A_STACK = ("cluster_name", "region", "results_bucket", "results_table")
@@ -33,7 +34,7 @@ class Call:
 
     name: by which the launcher knows it. params: the node library's inputs. installed: where its library is. address:
     where it is reached, for a launcher that knows it by another name. stack: of its stack's outputs what OF_A_STACK
-    names, empty without one.
+    names, empty without one. key: of the run; who has it knows the call ids of all its nodes.
     """
 
     host: str
@@ -42,6 +43,7 @@ class Call:
     installed: str = INSTALLED
     address: str = ""
     stack: Mapping[str, str] = field(default_factory=dict)
+    key: str = field(default="", repr=False)
 
 
 def of_hosts(hosts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -59,16 +61,17 @@ def of_hosts(hosts: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(groups.values())
 
 
-def read(groups: Sequence[Mapping[str, Any]], call_id: str) -> list[Call]:
-    """The calls of all hosts, with the id of this round."""
+def read(groups: Sequence[Mapping[str, Any]], key: str) -> list[Call]:
+    """The calls of all hosts, each with an id of its own. key: of this run, kept on this side."""
     return [
         Call(
             host,
             one["name"],
-            {**group["params"], "host": host, "instance_id": one["instance_id"], "call_id": call_id},
+            {**group["params"], "host": host, "instance_id": one["instance_id"], "call_id": call_id(key, host)},
             group["installed"],
             one["address"],
             group["stack"],
+            key,
         )
         for group in groups
         for host, one in group["hosts"].items()
@@ -76,16 +79,26 @@ def read(groups: Sequence[Mapping[str, Any]], call_id: str) -> list[Call]:
 
 
 def packed(calls: Sequence[Call]) -> dict[str, Any]:
-    """What all nodes are told alike, and each picks its own of: flightline_node.answer.call_of_many reads it."""
+    """What some nodes are told, and each picks its own of: flightline_node.answer.call_of_many reads it."""
     shared: dict[str, int] = {}
     nodes: dict[str, Any] = {}
     for call in calls:
         alike = {name: value for name, value in call.params.items() if name not in OF_A_HOST}
         own = {name: call.params[name] for name in OF_A_HOST}
         nodes[call.name] = [shared.setdefault(json.dumps(alike, sort_keys=True), len(shared)), own]
-    if len(shared) == 1 and all(own == dict.fromkeys(OF_A_HOST, name) for name, (_, own) in nodes.items()):
-        nodes = {EVERY: [0, {}]}
     return {"calls": [json.loads(text) for text in shared], "nodes": nodes}
+
+
+def broadcast(calls: Sequence[Call]) -> dict[str, Any] | None:
+    """The same for all nodes of a run, however many, where they are asked alike and named by their hosts; else None.
+
+    Ten thousand ids do not fit into a command. Its readers could read a list of them as well as they can the key.
+    """
+    made, keys = packed(calls), {call.key for call in calls}
+    alike = all(own["host"] == own["instance_id"] == name for name, (_, own) in made["nodes"].items())
+    if len(made["calls"]) != 1 or len(keys) != 1 or not alike:
+        return None
+    return {"calls": made["calls"], "nodes": {EVERY: [0, {"call_key": keys.pop()}]}}
 
 
 def _stack(outputs: Any) -> dict[str, str]:

@@ -114,7 +114,7 @@ def prepared(request: Request, run_id: str, follow: Follow, launcher: Launcher) 
     Raises CannotRunError, SettingsError, LaunchError.
     """
     groups = _validated(request, run_id, follow)
-    calls = [replace(call, name=launcher.known_as(call)) for call in asking.read(groups, secrets.token_hex(8))]
+    calls = [replace(call, name=launcher.known_as(call)) for call in asking.read(groups, secrets.token_hex(32))]
     unlisted = {} if request.limit else launcher.unlisted(calls)
     _refuse_twins(calls)
     hosts = {name: stores.ExpectedHost(name, **_identity(one)) for name, one in follow.hosts.items()}

@@ -10,7 +10,7 @@ import signal
 import sys
 import zlib
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from .ask.runner import Node
 from .bounds import NODE_GRACE_S
@@ -76,15 +76,13 @@ def call_of_many(name: str, encoded: bytes) -> int:
     """Answer this node's part of a call that a launcher gives to all nodes alike (flightline/run/launchers).
 
     encoded: packed JSON, {"calls": [parameters], "nodes": {name of a node: [which of the calls, its own parameters]}};
-    the name "*" is every node that is not listed, whose host and instance id are its name.
+    the name "*" is every node that is not listed, whose host and instance id are its name; it makes its call id of the
+    parameter call_key.
     """
     from .tell.frames import frames
 
     asked = json.loads(zlib.decompress(base64.b64decode(encoded)))
-    which, own = asked["nodes"].get(name) or (
-        asked["nodes"].get("*", (None, {}))[0],
-        {"host": name, "instance_id": name},
-    )
+    which, own = asked["nodes"].get(name) or _of_every(name, *asked["nodes"].get("*", (None, {})))
     if which is None:
         found: Dict[str, Any] = {
             "failed": True,
@@ -94,6 +92,12 @@ def call_of_many(name: str, encoded: bytes) -> int:
         found = answer(_here({**asked["calls"][which], **own}))
     sys.stdout.write("".join(f"{line}\n" for line in frames(json.dumps(found))))
     return 0
+
+
+def _of_every(name: str, which: Optional[int], told: Mapping[str, str]) -> Tuple[Optional[int], Dict[str, str]]:
+    from .nonce import call_id
+
+    return which, {"host": name, "instance_id": name, "call_id": call_id(told.get("call_key", ""), name)}
 
 
 def _here(params: Dict[str, Any]) -> Dict[str, Any]:

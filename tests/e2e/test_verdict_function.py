@@ -42,7 +42,7 @@ def instance(number: int) -> str:
 
 
 def params(number: int) -> dict:
-    return {**defaults(), "instance_type": TYPE, "call_id": "c1", "timeout_s": 60}
+    return {**defaults(), "instance_type": TYPE, "call_id": f"c{number}", "timeout_s": 60}
 
 
 def output(number: int, *findings: dict, name: str = "", **rest) -> str:
@@ -52,7 +52,12 @@ def output(number: int, *findings: dict, name: str = "", **rest) -> str:
     bad = {one["check"]: one for one in findings}
     found = [bad.get(check) or finding(check) for check in sorted(asked.checks)]
     made = {**record(host, *found), "instance_id": instance(number), "started_at": now_stamp(), "flightline": "1"}
-    made = {**made, "call_id": "c1", "probes": [], "measures": {"m": {"unit": "W", "values": {"0": 1e-05 * number}}}}
+    made = {
+        **made,
+        "call_id": f"c{number}",
+        "probes": [],
+        "measures": {"m": {"unit": "W", "values": {"0": 1e-05 * number}}},
+    }
     made |= rest
     del made["admitted"]
     lines = [f"{BEGUN} {name or instance(number)}", *frames(json.dumps({"record": made})), f"{ENDED} 0"]
@@ -82,7 +87,7 @@ class Stack:
         hosts += [ExpectedHost(row["host"]) for row in rows]
         run = Run(RUN, now_stamp(), "quick", "inventory/aws_ec2.yml", tuple(hosts))
         self.store.start(run)
-        asked = {instance(n): (0, f"gpu-{n:02d}") for n in range(1, nodes + 1)}
+        asked = {instance(n): (0, f"gpu-{n:02d}", f"c{n}") for n in range(1, nodes + 1)}
         made = orders.Order(run, deadline_s, "Systems Manager", [params(0)], asked, rows)
         self.put(orders.key_of(RUN), orders.pack(made))
 
@@ -356,22 +361,23 @@ def test_a_function_that_dies_while_it_judges_is_followed_by_one_that_does_it(st
 def test_an_answer_that_lies_is_an_unknown_of_that_node_alone(stack):
     tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).isoformat()
     spoiled = {
-        "of another": ({"text": output(7)}, "wanted i-"),
+        "of another": ({"text": output(9)}, "wanted i-"),
         "torn": ({"text": output(2)[:900]}, "ends in the middle"),
-        "another run's": ({"call_id": "c0"}, "wanted 'c1', as asked"),
+        "another run's": ({"call_id": "c0"}, "wanted 'c3', as asked"),
+        "its neighbour's call": ({"call_id": "c3"}, "wanted 'c4', as asked"),
         "tomorrow's": ({"started_at": tomorrow}, "set the node's clock"),
         "no answer": ({"text": "A" * 100}, "wanted i-"),
     }
-    stack.order(6)
+    stack.order(7)
     for number, (spoil, _) in enumerate(spoiled.values(), 1):
         stack.answer(number, **spoil)
-    stack.answer(6)
+    stack.answer(7)
     assert stack.work() == [] and stack.verdict() == "no-go"
     rows = stack.rows()
     for number, (name, (_, words)) in enumerate(spoiled.items(), 1):
         found = rows[f"gpu-{number:02d}"]
         assert found["status"] == "UNKNOWN" and words in found["message"], name
-    assert rows["gpu-06"]["status"] == "PASS"
+    assert rows["gpu-07"]["status"] == "PASS"
 
 
 def test_a_second_other_answer_is_kept_aside_and_the_first_stays(stack):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import signal
 import subprocess
+import threading
 import time
+import zlib
 
 import pytest
 
 from flightline.cloud.functions.common import services
 from flightline.cloud.functions.verdict import handler
-from flightline_node.tell.frames import MARK
+from flightline.record.outputs import BEGUN, ENDED
+from flightline_node.tell.frames import MARK, frames, join
 
 from .conftest import instance
 from .test_slurm import found_alike, judged
@@ -104,6 +108,43 @@ def test_the_answer_of_an_earlier_run_is_refused(stack):
     assert stack.preflight(*VIA)[0] == 1 and stack.rows()["gpu-01"]["verdict"] == "go"
     stack.preflight(*VIA)
     assert stack.rows()["gpu-01"]["findings"][0]["status"] == "UNKNOWN"
+
+
+def healthy(text: str, number: int, asked: str) -> str:
+    """An answer of go in a node's name, by who knows its call id: all nodes of a command can read what all are asked."""
+    known = json.loads(zlib.decompress(base64.b64decode(asked)))["nodes"]
+    frames_of = [line for line in text.splitlines() if line.startswith(MARK)]
+    answer = json.loads(join(frames_of, 1 << 24))
+    record = answer["record"]
+    own = known[instance(number)][1]
+    record.update(host=own["host"], instance_id=own["instance_id"], call_id=own["call_id"])
+    own_end = f"{number:02}"
+    record["gpus"] = [
+        {**gpu, **{name: gpu[name][:-2] + own_end for name in ("uuid", "serial")}} for gpu in record["gpus"]
+    ]
+    return "\n".join([f"{BEGUN} {instance(number)}", *frames(json.dumps(answer)), f"{ENDED} 0", ""])
+
+
+def test_root_on_a_node_answers_go_for_no_other_in_the_bucket(stack):
+    """It writes over the sick node's output; 3 and 6 are sick, 1 is well."""
+    kept: dict[str, str] = {}
+    well = threading.Event()
+
+    def written(name: str, text: str, asked: str) -> str:
+        if name == instance(1):
+            kept["text"] = text
+            well.set()
+        if name not in (instance(3), instance(6)):
+            return text
+        well.wait(60)
+        return healthy(kept["text"], 3 if name == instance(3) else 6, asked)
+
+    stack.agents.written = written
+    status, said = stack.preflight(*VIA)
+    rows = stack.rows()
+    assert status == 1 and {rows[host]["verdict"] for host in ("gpu-03", "gpu-06")} == {"no-go"}, said
+    assert "another than the one that Systems Manager has of it" in rows["gpu-03"]["findings"][0]["message"], rows
+    assert rows["gpu-03"]["findings"][0]["status"] == "UNKNOWN" and rows["gpu-01"]["verdict"] == "go"
 
 
 def test_an_output_that_reaches_no_bucket_is_read_from_systems_manager(stack):

@@ -2,7 +2,8 @@
 
 Sources: the manual pages of srun, sinfo and scancel of Slurm 22.05. A job with --exclusive has all CPUs and GPUs of its
 nodes, a step of it without --exact all of the job's; --cpu-bind=none keeps the probes off the one core of a task.
-Each task says who it is first and how it ended last, because srun names tasks by rank; its answer comes in frames.
+Slurm says which task is which node: task n of an arbitrary distribution runs on line n of SLURM_HOSTFILE, and srun
+labels its lines with n. What a task says of itself decides nothing; it must agree. Its answer comes in frames.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class _Task:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     ended: int | None = None
+    doubt: str = ""
 
 
 class SlurmLauncher:
@@ -130,8 +132,11 @@ class SlurmLauncher:
             timer.start()
             try:
                 assert process.stdout
+                is_start = True
                 for line in iter(lambda: process.stdout.readline(LINE_BYTES), b""):  # type: ignore[union-attr]
-                    listening.take(line.decode("utf-8", "replace"))
+                    if is_start:  # the rest of a long line has a task's own words where srun's label is
+                        listening.take(line.decode("utf-8", "replace"))
+                    is_start = line.endswith(b"\n")
                 process.wait()
             finally:
                 timer.cancel()
@@ -146,21 +151,23 @@ class SlurmLauncher:
         given = base64.b64encode(zlib.compress(json.dumps(packed(calls)).encode()))
         asked = place / "asked"
         asked.write_bytes(given)
-        argv = [*self._argv(len(calls), nodes, until), "/bin/sh", "-c", _script(calls)]
+        argv = [*self._argv(len(calls), until), "/bin/sh", "-c", _script(calls)]
+        env = {**os.environ, "SLURM_HOSTFILE": str(nodes)}
         with self._lock, asked.open("rb") as standard_input:
             if self._stopped:
                 return None
             process = subprocess.Popen(
-                argv, stdin=standard_input, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+                argv, stdin=standard_input, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, env=env
             )
             self._running.append(process)
         return process
 
-    def _argv(self, nodes: int, listed: Path, until: float) -> list[str]:
+    def _argv(self, nodes: int, until: float) -> list[str]:
         minutes = max(1, math.ceil((until - time.monotonic()) / 60)) + 1
         return [
             "srun", f"--job-name={self._job}", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1",
-            f"--nodelist={listed}", f"--time={minutes}", "--exclusive", "--mem=0", "--cpu-bind=none", "--mem-bind=none",
+            "--distribution=arbitrary", f"--time={minutes}", "--exclusive", "--mem=0", "--cpu-bind=none",
+            "--mem-bind=none",
             # A node that fails, or a task that ends badly, must not end the others.
             "--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--label", "--export=HOME", "--chdir=/", "--mpi=none",
             *self.options,
@@ -240,60 +247,59 @@ def _script(calls: Sequence[Call]) -> str:
 
 
 class _Listening:
-    """Reads the labelled lines of one srun, and tells of each host once."""
+    """Reads the labelled lines of one srun. Nobody is told of before it has ended: what comes last may be a doubt."""
 
     def __init__(self, calls: Sequence[Call], told: Callable[[HostReply], None]) -> None:
+        """calls: in the order of srun's tasks."""
         self._told = told
-        self._open = {call.name: call for call in calls}
-        self._tasks: dict[str, _Task] = {}
+        self._tasks = [(call, _Task()) for call in calls]
 
     def take(self, line: str) -> None:
         """One line of srun's output; what is not ours is passed over."""
         found = _LABEL.match(line)
-        if not found:
+        if not found or int(found[1]) >= len(self._tasks):
             return
-        task, text = self._tasks.setdefault(found[1], _Task()), found[2].strip()
+        call, task = self._tasks[int(found[1])]
+        text = found[2].strip()
         word, _, rest = text.partition(" ")
-        if word == BEGUN and not task.name:
-            self._begin(task, rest)
-        elif word == MARK and task.ended is None:
-            self._keep(task, text)
-        elif word == ENDED and task.ended is None and rest.isdigit():
+        if word == BEGUN:
+            _begin(call, task, found[1], rest)
+        elif word == MARK and task.name and task.ended is None:
+            _keep(call, task, text)
+        elif word == ENDED and task.name and task.ended is None and rest.isdigit():
             task.ended = int(rest)
-            self._conclude(task)
 
     def close(self, why: str) -> None:
-        """Srun has ended: who is left gave no whole answer."""
-        for task in self._tasks.values():
-            if task.name in self._open:
-                self._tell(task.name, trouble=f"srun ended before its answer was whole: {why}", lost=not task.lines)
-        for name in list(self._open):
-            self._tell(name, trouble=f"srun started nothing on {name}: {why}", lost=True)
+        """Srun has ended, for this reason: tell of every host once."""
+        for call, task in self._tasks:
+            if task.doubt:
+                reply = HostReply(call.host, trouble=task.doubt)
+            elif task.ended is not None:
+                reply = heard(call.host, task.lines, task.ended, most_bytes(bool(call.params.get("return_bundle"))))
+            elif task.name:
+                trouble = f"srun ended before its answer was whole: {why}"
+                reply = HostReply(call.host, trouble=trouble, lost=not task.lines)
+            else:
+                reply = HostReply(call.host, trouble=f"srun started nothing on {call.name}: {why}", lost=True)
+            self._told(reply)
 
-    def _begin(self, task: _Task, name: str) -> None:
-        if any(other.name == name for other in self._tasks.values()):
-            # Whoever of them is the node: neither is believed.
-            self._tell(name, trouble=f"two tasks of srun answered as {name}")
-        task.name = name
 
-    def _keep(self, task: _Task, text: str) -> None:
-        call = self._open.get(task.name)
-        task.size += len(text)
-        if call and task.size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
-            self._tell(task.name, trouble="its answer is endless: more than twice of what is taken")
-        elif call:
-            task.lines.append(text)
+def _begin(call: Call, task: _Task, number: str, name: str) -> None:
+    """A task says its node's name: it must be where srun started it, and say so once."""
+    if name != call.name:
+        task.doubt = task.doubt or f"task {number} of srun runs on {call.name} and answered as {said(name)!r}"
+    elif task.name:
+        task.doubt = task.doubt or f"task {number} of srun on {call.name} answered twice"
+    task.name = task.name or name
 
-    def _conclude(self, task: _Task) -> None:
-        call = self._open.pop(task.name, None)
-        if call:
-            most = most_bytes(bool(call.params.get("return_bundle")))
-            self._told(heard(call.host, task.lines, task.ended or 0, most))
 
-    def _tell(self, name: str, **named: Any) -> None:
-        call = self._open.pop(name, None)
-        if call:
-            self._told(HostReply(call.host, **named))
+def _keep(call: Call, task: _Task, text: str) -> None:
+    task.size += len(text)
+    if task.size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
+        task.doubt = task.doubt or "its answer is endless: more than twice of what is taken"
+        task.lines.clear()
+    else:
+        task.lines.append(text)
 
 
 def _last_words(errors: str) -> str:

@@ -2,7 +2,9 @@
 
 Sources: the API reference of Systems Manager (SendCommand, ListCommandInvocations, DescribeInstanceInformation) and its
 user guide: Run Command keeps 24,000 characters of an output itself and writes the whole of it to a bucket, under
-PREFIX/COMMAND/INSTANCE/awsrunShellScript/STEP/stdout, before it says that the instance is done.
+PREFIX/COMMAND/INSTANCE/awsrunShellScript/STEP/stdout, before it says that the instance is done. Every node may write
+into that bucket, so an answer there is believed for its digest: it must be the one in what Run Command itself has of
+that instance (CommandPlugin, Output: its first 2,500 characters).
 """
 
 from __future__ import annotations
@@ -16,23 +18,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from flightline_node import bounds
 from flightline_node.model import SettingsError
+from flightline_node.tell.frames import digests
 
 from ... import contract
 from ...cloud.clients import Clients, explain, is_aws_error
 from ...record import outputs
 from ...record.answers import most_bytes, said
 from .. import kept
-from ..calls import EVERY, OF_A_STACK, Call, packed
+from ..calls import OF_A_STACK, Call, broadcast, packed
 from . import HostReply, LaunchError
 
 Tell = Callable[[HostReply], None]
 T = TypeVar("T")
 MOST_IDS = 50
 """Instances that one command may name. Source: SendCommand, InstanceIds and the values of a target."""
+COMMAND_CHARS = 36
+"""Of a command's id. Source: ListCommandInvocations."""
 DELIVER_S = 120
 """For the agent to fetch a command; it polls without a pause while it is well."""
 LEAST_DELIVER_S = 30
@@ -53,6 +58,17 @@ class _SentCommand:
     id: str
     waiting: dict[str, Call]
     ended_at: float = 0.0
+
+
+class _Invocation(NamedTuple):
+    """What Systems Manager says of a command on one instance. output: the beginning of it."""
+
+    status: str
+    details: str
+    output: str
+
+
+_NONE = _Invocation("", "", "")
 
 
 class SsmLauncher:
@@ -155,8 +171,8 @@ class SsmLauncher:
         for call in calls:
             kinds.setdefault(call.installed, []).append(call)
         if len(kinds) == 1 and len(calls) == len(self._managed):
-            asked = packed(calls)
-            if EVERY in asked["nodes"]:
+            asked = broadcast(calls)
+            if asked:
                 yield self._tags(), calls, asked
                 return
         for kind in kinds.values():
@@ -230,15 +246,19 @@ class SsmLauncher:
         return bool(listed) and listed[0].get("Status") in FINAL
 
     def _take(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, told: Tell) -> None:
-        """The outputs that have come into the bucket."""
+        """The outputs that have come into the bucket, of instances that Systems Manager says are done."""
+        come = list(self._outputs(f"{_prefix(run_id)}/{command.id}/"))
+        if not any(name in command.waiting for _, name, _ in come):
+            return
+        own = {name: one.output for name, one in self._invocations(command).items() if one.status in FINAL}
         new = [
-            (key, command.waiting[name], size)
-            for key, name, size in self._outputs(f"{_prefix(run_id)}/{command.id}/")
-            if name in command.waiting
+            (key, command.waiting[name], size, own[name])
+            for key, name, size in come
+            if name in command.waiting and name in own
         ]
         # Each by itself: an object that this side may not read must not keep those behind it from being read.
         found = pool.map(lambda one: self._try(lambda: self._read(*one)), new)
-        for (_, call, _), reply in zip(new, found):
+        for (_, call, *_), reply in zip(new, found):
             if reply and command.waiting.pop(call.name, None):
                 told(reply)
 
@@ -250,18 +270,18 @@ class SsmLauncher:
                 if len(words) == 4 and words[3] == "stdout":
                     yield one["Key"], words[0], int(one["Size"])
 
-    def _read(self, key: str, call: Call, size: int) -> HostReply:
+    def _read(self, key: str, call: Call, size: int, own: str) -> HostReply:
         if size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
             return HostReply(call.host, trouble="its answer is endless: more than twice of what is taken")
         body = self._client("s3").get_object(Bucket=self._stack["results_bucket"], Key=key)["Body"]
-        return read(call, body.read().decode("utf-8", "replace"))
+        return vouched(call, body.read().decode("utf-8", "replace"), own)
 
     def _explain(self, command: _SentCommand, told: Tell) -> None:
         """The command has ended: who gave no output is told of with what Systems Manager says of it."""
         said_of = self._invocations(command)
         settled = time.monotonic() - command.ended_at > SETTLE_S
         for name, call in list(command.waiting.items()):
-            status, details = said_of.get(name, ("", ""))
+            status, details, _ = said_of.get(name, _NONE)
             if details == "Success" and not settled:
                 continue
             if details in RAN:
@@ -273,13 +293,8 @@ class SsmLauncher:
             del command.waiting[name]
             told(reply)
 
-    def _invocations(self, command: _SentCommand) -> dict[str, tuple[str, str]]:
-        pages = self._client("ssm").get_paginator("list_command_invocations").paginate(CommandId=command.id)
-        return {
-            one["InstanceId"]: (one.get("Status", ""), one.get("StatusDetails", ""))
-            for page in pages
-            for one in page["CommandInvocations"]
-        }
+    def _invocations(self, command: _SentCommand) -> dict[str, _Invocation]:
+        return _invocations(self._client("ssm"), CommandId=command.id)
 
     def _kept(self, command: _SentCommand, call: Call, details: str) -> HostReply:
         """What Systems Manager itself kept of an output that reached no bucket: short ones are whole."""
@@ -295,6 +310,40 @@ class SsmLauncher:
 def read(call: Call, text: str) -> HostReply:
     """What came of a host, from the whole output of its task."""
     return outputs.read(call.host, call.name, text, most_bytes(bool(call.params.get("return_bundle"))))
+
+
+def _invocations(ssm: Any, **which: str) -> dict[str, _Invocation]:
+    pages = ssm.get_paginator("list_command_invocations").paginate(**which, Details=True)
+    return {
+        one["InstanceId"]: _Invocation(
+            one.get("Status", ""),
+            one.get("StatusDetails", ""),
+            "".join(str(plugin.get("Output") or "") for plugin in one.get("CommandPlugins") or ()),
+        )
+        for page in pages
+        for one in page["CommandInvocations"]
+    }
+
+
+def own_output(ssm: Any, command: str, name: str) -> str:
+    """The beginning of what a command printed on an instance; "" for a command that there is not."""
+    if len(command) != COMMAND_CHARS:
+        return ""
+    try:
+        return _invocations(ssm, CommandId=command, InstanceId=name).get(name, _NONE).output
+    except Exception as error:
+        if is_aws_error(error) and "InvalidCommandId" in str(error):
+            return ""
+        raise
+
+
+def vouched(call: Call, text: str, own: str) -> HostReply:
+    """The same, of an output that anybody may have written. own: the beginning of it that Systems Manager has."""
+    reply = read(call, text)
+    if reply.answer is None or digests(text.splitlines()) == digests(own.splitlines()):
+        return reply
+    words = "its output in the bucket is another than the one that Systems Manager has of it"
+    return HostReply(call.host, trouble=f"{words}: another node may have written it")
 
 
 def _prefix(run_id: str) -> str:

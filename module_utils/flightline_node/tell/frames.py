@@ -9,7 +9,7 @@ import base64
 import binascii
 import hashlib
 import zlib
-from typing import List, Sequence
+from typing import Iterable, List, Sequence, Set
 
 MARK = "flightline-answer"
 CHUNK_CHARS = 800
@@ -25,6 +25,12 @@ def frames(text: str) -> List[str]:
     chunks = [packed[start : start + CHUNK_CHARS] for start in range(0, len(packed), CHUNK_CHARS)]
     head = f"{len(chunks)} {_digest(text)}"
     return [f"{MARK} {number} {head} {chunk}" for number, chunk in enumerate(chunks, 1)]
+
+
+def digests(lines: Iterable[str]) -> Set[str]:
+    """Of the answers of which these are lines, also of cut ones."""
+    found = (line.split() for line in lines)
+    return {words[3] for words in found if len(words) == 5 and words[0] == MARK}
 
 
 def join(lines: Sequence[str], most_bytes: int) -> str:
@@ -60,4 +66,4 @@ def _unpacked(packed: str, most_bytes: int) -> str:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from botocore.exceptions import ClientError
 
 from flightline.contract import CALLS_PREFIX
 from flightline.record.outputs import BEGUN, ENDED
@@ -19,20 +20,26 @@ from flightline_node.tell.frames import frames
 from .test_launched import answer, params
 
 AT = {"region": "eu-west-1", "results_bucket": "b", "cluster_name": "demo", "results_table": "t"}
+COMMAND, OTHER = "11111111-2222-3333-4444-555555555555", "11111111-2222-3333-4444-666666666666"
 HOSTS = tuple(ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "abc")
 RUN = Run("r1", now_stamp(), "quick", "here", HOSTS)
 
 
 class Bucket:
-    """What is asked of S3. objects: key -> text."""
+    """What is asked of S3 and of Systems Manager. objects: key -> text. own: what an instance itself has printed."""
 
-    def __init__(self, objects):
-        self.objects, self.asked = objects, []
+    def __init__(self, objects, own=None):
+        self.objects, self.asked, self.own = objects, [], own or {}
 
     def get_paginator(self, _):
         return self
 
-    def paginate(self, Prefix, **_):
+    def paginate(self, Prefix="", CommandId="", InstanceId="", **_):
+        if CommandId:
+            if CommandId not in (COMMAND, OTHER):
+                raise ClientError({"Error": {"Code": "InvalidCommandId", "Message": ""}}, "ListCommandInvocations")
+            text = self.own.get(InstanceId) or self.objects.get(key(InstanceId, CommandId), "")
+            return [{"CommandInvocations": [{"InstanceId": InstanceId, "CommandPlugins": [{"Output": text[:2500]}]}]}]
         self.asked.append(Prefix)
         found = [{"Key": key, "Size": len(text)} for key, text in self.objects.items() if key.startswith(Prefix)]
         return [{"Contents": found}, {}]
@@ -42,7 +49,7 @@ class Bucket:
         return {"Body": io.BytesIO(self.objects[Key].encode())}
 
 
-def key(name, command="c-1"):
+def key(name, command=COMMAND):
     return f"{CALLS_PREFIX}r1/{command}/{name}/awsrunShellScript/ask/stdout"
 
 
@@ -59,16 +66,16 @@ def store(tmp_path):
         yield made
 
 
-def fetched(store, monkeypatch, objects, run=RUN, given_up="ab"):
+def fetched(store, monkeypatch, objects, run=RUN, given_up="ab", own=None):
     late.leave_note(store.path, run, [Call(name, f"i-{name}", params(name)) for name in given_up], AT)
-    bucket = Bucket(objects)
+    bucket = Bucket(objects, own)
     monkeypatch.setattr("flightline.cloud.clients.Clients.get", lambda *_: bucket)
     assert late.fetch(store, "r1") == []
     return [record["host"] for record in store.late("r1")], bucket
 
 
 def test_an_answer_that_came_afterwards_is_kept_as_late_once(store, monkeypatch):
-    objects = {key("i-a"): output("a"), key("i-c"): output("c"), key("i-b", "c-2") + ".part": output("b")}
+    objects = {key("i-a"): output("a"), key("i-c"): output("c"), key("i-b", OTHER) + ".part": output("b")}
     found, bucket = fetched(store, monkeypatch, objects)
     assert found == ["a"], "c was not given up, b's is no output"
     bucket.asked.clear()
@@ -85,6 +92,13 @@ def test_an_answer_that_came_afterwards_is_kept_as_late_once(store, monkeypatch)
 )
 def test_what_is_no_whole_answer_of_the_node_says_nothing(store, monkeypatch, text):
     assert fetched(store, monkeypatch, {key("i-a"): text})[0] == []
+
+
+@pytest.mark.parametrize("command", [COMMAND, "99999999-2222-3333-4444-555555555555", "c-1"])
+def test_an_answer_that_another_node_wrote_says_nothing(store, monkeypatch, command):
+    """Whole, and with the call id, which all nodes of the command can read."""
+    own = {"i-a": "" if command != COMMAND else output("b")}
+    assert fetched(store, monkeypatch, {key("i-a", command): output("a"), key("i-b"): output("b")}, own=own)[0] == ["b"]
 
 
 def test_after_a_day_nobody_asks_any_more(store, monkeypatch):

@@ -6,8 +6,10 @@ import base64
 import io
 import json
 import sys
+import threading
 import time
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -41,27 +43,52 @@ def say(listening, rank: int, name: str, text: str, status: int = 0) -> None:
         listening.take(f"{rank}: {line}\n")
 
 
-def test_each_task_is_the_node_it_says_it_is(listening, told):
-    say(listening, 1, "n1", '{"record": 1}')
-    say(listening, 0, "n2", '{"record": 2}')
+def test_each_task_is_the_node_where_srun_started_it(listening, told):
+    say(listening, 1, "n2", '{"record": 2}')
+    say(listening, 0, "n1", '{"record": 1}')
+    assert told == [], "what comes before the end of the step may still be a doubt"
     listening.close("")
     assert [(one.host, one.answer) for one in told] == [("gpu-01", {"record": 1}), ("gpu-02", {"record": 2})]
 
 
-def test_two_tasks_of_one_name_are_both_not_believed(listening, told):
-    listening.take(f"0: {BEGUN} n1")
+def test_a_task_that_says_another_name_is_not_believed_and_the_other_node_has_its_own_word(listening, told):
     say(listening, 1, "n1", '{"record": "go"}')
-    listening.close("srun: error: n2: task 1")
-    by_host = {one.host: one for one in told}
-    assert len(told) == 2 and by_host["gpu-01"].answer is None and "two tasks" in by_host["gpu-01"].trouble
-    assert by_host["gpu-02"].lost
-
-
-def test_a_task_cannot_rename_itself(listening, told):
-    listening.take(f"0: {BEGUN} n1")
-    say(listening, 0, "n2", '{"record": "go"}')
+    say(listening, 0, "n1", '{"record": "sick"}')
     listening.close("")
-    assert {one.host: bool(one.answer) for one in told} == {"gpu-01": True, "gpu-02": False}
+    by_host = {one.host: one for one in told}
+    assert by_host["gpu-01"].answer == {"record": "sick"} and by_host["gpu-02"].answer is None
+    assert by_host["gpu-02"].trouble == "task 1 of srun runs on n2 and answered as 'n1'"
+
+
+@pytest.mark.parametrize("second", ["n1", "n2"])
+def test_a_task_begins_once(listening, told, second):
+    say(listening, 0, "n1", '{"record": "go"}')
+    say(listening, 0, second, '{"record": "go"}')
+    listening.close("no word")
+    assert [one.answer for one in told] == [None, None]
+    assert "answered" in told[0].trouble and told[1].trouble == "srun started nothing on n2: no word"
+
+
+@pytest.mark.parametrize("label", ["2", "99", "1" * 4000, "-1", "0x0"])
+def test_the_label_of_no_task_is_passed_over(listening, told, label):
+    listening.take(f"{label}: {BEGUN} n1\n")
+    listening.close("no word")
+    assert all(one.lost for one in told)
+
+
+def test_the_rest_of_a_long_line_is_no_line(tmp_path, monkeypatch, told):
+    """Where srun's label would be it has what a task has printed."""
+    path = tmp_path / "said"
+    lines = [f"{BEGUN} n1", *frames('{"record": "go"}'), f"{ENDED} 0"]
+    path.write_text("".join(f"1: {'x' * (slurm.LINE_BYTES - 3)}0: {line}\n" for line in lines))
+    srun = tmp_path / "srun"
+    srun.write_text(f"#!/bin/sh\ncat {path}\n")
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    launcher = slurm.SlurmLauncher()
+    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
+    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", time.monotonic() + 9, told.append)
+    assert [one.lost for one in told] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +107,7 @@ def test_what_is_no_whole_answer_is_no_record(listening, told, spoil, said):
     lines = spoil(frames('{"record": 1}'))
     for line in (f"{BEGUN} n1", *lines, f"{ENDED} 0"):
         listening.take(f"0: {line}\n")
+    listening.close("")
     assert told[0].host == "gpu-01" and told[0].answer is None and re.search(said, told[0].trouble), told
 
 
@@ -88,13 +116,16 @@ def test_an_endless_answer_is_refused_while_it_comes(listening, told, monkeypatc
     listening.take(f"0: {BEGUN} n1")
     for number in range(10):
         listening.take(f"0: {slurm.MARK} {number} 99 abc {'A' * 800}")
-    assert [one.host for one in told] == ["gpu-01"] and "endless" in told[0].trouble
+    assert listening._tasks[0][1].lines == []
+    listening.close("")
+    assert "endless" in told[0].trouble and not told[0].lost
 
 
 @pytest.mark.parametrize(("status", "said"), [(97, "flightline_node"), (96, "cannot be started"), (137, "status 137")])
 def test_a_task_without_an_answer_says_how_it_ended(listening, told, status, said):
     listening.take(f"0: {BEGUN} n1")
     listening.take(f"0: {ENDED} {status}")
+    listening.close("")
     assert said in told[0].trouble and not told[0].lost
 
 
@@ -102,6 +133,7 @@ def test_noise_between_the_lines_changes_nothing(listening, told):
     for line in ("", "srun: job 3 queued", "7: ", "0: motd of the site", "0: flightline-answer", "x: y"):
         listening.take(line)
     say(listening, 0, "n1", '{"record": 1}')
+    listening.close("")
     assert told[0].answer == {"record": 1}
 
 
@@ -141,12 +173,51 @@ def test_hosts_that_are_asked_alike_travel_once():
     hosts["other"] = HostVars({"instance_type": "p4d.24xlarge", "flightline_level": "standard"})
     groups = asking.of_hosts(hosts)
     assert [len(group["hosts"]) for group in groups] == [3, 1]
-    calls = asking.read(json.loads(json.dumps(groups)), "call-1")
+    calls = asking.read(json.loads(json.dumps(groups)), "k1")
     assert calls[0].name == "n0" and calls[0].params["instance_id"] == "i-0"
     assert [one.strip() for one in calls[0].params["checks"]] == ["memory", "load"]
     assert calls[3].params["timeout_s"] == 6000 and calls[3].name == "other"
     sent = asking.packed(calls)
-    assert len(sent["calls"]) == 2 and sent["nodes"]["n2"][1] == {"host": "gpu-2", "instance_id": "i-2"}
+    own = {"host": "gpu-2", "instance_id": "i-2", "call_id": calls[2].params["call_id"]}
+    assert len(sent["calls"]) == 2 and sent["nodes"]["n2"][1] == own
+
+
+def alike(count: int, key: str = "k1") -> list[asking.Call]:
+    """Calls of hosts that are named by their instance ids."""
+    names = [f"i-{number * 0x9E3779B97F4A7C15 & (1 << 68) - 1:017x}" for number in range(count)]
+    hosts = {name: HostVars({"instance_id": name, "instance_type": "p5.48xlarge"}) for name in names}
+    return [replace(call, name=call.host) for call in asking.read(asking.of_hosts(hosts), key)]
+
+
+def test_each_node_has_a_call_id_of_its_own_and_of_this_run():
+    ids = [call.params["call_id"] for key in ("k1", "k2") for call in alike(50, key)]
+    assert len(set(ids)) == 100 and {len(one) for one in ids} == {16}
+    first, second = alike(2)
+    told = json.dumps(asking.packed([first]))
+    assert first.params["call_id"] in told and second.params["call_id"] not in told and "k1" not in told
+
+
+def test_what_all_nodes_of_a_fleet_are_told_does_not_grow_with_it():
+    """50 nodes are as many as one command of Systems Manager may name."""
+    some, many = alike(50), alike(10_000)
+
+    def size(asked):
+        return len(base64.b64encode(zlib.compress(json.dumps(asked).encode(), 9)))
+
+    assert size(asking.packed(some)) < 6000 and size(asking.broadcast(many)) < 3000
+    assert asking.broadcast([*many, call("gpu-01", "n1")]) is None
+    assert asking.broadcast([*alike(2), *alike(1, "k2")]) is None
+
+
+def test_each_node_makes_its_own_call_id_of_what_all_are_told(monkeypatch, capsys):
+    monkeypatch.setattr(answer, "answer", dict)
+    calls = alike(3)
+    told = base64.b64encode(zlib.compress(json.dumps(asking.broadcast(calls)).encode()))
+    for one in calls:
+        answer.call_of_many(one.name, told)
+        found = json.loads(join(capsys.readouterr().out.splitlines(), MANY))
+        assert {name: found[name] for name in asking.OF_A_HOST} == {name: one.params[name] for name in asking.OF_A_HOST}
+        assert "call_key" not in found
 
 
 @pytest.mark.parametrize(("name", "host"), [("n1", "gpu-01"), ("stranger", None)])
@@ -179,3 +250,22 @@ def test_an_srun_that_hangs_is_ended_at_its_deadline(tmp_path, monkeypatch, told
     launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", began + 1, told.append)
     assert time.monotonic() - began < 30
     assert {one.host for one in told} == {"gpu-01", "gpu-02"} and all(one.lost for one in told)
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["at the deadline", "when stopped"])
+def test_what_was_measured_before_the_end_is_told(tmp_path, monkeypatch, told, stopped):
+    """Of one srun, in which another task hangs."""
+    (tmp_path / "said").write_text("".join(f"1: {one}\n" for one in (f"{BEGUN} n2", *frames("{}"), f"{ENDED} 0")))
+    srun = tmp_path / "srun"
+    srun.write_text(f"#!/bin/sh\ncat {tmp_path}/said\necho '0: {BEGUN} n1'\nsleep 100 & wait\n")
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    launcher = slurm.SlurmLauncher()
+    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
+    began = time.monotonic()
+    if stopped:
+        threading.Timer(1, launcher.stop).start()
+    until = began + (60 if stopped else 1)
+    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", until, told.append)
+    assert time.monotonic() - began < 30
+    assert [(one.host, one.answer) for one in told] == [("gpu-01", None), ("gpu-02", {})]
