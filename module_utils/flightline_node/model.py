@@ -7,7 +7,8 @@ spelling, so a rename here is a breaking change.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ MAX_EVIDENCE_CHARS = 300
 class Finding:
     """One answer of one check about one device (or the whole node when device is empty).
 
-    reason: of a SKIP, the id of its SkipReason.
+    reason: the id of its Reason, of a SKIP that of its SkipReason; a PASS has none.
     """
 
     check: str
@@ -173,6 +174,27 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why a finding is no PASS, as programs know it: its message is for people, and may say it in any words.
+
+    id: unique among a check's; lower case. says: what it means, for the docs. remedy: what it asks for, where the
+    finding does not know better. device: what part such a finding names ("GPU", "EFA device"); "" for the whole node.
+    """
+
+    id: str
+    says: str
+    remedy: Remedy = Remedy.INVESTIGATE
+    device: str = ""
+
+    def of(self, part: object) -> Reason:
+        """The reason of one of a family: `xid.79`, `unreadable.kernel`. Declared is the family."""
+        return replace(self, id=f"{self.id}.{_NOT_A_NAME.sub('_', str(part).lower())}")
+
+
+_NOT_A_NAME = re.compile(r"[^a-z0-9_]+")
+
+
+@dataclass(frozen=True)
 class Site:
     """What the control side knows of a node before it asks; nothing of it comes from the node."""
 
@@ -220,6 +242,7 @@ class Check:
     readable. wants: parsers it uses when present.
     expects: names of Expected fields that must be known, else the check is SKIP.
     applies: returns why the check is skipped before anything is looked at, or None.
+    reasons: every reason of its own findings; those of judge/reasons.py are every check's.
     skips: every reason for which it may be skipped, but for a missing expectation; a SKIP for another is UNKNOWN.
     informs: an INFO alone is a measurement of this check.
     level: the lowest level that runs it.
@@ -247,6 +270,7 @@ class Check:
     first: str = ""
     thresholds: Tuple[Threshold, ...] = ()
     applies: Optional[Callable[[Context], Optional[Skip]]] = None
+    reasons: Tuple[Reason, ...] = ()
     skips: Tuple[SkipReason, ...] = ()
     informs: bool = False
 

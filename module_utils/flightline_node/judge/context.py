@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 
 from ..know.expected import Expected
-from ..model import Check, Device, Facts, Finding, Remedy, Skip, Status, clip_evidence
+from ..model import Check, Device, Facts, Finding, Reason, Remedy, Skip, Status, clip_evidence
 
 MAX_NAME_CHARS = 64
 _NOT_PLAIN = re.compile(r"[^a-z0-9_]+")
@@ -81,29 +81,39 @@ class Context:
         evidence: Iterable[str] = (),
         reason: str = "",
     ) -> Finding:
-        """Build a finding of this check."""
+        """Build a finding of this check. reason: the id of its Reason, or SkipReason; a PASS alone has none."""
         shown = clip_evidence(evidence)
         return Finding(self.check.id, status, message, remedy, device or {}, measured, expected, unit, shown, reason)
+
+    def because(
+        self, status: Status, reason: Reason, message: str, *, remedy: Optional[Remedy] = None, **rest: Any
+    ) -> Finding:
+        """A finding for a reason, which says the remedy where the caller does not."""
+        if isinstance(reason, str):
+            old = Remedy.INVESTIGATE if status is Status.UNKNOWN else Remedy.NONE
+            return self.finding(status, reason, remedy=remedy or (message if message else old), **rest)  # type: ignore
+        asked = reason.remedy if remedy is None else remedy
+        return self.finding(status, message, remedy=asked, reason=reason.id, **rest)
 
     def ok(self, message: str, **rest: Any) -> Finding:
         """PASS: say what was seen."""
         return self.finding(Status.PASS, message, **rest)
 
-    def info(self, message: str, **rest: Any) -> Finding:
-        """INFO: worth knowing, never blocks."""
-        return self.finding(Status.INFO, message, **rest)
+    def info(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
+        """INFO: worth knowing, never blocks, and asks for nothing."""
+        return self.because(Status.INFO, reason, message, **{"remedy": Remedy.NONE, **rest})
 
-    def warn(self, message: str, remedy: Remedy, **rest: Any) -> Finding:
+    def warn(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
         """WARN: does not block the node."""
-        return self.finding(Status.WARN, message, remedy=remedy, **rest)
+        return self.because(Status.WARN, reason, message, **rest)
 
-    def fail(self, message: str, remedy: Remedy, **rest: Any) -> Finding:
+    def fail(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
         """FAIL: blocks the node."""
-        return self.finding(Status.FAIL, message, remedy=remedy, **rest)
+        return self.because(Status.FAIL, reason, message, **rest)
 
-    def unknown(self, message: str, remedy: Remedy = Remedy.INVESTIGATE, **rest: Any) -> Finding:
+    def unknown(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
         """UNKNOWN: could not be measured; blocks like FAIL."""
-        return self.finding(Status.UNKNOWN, message, remedy=remedy, **rest)
+        return self.because(Status.UNKNOWN, reason, message, **rest)
 
     def skip(self, skip: Skip, **rest: Any) -> Finding:
         """SKIP: does not apply, with the reason."""

@@ -11,7 +11,7 @@ from ..model import LEVELS, Check, Facts, Finding, Remedy, Site, Status, Verdict
 from ..read.bundle import Bundle
 from ..read.facts import READ, UNREADABLE, FactBook, Parsed
 from ..settings import NodeSettings
-from . import must
+from . import must, reasons
 from .context import Context, Measures
 from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
 from .waivers import apply as apply_waivers
@@ -103,9 +103,9 @@ def _judge_check(
             return [blocked]
         findings = list(check.evaluate(context))
     except Exception as error:  # one broken check must cost only its own answer, and never pass
-        return [context.unknown(f"the check itself broke: {type(error).__name__}: {error}", Remedy.CONTACT_SUPPORT)]
+        return [context.unknown(reasons.CHECK_BROKE, f"the check itself broke: {type(error).__name__}: {error}")]
     if not findings:
-        return [context.unknown("the check gave no answer", Remedy.CONTACT_SUPPORT)]
+        return [context.unknown(reasons.NO_ANSWER, reasons.NO_ANSWER.says)]
     return _downgrade_untrusted(findings, [book.get(name) for name in (*check.needs, *check.needs_any)])
 
 

@@ -1,0 +1,30 @@
+"""Reasons that every check may have: what the judge itself says of it, and what reading a value comes to.
+
+A check's own reasons stand beside it (Check.reasons). Causes, advice and plans match the ids, never a message.
+"""
+
+from __future__ import annotations
+
+from ..model import Reason, Remedy
+
+SILENT = Reason("silent", "a tool gave no answer within its time")
+NO_DRIVER = Reason("no_driver", "a tool cannot talk to the driver")
+ENDED_BADLY = Reason("ended_badly", "a tool ended badly, or could not be started")
+NOT_RUN = Reason("not_run", "a test was not allowed to start")
+UNREADABLE = Reason("unreadable", "the output is not what the tool's format allows")
+NOT_TRUSTED = Reason("not_trusted", "a tool printed something healthy and ended badly")
+NOT_COLLECTED = Reason("not_collected", "the level demands it, and it was not collected")
+NOT_TAKEN = Reason("not_taken", "the node skipped it for a reason that is not the site's")
+CHECK_BROKE = Reason("check_broke", "the check itself broke", Remedy.CONTACT_SUPPORT)
+NO_ANSWER = Reason("no_answer", "the check gave no answer", Remedy.CONTACT_SUPPORT)
+WAIVER_EXPIRED = Reason("waiver_expired", "a waiver has expired, and its finding is still there", Remedy.FIX_CONFIG)
+
+NO_GPU_LISTED = Reason("no_gpu_listed", "nvidia-smi lists no GPU")
+VALUE_UNREAD = Reason("value_unread", "a device printed an error in place of a value", device="GPU")
+VALUE_LACKING = Reason("value_lacking", "a device prints no value where others of its model do", device="GPU")
+NO_VALUE = Reason("no_value", "no device printed a value")
+
+COMMON = (
+    SILENT, NO_DRIVER, ENDED_BADLY, NOT_RUN, UNREADABLE, NOT_TRUSTED, NOT_COLLECTED, NOT_TAKEN, CHECK_BROKE, NO_ANSWER,
+    WAIVER_EXPIRED, NO_GPU_LISTED, VALUE_UNREAD, VALUE_LACKING, NO_VALUE,
+)  # fmt: skip
