@@ -1,16 +1,19 @@
 """Which finding explains which others on a node: data, read by causes.py from top to bottom.
 
 A cause comes before those that it can bring about itself: a GPU off the bus before an nvidia-smi that hangs on it.
-What may be explained is named check by check, so that a finding that no line foresees always stands for itself.
+What may be explained is named check by check and reason by reason, so that a finding that no line foresees always
+stands for itself. A message is never looked at.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 
-from flightline_node.model import Status
+from flightline_node.ask.idle import NEURON_LS_SILENT
+from flightline_node.ask.probes import PROBES
+from flightline_node.judge.reasons import ENDED_BADLY, NO_DRIVER, NOT_RUN, SILENT, UNREADABLE
+from flightline_node.model import Reason, Status
 
 
 class Fit(Enum):
@@ -25,25 +28,24 @@ class Fit(Enum):
 
 @dataclass(frozen=True)
 class Says:
-    """A finding to look for. checks: ids (none: any check); words: what its message has to hold."""
+    """A finding to look for. checks, reasons: ids (none: any)."""
 
     checks: frozenset[str]
-    words: re.Pattern[str]
+    reasons: frozenset[str]
     status: Status
 
-    def fits(self, check: str, status: Status, message: str) -> bool:
+    def fits(self, check: str, status: Status, reason: str) -> bool:
         """Is it such a finding?"""
-        return (
-            status is self.status
-            and (not self.checks or check in self.checks)
-            and self.words.search(message) is not None
-        )
+        known = not self.reasons or reason in self.reasons or reason.partition(".")[0] in self.reasons
+        return status is self.status and (not self.checks or check in self.checks) and known
 
 
-def says(checks: str, words: str = "", status: Status = Status.FAIL) -> Says:
-    """A finding of one of these checks (ids with blanks between, "*" for any) whose message has these words."""
-    ids = frozenset(checks.split()) - {"*"}
-    return Says(ids, re.compile(words, re.IGNORECASE), status)
+def says(checks: str, reasons: str = "", status: Status = Status.FAIL) -> Says:
+    """A finding of one of these checks for one of these reasons (ids with blanks between; "*" for any check).
+
+    A family's name is each of its members.
+    """
+    return Says(frozenset(checks.split()) - {"*"}, frozenset(reasons.split()), status)
 
 
 @dataclass(frozen=True)
@@ -72,25 +74,39 @@ class Cause:
 FAIL, UNKNOWN = Status.FAIL, Status.UNKNOWN
 DEVICE, NODE, COUNT, PAIRS, ANY = Fit.DEVICE, Fit.NODE, Fit.COUNT, Fit.PAIRS, Fit.ANY
 
-_LOST_WORDS = r"\blost\b|fallen off|does not answer|device handle|\bXid 79\b"
-_SMI_SILENT = r"could not be measured: (?:(?:/\S*)?nvidia-smi|conf-compute)\b.*(?:no answer|did not end|abandoned)"
-_NO_DRIVER = (
-    r"lists no GPU|could not list the GPUs|could not be read: not printed|NVIDIA driver|NVML|version mismatch"
-    r"|NVLink status of 0 of|no GPU pair"
+_LOST = "lost off_bus gpu_silent"
+_LISTS_NONE = "no_gpu_listed nvlink_lists_none"
+
+
+def _of_tool(tool: str, *families: Reason) -> str:
+    """The reasons of probes that ask a tool."""
+    asking = [probe for probe in PROBES if probe.tool == tool]
+    return " ".join(family.of(part).id for family in families for probe in asking for part in (probe.id, probe.file))
+
+
+_SMI_SILENT = _of_tool("nvidia-smi", SILENT)
+_NEURON_LS = f"{_of_tool('neuron-ls', SILENT, ENDED_BADLY, NO_DRIVER, UNREADABLE)} {NOT_RUN.of(NEURON_LS_SILENT).id}"
+_NVIDIA_MODULES = " ".join(
+    f"not_loaded.nvidia{name}" for name in ("", "_uvm", "_modeset", "_drm", "_peermem", "_fs", "_cap_imex")
 )
+_MEMORY_XIDS = "xid.48 xid.63 xid.64 xid.94 xid.95 xid.140 xid.171 xid.172"
 _DRIVER_EFFECTS = (
-    Effect(says("*", _NO_DRIVER, UNKNOWN), ANY),
-    Effect(says("gpu_lost gpu_count", r"\b0 of\b|answers for|lists no GPU"), NODE),
+    Effect(says("*", f"no_driver {_LISTS_NONE}", UNKNOWN), ANY),
+    Effect(says("driver_version cuda_version", "version_unread", UNKNOWN), ANY),
+    Effect(says("gpu_count", "not_listed", UNKNOWN), ANY),
+    Effect(says("nvlink_links", "no_status said.driver_not_loaded", UNKNOWN), ANY),
+    Effect(says("gpu_topology", "no_pair", UNKNOWN), ANY),
+    Effect(says("gpu_lost gpu_count", "none_on_bus fewer_answer none"), NODE),
     Effect(says("dcgm_diag gpu_load gpu_compute gpu_bandwidth", "", UNKNOWN), NODE),
-    Effect(says("fabric_manager", "not running"), NODE),
-    Effect(says("kernel_modules", r"\bnvidia"), ANY),
+    Effect(says("fabric_manager", "not_running"), NODE),
+    Effect(says("kernel_modules", _NVIDIA_MODULES), ANY),
 )
 
 CAUSES: tuple[Cause, ...] = (
     Cause(
         "wrong_instance_type",
         "the instance is of another type",
-        (says("instance_identity", r"^instance type is"),),
+        (says("instance_identity", "other.instance_type"),),
         (
             Effect(
                 says("gpu_count gpu_memory gpu_model gpu_lost memory cpu numa_nodes nvme pci_devices efa_count"), ANY
@@ -103,14 +119,14 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "driver_mismatch",
         "the loaded driver is not the installed one",
-        (says("gpu_lost", "loaded driver is not the installed one"),),
+        (says("gpu_lost", "driver_mismatch"),),
         _DRIVER_EFFECTS,
         "Reboot, so that the kernel loads the driver that is installed; then judge again.",
     ),
     Cause(
         "driver_not_loaded",
         "the NVIDIA driver is not loaded",
-        (says("gpu_lost", "driver is not loaded|library is not installed"),),
+        (says("gpu_lost", "driver_not_loaded no_library"),),
         _DRIVER_EFFECTS,
         "Install the driver for the running kernel (uname -r) and load it (modprobe nvidia); then judge again.",
     ),
@@ -118,30 +134,31 @@ CAUSES: tuple[Cause, ...] = (
         "gpu_off_bus",
         "a GPU is off the bus",
         (
-            says("gpu_lost", _LOST_WORDS),
-            says("xid", r"\bXid 79\b"),
-            says("gpu_lost", "^lspci lists"),
-            says("gpu_count", "missing"),
+            says("gpu_lost", _LOST),
+            says("xid", "xid.79"),
+            says("gpu_lost", "none_on_bus fewer_on_bus"),
+            says("gpu_count", "none too_few"),
         ),
         (
-            Effect(says("gpu_lost pci_devices", _LOST_WORDS), DEVICE),
-            Effect(says("gpu_lost gpu_count pci_devices", r"\bGPUs\b"), COUNT),
-            Effect(says("xid", r"\bXid (?:79|154)\b"), DEVICE),
-            Effect(says("nvlink_links nvlink_errors dcgm_diag", r"of \d+ GPUs", UNKNOWN), COUNT),
-            Effect(says("nvlink_links nvlink_errors", _LOST_WORDS, UNKNOWN), DEVICE),
-            Effect(says("gpu_topology", "pairs could not be read", UNKNOWN), PAIRS),
-            Effect(says("dcgm_diag", _LOST_WORDS), DEVICE),
-            Effect(says("dcgm_diag", _LOST_WORDS, UNKNOWN), DEVICE),
+            Effect(says("gpu_lost pci_devices", _LOST), DEVICE),
+            Effect(says("gpu_lost", "none_on_bus fewer_on_bus fewer_answer"), COUNT),
+            Effect(says("gpu_count pci_devices", "none too_few gpus_missing"), COUNT),
+            Effect(says("xid", "xid.79 xid.154"), DEVICE),
+            Effect(says("nvlink_links dcgm_diag", "no_status status_missing untested", UNKNOWN), COUNT),
+            Effect(says("nvlink_links", "said.lost", UNKNOWN), DEVICE),
+            Effect(says("gpu_topology", "pairs_unread no_pair", UNKNOWN), PAIRS),
+            Effect(says("dcgm_diag", "failed.lost found_before.lost"), DEVICE),
+            Effect(says("dcgm_diag", "not_started.lost", UNKNOWN), DEVICE),
             Effect(says("recovery_action fabric_state"), DEVICE),
-            Effect(says("*", "could not be read", UNKNOWN), DEVICE),
+            Effect(says("*", "value_unread", UNKNOWN), DEVICE),
             Effect(says("*", _SMI_SILENT, UNKNOWN), NODE),
-            Effect(says("stuck_processes", "nvidia-smi"), ANY),
+            Effect(says("stuck_processes", "stuck.nvidia_smi"), ANY),
         ),
     ),
     Cause(
         "smi_silent",
         "nvidia-smi does not answer",
-        (says("stuck_processes", "nvidia-smi"), says("*", _SMI_SILENT, UNKNOWN)),
+        (says("stuck_processes", "stuck.nvidia_smi"), says("*", _SMI_SILENT, UNKNOWN)),
         (Effect(says("*", _SMI_SILENT, UNKNOWN), NODE), Effect(says("gpu_lost", "", UNKNOWN), NODE)),
         "See what nvidia-smi waits for (dmesg, ps -eo state,pid,wchan,comm), then reboot and judge again.",
     ),
@@ -152,28 +169,25 @@ CAUSES: tuple[Cause, ...] = (
             says("row_remap"),
             says("memory_repair"),
             says("ecc_uncorrected"),
-            says("xid", r"\bXid (?:48|63|64|94|95|140)\b"),
+            says("xid", _MEMORY_XIDS),
         ),
         (
             Effect(says("row_remap memory_repair ecc_uncorrected growth_ecc recovery_action"), DEVICE),
-            Effect(says("xid", r"\bXid (?:48|63|64|94|95|140|154)\b"), DEVICE),
-            Effect(says("dcgm_diag", r"memory|\bECC\b|\bremap|\bDBE\b"), DEVICE),
+            Effect(says("xid", f"{_MEMORY_XIDS} xid.154"), DEVICE),
+            Effect(says("dcgm_diag", "failed.memory found_before.memory"), DEVICE),
         ),
     ),
     Cause(
         "fabric_manager",
         "the fabric manager does not run",
-        (says("fabric_manager", "not running"),),
-        (
-            Effect(says("fabric_state", "not registered|In Progress|Not Started"), ANY),
-            Effect(says("gpu_load gpu_compute", "not yet initialized|802"), ANY),
-        ),
+        (says("fabric_manager", "not_running"),),
+        (Effect(says("fabric_state", "not_registered"), ANY),),
     ),
     Cause(
         "nvlink_down",
         "NVLinks of a GPU are down",
         (says("nvlink_links"),),
-        (Effect(says("gpu_topology nvlink_errors gpu_bandwidth"), DEVICE), Effect(says("xid", r"\bXid 74\b"), DEVICE)),
+        (Effect(says("gpu_topology nvlink_errors gpu_bandwidth"), DEVICE), Effect(says("xid", "xid.74"), DEVICE)),
     ),
     Cause(
         "pcie_narrow",
@@ -190,22 +204,22 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "efa_module",
         "the EFA driver is not loaded",
-        (says("kernel_modules", r"\befa\b"),),
+        (says("kernel_modules", "not_loaded.efa"),),
         (Effect(says("efa_count efa_provider efa_ports efa_loopback"), ANY),),
         "Load it (modprobe efa); where the running kernel has none, install EFA again; then judge again.",
     ),
     Cause(
         "efa_lost",
         "EFA devices are missing",
-        (says("pci_devices", "EFA devices on the PCI bus"),),
-        (Effect(says("efa_count", r"^\d+ of \d+ EFA devices"), COUNT), Effect(says("efa_provider", "no EFA"), NODE)),
+        (says("pci_devices", "efa_lost efa_not_attached"),),
+        (Effect(says("efa_count", "none too_few"), COUNT), Effect(says("efa_provider", "no_endpoint"), NODE)),
     ),
     Cause(
         "efa_endpoint",
         "libfabric has no EFA endpoint",
-        (says("efa_provider", "no EFA endpoint"),),
+        (says("efa_provider", "no_endpoint"),),
         (
-            Effect(says("efa_count", r"libfabric \(fi_info\) 0"), NODE),
+            Effect(says("efa_count", "none none_in_libfabric"), NODE),
             Effect(says("efa_loopback nccl_transport"), NODE),
             Effect(says("efa_loopback", "", UNKNOWN), NODE),
         ),
@@ -225,30 +239,30 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "neuron_driver_missing",
         "the Neuron driver is not loaded",
-        (says("neuron_driver", "module is not loaded"),),
+        (says("neuron_driver", "not_loaded"),),
         (
             Effect(says("neuron_devices"), ANY),
             Effect(says("neuron_cores neuron_memory neuron_topology neuron_processes neuron_ecc", "", UNKNOWN), ANY),
             Effect(says("neuron_errors nccom_test nccom_busbw", "", UNKNOWN), ANY),
-            Effect(says("kernel_modules", r"\bneuron\b"), ANY),
-            Effect(says("nccom_test", "driver"), ANY),
+            Effect(says("kernel_modules", "not_loaded.neuron"), ANY),
+            Effect(says("nccom_test", "failed_by_driver"), ANY),
         ),
         "Load it (modprobe neuron); where the running kernel has none, install aws-neuronx-dkms; then judge again.",
     ),
     Cause(
         "neuron_ls_silent",
         "neuron-ls does not answer",
-        (says("neuron_devices", r"could not be measured: neuron-ls\b.*no answer", UNKNOWN),),
-        (Effect(says("*", r"(?:measured|not run): neuron-ls\b", UNKNOWN), NODE),),
+        (says("neuron_devices", _of_tool("neuron-ls", SILENT), UNKNOWN),),
+        (Effect(says("*", _NEURON_LS, UNKNOWN), NODE),),
         "See what neuron-ls waits for (dmesg, ps -eo state,pid,wchan,comm), then reboot and judge again.",
     ),
     Cause(
         "neuron_device_lost",
         "a Neuron device is missing",
-        (says("neuron_devices", r"^\d+ of \d+ Neuron devices"),),
+        (says("neuron_devices", "too_few"),),
         (
             Effect(says("neuron_topology", "", UNKNOWN), NODE),
-            Effect(says("neuron_topology", "not in the list of devices"), ANY),
+            Effect(says("neuron_topology", "neighbour_not_listed"), ANY),
             Effect(says("nccom_test nccom_busbw"), NODE),
         ),
     ),

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flightline_node.judge.checks.gpu_topology import unread_pairs
+from flightline_node.judge.checks.nvlink_links import SAID
 from flightline_node.judge.kernel_history import pci_key
+from flightline_node.judge.reasons import NOT_MEASURED as NOT_MEASURED_REASONS
 from flightline_node.model import BLOCKING, Remedy, Status, as_status
 
 from .cause_table import CAUSES, Cause, Effect, Fit, Says
@@ -24,15 +27,13 @@ NOT_MEASURED = "not_measured"
 """The cause of checks that one broken probe left without an answer, in the same words."""
 
 READ_CHARS = 400
-"""Of a message: what a cause is told by stands at its beginning."""
+"""Of a message: what is quoted elsewhere stands at its beginning."""
 
 NEVER_FOLDED = frozenset({Remedy.REPLACE, Remedy.CONTACT_SUPPORT})
 """Remedies that another cause's does not bring about: whoever asks for one stands for itself."""
 
 _ADDRESS = re.compile(r"\b(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\b", re.IGNORECASE)
-_PAIRS = re.compile(r"topology of (\d+) of (\d+) GPU pairs")
-_OF = re.compile(r"\b(\d+) of (?:the )?(\d+)\b")
-_DOUBT = re.compile(r"; it printed:.*", re.DOTALL)
+"""How a tool names a GPU in its own words, which are the evidence."""
 
 
 @dataclass
@@ -64,7 +65,7 @@ class _BlockingFinding:
     check: str
     status: Status
     remedy: Remedy
-    message: str
+    reason: str
     device: Mapping[str, Any]
 
 
@@ -75,7 +76,7 @@ def troubles(findings: Iterable[Finding]) -> list[Trouble]:
         return []
     found, told = _by_table(seen)
     alone = [one for one in seen if one.number not in told]
-    return sorted([*found, *_by_words(alone)], key=_urgency)
+    return sorted([*found, *_by_reason(alone)], key=_urgency)
 
 
 def annotate(found: Iterable[Trouble]) -> None:
@@ -92,23 +93,23 @@ def _blocks(finding: Finding) -> bool:
 
 
 def _read(number: int, finding: Finding) -> _BlockingFinding:
-    message = str(finding.get("message", ""))[:READ_CHARS]
-    device = finding.get("device")
-    named = device if isinstance(device, Mapping) and device else _addressed(message)
+    device, reason = finding.get("device"), str(finding.get("reason") or "")
+    named = device if isinstance(device, Mapping) and device else _addressed(finding, reason)
     return _BlockingFinding(
         number,
         finding,
         str(finding.get("check", "")),
         as_status(finding.get("status")),
         as_remedy(finding.get("remedy")),
-        message,
+        reason,
         named,
     )
 
 
-def _addressed(message: str) -> Mapping[str, Any]:
-    """The device that a message without one names by its PCI address."""
-    found = _ADDRESS.search(message)
+def _addressed(finding: Finding, reason: str) -> Mapping[str, Any]:
+    """The GPU whose PCI address a tool says in place of an answer."""
+    said = finding.get("evidence") if reason.startswith(f"{SAID.id}.") else None
+    found = _ADDRESS.search(str(said[0])) if said else None
     return {"pci": found.group()} if found else {}
 
 
@@ -140,7 +141,7 @@ def _roots(cause: Cause, seen: Sequence[_BlockingFinding]) -> list[_BlockingFind
 
 
 def _fits(words: Says, one: _BlockingFinding) -> bool:
-    return words.fits(one.check, one.status, one.message)
+    return words.fits(one.check, one.status, one.reason)
 
 
 def _explains(cause: Cause, root: _BlockingFinding, one: _BlockingFinding, lacking: int) -> bool:
@@ -158,21 +159,20 @@ def _placed(effect: Effect, root: _BlockingFinding, one: _BlockingFinding, lacki
         return False
     if effect.fit is Fit.COUNT:
         return 0 < _lacking(one, 0) <= lacking
-    return effect.fit is Fit.NODE or _pairs(one.message, lacking)
+    return effect.fit is Fit.NODE or _pairs(one, lacking)
 
 
 def _lacking(one: _BlockingFinding, default: int = 1) -> int:
     """How many parts a finding says are missing; one for the device it names."""
-    found = None if one.device else _OF.search(one.message)
-    return int(found.group(2)) - int(found.group(1)) if found else default
+    seen, wanted = one.finding.get("measured"), one.finding.get("expected")
+    if one.device or not isinstance(seen, int) or not isinstance(wanted, int) or seen >= wanted:
+        return default
+    return wanted - seen
 
 
-def _pairs(message: str, lost: int) -> bool:
+def _pairs(one: _BlockingFinding, lost: int) -> bool:
     """Are no more GPU pairs unread than have one of the lost GPUs in them?"""
-    found = _PAIRS.search(message)
-    if not found:
-        return False
-    unread, pairs = map(int, found.groups())
+    unread, pairs = unread_pairs(one.finding.get("measured"), one.finding.get("expected"))
     gpus = next((count for count in range(2, 1024) if count * (count - 1) // 2 >= pairs), 0)
     left = max(gpus - lost, 0)
     return unread <= pairs - left * (left - 1) // 2
@@ -192,12 +192,12 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return False
 
 
-def _by_words(seen: Sequence[_BlockingFinding]) -> Iterator[Trouble]:
-    """What the table does not know: UNKNOWN in the same words is one trouble, anything else stands alone."""
+def _by_reason(seen: Sequence[_BlockingFinding]) -> Iterator[Trouble]:
+    """What the table does not know: what one output left unmeasured is one trouble, anything else stands alone."""
     alike: dict[object, Trouble] = {}
     for one in seen:
-        joins = one.status is Status.UNKNOWN and not one.finding.get("device")
-        key = (_DOUBT.sub("", one.message), one.remedy) if joins else one.number
+        joins = one.status is Status.UNKNOWN and one.reason.partition(".")[0] in NOT_MEASURED_REASONS
+        key = (one.reason, one.remedy) if joins and not one.finding.get("device") else one.number
         first = alike.setdefault(key, Trouble(one.finding))
         if first.root is not one.finding:
             first.cause = NOT_MEASURED

@@ -29,7 +29,7 @@ FINDING = Object(
         "message": Text(bounds.MAX_MESSAGE_CHARS),
         "remedy": Text(bounds.MAX_WORD_CHARS, choices=tuple(str(remedy) for remedy in Remedy)),
         "evidence": Listed(Text(bounds.MAX_EVIDENCE_CHARS), bounds.MAX_EVIDENCE),
-        "reason": Text(bounds.MAX_WORD_CHARS, 0, "[a-z0-9_]*"),
+        "reason": Text(bounds.MAX_WORD_CHARS, 0, "[a-z0-9_.]*"),
     },
     frozenset({"check", "status", "message"}),
 )

@@ -20,13 +20,15 @@ from ..model import Check, Facts
 from ..read.bundle import load
 from ..read.facts import READ, FactBook, Parsed
 from .probes import BY_ID, Probe
-from .runner import NOT_FOUND_RC, Node, run_probes
+from .runner import NOT_FOUND_RC, Node, Refusal, run_probes
 
 SMI, NEURON_LS = BY_ID["nvidia-smi"], BY_ID["neuron-ls"]
 OPTION = "active_when_busy"
 ATTEMPTS, SETTLE_S = 3, 2.0
 HOW_TO = f"end what runs there, or set flightline_options {OPTION}: true"
-Guard = Callable[[Probe], str]
+Guard = Callable[[Probe], Optional[Refusal]]
+SMI_SILENT, NEURON_LS_SILENT = "nvidia_smi", "neuron_ls"
+"""Ids of a refusal because a tool does not tell whether the devices are in use."""
 
 
 def _limit(check: Check, name: str, thresholds: Mapping[str, float]) -> float:
@@ -68,33 +70,37 @@ def wanted_beside_a_job(options: Mapping[str, Any]) -> bool:
     return str(options.get(OPTION, "")).lower() in ("true", "yes", "1")
 
 
-def _told(smi: Parsed, thresholds: Mapping[str, float]) -> str:
+def _refusal(name: str, text: str) -> Optional[Refusal]:
+    return Refusal(name, text) if text else None
+
+
+def _told(smi: Parsed, thresholds: Mapping[str, float]) -> Optional[Refusal]:
     """Why not, by nvidia-smi's answer; one that lists no GPU is no permission."""
     facts = smi.facts or {}
     if facts.get("gpus"):
-        return gpus_in_use(facts, thresholds)
+        return _refusal("gpu_busy", gpus_in_use(facts, thresholds))
     said = [str(error.get("text")) for error in facts.get("errors", [])[:1]]
-    return f"nvidia-smi does not tell whether the GPUs are in use ({said[0] if said else smi.reason or 'no GPU'})"
+    why = said[0] if said else smi.reason or "no GPU"
+    return Refusal(SMI_SILENT, f"nvidia-smi does not tell whether the GPUs are in use ({why})")
 
 
-def _told_by_neuron(answer: Parsed) -> str:
+def _told_by_neuron(answer: Parsed) -> Optional[Refusal]:
     """Why not, by neuron-ls's answer; one that lists no device is no permission."""
     from ..judge.checks.neuron_processes import stray
 
     devices = (answer.facts or {}).get("devices", [])
     if not devices:
         said = (answer.facts or {}).get("error") or answer.reason or "no device"
-        return f"neuron-ls does not tell whether the Neuron devices are in use ({said})"
+        return Refusal(NEURON_LS_SILENT, f"neuron-ls does not tell whether the Neuron devices are in use ({said})")
     users = [(row["index"], process) for row in devices for process in stray(row)]
+    if not users:
+        return None
     more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-    return (
-        f"neuron{users[0][0]} is used by pid {users[0][1].get('pid')} {users[0][1].get('command')}{more}"
-        if users
-        else ""
-    )
+    (index, first), *_ = users
+    return Refusal("neuron_busy", f"neuron{index} is used by pid {first.get('pid')} {first.get('command')}{more}")
 
 
-def _from_bundle(directory: Path, thresholds: Mapping[str, float]) -> str:
+def _from_bundle(directory: Path, thresholds: Mapping[str, float]) -> Optional[Refusal]:
     """Why not, by the files collected; a node without nvidia-smi is judged by its load alone."""
     book = FactBook(load(directory))
     if directory.joinpath(SMI.file).exists():
@@ -106,10 +112,11 @@ def _from_bundle(directory: Path, thresholds: Mapping[str, float]) -> str:
         if busy:
             return busy
     loadavg, cpuinfo = book.get("loadavg"), book.get("cpuinfo").facts or {}
-    return load_of_a_job(loadavg.facts or {}, cpus(cpuinfo), thresholds) if loadavg.state == READ else ""
+    busy_with = load_of_a_job(loadavg.facts or {}, cpus(cpuinfo), thresholds) if loadavg.state == READ else ""
+    return _refusal("load", busy_with)
 
 
-def _asked_again(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str:
+def _asked_again(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> Optional[Refusal]:
     """Why not, by a new answer. What the test before leaves behind is gone in a moment, a job stays."""
     for attempt in range(ATTEMPTS):
         busy = _asked_once(node, ask, thresholds)
@@ -120,14 +127,15 @@ def _asked_again(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str
     return busy
 
 
-def _asked_once(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str:
+def _asked_once(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> Optional[Refusal]:
     place = Path(tempfile.mkdtemp(prefix="flightline-idle-"))
     try:
         (result,) = run_probes([ask], node, place, {})
         if result.rc == NOT_FOUND_RC:
-            return ""
+            return None
         if result.timed_out:
-            return f"{ask.id} does not tell whether the devices are in use ({result.note})"
+            silent = NEURON_LS_SILENT if ask is NEURON_LS else SMI_SILENT
+            return Refusal(silent, f"{ask.id} does not tell whether the devices are in use ({result.note})")
         book = FactBook(load(place))
         return _told_by_neuron(book.get("neuron_ls")) if ask is NEURON_LS else _told(book.get("nvidia_smi"), thresholds)
     finally:
@@ -135,17 +143,17 @@ def _asked_once(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> str:
 
 
 def guard(node: Node, directory: Path, options: Mapping[str, Any], thresholds: Mapping[str, float]) -> Guard:
-    """A question to ask before each active test: why it must not start, or ''."""
-    answers: List[str] = []
+    """A question to ask before each active test: why it must not start, or None."""
+    answers: List[Optional[Refusal]] = []
 
-    def why_not(probe: Probe) -> str:
+    def why_not(probe: Probe) -> Optional[Refusal]:
         if wanted_beside_a_job(options):
-            return ""
+            return None
         if not answers:
             answers.append(_from_bundle(directory, thresholds))
         elif not answers[-1]:
             ask = NEURON_LS if directory.joinpath(NEURON_LS.file).exists() else SMI
             answers.append(_asked_again(node, ask, thresholds))
-        return f"{answers[-1]}; {HOW_TO}" if answers[-1] else ""
+        return answers[-1] and answers[-1]._replace(text=f"{answers[-1].text}; {HOW_TO}")
 
     return why_not

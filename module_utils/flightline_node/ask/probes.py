@@ -22,6 +22,7 @@ class Probe:
     """One question to a node. `exclusive` probes need the GPUs to themselves and run alone.
 
     only: the kind of accelerator (as the instance types' table has it) whose nodes are asked; "" for every node.
+    script_of: the tool that a script asks and waits for; of other commands it is the first word.
     """
 
     id: str
@@ -33,6 +34,12 @@ class Probe:
     exclusive: bool = False
     ok_rcs: Tuple[int, ...] = (0,)
     only: str = ""
+    script_of: str = ""
+
+    @property
+    def tool(self) -> str:
+        """The tool that it asks, which may be the one that does not answer."""
+        return self.script_of or (self.commands[0][0] if self.commands else "")
 
 
 NVIDIA, NEURON = "nvidia_gpu", "neuron"
@@ -202,7 +209,7 @@ PROBES: Tuple[Probe, ...] = (
     _smi("nvlink-status", "nvlink-status.txt", "nvlink", "-s"),
     _smi("nvlink-errors", "nvlink-errors.txt", "nvlink", "-e"),
     # Without a device neuron-ls says why on stderr.
-    Probe("neuron-ls", "neuron-ls.json", (("sh", "-c", "exec neuron-ls -j 2>&1"),), only=NEURON),
+    Probe("neuron-ls", "neuron-ls.json", (("sh", "-c", "exec neuron-ls -j 2>&1"),), only=NEURON, script_of="neuron-ls"),
     Probe("neuron-monitor", "neuron-monitor.json", (("sh", "-c", _NEURON_MONITOR_SCRIPT),), only=NEURON),
     Probe("neuron-sysfs", "neuron-sysfs.json", reader="neuron_sysfs", only=NEURON),
     Probe(
@@ -214,7 +221,9 @@ PROBES: Tuple[Probe, ...] = (
         ),
         only=NEURON,
     ),
-    Probe("conf-compute", "conf-compute.txt", (("sh", "-c", _CONF_COMPUTE_SCRIPT),), only=NVIDIA),
+    Probe(
+        "conf-compute", "conf-compute.txt", (("sh", "-c", _CONF_COMPUTE_SCRIPT),), only=NVIDIA, script_of="nvidia-smi"
+    ),
     Probe("dcgm-health", "dcgm-health.json", (("sh", "-c", _DCGM_HEALTH_SCRIPT),), only=NVIDIA),
     Probe("imex", "imex.json", (("sh", "-c", _IMEX_SCRIPT),), only=NVIDIA),
     Probe("fabric-log", "fabric-log.txt", (("sh", "-c", _FABRIC_LOG_SCRIPT),), only=NVIDIA),

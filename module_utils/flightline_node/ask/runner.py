@@ -15,7 +15,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .probes import Probe
 
@@ -28,6 +28,8 @@ STDERR_TAIL_BYTES = 2000
 NOT_FOUND_RC = 127
 NOT_RUN = "not run: "
 """How the note of a probe that was not allowed to start begins."""
+SILENT = "silent"
+"""Why, of a probe that did not answer in its time."""
 POLL_S, SLOW_POLL_S, BRISK_S = 0.002, 0.05, 0.5
 """Passive tools answer in milliseconds; beside an active test that runs for minutes, polling must cost nothing."""
 
@@ -50,9 +52,16 @@ class Node:
         return os.pathsep.join((*self.tool_path, SYSTEM_PATHS))
 
 
+class Refusal(NamedTuple):
+    """Why a probe must not start. id: for programs; text: for people."""
+
+    id: str
+    text: str
+
+
 @dataclass
 class ProbeResult:
-    """What became of a probe; the manifest's entry."""
+    """What became of a probe; the manifest's entry. why: the id of what its note says."""
 
     id: str
     argv: List[str]
@@ -63,6 +72,7 @@ class ProbeResult:
     abandoned: bool = False
     note: str = ""
     stderr: str = ""
+    why: str = ""
 
     def to_dict(self) -> Dict[str, Any]:
         """The manifest's shape; rc is null when the process never ended."""
@@ -75,6 +85,7 @@ class ProbeResult:
             "abandoned": self.abandoned,
             "file": self.file,
             "note": self.note,
+            "why": self.why,
             "stderr": self.stderr,
         }
 
@@ -172,8 +183,8 @@ def _argv(probe: Probe, node: Node) -> List[str]:
     return _expand(probe.commands[0], node) if probe.commands else ["flightline-reader", probe.reader]
 
 
-def _not_run(probe: Probe, node: Node, why: str) -> ProbeResult:
-    return ProbeResult(probe.id, _argv(probe, node), probe.file, note=NOT_RUN + why)
+def _not_run(probe: Probe, node: Node, refused: Refusal) -> ProbeResult:
+    return ProbeResult(probe.id, _argv(probe, node), probe.file, note=NOT_RUN + refused.text, why=refused.id)
 
 
 def _tail(path: Path) -> str:
@@ -206,9 +217,9 @@ def _poll(item: _Running) -> bool:
             os.killpg(item.pid, signal.SIGKILL)
     elif item.asked_at is None:
         if now - item.started > item.probe.deadline_s:
-            result.note = f"no answer within {item.probe.deadline_s:g} s"
+            result.note, result.why = f"no answer within {item.probe.deadline_s:g} s", SILENT
         elif _size(item.out_path) > MAX_OUTPUT_BYTES:
-            result.note = f"printed more than {MAX_OUTPUT_BYTES >> 20} MiB"
+            result.note, result.why = f"printed more than {MAX_OUTPUT_BYTES >> 20} MiB", "too_long"
         if result.note:
             result.timed_out = True
             _signal_group(item.pid, signal.SIGTERM)
@@ -248,7 +259,7 @@ def run_probes(
     out_dir: Path,
     readers: Mapping[str, Callable[[str], str]],
     on_done: Optional[Callable[[ProbeResult], None]] = None,
-    guard: Optional[Callable[[Probe], str]] = None,
+    guard: Optional[Callable[[Probe], Optional[Refusal]]] = None,
 ) -> List[ProbeResult]:
     """Run every probe; passive ones side by side, exclusive ones one after another.
 
@@ -270,7 +281,7 @@ def run_probes(
             while waiting or running:
                 while waiting and len(running) < width:
                     probe = waiting.pop(0)
-                    refused = guard(probe) if guard and probe.exclusive else ""
+                    refused = guard(probe) if guard and probe.exclusive else None
                     if refused:
                         finish(_not_run(probe, node, refused))
                         continue

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 
 from ..know.expected import Expected
 from ..model import Check, Device, Facts, Finding, Reason, Remedy, Skip, Status, clip_evidence
+from ..read.facts import Parsed
 
 MAX_NAME_CHARS = 64
 _NOT_PLAIN = re.compile(r"[^a-z0-9_]+")
@@ -29,7 +30,7 @@ class Context:
         now: datetime,
         measures: Measures,
         options: Mapping[str, Any],
-        broken: Callable[[str], str] = lambda parser: "",
+        broken: Callable[[str], Optional[Parsed]] = lambda parser: None,
     ) -> None:
         self.check = check
         self.expected = expected
@@ -37,7 +38,7 @@ class Context:
         self.now = now
         self.options = options
         self.broken = broken
-        """Why a parser's file, which is there, could not be read; empty where it could, or was not collected."""
+        """A parser's output that is there and could not be read; None where it could, or was not collected."""
         self._lookup = lookup
         self._thresholds = thresholds
         self._measures = measures

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..know.expected import NO_TYPE, Expected
-from ..model import LEVELS, Check, Facts, Finding, Remedy, Site, Status, Verdict, clip_evidence
+from ..model import LEVELS, Check, Facts, Finding, Site, Status, Verdict
 from ..read.bundle import Bundle
 from ..read.facts import READ, UNREADABLE, FactBook, Parsed
 from ..settings import NodeSettings
@@ -98,7 +98,7 @@ def _judge_check(
     site = (expected, settings.thresholds, settings.level, now, measures, settings.options)
     context = Context(check, book.lookup, *site, broken=book.broken)
     try:
-        blocked = _not_applicable(check, context) or _not_measured(check, book, required)
+        blocked = _not_applicable(check, context) or _not_measured(check, context, book, required)
         if blocked:
             return [blocked]
         findings = list(check.evaluate(context))
@@ -106,7 +106,7 @@ def _judge_check(
         return [context.unknown(reasons.CHECK_BROKE, f"the check itself broke: {type(error).__name__}: {error}")]
     if not findings:
         return [context.unknown(reasons.NO_ANSWER, reasons.NO_ANSWER.says)]
-    return _downgrade_untrusted(findings, [book.get(name) for name in (*check.needs, *check.needs_any)])
+    return _downgrade_untrusted(context, findings, [book.get(name) for name in (*check.needs, *check.needs_any)])
 
 
 def _not_applicable(check: Check, context: Context) -> Optional[Finding]:
@@ -123,7 +123,7 @@ def _not_applicable(check: Check, context: Context) -> Optional[Finding]:
     )
 
 
-def _not_measured(check: Check, book: FactBook, required: bool) -> Optional[Finding]:
+def _not_measured(check: Check, context: Context, book: FactBook, required: bool) -> Optional[Finding]:
     blockers = [(name, book.get(name)) for name in check.needs if book.get(name).state != READ]
     choices = [(name, book.get(name)) for name in check.needs_any]
     if choices and all(item.state != READ for _, item in choices):
@@ -133,14 +133,14 @@ def _not_measured(check: Check, book: FactBook, required: bool) -> Optional[Find
     broken = next((item for _, item in blockers if item.state == UNREADABLE), None)
     if broken:
         message = f"could not be measured: {broken.reason}"
-        return Finding(check.id, Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=clip_evidence(broken.evidence))
+        return context.unknown(reasons.of(broken.why), message, evidence=broken.evidence)
     if required:
         missing = ", ".join(name for name, _ in blockers)
-        return Finding(check.id, Status.UNKNOWN, f"{NOT_COLLECTED.says}: {missing}", Remedy.INVESTIGATE)
-    return Finding(check.id, Status.SKIP, NOT_COLLECTED.says, reason=NOT_COLLECTED.id)
+        return context.unknown(reasons.NOT_COLLECTED, f"{NOT_COLLECTED.says}: {missing}")
+    return context.skip(NOT_COLLECTED.because())
 
 
-def _downgrade_untrusted(findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:
+def _downgrade_untrusted(context: Context, findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:
     """A PASS from a tool that did not end well is not evidence; what it found wrong still is."""
     doubtful = [item for item in parsed if item.state == READ and item.doubt]
     if not doubtful:
@@ -149,9 +149,9 @@ def _downgrade_untrusted(findings: Iterable[Finding], parsed: Iterable[Parsed]) 
     result: List[Finding] = []
     for finding in findings:
         if finding.status in (Status.PASS, Status.INFO):
-            evidence = clip_evidence([line for item in doubtful for line in item.evidence])
+            evidence = [line for item in doubtful for line in item.evidence]
             message = f"not trusted, {doubts}; it printed: {finding.message}"
-            finding = Finding(finding.check, Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=evidence)
+            finding = context.unknown(reasons.NOT_TRUSTED.of(doubtful[0].why.part), message, evidence=evidence)
         result.append(finding)
     return result
 

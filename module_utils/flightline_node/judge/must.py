@@ -11,6 +11,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..bounds import MAX_MESSAGE_CHARS
 from ..model import BLOCKING, EVIDENCE, Check, Finding, Remedy, Site, SkipReason, Status, Verdict
+from .reasons import NOT_TAKEN
 from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
 
 MEASURED = EVIDENCE - {Status.INFO}
@@ -94,7 +95,7 @@ def unproven(answers: Sequence[Answer], table: Table) -> Dict[int, str]:
 def not_taken(finding: Finding, why: str) -> Finding:
     """The finding as it stands where the table does not take it."""
     message = f"{why}; it said: {finding.message}"[:MAX_MESSAGE_CHARS]
-    return replace(finding, status=Status.UNKNOWN, remedy=Remedy.INVESTIGATE, message=message, reason="")
+    return replace(finding, status=Status.UNKNOWN, remedy=Remedy.INVESTIGATE, message=message, reason=NOT_TAKEN.id)
 
 
 def _why(answer: Answer, row: Wanted, seen: Mapping[str, Sequence[Status]], table: Table) -> str:

@@ -6,6 +6,7 @@ A check's own reasons stand beside it (Check.reasons). Causes, advice and plans 
 from __future__ import annotations
 
 from ..model import Reason, Remedy
+from ..read.facts import Trouble
 
 SILENT = Reason("silent", "a tool gave no answer within its time")
 NO_DRIVER = Reason("no_driver", "a tool cannot talk to the driver")
@@ -23,8 +24,25 @@ NO_GPU_LISTED = Reason("no_gpu_listed", "nvidia-smi lists no GPU")
 VALUE_UNREAD = Reason("value_unread", "a device printed an error in place of a value", device="GPU")
 VALUE_LACKING = Reason("value_lacking", "a device prints no value where others of its model do", device="GPU")
 NO_VALUE = Reason("no_value", "no device printed a value")
+NVLINK_LISTS_NONE = Reason("nvlink_lists_none", "nvidia-smi nvlink lists no GPU")
+VERSION_UNREAD = Reason("version_unread", "a version could not be read", Remedy.UPDATE_SOFTWARE)
+NOT_AS_PINNED = Reason("not_as_pinned", "a version is not the pinned one", Remedy.UPDATE_SOFTWARE)
+TOO_OLD = Reason("too_old", "a version is older than the oldest that will do", Remedy.UPDATE_SOFTWARE)
 
 COMMON = (
     SILENT, NO_DRIVER, ENDED_BADLY, NOT_RUN, UNREADABLE, NOT_TRUSTED, NOT_COLLECTED, NOT_TAKEN, CHECK_BROKE, NO_ANSWER,
     WAIVER_EXPIRED, NO_GPU_LISTED, VALUE_UNREAD, VALUE_LACKING, NO_VALUE,
+    NVLINK_LISTS_NONE, VERSION_UNREAD, NOT_AS_PINNED, TOO_OLD,
 )  # fmt: skip
+
+NOT_MEASURED = frozenset({
+    one.id for one in (SILENT, NO_DRIVER, ENDED_BADLY, NOT_RUN, UNREADABLE, NOT_TRUSTED, NOT_COLLECTED, NO_GPU_LISTED)
+})  # fmt: skip
+"""Families of which one member is one trouble, whichever checks it left without an answer."""
+_FAMILIES = {one.id: one for one in COMMON}
+
+
+def of(why: Trouble) -> Reason:
+    """The reason of an output that could not be read."""
+    family = _FAMILIES[why.id]
+    return family.of(why.part) if why.part else family

@@ -9,6 +9,7 @@ from typing import Any, Iterable, List, Mapping, Sequence
 
 from ..model import Finding, Remedy, SettingsError, Status
 from ..suggest import meant
+from .reasons import WAIVER_EXPIRED
 from .skips import WAIVED
 
 FIELDS = ("check", "scope", "reason", "owner", "expiry")
@@ -117,4 +118,5 @@ def _waived(finding: Finding, waiver: Waiver) -> Finding:
 
 def _expired(finding: Finding, waiver: Waiver) -> Finding:
     message = f"waiver of {waiver.owner} expired on {waiver.expiry}: {waiver.reason}; renew it or act on the finding"
-    return Finding(finding.check, Status.FAIL, message, Remedy.FIX_CONFIG, dict(finding.device))
+    words = WAIVER_EXPIRED.remedy, dict(finding.device)
+    return Finding(finding.check, Status.FAIL, message, *words, reason=WAIVER_EXPIRED.id)

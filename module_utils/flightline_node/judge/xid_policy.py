@@ -26,11 +26,12 @@ _POLICY = {"ignore": Status.SKIP, "info": Status.INFO, "warn": Status.WARN, "fai
 
 
 class Decision(NamedTuple):
-    """What follows from the Xids of one code on one GPU."""
+    """What follows from the Xids of one code on one GPU. cause: of a clean-up, the Xid that decided."""
 
     status: Status
     remedy: Remedy
     why: str
+    cause: Optional[int] = None
 
 
 def decide(code: int, events: Sequence[Facts], recovery: Optional[Decision], driver_major: Optional[int]) -> Decision:

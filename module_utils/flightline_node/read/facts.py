@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..ask.probes import BY_ID
-from ..ask.runner import NOT_RUN
+from ..ask.runner import NOT_RUN, SILENT
+from ..know.catalog import nvml
 from ..model import Facts, ParseError
 from .bundle import Bundle, Data
 from .parsers import PARSERS, Parser
@@ -18,13 +19,23 @@ MOST_SAID = 160
 """Characters of a tool's last words that a reason quotes; the finding's evidence has them all."""
 
 
+class Trouble(NamedTuple):
+    """What went wrong with an output. id: a family of judge/reasons.py; part: the probe, the file, or who refused."""
+
+    id: str = ""
+    part: str = ""
+
+
+NONE = Trouble()
+
+
 @dataclass(frozen=True)
 class Parsed:
     """What became of one parser on one bundle.
 
     state: READ (facts are there), MISSING (no file) or UNREADABLE (reason says why).
     doubt: set when the facts were read but the tool did not end well: a PASS resting on
-    them is not evidence.
+    them is not evidence. why: what reason or doubt is about, for programs.
     """
 
     state: str
@@ -32,6 +43,7 @@ class Parsed:
     reason: str = ""
     doubt: str = ""
     evidence: Tuple[str, ...] = ()
+    why: Trouble = NONE
 
 
 class FactBook:
@@ -52,10 +64,10 @@ class FactBook:
         """The facts alone, or None."""
         return self.get(name).facts
 
-    def broken(self, name: str) -> str:
-        """Why a parser's file could not be read; empty where it could, or is not there."""
+    def broken(self, name: str) -> Optional[Parsed]:
+        """A parser's output that is there and could not be read; None where it could, or is not there."""
         parsed = self.get(name)
-        return parsed.reason if parsed.state == UNREADABLE else ""
+        return parsed if parsed.state == UNREADABLE else None
 
     def read_all(self) -> Dict[str, Facts]:
         """Every parser whose file is there and readable."""
@@ -69,22 +81,27 @@ class FactBook:
     def _parse(self, parser: Parser) -> Parsed:
         files = [file for file in parser.files if self._bundle.has(file)]
         entries = [entry for entry in map(self._bundle.entry, parser.files) if entry]
-        trouble = next((trouble_of(entry) for entry in entries if trouble_of(entry)), "")
+        bad = next((entry for entry in entries if trouble_of(entry)), None)
+        trouble, why = ("", Trouble()) if bad is None else (trouble_of(bad), _why(bad))
         stderr = [line for entry in entries for line in str(entry.get("stderr") or "").splitlines()]
         timed_out = any(entry.get("timed_out") for entry in entries)
         if not files or timed_out:
             if entries and trouble:
-                return Parsed(UNREADABLE, None, trouble, "", tuple(stderr))
+                return Parsed(UNREADABLE, None, trouble, "", tuple(stderr), why)
             return Parsed(MISSING, None, "not collected")
         try:
             facts = parser.parse(_AskedFiles(self._bundle, files))
         except (ParseError, OSError) as error:
             reason = f"{', '.join(files)}: {error}" + (f" ({trouble})" if trouble else "")
-            return Parsed(UNREADABLE, None, reason, "", tuple(stderr + self._head(files)))
+            return Parsed(UNREADABLE, None, reason, "", tuple(stderr + self._head(files)), self._unread(files, stderr))
         except Exception as error:  # a parser's own bug must never look like a healthy node
             reason = f"{', '.join(files)}: parser {parser.name} broke: {type(error).__name__}: {error}"
-            return Parsed(UNREADABLE, None, reason, "", tuple(self._head(files)))
-        return Parsed(READ, facts, "", trouble, tuple(stderr))
+            return Parsed(UNREADABLE, None, reason, "", tuple(self._head(files)), self._unread(files, []))
+        return Parsed(READ, facts, "", trouble, tuple(stderr), why)
+
+    def _unread(self, files: List[str], stderr: List[str]) -> Trouble:
+        said = "\n".join(stderr + self._head(files))
+        return Trouble("no_driver" if nvml.no_driver(said) else "unreadable", "_".join(files))
 
     def _head(self, files: List[str]) -> List[str]:
         lines: List[str] = []
@@ -129,6 +146,16 @@ class KnownFacts(FactBook):
         """The facts of a parser, as they were given."""
         found = self._facts.get(name)
         return Parsed(MISSING, None, "not collected") if found is None else Parsed(READ, found)
+
+
+def _why(entry: Dict[str, object]) -> Trouble:
+    """The same for programs. Bundles of older versions name no `why`."""
+    if str(entry.get("note")).startswith(NOT_RUN):
+        return Trouble("not_run", str(entry.get("why") or ""))
+    silent = entry.get("timed_out") and entry.get("why", SILENT) == SILENT
+    if not silent and nvml.no_driver(str(entry.get("stderr") or "")):
+        return Trouble("no_driver", str(entry.get("id")))
+    return Trouble("silent" if silent else "ended_badly", str(entry.get("id")))
 
 
 def trouble_of(entry: Dict[str, object]) -> str:

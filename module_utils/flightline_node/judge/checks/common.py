@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ...know.expected import NO_TYPE
-from ...model import Device, Facts, Finding, Remedy, Skip, SkipReason, Status
-from .. import skips
+from ...model import Device, Facts, Finding, Skip, SkipReason, Status
+from .. import reasons, skips
 from ..context import Context
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def unreadable(context: Context, reading: Reading, what: str, mig_hides: bool = 
     for gpu, value in reading.errors:
         text = next((str(part) for part in value.values() if is_broken(part)), "") if isinstance(value, dict) else value
         message = f"{gpu_label(gpu)}: {what} could not be read: {text}"
-        yield context.unknown(message, evidence=[str(value)], device=gpu_device(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, message, evidence=[str(value)], device=gpu_device(gpu))
     models = {str(gpu.get("name")) for gpu, _ in reading.values}
     for gpu in reading.lacking:
         if mig_hides and mig_on(gpu):
@@ -144,7 +144,7 @@ def unreadable(context: Context, reading: Reading, what: str, mig_hides: bool = 
         # A GPU that cannot even say its name counts as one of the others.
         if str(gpu.get("name")) in models or (models and is_broken(gpu.get("name"))):
             message = f"{gpu_label(gpu)}: no {what}, where other GPUs of the same model have one"
-            yield context.unknown(message, device=gpu_device(gpu))
+            yield context.unknown(reasons.VALUE_LACKING, message, device=gpu_device(gpu))
 
 
 def no_value(
@@ -160,7 +160,8 @@ def no_value(
     found = na if reading.printed else absent
     if found:
         return context.skip(found.reason.because(f"no {what}: {found.text}"))
-    return context.unknown(f"no {what}: " + ("N/A for every GPU" if reading.printed else "not printed"))
+    shown = "N/A for every GPU" if reading.printed else "not printed"
+    return context.unknown(reasons.NO_VALUE, f"no {what}: {shown}")
 
 
 Judge = Callable[[Context, Facts, Any], Iterable[Finding]]
@@ -183,7 +184,7 @@ def judge_gpus(
     judge yields nothing (or INFO) for a good GPU. good makes the PASS message of the values.
     """
     if not any(True for _ in gpus(context)):
-        yield context.unknown(NO_GPU)
+        yield context.unknown(reasons.NO_GPU_LISTED, NO_GPU)
         return
     reading = read(context, path, readable)
     findings = list(unreadable(context, reading, what, mig_hides))
@@ -280,15 +281,14 @@ def judge_version(context: Context, what: str, measured: Any, pinned: Optional[s
     """A version against its pin, else its minimum; PASS when neither is set."""
     if not isinstance(measured, str) or is_broken(measured) or not version_tuple(measured):
         shown = "not printed" if measured is None else measured
-        return context.unknown(f"{what} version could not be read: {shown}", Remedy.UPDATE_SOFTWARE, measured=measured)
+        unread = reasons.VERSION_UNREAD if measured is None else reasons.VERSION_UNREAD.of("error")
+        return context.unknown(unread, f"{what} version could not be read: {shown}", measured=measured)
     if pinned and not version_matches(measured, pinned):
-        return context.fail(
-            f"{what} {measured}, pinned to {pinned}", Remedy.UPDATE_SOFTWARE, measured=measured, expected=pinned
-        )
+        message = f"{what} {measured}, pinned to {pinned}"
+        return context.fail(reasons.NOT_AS_PINNED, message, measured=measured, expected=pinned)
     if minimum and not version_reaches(measured, minimum):
-        return context.fail(
-            f"{what} {measured}, wanted {minimum} or later", Remedy.UPDATE_SOFTWARE, measured=measured, expected=minimum
-        )
+        message = f"{what} {measured}, wanted {minimum} or later"
+        return context.fail(reasons.TOO_OLD, message, measured=measured, expected=minimum)
     wanted = f"as pinned ({pinned})" if pinned else f"{minimum} or later" if minimum else "no version pinned"
     return context.ok(f"{what} {measured}, {wanted}", measured=measured, expected=pinned or minimum)
 

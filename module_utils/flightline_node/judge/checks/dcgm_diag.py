@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...know.catalog import cuda
+from ...know.catalog import cuda, nvml
 from ...know.catalog import dcgm as catalog
-from ...model import Check, Device, Facts, Finding, Remedy
+from ...model import Check, Device, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .common import OF_GPU, gpu_device, nvidia_gpus_expected
 from .pcie_width import wanted_lanes
 
+FAILED = Reason("failed", "a test of DCGM failed", device="GPU")
+WARNED = Reason("warned", "DCGM warns and fails no test", device="GPU")
+SKIPPED_ON_SOME = Reason("skipped_on_some", "DCGM skipped a test on some GPUs alone")
+UNKNOWN_STATUS = Reason("unknown_status", "DCGM gave a status that is not known")
+LEFT_OUT = Reason("left_out", "DCGM did not run some tests")
+SKIPPED_ALL = Reason("skipped_all", "DCGM skipped every test that works the GPUs")
+FOUND_BEFORE = Reason("found_before", "DCGM found a fault before its tests", device="GPU")
+NOT_STARTED = Reason("not_started", "DCGM could not run its diagnostic")
+UNTESTED = Reason("untested", "DCGM tested fewer GPUs than there are")
+CUT_SHORT = Reason("cut_short", "DCGM's table is cut short")
+NONE_RAN = Reason("none_ran", "DCGM ran no test")
 _EVIDENCE_OF_WORK = frozenset({"Pass", "Fail", "Warn"})
 _KNOWN = _EVIDENCE_OF_WORK | {"Skip", "Not Run"}
 
@@ -32,6 +43,12 @@ def _device(context: Context, facts: Facts, note: Facts) -> Device:
 
 def _id(note: Facts) -> Optional[int]:
     return catalog.id_of(note.get("error_id"), note.get("message"))
+
+
+def _about(said: str) -> str:
+    """What DCGM's words are about, as other checks name it: a lost GPU, its memory, or something else."""
+    kind = nvml.kind(said)
+    return "memory" if kind == nvml.OTHER and catalog.names_memory(said) else kind
 
 
 def _noise(context: Context, note: Facts) -> bool:
@@ -56,14 +73,15 @@ def _messages(context: Context, facts: Facts) -> Iterator[Finding]:
     failures = [note for note in facts["failures"] if not _noise(context, note)]
     for notes in catalog.by_place(failures).values():
         tests = ", ".join(dict.fromkeys(note["test"] for note in notes))
+        told = catalog.told(notes[0])
         yield context.fail(
-            f"DCGM test failed: {catalog.told(notes[0])}", _remedy(notes), measured=tests, expected="Pass",
-            device=_device(context, facts, notes[0]), evidence=[catalog.told(note) for note in notes],
+            FAILED.of(_about(told)), f"DCGM test failed: {told}", remedy=_remedy(notes), measured=tests,
+            expected="Pass", device=_device(context, facts, notes[0]), evidence=[catalog.told(note) for note in notes],
         )  # fmt: skip
     noise = [note for note in facts["failures"] if _noise(context, note)]
     for notes in catalog.by_place([*facts["warnings"], *noise]).values():
         yield context.warn(
-            f"DCGM warns: {catalog.told(notes[0])}", _remedy(notes), measured="Warn", expected="Pass",
+            WARNED, f"DCGM warns: {catalog.told(notes[0])}", remedy=_remedy(notes), measured="Warn", expected="Pass",
             device=_device(context, facts, notes[0]), evidence=[catalog.told(note) for note in notes],
         )  # fmt: skip
 
@@ -73,7 +91,7 @@ def _skipped_on_some(context: Context, facts: Facts, partly: Dict[str, List[int]
     for name, gpus in partly.items():
         device = _device(context, facts, {"gpu": gpus[0]}) if len(gpus) == 1 else {}
         text = f"DCGM skipped {name} on GPU {', '.join(map(str, gpus))} alone"
-        yield context.warn(text, Remedy.INVESTIGATE, measured="Skip", expected="Pass", device=device)
+        yield context.warn(SKIPPED_ON_SOME, text, measured="Skip", expected="Pass", device=device)
 
 
 def _statuses(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -83,20 +101,20 @@ def _statuses(context: Context, facts: Facts) -> Iterator[Finding]:
     told = failed | {note["test"] for note in facts["warnings"]}
     strange = {name: status for name, status in tests.items() if status not in _KNOWN}
     if strange:
-        yield context.unknown(f"DCGM gave a status that is not known: {strange}")
+        yield context.unknown(UNKNOWN_STATUS, f"DCGM gave a status that is not known: {strange}")
     for name in (name for name, status in tests.items() if status == "Fail" and name not in failed):
-        yield context.fail(f"DCGM test failed: {name}", Remedy.INVESTIGATE, measured="Fail", expected="Pass")
+        yield context.fail(FAILED.of(_about(name)), f"DCGM test failed: {name}", measured="Fail", expected="Pass")
     for name in (name for name, status in tests.items() if status == "Warn" and name not in told):
-        yield context.warn(f"DCGM warns: {name}", Remedy.INVESTIGATE, measured="Warn", expected="Pass")
+        yield context.warn(WARNED, f"DCGM warns: {name}", measured="Warn", expected="Pass")
     left_out = [name for name, status in tests.items() if status == "Not Run"]
     if left_out:
-        yield context.warn(f"not run by DCGM: {', '.join(left_out)}", Remedy.INVESTIGATE)
+        yield context.warn(LEFT_OUT, f"not run by DCGM: {', '.join(left_out)}")
     partly = facts.get("skipped_on", {})
     yield from _skipped_on_some(context, facts, partly)
     skipped = [name for name, status in tests.items() if status == "Skip" and name not in partly]
     hard = [name for name in tests if name.lower() not in catalog.SOFTWARE_TESTS]
     if hard and len(skipped) < len(tests) and all(name in skipped for name in hard):
-        yield context.warn(f"DCGM skipped every test that works the GPUs: {', '.join(skipped)}", Remedy.INVESTIGATE)
+        yield context.warn(SKIPPED_ALL, f"DCGM skipped every test that works the GPUs: {', '.join(skipped)}")
     passed = [name for name, status in tests.items() if status == "Pass"]
     if passed:
         also = f"; skipped: {', '.join(skipped)}" if skipped else ""
@@ -108,21 +126,26 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts = context.facts("dcgm_diag")
     tests, error = facts.get("tests", {}), facts.get("runtime_error")
     if error and _id({"message": error}) is not None:
+        remedy = _remedy([{"message": error}])
         yield context.fail(
-            f"DCGM found before its tests: {error}", _remedy([{"message": error}]), measured="error", expected="none",
-            device=_device(context, facts, {"gpu": catalog.gpu_in(error)}),
+            FOUND_BEFORE.of(_about(error)), f"DCGM found before its tests: {error}", remedy=remedy,
+            measured="error", expected="none", device=_device(context, facts, {"gpu": catalog.gpu_in(error)}),
         )  # fmt: skip
     elif error:
-        yield context.unknown(f"DCGM could not run its diagnostic: {error}")
+        yield context.unknown(NOT_STARTED.of(_about(error)), f"DCGM could not run its diagnostic: {error}")
     seen, there = facts.get("gpus"), context.expected.gpu_count
     if seen and there and seen < there:
-        yield context.unknown(f"DCGM tested {seen} of {there} GPUs", measured=seen, expected=there, unit="GPUs")
+        yield context.unknown(
+            UNTESTED, f"DCGM tested {seen} of {there} GPUs", measured=seen, expected=there, unit="GPUs"
+        )
     if facts.get("cut"):
-        yield context.unknown("DCGM's table is cut short: what the tests after its last row say is not known")
+        yield context.unknown(
+            CUT_SHORT, "DCGM's table is cut short: what the tests after its last row say is not known"
+        )
     worked = facts.get("skipped_on") or any(status in _EVIDENCE_OF_WORK for status in tests.values())
     if not error and not worked:
         seen = ", ".join(f"{name} {status}" for name, status in tests.items())
-        yield context.unknown(f"DCGM ran no test: {seen or 'none listed'}")
+        yield context.unknown(NONE_RAN, f"DCGM ran no test: {seen or 'none listed'}")
     yield from _messages(context, facts)
     yield from _statuses(context, facts)
 
@@ -142,6 +165,19 @@ CHECK = Check(
     tags=("dcgm", "gpu"),
     level="standard",
     applies=nvidia_gpus_expected,
+    reasons=(
+        FAILED,
+        WARNED,
+        SKIPPED_ON_SOME,
+        UNKNOWN_STATUS,
+        LEFT_OUT,
+        SKIPPED_ALL,
+        FOUND_BEFORE,
+        NOT_STARTED,
+        UNTESTED,
+        CUT_SHORT,
+        NONE_RAN,
+    ),
     skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 
 PCI, DRIVER, LIBFABRIC = "PCI (lspci)", "driver (sysfs)", "libfabric (fi_info)"
 FEW = 2
 """So few missing of many are lost devices; more were never attached at launch."""
+
+NO_SOURCE = Reason("no_source", "no source gives a number of EFA devices")
+DISAGREE = Reason("disagree", "the sources disagree on the number of EFA devices", Remedy.REBOOT)
+NONE_IN_LIBFABRIC = Reason("none_in_libfabric", "libfabric lists no EFA device, another source does", Remedy.REBOOT)
+NONE = Reason("none", "no source has an EFA device", Remedy.FIX_CONFIG)
+TOO_FEW = Reason("too_few", "EFA devices of the type are missing", Remedy.FIX_CONFIG)
+TOO_MANY = Reason("too_many", "more EFA devices than the type has", Remedy.FIX_CONFIG)
 
 
 def no_efa(context: Context) -> Optional[Skip]:
@@ -39,19 +46,21 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Every source against the type, and against each other."""
     counts, wanted = _counts(context), context.expected.efa_count or 0
     if not counts:
-        yield context.unknown("no source gives a number of EFA devices")
+        yield context.unknown(NO_SOURCE, "no source gives a number of EFA devices")
         return
     least, most = min(counts.values()), max(counts.values())
     seen = ", ".join(f"{name} {count}" for name, count in counts.items())
     context.measure("efa_count", least, "devices")
     rest = {"measured": least, "expected": wanted, "unit": "devices"}
     if least < most:
-        yield context.fail(f"sources disagree, wanted {wanted}: {seen}", Remedy.REBOOT, evidence=_lost(context), **rest)
+        why = DISAGREE if counts.get(LIBFABRIC) != 0 else NONE_IN_LIBFABRIC
+        yield context.fail(why, f"sources disagree, wanted {wanted}: {seen}", evidence=_lost(context), **rest)
     elif least < wanted:
-        remedy = Remedy.REPLACE if least and wanted - least <= FEW else Remedy.FIX_CONFIG
-        yield context.fail(f"{least} of {wanted} EFA devices: {seen}", remedy, **rest)
+        why = TOO_FEW if counts.get(LIBFABRIC) != 0 else NONE
+        remedy = Remedy.REPLACE if least and wanted - least <= FEW else why.remedy
+        yield context.fail(why, f"{least} of {wanted} EFA devices: {seen}", remedy=remedy, **rest)
     elif least > wanted:
-        yield context.warn(f"{least} EFA devices, wanted {wanted}: {seen}; wrong type?", Remedy.FIX_CONFIG, **rest)
+        yield context.warn(TOO_MANY, f"{least} EFA devices, wanted {wanted}: {seen}; wrong type?", **rest)
     else:
         yield context.ok(f"{least} EFA devices: {seen}", **rest)
 
@@ -70,6 +79,7 @@ CHECK = Check(
     expects=("efa_count",),
     tags=("efa", "network"),
     applies=no_efa,
+    reasons=(NO_SOURCE, DISAGREE, NONE_IN_LIBFABRIC, NONE, TOO_FEW, TOO_MANY),
     skips=(skips.NO_EFA,),
     evaluate=evaluate,
 )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 from .efa_count import no_efa
+
+LINK_DOWN = Reason("link_down", "libfabric says that a link is down", Remedy.REBOOT, "EFA device")
+NO_ENDPOINT = Reason("no_endpoint", "libfabric has no EFA endpoint", Remedy.FIX_CONFIG)
+FEWER_ENDPOINTS = Reason("fewer_endpoints", "fewer reliable endpoints than EFA devices", Remedy.REBOOT)
 
 
 def not_known_to_have_efa(context: Context) -> Optional[Skip]:
@@ -33,20 +37,21 @@ def evaluate(context: Context) -> Iterator[Finding]:
     down = facts.get("links_down", [])
     for device in down:
         link = {"device": {"name": device}, "measured": "FI_LINK_DOWN", "expected": "FI_LINK_UP"}
-        yield context.fail(f"{device}: libfabric says that its link is down", Remedy.REBOOT, **link)
+        yield context.fail(LINK_DOWN, f"{device}: libfabric says that its link is down", **link)
     if unwanted and not endpoints and not (error and context.expected.efa_count is None):
         yield context.skip(unwanted)
     elif error or not endpoints:
         there = _devices_elsewhere(context)
-        remedy = Remedy.UPDATE_SOFTWARE if there else Remedy.FIX_CONFIG
+        remedy = Remedy.UPDATE_SOFTWARE if there else NO_ENDPOINT.remedy
         also = f"; the node has {there} EFA devices, so driver and libfabric do not fit" if there else ""
         others = f"; only {', '.join(facts['other_providers'])}" if facts.get("other_providers") else ""
         text = f"libfabric has no EFA endpoint: {error or 'none listed'}{others}{also}"
-        yield context.fail(text, remedy, evidence=facts.get("warnings", []), expected=wanted, **rest)
-    elif endpoints < devices:
         yield context.fail(
-            f"{endpoints} reliable (RDM) endpoints for {devices} EFA devices", Remedy.REBOOT, expected=devices, **rest
+            NO_ENDPOINT, text, remedy=remedy, evidence=facts.get("warnings", []), expected=wanted, **rest
         )
+    elif endpoints < devices:
+        message = f"{endpoints} reliable (RDM) endpoints for {devices} EFA devices"
+        yield context.fail(FEWER_ENDPOINTS, message, expected=devices, **rest)
     elif not down:
         versions = ", ".join(facts.get("provider_versions", []))
         yield context.ok(f"{endpoints} EFA endpoints, provider version {versions or 'not printed'}", **rest)
@@ -66,6 +71,7 @@ CHECK = Check(
     needs=("fi_info",),
     tags=("efa", "network"),
     applies=no_efa,
+    reasons=(LINK_DOWN, NO_ENDPOINT, FEWER_ENDPOINTS),
     skips=(skips.NO_EFA, skips.EFA_NOT_DECLARED),
     evaluate=evaluate,
 )

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 
 UNIT = "nvidia-fabricmanager.service"
 UMAD = "ib_umad"
+
+NO_STATE = Reason("no_state", "systemd prints no state of the Fabric Manager")
+NO_UMAD = Reason("no_umad", "the module that NVLSM needs is not loaded", Remedy.FIX_CONFIG)
+STARTING = Reason("starting", "the Fabric Manager is still starting")
+NOT_RUNNING = Reason("not_running", "the Fabric Manager does not run", Remedy.FIX_CONFIG)
+NOT_CONFIGURED = Reason("not_configured", "it runs and has not configured the NVSwitches", Remedy.FIX_CONFIG)
+LOGGED = Reason("logged", "it runs and logged errors")
+NO_UNIT = Reason("no_unit", "it is not a unit of this host, and the GPUs are registered")
+NOT_INSTALLED = Reason("not_installed", "the Fabric Manager is not installed", Remedy.FIX_CONFIG)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -22,19 +31,19 @@ def evaluate(context: Context) -> Iterator[Finding]:
     state = f"{active}/{sub}" if sub else str(active)
     rest: Dict[str, Any] = {"measured": state, "expected": "active/running", "evidence": [f"{UNIT}: {unit}"]}
     if active is None:
-        yield context.unknown(f"no state of {UNIT} printed", **rest)
+        yield context.unknown(NO_STATE, f"no state of {UNIT} printed", **rest)
     elif active == "active" and sub in (None, "running") and _lacks_umad(context):
         message = f"Fabric Manager runs, but the module {UMAD} is not loaded: NVLSM cannot reach the NVSwitches"
-        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+        yield context.warn(NO_UMAD, message, **rest)
     elif active == "active" and sub in (None, "running"):
         yield from _running(context, rest)
     elif active == "activating" and sub != "auto-restart":
-        yield context.fail("Fabric Manager is still starting", Remedy.INVESTIGATE, **rest)
+        yield context.fail(STARTING, "Fabric Manager is still starting", **rest)
     else:
         said = _logged(context)
         why = f": {said[-1]}" if said else ""
         rest["evidence"] += said
-        yield context.fail(f"Fabric Manager is not running ({state}){why}", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(NOT_RUNNING, f"Fabric Manager is not running ({state}){why}", **rest)
 
 
 def _logged(context: Context) -> List[str]:
@@ -49,10 +58,10 @@ def _running(context: Context, rest: Dict[str, Any]) -> Iterator[Finding]:
     configured = [log["configured"] for log in facts.get("logs", {}).values()]
     if said and False in configured and not _registered(context):
         text = f"Fabric Manager runs and has not configured the NVSwitches: {said[-1]}"
-        yield context.fail(text, Remedy.FIX_CONFIG, **{**rest, "evidence": said})
+        yield context.fail(NOT_CONFIGURED, text, **{**rest, "evidence": said})
     elif said:
         text = f"Fabric Manager runs, and logged {len(said)} different errors since it started: {said[-1]}"
-        yield context.warn(text, Remedy.INVESTIGATE, **{**rest, "evidence": said})
+        yield context.warn(LOGGED, text, **{**rest, "evidence": said})
     else:
         yield context.ok("Fabric Manager is running", **rest)
 
@@ -70,11 +79,10 @@ def _lacks_umad(context: Context) -> bool:
 
 def _no_unit(context: Context) -> Finding:
     if _registered(context):
-        return context.info(
-            "every GPU is registered with the fabric, by a Fabric Manager that is not a unit of this host"
-        )
+        text = "every GPU is registered with the fabric, by a Fabric Manager that is not a unit of this host"
+        return context.info(NO_UNIT, text)
     message = "Fabric Manager is not installed: GPUs on NVSwitch cannot start a CUDA program without it"
-    return context.fail(message, Remedy.FIX_CONFIG, measured="not found", expected="active/running")
+    return context.fail(NOT_INSTALLED, message, measured="not found", expected="active/running")
 
 
 def _switched(context: Context) -> Optional[Skip]:
@@ -102,6 +110,7 @@ CHECK = Check(
     expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,
+    reasons=(NO_STATE, NO_UMAD, STARTING, NOT_RUNNING, NOT_CONFIGURED, LOGGED, NO_UNIT, NOT_INSTALLED),
     skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK),
     informs=True,
     evaluate=evaluate,

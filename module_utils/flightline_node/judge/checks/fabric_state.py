@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from typing import Any, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Skip
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy, Skip
+from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
@@ -22,6 +22,12 @@ from .common import (
     untyped,
 )
 
+NOT_REGISTERED = Reason("not_registered", "a GPU has not joined the fabric", Remedy.FIX_CONFIG, "GPU")
+UNKNOWN_STATE = Reason("unknown_state", "a fabric state that is not known", device="GPU")
+NO_STATUS = Reason("no_status", "the fabric is completed, and no status is printed", device="GPU")
+FAILED = Reason("failed", "the registration with the fabric failed", Remedy.REBOOT, "GPU")
+UNHEALTHY = Reason("unhealthy", "the fabric of a GPU is not sound", Remedy.REBOOT, "GPU")
+DIVIDED = Reason("divided", "the node's GPUs are in different NVLink domains", Remedy.REBOOT, "GPU")
 _WAITING = ("in progress", "not started")
 _HEALTH_WORDS = frozenset({"", "full", "healthy", "false", "no", "none", "n/a", "not supported"})
 _HEALTH_NAMES = ("summary", "bandwidth", "route", "access_timeout", "incorrect_config", "partition_assigned")
@@ -65,22 +71,22 @@ def _judge(context: Context, gpu: Facts, state: str) -> Iterator[Finding]:
     label, status = gpu_label(gpu), gpu.get("fabric_status")
     rest = about(gpu, f"{state}, {status}", "Completed, Success")
     if state.lower() in _WAITING:
-        yield context.fail(
-            f"{label}: fabric {state}: not registered with the fabric manager", Remedy.FIX_CONFIG, **rest
-        )
+        message = f"{label}: fabric {state}: not registered with the fabric manager"
+        yield context.fail(NOT_REGISTERED, message, **rest)
     elif state.lower() != "completed":
-        yield context.unknown(f"{label}: unknown fabric state '{state}'", **rest)
+        yield context.unknown(UNKNOWN_STATE, f"{label}: unknown fabric state '{state}'", **rest)
     elif status is None:
-        yield context.unknown(f"{label}: fabric completed, but no status printed", **rest)
+        yield context.unknown(NO_STATUS, f"{label}: fabric completed, but no status printed", **rest)
     elif str(status).lower() != "success":
-        yield context.fail(f"{label}: fabric completed with status {status}", Remedy.REBOOT, **rest)
+        yield context.fail(FAILED, f"{label}: fabric completed with status {status}", **rest)
     else:
         bad = _bad_health(gpu.get("fabric_health"))
         unread = [text for text in bad if is_broken(text)]
         if unread:
-            yield context.unknown(f"{label}: fabric health could not be read ({', '.join(unread)})", **rest)
+            message = f"{label}: fabric health could not be read ({', '.join(unread)})"
+            yield context.unknown(reasons.VALUE_UNREAD, message, **rest)
         elif bad:
-            yield context.fail(f"{label}: fabric unhealthy ({', '.join(bad)})", Remedy.REBOOT, evidence=bad, **rest)
+            yield context.fail(UNHEALTHY, f"{label}: fabric unhealthy ({', '.join(bad)})", evidence=bad, **rest)
 
 
 def _one_domain(context: Context) -> Iterator[Finding]:
@@ -98,7 +104,7 @@ def _one_domain(context: Context) -> Iterator[Finding]:
         message = f"the GPUs of the node are in different NVLink domains{whose} ({name}: {shown}), wanted one domain"
         lines = [f"{gpu_label(gpu)}: {name} {value}" for gpu, value in told]
         rest = about(one, shown, "one domain") if one else {"measured": shown, "expected": "one domain"}
-        yield context.fail(message, Remedy.REBOOT, evidence=lines, **rest)
+        yield context.fail(DIVIDED, message, evidence=lines, **rest)
 
 
 def _silent(context: Context) -> Optional[Skip]:
@@ -145,6 +151,7 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_switched,
+    reasons=(NOT_REGISTERED, UNKNOWN_STATE, NO_STATUS, FAILED, UNHEALTHY, DIVIDED),
     skips=(*OF_GPU_FIELD, skips.NO_NVSWITCH, skips.SILENT_FABRIC, skips.UNTYPED, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

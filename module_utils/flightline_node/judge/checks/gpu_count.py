@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from ..context import Context
 from .common import OF_GPU, is_word, nvidia_gpus_expected
+
+NOT_LISTED = Reason("not_listed", "nvidia-smi could not list the GPUs")
+TWICE = Reason("listed_twice", "nvidia-smi lists a GPU twice")
+NONE = Reason("none", "no GPU is listed", Remedy.REBOOT)
+TOO_FEW = Reason("too_few", "GPUs of the type are missing", Remedy.REBOOT)
+TOO_MANY = Reason("too_many", "more GPUs than the type has", Remedy.FIX_CONFIG)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -18,15 +24,16 @@ def evaluate(context: Context) -> Iterator[Finding]:
     rest: Dict[str, Any] = {"measured": listed, "expected": wanted, "unit": "GPUs"}
     ids = [gpu["uuid"] for gpu in gpus if is_word(gpu.get("uuid"))]
     if not listed and evidence and not any("no devices" in text.lower() for text in evidence):
-        yield context.unknown("nvidia-smi could not list the GPUs", expected=wanted, unit="GPUs", evidence=evidence)
-    elif len(set(ids)) < len(ids):
-        yield context.unknown(f"nvidia-smi lists a GPU twice: {len(set(ids))} different of {len(ids)}", **rest)
-    elif listed < wanted:
-        yield context.fail(
-            f"{listed} of {wanted} GPUs: {wanted - listed} missing", Remedy.REBOOT, evidence=evidence, **rest
+        yield context.unknown(
+            NOT_LISTED, "nvidia-smi could not list the GPUs", expected=wanted, unit="GPUs", evidence=evidence
         )
+    elif len(set(ids)) < len(ids):
+        yield context.unknown(TWICE, f"nvidia-smi lists a GPU twice: {len(set(ids))} different of {len(ids)}", **rest)
+    elif listed < wanted:
+        message = f"{listed} of {wanted} GPUs: {wanted - listed} missing"
+        yield context.fail(TOO_FEW if listed else NONE, message, evidence=evidence, **rest)
     elif listed > wanted:
-        yield context.fail(f"{listed} GPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(TOO_MANY, f"{listed} GPUs, wanted {wanted}: wrong instance type", **rest)
     else:
         yield context.ok(f"{listed} GPUs", **rest)
 
@@ -45,6 +52,7 @@ CHECK = Check(
     expects=("gpu_count",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
+    reasons=(NOT_LISTED, TWICE, NONE, TOO_FEW, TOO_MANY),
     skips=OF_GPU,
     evaluate=evaluate,
 )

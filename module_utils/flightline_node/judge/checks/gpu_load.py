@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
 from .common import OF_GPU, median, nvidia_gpus_expected, spread
 
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+
+SLOWER = Reason("slower", "a GPU is slower than its twins", Remedy.REPLACE, "GPU")
+BELOW_PEAK = Reason("below_peak", "a GPU is far below its data sheet", device="GPU")
+NO_PEAK = Reason("no_peak", "no figure of the type's GPU is known", device="GPU")
+HELD_DOWN = Reason("held_down", "the hardware held a GPU's clock down", Remedy.REPLACE, "GPU")
+WARM = Reason("warm", "a GPU lowered its clock to stay cool", device="GPU")
+NOT_LOADED = Reason("not_loaded", "a GPU was not measured under load", device="GPU")
+FEWER_LOADED = Reason("fewer_loaded", "not every GPU was loaded")
+NOT_STARTED = Reason("not_started", "the load program did not start", Remedy.FIX_CONFIG)
 
 
 def loaded_device(gpu: Facts) -> Dict[str, Any]:
@@ -31,15 +40,16 @@ def _speed(context: Context, gpu: Facts, label: str, others: List[float]) -> Ite
     warn, fail = (usual * (1 - context.threshold(f"{what}_slower_percent") / 100) for what in ("warn", "fail"))
     if tflops < fail:
         message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
-        yield context.fail(message, Remedy.REPLACE, expected=round(fail, 1), **rest)
+        yield context.fail(SLOWER, message, expected=round(fail, 1), **rest)
     elif tflops < peak:
         message = f"{label}: {tflops:g} TFLOPS, wanted {peak:g}"
-        yield context.fail(message, Remedy.INVESTIGATE, expected=peak, **rest)
+        yield context.fail(BELOW_PEAK, message, expected=peak, **rest)
     elif rate is None and known:
-        yield context.unknown(f"{label}: {tflops:g} TFLOPS, and no expected gpu_tflops is known of the type", **rest)
+        message = f"{label}: {tflops:g} TFLOPS, and no expected gpu_tflops is known of the type"
+        yield context.unknown(NO_PEAK, message, **rest)
     elif tflops < warn:
         message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
-        yield context.warn(message, Remedy.INVESTIGATE, expected=round(warn, 1), **rest)
+        yield context.warn(SLOWER, message, remedy=Remedy.INVESTIGATE, expected=round(warn, 1), **rest)
 
 
 def _heat(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
@@ -49,10 +59,10 @@ def _heat(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
     seen = f"in {max(throttled.values(), default=0)} of {samples} samples, {gpu.get('temperature_c_max', '?')} C"
     if hard:
         message = f"{label}: clock held down by the hardware under load ({', '.join(hard)}) {seen}"
-        yield context.fail(message, Remedy.REPLACE, device=loaded_device(gpu), measured=hard, expected=0)
+        yield context.fail(HELD_DOWN, message, device=loaded_device(gpu), measured=hard, expected=0)
     elif samples and warm > samples * context.threshold("max_warm_percent") / 100:
         message = f"{label}: clock lowered to stay cool {seen}"
-        yield context.warn(message, Remedy.INVESTIGATE, device=loaded_device(gpu), measured=warm)
+        yield context.warn(WARM, message, device=loaded_device(gpu), measured=warm)
 
 
 def _judge(context: Context, gpu: Facts, gpus: List[Facts]) -> Iterator[Finding]:
@@ -60,7 +70,7 @@ def _judge(context: Context, gpu: Facts, gpus: List[Facts]) -> Iterator[Finding]
     yield from _heat(context, gpu, label)
     if not tflops:
         why = gpu.get("error") or "no product was timed"
-        yield context.unknown(f"{label}: not measured under load: {why}", device=loaded_device(gpu))
+        yield context.unknown(NOT_LOADED, f"{label}: not measured under load: {why}", device=loaded_device(gpu))
         return
     context.measure("gpu_load_tflops", tflops, "TFLOPS", label)
     context.measure("gpu_load_sm_mhz", gpu.get("sm_mhz_median"), "MHz", label)
@@ -72,14 +82,14 @@ def _missing(context: Context, facts: Facts) -> Optional[Finding]:
     wanted, seen = context.expected.gpu_count, len(facts["gpus"])
     if wanted is None or seen >= wanted:
         return None
-    return context.unknown(f"{seen} of {wanted} GPUs loaded", measured=seen, expected=wanted)
+    return context.unknown(FEWER_LOADED, f"{seen} of {wanted} GPUs loaded", measured=seen, expected=wanted)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """Each GPU against the median of its twins, then against a share of the data sheet; heat by clock reasons."""
     facts = context.facts("gpu_load")
     if facts.get("not_run"):
-        yield context.unknown(f"the GPUs were not loaded: {facts['not_run']}", Remedy.FIX_CONFIG)
+        yield context.unknown(NOT_STARTED, f"the GPUs were not loaded: {facts['not_run']}")
         return
     findings = [finding for gpu in facts["gpus"] for finding in _judge(context, gpu, facts["gpus"])]
     missing = _missing(context, facts)
@@ -127,6 +137,7 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    reasons=(SLOWER, BELOW_PEAK, NO_PEAK, HELD_DOWN, WARM, NOT_LOADED, FEWER_LOADED, NOT_STARTED),
     skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

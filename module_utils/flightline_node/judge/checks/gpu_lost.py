@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set
 
+from ...know.catalog import nvml
 from ...know.catalog import xid as catalogue
-from ...model import Check, Facts, Finding, Remedy
+from ...know.catalog.nvml import Saying
+from ...model import Check, Facts, Finding, Reason, Remedy
+from .. import reasons
 from ..context import Context
 from ..kernel_history import current, device_at, fallen_off_bus, pci_key, unsplit
 from .common import OF_GPU, about, gpu_label, is_broken, is_number, nvidia_gpus_expected
@@ -13,22 +16,17 @@ from .common import OF_GPU, about, gpu_label, is_broken, is_number, nvidia_gpus_
 _CORE = ("uuid", "name", "serial", "memory_total_mib", "temperature_c", "performance_state")
 _SENSORS = ("temperature_c", "performance_state")
 """One of these alone may be a broken sensor; its own check says UNKNOWN."""
-_TEXTS: Tuple[Tuple[str, Remedy, str], ...] = (
-    ("driver/library version mismatch", Remedy.REBOOT, "the loaded driver is not the installed one"),
-    ("couldn't communicate with the nvidia driver", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
-    ("driver not loaded", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
-    ("libnvidia-ml.so", Remedy.UPDATE_SOFTWARE, "the NVIDIA driver's library is not installed"),
-    ("requires reset", Remedy.RESET_GPU, "a GPU needs a reset"),
-    ("requires restart", Remedy.RESET_GPU, "a GPU needs a reset"),
-    ("is lost", Remedy.REBOOT, "a GPU is lost"),
-    ("fallen off the bus", Remedy.REBOOT, "a GPU has fallen off the bus"),
-    ("unable to determine the device handle", Remedy.REBOOT, "a GPU is lost"),
-    ("no devices were found", Remedy.REBOOT, "the driver finds no GPU"),
-    ("no devices found", Remedy.REBOOT, "the driver finds no GPU"),
-    ("attached gpus are listed", Remedy.REBOOT, "a GPU is lost"),
-)
+_SAID = {one.id: Reason(one.id, one.meaning, one.remedy) for one in reversed(nvml.SAYINGS)}
+"""A reason for each thing that nvidia-smi says in place of a GPU."""
+OFF_BUS = _SAID[nvml.OFF_BUS]
+NO_ANSWER = Reason("gpu_silent", "a GPU does not answer", Remedy.REBOOT, "GPU")
+OTHER_ERROR = Reason("other_error", "nvidia-smi says something unknown in place of a GPU")
+NONE_ON_BUS = Reason("none_on_bus", "lspci lists no GPU", Remedy.REBOOT)
+FEWER_ON_BUS = Reason("fewer_on_bus", "lspci lists too few GPUs", Remedy.REBOOT)
+FEWER_ANSWER = Reason("fewer_answer", "the driver answers for fewer GPUs than are on the bus", Remedy.REBOOT)
+DOUBTFUL_LINES = Reason("doubtful_lines", "kernel log lines that may tell of a lost GPU could not be read")
 ANSWER = "a GPU that answers"
-OFF_BUS: Dict[str, Any] = {"measured": "fallen off the bus", "expected": ANSWER}
+GONE: Dict[str, Any] = {"measured": "fallen off the bus", "expected": ANSWER}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -40,21 +38,20 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _known(text: str) -> Optional[Tuple[Remedy, str]]:
-    low = text.lower()
-    found = ((remedy, meaning) for words, remedy, meaning in _TEXTS if words in low)
-    return None if _refused(low) else next(found, None)
+def _known(text: str) -> Optional[Saying]:
+    return None if _refused(text) else nvml.saying(text)
 
 
 def _gpu(context: Context, gpu: Facts) -> Iterator[Finding]:
     known = next(((text, _known(text)) for text in _texts(gpu) if _known(text)), None)
     broken = [f"{key}: {gpu[key]}" for key in _CORE if is_broken(gpu.get(key)) and not _refused(gpu[key])]
     if known and known[1]:
-        remedy, meaning = known[1]
-        yield context.fail(f"{gpu_label(gpu)}: {meaning}", remedy, evidence=[known[0]], **about(gpu, meaning, ANSWER))
+        text, said = known[0], known[1]
+        rest = about(gpu, said.meaning, ANSWER)
+        yield context.fail(_SAID[said.id], f"{gpu_label(gpu)}: {said.meaning}", evidence=[text], **rest)
     elif broken and not (len(broken) == 1 and broken[0].startswith(_SENSORS)):
         message = f"{gpu_label(gpu)}: does not answer ({'; '.join(broken)})"
-        yield context.fail(message, Remedy.REBOOT, evidence=broken, **about(gpu, "no answer", ANSWER))
+        yield context.fail(NO_ANSWER, message, evidence=broken, **about(gpu, "no answer", ANSWER))
 
 
 def _refused(text: str) -> bool:
@@ -70,11 +67,11 @@ def _errors(context: Context, errors: List[Facts], told: Set[str]) -> Iterator[F
             continue
         rest: Dict[str, Any] = {"device": device, "expected": ANSWER, "evidence": [text]}
         if known:
-            yield context.fail(f"nvidia-smi: {known[1]}", known[0], measured=known[1], **rest)
+            yield context.fail(_SAID[known.id], f"nvidia-smi: {known.meaning}", measured=known.meaning, **rest)
         elif pci and is_broken(text) and not _refused(text):
-            yield context.fail("nvidia-smi: a GPU does not answer", Remedy.REBOOT, measured="no answer", **rest)
+            yield context.fail(NO_ANSWER, "nvidia-smi: a GPU does not answer", measured="no answer", **rest)
         else:
-            yield context.unknown(f"nvidia-smi: {text}", device=device, evidence=[text])
+            yield context.unknown(OTHER_ERROR, f"nvidia-smi: {text}", device=device, evidence=[text])
 
 
 def _kernel(context: Context, told: Set[str]) -> Iterator[Finding]:
@@ -83,7 +80,7 @@ def _kernel(context: Context, told: Set[str]) -> Iterator[Finding]:
     for key, event in fallen_off_bus(facts).items():
         if key not in told:
             rest = {"device": device_at(context, event.get("pci"), facts), "evidence": [str(event.get("text", ""))]}
-            yield context.fail("kernel: a GPU has fallen off the bus", Remedy.REBOOT, **OFF_BUS, **rest)
+            yield context.fail(OFF_BUS, "kernel: a GPU has fallen off the bus", **GONE, **rest)
 
 
 def _doubtful(context: Context) -> List[str]:
@@ -110,13 +107,14 @@ def _bus(context: Context, listed: Optional[int]) -> Iterator[Finding]:
     for address in facts.get("rev_ff", []):
         if address in there:
             message = "lspci: a GPU has fallen off the bus (rev ff)"
-            yield context.fail(message, Remedy.REBOOT, device={"pci": address}, **OFF_BUS)
+            yield context.fail(OFF_BUS, message, device={"pci": address}, **GONE)
     if is_number(seen) and wanted is not None and seen < wanted:
         message = f"lspci lists {seen} of {wanted} GPUs"
-        yield context.fail(message, Remedy.REBOOT, measured=seen, expected=wanted, unit="GPUs")
+        fewer = FEWER_ON_BUS if seen else NONE_ON_BUS
+        yield context.fail(fewer, message, measured=seen, expected=wanted, unit="GPUs")
     elif is_number(seen) and listed is not None and listed < seen:
         message = f"the driver answers for {listed} of the {seen} GPUs on the bus"
-        yield context.fail(message, Remedy.REBOOT, measured=listed, expected=seen, unit="GPUs")
+        yield context.fail(FEWER_ANSWER, message, measured=listed, expected=seen, unit="GPUs")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -133,16 +131,16 @@ def evaluate(context: Context) -> Iterator[Finding]:
     doubtful = _doubtful(context)
     if doubtful:
         message = f"the kernel log has {len(doubtful)} lines that may tell of a lost GPU and could not be read: see xid"
-        yield context.unknown(message, evidence=doubtful[:4])
+        yield context.unknown(DOUBTFUL_LINES, message, evidence=doubtful[:4])
         return
     unread = context.broken("kernel")
     if unread:
         # In xid's words, so that both are told as one trouble. The kernel log names a lost GPU before any tool does.
-        yield context.unknown(f"could not be measured: {unread}")
+        yield context.unknown(reasons.of(unread.why), f"could not be measured: {unread.reason}")
         return
     looked = [name for name in ("nvidia_smi", "kernel", "lspci") if context.optional(name) is not None]
     if smi is not None and not listed:
-        yield context.unknown("nvidia-smi lists no GPU and gives no reason")
+        yield context.unknown(reasons.NO_GPU_LISTED, "nvidia-smi lists no GPU and gives no reason")
     else:
         yield context.ok(f"no GPU lost, by {', '.join(looked)}")
 
@@ -161,6 +159,15 @@ CHECK = Check(
     needs_any=("nvidia_smi", "kernel", "lspci"),
     tags=("gpu", "pcie"),
     applies=nvidia_gpus_expected,
+    reasons=(
+        *_SAID.values(),
+        NO_ANSWER,
+        OTHER_ERROR,
+        NONE_ON_BUS,
+        FEWER_ON_BUS,
+        FEWER_ANSWER,
+        DOUBTFUL_LINES,
+    ),
     skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...model import Check, Device, Finding, Remedy, Skip
+from ...model import Check, Device, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, gpu_device, nvidia_gpus_expected
 
 _PATH = re.compile(r"^(?:NV\d+|SYS|NODE|PHB|PXB|PIX)$")
+
+WITHOUT_LINKS = Reason("without_links", "GPU pairs lack NVLinks", Remedy.REBOOT, "GPU")
+PAIRS_UNREAD = Reason("pairs_unread", "the topology of some GPU pairs could not be read")
+NO_PAIR = Reason("no_pair", "the topology of no GPU pair could be read")
+MIXED = Reason("mixed", "some GPU pairs have NVLink and some not")
+PCIE_ONLY = Reason("pcie_only", "the matrix shows PCIe paths only")
+NO_GPU = Reason("no_gpu", "no GPU in the topology matrix")
 
 
 def _links(path: str) -> int:
@@ -20,6 +27,13 @@ def _links(path: str) -> int:
 
 def _shown(paths: Dict[str, int]) -> str:
     return ", ".join(f"{count} x {path}" for path, count in sorted(paths.items()))
+
+
+def unread_pairs(measured: Any, expected: Any) -> Tuple[int, int]:
+    """How many GPU pairs were not read, of how many: from a finding's values, as _shown writes them."""
+    pairs = int(str(expected).split()[0])
+    found = [item.partition(" x ") for item in str(measured).split(", ") if item]
+    return pairs - sum(int(count) for count, _, path in found if _PATH.match(path)), pairs
 
 
 def _evidence(pairs: Any, bad: List[str]) -> List[str]:
@@ -65,15 +79,17 @@ def _judge(context: Context, paths: Dict[str, int], gpu_count: int, listed_pairs
         whose = f", all of GPU {device['index']}" if device else ""
         message = f"GPU pairs without all their NVLinks{whose}: {shown}"
         rest = {"measured": shown, "expected": f"{pairs} pairs", "evidence": lines, "device": device}
-        return context.fail(message, Remedy.REBOOT, **rest)
+        return context.fail(WITHOUT_LINKS, message, **rest)
     if odd or sum(paths.values()) < pairs:
         unread = pairs - sum(count for path, count in paths.items() if path not in odd)
         message = f"topology of {unread} of {pairs} GPU pairs could not be read: {shown or 'no GPU pair'}"
-        return context.unknown(message, measured=shown, expected=f"{pairs} pairs", evidence=lines)
+        return context.unknown(
+            PAIRS_UNREAD if paths else NO_PAIR, message, measured=shown, expected=f"{pairs} pairs", evidence=lines
+        )
     mixed = len({path.startswith("NV") for path in paths}) > 1
     if mixed and context.expected.nvlink_links_per_gpu is None:
         message = f"some GPU pairs have NVLink and some not: {shown}"
-        return context.warn(message, Remedy.INVESTIGATE, measured=shown)
+        return context.warn(MIXED, message, measured=shown)
     return context.ok(shown, measured=shown)
 
 
@@ -89,13 +105,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     seen = len(facts.get("gpus", []))
     count = max(seen, context.expected.gpu_count or 0)
     if facts.get("pcie_only") and context.expected.nvlink_links_per_gpu != 0:
-        yield context.unknown("the matrix shows PCIe paths only (nvidia-smi topo -mp, wanted topo -m)")
+        yield context.unknown(PCIE_ONLY, "the matrix shows PCIe paths only (nvidia-smi topo -mp, wanted topo -m)")
     elif count > 1:
         yield _judge(context, facts.get("gpu_pair_links") or {}, count, facts.get("pairs"))
     elif seen:
         yield context.skip(skips.ONE_GPU.because("one GPU: no pairs"))
     else:
-        yield context.unknown("no GPU in the topology matrix", evidence=map(str, facts.get("errors", [])))
+        yield context.unknown(NO_GPU, "no GPU in the topology matrix", evidence=map(str, facts.get("errors", [])))
 
 
 CHECK = Check(
@@ -111,6 +127,7 @@ CHECK = Check(
     wants=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_pairs_expected,
+    reasons=(WITHOUT_LINKS, PAIRS_UNREAD, NO_PAIR, MIXED, PCIE_ONLY, NO_GPU),
     skips=(*OF_GPU, skips.ONE_GPU),
     evaluate=evaluate,
 )

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any, Iterator, List, Optional, Tuple
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
+
+OTHER = Reason("other", "type, zone or placement group is not the declared one", Remedy.FIX_CONFIG)
+NOT_TOLD = Reason("not_told", "the metadata service does not tell it")
+IMDSV1 = Reason("imdsv1", "the metadata service answers without a token", Remedy.FIX_CONFIG)
+NO_METADATA = Reason("no_metadata", "the metadata service did not answer", Remedy.FIX_CONFIG)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -20,7 +25,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from findings
     if facts.get("tokens_required") is False:
         message = "the metadata service answers without a session token (IMDSv1 is on)"
-        yield context.warn(message, Remedy.FIX_CONFIG, measured="optional", expected="required")
+        yield context.warn(IMDSV1, message, measured="optional", expected="required")
     if not findings:
         named = [f"{what} {wanted}" for what, wanted, _ in _declared(context, facts)]
         if named:
@@ -33,7 +38,7 @@ def unavailable(context: Context, facts: Facts) -> Finding:
     """SKIP off EC2; a warning when the service was asked and did not answer."""
     reason = f"no instance metadata: {facts.get('reason', 'not available')}"
     if facts.get("asked") and context.expected.instance_type != NO_TYPE:
-        return context.warn(f"{reason} ({facts['asked']})", Remedy.FIX_CONFIG)
+        return context.warn(NO_METADATA, f"{reason} ({facts['asked']})")
     return context.skip(skips.OFF_EC2.because(reason))
 
 
@@ -57,10 +62,11 @@ def _compare(context: Context, facts: Facts, what: str, wanted: str, key: str) -
     measured: Any = facts.get(key)
     rest = {"measured": measured, "expected": wanted}
     if key not in facts:
-        yield context.unknown(f"{what} not told by the metadata service", evidence=_errors(facts), **rest)
+        message = f"{what} not told by the metadata service"
+        yield context.unknown(NOT_TOLD.of(what), message, evidence=_errors(facts), **rest)
     elif measured != wanted:
         rest["measured"] = measured or "none"
-        yield context.fail(f"{what} is {measured or 'none'}, wanted {wanted}", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(OTHER.of(what), f"{what} is {measured or 'none'}, wanted {wanted}", **rest)
 
 
 def _errors(facts: Facts) -> List[str]:
@@ -79,6 +85,7 @@ CHECK = Check(
     source="EC2 user guide: instance metadata categories; EFA needs one zone",
     needs=("imds",),
     tags=("host", "aws"),
+    reasons=(OTHER, NOT_TOLD, NO_METADATA),
     skips=(skips.NO_PLACE, skips.OFF_EC2),
     evaluate=evaluate,
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 
 # Any of these lets the NIC read GPU memory; a kernel with dma-buf and the open driver needs none.
 PEER_MEMORY = ("efa_nv_peermem", "nvidia_peermem", "nv_peer_mem", "gdrdrv")
+
+NOT_LOADED = Reason("not_loaded", "a kernel module is not loaded", Remedy.FIX_CONFIG)
+NOT_YET = Reason("not_yet_loaded", "nvidia_uvm is not loaded yet", Remedy.FIX_CONFIG)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -21,11 +24,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         evidence = ["nouveau is loaded in its place"] if name == "nvidia" and "nouveau" in loaded else []
         message = f"kernel module {name} is not loaded"
         rest: Dict[str, Any] = {"device": {"name": name}, "measured": "not loaded", "expected": "loaded"}
-        yield context.fail(message, Remedy.FIX_CONFIG, evidence=evidence, **rest)
+        yield context.fail(NOT_LOADED.of(name), message, evidence=evidence, **rest)
     if context.expected.has_nvidia_gpu and "nvidia" in loaded and "nvidia_uvm" not in loaded:
         # The first CUDA program of root loads it; a container cannot.
         message = "kernel module nvidia_uvm is not loaded yet: containers cannot load it themselves"
-        yield context.warn(message, Remedy.FIX_CONFIG, device={"name": "nvidia_uvm"})
+        yield context.warn(NOT_YET, message, device={"name": "nvidia_uvm"})
     if not missing:
         peers = [name for name in PEER_MEMORY if name in loaded]
         yield context.ok(f"loaded: {', '.join([*wanted, *peers])}")
@@ -54,6 +57,7 @@ CHECK = Check(
     needs=("modules",),
     tags=("host", "software"),
     applies=_any_wanted,
+    reasons=(NOT_LOADED, NOT_YET),
     skips=(skips.NO_MODULES,),
     evaluate=evaluate,
 )

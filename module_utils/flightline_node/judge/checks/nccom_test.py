@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .neuron_common import OF_NEURON, neuron_expected
 
 _NO_DRIVER = ("driver is not running", "no neuron device", "neuron driver version")
 _NO_TOOL = ("nccom-test: not found", "nccom-test: command not found", "neuron-bench: not found")
+
+WRONG_DATA = Reason("wrong_data", "a collective gave wrong data", Remedy.REPLACE)
+NO_TOOL = Reason("no_tool", "nccom-test could not be started", Remedy.UPDATE_SOFTWARE)
+FAILED = Reason("failed", "a collective failed")
+FAILED_BY_DRIVER = Reason("failed_by_driver", "a collective failed for want of the driver", Remedy.UPDATE_SOFTWARE)
+INCOMPLETE = Reason("incomplete", "a collective did not come to its end")
 
 
 def name_of(run: Facts) -> str:
@@ -34,16 +40,16 @@ def _judge(context: Context, run: Facts) -> Finding:
     cause = f": {said[0]}" if said else ""
     if run.get("wrong"):
         rest["expected"] = "the right data"
-        return context.fail(f"{name} gave wrong data: {run['wrong'][0]}", Remedy.REPLACE, measured="wrong data", **rest)
+        message = f"{name} gave wrong data: {run['wrong'][0]}"
+        return context.fail(WRONG_DATA, message, measured="wrong data", **rest)
     if _any(_NO_TOOL, said):
-        return context.unknown(f"{name} could not be started{cause}", Remedy.UPDATE_SOFTWARE, evidence=said)
+        return context.unknown(NO_TOOL, f"{name} could not be started{cause}", evidence=said)
     if said or run.get("rc"):
-        driver = _any(_NO_DRIVER, said)
+        why = FAILED_BY_DRIVER if _any(_NO_DRIVER, said) else FAILED
         ended = f"exit status {run['rc']}" if run.get("rc") else "failed"
-        remedy = Remedy.UPDATE_SOFTWARE if driver else Remedy.INVESTIGATE
-        return context.fail(f"{name} failed{cause or f' with {ended}'}", remedy, measured=ended, **rest)
+        return context.fail(why, f"{name} failed{cause or f' with {ended}'}", measured=ended, **rest)
     if not run.get("complete") or not run.get("rows"):
-        return context.unknown(f"{name} did not come to its end: {run.get('rows', 0)} rows, no average")
+        return context.unknown(INCOMPLETE, f"{name} did not come to its end: {run.get('rows', 0)} rows, no average")
     checked = "data checked" if run.get("checked") else "data not checked"
     return context.ok(f"{name} completed, {run['rows']} sizes, {checked}", measured=run["rows"], unit="sizes")
 
@@ -61,6 +67,7 @@ CHECK = Check(
     tags=("neuron", "nccl"),
     level="standard",
     applies=neuron_expected,
+    reasons=(WRONG_DATA, NO_TOOL, FAILED, FAILED_BY_DRIVER, INCOMPLETE),
     skips=OF_NEURON,
     evaluate=evaluate,
 )

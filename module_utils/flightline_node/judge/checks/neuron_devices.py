@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from ..context import Context
 from .neuron_common import OF_NEURON, listed, neuron_expected, told, typed
 
 PCI, DRIVER, TOOL = "PCI (lspci)", "driver (sysfs)", "neuron-ls"
+
+NONE_LISTED = Reason("none_listed", "neuron-ls lists no device", Remedy.REBOOT)
+TOO_FEW = Reason("too_few", "Neuron devices of the type are missing", Remedy.REBOOT)
+TOO_MANY = Reason("too_many", "more Neuron devices than the type has", Remedy.FIX_CONFIG)
 
 
 def _counts(context: Context) -> Dict[str, int]:
@@ -36,14 +40,15 @@ def evaluate(context: Context) -> Iterator[Finding]:
     said = list(told(context))
     context.measure("neuron_devices", counts[TOOL], "devices")
     rest = {"measured": least, "expected": wanted or "a device", "unit": "devices", "evidence": said}
+    remedy = _remedy(context, counts, wanted)
     if counts[TOOL] == 0:
         message = f"neuron-ls lists no device ({said[0]})" if said else "neuron-ls lists no device"
-        yield context.fail(f"{message}, wanted {wanted or 'one'}: {seen}", _remedy(context, counts, wanted), **rest)
+        yield context.fail(NONE_LISTED, f"{message}, wanted {wanted or 'one'}: {seen}", remedy=remedy, **rest)
     elif least < wanted:
-        yield context.fail(f"{least} of {wanted} Neuron devices: {seen}", _remedy(context, counts, wanted), **rest)
+        yield context.fail(TOO_FEW, f"{least} of {wanted} Neuron devices: {seen}", remedy=remedy, **rest)
     elif most > wanted:
         message = f"{most} Neuron devices, wanted {wanted}: {seen}; wrong instance type?"
-        yield context.fail(message, Remedy.FIX_CONFIG, **{**rest, "measured": most})
+        yield context.fail(TOO_MANY, message, **{**rest, "measured": most})
     else:
         yield context.ok(f"{least} Neuron devices: {seen}", **rest)
 
@@ -63,6 +68,7 @@ CHECK = Check(
     wants=("neuron_sysfs", "lspci"),
     tags=("neuron",),
     applies=neuron_expected,
+    reasons=(NONE_LISTED, TOO_FEW, TOO_MANY),
     skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from ..context import Context
 from .common import judge_version, version_tuple
 from .neuron_common import OF_NEURON, neuron_expected
 
 PACKAGE = "aws-neuronx-dkms"
+
+NOT_LOADED = Reason("not_loaded", "the Neuron driver is not loaded", Remedy.FIX_CONFIG)
+NOT_THE_INSTALLED = Reason("not_the_installed", "the loaded driver is not the installed one", Remedy.REBOOT)
 
 
 def installed(context: Context, package: str) -> Optional[str]:
@@ -38,7 +41,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             "measured": "not loaded",
             "expected": f"loaded, {expected.driver_minimum or 'any version'} or later",
         }
-        yield context.fail(message, Remedy.FIX_CONFIG if package else Remedy.UPDATE_SOFTWARE, **rest)
+        yield context.fail(NOT_LOADED, message, remedy=NOT_LOADED.remedy if package else Remedy.UPDATE_SOFTWARE, **rest)
         return
     finding = judge_version(
         context, "Neuron driver", running or package, expected.driver_version, expected.driver_minimum
@@ -46,7 +49,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield finding
     if running and package and version_tuple(running)[:3] != version_tuple(package)[:3]:
         message = f"driver {running} is loaded and {PACKAGE} {package} installed: the update has not been loaded"
-        yield context.warn(message, Remedy.REBOOT, measured=running, expected=package)
+        yield context.warn(NOT_THE_INSTALLED, message, measured=running, expected=package)
 
 
 CHECK = Check(
@@ -64,6 +67,7 @@ CHECK = Check(
     wants=("neuron_log",),
     tags=("neuron", "software"),
     applies=neuron_expected,
+    reasons=(NOT_LOADED, NOT_THE_INSTALLED),
     skips=OF_NEURON,
     evaluate=evaluate,
 )

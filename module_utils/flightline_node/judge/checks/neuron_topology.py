@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .neuron_common import OF_NEURON, device, label, listed, neuron_expected, typed
+
+NONE_SHOWN = Reason("none_shown", "neuron-ls shows no neighbours")
+FEWER = Reason("fewer_neighbours", "a device lacks NeuronLink neighbours", Remedy.REPLACE, "Neuron device")
+NOT_LISTED = Reason("neighbour_not_listed", "a neighbour is not in the list", Remedy.REPLACE, "Neuron device")
+ONE_SIDED = Reason("one_sided", "a link is shown from one side only", Remedy.REPLACE, "Neuron device")
+OTHER_ORDER = Reason("other_order", "all neighbours are there, in another order", device="Neuron device")
 
 
 def _shown(rows: List[Facts]) -> Dict[int, FrozenSet[int]]:
@@ -47,8 +53,9 @@ def _nothing(context: Context, rows: List[Facts], kind: Optional[str]) -> Findin
             skips.ONE_DEVICE.because("a single device has no neighbours" if len(rows) == 1 else "no neighbours shown")
         )
     return context.unknown(
+        NONE_SHOWN,
         f"neuron-ls shows no neighbours for {len(rows)} devices, wanted the {kind}: the driver shows them only when "
-        f"all {context.expected.gpu_count} devices are there"
+        f"all {context.expected.gpu_count} devices are there",
     )
 
 
@@ -62,20 +69,22 @@ def _judge(
     lost = others - set(shown)
     if right is not None and len(others) < len(right):
         message = f"{name} has {len(others)} of {len(right)} NeuronLink neighbours: {_names(right - others)} missing"
-        yield context.fail(message, Remedy.REPLACE, expected=_names(right), **rest)
+        yield context.fail(FEWER, message, expected=_names(right), **rest)
     elif lost and not typed(context):
         # The driver shows neighbours when all devices are there: a container sees those that it was given.
         text = f"{name} is joined to {_names(lost)}, not in the list of devices: lost, or not given to this container"
-        yield context.unknown(text, device=device(context, index), evidence=evidence)
+        yield context.unknown(
+            NOT_LISTED, text, remedy=Remedy.INVESTIGATE, device=device(context, index), evidence=evidence
+        )
     elif lost:
         message = f"{name} is joined to {_names(lost)}, not in the list of devices"
-        yield context.fail(message, Remedy.REPLACE, expected=_names(right or others - lost), **rest)
+        yield context.fail(NOT_LISTED, message, expected=_names(right or others - lost), **rest)
     elif one_sided:
         message = f"the link from {name} to {_names(one_sided)} is not shown from the other side"
-        yield context.fail(message, Remedy.REPLACE, expected=_names(right or others - one_sided), **rest)
+        yield context.fail(ONE_SIDED, message, expected=_names(right or others - one_sided), **rest)
     elif right is not None and others != right:
         message = f"{name} is joined to {_names(others)}, wanted {_names(right)}"
-        yield context.warn(message, Remedy.INVESTIGATE, expected=_names(right), **rest)
+        yield context.warn(OTHER_ORDER, message, expected=_names(right), **rest)
 
 
 CHECK = Check(
@@ -93,6 +102,7 @@ CHECK = Check(
     wants=("neuron_sysfs",),
     tags=("neuron",),
     applies=neuron_expected,
+    reasons=(NONE_SHOWN, FEWER, NOT_LISTED, ONE_SIDED, OTHER_ORDER),
     skips=(*OF_NEURON, skips.ONE_DEVICE),
     evaluate=evaluate,
 )

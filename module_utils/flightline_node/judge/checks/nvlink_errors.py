@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expected
 
@@ -14,6 +14,11 @@ from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expec
 _FATAL = re.compile(r"^recovery errors?|^link recovery failed")
 # Traffic, and the work of forward error correction: large on healthy links. The total repeats its parts.
 _HEALTHY = re.compile(r"\bfec\b|\braw\b|\bber\b|\bpackets$|\bbytes\b|\bblocks\b|\bcodes\b|^total link recovery")
+
+RECOVERED = Reason("recovered", "NVLinks of a GPU lost their connection", Remedy.RESET_GPU, "GPU")
+ERRORS = Reason("errors", "NVLinks of a GPU count errors", device="GPU")
+DOWN = Reason("down", "the error counters show links that are down", Remedy.REBOOT, "GPU")
+NO_COUNTERS = Reason("no_counters", "a GPU shows no NVLink error counters", device="GPU")
 
 
 def _name(counter: str) -> str:
@@ -48,12 +53,13 @@ def _judge(context: Context, gpu: Facts, errors: Dict[str, Any]) -> Iterator[Fin
     fatal, watch, broken = _sort(context, errors)
     if fatal:
         message = f"{label}: NVLinks lost their connection ({', '.join(fatal)})"
-        yield context.fail(message, Remedy.RESET_GPU, evidence=fatal + watch, **about(gpu, fatal[0], 0))
+        yield context.fail(RECOVERED, message, evidence=fatal + watch, **about(gpu, fatal[0], 0))
     elif broken:
-        yield context.unknown(f"{label}: NVLink counters could not be read", evidence=broken, **about(gpu))
+        message = f"{label}: NVLink counters could not be read"
+        yield context.unknown(reasons.VALUE_UNREAD, message, evidence=broken, **about(gpu))
     elif watch:
         message = f"{label}: NVLink errors since the driver was loaded ({', '.join(watch)})"
-        yield context.warn(message, Remedy.INVESTIGATE, evidence=watch, **about(gpu, watch[0], 0))
+        yield context.warn(ERRORS, message, evidence=watch, **about(gpu, watch[0], 0))
 
 
 def _dark(context: Context, gpu: Facts, some: bool) -> Iterator[Finding]:
@@ -65,8 +71,8 @@ def _dark(context: Context, gpu: Facts, some: bool) -> Iterator[Finding]:
     if not said or not (wanted or some) or (wanted and is_number(links) and links < wanted):
         return
     message = f"{gpu_label(gpu)}: the error counters show links that are down, wanted {wanted or 'all'} active"
-    give, remedy = (context.fail, Remedy.REBOOT) if wanted else (context.warn, Remedy.INVESTIGATE)
-    yield give(message, remedy, evidence=[str(text) for text in said], **about(gpu, said[0], wanted))
+    give, remedy = (context.fail, DOWN.remedy) if wanted else (context.warn, Remedy.INVESTIGATE)
+    yield give(DOWN, message, remedy=remedy, evidence=[str(text) for text in said], **about(gpu, said[0], wanted))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -87,7 +93,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
             counted += 1
             findings += _judge(context, gpu, errors)
         elif context.expected.nvlink_links_per_gpu and not dark:
-            findings.append(context.unknown(f"{gpu_label(gpu)}: no NVLink error counters", **about(gpu)))
+            message = f"{gpu_label(gpu)}: no NVLink error counters"
+            findings.append(context.unknown(NO_COUNTERS, message, **about(gpu)))
     yield from findings
     if findings:
         return
@@ -96,7 +103,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     elif listed or no_nvlink(context, facts):
         yield context.skip(skips.NO_NVLINK.because("no GPU has NVLink error counters"))
     else:
-        yield context.unknown("nvidia-smi nvlink lists no GPU")
+        yield context.unknown(reasons.NVLINK_LISTS_NONE, "nvidia-smi nvlink lists no GPU")
 
 
 CHECK = Check(
@@ -140,6 +147,7 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
+    reasons=(RECOVERED, ERRORS, DOWN, NO_COUNTERS),
     skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...know.catalog import nvml
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expected, spread
+
+FEWER_ACTIVE = Reason("fewer_active", "NVLinks of a GPU are not active", Remedy.REBOOT, "GPU")
+ALL_INACTIVE = Reason("all_inactive", "no NVLink of the node is active", Remedy.FIX_CONFIG, "GPU")
+SLOW = Reason("slow", "NVLinks of a GPU are slow", Remedy.REBOOT, "GPU")
+SAID = Reason("said", "nvidia-smi nvlink says something in place of a status", device="GPU")
+NO_STATUS = Reason("no_status", "no GPU's NVLink status was printed")
+STATUS_MISSING = Reason("status_missing", "the NVLink status of some GPUs was not printed")
 
 
 def _speeds(gpu: Facts) -> List[float]:
@@ -19,7 +27,7 @@ def _links(context: Context, gpu: Facts, wanted: float, dark: bool) -> Iterator[
     """Active links; one that is down is printed as inactive, or not at all."""
     label, links, inactive = gpu_label(gpu), gpu.get("links"), gpu.get("inactive") or 0
     if not is_number(links) or not is_number(inactive):
-        yield context.unknown(f"{label}: NVLink status could not be read: {links}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: NVLink status could not be read: {links}", **about(gpu))
         return
     context.measure("nvlink_links", links, "links", label)
     if inactive == 0 and links >= wanted:
@@ -28,9 +36,9 @@ def _links(context: Context, gpu: Facts, wanted: float, dark: bool) -> Iterator[
     evidence = [str(gpu[key]) for key in ("message", "other_links") if gpu.get(key)]
     rest = about(gpu, links, wanted, "links")
     if context.expected.nvlink_links_per_gpu is None:
-        yield context.warn(message, Remedy.INVESTIGATE, evidence=evidence, **rest)
+        yield context.warn(FEWER_ACTIVE, message, remedy=Remedy.INVESTIGATE, evidence=evidence, **rest)
     else:
-        yield context.fail(message, Remedy.FIX_CONFIG if dark else Remedy.REBOOT, evidence=evidence, **rest)
+        yield context.fail(ALL_INACTIVE if dark else FEWER_ACTIVE, message, evidence=evidence, **rest)
 
 
 def _speed(context: Context, gpu: Facts, wanted: float) -> Iterator[Finding]:
@@ -44,11 +52,11 @@ def _speed(context: Context, gpu: Facts, wanted: float) -> Iterator[Finding]:
         )
         rest = about(gpu, min(slow), wanted, "GB/s")
         if context.expected.nvlink_links_per_gpu is None:  # GPUs of several models may share the node
-            yield context.warn(message, Remedy.INVESTIGATE, **rest)
+            yield context.warn(SLOW, message, remedy=Remedy.INVESTIGATE, **rest)
         else:
-            yield context.fail(message, Remedy.REBOOT, **rest)
+            yield context.fail(SLOW, message, **rest)
     elif not speeds and gpu.get("links"):
-        yield context.unknown(f"{gpu_label(gpu)}: NVLink speed could not be read", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"{gpu_label(gpu)}: NVLink speed could not be read", **about(gpu))
 
 
 def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
@@ -62,12 +70,13 @@ def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
         if "inactive" in text.lower():
             message, rest = "nvidia-smi: all NVLinks of a GPU are inactive", {"unit": "links", "evidence": [text]}
             links = context.expected.nvlink_links_per_gpu or "1 or more"
-            yield context.fail(message, Remedy.FIX_CONFIG, measured=0, expected=links, **rest)
+            yield context.fail(ALL_INACTIVE, message, measured=0, expected=links, **rest)
         elif "inactive" not in text.lower():
-            yield context.unknown(f"nvidia-smi nvlink: {text}", evidence=[text])
+            yield context.unknown(SAID.of(nvml.kind(text)), f"nvidia-smi nvlink: {text}", evidence=[text])
     if wanted is not None and listed < wanted:
         message = f"NVLink status of {listed} of {wanted} GPUs"
-        yield context.unknown(message, measured=listed, expected=wanted, unit="GPUs")
+        lacking = STATUS_MISSING if listed else NO_STATUS
+        yield context.unknown(lacking, message, measured=listed, expected=wanted, unit="GPUs")
 
 
 def _cut_off(context: Context, gpu: Facts, listed: int, wanted: float) -> bool:
@@ -98,7 +107,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if findings:
         return
     if not listed and not no_nvlink(context, facts):
-        yield context.unknown("nvidia-smi nvlink lists no GPU")
+        yield context.unknown(reasons.NVLINK_LISTS_NONE, "nvidia-smi nvlink lists no GPU")
     elif not wanted:
         yield context.skip(skips.NO_NVLINK.because("no GPU has an NVLink"))
     else:
@@ -130,6 +139,7 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
+    reasons=(FEWER_ACTIVE, ALL_INACTIVE, SLOW, SAID, NO_STATUS, STATUS_MISSING),
     skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Skip
+from ...model import Check, Facts, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 from .efa_count import FEW
 
 NOTHING_EXPECTED = "needs an instance type (or expected gpu_count, efa_count)"
+
+OFF_BUS = Reason("off_bus", "a device reads as all ones", Remedy.REBOOT)
+NOT_COUNTED = Reason("not_counted", "devices on the bus were not counted")
+GPUS_MISSING = Reason("gpus_missing", "GPUs of the type are not on the bus", Remedy.REBOOT)
+MORE_GPUS = Reason("more_gpus", "more GPUs on the bus than the type has", Remedy.FIX_CONFIG)
+SWITCHES_MISSING = Reason("switches_missing", "NVSwitches of the type are not on the bus", Remedy.REPLACE)
+NO_SWITCH = Reason("no_switch", "no NVSwitch is on the bus")
+NO_EFA = Reason("no_efa", "no EFA device is on the bus", Remedy.FIX_CONFIG)
+EFA_LOST = Reason("efa_lost", "one or two EFA devices of many are not on the bus", Remedy.REPLACE)
+EFA_NOT_ATTACHED = Reason("efa_not_attached", "many EFA devices are not on the bus", Remedy.FIX_CONFIG)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -19,7 +29,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     for address in facts.get("rev_ff", []):
         message = f"{address} reads as all ones: fallen off the bus"
         rest = {"measured": "rev ff", "expected": "a device that answers", "evidence": [f"{address} (rev ff)"]}
-        findings.append(context.fail(message, Remedy.REBOOT, device={"pci": address}, **rest))
+        findings.append(context.fail(OFF_BUS, message, device={"pci": address}, **rest))
     yield from findings
     known = _known(context, facts)
     if not findings and known:
@@ -36,13 +46,13 @@ def _gpus(context: Context, facts: Facts) -> Iterator[Finding]:
     evidence = facts.get("gpu_addresses", [])
     rest: Dict[str, Any] = {"measured": found, "expected": wanted, "unit": "GPUs", "evidence": evidence}
     if found is None:
-        yield context.unknown("the GPUs on the PCI bus were not counted", **rest)
+        yield context.unknown(NOT_COUNTED, "the GPUs on the PCI bus were not counted", **rest)
     elif found < wanted:
         message = f"{found} of {wanted} GPUs on the PCI bus: {wanted - found} missing"
-        yield context.fail(message, Remedy.REBOOT, **rest)
+        yield context.fail(GPUS_MISSING, message, **rest)
     elif found > wanted:
         message = f"{found} GPUs on the PCI bus, wanted {wanted}: wrong instance type"
-        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        yield context.fail(MORE_GPUS, message, **rest)
 
 
 def _switches(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -52,10 +62,10 @@ def _switches(context: Context, facts: Facts) -> Iterator[Finding]:
         return
     rest = {"measured": found, "expected": wanted, "unit": "NVSwitches"}
     if found:
-        yield context.fail(f"{found} of {wanted} NVSwitches on the PCI bus", Remedy.REPLACE, **rest)
+        yield context.fail(SWITCHES_MISSING, f"{found} of {wanted} NVSwitches on the PCI bus", **rest)
     else:
         # All gone at once is how a host that hides them looks; fabric_manager tells the difference.
-        yield context.warn(f"none of {wanted} NVSwitches on the PCI bus", Remedy.INVESTIGATE, **rest)
+        yield context.warn(NO_SWITCH, f"none of {wanted} NVSwitches on the PCI bus", **rest)
 
 
 def _efa(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -65,17 +75,15 @@ def _efa(context: Context, facts: Facts) -> Iterator[Finding]:
     context.measure("pci_efa", found, "devices")
     rest: Dict[str, Any] = {"measured": found, "expected": wanted, "unit": "EFA devices"}
     if found is None:
-        yield context.unknown("the EFA devices on the PCI bus were not counted", **rest)
+        yield context.unknown(NOT_COUNTED, "the EFA devices on the PCI bus were not counted", **rest)
     elif found == 0:
-        yield context.fail(
-            f"no EFA device on the PCI bus, wanted {wanted}: none was attached", Remedy.FIX_CONFIG, **rest
-        )
+        yield context.fail(NO_EFA, f"no EFA device on the PCI bus, wanted {wanted}: none was attached", **rest)
     elif found < wanted:
         evidence = facts.get("efa_addresses", [])
         few = wanted - found <= FEW
         why = "lost, or not attached at launch" if few else "not attached at launch"
         message = f"{found} of {wanted} EFA devices on the PCI bus: the others are {why}"
-        yield context.fail(message, Remedy.REPLACE if few else Remedy.FIX_CONFIG, evidence=evidence, **rest)
+        yield context.fail(EFA_LOST if few else EFA_NOT_ATTACHED, message, evidence=evidence, **rest)
 
 
 def _known(context: Context, facts: Facts) -> List[str]:
@@ -108,6 +116,17 @@ CHECK = Check(
     needs=("lspci",),
     tags=("host", "pci"),
     applies=_to_look_at,
+    reasons=(
+        OFF_BUS,
+        NOT_COUNTED,
+        GPUS_MISSING,
+        MORE_GPUS,
+        SWITCHES_MISSING,
+        NO_SWITCH,
+        NO_EFA,
+        EFA_LOST,
+        EFA_NOT_ATTACHED,
+    ),
     skips=(skips.NO_PCI_EXPECTED,),
     evaluate=evaluate,
 )

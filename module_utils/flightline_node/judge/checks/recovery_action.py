@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from ...model import Check, Facts, Finding, Remedy
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy
+from .. import reasons, skips
 from ..context import Context
 from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_broken, is_flag, is_word, judge_gpus, nvidia_gpus_expected
 
@@ -19,6 +19,8 @@ _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
     "drain and reset": (Remedy.RESET_GPU, "drain the GPU, then reset it"),
     "recover imex domain": (Remedy.FIX_CONFIG, "restart nvidia-imex on every node of the NVLink domain"),
 }
+ASKED = Reason("asked", "the driver asks for a recovery action", Remedy.RESET_GPU, "GPU")
+UNKNOWN_ACTION = Reason("unknown_action", "the driver asks for an action that is not known", device="GPU")
 _FLAGS = (("reset_required", "a reset"), ("drain_and_reset_recommended", "a drain and a reset"))
 
 
@@ -27,9 +29,10 @@ def _flags(context: Context, gpu: Facts, _value: Any) -> Iterator[Finding]:
         value = gpu.get(name)
         if value is True:
             message = f"{gpu_label(gpu)}: the driver asks for {meaning}"
-            yield context.fail(message, Remedy.RESET_GPU, **about(gpu, name, "None"))
+            yield context.fail(ASKED, message, **about(gpu, name, "None"))
         elif is_broken(value):
-            yield context.unknown(f"{gpu_label(gpu)}: {name} could not be read: {value}", **about(gpu))
+            message = f"{gpu_label(gpu)}: {name} could not be read: {value}"
+            yield context.unknown(reasons.VALUE_UNREAD, message, **about(gpu))
 
 
 def _action(context: Context, gpu: Facts, action: str) -> Iterator[Finding]:
@@ -39,9 +42,10 @@ def _action(context: Context, gpu: Facts, action: str) -> Iterator[Finding]:
     known = _ACTIONS.get(name)
     if known:
         message = f"{gpu_label(gpu)}: recovery action '{action}': {known[1]}"
-        yield context.fail(message, known[0], **about(gpu, action, "None"))
+        yield context.fail(ASKED, message, remedy=known[0], **about(gpu, action, "None"))
     elif name not in _ACTIONS:
-        yield context.unknown(f"{gpu_label(gpu)}: unknown recovery action '{action}'", **about(gpu, action, "None"))
+        message = f"{gpu_label(gpu)}: unknown recovery action '{action}'"
+        yield context.unknown(UNKNOWN_ACTION, message, **about(gpu, action, "None"))
     yield from _flags(context, gpu, None)
 
 
@@ -73,6 +77,7 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
+    reasons=(ASKED, UNKNOWN_ACTION),
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Set
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
 from ..kernel_history import current
 
 # Tools that answer within seconds, as the kernel cuts their names; daemons and jobs may wait for long.
+STUCK = Reason("stuck", "a process is stuck in the kernel", Remedy.REBOOT)
+WAITING = Reason("waiting", "many processes did not leave uninterruptible sleep")
+ZOMBIES = Reason("zombies", "many zombie processes")
 _TOOLS = frozenset({"nvidia-smi", "dcgmi", "nvidia-debugdum"})
 
 
@@ -50,7 +53,8 @@ def _dead(context: Context, process: Facts, hung: Set[Any]) -> Finding:
     why = "the kernel has called it hung" if said else f"it was started {process['age_s']:.0f} s ago"
     message = f"process {process['pid']} ({process['name']}) is stuck in the kernel: {why}"
     rest = {"measured": process.get("age_s", "stuck"), "expected": "a process that goes on"}
-    return context.fail(message, Remedy.REBOOT, device={"name": process["name"]}, evidence=_where(process), **rest)
+    named = {"device": {"name": process["name"]}, "evidence": _where(process)}
+    return context.fail(STUCK.of(process["name"]), message, **named, **rest)
 
 
 def _where(process: Facts) -> List[str]:
@@ -63,7 +67,7 @@ def _waiting(context: Context, stuck: List[Facts], count: int, watched_s: Any) -
         names = ", ".join(sorted({process["name"] for process in stuck})) or "not named"
         message = f"{count} processes did not leave uninterruptible sleep for {watched_s:g} s: {names}"
         evidence = [_where(process)[0] for process in stuck]
-        yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=0, unit="processes", evidence=evidence)
+        yield context.warn(WAITING, message, measured=count, expected=0, unit="processes", evidence=evidence)
 
 
 def _zombies(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -74,7 +78,7 @@ def _zombies(context: Context, facts: Facts) -> Iterator[Finding]:
             key = f"{process['name']} of {process['parent']}"
             owners[key] = owners.get(key, 0) + 1
         message = f"{count} zombie processes, wanted under {limit:g}: {', '.join(sorted(owners))}"
-        yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=limit, unit="processes")
+        yield context.warn(ZOMBIES, message, measured=count, expected=limit, unit="processes")
 
 
 CHECK = Check(
@@ -111,6 +115,7 @@ CHECK = Check(
             1000000,
         ),
     ),
+    reasons=(STUCK, WAITING, ZOMBIES),
     skips=(skips.NOT_PRINTED,),
     evaluate=evaluate,
 )

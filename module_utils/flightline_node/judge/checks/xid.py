@@ -6,7 +6,7 @@ import re
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ...know.catalog import xid as catalogue
-from ...model import BLOCKING, RANK, Check, Facts, Finding, Remedy, Status, Threshold
+from ...model import BLOCKING, RANK, Check, Facts, Finding, Reason, Remedy, Status, Threshold
 from .. import skips, xid_policy
 from ..context import Context
 from ..kernel_history import (
@@ -28,6 +28,11 @@ REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
 
 CLEAN_UP = 45
+XID = Reason("xid", "the driver reported an Xid", device="GPU")
+BAD_POLICY = Reason("bad_policy", "the site's xid_policy cannot be read", Remedy.FIX_CONFIG)
+UNREAD_LINES = Reason("unread_lines", "Xid lines of the kernel log could not be read")
+DOUBTFUL_LINES = Reason("doubtful_lines", "Xids that may be another program's words")
+EARLIER_BOOTS = Reason("earlier_boots", "Xids of earlier boots, which the reboot reset")
 _BLAMED = re.compile(r"caused by previous Xid (\d{1,4})\b")
 """How a clean-up names the Xid that it follows, on the same GPU."""
 
@@ -77,9 +82,9 @@ def _by_cause(code: int, policy: Dict[int, Decision]) -> Decision:
     """What an Xid means of which only the number is known."""
     why = f"the Xid {code} that caused it is no longer in the log"
     if code in xid_policy.NVLINK5 or code == RECOVERY:
-        return policy.get(code) or Decision(Status.WARN, Remedy.INVESTIGATE, why)
+        return policy.get(code) or Decision(Status.WARN, Remedy.INVESTIGATE, why, code)
     cause = policy.get(code) or xid_policy.decide(code, [], None, None)
-    return Decision(cause.status, cause.remedy, f"{why}: {cause.why}" if cause.why else why)
+    return Decision(cause.status, cause.remedy, f"{why}: {cause.why}" if cause.why else why, code)
 
 
 def _decision(
@@ -131,7 +136,7 @@ def _finding(
         expected=0,
         unit="Xids",
         evidence=texts,
-        reason=skips.POLICY.id if decision.status is Status.SKIP else "",
+        reason=skips.POLICY.id if decision.status is Status.SKIP else XID.of(decision.cause or code).id,
     )
 
 
@@ -143,12 +148,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     statuses: Set[Status] = set()
     policy, wrong = xid_policy.read_overrides(context.options)
     for message in wrong:
-        yield context.unknown(message, Remedy.FIX_CONFIG)
+        yield context.unknown(BAD_POLICY, message)
     unread = current(facts, "unread_xids")
     if unread:
-        yield context.unknown(
-            "the kernel log has Xid lines that could not be read", evidence=[e["text"] for e in unread]
-        )
+        text = "the kernel log has Xid lines that could not be read"
+        yield context.unknown(UNREAD_LINES, text, evidence=[e["text"] for e in unread])
     doubtful = [*_doubtful(context, facts, hours, policy)]
     yield from doubtful
     for key in groups:
@@ -157,10 +161,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield finding
     old = [event for event in before_boot(facts, "xids") if _fails(event["code"])]
     if old:
-        yield context.info(
-            f"{len(old)} Xids of earlier boots, not judged: the reboot reset the GPUs",
-            evidence=[e["text"] for e in old],
-        )
+        text = f"{len(old)} Xids of earlier boots, not judged: the reboot reset the GPUs"
+        yield context.info(EARLIER_BOOTS, text, evidence=[e["text"] for e in old])
     if not (statuses - {Status.SKIP, Status.INFO} or wrong or unread or doubtful):
         what = "no Xid that speaks against a GPU" if Status.INFO in statuses else "no Xid"
         yield context.ok(f"{what} since the last boot" + (f", in the log's last {hours:g} hours" if hours else ""))
@@ -181,9 +183,9 @@ def _doubtful(context: Context, facts: Facts, hours: float, policy: Dict[int, De
         elif status is Status.WARN:
             other.append(event)
     if worst:
-        yield context.unknown(f"{len(worst)} Xid {UNSPLIT}", evidence=[e["text"] for e in worst[:4]])
+        yield context.unknown(DOUBTFUL_LINES, f"{len(worst)} Xid {UNSPLIT}", evidence=[e["text"] for e in worst[:4]])
     if other:
-        yield context.warn(f"{len(other)} Xid {UNSPLIT}", Remedy.INVESTIGATE, evidence=[e["text"] for e in other[:4]])
+        yield context.warn(DOUBTFUL_LINES, f"{len(other)} Xid {UNSPLIT}", evidence=[e["text"] for e in other[:4]])
 
 
 def _fails(code: int) -> bool:
@@ -226,6 +228,7 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
+    reasons=(XID, BAD_POLICY, UNREAD_LINES, DOUBTFUL_LINES, EARLIER_BOOTS),
     skips=(*OF_GPU, skips.POLICY),
     evaluate=evaluate,
 )

@@ -55,6 +55,7 @@ LANES = 16
 """What the PCIe test asks of every GPU (min_pci_width); only a file given with -c changes it."""
 
 _GPU = re.compile(r"\bGPU:? ?(\d{1,4})\b")
+_MEMORY = re.compile(r"memory|\bECC\b|\bremap|\bDBE\b", re.IGNORECASE)
 _WIDTH = re.compile(r"PCI link width (\d{1,3})X", re.IGNORECASE)
 
 SOFTWARE_TESTS = frozenset({
@@ -124,6 +125,11 @@ def gpu_in(message: str) -> Optional[int]:
     """The GPU that a message names, if it is one."""
     named = {int(number) for number in _GPU.findall(message)}
     return named.pop() if len(named) == 1 else None
+
+
+def names_memory(message: str) -> bool:
+    """Is it about a GPU's memory, or its errors?"""
+    return _MEMORY.search(message) is not None
 
 
 def lanes_in(message: str) -> Optional[int]:
