@@ -11,6 +11,7 @@ from flightline_node.model import BLOCKING, EVIDENCE, Verdict, as_status, device
 from ..fleet.causes import EXPLAINED
 from ..fleet.remedies import how
 from ..fleet.result import FindingDict, NodeRow, Report
+from ..record.reasons import NOT_JUDGED
 from ..report.text import show_value
 from ..store.rows import NODE, REACHABLE
 from .messages import Alert, Digest, DigestPlan, device_text
@@ -86,7 +87,8 @@ def _blocking(row: NodeRow) -> Iterator[FindingDict]:
         if not finding.get(EXPLAINED):
             yield {**finding, "message": f"{finding.get('message') or ''}{folded.get(id(finding), '')}"}
     if row.verdict is Verdict.NO_GO and not found:
-        yield {"check": NODE, "status": "UNKNOWN", "message": "nothing could be judged", "remedy": "INVESTIGATE"}
+        yield {"check": NODE, "status": "UNKNOWN", "message": "nothing could be judged", "remedy": "INVESTIGATE",
+               "reason": NOT_JUDGED.id}  # fmt: skip
 
 
 def _alert(node: str, finding: Mapping[str, Any], at: str, host: str = "", instance_id: str = "") -> Alert:

@@ -12,11 +12,12 @@ from math import isfinite
 from statistics import median
 from typing import Any
 
-from flightline_node.model import Finding, Remedy, Status
+from flightline_node.model import Finding, Reason, Remedy, Status
 
 from ..fleet.checks import STORAGE
 from ..fleet.outliers import MAD_TO_SIGMA, SCORE_LIMIT
 from ..fleet.together import HOST
+from ..record import reasons
 from .drive import RoundAnswer
 
 WAYS = ("write", "read")
@@ -112,25 +113,23 @@ def findings(mount: str, hosts: Sequence[str], tries: Sequence[SharedSpeeds], wa
         slow = {way: last.slow(way)[host] for way in WAYS if all(host in one.slow(way) for one in tries)}
         if wrong:
             text = f"{mount}: what was read is not what was written, at {wrong}"
-            found.append(of_node(host, Status.FAIL, text, Remedy.INVESTIGATE))
+            found.append(of_node(host, Status.FAIL, text, reasons.WRONG_DATA))
         elif host in last.troubles:
-            found.append(of_node(host, Status.UNKNOWN, f"{mount}: {last.troubles[host]}", Remedy.INVESTIGATE))
+            found.append(of_node(host, Status.UNKNOWN, f"{mount}: {last.troubles[host]}", reasons.NOT_MEASURED))
         elif slow and len(tries) == TRIES:
             way, text = next(iter(slow.items()))
             figures: dict[str, Any] = {
                 "measured": last.speeds[way][host],
                 "expected": round(median(last.speeds[way].values()), 1),
             }
-            found.append(
-                of_node(host, Status.FAIL, f"{mount}: {text}, twice", Remedy.INVESTIGATE, **figures, unit="MB/s")
-            )
+            said = f"{mount}: {text}, twice"
+            found.append(of_node(host, Status.FAIL, said, reasons.SLOW, **figures, unit="MB/s"))
         elif any(host in last.slow(way) for way in WAYS):
-            found.append(
-                of_node(host, Status.UNKNOWN, f"{mount}: slow now and not before: measure again", Remedy.INVESTIGATE)
-            )
+            said = f"{mount}: slow now and not before: measure again"
+            found.append(of_node(host, Status.UNKNOWN, said, reasons.SLOW_ONCE))
         else:
             text = f"{mount} with {len(hosts)} nodes at once: {_figures(last, host)}"
-            found.append(of_node(host, Status.PASS, text, Remedy.NONE))
+            found.append(of_node(host, Status.PASS, text))
     return [*found, *_of_all(mount, tries, wanted_mb_s)]
 
 
@@ -138,9 +137,10 @@ def _figures(one: SharedSpeeds, host: str) -> str:
     return ", ".join(f"{way} {one.speeds[way][host]:g} MB/s" for way in WAYS)
 
 
-def of_node(host: str, status: Status, text: str, remedy: Remedy = Remedy.NONE, **rest: Any) -> dict[str, Any]:
+def of_node(host: str, status: Status, text: str, reason: Reason | None = None, **rest: Any) -> dict[str, Any]:
     """A finding of one host."""
-    return Finding(STORAGE, status, text, remedy, device={HOST: host}, **rest).to_dict()
+    remedy, said = (reason.remedy, reason.id) if reason else (Remedy.NONE, "")
+    return Finding(STORAGE, status, text, remedy, device={HOST: host}, reason=said, **rest).to_dict()
 
 
 def _of_all(mount: str, tries: Sequence[SharedSpeeds], wanted_mb_s: float) -> list[Any]:
@@ -152,5 +152,7 @@ def _of_all(mount: str, tries: Sequence[SharedSpeeds], wanted_mb_s: float) -> li
         if wanted_mb_s and total < least:
             text = f"{mount}: {way} at {total:.0f} MB/s by all nodes at once, wanted {least:.0f} of its {wanted_mb_s:g}"
             rest: dict[str, Any] = {"measured": round(total, 1), "expected": round(least, 1), "unit": "MB/s"}
-            found.append(Finding(STORAGE, Status.FAIL, text, Remedy.INVESTIGATE, **rest).to_dict())
+            found.append(
+                Finding(STORAGE, Status.FAIL, text, Remedy.INVESTIGATE, reason=reasons.TOTAL_LOW.id, **rest).to_dict()
+            )
     return found

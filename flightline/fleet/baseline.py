@@ -14,6 +14,7 @@ from typing import Any
 
 from flightline_node.model import Finding, Remedy, Status
 
+from ..record.reasons import BEYOND, LACKING, NOTHING_SHARED
 from .checks import BASELINE
 from .outliers import LEAST_RELATIVE, MAD_TO_SIGMA, SCORE_LIMIT
 from .stragglers import BAD, BAD_ENDS, HIGH, LOW
@@ -201,10 +202,10 @@ def judge(baseline: Baseline, measures: Mapping[str, Mapping[str, Any]], measure
         found += [_broken(one, device, value) for device, value in values.items() if one.broken_by(value)]
     if absent:
         text = f"not measured here, and other nodes have it: {', '.join(absent)}"
-        found.append(Finding(BASELINE, Status.UNKNOWN, text, Remedy.INVESTIGATE))
+        found.append(Finding(BASELINE, Status.UNKNOWN, text, LACKING.remedy, reason=LACKING.id))
     elif not others.intersection(one.measure for one in baseline.limits):
         text = "this run measured nothing that the baseline is about"
-        found.append(Finding(BASELINE, Status.SKIP, text, Remedy.NONE))
+        found.append(Finding(BASELINE, Status.SKIP, text, Remedy.NONE, reason=NOTHING_SHARED.id))
     if not found:
         text = f"{len(baseline.limits)} measures like those of {len(baseline.nodes)} known-good nodes"
         found.append(Finding(BASELINE, Status.PASS, text, Remedy.NONE))
@@ -218,5 +219,5 @@ def _broken(one: Limit, device: str, value: float) -> Finding:
             f"wanted {one.limit:g} at {'least' if one.side == LOW else 'most'}")  # fmt: skip
     return Finding(
         BASELINE, Status.FAIL, text, Remedy.INVESTIGATE, device={"name": device} if device else {}, measured=value,
-        expected=one.limit, unit=one.unit,
+        expected=one.limit, unit=one.unit, reason=BEYOND.id,
     )  # fmt: skip

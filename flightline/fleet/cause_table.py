@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from flightline_node.ask.idle import NEURON_LS_SILENT
 from flightline_node.ask.probes import PROBES
 from flightline_node.judge.reasons import ENDED_BADLY, NO_DRIVER, NOT_RUN, SILENT, UNREADABLE
 from flightline_node.model import Reason, Status
@@ -85,7 +84,7 @@ def _of_tool(tool: str, *families: Reason) -> str:
 
 
 _SMI_SILENT = _of_tool("nvidia-smi", SILENT)
-_NEURON_LS = f"{_of_tool('neuron-ls', SILENT, ENDED_BADLY, NO_DRIVER, UNREADABLE)} {NOT_RUN.of(NEURON_LS_SILENT).id}"
+_NEURON_LS = _of_tool("neuron-ls", SILENT, ENDED_BADLY, NO_DRIVER, UNREADABLE, NOT_RUN)
 _NVIDIA_MODULES = " ".join(
     f"not_loaded.nvidia{name}" for name in ("", "_uvm", "_modeset", "_drm", "_peermem", "_fs", "_cap_imex")
 )

@@ -15,8 +15,9 @@ from typing import Any
 
 from flightline_node.judge.checks.common import gpu_device, gpu_label
 from flightline_node.judge.checks.efa_counters import ERRORS
-from flightline_node.model import Status
+from flightline_node.model import Reason, Status
 
+from ..record.reasons import CORRECTED_GROWN, EFA_GROWN, UNCORRECTED_GROWN
 from ..store.sqlite import Record, Run, Store, StoreError
 
 WINDOW = timedelta(hours=24)
@@ -59,6 +60,7 @@ class Growth:
 
     check: str
     status: Status
+    reason: Reason
     message: str
     measured: float
     expected: float
@@ -122,19 +124,20 @@ def compare(then: Sample, now: Sample, since: str) -> Iterator[Growth]:
         said, device = f"{label}: {step:g} uncorrectable memory errors since {since}", now.gpus.get(label, {})
         if remapped.get(label, 0) >= step:
             said += ", and as many rows remapped"
-            yield Growth(ECC_CHECK, Status.WARN, said, step, 0, device)
+            yield Growth(ECC_CHECK, Status.WARN, UNCORRECTED_GROWN, said, step, 0, device)
         else:
             said += f", and {remapped.get(label, 0):g} rows remapped"
-            yield Growth(ECC_CHECK, Status.FAIL, said, step, 0, device)
+            yield Growth(ECC_CHECK, Status.FAIL, UNCORRECTED_GROWN, said, step, 0, device)
     for label, step in _grown(then, now, CORRECTED).items():
         if step > MOST_CORRECTED:
             said = f"{label}: {step:g} corrected memory errors since {since}, wanted at most {MOST_CORRECTED} a day"
-            yield Growth(ECC_CHECK, Status.WARN, said, step, MOST_CORRECTED, now.gpus.get(label, {}))
+            device = now.gpus.get(label, {})
+            yield Growth(ECC_CHECK, Status.WARN, CORRECTED_GROWN, said, step, MOST_CORRECTED, device)
     grown = {name[len("efa_") :]: sum(steps.values()) for name in EFA if (steps := _grown(then, now, name))}
     if grown:
         said = f"EFA errors since {since}: " + ", ".join(f"{name} {step:g}" for name, step in grown.items())
         lines = tuple(f"{name}: {step:g} more" for name, step in grown.items())
-        yield Growth(EFA_CHECK, Status.WARN, said, sum(grown.values()), 0, {}, lines)
+        yield Growth(EFA_CHECK, Status.WARN, EFA_GROWN, said, sum(grown.values()), 0, {}, lines)
 
 
 def _grown(then: Sample, now: Sample, name: str) -> dict[str, float]:

@@ -16,8 +16,9 @@ from typing import Any
 import flightline_node
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.must import Answer, verdict_of
-from flightline_node.model import BLOCKING, LEVELS, RANK, STATUSES, UNSAID, Remedy, Status, Verdict, worst
+from flightline_node.model import BLOCKING, LEVELS, RANK, STATUSES, UNSAID, Reason, Remedy, Status, Verdict, worst
 
+from ..record import reasons
 from ..store.rows import NODE, REACHABLE, gave_none, lost_record
 from ..store.sqlite import ExpectedHost, Record, Run, Store
 from . import growth, together
@@ -178,17 +179,26 @@ def _columns(rows: Iterable[NodeRow]) -> list[str]:
     return [check for check in known if check in seen] + sorted(seen - set(known))
 
 
-def _finding(check: str, status: Status, message: str, remedy: Remedy, hosts: list[str], **rest: Any) -> FindingDict:
+def _finding(
+    check: str,
+    status: Status,
+    reason: Reason,
+    message: str,
+    hosts: list[str],
+    remedy: Remedy | None = None,
+    **rest: Any,
+) -> FindingDict:
     base: FindingDict = {"device": {}, "measured": None, "expected": None, "unit": "", "evidence": []}
-    words = {"check": check, "status": str(status), "message": message, "remedy": str(remedy), "hosts": hosts}
-    return {**words, **base, **rest}
+    words = {"check": check, "status": str(status), "message": message, "remedy": str(remedy or reason.remedy)}
+    return {**words, "hosts": hosts, **base, "reason": reason.id, **rest}
 
 
 def _inventory(rows: list[NodeRow]) -> list[FindingDict]:
     if rows:
         return []
     message = "no hosts: the inventory (or --limit) selects none, wanted at least one"
-    return [_finding("inventory", Status.FAIL, message, Remedy.FIX_CONFIG, [], measured=0, expected=1, unit="hosts")]
+    figures: dict[str, Any] = {"measured": 0, "expected": 1, "unit": "hosts"}
+    return [_finding("inventory", Status.FAIL, reasons.NO_HOSTS, message, [], **figures)]
 
 
 def _together(rows: list[NodeRow], intake: _FleetIntake) -> list[FindingDict]:
@@ -204,7 +214,7 @@ def _together(rows: list[NodeRow], intake: _FleetIntake) -> list[FindingDict]:
     everyone = [row.host for row in rows]
     if intake.lost:
         message = "the record of the test over several nodes cannot be read; wanted it whole: judge the nodes again"
-        found.setdefault("", []).append(_finding(together.FABRIC, Status.UNKNOWN, message, Remedy.INVESTIGATE, []))
+        found.setdefault("", []).append(_finding(together.FABRIC, Status.UNKNOWN, reasons.RECORD_LOST, message, []))
     return [{**finding, "hosts": everyone} for finding in found.get("", ()) if finding["status"] != str(Status.PASS)]
 
 
@@ -230,7 +240,7 @@ def _grow(rows: list[NodeRow], intake: _FleetIntake, earlier: Mapping[str, tuple
             if grown.check == growth.ECC_CHECK and row.cells.get("ecc_uncorrected") is Status.FAIL:
                 continue  # the same errors, named by the node already
             finding = _node_finding(
-                grown.check, grown.status, grown.message, Remedy.INVESTIGATE, grown.measured, grown.expected
+                grown.check, grown.status, grown.reason, grown.message, grown.measured, grown.expected
             )
             finding.update(device=dict(grown.device), unit="errors", evidence=list(grown.evidence))
             for one in intake.waivers.settle(row, finding):
@@ -285,7 +295,7 @@ def _uniform_one(key: str, instance_type: str, rows: list[NodeRow], waivers: Fle
     for row in odd:
         measured = row.versions[key]
         message = f"{name} {measured}, wanted {majority} (nodes of {instance_type}: {split})"
-        finding = _node_finding(check, status, message, Remedy.UPDATE_SOFTWARE, measured, majority)
+        finding = _node_finding(check, status, reasons.DIFFERS, message, measured, majority)
         settled[row.host] = waivers.settle(row, finding)
         for one in settled[row.host]:
             _blame(row, one)
@@ -295,7 +305,8 @@ def _uniform_one(key: str, instance_type: str, rows: list[NodeRow], waivers: Fle
     message = f"{name} differs between nodes of {instance_type}: {split}; wanted {majority} on all"
     hosts = [row.host for row in odd]
     measured_all = dict(counts)
-    return _finding(check, status, message, Remedy.UPDATE_SOFTWARE, hosts, measured=measured_all, expected=majority)
+    figures: dict[str, Any] = {"measured": measured_all, "expected": majority}
+    return _finding(check, status, reasons.DIFFERS, message, hosts, **figures)
 
 
 def _duplicates(rows: list[NodeRow], twice: Mapping[tuple[str, str], set[str]]) -> list[FindingDict]:
@@ -326,13 +337,14 @@ def _duplicate(
     hosts = [row.host for row in rows]
     message = f"{what} is on {len(rows)} hosts: {', '.join(hosts[:MOST_PLACES_IN_EVIDENCE])}; wanted on one"
     for row in rows:
-        _blame(row, _node_finding(check, Status.FAIL, message, remedy, what, "one host"))
+        _blame(row, _node_finding(check, Status.FAIL, reasons.TWICE, message, what, "one host", remedy))
     return _finding(
         check,
         Status.FAIL,
+        reasons.TWICE,
         message,
-        remedy,
         hosts,
+        remedy,
         measured=len(rows),
         expected=1,
         unit="hosts",
@@ -341,9 +353,9 @@ def _duplicate(
 
 
 def _node_finding(
-    check: str, status: Status, message: str, remedy: Remedy, measured: Any, expected: Any
+    check: str, status: Status, reason: Reason, message: str, measured: Any, expected: Any, remedy: Remedy | None = None
 ) -> FindingDict:
-    finding = _finding(check, status, message, remedy, [], measured=measured, expected=expected)
+    finding = _finding(check, status, reason, message, [], remedy, measured=measured, expected=expected)
     del finding["hosts"]
     return finding
 

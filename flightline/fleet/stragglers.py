@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from flightline_node.model import Remedy, Status
 
+from ..record.reasons import FAR_OFF
 from .checks import STRAGGLER
 from .result import Distribution, Outlier
 
@@ -48,7 +49,7 @@ class Straggler:
         return {
             "check": STRAGGLER, "status": str(Status.WARN), "message": self.said, "remedy": str(Remedy.INVESTIGATE),
             "device": {"name": one.device} if one.device else {}, "measured": one.value, "expected": self.median,
-            "unit": self.unit, "evidence": [],
+            "unit": self.unit, "evidence": [], "reason": FAR_OFF.id,
         }  # fmt: skip
 
 

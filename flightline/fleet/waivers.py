@@ -41,7 +41,7 @@ class FleetWaivers:
         if not waivers:
             return [finding]
         words = finding["check"], Status(finding["status"]), finding["message"], Remedy(finding["remedy"])
-        plain = Finding(*words, device=finding["device"])
+        plain = Finding(*words, device=finding["device"], reason=str(finding.get("reason") or ""))
         names = [name for name in (row.host, row.instance_id) if name]
         return [_joined(finding, settled.to_dict()) for settled in apply([plain], waivers, names, self.today)]
 

@@ -20,7 +20,7 @@ from flightline_node.judge import must
 from flightline_node.judge.waivers import Waiver, apply, for_fleet
 from flightline_node.model import RECORD_SCHEMA, Finding, Remedy, Status, Verdict, as_status
 
-from . import witness
+from . import reasons, witness
 from .schema import RECORD, STORED
 from .shape import Misshapen, Object, seen
 
@@ -118,7 +118,8 @@ def stored(found: Any, host: str) -> Record:
 
 def unusable(host: str, message: str) -> Record:
     """The row of a host whose answer says nothing."""
-    words = {"check": NODE, "status": str(Status.UNKNOWN), "message": message, "remedy": str(Remedy.INVESTIGATE)}
+    words = {"check": NODE, "status": str(Status.UNKNOWN), "message": message, "reason": reasons.NOT_JUDGED.id,
+             "remedy": str(Remedy.INVESTIGATE)}  # fmt: skip
     return stamped({"schema": RECORD_SCHEMA, "host": host, "seconds": 0.0, "findings": [words]})
 
 

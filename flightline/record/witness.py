@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from flightline_node.model import Remedy, Status
+from flightline_node.model import Status
+
+from .reasons import NAMES_LACKING, OTHER_TIME
 
 CLOCK, IDENTITY = "node_clock", "node_identity"
 SKEW_S = 300
@@ -39,7 +41,8 @@ def _clock(stamp: str, seconds: float, begun: float, now: float) -> Iterator[Fin
         "check": CLOCK,
         "status": str(Status.UNKNOWN),
         "message": f"saw an answer of {stamp}, {seconds:g} s long, wanted {wanted}; do: set the node's clock",
-        "remedy": str(Remedy.FIX_CONFIG),
+        "remedy": str(OTHER_TIME.remedy),
+        "reason": OTHER_TIME.id,
         "measured": stamp,
         "expected": _shown(begun or now),
     }
@@ -63,7 +66,8 @@ def _identities(record: Mapping[str, Any]) -> Iterator[Finding]:
         "check": IDENTITY,
         "status": str(Status.UNKNOWN),
         "message": f"{message}, each with a UUID, serial number or address of its own",
-        "remedy": str(Remedy.INVESTIGATE),
+        "remedy": str(NAMES_LACKING.remedy),
+        "reason": NAMES_LACKING.id,
         "measured": len(named),
         "expected": max(counted),
         "unit": "accelerators",

@@ -10,12 +10,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from flightline_node.model import Finding, Remedy, Status
+from flightline_node.model import Finding, Status
 
 from ..fleet import baseline as criteria
 from ..fleet.baseline import Baseline, BaselineError
 from ..fleet.checks import BASELINE
 from ..fleet.together import HOST
+from ..record.reasons import BAD_BASELINE
 
 _TYPE = re.compile(r"[a-z0-9][a-z0-9.\-]{0,63}")
 MOST_BYTES = 4 << 20
@@ -86,6 +87,7 @@ def findings(store: Path, records: Iterable[Mapping[str, Any]], now: datetime | 
             baseline = of_type(store, name, now)
             said = criteria.judge(baseline, record["measures"], measured[name]) if baseline else []
         except BaselineError as error:
-            said = [Finding(BASELINE, Status.UNKNOWN, str(error), Remedy.FIX_CONFIG)]
+            words = BASELINE, Status.UNKNOWN, str(error), BAD_BASELINE.remedy
+            said = [Finding(*words, reason=BAD_BASELINE.id)]
         found += [{**one.to_dict(), "device": {HOST: str(record["host"]), **one.device}} for one in said]
     return found

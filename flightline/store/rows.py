@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flightline_node.bounds import SAID_CHARS
-from flightline_node.model import RECORD_SCHEMA, Remedy, Status
+from flightline_node.model import RECORD_SCHEMA, Reason, Status
 
-from ..record import intake
+from ..record import intake, reasons
 from ..record.words import printable
 from .sqlite import ExpectedHost, Record, now_stamp
 
@@ -20,23 +20,25 @@ ANSIBLE_PREFIX = "Task failed: "
 
 def unreachable_record(host: ExpectedHost, message: str) -> Record:
     """The row of a host that Ansible could not connect to; message is the connection's own text."""
-    return _one_finding(host, REACHABLE, Status.UNREACHABLE, f"no connection: {_said(message)}")
+    return _one_finding(host, REACHABLE, Status.UNREACHABLE, reasons.NO_CONNECTION, f"no connection: {_said(message)}")
 
 
 def broken_record(host: ExpectedHost, message: str) -> Record:
     """The row of a host where the module did not end well: nothing was measured, so UNKNOWN."""
-    return _one_finding(host, NODE, Status.UNKNOWN, f"{intake.CANNOT}{_said(message)}")
+    return _one_finding(host, NODE, Status.UNKNOWN, reasons.NOT_JUDGED, f"{intake.CANNOT}{_said(message)}")
 
 
 def absent_record(host: ExpectedHost, message: str) -> Record:
     """The row of a node that its stack has and the inventory lacks."""
-    return _one_finding(host, ABSENT, Status.FAIL, _one_line(message), "not listed", "in the inventory")
+    return _one_finding(
+        host, ABSENT, Status.FAIL, reasons.NOT_LISTED, _one_line(message), "not listed", "in the inventory"
+    )
 
 
 def lost_record(host: ExpectedHost) -> Record:
     """The row of an expected host that never answered."""
     message = "no result: the run ended before this host answered; judge it again"
-    return _one_finding(host, REACHABLE, Status.UNKNOWN, message)
+    return _one_finding(host, REACHABLE, Status.UNKNOWN, reasons.NO_RESULT, message)
 
 
 def gave_none(record: Mapping[str, Any]) -> bool:
@@ -49,6 +51,7 @@ def _one_finding(
     host: ExpectedHost,
     check: str,
     status: Status,
+    reason: Reason,
     message: str,
     measured: str | None = None,
     expected: str | None = None,
@@ -61,8 +64,9 @@ def _one_finding(
         "expected": expected,
         "unit": "",
         "message": message,
-        "remedy": str(Remedy.INVESTIGATE),
+        "remedy": str(reason.remedy),
         "evidence": [],
+        "reason": reason.id,
     }
     made = {
         "schema": RECORD_SCHEMA,

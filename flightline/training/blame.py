@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..record.reasons import RANK
 from . import hang, slow
 from .flight import Dump
 from .journals import Failure, Rank
@@ -71,7 +72,8 @@ def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str
                 "check": "training",
                 "status": "FAIL",
                 "message": f"{place} {one.kind}: {one.why}"[:MESSAGE_CHARS],
-                "remedy": "INVESTIGATE",
+                "remedy": str(RANK.remedy),
+                "reason": RANK.of(one.kind).id,
                 "device": {} if one.device is None else {"index": one.device},
                 "evidence": [f"{source}: {one.why}"],
             }

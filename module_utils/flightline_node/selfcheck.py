@@ -17,7 +17,8 @@ from typing import Any, Dict, List, Mapping, Optional
 from .ask.runner import Node
 from .bounds import MAX_MESSAGE_CHARS
 from .inputs import INPUTS, defaults
-from .model import BLOCKING, LEVELS, Finding, Remedy, SettingsError, Status, Verdict, as_status
+from .judge.reasons import QUARANTINED
+from .model import BLOCKING, LEVELS, Finding, SettingsError, Status, Verdict, as_status
 from .node import Identity, run
 from .settings import resolve_settings
 from .tell.logline import LineError, lines
@@ -103,7 +104,8 @@ def held(record: Dict[str, Any], directory: Path = quarantine.DIRECTORY) -> Dict
     why = quarantine.reason(directory)
     if not why:
         return record
-    finding = Finding("quarantine", Status.FAIL, why[:MAX_MESSAGE_CHARS], Remedy.INVESTIGATE)
+    words = why[:MAX_MESSAGE_CHARS], QUARANTINED.remedy
+    finding = Finding("quarantine", Status.FAIL, *words, reason=QUARANTINED.id)
     return {**record, "verdict": str(Verdict.NO_GO), "findings": [finding.to_record(), *record["findings"]]}
 
 

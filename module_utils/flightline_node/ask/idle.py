@@ -27,8 +27,6 @@ OPTION = "active_when_busy"
 ATTEMPTS, SETTLE_S = 3, 2.0
 HOW_TO = f"end what runs there, or set flightline_options {OPTION}: true"
 Guard = Callable[[Probe], Optional[Refusal]]
-SMI_SILENT, NEURON_LS_SILENT = "nvidia_smi", "neuron_ls"
-"""Ids of a refusal because a tool does not tell whether the devices are in use."""
 
 
 def _limit(check: Check, name: str, thresholds: Mapping[str, float]) -> float:
@@ -81,7 +79,7 @@ def _told(smi: Parsed, thresholds: Mapping[str, float]) -> Optional[Refusal]:
         return _refusal("gpu_busy", gpus_in_use(facts, thresholds))
     said = [str(error.get("text")) for error in facts.get("errors", [])[:1]]
     why = said[0] if said else smi.reason or "no GPU"
-    return Refusal(SMI_SILENT, f"nvidia-smi does not tell whether the GPUs are in use ({why})")
+    return Refusal(SMI.id, f"nvidia-smi does not tell whether the GPUs are in use ({why})")
 
 
 def _told_by_neuron(answer: Parsed) -> Optional[Refusal]:
@@ -91,7 +89,7 @@ def _told_by_neuron(answer: Parsed) -> Optional[Refusal]:
     devices = (answer.facts or {}).get("devices", [])
     if not devices:
         said = (answer.facts or {}).get("error") or answer.reason or "no device"
-        return Refusal(NEURON_LS_SILENT, f"neuron-ls does not tell whether the Neuron devices are in use ({said})")
+        return Refusal(NEURON_LS.id, f"neuron-ls does not tell whether the Neuron devices are in use ({said})")
     users = [(row["index"], process) for row in devices for process in stray(row)]
     if not users:
         return None
@@ -134,8 +132,7 @@ def _asked_once(node: Node, ask: Probe, thresholds: Mapping[str, float]) -> Opti
         if result.rc == NOT_FOUND_RC:
             return None
         if result.timed_out:
-            silent = NEURON_LS_SILENT if ask is NEURON_LS else SMI_SILENT
-            return Refusal(silent, f"{ask.id} does not tell whether the devices are in use ({result.note})")
+            return Refusal(ask.id, f"{ask.id} does not tell whether the devices are in use ({result.note})")
         book = FactBook(load(place))
         return _told_by_neuron(book.get("neuron_ls")) if ask is NEURON_LS else _told(book.get("nvidia_smi"), thresholds)
     finally:

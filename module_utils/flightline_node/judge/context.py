@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, Optional
 
 from ..know.expected import Expected
 from ..model import Check, Device, Facts, Finding, Reason, Remedy, Skip, Status, clip_evidence
-from ..read.facts import Parsed
+
+if TYPE_CHECKING:
+    from ..read.facts import Parsed
 
 MAX_NAME_CHARS = 64
 _NOT_PLAIN = re.compile(r"[^a-z0-9_]+")

@@ -5,8 +5,9 @@ A check's own reasons stand beside it (Check.reasons). Causes, advice and plans 
 
 from __future__ import annotations
 
+from typing import Tuple
+
 from ..model import Reason, Remedy
-from ..read.facts import Trouble
 
 SILENT = Reason("silent", "a tool gave no answer within its time")
 NO_DRIVER = Reason("no_driver", "a tool cannot talk to the driver")
@@ -28,11 +29,14 @@ NVLINK_LISTS_NONE = Reason("nvlink_lists_none", "nvidia-smi nvlink lists no GPU"
 VERSION_UNREAD = Reason("version_unread", "a version could not be read", Remedy.UPDATE_SOFTWARE)
 NOT_AS_PINNED = Reason("not_as_pinned", "a version is not the pinned one", Remedy.UPDATE_SOFTWARE)
 TOO_OLD = Reason("too_old", "a version is older than the oldest that will do", Remedy.UPDATE_SOFTWARE)
+SMI_SILENT = Reason("smi_silent", "nvidia-smi answers the watcher no more", Remedy.REBOOT)
+MESSAGES_LOST = Reason("messages_lost", "kernel messages were overwritten before they were read")
+QUARANTINED = Reason("quarantined", "the node is in quarantine")
 
 COMMON = (
     SILENT, NO_DRIVER, ENDED_BADLY, NOT_RUN, UNREADABLE, NOT_TRUSTED, NOT_COLLECTED, NOT_TAKEN, CHECK_BROKE, NO_ANSWER,
     WAIVER_EXPIRED, NO_GPU_LISTED, VALUE_UNREAD, VALUE_LACKING, NO_VALUE,
-    NVLINK_LISTS_NONE, VERSION_UNREAD, NOT_AS_PINNED, TOO_OLD,
+    NVLINK_LISTS_NONE, VERSION_UNREAD, NOT_AS_PINNED, TOO_OLD, SMI_SILENT, MESSAGES_LOST, QUARANTINED,
 )  # fmt: skip
 
 NOT_MEASURED = frozenset({
@@ -42,7 +46,7 @@ NOT_MEASURED = frozenset({
 _FAMILIES = {one.id: one for one in COMMON}
 
 
-def of(why: Trouble) -> Reason:
-    """The reason of an output that could not be read."""
-    family = _FAMILIES[why.id]
-    return family.of(why.part) if why.part else family
+def of(why: Tuple[str, str]) -> Reason:
+    """The reason of an output that could not be read: read.facts.Trouble's family and part."""
+    name, part = why
+    return _FAMILIES[name].of(part) if part else _FAMILIES[name]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Container, Dict, Iterable, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from ..bounds import MAX_JUDGED_FILE_BYTES, MAX_UNPACKED_BYTES, MAX_UNPACKED_FILE_BYTES
-from ..model import BLOCKING, Finding, Remedy, Status
+from ..model import BLOCKING, Finding, Reason, Remedy, Status
 from ..suggest import meant
 from . import kinds, packed
 from .bundle import MANIFEST, Bundle, load
@@ -24,6 +24,7 @@ from .parsers import PARSERS
 
 ACCOUNTING = "bundle_files"
 """Among the checks: was every file of the bundle read? Control side only; on a node nothing else is in a bundle."""
+UNREAD_FILE = Reason("unread_file", "a file of the bundle was not read", Remedy.FIX_CONFIG)
 READ, UNREADABLE, MISNAMED, NOT_READ = "read", "unreadable", "misnamed", "not read"
 STDERR = ".stderr"
 MOST_FINDINGS = 50
@@ -247,4 +248,4 @@ def findings_of(files: Iterable[BundleFile]) -> List[Finding]:
 
 
 def _unknown(message: str) -> Finding:
-    return Finding(ACCOUNTING, Status.UNKNOWN, message, Remedy.FIX_CONFIG)
+    return Finding(ACCOUNTING, Status.UNKNOWN, message, UNREAD_FILE.remedy, reason=UNREAD_FILE.id)

@@ -104,6 +104,7 @@ def _finding(one: Any) -> Optional[Finding]:
         one.get("expected"),
         str(one.get("unit") or ""),
         tuple(map(str, one.get("evidence") or ())),
+        str(one.get("reason") or ""),
     )
 
 

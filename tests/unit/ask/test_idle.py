@@ -7,7 +7,7 @@ import pytest
 
 from flightline_node.ask import idle
 from flightline_node.ask.probes import BY_ID, Probe
-from flightline_node.ask.runner import Node, run_probes
+from flightline_node.ask.runner import Node, Refusal, run_probes
 from flightline_node.model import Status
 from flightline_node.node import Identity, collect
 from flightline_node.read.bundle import load, write_manifest
@@ -53,7 +53,13 @@ def place(tmp_path):
 
 def ask(place, options=None, thresholds=None):
     _, out, node = place
-    return idle.guard(node, out, options or {}, thresholds or {})
+    why_not = idle.guard(node, out, options or {}, thresholds or {})
+
+    def text(probe):
+        refused = why_not(probe)
+        return refused.text if refused else ""
+
+    return text
 
 
 def test_an_idle_node_may_be_loaded(place):
@@ -108,7 +114,7 @@ def test_a_job_that_starts_between_two_tests_is_seen(place, monkeypatch):
 def test_what_the_last_test_leaves_for_a_moment_is_no_job(place, monkeypatch):
     question = ask(place)
     assert question(FIO) == ""
-    answers = iter(["GPU 0 is used by pid 4711 nvvs", ""])
+    answers = iter([Refusal("gpu_busy", "GPU 0 is used by pid 4711 nvvs"), None])
     monkeypatch.setattr(idle, "_asked_once", lambda *_: next(answers))
     monkeypatch.setattr(idle, "SETTLE_S", 0.0)
     assert question(FIO) == ""
@@ -125,7 +131,9 @@ def test_a_refusal_stands(place):
 
 def test_a_refused_probe_is_not_started_and_says_why(tmp_path):
     probe = Probe("fio", "fio.json", (("touch", str(tmp_path / "started")),), exclusive=True, level="deep")
-    (result,) = run_probes([probe], Node(), tmp_path, {}, guard=lambda _: "GPU 0 is used by pid 1 x")
+    (result,) = run_probes(
+        [probe], Node(), tmp_path, {}, guard=lambda _: Refusal("gpu_busy", "GPU 0 is used by pid 1 x")
+    )
     assert not (tmp_path / "started").exists()
     assert (result.rc, result.note) == (None, "not run: GPU 0 is used by pid 1 x")
     write_manifest(tmp_path, host="h", instance_id="", instance_type="", collected_at="", probes=[result])
@@ -134,11 +142,12 @@ def test_a_refused_probe_is_not_started_and_says_why(tmp_path):
     findings = [finding for finding in judge_dir(tmp_path).findings if finding.check == "fio_disk"]
     assert [finding.status for finding in findings] == [Status.UNKNOWN]
     assert "not run: GPU 0 is used by pid 1 x" in findings[0].message
+    assert findings[0].reason == "not_run.gpu_busy"
 
 
 def test_passive_probes_are_not_asked_about(tmp_path):
     probe = Probe("uptime", "uptime.txt", (("echo", "1.0 1.0"),))
-    (result,) = run_probes([probe], Node(), tmp_path, {}, guard=lambda _: "in use")
+    (result,) = run_probes([probe], Node(), tmp_path, {}, guard=lambda _: Refusal("gpu_busy", "in use"))
     assert (result.rc, result.note) == (0, "")
 
 

@@ -16,31 +16,32 @@ from flightline_node.model import Remedy, Status
 from tests.unit.made import finding
 
 LOST = {"pci": "0000:86:00.0"}
-HUNG = "could not be measured: nvidia-smi -q -x: no answer within 8 s"
+HUNG = "silent.nvidia_smi"
+"""Of a check whose input nvidia-smi -q -x did not give within its time."""
 
 
-def fail(check, message, remedy="REBOOT", **rest):
-    return finding(check, "FAIL", message=message, remedy=remedy, **rest)
+def fail(check, reason, remedy="REBOOT", **rest):
+    return finding(check, "FAIL", reason=reason, remedy=remedy, **rest)
 
 
-def unknown(check, message, **rest):
-    return finding(check, "UNKNOWN", message=message, remedy="INVESTIGATE", **rest)
+def unknown(check, reason, **rest):
+    return finding(check, "UNKNOWN", reason=reason, remedy="INVESTIGATE", **rest)
 
 
 def off_bus():
-    """The findings of a node that lost one of eight GPUs, in the words of the checks."""
+    """The findings of a node that lost one of eight GPUs."""
     return [
-        fail("gpu_count", "7 of 8 GPUs: 1 missing", measured=7, expected=8),
-        fail("gpu_lost", "nvidia-smi: a GPU is lost", device=LOST),
-        fail("gpu_lost", "lspci: a GPU has fallen off the bus (rev ff)", device=LOST),
-        fail("gpu_lost", "the driver answers for 7 of the 8 GPUs on the bus"),
-        fail("xid", "0000:86:00: Xid 79 (GPU has fallen off the bus), 1 line", device={"pci": "0000:86:00", "uuid": "GPU-1"}),
-        unknown("nvlink_links", "nvidia-smi nvlink: Unable to determine the device handle for GPU3: 0000:86:00.0: Unknown"),
-        unknown("nvlink_links", "NVLink status of 7 of 8 GPUs"),
-        unknown("gpu_topology", "topology of 7 of 28 GPU pairs could not be read: 21 x NV18"),
-        unknown("dcgm_diag", "DCGM tested 7 of 8 GPUs"),
-        fail("dcgm_diag", "DCGM test failed: GPU 3 is lost", device={"pci": "00000000:86:00.0", "index": 3}),
-        fail("pci_devices", "0000:86:00.0 reads as all ones: fallen off the bus", device=LOST),
+        fail("gpu_count", "too_few", measured=7, expected=8),
+        fail("gpu_lost", "lost", device=LOST, message="nvidia-smi: a GPU is lost"),
+        fail("gpu_lost", "off_bus", device=LOST),
+        fail("gpu_lost", "fewer_answer", measured=7, expected=8),
+        fail("xid", "xid.79", device={"pci": "0000:86:00", "uuid": "GPU-1"}),
+        unknown("nvlink_links", "said.lost", evidence=["Unable to determine the device handle for GPU3: 0000:86:00.0: Unknown"]),
+        unknown("nvlink_links", "status_missing", measured=7, expected=8),
+        unknown("gpu_topology", "pairs_unread", measured="21 x NV18, 7 x ERR!", expected="28 pairs"),
+        unknown("dcgm_diag", "untested", measured=7, expected=8),
+        fail("dcgm_diag", "failed.lost", device={"pci": "00000000:86:00.0", "index": 3}),
+        fail("pci_devices", "off_bus", device=LOST),
     ]  # fmt: skip
 
 
@@ -59,12 +60,12 @@ def test_the_order_of_the_findings_does_not_matter():
 @pytest.mark.parametrize(
     "other",
     [
-        fail("gpu_lost", "GPU 5: a GPU is lost", device={"index": 5, "pci": "00000000:A8:00.0"}),
-        fail("xid", "GPU 5: Xid 79 (GPU has fallen off the bus)", device={"pci": "0000:a8:00.0"}),
-        unknown("nvlink_links", "nvidia-smi nvlink: Unable to determine the device handle for GPU5: 0000:a8:00.0: Error"),
-        fail("pci_devices", "0000:a8:00.0 reads as all ones: fallen off the bus", device={"pci": "0000:a8:00.0"}),
-        fail("recovery_action", "GPU 5: recovery action 'GPU Reset'", "RESET_GPU", device={"index": 5}),
-        fail("dcgm_diag", "DCGM test failed: GPU 5 is lost", device={"index": 5}),
+        fail("gpu_lost", "lost", device={"index": 5, "pci": "00000000:A8:00.0"}),
+        fail("xid", "xid.79", device={"pci": "0000:a8:00.0"}),
+        unknown("nvlink_links", "said.lost", evidence=["Unable to determine the device handle for GPU5: 0000:a8:00.0: Error"]),
+        fail("pci_devices", "off_bus", device={"pci": "0000:a8:00.0"}),
+        fail("recovery_action", "asked", "RESET_GPU", device={"index": 5}),
+        fail("dcgm_diag", "failed.lost", device={"index": 5}),
     ],
 )  # fmt: skip
 def test_a_finding_that_names_another_gpu_is_never_folded(other):
@@ -75,30 +76,30 @@ def test_a_finding_that_names_another_gpu_is_never_folded(other):
 
 def test_more_missing_than_the_cause_accounts_for_stands_alone():
     findings = [
-        fail("gpu_lost", "nvidia-smi: a GPU is lost", device=LOST),
-        fail("gpu_count", "6 of 8 GPUs: 2 missing"),
-        unknown("gpu_topology", "topology of 13 of 28 GPU pairs could not be read: 15 x NV18"),
+        fail("gpu_lost", "lost", device=LOST),
+        fail("gpu_count", "too_few", measured=6, expected=8),
+        unknown("gpu_topology", "pairs_unread", measured="15 x NV18", expected="28 pairs"),
     ]
     assert sorted(roots(findings)) == [("gpu_count", "", 0), ("gpu_lost", "gpu_off_bus", 0), ("gpu_topology", "", 0)]
-    second = fail("gpu_lost", "nvidia-smi: a GPU is lost", device={"pci": "0000:97:00.0"})
+    second = fail("gpu_lost", "lost", device={"pci": "0000:97:00.0"})
     assert sorted(roots([*findings, second])) == [("gpu_lost", "gpu_off_bus", 0), ("gpu_lost", "gpu_off_bus", 2)]
 
 
 def test_a_hung_tool_explains_what_it_left_unknown_and_nothing_else():
     findings = [unknown(check, HUNG) for check in ("gpu_count", "row_remap")]
-    findings += [unknown("gpu_topology", "could not be measured: nvidia-smi topo -m: no answer within 8 s")]
-    findings += [unknown("xid", "could not be measured: kernel.log: no entries"), fail("disk_space", "/ is 100% full")]
+    findings += [unknown("gpu_topology", "silent.nvidia_smi_topo")]
+    findings += [unknown("xid", "unreadable.kernel_log"), fail("disk_space", "full")]
     assert roots(findings) == [("disk_space", "", 0), ("gpu_count", "smi_silent", 2), ("xid", "", 0)]
-    stuck = fail("stuck_processes", "process 7 (nvidia-smi) is stuck in the kernel", device={"name": "nvidia-smi"})
+    stuck = fail("stuck_processes", "stuck.nvidia_smi", device={"name": "nvidia-smi"})
     assert roots([*findings, stuck])[0] == ("stuck_processes", "smi_silent", 3)
 
 
-def test_unknown_in_the_same_words_is_one_trouble():
-    said = "could not be measured: kernel.log: no entries"
+def test_what_one_output_leaves_unknown_is_one_trouble():
+    said = "unreadable.kernel_log"
     assert roots([unknown(check, said) for check in ("xid", "sxid", "pcie_aer")]) == [("xid", "not_measured", 2)]
-    doubted = [unknown(check, f"not trusted, exit status 9; it printed: {check}") for check in ("xid", "sxid")]
+    doubted = [unknown(check, "not_trusted.kernel_log", message=f"it printed: {check}") for check in ("xid", "sxid")]
     assert roots(doubted) == [("xid", "not_measured", 1)]
-    named = [unknown("ecc_mode", "could not be read", device={"index": n}) for n in (1, 2)]
+    named = [unknown("ecc_mode", "value_unread", device={"index": n}) for n in (1, 2)]
     assert len(roots(named)) == 2, "two devices are two troubles"
 
 
@@ -106,30 +107,30 @@ def test_unknown_in_the_same_words_is_one_trouble():
 def test_a_finding_that_asks_for_more_than_its_cause_stands_alone(remedy):
     gpu = {"index": 3, "pci": "00000000:86:00.0"}
     findings = [
-        fail("row_remap", "GPU 3: a row remapping waits for a reset", "RESET_GPU", device=gpu),
-        fail("ecc_uncorrected", "GPU 3: 2 errors", "RESET_GPU", device=gpu),
-        fail("dcgm_diag", "DCGM test failed: memory", remedy, device=gpu),
+        fail("row_remap", "pending", "RESET_GPU", device=gpu),
+        fail("ecc_uncorrected", "errors", "RESET_GPU", device=gpu),
+        fail("dcgm_diag", "failed.memory", remedy, device=gpu),
     ]
     assert roots(findings) == [("dcgm_diag", "", 0), ("row_remap", "gpu_memory", 1)]
 
 
 def test_the_driver_s_own_trouble_explains_all_that_it_hides():
     findings = [
-        fail("gpu_lost", "nvidia-smi: the loaded driver is not the installed one"),
-        fail("gpu_lost", "the driver answers for 0 of the 8 GPUs on the bus"),
-        unknown("gpu_count", "nvidia-smi could not list the GPUs"),
-        *(unknown(check, "nvidia-smi lists no GPU: nothing to judge") for check in ("row_remap", "ecc_mode")),
-        unknown("nvlink_links", "nvidia-smi nvlink: Failed to initialize NVML: Driver/library version mismatch"),
-        fail("nvme", "7 of 8 instance-store disks: 1 missing", "REPLACE"),
+        fail("gpu_lost", "driver_mismatch"),
+        fail("gpu_lost", "fewer_answer", measured=0, expected=8),
+        unknown("gpu_count", "not_listed"),
+        *(unknown(check, "no_gpu_listed") for check in ("row_remap", "ecc_mode")),
+        unknown("nvlink_links", "said.driver_not_loaded"),
+        fail("nvme", "too_few", "REPLACE"),
     ]
     assert roots(findings) == [("nvme", "", 0), ("gpu_lost", "driver_mismatch", 5)]
 
 
 def test_a_wrong_instance_type_takes_the_ground_from_what_was_expected_of_it():
     findings = [
-        fail("instance_identity", "instance type is p4d.24xlarge, wanted p5.48xlarge", "FIX_CONFIG"),
-        fail("memory", "1 GiB of memory, wanted 2: some of it is missing", "REPLACE"),
-        fail("row_remap", "GPU 3: a bad memory row could not be remapped", "REPLACE", device={"index": 3}),
+        fail("instance_identity", "other.instance_type", "FIX_CONFIG"),
+        fail("memory", "too_little", "REPLACE"),
+        fail("row_remap", "failed", "REPLACE", device={"index": 3}),
     ]
     assert roots(findings) == [("row_remap", "gpu_memory", 0), ("instance_identity", "wrong_instance_type", 1)]
 
@@ -160,28 +161,28 @@ def test_what_is_explained_says_by_what():
 
 def test_a_neuron_driver_that_is_not_loaded_explains_what_needs_a_device():
     findings = [
-        fail("kernel_modules", "kernel module neuron is not loaded", device={"name": "neuron"}),
-        fail("neuron_driver", "the neuron kernel module is not loaded, aws-neuronx-dkms 2.24.7.0 is installed"),
-        fail("neuron_devices", "neuron-ls lists no device (no neuron device found), wanted 16: neuron-ls 0"),
-        unknown("neuron_ecc", "no Neuron device shows its ECC counts"),
-        unknown("neuron_errors", "neuron-monitor could not measure neuron_hardware_info: driver"),
-        fail("nvme", "3 of 4 disks"),
+        fail("kernel_modules", "not_loaded.neuron", device={"name": "neuron"}),
+        fail("neuron_driver", "not_loaded"),
+        fail("neuron_devices", "none_listed"),
+        unknown("neuron_ecc", "no_value"),
+        unknown("neuron_errors", "monitor_failed"),
+        fail("nvme", "too_few"),
     ]
     assert sorted(roots(findings)) == [("neuron_driver", "neuron_driver_missing", 4), ("nvme", "", 0)]
 
 
 def test_a_hung_neuron_ls_explains_what_it_kept_from_running():
-    hung = "could not be measured: neuron-ls: no answer within 8 s"
-    idle = "could not be measured: not run: neuron-ls does not tell whether the Neuron devices are in use"
+    hung = "silent.neuron_ls"
+    idle = "not_run.neuron_ls"
     findings = [unknown("neuron_devices", hung), unknown("neuron_cores", hung), unknown("fs_io", idle)]
     assert roots(findings) == [("neuron_devices", "neuron_ls_silent", 2)]
 
 
 def test_a_neuron_device_with_memory_errors_explains_its_own_messages_only():
     findings = [
-        fail("neuron_ecc", "neuron3: 1 uncorrectable errors in its HBM", device={"name": "neuron3"}),
-        fail("neuron_messages", "neuron3: a hardware error (1 times)", device={"name": "neuron3"}),
-        fail("neuron_messages", "neuron5: a device did not come back (1 times)", device={"name": "neuron5"}),
+        fail("neuron_ecc", "uncorrectable", device={"name": "neuron3"}),
+        fail("neuron_messages", "hardware", device={"name": "neuron3"}),
+        fail("neuron_messages", "gone", device={"name": "neuron5"}),
     ]
     assert sorted(found[2] for found in roots(findings)) == [0, 1]
 
@@ -195,8 +196,8 @@ def test_the_table_names_checks_that_exist():
 
 
 def test_long_messages_and_many_findings_take_no_time():
-    long = [unknown("xid", "a" * 5_000_000), fail("sxid", "0:" * 2_500_000)]
-    many = [unknown(f"check{n}", f"{n} of {n + 1}", device={"pci": f"0000:{n % 256:02x}:00.0"}) for n in range(1000)]
+    long = [unknown("xid", "x", message="a" * 5_000_000), fail("sxid", "x", evidence=["0:" * 2_500_000])]
+    many = [unknown(f"check{n}", "x", device={"pci": f"0000:{n % 256:02x}:00.0"}) for n in range(1000)]
     started = time.process_time()
     assert len(causes.troubles([*long, *many])) == 1002
     assert time.process_time() - started < 5
@@ -223,4 +224,4 @@ def test_soft_remedies_never_begin_with_another_s_step(remedy):
 
 def test_a_cause_has_its_own_words():
     assert "modprobe nvidia" in how(fail("gpu_lost", "x", "UPDATE_SOFTWARE"), "driver_not_loaded")
-    assert how(unknown("row_remap", "could not be measured: x")).startswith("Find out why nothing was measured")
+    assert how(unknown("row_remap", "unreadable.x")).startswith("Find out why nothing was measured")

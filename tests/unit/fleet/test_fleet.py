@@ -180,7 +180,7 @@ def test_the_same_trouble_is_one_group_over_hosts_and_devices():
 
 
 def test_one_broken_probe_is_one_group_not_one_per_check():
-    lost = [finding(check, "UNKNOWN", message="nvidia-smi: not installed", remedy="INVESTIGATE") for check in CHECKS]
+    lost = [finding(check, "UNKNOWN", reason="ended_badly.nvidia_smi", remedy="INVESTIGATE") for check in CHECKS]
     report = judge(record("a", *lost), record("b", *lost))
     (only,) = (item for item in report.groups if not item.explained_by)
     assert only.hosts == ["a", "b"] and {only.check, *only.explains} == set(CHECKS)

@@ -72,7 +72,7 @@ def test_the_control_side_sets_a_finding_aside_and_says_what_it_was():
 def test_a_node_sets_nothing_aside_itself(reason):
     own = finding("memory", "SKIP", reason=reason, message="waived until 2099-01-01 by ops: all is well")
     admitted = intake.admit(good(findings=[own, finding("xid")]), waived())
-    assert admitted["verdict"] == "no-go" and said_of(admitted)["memory"] == ("UNKNOWN", "")
+    assert admitted["verdict"] == "no-go" and said_of(admitted)["memory"] == ("UNKNOWN", "not_taken")
     assert "all is well" in admitted["findings"][0]["message"]
 
 
@@ -85,7 +85,7 @@ def test_the_fleet_s_waivers_are_those_of_the_inventory():
 def test_an_answer_of_another_time_says_so_and_takes_the_time_it_came():
     begun = datetime(2026, 11, 22, 12, tzinfo=timezone.utc).timestamp()
     old = intake.admit(good(), asked(begun=begun))
-    assert old["verdict"] == "no-go" and said_of(old)["node_clock"] == ("UNKNOWN", "")
+    assert old["verdict"] == "no-go" and said_of(old)["node_clock"] == ("UNKNOWN", "other_time")
     assert old["started_at"] > "2026-11-22T12" and old["findings"][0]["measured"] == good()["started_at"]
     within = datetime(2026, 11, 22, 10, 4, tzinfo=timezone.utc).timestamp()
     assert intake.admit(good(), asked(begun=within))["verdict"] == "go", "four minutes are skew"
