@@ -211,12 +211,12 @@ CAUSES: tuple[Cause, ...] = (
         "efa_lost",
         "EFA devices are missing",
         (says("pci_devices", "efa_lost efa_not_attached"),),
-        (Effect(says("efa_count", "none too_few"), COUNT), Effect(says("efa_provider", "no_endpoint"), NODE)),
+        (Effect(says("efa_count", "none too_few"), COUNT), Effect(says("efa_provider", "no_efa_endpoint"), NODE)),
     ),
     Cause(
         "efa_endpoint",
         "libfabric has no EFA endpoint",
-        (says("efa_provider", "no_endpoint"),),
+        (says("efa_provider", "no_efa_endpoint"),),
         (
             Effect(says("efa_count", "none none_in_libfabric"), NODE),
             Effect(says("efa_loopback nccl_transport"), NODE),

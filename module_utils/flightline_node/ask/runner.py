@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
 
 @dataclass
 class ProbeResult:
-    """What became of a probe; the manifest's entry. why: the id of what its note says."""
+    """What became of a probe; the manifest's entry. why: what stopped it; refused: the id of why it did not start."""
 
     id: str
     argv: List[str]
@@ -73,6 +73,7 @@ class ProbeResult:
     note: str = ""
     stderr: str = ""
     why: str = ""
+    refused: str = ""
 
     def to_dict(self) -> Dict[str, Any]:
         """The manifest's shape; rc is null when the process never ended."""
@@ -86,6 +87,7 @@ class ProbeResult:
             "file": self.file,
             "note": self.note,
             "why": self.why,
+            "refused": self.refused,
             "stderr": self.stderr,
         }
 
@@ -184,7 +186,7 @@ def _argv(probe: Probe, node: Node) -> List[str]:
 
 
 def _not_run(probe: Probe, node: Node, refused: Refusal) -> ProbeResult:
-    return ProbeResult(probe.id, _argv(probe, node), probe.file, note=NOT_RUN + refused.text, why=refused.id)
+    return ProbeResult(probe.id, _argv(probe, node), probe.file, note=NOT_RUN + refused.text, refused=refused.id)
 
 
 def _tail(path: Path) -> str:

@@ -148,10 +148,14 @@ class KnownFacts(FactBook):
         return Parsed(MISSING, None, "not collected") if found is None else Parsed(READ, found)
 
 
+def _refused(entry: Dict[str, object]) -> bool:
+    return bool(entry["refused"] if "refused" in entry else str(entry.get("note")).startswith(NOT_RUN))
+
+
 def _why(entry: Dict[str, object]) -> Trouble:
-    """The same for programs. Bundles of older versions name no `why`."""
-    if str(entry.get("note")).startswith(NOT_RUN):
-        return Trouble("not_run", str(entry.get("why") or ""))
+    """The same for programs. Bundles of older versions say neither `refused` nor `why`."""
+    if _refused(entry):
+        return Trouble("not_run", str(entry.get("refused") or ""))
     silent = entry.get("timed_out") and entry.get("why", SILENT) == SILENT
     if not silent and nvml.no_driver(str(entry.get("stderr") or "")):
         return Trouble("no_driver", str(entry.get("id")))
@@ -160,7 +164,7 @@ def _why(entry: Dict[str, object]) -> Trouble:
 
 def trouble_of(entry: Dict[str, object]) -> str:
     """Why a probe's output is not to be trusted, or ''. The manifest decides, not the check."""
-    if str(entry.get("note")).startswith(NOT_RUN):
+    if _refused(entry):
         return str(entry["note"])
     argv = entry.get("argv")
     words = argv if isinstance(argv, list) else []

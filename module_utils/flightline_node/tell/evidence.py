@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ..ask.runner import NOT_RUN, Node
+from ..ask.runner import Node
 from ..judge.checks import CHECKS
+from ..judge.reasons import NOT_RUN
 from ..model import Finding, Status
 from ..read.bundle import Bundle
 from ..settings import NodeSettings
@@ -89,7 +90,7 @@ def _no_report(findings: Sequence[Finding], level: str, options: Mapping[str, An
         return "no bug report: no GPU check failed"
     if level == "quick" and wish != "always":
         return "no bug report: a quick run may be beside a job (option bug_report: always)"
-    if any(NOT_RUN in f.message for f in findings) and wish != "always":
+    if any(f.reason.partition(".")[0] == NOT_RUN.id for f in findings) and wish != "always":
         return "no bug report: the node is in use (option bug_report: always)"
     return ""
 

@@ -10,16 +10,16 @@ from flightline.fleet.result import NodeRow
 from flightline_node.model import Status, Verdict
 
 
-def finding(check, message, index=3):
+def finding(check, message, index=3, **rest):
     device = {"index": index}
-    return {"check": check, "status": "FAIL", "message": message, "remedy": "REBOOT", "device": device}
+    return {"check": check, "status": "FAIL", "message": message, "remedy": "REBOOT", "device": device, **rest}
 
 
 def test_what_a_lost_gpu_explains_is_told_with_it_and_not_one_by_one():
     row = NodeRow("gpu-07", Verdict.NO_GO, Status.FAIL, "i-7")
     row.findings = [
-        finding("gpu_lost", "nvidia-smi: a GPU is lost"),
-        finding("gpu_count", "7 of 8 GPUs: 1 missing") | {"device": {}, "expected": 8},
+        finding("gpu_lost", "nvidia-smi: a GPU is lost", reason="lost"),
+        finding("gpu_count", "7 of 8 GPUs: 1 missing", reason="too_few", measured=7, expected=8) | {"device": {}},
         finding("disk_space", "/ is full"),
     ]
     annotate(row.troubles)

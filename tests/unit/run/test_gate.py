@@ -61,7 +61,9 @@ def test_checks_that_were_left_out_are_told():
 
 
 def test_the_reason_is_the_root_cause_and_says_what_follows_from_it():
-    lost = finding("gpu_lost", "FAIL", message="nvidia-smi: a GPU is lost", device={"pci": "0000:86:00.0"})
-    count = finding("gpu_count", "FAIL", message="7 of 8 GPUs: 1 missing")
+    lost = finding(
+        "gpu_lost", "FAIL", message="nvidia-smi: a GPU is lost", reason="lost", device={"pci": "0000:86:00.0"}
+    )
+    count = finding("gpu_count", "FAIL", message="7 of 8 GPUs: 1 missing", reason="too_few", measured=7, expected=8)
     answer = check(store(record("bad", count, lost)), "latest")
     assert answer["reasons"] == ["bad: gpu_lost: nvidia-smi: a GPU is lost (+1 finding)"]

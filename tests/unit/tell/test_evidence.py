@@ -145,7 +145,7 @@ def test_no_report_beside_a_job(place):
     tool(place[2], WRITES)
     busy = [
         *GPU_FAULT,
-        Finding("dcgm_diag", Status.UNKNOWN, "could not be measured: not run: GPU 0 is used by pid 7 x"),
+        Finding("dcgm_diag", Status.UNKNOWN, "not run: GPU 0 is used by pid 7 x", reason="not_run.gpu_busy"),
     ]
     assert keep(place, busy)["note"] == "no bug report: the node is in use (option bug_report: always)"
     assert "bug_report" in keep(place, busy, bug_report="always")

@@ -7,9 +7,9 @@ it sees imported, so the list below is text.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Dict
+from typing import Dict, Tuple
 
-from ...model import Check
+from ...model import Check, Reason
 
 # begin: made by python -m tools.registries
 from . import (
@@ -122,3 +122,10 @@ _FOUND = [
     module.CHECK for module in list(globals().values()) if isinstance(module, ModuleType) and hasattr(module, "CHECK")
 ]
 CHECKS: Dict[str, Check] = {check.id: check for check in sorted(_FOUND, key=lambda check: (check.order, check.id))}
+
+
+def reasons_of(check: str) -> Tuple[Reason, ...]:
+    """The reasons that stand beside a check, in its file's order."""
+    beside = [one for one in globals()[check].__dict__.values() if isinstance(one, (Reason, dict))]
+    found = [one for each in beside for one in (each.values() if isinstance(each, dict) else (each,))]
+    return tuple(dict.fromkeys(one for one in found if isinstance(one, Reason)))

@@ -11,7 +11,7 @@ from ..context import Context
 from .efa_count import no_efa
 
 LINK_DOWN = Reason("link_down", "libfabric says that a link is down", Remedy.REBOOT, "EFA device")
-NO_ENDPOINT = Reason("no_endpoint", "libfabric has no EFA endpoint", Remedy.FIX_CONFIG)
+NO_ENDPOINT = Reason("no_efa_endpoint", "libfabric has no EFA endpoint", Remedy.FIX_CONFIG)
 FEWER_ENDPOINTS = Reason("fewer_endpoints", "fewer reliable endpoints than EFA devices", Remedy.REBOOT)
 
 

@@ -17,7 +17,7 @@ GPUS_MISSING = Reason("gpus_missing", "GPUs of the type are not on the bus", Rem
 MORE_GPUS = Reason("more_gpus", "more GPUs on the bus than the type has", Remedy.FIX_CONFIG)
 SWITCHES_MISSING = Reason("switches_missing", "NVSwitches of the type are not on the bus", Remedy.REPLACE)
 NO_SWITCH = Reason("no_switch", "no NVSwitch is on the bus")
-NO_EFA = Reason("no_efa", "no EFA device is on the bus", Remedy.FIX_CONFIG)
+NO_EFA = Reason("no_efa_on_bus", "no EFA device is on the bus", Remedy.FIX_CONFIG)
 EFA_LOST = Reason("efa_lost", "one or two EFA devices of many are not on the bus", Remedy.REPLACE)
 EFA_NOT_ATTACHED = Reason("efa_not_attached", "many EFA devices are not on the bus", Remedy.FIX_CONFIG)
 
