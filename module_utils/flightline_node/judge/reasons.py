@@ -49,4 +49,5 @@ _FAMILIES = {one.id: one for one in COMMON}
 def of(why: Tuple[str, str]) -> Reason:
     """The reason of an output that could not be read: read.facts.Trouble's family and part."""
     name, part = why
-    return _FAMILIES[name].of(part) if part else _FAMILIES[name]
+    family = _FAMILIES.get(name, UNREADABLE)
+    return family.of(part) if part else family
