@@ -242,7 +242,6 @@ class Check:
     readable. wants: parsers it uses when present.
     expects: names of Expected fields that must be known, else the check is SKIP.
     applies: returns why the check is skipped before anything is looked at, or None.
-    reasons: every reason of its own findings; those of judge/reasons.py are every check's.
     skips: every reason for which it may be skipped, but for a missing expectation; a SKIP for another is UNKNOWN.
     informs: an INFO alone is a measurement of this check.
     level: the lowest level that runs it.
@@ -270,7 +269,6 @@ class Check:
     first: str = ""
     thresholds: Tuple[Threshold, ...] = ()
     applies: Optional[Callable[[Context], Optional[Skip]]] = None
-    reasons: Tuple[Reason, ...] = ()
     skips: Tuple[SkipReason, ...] = ()
     informs: bool = False
 

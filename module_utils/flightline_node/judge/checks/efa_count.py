@@ -79,7 +79,6 @@ CHECK = Check(
     expects=("efa_count",),
     tags=("efa", "network"),
     applies=no_efa,
-    reasons=(NO_SOURCE, DISAGREE, NONE_IN_LIBFABRIC, NONE, TOO_FEW, TOO_MANY),
     skips=(skips.NO_EFA,),
     evaluate=evaluate,
 )

@@ -71,7 +71,6 @@ CHECK = Check(
     needs=("fi_info",),
     tags=("efa", "network"),
     applies=no_efa,
-    reasons=(LINK_DOWN, NO_ENDPOINT, FEWER_ENDPOINTS),
     skips=(skips.NO_EFA, skips.EFA_NOT_DECLARED),
     evaluate=evaluate,
 )

@@ -110,7 +110,6 @@ CHECK = Check(
     expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,
-    reasons=(NO_STATE, NO_UMAD, STARTING, NOT_RUNNING, NOT_CONFIGURED, LOGGED, NO_UNIT, NOT_INSTALLED),
     skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK),
     informs=True,
     evaluate=evaluate,

@@ -151,7 +151,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_switched,
-    reasons=(NOT_REGISTERED, UNKNOWN_STATE, NO_STATUS, FAILED, UNHEALTHY, DIVIDED),
     skips=(*OF_GPU_FIELD, skips.NO_NVSWITCH, skips.SILENT_FABRIC, skips.UNTYPED, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -52,7 +52,6 @@ CHECK = Check(
     expects=("gpu_count",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
-    reasons=(NOT_LISTED, TWICE, NONE, TOO_FEW, TOO_MANY),
     skips=OF_GPU,
     evaluate=evaluate,
 )

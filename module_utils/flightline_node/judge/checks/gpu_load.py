@@ -137,7 +137,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
-    reasons=(SLOWER, BELOW_PEAK, NO_PEAK, HELD_DOWN, WARM, NOT_LOADED, FEWER_LOADED, NOT_STARTED),
     skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

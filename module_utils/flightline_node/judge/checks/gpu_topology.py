@@ -127,7 +127,6 @@ CHECK = Check(
     wants=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     applies=_pairs_expected,
-    reasons=(WITHOUT_LINKS, PAIRS_UNREAD, NO_PAIR, MIXED, PCIE_ONLY, NO_GPU),
     skips=(*OF_GPU, skips.ONE_GPU),
     evaluate=evaluate,
 )

@@ -85,7 +85,6 @@ CHECK = Check(
     source="EC2 user guide: instance metadata categories; EFA needs one zone",
     needs=("imds",),
     tags=("host", "aws"),
-    reasons=(OTHER, NOT_TOLD, NO_METADATA),
     skips=(skips.NO_PLACE, skips.OFF_EC2),
     evaluate=evaluate,
 )

@@ -57,7 +57,6 @@ CHECK = Check(
     needs=("modules",),
     tags=("host", "software"),
     applies=_any_wanted,
-    reasons=(NOT_LOADED, NOT_YET),
     skips=(skips.NO_MODULES,),
     evaluate=evaluate,
 )

@@ -67,7 +67,6 @@ CHECK = Check(
     tags=("neuron", "nccl"),
     level="standard",
     applies=neuron_expected,
-    reasons=(WRONG_DATA, NO_TOOL, FAILED, FAILED_BY_DRIVER, INCOMPLETE),
     skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -68,7 +68,6 @@ CHECK = Check(
     wants=("neuron_sysfs", "lspci"),
     tags=("neuron",),
     applies=neuron_expected,
-    reasons=(NONE_LISTED, TOO_FEW, TOO_MANY),
     skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -67,7 +67,6 @@ CHECK = Check(
     wants=("neuron_log",),
     tags=("neuron", "software"),
     applies=neuron_expected,
-    reasons=(NOT_LOADED, NOT_THE_INSTALLED),
     skips=OF_NEURON,
     evaluate=evaluate,
 )

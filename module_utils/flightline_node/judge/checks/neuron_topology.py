@@ -102,7 +102,6 @@ CHECK = Check(
     wants=("neuron_sysfs",),
     tags=("neuron",),
     applies=neuron_expected,
-    reasons=(NONE_SHOWN, FEWER, NOT_LISTED, ONE_SIDED, OTHER_ORDER),
     skips=(*OF_NEURON, skips.ONE_DEVICE),
     evaluate=evaluate,
 )

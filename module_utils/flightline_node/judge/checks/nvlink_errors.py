@@ -147,7 +147,6 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
-    reasons=(RECOVERED, ERRORS, DOWN, NO_COUNTERS),
     skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -139,7 +139,6 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
-    reasons=(FEWER_ACTIVE, ALL_INACTIVE, SLOW, SAID, NO_STATUS, STATUS_MISSING),
     skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

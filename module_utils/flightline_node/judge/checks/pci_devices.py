@@ -116,17 +116,6 @@ CHECK = Check(
     needs=("lspci",),
     tags=("host", "pci"),
     applies=_to_look_at,
-    reasons=(
-        OFF_BUS,
-        NOT_COUNTED,
-        GPUS_MISSING,
-        MORE_GPUS,
-        SWITCHES_MISSING,
-        NO_SWITCH,
-        NO_EFA,
-        EFA_LOST,
-        EFA_NOT_ATTACHED,
-    ),
     skips=(skips.NO_PCI_EXPECTED,),
     evaluate=evaluate,
 )

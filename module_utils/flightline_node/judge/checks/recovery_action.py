@@ -77,7 +77,6 @@ CHECK = Check(
     needs=("nvidia_smi",),
     tags=("gpu",),
     applies=nvidia_gpus_expected,
-    reasons=(ASKED, UNKNOWN_ACTION),
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

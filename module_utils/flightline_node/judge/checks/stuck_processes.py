@@ -115,7 +115,6 @@ CHECK = Check(
             1000000,
         ),
     ),
-    reasons=(STUCK, WAITING, ZOMBIES),
     skips=(skips.NOT_PRINTED,),
     evaluate=evaluate,
 )

@@ -228,7 +228,6 @@ CHECK = Check(
         ),
     ),
     applies=nvidia_gpus_expected,
-    reasons=(XID, BAD_POLICY, UNREAD_LINES, DOUBTFUL_LINES, EARLIER_BOOTS),
     skips=(*OF_GPU, skips.POLICY),
     evaluate=evaluate,
 )
