@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flightline.fleet.checks import FLEET_CHECKS
+from flightline.record import reasons as control
 from flightline_node.ask.probes import PROBES, Probe
-from flightline_node.judge.checks import CHECKS
-from flightline_node.model import LEVELS, Check
+from flightline_node.judge import reasons
+from flightline_node.judge.checks import CHECKS, reasons_of
+from flightline_node.model import LEVELS, Check, Reason
 from flightline_node.read.parsers import PARSERS
 from tools.words import only_check
 
@@ -42,6 +44,10 @@ A finding names its remedy. What each means on EC2:
 
 UNKNOWN blocks like FAIL: mend what kept the tool from answering, then measure again.
 """
+
+_REASONS = """\
+A finding that is no PASS carries the id of its reason; programs match the id, never the message. A part after a dot
+says which of a family it is: `xid.79`, `unreadable.kernel_log`. Any check may have these: """
 
 
 def _number(value: float) -> str:
@@ -84,6 +90,10 @@ def _judges(check: Check) -> str:
     return " ".join((check.evaluate.__doc__ or "").split("\n\n")[0].split())
 
 
+def _reasons(found: Iterable[Reason]) -> str:
+    return "; ".join(f"`{one.id}` {one.says}" for one in found)
+
+
 def _entry(check: Check) -> Iterator[str]:
     yield f"## {check.id}"
     yield ""
@@ -100,6 +110,8 @@ def _entry(check: Check) -> Iterator[str]:
     yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
     if check.expects:
         yield f"- Compares with: expected {', '.join(check.expects)}"
+    if reasons_of(check.id):
+        yield f"- Reasons: {_reasons(reasons_of(check.id))}"
     if check.skips:
         yield f"- May be skipped: {', '.join(one.id for one in check.skips)} ([must.md](must.md))"
     yield ""
@@ -128,12 +140,16 @@ def render(checks: Iterable[Check]) -> str:
         "```",
         "",
         _REMEDIES,
+        f"{_REASONS}{_reasons(reasons.COMMON)}.",
+        "",
     ]
     for check in ordered:
         lines += _entry(check)
     lines += ["# Checks of the fleet", ""]
     for name, fleet in sorted(FLEET_CHECKS.items()):
-        lines += [f"## {name}", "", f"**{fleet.title}**", "", f"- Why: {fleet.why}", f"- Remedy: {fleet.remedy}", ""]
+        lines += [f"## {name}", "", f"**{fleet.title}**", "", f"- Why: {fleet.why}", f"- Remedy: {fleet.remedy}"]
+        made = control.OF_CHECK.get(name, ())
+        lines += [f"- Reasons: {_reasons(made)}"] * bool(made) + [""]
     return "\n".join(lines).rstrip() + "\n"
 
 
