@@ -92,9 +92,6 @@ class Context:
         self, status: Status, reason: Reason, message: str, *, remedy: Optional[Remedy] = None, **rest: Any
     ) -> Finding:
         """A finding for a reason, which says the remedy where the caller does not."""
-        if isinstance(reason, str):
-            old = Remedy.INVESTIGATE if status is Status.UNKNOWN else Remedy.NONE
-            return self.finding(status, reason, remedy=remedy or (message if message else old), **rest)  # type: ignore
         asked = reason.remedy if remedy is None else remedy
         return self.finding(status, message, remedy=asked, reason=reason.id, **rest)
 
@@ -102,19 +99,19 @@ class Context:
         """PASS: say what was seen."""
         return self.finding(Status.PASS, message, **rest)
 
-    def info(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
+    def info(self, reason: Reason, message: str, **rest: Any) -> Finding:
         """INFO: worth knowing, never blocks, and asks for nothing."""
         return self.because(Status.INFO, reason, message, **{"remedy": Remedy.NONE, **rest})
 
-    def warn(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
+    def warn(self, reason: Reason, message: str, **rest: Any) -> Finding:
         """WARN: does not block the node."""
         return self.because(Status.WARN, reason, message, **rest)
 
-    def fail(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
+    def fail(self, reason: Reason, message: str, **rest: Any) -> Finding:
         """FAIL: blocks the node."""
         return self.because(Status.FAIL, reason, message, **rest)
 
-    def unknown(self, reason: Reason, message: str = "", **rest: Any) -> Finding:
+    def unknown(self, reason: Reason, message: str, **rest: Any) -> Finding:
         """UNKNOWN: could not be measured; blocks like FAIL."""
         return self.because(Status.UNKNOWN, reason, message, **rest)
 

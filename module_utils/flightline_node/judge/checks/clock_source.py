@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import is_broken
+
+OTHER_SOURCE = Reason("other_source", "the clock source is not the wanted one", Remedy.FIX_CONFIG)
+SLOW_SOURCE = Reason("slow_source", "the clock source is slow to read", Remedy.FIX_CONFIG)
 
 GOOD = frozenset({"tsc", "kvm-clock", "arch_sys_counter"})
 """Read without leaving user space (vDSO): x86 on Nitro, and Arm."""
@@ -23,11 +26,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
             skips.ONLY_ADVICE.because(f"the clock source could not be read: {current or 'not in the outputs'}")
         )
     elif wanted and current != wanted:
-        yield context.fail(f"the clock source is {current}, the inventory wants {wanted}", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(OTHER_SOURCE, f"the clock source is {current}, the inventory wants {wanted}", **rest)
     elif not wanted and current not in GOOD:
         could = [name for name in str(found.get("available") or "").split() if name in GOOD]
         also = f"; {' or '.join(could)} can be chosen" if could else "; the kernel has given up the fast ones"
-        yield context.warn(f"the clock source {current} is slow to read{also}", Remedy.FIX_CONFIG, **rest)
+        yield context.warn(SLOW_SOURCE, f"the clock source {current} is slow to read{also}", **rest)
     else:
         yield context.ok(f"clock source {current}", **rest)
 

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
+
+NOT_SYNCHRONISED = Reason("not_synchronised", "the clock is not synchronised", Remedy.FIX_CONFIG)
+BAD_STRATUM = Reason("bad_stratum", "the time server's stratum is out of bounds", Remedy.FIX_CONFIG)
+NO_LEAP = Reason("no_leap", "the time daemon prints no leap status")
+DAEMON_SILENT = Reason("daemon_silent", "the time daemon does not answer", Remedy.FIX_CONFIG)
+STATE_UNREAD = Reason("state_unread", "the clock's state could not be read")
+NO_DAEMON = Reason("no_daemon", "no time daemon runs", Remedy.FIX_CONFIG)
+OFFSET_NOT_PRINTED = Reason("offset_not_printed", "by how much the clock is off was not printed")
+OFF = Reason("off", "the clock is off", Remedy.FIX_CONFIG)
+LOCAL_MODE = Reason("local_mode", "the clock follows itself and no time server", Remedy.FIX_CONFIG)
+DISPERSION = Reason("dispersion", "the clock may be off: its source is silent")
 
 MAX_STRATUM = 15
 LOCAL_REFERENCE = "7F7F01"
@@ -23,12 +34,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
     leap, stratum = facts.get("leap"), facts.get("stratum")
     if facts.get("packet_count") == 0 or str(leap).lower().startswith("not sync"):
         rest = {"measured": leap or "no answer yet", "expected": "Normal"}
-        yield context.fail("the clock is not synchronised", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(NOT_SYNCHRONISED, "the clock is not synchronised", **rest)
     elif stratum is not None and not 0 < stratum <= MAX_STRATUM:
         message = f"the clock has no source: stratum {stratum}"
-        yield context.fail(message, Remedy.FIX_CONFIG, measured=stratum, expected=f"1 to {MAX_STRATUM}")
+        yield context.fail(BAD_STRATUM, message, measured=stratum, expected=f"1 to {MAX_STRATUM}")
     elif leap is None:
-        yield context.unknown("the time daemon prints no leap status")
+        yield context.unknown(NO_LEAP, "the time daemon prints no leap status")
     elif facts.get("offset_s") is None:
         yield _without_offset(context)
     else:
@@ -39,8 +50,8 @@ def _no_answer(context: Context, facts: Facts) -> Finding:
     text = facts["error"]
     if facts.get("tool") == "chronyc":
         rest = {"measured": text, "expected": "an answer", "evidence": [text]}
-        return context.fail(f"the time daemon does not answer: {text}", Remedy.FIX_CONFIG, **rest)
-    return context.unknown(f"the clock's state could not be read: {text}", evidence=[text])
+        return context.fail(DAEMON_SILENT, f"the time daemon does not answer: {text}", **rest)
+    return context.unknown(STATE_UNREAD, f"the clock's state could not be read: {text}", evidence=[text])
 
 
 def _without_offset(context: Context) -> Finding:
@@ -48,9 +59,9 @@ def _without_offset(context: Context) -> Finding:
     units = (context.optional("services") or {}).get("units", {})
     states = [units.get(f"{name}.service", {}).get("active") for name in _DAEMONS]
     if units and "active" not in states:
-        return context.fail("no time daemon runs on this node", Remedy.FIX_CONFIG, measured=0, expected="1 or more")
+        return context.fail(NO_DAEMON, "no time daemon runs on this node", measured=0, expected="1 or more")
     return context.warn(
-        "the kernel says synchronised; by how much the clock is off was not printed", Remedy.INVESTIGATE
+        OFFSET_NOT_PRINTED, "the kernel says synchronised; by how much the clock is off was not printed"
     )
 
 
@@ -61,16 +72,16 @@ def _offset(context: Context, offset_s: float, facts: Facts) -> Finding:
     rest = {"measured": offset_s, "unit": "s"}
     if away >= fail_s:
         message = f"the clock is {away:.6g} s {way}, wanted under {fail_s:g} s"
-        return context.fail(message, Remedy.FIX_CONFIG, expected=fail_s, **rest)
+        return context.fail(OFF, message, expected=fail_s, **rest)
     if away >= warn_s:
         message = f"the clock is {away:.6g} s {way}, wanted under {warn_s:g} s"
-        return context.warn(message, Remedy.INVESTIGATE, expected=warn_s, **rest)
+        return context.warn(OFF, message, remedy=Remedy.INVESTIGATE, expected=warn_s, **rest)
     if str(facts.get("reference", "")).startswith(LOCAL_REFERENCE):
-        return context.warn("the clock follows itself (chrony's local mode), no time server", Remedy.FIX_CONFIG, **rest)
+        return context.warn(LOCAL_MODE, "the clock follows itself (chrony's local mode), no time server", **rest)
     spread = facts.get("root_dispersion_s") or 0.0
     if spread >= MAX_DISPERSION_S:
         message = f"the clock may be off by {spread:.3g} s, wanted under {MAX_DISPERSION_S:g} s: its source is silent"
-        return context.warn(message, Remedy.INVESTIGATE, **{**rest, "measured": spread, "expected": MAX_DISPERSION_S})
+        return context.warn(DISPERSION, message, **{**rest, "measured": spread, "expected": MAX_DISPERSION_S})
     return context.ok(f"synchronised, {away:.6g} s {way}, stratum {facts.get('stratum', '?')}", expected=warn_s, **rest)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+
+OTHER_MODE = Reason("other_mode", "the compute mode keeps programs from the GPU", Remedy.FIX_CONFIG, "GPU")
 
 _CLOSED = "prohibited"
 GOOD = "Default"
@@ -17,7 +19,7 @@ def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     """One process on a GPU (Exclusive_Process) is a site's choice, and enough for a rank of a job."""
     if mode.lower() == _CLOSED:
         message = f"{gpu_label(gpu)}: compute mode {mode}, wanted {GOOD}: no program can use the GPU"
-        yield context.fail(message, Remedy.FIX_CONFIG, **about(gpu, mode, GOOD))
+        yield context.fail(OTHER_MODE, message, **about(gpu, mode, GOOD))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
+
+NOT_READY = Reason("not_ready", "confidential computing does not let programs use the GPUs", Remedy.FIX_CONFIG)
+STATE_ON = Reason("state_on", "confidential computing is on", Remedy.FIX_CONFIG)
 
 _OFF, _ON = frozenset({"off", "disabled"}), frozenset({"on", "enabled", "devtools"})
 
@@ -20,10 +23,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok("confidential computing is off", measured=state, expected="off")
     elif state in _ON and ready.startswith("not"):
         text = "confidential computing is on and the GPUs are not ready: no CUDA program can start"
-        yield context.fail(text, Remedy.FIX_CONFIG, measured=ready, expected="ready")
+        yield context.fail(NOT_READY, text, measured=ready, expected="ready")
     elif state in _ON:
         text = "confidential computing is on: copies between host and GPU, and between GPUs, are slower"
-        yield context.warn(text, Remedy.FIX_CONFIG, measured=state, expected="off")
+        yield context.warn(STATE_ON, text, measured=state, expected="off")
     else:
         yield context.skip(
             skips.DRIVER_SILENT.because(

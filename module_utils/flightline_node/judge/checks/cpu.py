@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from ..context import Context
+
+NOT_COUNTED = Reason("not_counted", "the number of CPUs was not printed")
+TOO_MANY = Reason("too_many", "more CPUs than the type has", Remedy.FIX_CONFIG)
+OFFLINE = Reason("offline", "CPUs are offline", Remedy.FIX_CONFIG)
+TOO_FEW = Reason("too_few", "CPUs of the type are not there", Remedy.FIX_CONFIG)
 
 _LISTED = 16
 
@@ -15,13 +20,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts = context.facts("cpuinfo")
     online, wanted = facts.get("online", facts.get("cpus")), context.expected.vcpus or 0
     if online is None:
-        yield context.unknown("the number of CPUs was not printed")
+        yield context.unknown(NOT_COUNTED, "the number of CPUs was not printed")
         return
     context.measure("cpus_online", online, "CPUs")
     rest = {"measured": online, "expected": wanted, "unit": "CPUs"}
     offline = facts.get("offline") or []
     if online > wanted:
-        yield context.fail(f"{online} CPUs, wanted {wanted}: wrong instance type", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(TOO_MANY, f"{online} CPUs, wanted {wanted}: wrong instance type", **rest)
     elif online == wanted:
         yield context.ok(f"{online} CPUs online", **rest)
     elif _single_threaded(context, online, facts.get("threads_per_core")):
@@ -31,10 +36,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
     elif offline:
         shown = ", ".join(map(str, offline[:_LISTED])) + (" ..." if len(offline) > _LISTED else "")
         message = f"{online} of {wanted} CPUs online: offline are {shown}"
-        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        yield context.fail(OFFLINE, message, **rest)
     else:
         message = f"{online} of {wanted} CPUs: the rest is not there (CPU options of the launch, or maxcpus= at boot)"
-        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        yield context.fail(TOO_FEW, message, **rest)
 
 
 def _single_threaded(context: Context, online: int, measured_threads: Optional[int]) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import is_broken
+
+MIXED_OR_SLOW = Reason("mixed_or_slow", "the CPUs' governors differ", Remedy.FIX_CONFIG)
+POWERSAVE = Reason("powersave", "the governor keeps the CPUs at their lowest frequency", Remedy.FIX_CONFIG)
+PREFERENCE = Reason("preference", "the energy preference saves power", Remedy.FIX_CONFIG)
 
 # These drivers steer the frequency themselves: "powersave" then means balanced, as by default.
 _AUTONOMOUS = frozenset({"intel_pstate", "amd-pstate-epp", "amd_pstate_epp"})
@@ -23,7 +27,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     governors = sorted({str(policy["governor"]) for policy in policies if policy not in unread})
     if len(governors) > 1 and not findings:
         message = f"the CPUs have different governors: {', '.join(governors)}"
-        findings.append(context.warn(message, Remedy.FIX_CONFIG, measured=governors))
+        findings.append(context.warn(MIXED_OR_SLOW, message, measured=governors))
     yield from findings
     if not policies:
         yield context.skip(skips.NONE_HERE.because(ABSENT))
@@ -45,9 +49,9 @@ def _judge(context: Context, policy: Dict[str, Any]) -> Iterator[Finding]:
     where = f"{policy['policies']} frequency policies ({driver})"
     if governor == "powersave" and driver not in _AUTONOMOUS:
         message = f"{where}: governor powersave keeps them at the lowest frequency"
-        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+        yield context.warn(POWERSAVE, message, **rest)
     elif preference in _SLOW_PREFERENCES and governor != "performance":
-        yield context.warn(f"{where}: the energy preference is {preference}", Remedy.FIX_CONFIG, **rest)
+        yield context.warn(PREFERENCE, f"{where}: the energy preference is {preference}", **rest)
 
 
 CHECK = Check(

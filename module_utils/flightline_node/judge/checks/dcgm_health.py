@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...know.catalog import dcgm as catalog
-from ...model import Check, Device, Facts, Finding
+from ...model import Check, Device, Facts, Finding, Reason
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, gpu_device, nvidia_gpus_expected
+
+WATCH_FAILED = Reason("watch_failed", "a watch of DCGM failed", device="GPU")
+WATCH_WARNED = Reason("watch_warned", "a watch of DCGM warned", device="GPU")
+UNKNOWN_HEALTH = Reason("unknown_health", "a health that is not known")
+NAMES_NOTHING = Reason("names_nothing", "DCGM is not healthy and names nothing")
 
 
 def _device(context: Context, incident: Facts) -> Device:
@@ -28,10 +33,10 @@ def _judge(context: Context, incident: Facts) -> Finding:
     health = incident.get("health")
     remedy = catalog.remedy_of(number, None)
     if health == "Failure":
-        return context.fail(text, remedy, measured=health, **rest)
+        return context.fail(WATCH_FAILED, text, remedy=remedy, measured=health, **rest)
     if health == "Warning":
-        return context.warn(text, remedy, measured=health, **rest)
-    return context.unknown(f"{text} (health: {health or 'not printed'})", **rest)
+        return context.warn(WATCH_WARNED, text, remedy=remedy, measured=health, **rest)
+    return context.unknown(UNKNOWN_HEALTH, f"{text} (health: {health or 'not printed'})", **rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -49,7 +54,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         if not findings and overall == "Healthy":
             yield context.ok("DCGM's watches saw nothing", measured=overall, expected="Healthy")
         elif not findings:
-            yield context.unknown(f"DCGM's overall health is {overall}, and it names nothing", measured=overall)
+            yield context.unknown(
+                NAMES_NOTHING, f"DCGM's overall health is {overall}, and it names nothing", measured=overall
+            )
 
 
 CHECK = Check(

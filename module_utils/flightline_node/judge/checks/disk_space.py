@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Status, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Status, Threshold
 from ..context import Context
+
+NO_REPLY = Reason("no_reply", "a mounted file system does not answer")
+FULL = Reason("full", "a file system is nearly full", Remedy.FIX_CONFIG, "file system")
+NO_INODES = Reason("no_inodes", "a file system is nearly out of inodes", Remedy.FIX_CONFIG, "file system")
+NONE_LISTED = Reason("none_listed", "no local file system is listed")
+NO_USAGE = Reason("no_usage", "a file system's usage is not printed", device="file system")
 
 KIB_PER_GIB = 1 << 20
 _LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs"})
@@ -33,12 +39,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
     for error in facts.get("errors", []):
         if not any(word in error.lower() for word in _HARMLESS):
             rest = {"measured": "no answer", "expected": "an answer", "evidence": [error]}
-            yield context.fail(f"a mounted file system does not answer: {error}", Remedy.INVESTIGATE, **rest)
+            yield context.fail(NO_REPLY, f"a mounted file system does not answer: {error}", **rest)
     judged = _local(context, facts)
     findings = [finding for entry in judged for finding in _judge(context, entry)]
     yield from findings
     if not judged:
-        yield context.unknown("df lists no local file system, not even /")
+        yield context.unknown(NONE_LISTED, "df lists no local file system, not even /")
     elif not findings:
         fullest = max(judged, key=lambda entry: entry["used_percent"])
         percent = fullest["used_percent"]
@@ -73,14 +79,14 @@ def _judge(context: Context, entry: Dict[str, Any]) -> Iterator[Finding]:
     used = entry.get("used_percent")
     context.measure("disk_used_percent", used, "%", mount)
     if used is None:
-        yield context.unknown(f"{mount}: no usage printed", device=device)
+        yield context.unknown(NO_USAGE, f"{mount}: no usage printed", device=device)
     for what, percent in (("full", used), ("out of inodes", entry.get("inodes_used_percent"))):
         status = _status(context, entry, percent, what == "full")
         if status is not Status.PASS:
             wanted = context.threshold("fail_percent" if status is Status.FAIL else "warn_percent")
             message = f"{mount} is {percent}% {what}, wanted under {wanted:g}%"
             rest: Dict[str, Any] = {"device": device, "measured": percent, "expected": wanted, "unit": "%"}
-            yield context.finding(status, message, remedy=Remedy.FIX_CONFIG, **rest)
+            yield context.because(status, FULL if what == "full" else NO_INODES, message, **rest)
 
 
 def _status(context: Context, entry: Dict[str, Any], percent: Optional[int], blocks: bool) -> Status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
 from .common import (
@@ -20,6 +20,8 @@ from .common import (
     untyped,
 )
 
+MANY = Reason("many", "many corrected memory errors", device="GPU")
+
 
 def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
     context.measure("ecc_corrected_volatile", count, "errors", gpu_label(gpu))
@@ -28,7 +30,7 @@ def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
         message = (
             f"{gpu_label(gpu)}: {count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
         )
-        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, count, most, "errors"))
+        yield context.warn(MANY, message, **about(gpu, count, most, "errors"))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

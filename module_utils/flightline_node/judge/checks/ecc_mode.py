@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import (
@@ -20,6 +20,11 @@ from .common import (
     untyped,
 )
 
+PENDING_UNREAD = Reason("pending_unread", "the pending ECC mode could not be read", device="GPU")
+WAITS_FOR_RESET = Reason("waits_for_reset", "the wanted ECC mode waits for a reset", Remedy.RESET_GPU, "GPU")
+PENDING_OTHER = Reason("pending_other", "another ECC mode is set for the next reset", Remedy.FIX_CONFIG, "GPU")
+OTHER_MODE = Reason("other_mode", "the ECC mode is not the wanted one", Remedy.FIX_CONFIG, "GPU")
+
 DEFAULT = "Enabled"
 # Boards of the RTX and GeForce lines leave the factory with ECC off, or have none.
 _OPTIONAL = re.compile(r"\b(?:RTX|GeForce|TITAN)\b", re.IGNORECASE)
@@ -30,18 +35,18 @@ def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     pending, label = gpu.get("ecc_mode_pending"), gpu_label(gpu)
     rest = about(gpu, mode, wanted)
     if is_broken(pending):
-        yield context.unknown(f"{label}: pending ECC mode could not be read: {pending}", **rest)
+        yield context.unknown(PENDING_UNREAD, f"{label}: pending ECC mode could not be read: {pending}", **rest)
     elif pending is not None and pending != mode and str(pending).lower() == wanted.lower():
-        yield context.fail(f"{label}: ECC {mode}, {pending} after the next reset", Remedy.RESET_GPU, **rest)
+        yield context.fail(WAITS_FOR_RESET, f"{label}: ECC {mode}, {pending} after the next reset", **rest)
     elif pending is not None and pending != mode:
         # It is as wanted until someone resets the GPU.
-        yield context.warn(f"{label}: ECC {mode}, but {pending} after the next reset", Remedy.FIX_CONFIG, **rest)
+        yield context.warn(PENDING_OTHER, f"{label}: ECC {mode}, but {pending} after the next reset", **rest)
     elif mode.lower() != wanted.lower():
         message = f"{label}: ECC {mode}, wanted {wanted}"
         if context.expected.ecc_mode is None and _OPTIONAL.search(str(gpu.get("name"))):
-            yield context.warn(message + " (optional on this board)", Remedy.FIX_CONFIG, **rest)
+            yield context.warn(OTHER_MODE, message + " (optional on this board)", **rest)
         else:
-            yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+            yield context.fail(OTHER_MODE, message, **rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

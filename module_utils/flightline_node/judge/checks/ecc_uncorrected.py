@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy
+from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
@@ -21,6 +21,9 @@ from .common import (
     nvidia_gpus_expected,
     untyped,
 )
+
+SINCE_LOAD = Reason("since_load", "uncorrectable memory errors since the driver was loaded", Remedy.RESET_GPU, "GPU")
+IN_ITS_LIFE = Reason("in_its_life", "uncorrectable memory errors in the GPU's life, none of late", device="GPU")
 
 _COUNTERS = ("dram_uncorrectable", "sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded")
 
@@ -44,16 +47,17 @@ def _judge(context: Context, gpu: Facts, volatile: float) -> Iterator[Finding]:
     lacking = [name for name in _COUNTERS if not mig_on(gpu) and _only_here(context, gpu, f"ecc.volatile.{name}")]
     if volatile <= 0 and lacking:
         message = f"{gpu_label(gpu)}: no {', '.join(lacking)} count, where other GPUs of the same model have one"
-        yield context.unknown(message, **about(gpu))
+        yield context.unknown(reasons.VALUE_LACKING, message, **about(gpu))
     elif volatile > 0:
         yield context.fail(
+            SINCE_LOAD,
             f"{gpu_label(gpu)}: {volatile:g} uncorrectable memory errors since the driver was loaded",
-            Remedy.RESET_GPU,
             evidence=_parts(gpu, "volatile"),
             **about(gpu, volatile, 0, "errors"),
         )
     elif is_number(history) and history > 0:
         yield context.info(
+            IN_ITS_LIFE,
             f"{gpu_label(gpu)}: {history:g} uncorrectable memory errors in its life, none since the driver was loaded",
             evidence=_parts(gpu, "aggregate"),
             **about(gpu, history, None, "errors"),

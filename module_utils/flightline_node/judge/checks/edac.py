@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
 from .common import is_number
 
-UNCORRECTED, CORRECTED = ("ue_count", "ue_noinfo_count"), ("ce_count", "ce_noinfo_count")
+COUNTERS_UNREAD = Reason("counters_unread", "the memory's error counters could not be read")
+UNCORRECTED = Reason("uncorrected", "uncorrected errors of the host's memory", Remedy.REPLACE)
+CORRECTED = Reason("corrected", "many corrected errors of the host's memory")
+
+_UNCORRECTED, _CORRECTED = ("ue_count", "ue_noinfo_count"), ("ce_count", "ce_noinfo_count")
 ABSENT = "the kernel reports on no memory controller: a virtual instance does not see it, the host's own does"
 
 
@@ -23,7 +27,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not controllers:
         yield context.skip(skips.NONE_HERE.because(ABSENT))
     elif not findings:
-        total = sum(_sum(counters, CORRECTED) for counters in controllers.values())
+        total = sum(_sum(counters, _CORRECTED) for counters in controllers.values())
         message = f"{len(controllers)} memory controllers: no uncorrected error, {total} corrected"
         yield context.ok(message, measured=total, unit="errors")
 
@@ -37,19 +41,17 @@ def _judge(context: Context, name: str, counters: Dict[str, Any]) -> Iterator[Fi
     device = {"name": name}
     if not is_number(counters.get("ue_count")) or not is_number(counters.get("ce_count")):
         shown = counters.get("ue_count") if not is_number(counters.get("ue_count")) else counters.get("ce_count")
-        yield context.unknown(f"{name}: the error counters could not be read: {shown}", device=device)
+        yield context.unknown(COUNTERS_UNREAD, f"{name}: the error counters could not be read: {shown}", device=device)
         return
-    uncorrected, corrected = _sum(counters, UNCORRECTED), _sum(counters, CORRECTED)
+    uncorrected, corrected = _sum(counters, _UNCORRECTED), _sum(counters, _CORRECTED)
     context.measure("edac_corrected", corrected, "errors", name)
     limit = context.threshold("corrected")
     if uncorrected:
         message = f"{name}: {uncorrected} memory errors that ECC could not correct"
-        yield context.fail(message, Remedy.REPLACE, device=device, measured=uncorrected, expected=0, unit="errors")
+        yield context.fail(UNCORRECTED, message, device=device, measured=uncorrected, expected=0, unit="errors")
     if corrected >= limit:
         message = f"{name}: {corrected} corrected memory errors, wanted under {limit:g}"
-        yield context.warn(
-            message, Remedy.INVESTIGATE, device=device, measured=corrected, expected=limit, unit="errors"
-        )
+        yield context.warn(CORRECTED, message, device=device, measured=corrected, expected=limit, unit="errors")
 
 
 CHECK = Check(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Finding
+from ...model import Check, Finding, Reason
 from .. import skips
 from ..context import Context
 from .efa_count import no_efa
+
+COUNTERS_UNREAD = Reason("counters_unread", "counters could not be read")
+COUNTED = Reason("counted", "errors since the last device reset")
 
 ERRORS: Tuple[str, ...] = (
     "rx_drops",
@@ -37,7 +40,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not devices:
         yield context.skip(skips.NO_EFA_DEVICE.because("no EFA device with counters: see efa_count"))
     elif unreadable:
-        yield context.unknown(f"{len(unreadable)} counters could not be read", evidence=unreadable)
+        yield context.unknown(COUNTERS_UNREAD, f"{len(unreadable)} counters could not be read", evidence=unreadable)
     elif not known:
         yield context.skip(skips.DRIVER_SILENT.because("this EFA driver has no error counters (2.17.0 and later have)"))
     else:
@@ -58,7 +61,9 @@ def _judge(context: Context, devices: Dict[str, Dict[str, Any]], totals: Dict[st
         for name, counters in devices.items()
         if any(counters.get(counter) for counter in totals)
     ]
-    yield context.info(f"errors since the last device reset: {seen}; only growth counts", evidence=lines, **rest)
+    yield context.info(
+        COUNTED, f"errors since the last device reset: {seen}; only growth counts", evidence=lines, **rest
+    )
 
 
 CHECK = Check(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
 from .common import median, spread
 from .efa_count import no_efa
+
+WRONG_DATA = Reason("wrong_data", "a device received wrong data", Remedy.REPLACE, "EFA device")
+UNFINISHED = Reason("unfinished", "a device did not finish its test", device="EFA device")
+FAILED = Reason("failed", "a device failed its test", device="EFA device")
+SLOWER = Reason("slower", "a device is slower than the others", device="EFA device")
+FEWER_TESTED = Reason("fewer_tested", "not every device was tested")
 
 _BLOCKED = ("unresponsive receiver", "unreachable remote", "prov_err: unknown error (13)")
 """What libfabric says where the security group does not let the packet through (efa_errno.h, 13 and 14)."""
@@ -35,13 +41,13 @@ def _failed(context: Context, run: Facts, remedy: Remedy) -> Optional[Finding]:
     wrong = next((line for line in said if any(word in line.lower() for word in _WRONG_DATA)), "")
     if wrong:
         rest = {"measured": "wrong data", "expected": "the data sent", "device": _device(run), "evidence": said}
-        return context.fail(f"{name} received wrong data: {wrong}", Remedy.REPLACE, **rest)
+        return context.fail(WRONG_DATA, f"{name} received wrong data: {wrong}", **rest)
     if rc is None:
-        return context.unknown(f"{name} did not finish", device=_device(run), evidence=said)
+        return context.unknown(UNFINISHED, f"{name} did not finish", device=_device(run), evidence=said)
     if _broken(run):
         why = "no answer in time" if rc == 124 else f"exit status {rc}" if rc else "it printed no result"
         rest = {"measured": why, "expected": "every message back", "device": _device(run), "evidence": said}
-        return context.fail(f"{name} failed: {why}", remedy, **rest)
+        return context.fail(FAILED, f"{name} failed: {why}", remedy=remedy, **rest)
     return None
 
 
@@ -51,9 +57,7 @@ def _slow(context: Context, run: Facts, others: List[float]) -> Iterator[Finding
     most = median(others) * context.threshold("max_ratio")
     if others and usec > most:
         message = f"{run['domain']}: {run['tool']} takes {usec:g} us a message, the other devices {median(others):g}"
-        yield context.warn(
-            message, Remedy.INVESTIGATE, device=_device(run), measured=usec, expected=round(most, 1), unit="us"
-        )
+        yield context.warn(SLOWER, message, device=_device(run), measured=usec, expected=round(most, 1), unit="us")
 
 
 def _kind(run: Facts) -> Tuple[str, float]:
@@ -80,7 +84,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     wanted = context.expected.efa_count
     if wanted and len(devices) < wanted:
         message = f"{len(devices)} of {wanted} EFA devices tested"
-        findings.append(context.unknown(message, measured=len(devices), expected=wanted))
+        findings.append(context.unknown(FEWER_TESTED, message, measured=len(devices), expected=wanted))
     yield from findings
     if not findings:
         times = [run["largest"]["usec"] for run in runs]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import is_broken
 from .efa_count import no_efa
+
+NO_PORT = Reason("no_port", "a device has a driver and no port", Remedy.REBOOT, "EFA device")
+PORT_UNREAD = Reason("port_unread", "a port's state could not be read", Remedy.REBOOT, "EFA device")
+PORT_DOWN = Reason("port_down", "a port is not active", Remedy.REBOOT, "EFA device")
 
 ACTIVE, LINK_UP = "ACTIVE", "LinkUp"
 
@@ -29,15 +33,15 @@ def evaluate(context: Context) -> Iterator[Finding]:
 def _judge(context: Context, name: str, ports: Dict[str, Any]) -> Iterator[Finding]:
     device = {"name": name}
     if not ports:
-        yield context.unknown(f"{name} has a driver and no port", Remedy.REBOOT, device=device)
+        yield context.unknown(NO_PORT, f"{name} has a driver and no port", device=device)
     for number, values in ports.items():
         state, physical = values.get("state"), values.get("phys_state")
         rest = {"device": {**device, "port": number}, "measured": state, "expected": ACTIVE}
         seen = f"{name} port {number} is {state or 'without a state'} ({physical or 'no physical state'})"
         if state is None or is_broken(state) or (physical and is_broken(physical)):
-            yield context.unknown(f"{seen}: could not be read", Remedy.REBOOT, **rest)
+            yield context.unknown(PORT_UNREAD, f"{seen}: could not be read", **rest)
         elif state != ACTIVE or physical not in (LINK_UP, None):
-            yield context.fail(f"{seen}, wanted {ACTIVE} ({LINK_UP})", Remedy.REBOOT, **rest)
+            yield context.fail(PORT_DOWN, f"{seen}, wanted {ACTIVE} ({LINK_UP})", **rest)
 
 
 CHECK = Check(

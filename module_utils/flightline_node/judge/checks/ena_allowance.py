@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Dict, Iterator
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
+
+DROPPED = Reason("dropped", "packets were dropped for too many connections")
+NONE_LEFT = Reason("none_left", "no further connection can be tracked")
+EXCEEDED = Reason("exceeded", "packets were shaped or dropped by the instance's allowance")
 
 _SUFFIX = "_allowance_exceeded"
 CONNTRACK, AVAILABLE = "conntrack" + _SUFFIX, "conntrack_allowance_available"
@@ -37,15 +41,15 @@ def _judge(context: Context, counters: Dict[str, int], counted: Dict[str, int]) 
     rest = {"measured": refused, "expected": limit, "unit": "packets"}
     if refused >= limit:
         message = f"{refused} packets dropped because the instance tracked all the connections it may"
-        yield context.warn(message, Remedy.INVESTIGATE, **rest)
+        yield context.warn(DROPPED, message, **rest)
     elif left == 0:
-        yield context.warn("no further connection can be tracked: new ones are dropped", Remedy.INVESTIGATE, **rest)
+        yield context.warn(NONE_LEFT, "no further connection can be tracked: new ones are dropped", **rest)
     over = {name: count for name, count in counted.items() if count and name != "conntrack"}
     total = sum(over.values())
     if over:
         shown = ", ".join(f"{name} {count}" for name, count in over.items())
         message = f"packets queued or dropped at an allowance since boot: {shown}; only growth during a job counts"
-        yield context.info(message, measured=total, unit="packets")
+        yield context.info(EXCEEDED, message, measured=total, unit="packets")
     elif refused < limit and left != 0:
         yield context.ok(f"no packet over an allowance: {', '.join(counted)}", measured=0, expected=0, unit="packets")
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Skip, Threshold
+from ...model import Check, Finding, Reason, Remedy, Skip, Threshold
 from .. import skips
 from ..context import Context
 from .common import median
+
+NO_FLOOR_SET = Reason("no_floor_set", "a rate was measured and no floor is set", device="disk")
+READ_ERROR = Reason("read_error", "fio met an error", device="disk")
+NO_DATA = Reason("no_data", "fio moved no data", device="disk")
+BELOW_FLOOR = Reason("below_floor", "a disk is slower than its floor", Remedy.REPLACE, "disk")
+SLOWER = Reason("slower", "a disk is slower than the others", Remedy.REPLACE, "disk")
 
 GB = 1e9
 TWINS = 3
@@ -29,7 +35,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if all(_floor(context, job) for job in jobs):
         yield context.ok(message, **rest)
     else:
-        yield context.info(f"{message}, no floor is set", **rest)
+        yield context.info(NO_FLOOR_SET, f"{message}, no floor is set", **rest)
 
 
 def _floor(context: Context, job: Dict[str, Any]) -> float:
@@ -50,15 +56,15 @@ def _judge(context: Context, job: Dict[str, Any], twins: List[float]) -> Iterato
     device = {"name": name}
     if job.get("error"):
         message = f"{name}: fio ended with error {job['error']}"
-        yield context.fail(message, Remedy.INVESTIGATE, device=device, measured=job["error"], expected=0)
+        yield context.fail(READ_ERROR, message, device=device, measured=job["error"], expected=0)
     elif direction is None or not bandwidth:
-        yield context.unknown(f"{name}: fio moved no data", device=device)
+        yield context.unknown(NO_DATA, f"{name}: fio moved no data", device=device)
     else:
         gb_s, floor = round(bandwidth / GB, 3), _floor(context, job)
         context.measure(f"fio_{direction}_gb_s", gb_s, "GB/s", name)
         if gb_s < floor:
             message = f"{name}: {direction} at {gb_s:g} GB/s, wanted {floor:g}"
-            yield context.fail(message, Remedy.REPLACE, device=device, measured=gb_s, expected=floor, unit="GB/s")
+            yield context.fail(BELOW_FLOOR, message, device=device, measured=gb_s, expected=floor, unit="GB/s")
         elif twins:
             yield from _beside(context, name, gb_s, median(twins))
 
@@ -69,9 +75,9 @@ def _beside(context: Context, name: str, gb_s: float, usual: float) -> Iterator[
     rest: Dict[str, Any] = {"device": {"name": name}, "measured": gb_s, "unit": "GB/s"}
     message = f"{name} at {gb_s:g} GB/s, the node's other disks {usual:.3g}"
     if gb_s < slow:
-        yield context.fail(message, Remedy.REPLACE, expected=round(slow, 3), **rest)
+        yield context.fail(SLOWER, message, expected=round(slow, 3), **rest)
     elif gb_s < watch:
-        yield context.warn(message, Remedy.INVESTIGATE, expected=round(watch, 3), **rest)
+        yield context.warn(SLOWER, message, remedy=Remedy.INVESTIGATE, expected=round(watch, 3), **rest)
 
 
 def _disks(context: Context) -> Optional[Skip]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
+
+SLOW = Reason("slow", "writing or reading is slow", device="file system")
+WRONG_DATA = Reason("wrong_data", "what was read is not what was written", device="file system")
+IO_ERROR = Reason("io_error", "writing or reading ended in an error", device="file system")
+REFUSED = Reason("refused", "nothing may be written there", Remedy.FIX_CONFIG, "file system")
+NOTHING_WRITTEN = Reason("nothing_written", "nothing was written and compared", device="file system")
 
 
 def _speed(context: Context, target: Facts) -> Iterator[Finding]:
@@ -17,7 +23,7 @@ def _speed(context: Context, target: Facts) -> Iterator[Finding]:
         if speed is not None and speed < floor:
             message = f"{mount}: {way} at {speed:g} MB/s, wanted {floor:g}"
             rest: Dict[str, Any] = {"measured": speed, "expected": floor, "unit": "MB/s"}
-            yield context.warn(message, Remedy.INVESTIGATE, device={"mount": mount}, **rest)
+            yield context.warn(SLOW, message, device={"mount": mount}, **rest)
 
 
 def _judge(context: Context, target: Facts) -> Iterator[Finding]:
@@ -26,20 +32,22 @@ def _judge(context: Context, target: Facts) -> Iterator[Finding]:
     if target.get("wrong"):
         message = f"{mount}: what was read is not what was written, at {target['wrong']}"
         remedy = Remedy.REPLACE if target.get("kind") == "instance-store" else Remedy.CONTACT_SUPPORT
-        yield context.fail(message, remedy, device=device, measured=target["wrong"], expected="what was written")
+        yield context.fail(
+            WRONG_DATA, message, remedy=remedy, device=device, measured=target["wrong"], expected="what was written"
+        )
     elif target.get("error"):
         message, rest = f"{mount}: writing and reading failed: {target['error']}", {"measured": target["error"]}
-        yield context.fail(message, Remedy.INVESTIGATE, device=device, expected="what was written", **rest)
+        yield context.fail(IO_ERROR, message, device=device, expected="what was written", **rest)
     elif target.get("refused"):
         read_only = "read-only" in target["refused"]
         message = f"{mount}: not tested, {target['refused']}"
         yield (
             context.skip(skips.READ_ONLY.because(message), device=device)
             if read_only
-            else context.unknown(message, Remedy.FIX_CONFIG, device=device)
+            else context.unknown(REFUSED, message, device=device)
         )
     elif not target.get("verified") or not target.get("write_mb_s") or not target.get("read_mb_s"):
-        yield context.unknown(f"{mount}: nothing was written and compared", device=device)
+        yield context.unknown(NOTHING_WRITTEN, f"{mount}: nothing was written and compared", device=device)
     else:
         yield from _speed(context, target)
 

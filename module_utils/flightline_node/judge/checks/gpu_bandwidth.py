@@ -7,9 +7,21 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 from ...know import links
 from ...know.catalog import cuda
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
 from .common import OF_GPU, median, nvidia_gpus_expected, spread
+
+LINK_UNKNOWN = Reason("link_unknown", "nothing is known of this link of the type", device="GPU")
+BELOW_FLOOR = Reason("below_floor", "a copy is slower than its floor", Remedy.REBOOT, "GPU")
+SLOWER = Reason("slower", "a copy is slower than the others", Remedy.REBOOT, "GPU")
+COPY_NOT_MEASURED = Reason("copy_not_measured", "a GPU's copies were not measured", device="GPU")
+CUT_SHORT = Reason("cut_short", "the output ends before its table")
+TEST_FAILED = Reason("test_failed", "a test of nvbandwidth did not pass")
+NOT_POSSIBLE = Reason("not_possible", "a copy was not possible")
+NOT_AMONG_TESTS = Reason("not_among_tests", "a copy is not among nvbandwidth's tests")
+FEWER_MEASURED = Reason("fewer_measured", "not every GPU was measured")
+CUDA_ERROR = Reason("cuda_error", "nvbandwidth met an error of CUDA")
+NO_HOST_COPY = Reason("no_host_copy", "nvbandwidth measured no host copy")
 
 HOST = {"host_to_device_memcpy_ce": "host to GPU", "device_to_host_memcpy_ce": "GPU to host"}
 PEER = {"device_to_device_memcpy_read_ce": "read from peer", "device_to_device_memcpy_write_ce": "write to peer"}
@@ -25,13 +37,17 @@ def _hold(
     slow, watch = (usual * (1 - context.threshold(f"{key}_slower_percent") / 100) for key in ("fail", "warn"))
     seen = f"{name}: {what} at {speed:g} GB/s"
     if floor is None and context.expected.instance_type != NO_TYPE:
-        yield context.unknown(f"{seen}; nothing is known of this link of {context.expected.instance_type}", **rest)
+        yield context.unknown(
+            LINK_UNKNOWN, f"{seen}; nothing is known of this link of {context.expected.instance_type}", **rest
+        )
     elif floor is not None and speed < floor:
-        yield context.fail(f"{seen}, wanted {floor:.3g}", Remedy.REBOOT, expected=round(floor, 1), **rest)
+        yield context.fail(BELOW_FLOOR, f"{seen}, wanted {floor:.3g}", expected=round(floor, 1), **rest)
     elif speed < slow:
-        yield context.fail(f"{seen}, the others {usual:g}", Remedy.REBOOT, expected=round(slow, 1), **rest)
+        yield context.fail(SLOWER, f"{seen}, the others {usual:g}", expected=round(slow, 1), **rest)
     elif speed < watch:
-        yield context.warn(f"{seen}, the others {usual:g}", Remedy.INVESTIGATE, expected=round(watch, 1), **rest)
+        yield context.warn(
+            SLOWER, f"{seen}, the others {usual:g}", remedy=Remedy.INVESTIGATE, expected=round(watch, 1), **rest
+        )
 
 
 def _share(rate: Optional[float], percent: float) -> Optional[float]:
@@ -44,7 +60,7 @@ def _host(context: Context, test: Facts, what: str) -> Iterator[Finding]:
     for index, speed in enumerate(row):
         label, others = f"GPU {index}", [value for at, value in enumerate(row) if value and at != index]
         if speed is None:
-            yield context.unknown(f"{label}: {what} was not measured", device={"index": index})
+            yield context.unknown(COPY_NOT_MEASURED, f"{label}: {what} was not measured", device={"index": index})
             continue
         context.measure(f"bandwidth_{what.replace(' ', '_')}", speed, "GB/s", label)
         yield from _hold(context, label, what, speed, median(others), floor)
@@ -60,7 +76,7 @@ def _peer(context: Context, test: Facts, what: str) -> Iterator[Finding]:
     """A GPU whose pairs are mostly slow is named once; other slow pairs one by one."""
     rows, columns = len(test["matrix"]), max(map(len, test["matrix"]))
     if rows != columns:
-        yield context.unknown(f"{what}: {rows} of {columns} rows, the output ends before")
+        yield context.unknown(CUT_SHORT, f"{what}: {rows} of {columns} rows, the output ends before")
         return
     cells = {(r, c): v for r, row in enumerate(test["matrix"]) for c, v in enumerate(row) if r != c}
     pairs = {pair: speed for pair, speed in cells.items() if speed}
@@ -77,7 +93,7 @@ def _peer(context: Context, test: Facts, what: str) -> Iterator[Finding]:
     if context.expected.nvswitch:
         for row, column in (pair for pair, speed in cells.items() if not speed):
             name = f"pair {row}-{column}"
-            yield context.unknown(f"{name}: {what} was not possible", device={"name": name})
+            yield context.unknown(NOT_POSSIBLE, f"{name}: {what} was not possible", device={"name": name})
         rest = {pair: speed for pair, speed in pairs.items() if not guilty & set(pair)}
         for (row, column), speed in rest.items():
             yield from _hold(context, f"pair {row}-{column}", what, speed, median(rest.values()), floor)
@@ -87,13 +103,13 @@ def _judge(context: Context, test: Facts) -> Iterator[Finding]:
     name, status = test["name"], test.get("status")
     what = HOST.get(name) or PEER.get(name) or name
     if status == "Waived" and name in PEER and not context.expected.nvlink_links_per_gpu:
-        yield context.info(f"{what}: not possible between these GPUs")
+        yield context.info(NOT_POSSIBLE, f"{what}: not possible between these GPUs")
     elif status != "Passed" or not test.get("matrix"):
         text = f"{what}: nvbandwidth says {status or 'nothing'}"
         evidence = [test["error"]] if test.get("error") else []
         # It compares what it copied: its error is the GPU's or the link's.
         judge = context.fail if evidence or status in ("Error", "Failed") else context.unknown
-        yield judge(text, Remedy.INVESTIGATE, measured=status, expected="Passed", evidence=evidence)
+        yield judge(TEST_FAILED, text, measured=status, expected="Passed", evidence=evidence)
     else:
         yield from _host(context, test, what) if name in HOST else _peer(context, test, what)
 
@@ -104,11 +120,11 @@ def _all(context: Context, tests: List[Facts]) -> Iterator[Finding]:
     there = {test["name"] for test in tests}
     for name, what in {**HOST, **(PEER if context.expected.nvlink_links_per_gpu else {})}.items():
         if name not in there:
-            yield context.unknown(f"{what}: not among nvbandwidth's tests")
+            yield context.unknown(NOT_AMONG_TESTS, f"{what}: not among nvbandwidth's tests")
     seen = max((len(test["matrix"][0]) for test in tests if test.get("matrix")), default=0)
     wanted = context.expected.gpu_count
     if wanted is not None and seen < wanted:
-        yield context.unknown(f"{seen} of {wanted} GPUs measured", measured=seen, expected=wanted)
+        yield context.unknown(FEWER_MEASURED, f"{seen} of {wanted} GPUs measured", measured=seen, expected=wanted)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -118,9 +134,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     said = [line for line in (facts.get("error"), *(test.get("error") for test in facts["tests"])) if line]
     for fault, lines in cuda.faults_in(said):
         message = f"nvbandwidth met a CUDA error: {fault.meaning}"
-        yield context.fail(message, fault.remedy, measured=len(lines), expected=0, evidence=lines)
+        yield context.fail(CUDA_ERROR, message, remedy=fault.remedy, measured=len(lines), expected=0, evidence=lines)
     if facts.get("error") or not any(test["name"] in HOST for test in tests):
-        yield context.unknown(f"nvbandwidth measured no host copy: {facts.get('error') or 'not among its tests'}")
+        yield context.unknown(
+            NO_HOST_COPY, f"nvbandwidth measured no host copy: {facts.get('error') or 'not among its tests'}"
+        )
         yield from (finding for test in tests for finding in _judge(context, test))
         return
     findings = list(_all(context, tests))

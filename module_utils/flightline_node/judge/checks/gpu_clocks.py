@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
 from .common import (
@@ -21,6 +21,11 @@ from .common import (
     untyped,
 )
 
+LOWER_MAXIMUM = Reason("lower_maximum", "the maximum clock is below the other GPUs'", device="GPU")
+SLOW_WITHOUT_REASON = Reason(
+    "slow_without_reason", "the clock is low under load without a reason", Remedy.RESET_GPU, "GPU"
+)
+
 
 def _judge(context: Context, gpu: Facts, maximum: float) -> Iterator[Finding]:
     label = gpu_label(gpu)
@@ -29,12 +34,12 @@ def _judge(context: Context, gpu: Facts, maximum: float) -> Iterator[Finding]:
         clock, best = field_of(gpu, f"clocks_max.{name}"), best_of_twins(context, gpu, f"clocks_max.{name}")
         if is_number(clock) and best and clock < best:
             message = f"{label}: maximum {name[:-4]} clock {clock:g} MHz, other GPUs of the node {best:g} MHz"
-            yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, clock, best, "MHz"))
+            yield context.warn(LOWER_MAXIMUM, message, **about(gpu, clock, best, "MHz"))
     now, least = field_of(gpu, "clocks.sm_mhz"), maximum * context.threshold("min_loaded_percent") / 100
     # Idle GPUs and GPUs that name a reason are slow for good cause.
     if under_load(gpu) and gpu.get("throttle_active") == [] and is_number(now) and now < least:
         message = f"{label}: under load at {now:g} MHz of {maximum:g} MHz without a reason"
-        yield context.warn(message, Remedy.RESET_GPU, **about(gpu, now, maximum, "MHz"))
+        yield context.warn(SLOW_WITHOUT_REASON, message, **about(gpu, now, maximum, "MHz"))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

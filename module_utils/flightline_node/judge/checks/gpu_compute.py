@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
 from .gpu_load import loaded_device, twins
+
+NOT_REPEATED = Reason("not_repeated", "products differ from run to run", Remedy.REPLACE, "GPU")
+CHANGED_IN_MEMORY = Reason("changed_in_memory", "a result changed in memory", Remedy.REPLACE, "GPU")
+NOT_COMPARED = Reason("not_compared", "numbers were not compared", device="GPU")
+OTHER_RESULT = Reason("other_result", "another result than the GPUs of its kind", Remedy.REPLACE, "GPU")
+NOT_STARTED = Reason("not_started", "no numbers were computed", Remedy.FIX_CONFIG)
+FEWER_COMPARED = Reason("fewer_compared", "not every GPU was compared")
 
 
 def _by_itself(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
@@ -17,14 +24,14 @@ def _by_itself(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
     if wrong:
         where = f"element {first.get('element', '?')} off by {first.get('off_by', '?')}"
         message = f"{label}: {wrong} of {gpu.get('products', '?')} products differ from the first, {where}"
-        yield context.fail(message, Remedy.REPLACE, device=device, measured=wrong, expected=0, unit="products")
+        yield context.fail(NOT_REPEATED, message, device=device, measured=wrong, expected=0, unit="products")
     elif gpu.get("digest") != gpu.get("digest_at_end"):
         message = f"{label}: a result changed in its memory while it was kept there"
         digests = {"measured": str(gpu.get("digest_at_end"))[:16], "expected": str(gpu.get("digest"))[:16]}
-        yield context.fail(message, Remedy.REPLACE, device=device, **digests)
+        yield context.fail(CHANGED_IN_MEMORY, message, device=device, **digests)
     elif wrong is None or not gpu.get("products") or not gpu.get("digest"):
         why = gpu.get("error") or "no product was compared"
-        yield context.unknown(f"{label}: numbers not compared: {why}", device=device)
+        yield context.unknown(NOT_COMPARED, f"{label}: numbers not compared: {why}", device=device)
 
 
 def _against_twins(context: Context, gpu: Facts, gpus: List[Facts], label: str) -> Iterator[Finding]:
@@ -35,14 +42,14 @@ def _against_twins(context: Context, gpu: Facts, gpus: List[Facts], label: str) 
     agreed, count = others.most_common(1)[0]
     if others[mine] < count:
         message = f"{label}: another result than {count} of {sum(others.values())} GPUs of its kind, every time"
-        yield context.fail(message, Remedy.REPLACE, device=loaded_device(gpu), measured=mine[:16], expected=agreed[:16])
+        yield context.fail(OTHER_RESULT, message, device=loaded_device(gpu), measured=mine[:16], expected=agreed[:16])
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """Any difference fails: cuBLAS gives the same bits at every run on GPUs of one kind."""
     facts = context.facts("gpu_load")
     if facts.get("not_run"):
-        yield context.unknown(f"no numbers were computed: {facts['not_run']}", Remedy.FIX_CONFIG)
+        yield context.unknown(NOT_STARTED, f"no numbers were computed: {facts['not_run']}")
         return
     gpus, findings = facts["gpus"], []
     for gpu in gpus:
@@ -50,7 +57,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += [*_by_itself(context, gpu, label), *_against_twins(context, gpu, gpus, label)]
     wanted = context.expected.gpu_count
     if wanted is not None and len(gpus) < wanted:
-        findings.append(context.unknown(f"{len(gpus)} of {wanted} GPUs compared", measured=len(gpus), expected=wanted))
+        findings.append(
+            context.unknown(
+                FEWER_COMPARED, f"{len(gpus)} of {wanted} GPUs compared", measured=len(gpus), expected=wanted
+            )
+        )
     yield from findings
     if not findings:
         done = sum(gpu["products"] for gpu in gpus)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import (
@@ -18,13 +18,15 @@ from .common import (
     version_tuple,
 )
 
+OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's version", Remedy.UPDATE_SOFTWARE, "GPU")
+
 
 def _judge(context: Context, gpu: Facts, firmware: str) -> Iterator[Finding]:
     driver = context.facts("nvidia_smi").get("driver_version")
     if isinstance(driver, str) and version_tuple(firmware) != version_tuple(driver):
         message = f"{gpu_label(gpu)}: GSP firmware {firmware}, driver {driver}"
         # The driver loads its own firmware or none at all: the GPU works, but one of the two numbers is wrong.
-        yield context.warn(message, Remedy.UPDATE_SOFTWARE, **about(gpu, firmware, driver))
+        yield context.warn(OTHER_VERSION, message, **about(gpu, firmware, driver))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

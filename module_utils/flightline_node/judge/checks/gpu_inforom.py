@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Tuple
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import (
@@ -20,6 +20,9 @@ from .common import (
     one_of_each,
 )
 
+CORRUPTED = Reason("corrupted", "the InfoROM is corrupted", Remedy.REPLACE, "GPU")
+FIELD_UNREAD = Reason("field_unread", "a field of the InfoROM could not be read", device="GPU")
+
 
 def _corrupt(context: Context) -> Iterator[Finding]:
     """The warning nvidia-smi prints below its tables: 'infoROM is corrupted at gpu 0000:41:00.0'."""
@@ -28,14 +31,14 @@ def _corrupt(context: Context) -> Iterator[Finding]:
         text, pci = str(message.get("text", "")), message.get("pci_bus_id")
         if "inforom" in text.lower():
             rest: Dict[str, Any] = {"device": {"pci": pci} if pci else {}, "measured": "corrupted", "expected": "valid"}
-            yield context.fail("nvidia-smi: the InfoROM is corrupted", Remedy.REPLACE, evidence=[text], **rest)
+            yield context.fail(CORRUPTED, "nvidia-smi: the InfoROM is corrupted", evidence=[text], **rest)
     for gpu in gpus(context):
         for name, value in _objects(gpu):
             message = f"{gpu_label(gpu)}: InfoROM {name}: {value}"
             if "corrupt" in value.lower():
-                yield context.fail(message, Remedy.REPLACE, evidence=[value], **about(gpu, "corrupted", "valid"))
+                yield context.fail(CORRUPTED, message, evidence=[value], **about(gpu, "corrupted", "valid"))
             elif name != "image" and is_broken(value):
-                yield context.warn(message, Remedy.INVESTIGATE, device=gpu_device(gpu), evidence=[value])
+                yield context.warn(FIELD_UNREAD, message, device=gpu_device(gpu), evidence=[value])
 
 
 def _objects(gpu: Facts) -> Iterator[Tuple[str, str]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
+
+EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a GPU", device="GPU")
+PROCESS = Reason("process", "a process uses a GPU", Remedy.RESTART_APP, "GPU")
+HIDDEN_MEMORY = Reason("hidden_memory", "memory is in use and no process is to be seen", Remedy.RESET_GPU, "GPU")
 
 _SERVICES = ("nvidia-cuda-mps-server",)
 
@@ -32,15 +36,15 @@ def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Findi
         message = f"{label}: {len(left)} compute processes ({shown[0]})"
         rest = about(gpu, len(left), 0, "processes")
         if beside:
-            yield context.info(message, evidence=shown, **rest)
+            yield context.info(EXPECTED_PROCESS, message, evidence=shown, **rest)
         else:
-            yield context.fail(message, Remedy.RESTART_APP, evidence=shown, **rest)
+            yield context.fail(PROCESS, message, evidence=shown, **rest)
     elif is_broken(used):
-        yield context.unknown(f"{label}: memory in use could not be read: {used}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: memory in use could not be read: {used}", **about(gpu))
     elif is_number(used) and used > most:
         message = f"{label}: {used:g} MiB in use and no process to be seen"
         rest = about(gpu, used, most, "MiB")
-        yield context.info(message, **rest) if beside else context.warn(message, Remedy.RESET_GPU, **rest)
+        yield context.info(HIDDEN_MEMORY, message, **rest) if beside else context.warn(HIDDEN_MEMORY, message, **rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

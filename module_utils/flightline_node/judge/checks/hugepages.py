@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from ..context import Context
+
+NOT_SHOWN = Reason("not_shown", "huge pages are not printed")
+OTHER_SIZE = Reason("other_size", "the default huge page has another size", Remedy.FIX_CONFIG)
+TOO_FEW = Reason("too_few", "fewer huge pages are reserved than wanted", Remedy.FIX_CONFIG)
 
 PAGE_KIB = 2048
 
@@ -15,15 +19,15 @@ def evaluate(context: Context) -> Iterator[Finding]:
     facts, wanted = context.facts("meminfo"), context.expected.hugepages_2m or 0
     total, size = facts.get("hugepages_total"), facts.get("hugepage_kib")
     if total is None or size is None:
-        yield context.unknown("huge pages are not printed in /proc/meminfo")
+        yield context.unknown(NOT_SHOWN, "huge pages are not printed in /proc/meminfo")
     elif size != PAGE_KIB and wanted:
         # /proc/meminfo counts pages of the default size alone.
-        yield context.unknown(f"the default huge page is {size} KiB: 2 MiB pages are not printed", Remedy.FIX_CONFIG)
+        yield context.unknown(OTHER_SIZE, f"the default huge page is {size} KiB: 2 MiB pages are not printed")
     else:
         rest = {"measured": total, "expected": wanted, "unit": "pages of 2 MiB"}
         context.measure("hugepages_2m", total, "pages")
         if total < wanted:
-            yield context.fail(f"{total} huge pages reserved, wanted {wanted}", Remedy.FIX_CONFIG, **rest)
+            yield context.fail(TOO_FEW, f"{total} huge pages reserved, wanted {wanted}", **rest)
         else:
             yield context.ok(f"{total} huge pages reserved", **rest)
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Skip
+from ...model import Check, Facts, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
+
+SILENT_SERVICE = Reason("silent_service", "IMEX does not answer", Remedy.FIX_CONFIG)
+NOT_READY = Reason("not_ready", "IMEX of this node is not ready", Remedy.FIX_CONFIG)
+DOMAIN_DOWN = Reason("domain_down", "the IMEX domain is not up", Remedy.FIX_CONFIG)
+DOMAIN_NOT_SHOWN = Reason("domain_not_shown", "the state of the IMEX domain was not printed")
+DOMAIN_DEGRADED = Reason("domain_degraded", "the IMEX domain is degraded")
 
 READY, UP = "READY", "UP"
 _SETTLED = frozenset({"UP"})
@@ -26,20 +32,22 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if facts.get("error"):
         # Schedulers start IMEX with the job (a Slurm prolog, a compute domain of Kubernetes): it may be right now down.
         text = f"IMEX does not answer: {facts['error']}; right only where each job starts it"
-        yield context.warn(text, Remedy.FIX_CONFIG, measured="no answer", expected=f"{READY}, domain {UP}")
+        yield context.warn(SILENT_SERVICE, text, measured="no answer", expected=f"{READY}, domain {UP}")
     elif own is not None and own != READY:
         text = f"IMEX of this node is {own}, wanted {READY}: GPUs of other nodes cannot be reached over NVLink"
-        yield context.fail(text, Remedy.FIX_CONFIG, measured=own, expected=READY, **rest)
+        yield context.fail(NOT_READY, text, measured=own, expected=READY, **rest)
     elif domain in _SETTLED and not others:
         yield context.ok(f"IMEX is up on {len(facts.get('nodes', []))} nodes", measured=domain, expected=UP)
     elif own is None and domain == "DOWN":
         text = "the IMEX domain is DOWN, and this node's own state was not printed"
-        yield context.fail(text, Remedy.FIX_CONFIG, measured=domain, expected=UP, **rest)
+        yield context.fail(DOMAIN_DOWN, text, measured=domain, expected=UP, **rest)
     elif domain is None:
-        yield context.unknown(f"IMEX of this node is {own}, the state of its domain was not printed", **rest)
+        yield context.unknown(
+            DOMAIN_NOT_SHOWN, f"IMEX of this node is {own}, the state of its domain was not printed", **rest
+        )
     else:
         text = f"the IMEX domain is {domain}: {', '.join(others[:4]) or 'no node is named'}"
-        yield context.warn(text, Remedy.INVESTIGATE, measured=domain, expected=UP, **rest)
+        yield context.warn(DOMAIN_DEGRADED, text, measured=domain, expected=UP, **rest)
 
 
 def _in_a_rack(context: Context) -> Optional[Skip]:

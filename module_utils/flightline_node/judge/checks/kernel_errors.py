@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Device, Facts, Finding, Remedy, Status
+from ...model import Check, Device, Facts, Finding, Reason, Status
 from ..context import Context
 from ..kernel_cases import (
     CASES,
@@ -30,6 +30,10 @@ from ..kernel_history import (
     span,
     unsplit,
 )
+
+EVENT = Reason("event", "the kernel reports trouble of a part")
+DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
+SEVERAL_MACHINES = Reason("several_machines", "the log holds lines of several machines")
 
 MOST_MACHINES = 8
 
@@ -115,8 +119,10 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
         count = _count(context, facts, case, lines, len(groups) == 1)
         status, limit, words = _judged(context, case, count, lines)
         over = _since_then(context, facts, case, device, lines[-1])
-        yield context.finding(
+        kind = lines[0].get("kind")
+        yield context.because(
             Status.WARN if over and status is Status.FAIL else status,
+            EVENT.of(f"{case.name}_{kind}" if kind else case.name),
             f"{label(device)}: {case.what}, {count} times {span(lines)}{words}{over}",
             remedy=case.remedy,
             device=device,
@@ -138,9 +144,9 @@ def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]
                 lines += found
         rest: Dict[str, Any] = {"evidence": [line["text"] for line in lines[:4]]}
         if lines and status is Status.FAIL:
-            yield context.unknown(f"{len(lines)} {UNSPLIT}", **rest)
+            yield context.unknown(DOUBTFUL_LINES, f"{len(lines)} {UNSPLIT}", **rest)
         elif lines:
-            yield context.warn(f"{len(lines)} {UNSPLIT}", Remedy.INVESTIGATE, **rest)
+            yield context.warn(DOUBTFUL_LINES, f"{len(lines)} {UNSPLIT}", **rest)
 
 
 def _mixed(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -148,7 +154,9 @@ def _mixed(context: Context, facts: Facts) -> Iterator[Finding]:
     machines = facts.get("machines") or []
     if machines:
         shown = ", ".join(machines[:MOST_MACHINES])
-        yield context.unknown(f"the log holds lines of several machines: {shown}; do: judge the log of each alone")
+        yield context.unknown(
+            SEVERAL_MACHINES, f"the log holds lines of several machines: {shown}; do: judge the log of each alone"
+        )
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
+
+NO_INTERFACE = Reason("no_interface", "Lustre has no wanted interface that is up", Remedy.FIX_CONFIG)
+NOTHING_LISTED = Reason("nothing_listed", "LNet lists no network")
+ALL_DOWN = Reason("all_down", "every Lustre interface is down")
+SOME_DOWN = Reason("some_down", "some Lustre interfaces are down")
+NETWORK_SHOWN = Reason("network_shown", "the network that Lustre talks over")
 
 EFA, LOOPBACK = "efa", "lo"
 
@@ -21,16 +27,18 @@ def evaluate(context: Context) -> Iterator[Finding]:
     refused = (context.optional("lnetctl") or {}).get("error")
     if wanted and not any(_kind(name) == wanted and net["up"] for name, net in nets.items()):
         message = f"Lustre has no {wanted} interface that is up, only: {shown}" + (f" ({refused})" if refused else "")
-        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        yield context.fail(NO_INTERFACE, message, **rest)
     elif refused and not nets:
-        yield context.info(f"LNet lists no network: {refused}", **rest)
+        yield context.info(NOTHING_LISTED, f"LNet lists no network: {refused}", **rest)
     elif down and not any(net["up"] for net in nets.values()) and _mounted(context):
         message = f"none of the {len(down)} Lustre interfaces is up, and a Lustre file system is mounted"
-        yield context.fail(message, Remedy.INVESTIGATE, evidence=down, **{**rest, "expected": wanted or "one up"})
+        yield context.fail(ALL_DOWN, message, evidence=down, **{**rest, "expected": wanted or "one up"})
     elif down:
-        yield context.warn(f"{len(down)} Lustre interfaces are down", Remedy.INVESTIGATE, evidence=down, **rest)
+        yield context.warn(SOME_DOWN, f"{len(down)} Lustre interfaces are down", evidence=down, **rest)
     elif not any(_kind(name) == EFA for name in nets) and context.expected.efa_count and not wanted:
-        yield context.info(f"Lustre talks over {shown}; the inventory does not say that it should use EFA", **rest)
+        yield context.info(
+            NETWORK_SHOWN, f"Lustre talks over {shown}; the inventory does not say that it should use EFA", **rest
+        )
     else:
         yield context.ok(f"Lustre interfaces up: {shown}", **rest)
 

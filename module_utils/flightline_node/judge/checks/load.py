@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Threshold
 from ..context import Context
+
+CPUS_UNKNOWN = Reason("cpus_unknown", "the number of CPUs is not known")
+BUSY = Reason("busy", "something runs already")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -14,13 +17,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     context.measure("load1", load, "tasks")
     processors = cpus(context.optional("cpuinfo") or {}) or context.expected.vcpus
     if not processors:
-        yield context.info(f"load {load:g}, number of CPUs not known", measured=load, unit="tasks")
+        yield context.info(CPUS_UNKNOWN, f"load {load:g}, number of CPUs not known", measured=load, unit="tasks")
         return
     share, most = round(load / processors, 3), context.threshold("max_per_cpu")
     rest = {"measured": share, "expected": most, "unit": "tasks per CPU"}
     if share > most:
         message = f"load {load:g} on {processors} CPUs: something runs here already"
-        yield context.warn(message, Remedy.INVESTIGATE, **rest)
+        yield context.warn(BUSY, message, **rest)
     else:
         yield context.ok(f"load {load:g} on {processors} CPUs", **rest)
 

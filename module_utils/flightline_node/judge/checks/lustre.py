@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, dropped, span, unsplit, when
+
+NOT_MOUNTED = Reason("not_mounted", "a file system is not mounted", Remedy.FIX_CONFIG, "file system")
+READ_ONLY_MOUNT = Reason("read_only_mount", "a file system is mounted read-only", Remedy.FIX_CONFIG, "file system")
+NO_FLOCK = Reason("no_flock", "a file system is mounted without flock", Remedy.FIX_CONFIG, "file system")
+TROUBLE = Reason("trouble", "the log tells of Lustre's trouble")
+DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
+SLOW_SERVER = Reason("slow_server", "a server or target is in trouble")
+CLIENT_STATE = Reason("client_state", "a client's connection is not sound")
 
 _TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
 NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
@@ -31,9 +39,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     mounted = {e["mount"]: e for e in (table or {}).get("mounts", []) if e["fstype"] == "lustre"}
     missing = _missing(context, table)
     findings = [
-        context.fail(
-            f"{path} is not mounted", Remedy.FIX_CONFIG, device={"mount": path}, measured="none", expected="lustre"
-        )
+        context.fail(NOT_MOUNTED, f"{path} is not mounted", device={"mount": path}, measured="none", expected="lustre")
         for path in missing
     ]
     for entry in mounted.values():
@@ -70,13 +76,13 @@ def _mount(context: Context, entry: Dict[str, Any]) -> Iterator[Finding]:
     declared = mount in [path.rstrip("/") for path in context.expected.mounts]
     rest: Dict[str, Any] = {"device": {"mount": mount}, "evidence": evidence}
     if "ro" in options and declared:
-        yield context.fail(f"{mount} is mounted read-only", Remedy.FIX_CONFIG, measured="ro", expected="rw", **rest)
+        yield context.fail(READ_ONLY_MOUNT, f"{mount} is mounted read-only", measured="ro", expected="rw", **rest)
     elif "ro" in options:
         # Data sets are often mounted so on purpose; the inventory does not say.
-        yield context.info(f"{mount} is mounted read-only", **rest)
+        yield context.info(READ_ONLY_MOUNT, f"{mount} is mounted read-only", **rest)
     if not {"flock", "localflock"} & set(options):
         message = f"{mount} is mounted without flock: programs that lock files on it fail"
-        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+        yield context.warn(NO_FLOCK, message, **rest)
 
 
 def _events(kernel: Facts, *kinds: str) -> List[Facts]:
@@ -90,13 +96,11 @@ def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
             count = len(events) + dropped(kernel, "lustre", kind=kind)
             message = f"{words}, {count} times {span(events)}"
             evidence = [event["text"] for event in events[:4]]
-            yield context.warn(
-                message, Remedy.INVESTIGATE, measured=count, expected=0, unit="events", evidence=evidence
-            )
+            yield context.warn(TROUBLE.of(kind), message, measured=count, expected=0, unit="events", evidence=evidence)
     doubtful = [event for event in unsplit(kernel, ("lustre",)) if event["kind"] not in ("restored", "mounted", "lost")]
     if doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
-        yield context.warn(f"{len(doubtful)} Lustre {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
+        yield context.warn(DOUBTFUL_LINES, f"{len(doubtful)} Lustre {UNSPLIT}", evidence=evidence)
 
 
 def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
@@ -105,7 +109,7 @@ def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
     if tries and tries[-1]["kind"] == "mount_failed":
         evidence = [event["text"] for event in tries[-4:] if event["kind"] == "mount_failed"]
         message = f"a Lustre file system could not be mounted, at {when(tries[-1])}"
-        yield context.warn(message, Remedy.INVESTIGATE, evidence=evidence)
+        yield context.warn(SLOW_SERVER, message, evidence=evidence)
 
 
 def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
@@ -118,7 +122,7 @@ def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
     for name, event in last.items():
         if event["kind"] == "lost":
             message = f"the connection to {name} was lost and not restored"
-            yield context.warn(message, Remedy.INVESTIGATE, device={"name": name}, evidence=[event["text"]])
+            yield context.warn(CLIENT_STATE, message, device={"name": name}, evidence=[event["text"]])
 
 
 CHECK = Check(

@@ -6,9 +6,15 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
+
+NOT_SAID = Reason("not_said", "the metadata service did not tell whether an event is scheduled")
+SCHEDULED_SOON = Reason("scheduled_soon", "EC2 has scheduled an event for soon", Remedy.REPLACE)
+SCHEDULED = Reason("scheduled", "EC2 has scheduled an event", Remedy.REPLACE)
+SPOT_ACTION = Reason("spot_action", "EC2 takes the spot instance back", Remedy.REPLACE)
+REBALANCE = Reason("rebalance", "EC2 recommends to rebalance", Remedy.REPLACE)
 
 _ENDED = frozenset({"completed", "canceled", "cancelled"})
 NO_EVENT = "no event"
@@ -29,7 +35,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from findings
     lost = [f"{path}: {text}" for path, text in facts.get("errors", {}).items() if path.endswith(_PATHS)]
     if lost:
-        yield context.unknown("the metadata service did not tell whether an event is scheduled", evidence=lost)
+        yield context.unknown(
+            NOT_SAID, "the metadata service did not tell whether an event is scheduled", evidence=lost
+        )
     elif not findings and any(name in facts for name in _FACTS):
         yield context.ok("no event is scheduled")
     elif not findings:
@@ -45,12 +53,12 @@ def _scheduled(context: Context, events: Any) -> Iterator[Finding]:
         rest: Dict[str, Any] = {"measured": begins or code, "expected": NO_EVENT}
         rest["evidence"] = [f"{key}: {value}" for key, value in event.items()]
         if code in _LAST:
-            yield context.fail(message, Remedy.REPLACE, **rest)
+            yield context.fail(SCHEDULED_SOON, message, **rest)
         elif _soon(context, begins):
             remedy = Remedy.REBOOT if "reboot" in code else Remedy.REPLACE
-            yield context.fail(message, remedy, **rest)
+            yield context.fail(SCHEDULED, message, remedy=remedy, **rest)
         else:
-            yield context.warn(message, Remedy.REPLACE, **rest)
+            yield context.warn(SCHEDULED, message, **rest)
 
 
 def _soon(context: Context, begins: Optional[str]) -> bool:
@@ -70,10 +78,10 @@ def _spot(context: Context, facts: Dict[str, Any]) -> Iterator[Finding]:
     action, notice = facts.get("spot_action"), facts.get("rebalance")
     if action:
         message = f"EC2 will {action.get('action') or 'interrupt'} this spot instance at {action.get('time')}"
-        yield context.fail(message, Remedy.REPLACE, measured=action.get("time") or "soon", expected=NO_EVENT)
+        yield context.fail(SPOT_ACTION, message, measured=action.get("time") or "soon", expected=NO_EVENT)
     if notice:
         message = f"EC2 recommends rebalancing (noticed {notice.get('notice_time')}): an interruption is likely"
-        yield context.warn(message, Remedy.REPLACE, measured=notice.get("notice_time"))
+        yield context.warn(REBALANCE, message, measured=notice.get("notice_time"))
 
 
 CHECK = Check(

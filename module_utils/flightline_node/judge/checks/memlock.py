@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
 from .efa_count import no_efa
+
+NOT_SHOWN = Reason("not_shown", "no limit of locked memory is printed")
+TOO_LOW = Reason("too_low", "the limit of locked memory is too low", Remedy.FIX_CONFIG)
 
 KIB_PER_GIB = 1 << 20
 SLURM = "slurmd"
@@ -26,15 +29,15 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if _gib(best[1]) >= least:
         yield context.ok(f"locked memory: {_shown(best[1])} ({best[0]})", **rest)
     elif _gib(best[1]) < 0:
-        yield context.unknown("no limit of locked memory printed")
+        yield context.unknown(NOT_SHOWN, "no limit of locked memory printed")
     else:
         seen = "; ".join(f"{name}: {_shown(value)}" for name, value in sources)
         message = f"jobs may lock only {_shown(best[1])} of memory, wanted {least:g} GiB or unlimited"
         if KUBELET & set(facts.get("launchers", {})):
             # The runtime's base spec may raise a pod's limit, and nothing here shows it.
-            yield context.warn(f"{message} (unless the runtime raises it)", Remedy.FIX_CONFIG, evidence=[seen], **rest)
+            yield context.warn(TOO_LOW, f"{message} (unless the runtime raises it)", evidence=[seen], **rest)
         else:
-            yield context.fail(message, Remedy.FIX_CONFIG, evidence=[seen], **rest)
+            yield context.fail(TOO_LOW, message, evidence=[seen], **rest)
 
 
 def _sources(facts: Facts) -> List[Tuple[str, Any]]:

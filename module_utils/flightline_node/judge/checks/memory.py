@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
+
+TOO_LITTLE = Reason("too_little", "memory of the type is missing", Remedy.REPLACE)
+POISONED = Reason("poisoned", "memory was taken out of use for errors")
+IN_USE = Reason("in_use", "little memory is available")
 
 KIB_PER_MIB = 1024
 
@@ -19,8 +23,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     wanted, floor = context.expected.memory_mib, context.threshold("min_total_percent")
     if wanted and total_mib * 100 < wanted * floor:
         yield context.fail(
+            TOO_LITTLE,
             f"{total_mib} MiB of memory, wanted at least {floor:g}% of {wanted} MiB: some of it is missing",
-            Remedy.REPLACE,
             measured=total_mib,
             expected=wanted,
             unit="MiB",
@@ -31,7 +35,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if poisoned_kib:
         message = f"{poisoned_kib} KiB of memory taken out of use for memory errors, wanted none"
         rest = {"measured": poisoned_kib, "expected": 0, "unit": "KiB"}
-        yield context.warn(message, Remedy.INVESTIGATE, **rest)
+        yield context.warn(POISONED, message, **rest)
     if "available_kib" not in facts:
         yield context.skip(skips.NOT_PRINTED.because("MemAvailable not printed: free memory not judged"))
         return
@@ -41,7 +45,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     rest = {"measured": percent, "expected": least, "unit": "%"}
     if percent < least:
         yield context.warn(
-            f"{percent}% of memory available, wanted {least:g}%: something is left running", Remedy.INVESTIGATE, **rest
+            IN_USE, f"{percent}% of memory available, wanted {least:g}%: something is left running", **rest
         )
     else:
         yield context.ok(f"{percent}% of memory available", **rest)

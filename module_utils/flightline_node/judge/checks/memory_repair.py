@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Finding, Remedy
-from .. import skips
+from ...model import Check, Finding, Reason, Remedy
+from .. import reasons, skips
 from ..context import Context
 from .common import (
     NO_GPU,
@@ -27,11 +27,13 @@ _FLAGS = (
     ("bank_remap.pending", Remedy.RESET_GPU, "a memory bank remapping waits for a reset"),
 )
 
+FLAGGED = Reason("flagged", "a GPU's memory waits for a repair", device="GPU")
+
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """Flags of driver 580 to 615 and later; a driver prints all, some or none of them."""
     if not list(gpus(context)):
-        yield context.unknown(NO_GPU)
+        yield context.unknown(reasons.NO_GPU_LISTED, NO_GPU)
         return
     findings: List[Finding] = []
     readings = [read(context, path, is_flag) for path, _, _ in _FLAGS]
@@ -39,7 +41,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += unreadable(context, reading, path)
         for gpu, flag in reading.values:
             if flag:
-                findings.append(context.fail(f"{gpu_label(gpu)}: {meaning}", remedy, **about(gpu, True, False)))
+                findings.append(
+                    context.fail(
+                        FLAGGED.of(path), f"{gpu_label(gpu)}: {meaning}", remedy=remedy, **about(gpu, True, False)
+                    )
+                )
     yield from findings
     seen = [path for (path, _, _), reading in zip(_FLAGS, readings) if reading.values]
     if not findings and seen:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from ..context import Context
+
+NOT_MOUNTED = Reason("not_mounted", "a file system is not mounted", Remedy.FIX_CONFIG, "file system")
+NO_REPLY_IN_TIME = Reason("no_reply_in_time", "a mount does not answer", device="file system")
+TURNED_READ_ONLY = Reason(
+    "turned_read_only", "a file system of the host turned read-only", Remedy.REPLACE, "file system"
+)
+READ_ONLY_MOUNT = Reason("read_only_mount", "a file system is read-only", device="file system")
 
 _LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
 _READ_ONLY = frozenset({"ro", "emergency_ro", "shutdown"})
@@ -30,10 +37,10 @@ def _declared(context: Context, wanted: List[str], mounted: Dict[str, Dict[str, 
         entry, device = mounted.get(path), {"mount": path}
         if entry is None:
             rest = {"measured": "not mounted", "expected": "mounted"}
-            yield context.fail(f"{path} is not mounted", Remedy.FIX_CONFIG, device=device, **rest)
+            yield context.fail(NOT_MOUNTED, f"{path} is not mounted", device=device, **rest)
         elif entry["fstype"] == "autofs":
             message = f"{path} is an automount that nothing has opened yet: not proven to work"
-            yield context.warn(message, Remedy.INVESTIGATE, device=device)
+            yield context.warn(NO_REPLY_IN_TIME, message, device=device)
 
 
 def _read_only(context: Context, wanted: List[str], entries: List[Dict[str, Any]]) -> Iterator[Finding]:
@@ -46,9 +53,9 @@ def _read_only(context: Context, wanted: List[str], entries: List[Dict[str, Any]
         if mount == "/" or mount in wanted:
             message = f"{mount} is read-only: the kernel turns it so after an I/O error"
             rest = {"measured": "read-only", "expected": "writable"}
-            yield context.fail(message, Remedy.REPLACE, device=device, evidence=evidence, **rest)
+            yield context.fail(TURNED_READ_ONLY, message, device=device, evidence=evidence, **rest)
         else:
-            yield context.warn(f"{mount} is read-only", Remedy.INVESTIGATE, device=device, evidence=evidence)
+            yield context.warn(READ_ONLY_MOUNT, f"{mount} is read-only", device=device, evidence=evidence)
 
 
 CHECK = Check(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import is_number
+
+MTU_UNREAD = Reason("mtu_unread", "an MTU could not be read")
+OTHER_MTU = Reason("other_mtu", "an interface's MTU is not the declared one", Remedy.FIX_CONFIG)
+SMALL_MTU = Reason("small_mtu", "interfaces have no jumbo frames", Remedy.FIX_CONFIG)
 
 _DRIVERS = frozenset({"ena", "efa"})
 
@@ -24,7 +28,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.skip(skips.NO_MTU.because("no interface with the ena driver" + (" is up" if ours else "")))
         return
     if unread:
-        yield context.unknown(f"the MTU could not be read: {', '.join(unread)}", measured=found[unread[0]].get("mtu"))
+        yield context.unknown(
+            MTU_UNREAD, f"the MTU could not be read: {', '.join(unread)}", measured=found[unread[0]].get("mtu")
+        )
     if sizes:
         yield from _judge(context, sizes)
 
@@ -35,11 +41,11 @@ def _judge(context: Context, sizes: Dict[str, Any]) -> Iterator[Finding]:
     for name, size in wrong.items():
         message = f"{name} has MTU {size}, the inventory says {wanted}"
         rest = {"measured": size, "expected": wanted, "unit": "bytes"}
-        yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, **rest)
+        yield context.fail(OTHER_MTU, message, device={"name": name}, **rest)
     if wanted is None and len(seen) > 1:
         shown = [f"{name}: {size}" for name, size in sizes.items()]
         message = f"the ENA interfaces have different MTUs: {', '.join(map(str, seen))}"
-        yield context.warn(message, Remedy.FIX_CONFIG, measured=seen, unit="bytes", evidence=shown)
+        yield context.warn(SMALL_MTU, message, measured=seen, unit="bytes", evidence=shown)
     elif not wrong:
         message = f"{len(sizes)} ENA interfaces: MTU {seen[0]}"
         yield context.ok(message, measured=seen[0], expected=wanted, unit="bytes")

@@ -7,10 +7,19 @@ from typing import Iterator, Optional
 from ...know import nccl
 from ...know.expected import NO_TYPE
 from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
+
+UNFINISHED = Reason("unfinished", "a collective did not finish")
+ENDED_BADLY_AFTER = Reason("ended_badly_after", "a collective ended badly after its table")
+REFUSED = Reason("refused", "the test itself says that it failed")
+ONE_RANK = Reason("one_rank", "it ran with one rank")
+ZERO = Reason("zero", "it shows a bandwidth of 0")
+LINKS_UNKNOWN = Reason("links_unknown", "nothing is known of the type's links")
+BELOW_FLOOR = Reason("below_floor", "the bus bandwidth is below its floor")
+RANKS_UNKNOWN = Reason("ranks_unknown", "the log does not say how many ranks there are")
 
 GIB = 1 << 30
 
@@ -38,19 +47,27 @@ def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Find
     if not run.get("complete") or "largest" not in run:
         torn = f", {run['damaged_rows']} torn" if run.get("damaged_rows") else ""
         cause = f": {run['cause']}" if run.get("cause") else ""
-        return context.unknown(f"{name} did not finish: {run.get('rows', 0)} rows{torn}{cause}", evidence=errors)
+        return context.unknown(
+            UNFINISHED, f"{name} did not finish: {run.get('rows', 0)} rows{torn}{cause}", evidence=errors
+        )
     if errors:
-        return context.unknown(f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors)
+        return context.unknown(
+            ENDED_BADLY_AFTER, f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors
+        )
     if run.get("refused"):
         text = f"{name}: the test itself says {'; '.join(run['refused'])}"
         seen = {"measured": run.get("avg_busbw_gb_s"), "expected": "OK", "unit": "GB/s", "evidence": run["refused"]}
-        return context.fail(text, Remedy.INVESTIGATE, **seen)
+        return context.fail(REFUSED, text, **seen)
     if run.get("ranks") == 1 and context.expected.gpu_count == 1:
         return context.skip(skips.ONE_GPU.because(f"{name}: one GPU has nothing to send"))
     if run.get("ranks") == 1:
-        return context.unknown(f"{name} ran with 1 rank: nccl-tests built without MPI, or started for one GPU")
+        return context.unknown(
+            ONE_RANK, f"{name} ran with 1 rank: nccl-tests built without MPI, or started for one GPU"
+        )
     if run["largest"]["busbw_gb_s"] <= 0 and run["largest"]["bytes"] > 0:
-        return context.unknown(f"{name} shows a bandwidth of 0 for {run['largest']['bytes']} bytes: no measurement")
+        return context.unknown(
+            ZERO, f"{name} shows a bandwidth of 0 for {run['largest']['bytes']} bytes: no measurement"
+        )
     return None
 
 
@@ -79,7 +96,7 @@ def _nothing_to_hold_it_against(context: Context, seen: str) -> Finding:
                 f"{seen}; needs an instance type (or expected nvlink_gb_s, gpu_pcie_gen, network_gbps)"
             )
         )
-    return context.unknown(f"{seen}; nothing is known of the links of {context.expected.instance_type}")
+    return context.unknown(LINKS_UNKNOWN, f"{seen}; nothing is known of the links of {context.expected.instance_type}")
 
 
 def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, counted: bool) -> Finding:
@@ -87,17 +104,19 @@ def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, co
     fail, warn = round(found.fail_below, 4), round(found.warn_below, 4)
     if size and busbw < found.fail_below:
         text = f"{seen}, wanted {found.fail_below:.3g} ({found.basis})"
-        return context.fail(text, Remedy.INVESTIGATE, expected=fail, **rest)
+        return context.fail(BELOW_FLOOR, text, expected=fail, **rest)
     if size and busbw < found.warn_below:
         text = f"{seen}, wanted {found.warn_below:.3g} ({found.basis})"
-        return context.warn(text, Remedy.INVESTIGATE, expected=warn, **rest)
+        return context.warn(BELOW_FLOOR, text, expected=warn, **rest)
     if size < MEASURABLE_BYTES:
         least = _size(MEASURABLE_BYTES)
         return context.skip(
             skips.TOO_SMALL.because(f"{seen}: a message this small shows no bandwidth, wanted {least}"), **rest
         )
     if not counted:
-        return context.info(f"{seen}; the log does not say how many ranks there are", expected=warn, **rest)
+        return context.info(
+            RANKS_UNKNOWN, f"{seen}; the log does not say how many ranks there are", expected=warn, **rest
+        )
     return context.ok(f"{seen}, at least {found.warn_below:.3g} ({found.basis})", expected=warn, **rest)
 
 

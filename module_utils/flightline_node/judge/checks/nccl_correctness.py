@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
+
+WRONG_VALUES = Reason("wrong_values", "a collective gave wrong values")
+UNFINISHED = Reason("unfinished", "a collective did not finish")
+ENDED_BADLY_AFTER = Reason("ended_badly_after", "a collective ended badly after its table")
+NOT_CHECKED = Reason("not_checked", "the data was not checked", Remedy.FIX_CONFIG)
+NOT_BITWISE = Reason("not_bitwise", "results differ bit by bit from run to run")
 
 
 def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]:
@@ -16,18 +22,22 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     # One node's wrong numbers are its own; among several nodes the culprit is not known yet.
     remedy = Remedy.REPLACE if run.get("hosts", 1) <= 1 else Remedy.INVESTIGATE
     if bad:
-        yield context.fail(f"{name}: {bad} wrong values", remedy, measured=bad, expected=0, unit="values")
+        yield context.fail(
+            WRONG_VALUES, f"{name}: {bad} wrong values", remedy=remedy, measured=bad, expected=0, unit="values"
+        )
     elif not run.get("complete") or outside is None or not run.get("rows"):
         cause = f": {run['cause']}" if run.get("cause") else ""
         text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"
-        yield context.unknown(text, evidence=errors)
+        yield context.unknown(UNFINISHED, text, evidence=errors)
     elif errors:
-        yield context.unknown(f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors)
+        yield context.unknown(
+            ENDED_BADLY_AFTER, f"{name} ended badly after its table: {run.get('cause', errors[0])}", evidence=errors
+        )
     elif wrong is None and "max_error" not in run:
-        yield context.warn(f"{name} ran without checking the data (#wrong is N/A)", Remedy.FIX_CONFIG, expected=0)
+        yield context.warn(NOT_CHECKED, f"{name} ran without checking the data (#wrong is N/A)", expected=0)
     elif run.get("bitwise_mismatches"):
         text = f"{name}: the same data gave other bits when repeated, within the rounding that is allowed"
-        yield context.warn(text, Remedy.INVESTIGATE, measured=run["bitwise_mismatches"], expected=0)
+        yield context.warn(NOT_BITWISE, text, measured=run["bitwise_mismatches"], expected=0)
     else:
         passed.append(name)
 

@@ -6,12 +6,33 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.catalog import cuda
 from ...know.catalog import nccl_warnings as words
-from ...model import Check, Facts, Finding, Remedy, Skip, Status
+from ...model import Check, Facts, Finding, Reason, Remedy, Skip, Status
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected, version_reaches
 from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
+
+CUDA_ERROR = Reason("cuda_error", "NCCL met an error of CUDA")
+VERSIONS_DIFFER = Reason("versions_differ", "the ranks load different NCCL versions", Remedy.UPDATE_SOFTWARE)
+P2P_DISABLED = Reason("p2p_disabled", "P2P is disabled between GPUs that NVLink connects", Remedy.FIX_CONFIG)
+OWN_DEVICE = Reason("own_device", "this node's own EFA device failed", Remedy.REBOOT)
+REQUESTS_FAILED = Reason("requests_failed", "network requests to a peer failed")
+REQUESTS_FAILED_UNNAMED = Reason("requests_failed_unnamed", "network requests to an unnamed peer failed")
+LIMITS = Reason("limits", "a limit of the host stops NCCL", Remedy.FIX_CONFIG)
+JOB_FAILED = Reason("job_failed", "the job failed and no node is named")
+OTHER_ERRORS = Reason("other_errors", "NCCL reports errors")
+PLUGIN_NOT_STARTED = Reason("plugin_not_started", "NCCL could not start its EFA plugin", Remedy.FIX_CONFIG)
+NOT_EFA = Reason("not_efa", "NCCL uses another network than EFA", Remedy.FIX_CONFIG)
+OTHER_PROVIDER = Reason("other_provider", "libfabric uses another provider than EFA", Remedy.FIX_CONFIG)
+PROVIDER_NOT_SHOWN = Reason("provider_not_shown", "the log does not show the provider")
+OLD_PLUGIN = Reason("old_plugin", "the EFA plugin is older than wanted", Remedy.UPDATE_SOFTWARE)
+FEWER_DEVICES = Reason("fewer_devices", "NCCL uses fewer EFA devices than there are", Remedy.FIX_CONFIG)
+OVER_HOST = Reason("over_host", "GPUs of a node talk over the host or the network")
+NO_GDR = Reason("no_gdr", "GPUDirect RDMA is off", Remedy.FIX_CONFIG)
+NO_GDR_SOME = Reason("no_gdr_some", "GPUDirect RDMA is off on some devices", Remedy.FIX_CONFIG)
+HOST_MEMORY = Reason("host_memory", "data takes the way over the host's memory", Remedy.FIX_CONFIG)
+WARNINGS = Reason("warnings", "NCCL warns")
 
 
 def _said(facts: Facts) -> List[str]:
@@ -24,15 +45,15 @@ def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
     said = _said(facts)
     for fault, lines in cuda.faults_in(said):
         rest = {"measured": len(lines), "expected": 0, "evidence": lines}
-        yield context.fail(f"NCCL met a CUDA error: {fault.meaning}", fault.remedy, **rest)
+        yield context.fail(CUDA_ERROR, f"NCCL met a CUDA error: {fault.meaning}", remedy=fault.remedy, **rest)
     apart = words.saying(facts.get("warnings", []), words.VERSIONS)
     if apart:
         rest = {"measured": len(apart), "expected": 0, "evidence": apart}
-        yield context.fail(f"the job's ranks load different NCCL versions: {apart[0]}", Remedy.UPDATE_SOFTWARE, **rest)
+        yield context.fail(VERSIONS_DIFFER, f"the job's ranks load different NCCL versions: {apart[0]}", **rest)
     split = words.saying(said, words.NO_PEER_ACCESS)
     if split and context.expected.nvswitch is not False:
         rest = {"measured": "disabled", "expected": "peer access", "evidence": split}
-        yield context.fail("P2P is disabled between GPUs that NVLink connects", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(P2P_DISABLED, "P2P is disabled between GPUs that NVLink connects", **rest)
     yield from _requests(context, said)
 
 
@@ -43,15 +64,15 @@ def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
     broken = [line for line in broken if line not in own and not words.saying([line], words.NOT_STARTED)]
     if own:
         text = f"an EFA device of this node failed: {own[0]}"
-        yield context.fail(text, Remedy.REBOOT, measured=len(own), expected=0, evidence=own)
+        yield context.fail(OWN_DEVICE, text, measured=len(own), expected=0, evidence=own)
     peers = words.peers(broken)
     rest: Dict[str, Any] = {"measured": len(broken), "expected": 0, "evidence": broken}
     if peers:
         text = f"{len(broken)} distinct errors of network requests: {', '.join(peers[:8])} or the path to it failed"
-        yield context.fail(text, Remedy.INVESTIGATE, **rest)
+        yield context.fail(REQUESTS_FAILED, text, **rest)
     elif broken:
         text = f"{len(broken)} distinct errors of network requests, to a peer that is not named: {broken[0]}"
-        yield context.unknown(text, **rest)
+        yield context.unknown(REQUESTS_FAILED_UNNAMED, text, **rest)
 
 
 def _job(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -61,15 +82,15 @@ def _job(context: Context, facts: Facts) -> Iterator[Finding]:
     limits = words.saying(errors, words.MEMORY)
     if limits:
         text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
-        yield context.fail(text, Remedy.FIX_CONFIG, measured=len(limits), expected=0, evidence=limits)
+        yield context.fail(LIMITS, text, measured=len(limits), expected=0, evidence=limits)
     elif said:
         own = [line for line in errors if not line.partition(" -> ")[1]]
         causes = own or [after for line, after in zip(said, said[1:]) if line.endswith("Last error:")]
         cause = f" ({causes[0]})" if causes else ""
-        yield context.unknown(f"the job failed, no node is named: {said[0]}{cause}", evidence=[*said, *own])
+        yield context.unknown(JOB_FAILED, f"the job failed, no node is named: {said[0]}{cause}", evidence=[*said, *own])
     elif errors:
         text = f"NCCL stopped at an error, and the log does not show that it went on: {errors[0]}"
-        yield context.unknown(text, evidence=errors)
+        yield context.unknown(OTHER_ERRORS, text, evidence=errors)
 
 
 def _not_started(facts: Facts) -> List[str]:
@@ -91,7 +112,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not_started:
         text = f"NCCL could not start its EFA plugin: {not_started[0]}"
         rest = {"measured": facts.get("provider") or "none", "expected": "efa", "evidence": not_started}
-        failed.append(context.fail(text, Remedy.FIX_CONFIG, **rest))
+        failed.append(context.fail(PLUGIN_NOT_STARTED, text, **rest))
     yield from failed
     if not failed:
         died = list(_job(context, facts))
@@ -117,12 +138,14 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
     elif sockets or (network and "libfabric" not in network.lower()):
         used = network if network and "libfabric" not in network.lower() else ", ".join(sockets)
         rest = {"measured": used, "expected": "libfabric", "evidence": evidence}
-        yield context.fail(f"NCCL uses {used} instead of EFA", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(NOT_EFA, f"NCCL uses {used} instead of EFA", **rest)
     elif provider not in (None, "efa"):
         rest = {"measured": provider, "expected": "efa", "evidence": evidence}
-        yield context.fail(f"libfabric uses provider {provider}", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(OTHER_PROVIDER, f"libfabric uses provider {provider}", **rest)
     elif provider is None and not facts.get("gdrdma"):
-        yield context.unknown(f"NCCL uses {network}, but the log does not show the provider", evidence=evidence)
+        yield context.unknown(
+            PROVIDER_NOT_SHOWN, f"NCCL uses {network}, but the log does not show the provider", evidence=evidence
+        )
     else:
         yield context.ok(_seen(facts), measured=provider, expected="efa")
         yield from _paths(context, facts)
@@ -140,34 +163,34 @@ def _paths(context: Context, facts: Facts) -> Iterator[Finding]:
     # A plugin built from its repository gives a commit ("git-6e504db"), which has no age.
     if plugin[:1].isdigit() and oldest and not version_reaches(plugin, oldest):
         text = f"NCCL loaded aws-ofi-nccl {plugin}, {context.expected.instance_type} wants {oldest} or later"
-        yield context.fail(text, Remedy.UPDATE_SOFTWARE, measured=plugin, expected=oldest)
+        yield context.fail(OLD_PLUGIN, text, measured=plugin, expected=oldest)
     nics, wanted = facts.get("nics"), context.expected.efa_count
     if nics and wanted and nics < wanted:
         text = f"the EFA plugin found {nics} of the type's {wanted} devices: a container without the rest, or a filter"
-        yield context.warn(text, Remedy.FIX_CONFIG, measured=nics, expected=wanted, unit="devices")
+        yield context.warn(FEWER_DEVICES, text, measured=nics, expected=wanted, unit="devices")
     shared = {path: count for path, count in facts.get("transports", {}).items() if path.split("/")[0] == "SHM"}
     if shared and context.expected.nvswitch:
         text = "NCCL goes through host memory between the node's GPUs, not over NVLink: P2P is off or broken"
         rest = {"measured": sum(shared.values()), "expected": 0, "unit": "channels"}
-        yield context.fail(text, Remedy.INVESTIGATE, evidence=[f"{n} via {path}" for path, n in shared.items()], **rest)
+        yield context.fail(OVER_HOST, text, evidence=[f"{n} via {path}" for path, n in shared.items()], **rest)
 
 
 def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
     # p5.4xlarge and the G types have EFA without GPUDirect RDMA; the NVSwitch types all have it.
     if facts.get("gdrdma") is False and context.expected.nvswitch and context.expected.rdma_read:
         text = "network channels without GPUDirect RDMA: data goes through host memory"
-        yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True)
+        yield context.warn(NO_GDR, text, measured=False, expected=True)
     warnings = facts.get("warnings", [])
     without = words.saying(warnings, words.NO_GPUDIRECT)
     if without:
         text = "the EFA plugin works without GPUDirect RDMA, which this instance type has"
-        yield context.warn(text, Remedy.FIX_CONFIG, measured=False, expected=True, evidence=without)
+        yield context.warn(NO_GDR_SOME, text, measured=False, expected=True, evidence=without)
     memory = words.saying(warnings, words.MEMORY)
     if memory:
         text = "memory could not be registered or shared: memlock, huge pages or /dev/shm are too small"
-        yield context.warn(text, Remedy.FIX_CONFIG, measured=len(memory), expected=0, evidence=memory)
+        yield context.warn(HOST_MEMORY, text, measured=len(memory), expected=0, evidence=memory)
     if warnings and not memory:
-        yield context.info(f"{len(warnings)} distinct NCCL warnings", evidence=warnings)
+        yield context.info(WARNINGS, f"{len(warnings)} distinct NCCL warnings", evidence=warnings)
 
 
 def _no_network_to_judge(context: Context) -> Optional[Skip]:

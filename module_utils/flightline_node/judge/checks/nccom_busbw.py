@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
 from .nccom_test import name_of
 from .neuron_common import OF_NEURON, neuron_expected
+
+INCOMPLETE = Reason("incomplete", "a collective did not come to its end")
+NOTHING_MOVED = Reason("nothing_moved", "nothing was moved")
+BELOW_FLOOR = Reason("below_floor", "the bandwidth is below its floor")
 
 JUDGED = ("all_reduce", "all_gather", "reduce_scatter")
 MIB = 1 << 20
@@ -26,7 +30,7 @@ def _judge(context: Context, run: Facts) -> Finding:
 
     name, largest, nodes = name_of(run), run.get("largest"), run.get("nodes") or 1
     if not run.get("complete") or largest is None:
-        return context.unknown(f"{name} did not come to its end: no bandwidth")
+        return context.unknown(INCOMPLETE, f"{name} did not come to its end: no bandwidth")
     busbw, size = largest["busbw_gb_s"], largest["bytes"]
     operation = run.get("operation") or "collective"
     context.measure(f"nccom_{operation}_busbw", busbw, "GB/s")
@@ -40,7 +44,7 @@ def _judge(context: Context, run: Facts) -> Finding:
         )
     floor = busbw_floor(context.expected, nodes, run.get("ranks") or 0)
     if busbw <= 0:
-        return context.fail(f"{seen}: nothing was moved", Remedy.INVESTIGATE, expected="more than 0", **rest)
+        return context.fail(NOTHING_MOVED, f"{seen}: nothing was moved", expected="more than 0", **rest)
     if floor is None:
         kind = context.expected.instance_type
         if kind == NO_TYPE:
@@ -49,7 +53,7 @@ def _judge(context: Context, run: Facts) -> Finding:
     least = floor[0] * context.threshold("scale_percent") / 100
     if busbw < least:
         message = f"{seen}, wanted {least:g} or more ({floor[1]})"
-        return context.fail(message, Remedy.INVESTIGATE, expected=least, **rest)
+        return context.fail(BELOW_FLOOR, message, expected=least, **rest)
     return context.ok(seen, expected=least, **rest)
 
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .common import one_of_each
 from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
+
+GROUPING_DIFFERS = Reason("grouping_differs", "the logical cores' size differs between devices", Remedy.FIX_CONFIG)
+NONE_LISTED = Reason("none_listed", "neuron-ls lists no device")
+NO_NUMBER = Reason("no_number", "neuron-ls gives no number of cores", device="Neuron device")
+OTHER_NUMBER = Reason("other_number", "a device has another number of cores", Remedy.REBOOT, "Neuron device")
+UNKNOWN_NUMBER = Reason(
+    "unknown_number", "a number of cores that is not known", Remedy.UPDATE_SOFTWARE, "Neuron device"
+)
+FEWER_CORES = Reason("fewer_cores", "a device lacks cores", device="Neuron device")
 
 
 def _grouped(context: Context, row: Facts) -> int:
@@ -29,10 +38,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
     groups = {row.get("lnc") for row in rows if row.get("lnc")}
     if len(groups) > 1:
         message = f"devices differ in physical cores per logical core: {one_of_each(groups)}"
-        findings.append(context.fail(message, Remedy.FIX_CONFIG, measured=one_of_each(groups), expected="one number"))
+        findings.append(context.fail(GROUPING_DIFFERS, message, measured=one_of_each(groups), expected="one number"))
     yield from findings
     if not rows:
-        yield context.unknown("neuron-ls lists no device whose cores could be counted")
+        yield context.unknown(NONE_LISTED, "neuron-ls lists no device whose cores could be counted")
     elif not findings:
         each = f", {one_of_each(groups)} to a logical core" if groups else ""
         counts = one_of_each(_physical(context, row) for row in rows)
@@ -43,19 +52,19 @@ def _judge(context: Context, row: Facts, wanted: Optional[int]) -> Iterator[Find
     name, cores, physical = label(row["index"]), row.get("cores"), _physical(context, row)
     where: Dict[str, Any] = {"device": device(context, row["index"]), "unit": "cores"}
     if physical is None:
-        yield context.unknown(f"{name}: neuron-ls gives no number of cores", **where)
+        yield context.unknown(NO_NUMBER, f"{name}: neuron-ls gives no number of cores", **where)
         return
     context.measure("neuron_cores", physical, "cores", name)
     if physical <= 0:
         message = f"{name} has no usable core, wanted {wanted or 'some'}"
-        yield context.fail(message, Remedy.REBOOT, measured=physical, expected=wanted or "one or more", **where)
+        yield context.fail(OTHER_NUMBER, message, measured=physical, expected=wanted or "one or more", **where)
     elif wanted and wanted == 2 * physical and _may_be_logical(context, row):
         message = f"{name} has {cores} cores, and neuron-ls does not say how many physical ones make up one"
-        yield context.unknown(message, Remedy.UPDATE_SOFTWARE, measured=cores, expected=wanted, **where)
+        yield context.unknown(UNKNOWN_NUMBER, message, measured=cores, expected=wanted, **where)
     elif wanted and wanted not in (physical, cores):
         message = f"{name} has {physical} cores, wanted {wanted}"
         remedy = Remedy.REBOOT if physical < wanted else Remedy.FIX_CONFIG
-        yield context.fail(message, remedy, measured=physical, expected=wanted, **where)
+        yield context.fail(FEWER_CORES, message, remedy=remedy, measured=physical, expected=wanted, **where)
 
 
 def _may_be_logical(context: Context, row: Facts) -> bool:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Set
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
+from .. import reasons
 from ..context import Context
 from .neuron_common import OF_NEURON, device, label, neuron_expected
+
+UNCORRECTED = Reason("uncorrected", "uncorrectable memory errors", device="Neuron device")
+COUNTER_UNREAD = Reason("counter_unread", "a counter could not be read", device="Neuron device")
+NO_COUNT = Reason("no_count", "a device has no such count", device="Neuron device")
+LOGGED = Reason("logged", "the log tells of memory errors of an unnamed device", device="Neuron device")
 
 # AWS Neuron troubleshooting page, "Hardware Errors": what each asks for.
 COUNTERS = {
@@ -42,7 +48,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings += _unread(context)
     yield from findings
     if not counts:
-        yield context.unknown("no Neuron device shows its ECC counts")
+        yield context.unknown(reasons.NO_VALUE, "no Neuron device shows its ECC counts")
     elif not findings:
         yield context.ok(f"no uncorrectable memory error on {len(counts)} devices")
 
@@ -59,18 +65,20 @@ def _judge(context: Context, index: int, counts: Dict[str, List[Any]]) -> Iterat
             if most > 0:
                 message = f"{name}: {most} {what}"
                 evidence = [f"{counter}: {value}" for value in said]
-                yield context.fail(message, remedy, measured=most, expected=0, evidence=evidence, **where)
+                yield context.fail(
+                    UNCORRECTED, message, remedy=remedy, measured=most, expected=0, evidence=evidence, **where
+                )
         elif said:
-            yield context.unknown(f"{name}: {counter} could not be read: {said[0]}", **where)
+            yield context.unknown(COUNTER_UNREAD, f"{name}: {counter} could not be read: {said[0]}", **where)
         elif counter in NEEDED:
-            yield context.unknown(f"{name}: no {counter} count", **where)
+            yield context.unknown(NO_COUNT, f"{name}: no {counter} count", **where)
 
 
 def _unread(context: Context) -> Iterator[Finding]:
     for event in (context.optional("neuron_log") or {}).get("events", []):
         if event["rule"] == "ecc_unread" and not event["before_boot"]:
             message = f"the driver could not read an ECC count {event['count']} times; it then shows 0"
-            yield context.unknown(message, evidence=event["texts"])
+            yield context.unknown(LOGGED, message, evidence=event["texts"])
             return
 
 

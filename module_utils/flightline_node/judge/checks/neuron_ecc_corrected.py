@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
 from .neuron_common import OF_NEURON, device, label, neuron_expected
+
+MANY = Reason("many", "many corrected memory errors", device="Neuron device")
 
 COUNTERS = ("mem_ecc_corrected", "sram_ecc_corrected")
 
@@ -27,7 +29,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             if count > most:
                 rest = {"measured": count, "expected": most, "unit": "errors", "device": device(context, row["index"])}
                 message = f"{name}: {count} corrected memory errors ({counter}), wanted at most {most:g}"
-                findings.append(context.warn(message, Remedy.INVESTIGATE, **rest))
+                findings.append(context.warn(MANY, message, **rest))
     yield from findings
     if not seen:
         yield context.skip(skips.ONLY_ADVICE.because("neuron-monitor shows no count of corrected errors"))

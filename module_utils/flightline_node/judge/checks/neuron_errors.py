@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .neuron_common import OF_NEURON, device, label, neuron_expected
+
+NOT_MONITORED = Reason("not_monitored", "neuron-monitor could not measure")
+UNCORRECTED = Reason("uncorrected", "uncorrectable errors", device="Neuron device")
+CORRECTED = Reason("corrected", "corrected errors", device="Neuron device")
+RUNTIME_HARDWARE = Reason("runtime_hardware", "the runtime counts hardware errors", Remedy.REPLACE)
+RUNTIME_TIMED_OUT = Reason("runtime_timed_out", "the runtime counts executions that timed out")
 
 # Driver counters of runtime results (neuron_sysfs_metrics.c) -> what it was, remedy (AWS troubleshooting page); None: a
 # hang that another node may have caused, or one that a program may: it warns.
@@ -30,7 +36,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings = [finding for row in rows for finding in _counted(context, row)]
     findings += [finding for runtime in monitor.get("runtimes", []) for finding in _running(context, runtime)]
     findings += [
-        context.unknown(f"neuron-monitor could not measure {error['where']}: {error['text']}", evidence=[error["text"]])
+        context.unknown(
+            NOT_MONITORED,
+            f"neuron-monitor could not measure {error['where']}: {error['text']}",
+            evidence=[error["text"]],
+        )
         for error in monitor.get("errors", [])
     ]
     yield from findings
@@ -48,9 +58,11 @@ def _counted(context: Context, row: Facts) -> Iterator[Finding]:
         count = row.get("counters", {}).get(counter, 0)
         message = f"{name}: {count} {what} since the driver was loaded"
         if count and remedy:
-            yield context.fail(message, remedy, measured=count, evidence=[f"{counter}: {count}"], **where)
+            yield context.fail(
+                UNCORRECTED, message, remedy=remedy, measured=count, evidence=[f"{counter}: {count}"], **where
+            )
         elif count:
-            yield context.warn(message, Remedy.INVESTIGATE, measured=count, evidence=[f"{counter}: {count}"], **where)
+            yield context.warn(CORRECTED, message, measured=count, evidence=[f"{counter}: {count}"], **where)
 
 
 def _running(context: Context, runtime: Facts) -> Iterator[Finding]:
@@ -59,10 +71,10 @@ def _running(context: Context, runtime: Facts) -> Iterator[Finding]:
     timed_out, done = (runtime["executions"].get(key, 0) for key in ("timed_out", "completed"))
     if hardware:
         message = f"{name} reports {hardware} hardware errors in the measured period"
-        yield context.fail(message, Remedy.REPLACE, measured=hardware, evidence=_lines(runtime), **where)
+        yield context.fail(RUNTIME_HARDWARE, message, measured=hardware, evidence=_lines(runtime), **where)
     if timed_out:
         message = f"{name}: {timed_out} executions timed out and {done} ended well in the measured period"
-        yield context.fail(message, Remedy.INVESTIGATE, measured=timed_out, evidence=_lines(runtime), **where)
+        yield context.fail(RUNTIME_TIMED_OUT, message, measured=timed_out, evidence=_lines(runtime), **where)
 
 
 def _lines(runtime: Facts) -> List[str]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Remedy, Threshold
 from ..context import Context
 from .common import spread
 from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
+
+NO_SIZE = Reason("no_size", "neuron-ls gives no memory size", device="Neuron device")
+TOO_LITTLE = Reason("too_little", "a device has less memory than its model", Remedy.REPLACE, "Neuron device")
+TOO_MUCH = Reason("too_much", "a device has more memory than its model", Remedy.FIX_CONFIG, "Neuron device")
+NONE_LISTED = Reason("none_listed", "neuron-ls lists no device")
 
 MIB = 1 << 20
 
@@ -21,7 +26,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         name, size = label(row["index"]), row.get("memory_bytes")
         where: Dict[str, Any] = {"device": device(context, row["index"]), "unit": "MiB"}
         if size is None:
-            findings.append(context.unknown(f"{name}: neuron-ls gives no memory size", **where))
+            findings.append(context.unknown(NO_SIZE, f"{name}: neuron-ls gives no memory size", **where))
             continue
         size_mib = size / MIB
         context.measure("neuron_memory", size_mib, "MiB", name)
@@ -29,17 +34,17 @@ def evaluate(context: Context) -> Iterator[Finding]:
         rest = {"measured": size_mib, "expected": wanted or "some memory", **where}
         if size_mib <= 0 or (wanted and size_mib < wanted * share):
             message = f"{name} has {size_mib:g} MiB of memory, wanted {wanted or 'some'}"
-            findings.append(context.fail(message, Remedy.REPLACE, **rest))
+            findings.append(context.fail(TOO_LITTLE, message, **rest))
         elif wanted and size_mib * share > wanted:
             message = f"{name} has {size_mib:g} MiB of memory, wanted {wanted}: another device than expected"
-            findings.append(context.fail(message, Remedy.FIX_CONFIG, **rest))
+            findings.append(context.fail(TOO_MUCH, message, **rest))
     yield from findings
     yield from _good(context, findings, sizes)
 
 
 def _good(context: Context, findings: List[Finding], sizes: List[float]) -> Iterator[Finding]:
     if not sizes and not findings:
-        yield context.unknown("neuron-ls lists no device whose memory could be judged")
+        yield context.unknown(NONE_LISTED, "neuron-ls lists no device whose memory could be judged")
     elif not findings:
         yield context.ok(f"{spread(sizes)} MiB of memory on each of {len(sizes)} devices")
 

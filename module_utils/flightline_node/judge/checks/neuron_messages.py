@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
 from .neuron_common import OF_NEURON, device, label, neuron_expected
 
 if TYPE_CHECKING:
     from ...know.catalog.neuron import MessagePattern
+
+RUNTIME_ERROR = Reason("runtime_error", "the Neuron runtime met an error")
+NO_KERNEL_LINE = Reason("no_kernel_line", "no line is a kernel message")
+EARLIER_BOOT = Reason("earlier_boot", "messages of before the last boot")
+HEAD_UNREAD = Reason("head_unread", "a message in a line whose head is not understood")
+NAMED = Reason("named", "the driver or the runtime names a fault", device="Neuron device")
 
 KERNEL_LOG = "kernel.log"
 
@@ -29,10 +35,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if errors and not explained and all(finding.remedy is Remedy.NONE for finding in findings):
         # As a job's NCCL log: one that failed shows no node to be good, and blames none.
         yield context.unknown(
-            f"the Neuron runtime met an error, of the program or of a device: {errors[0]}", evidence=errors
+            RUNTIME_ERROR,
+            f"the Neuron runtime met an error, of the program or of a device: {errors[0]}",
+            evidence=errors,
         )
     elif facts["files"] == [KERNEL_LOG] and context.optional("kernel") is None:
-        yield context.unknown("no line of kernel.log is a kernel message: nothing was looked at")
+        yield context.unknown(NO_KERNEL_LINE, "no line of kernel.log is a kernel message: nothing was looked at")
     elif not any(finding.remedy is not Remedy.NONE for finding in findings):
         started = facts.get("driver_started")
         yield context.ok("no error of the Neuron driver" + (f" {started}" if started else "") + " in the log")
@@ -51,15 +59,15 @@ def _judge(context: Context, event: Facts, rule: MessagePattern) -> Optional[Fin
     if rule.kind == catalogue.NOTHING:
         return None
     if event["before_boot"]:
-        return context.info(f"before the last boot: {message}", **rest)
+        return context.info(EARLIER_BOOT, f"before the last boot: {message}", **rest)
     if rule.kind == catalogue.JOB:
-        return context.info(message, **rest)
+        return context.info(NAMED.of(rule.id), message, **rest)
     mild = rule.kind == catalogue.DEGRADES and event["count"] <= context.threshold("max_repeats")
     if mild or rule.kind == catalogue.BLINDS:  # neuron_ecc takes no count for evidence that could not be read
-        return context.warn(message, rule.remedy, **rest)
+        return context.warn(NAMED.of(rule.id), message, remedy=rule.remedy, **rest)
     if not event["sure"]:
-        return context.unknown(f"{message}, in a line whose head is not understood", **rest)
-    return context.fail(message, _asked(event) or rule.remedy, **rest)
+        return context.unknown(HEAD_UNREAD, f"{message}, in a line whose head is not understood", **rest)
+    return context.fail(NAMED.of(rule.id), message, remedy=_asked(event) or rule.remedy, **rest)
 
 
 def _asked(event: Facts) -> Optional[Remedy]:

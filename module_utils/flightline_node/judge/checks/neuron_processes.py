@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
+
+EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a device")
+PROCESS = Reason("process", "a process uses a device", Remedy.RESTART_APP)
+NONE_LISTED = Reason("none_listed", "neuron-ls lists no device")
 
 _TOOLS = ("neuron-ls", "neuron-monitor", "neuron-top")
 
@@ -31,12 +35,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
         message = f"{label(row['index'])}: {len(left)} processes ({shown[0]})"
         rest: Dict[str, Any] = {"device": device(context, row["index"]), "measured": len(left), "expected": 0}
         if context.level == "quick":
-            findings.append(context.info(message, evidence=shown, unit="processes", **rest))
+            findings.append(context.info(EXPECTED_PROCESS, message, evidence=shown, unit="processes", **rest))
         else:
-            findings.append(context.fail(message, Remedy.RESTART_APP, evidence=shown, unit="processes", **rest))
+            findings.append(context.fail(PROCESS, message, evidence=shown, unit="processes", **rest))
     yield from findings
     if not listed(context):
-        yield context.unknown("neuron-ls lists no device: who uses them is not known")
+        yield context.unknown(NONE_LISTED, "neuron-ls lists no device: who uses them is not known")
     elif not findings:
         yield context.ok("no process on the Neuron devices")
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import version_reaches, version_tuple
 from .neuron_common import OF_NEURON, neuron_expected
 from .neuron_driver import PACKAGE, installed, loaded
+
+OLD_PART = Reason("old_part", "a part is older than another needs", Remedy.UPDATE_SOFTWARE)
+COLLECTIVES_DIFFER = Reason(
+    "collectives_differ", "runtime and collectives are of different releases", Remedy.UPDATE_SOFTWARE
+)
 
 RUNTIME, COLLECTIVES = "aws-neuronx-runtime-lib", "aws-neuronx-collectives"
 SAME_MINOR_FROM = "2.28"
@@ -64,7 +69,7 @@ def _rules(context: Context, driver: Optional[str], runtime: Optional[str]) -> I
         concerned = version_reaches(first, rule.at_least) and not version_reaches(first, rule.below)
         if concerned and not version_reaches(second, rule.needs):
             message = f"{rule.second} {second} with {rule.first} {first}, wanted {rule.needs} or later: {rule.why}"
-            yield context.fail(message, Remedy.UPDATE_SOFTWARE, measured=second, expected=f"{rule.needs} or later")
+            yield context.fail(OLD_PART, message, measured=second, expected=f"{rule.needs} or later")
 
 
 def _pair(context: Context, runtime: Optional[str], collectives: Optional[str]) -> Iterator[Finding]:
@@ -72,7 +77,7 @@ def _pair(context: Context, runtime: Optional[str], collectives: Optional[str]) 
         return
     if version_tuple(runtime)[:2] != version_tuple(collectives)[:2]:
         message = f"{RUNTIME} {runtime} and {COLLECTIVES} {collectives} are of different releases"
-        yield context.warn(message, Remedy.UPDATE_SOFTWARE, measured=collectives, expected=runtime)
+        yield context.warn(COLLECTIVES_DIFFER, message, measured=collectives, expected=runtime)
 
 
 CHECK = Check(

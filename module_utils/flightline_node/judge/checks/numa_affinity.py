@@ -6,10 +6,14 @@ import re
 from collections import Counter
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
+
+NO_GPU = Reason("no_gpu", "no GPU in the topology matrix")
+ONE_SIDED = Reason("one_sided", "the GPUs are on fewer NUMA nodes than there are")
+UNEVEN = Reason("uneven", "the GPUs are unevenly spread over the NUMA nodes")
 
 
 def _cpu_node(cell: str, nodes: int) -> str:
@@ -31,13 +35,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     per_node = Counter(near.values())
     shown = ", ".join(f"{count} GPUs on node {node}" for node, count in sorted(per_node.items()))
     if not near:
-        yield context.unknown("no GPU in the topology matrix")
+        yield context.unknown(NO_GPU, "no GPU in the topology matrix")
     elif unknown:
         message = f"{', '.join(unknown)}: NUMA node not known to the driver"
-        yield context.warn(message, Remedy.INVESTIGATE, measured=shown, expected=f"{nodes} NUMA nodes")
+        yield context.warn(ONE_SIDED, message, measured=shown, expected=f"{nodes} NUMA nodes")
     elif len(near) >= nodes and (len(per_node) != nodes or max(per_node.values()) - min(per_node.values()) > 1):
         message = f"{shown}; wanted the GPUs spread over {nodes} NUMA nodes"
-        yield context.warn(message, Remedy.INVESTIGATE, measured=shown, expected=f"{nodes} NUMA nodes")
+        yield context.warn(UNEVEN, message, measured=shown, expected=f"{nodes} NUMA nodes")
     else:
         yield context.ok(shown, measured=shown, expected=f"{nodes} NUMA nodes")
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
+
+NUMA_OFF = Reason("numa_off", "NUMA is off", Remedy.FIX_CONFIG)
+NOT_SHOWN = Reason("not_shown", "the number of NUMA nodes was not printed")
+OTHER_NUMBER = Reason("other_number", "another number of NUMA nodes than the type has", Remedy.FIX_CONFIG)
+NO_MEMORY = Reason("no_memory", "a NUMA node has no memory", Remedy.REPLACE)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -16,20 +21,20 @@ def evaluate(context: Context) -> Iterator[Finding]:
     rest = {"measured": nodes, "expected": wanted, "unit": "nodes"}
     if numactl.get("error") and (wanted or 0) > 1:
         rest.update(measured="off" if nodes is None else nodes, evidence=[numactl["error"]])
-        yield context.fail(f"NUMA is off: {numactl['error']}", Remedy.FIX_CONFIG, **rest)
+        yield context.fail(NUMA_OFF, f"NUMA is off: {numactl['error']}", **rest)
         return
     if nodes is None:
-        yield context.unknown("the number of NUMA nodes was not printed")
+        yield context.unknown(NOT_SHOWN, "the number of NUMA nodes was not printed")
         return
     context.measure("numa_nodes", nodes, "nodes")
     if nodes != wanted:
         message = f"{nodes} NUMA nodes, wanted {wanted}: numa=off or numa=fake at boot, or wrong instance type"
-        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        yield context.fail(OTHER_NUMBER, message, **rest)
         return
     empty = _without_memory(numactl)
     if empty:
         shown = ", ".join(empty)
-        yield context.fail(f"NUMA node {shown} has no memory", Remedy.REPLACE, device={"name": f"node {shown}"}, **rest)
+        yield context.fail(NO_MEMORY, f"NUMA node {shown} has no memory", device={"name": f"node {shown}"}, **rest)
     else:
         yield context.ok(f"{nodes} NUMA nodes", **rest)
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...model import Check, Finding, Remedy, Skip, Threshold
+from ...model import Check, Finding, Reason, Remedy, Skip, Threshold
 from .. import skips
 from ..context import Context
+
+TOO_FEW = Reason("too_few", "instance-store disks of the type are missing", Remedy.REPLACE)
+TOO_MANY = Reason("too_many", "more instance-store disks than the type has", Remedy.FIX_CONFIG)
+NO_MODEL = Reason("no_model", "NVMe disks without a model name")
+NO_SIZE = Reason("no_size", "a disk's size is not printed", device="disk")
+TOO_SMALL_DISK = Reason("too_small_disk", "a disk is smaller than the type's", Remedy.REPLACE, "disk")
 
 INSTANCE_STORE = "instance storage"
 GB = 10**9
@@ -25,10 +31,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     if len(found) < wanted:
         message = f"{len(found)} of {wanted} instance-store disks: {wanted - len(found)} missing"
-        yield context.fail(message, Remedy.REPLACE, evidence=[_line(item) for item in found], **rest)
+        yield context.fail(TOO_FEW, message, evidence=[_line(item) for item in found], **rest)
     elif len(found) > wanted:
         message = f"{len(found)} instance-store disks, wanted {wanted}: wrong instance type"
-        yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+        yield context.fail(TOO_MANY, message, **rest)
     wrong = list(_sizes(context, found))
     yield from wrong
     if len(found) == wanted and not wrong:
@@ -41,7 +47,9 @@ def _by_size(context: Context, nameless: List[Dict[str, Any]], missing: int, res
     least, most = gb * GB * share, gb * GB * (200 - share)
     alike = [d for d in nameless if least <= (d.get("size_bytes") or 0) * 100 <= most]
     if not gb or len(alike) < missing:
-        return context.unknown(f"{len(nameless)} NVMe disks without a model name: instance store or EBS?", **rest)
+        return context.unknown(
+            NO_MODEL, f"{len(nameless)} NVMe disks without a model name: instance store or EBS?", **rest
+        )
     return context.ok(f"{len(alike)} disks without a model name have the instance store's size, {gb} GB", **rest)
 
 
@@ -52,10 +60,10 @@ def _sizes(context: Context, found: List[Dict[str, Any]]) -> Iterator[Finding]:
         if gb is None:
             continue
         if size is None:
-            yield context.unknown(f"{item.get('name')}: no size printed", device=device)
+            yield context.unknown(NO_SIZE, f"{item.get('name')}: no size printed", device=device)
         elif size * 100 < gb * GB * share:
             message = f"{item.get('name')}: {size // GB} GB, wanted {gb} GB"
-            yield context.fail(message, Remedy.REPLACE, device=device, measured=size // GB, expected=gb, unit="GB")
+            yield context.fail(TOO_SMALL_DISK, message, device=device, measured=size // GB, expected=gb, unit="GB")
 
 
 def _line(item: Dict[str, Any]) -> str:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List
 
-from ...model import Check, Device, Facts, Finding, Remedy, Threshold
+from ...model import Check, Device, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
+
+WARNING_UNREAD = Reason("warning_unread", "the critical warning could not be read", device="disk")
+CRITICAL_WARNING = Reason("critical_warning", "a disk's critical warning is set", Remedy.REPLACE, "disk")
+SPARE_LOW = Reason("spare_low", "a disk's spare blocks are used up", Remedy.REPLACE, "disk")
+MEDIA_ERRORS = Reason("media_errors", "a disk counts media errors", device="disk")
+WORN = Reason("worn", "a disk has reached its rated endurance", Remedy.REPLACE, "disk")
 
 _BITS = (
     (0x01, "its spare blocks are used up"),
@@ -51,20 +57,20 @@ def _judge(context: Context, disk: Facts) -> Iterator[Finding]:
     evidence = [", ".join(f"{key} {value}" for key, value in disk.items() if key not in ("name", "serial"))]
     rest: Any = {"device": device, "evidence": evidence}
     if warning is None:
-        yield context.unknown(f"{name}: the critical warning could not be read", **rest)
+        yield context.unknown(WARNING_UNREAD, f"{name}: the critical warning could not be read", **rest)
     elif warning:
         said = "; ".join(text for bit, text in _BITS if warning & bit) or f"critical warning {warning:#x}"
-        yield context.fail(f"{name}: {said}", Remedy.REPLACE, measured=warning, expected=0, **rest)
+        yield context.fail(CRITICAL_WARNING, f"{name}: {said}", measured=warning, expected=0, **rest)
     elif spare is not None and least is not None and spare < least:
         message = f"{name}: {spare} % spare blocks left, its own limit is {least} %"
-        yield context.fail(message, Remedy.REPLACE, measured=spare, expected=least, unit="%", **rest)
+        yield context.fail(SPARE_LOW, message, measured=spare, expected=least, unit="%", **rest)
     elif (disk.get("media_errors") or 0) > context.threshold("media_errors"):
         count = disk["media_errors"]
         message = f"{name}: {count} reads or writes that it could not correct"
-        yield context.warn(message, Remedy.INVESTIGATE, measured=count, expected=0, unit="errors", **rest)
+        yield context.warn(MEDIA_ERRORS, message, measured=count, expected=0, unit="errors", **rest)
     elif used is not None and used >= context.threshold("wear"):
         message = f"{name}: {used} % of its rated writes are used"
-        yield context.warn(message, Remedy.REPLACE, measured=used, unit="%", expected=100, **rest)
+        yield context.warn(WORN, message, measured=used, unit="%", expected=100, **rest)
 
 
 CHECK = Check(

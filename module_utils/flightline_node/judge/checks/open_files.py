@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
+
+TOO_FEW = Reason("too_few", "jobs may open too few files", Remedy.FIX_CONFIG)
 
 
 def _number(limit: Any) -> float:
@@ -26,7 +28,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.skip(skips.ONLY_ADVICE.because("no limit of open files printed"))
     elif _number(best) < least:
         message = f"jobs may open only {best} files ({name}), wanted {least:g}"
-        yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+        yield context.warn(TOO_FEW, message, **rest)
     else:
         yield context.ok(f"open files: {best} ({name})", **rest)
 

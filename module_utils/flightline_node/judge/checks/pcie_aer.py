@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Remedy, Status, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, device_at, dropped, label, pci_key, span, unsplit
+
+ERRORS = Reason("errors", "the kernel reports PCIe errors")
+DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
 
 
 def _by_device(events: List[Facts]) -> Dict[Tuple[str, str], List[Facts]]:
@@ -43,8 +46,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         count = len(events) + dropped(facts, "aer", hours, pci=pci, severity=severity)
         status, remedy, what = _judge(context, severity, count)
         statuses.add(status)
-        yield context.finding(
+        yield context.because(
             status,
+            ERRORS.of(severity),
             f"{label(device)}: {what}, {count} times {span(events)}",
             remedy=remedy,
             device=device,
@@ -55,10 +59,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
     doubtful = [event for event in unsplit(facts, ("aer",), hours) if event["severity"] != "corrected"]
     if any(event["severity"] == "fatal" for event in doubtful):
-        yield context.unknown(f"{len(doubtful)} PCIe {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]])
+        yield context.unknown(
+            DOUBTFUL_LINES, f"{len(doubtful)} PCIe {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]]
+        )
     elif doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
-        yield context.warn(f"{len(doubtful)} PCIe {UNSPLIT}", Remedy.INVESTIGATE, evidence=evidence)
+        yield context.warn(DOUBTFUL_LINES, f"{len(doubtful)} PCIe {UNSPLIT}", evidence=evidence)
     if not (statuses - {Status.INFO} or doubtful):
         yield context.ok(f"no {'uncorrected ' if groups else ''}PCIe error since the last boot")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import (
@@ -21,6 +21,10 @@ from .common import (
     under_load,
 )
 
+BELOW_TYPE = Reason("below_type", "the PCIe generation is below the type's", Remedy.REBOOT, "GPU")
+BELOW_TWINS = Reason("below_twins", "the PCIe generation is below the other GPUs'", Remedy.REBOOT, "GPU")
+LOW_UNDER_LOAD = Reason("low_under_load", "the PCIe generation is low under load", Remedy.REBOOT, "GPU")
+
 
 def _judge(context: Context, gpu: Facts, reachable: float) -> Iterator[Finding]:
     label, now = gpu_label(gpu), field_of(gpu, "pcie.gen")
@@ -28,13 +32,13 @@ def _judge(context: Context, gpu: Facts, reachable: float) -> Iterator[Finding]:
     wanted, twin = context.expected.pcie_gen or 0, best_of_twins(context, gpu, "pcie.gen_max") or 0
     if reachable < wanted:
         message = f"{label}: PCIe generation {reachable:g} at most, wanted {wanted}"
-        yield context.fail(message, Remedy.REBOOT, **about(gpu, reachable, wanted))
+        yield context.fail(BELOW_TYPE, message, **about(gpu, reachable, wanted))
     elif reachable < twin:
         message = f"{label}: PCIe generation {reachable:g} at most, other GPUs of the node {twin:g}"
-        yield context.fail(message, Remedy.REBOOT, **about(gpu, reachable, twin))
+        yield context.fail(BELOW_TWINS, message, **about(gpu, reachable, twin))
     elif under_load(gpu) and is_number(now) and now < reachable:
         message = f"{label}: PCIe generation {now:g} of {reachable:g} under load"
-        yield context.warn(message, Remedy.REBOOT, **about(gpu, now, reachable))
+        yield context.warn(LOW_UNDER_LOAD, message, **about(gpu, now, reachable))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

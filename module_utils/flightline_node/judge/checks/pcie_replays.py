@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
@@ -21,6 +21,9 @@ from .common import (
     nvidia_gpus_expected,
     spread,
 )
+
+ROLLOVERS = Reason("rollovers", "the PCIe link gave up repeating packets", device="GPU")
+REPLAYS = Reason("replays", "many PCIe packets were repeated", device="GPU")
 
 # Good p5 nodes count about 150 on every GPU (NVIDIA/k8s-test-infra), and DCGM's own limit was too low for them
 # until it followed the speed of the generation (NVIDIA/DCGM issue 184).
@@ -42,13 +45,15 @@ def _judge(context: Context, gpu: Facts, replays: float) -> Iterator[Finding]:
     rollovers = field_of(gpu, "pcie.replay_rollovers")
     context.measure("pcie_replays", replays, "replays", label)
     if is_broken(rollovers):
-        yield context.unknown(f"{label}: PCIe replay rollovers could not be read: {rollovers}", **about(gpu))
+        yield context.unknown(
+            reasons.VALUE_UNREAD, f"{label}: PCIe replay rollovers could not be read: {rollovers}", **about(gpu)
+        )
     elif is_number(rollovers) and rollovers > 0:
         message = f"{label}: the PCIe link gave up repeating a packet {rollovers:g} times"
-        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, rollovers, 0, "rollovers"))
+        yield context.warn(ROLLOVERS, message, **about(gpu, rollovers, 0, "rollovers"))
     if replays > most:
         message = f"{label}: {replays:g} PCIe packets repeated since the driver was loaded, wanted at most {most:g}"
-        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, replays, most, "replays"))
+        yield context.warn(REPLAYS, message, **about(gpu, replays, most, "replays"))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import (
@@ -19,6 +19,10 @@ from .common import (
     nvidia_gpus_expected,
     spread,
 )
+
+BELOW_TYPE = Reason("below_type", "the PCIe width is below the type's", Remedy.REBOOT, "GPU")
+BELOW_TWINS = Reason("below_twins", "the PCIe width is below the other GPUs'", Remedy.REBOOT, "GPU")
+BELOW_WIDEST = Reason("below_widest", "the PCIe width is below what the GPU can", device="GPU")
 
 
 def wanted_lanes(context: Context, widest: float) -> Optional[float]:
@@ -36,13 +40,13 @@ def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:
     twin = best_of_twins(context, gpu, "pcie.width") or 0
     if width < wanted:
         message = f"{label}: PCIe x{width:g}, wanted x{wanted:g}"
-        yield context.fail(message, Remedy.REBOOT, **about(gpu, width, wanted, "lanes"))
+        yield context.fail(BELOW_TYPE, message, **about(gpu, width, wanted, "lanes"))
     elif width < twin:
         message = f"{label}: PCIe x{width:g}, other GPUs of the node x{twin:g}"
-        yield context.fail(message, Remedy.REBOOT, **about(gpu, width, twin, "lanes"))
+        yield context.fail(BELOW_TWINS, message, **about(gpu, width, twin, "lanes"))
     elif not wanted and is_number(widest) and width < widest:
         message = f"{label}: PCIe x{width:g} of x{widest:g}; set expected pcie_width if that is normal on this type"
-        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, width, widest, "lanes"))
+        yield context.warn(BELOW_WIDEST, message, **about(gpu, width, widest, "lanes"))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

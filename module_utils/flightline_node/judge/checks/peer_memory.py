@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected, version_reaches, version_tuple
 from .efa_count import no_efa
 from .kernel_modules import PEER_MEMORY
+
+NO_MODULE = Reason("no_module", "no peer-memory module is loaded")
+NO_PEER_MEMORY = Reason("no_peer_memory", "neither a peer-memory module nor dma-buf", Remedy.FIX_CONFIG)
 
 DMABUF_KERNEL = "5.12"
 _NAMED = "NVIDIA"
@@ -28,12 +31,14 @@ def evaluate(context: Context) -> Iterator[Finding]:
     elif "nvidia" not in loaded:
         yield context.skip(skips.NO_DRIVER.because("the nvidia driver is not loaded: see kernel_modules"))
     elif dmabuf is None:
-        yield context.info("no peer-memory module is loaded; whether dma-buf serves in its place is not known")
+        yield context.info(
+            NO_MODULE, "no peer-memory module is loaded; whether dma-buf serves in its place is not known"
+        )
     else:
         message = (
             "no way for EFA to the GPUs' memory: no peer-memory module, and no dma-buf with this kernel and driver"
         )
-        yield context.warn(message, Remedy.FIX_CONFIG, measured="none", expected="efa_nv_peermem or dma-buf")
+        yield context.warn(NO_PEER_MEMORY, message, measured="none", expected="efa_nv_peermem or dma-buf")
 
 
 def _driver_says(context: Context) -> List[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
 from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
+OTHER_MODE = Reason("other_mode", "the persistence mode is not the wanted one", Remedy.FIX_CONFIG, "GPU")
 DEFAULT = "Enabled"
 
 
@@ -17,7 +18,7 @@ def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
         message = f"{gpu_label(gpu)}: persistence mode {mode}, wanted {wanted}"
         # It slows the start of a job and breaks nothing: only a site that asks for it gives up a node for it.
         judge = context.fail if context.expected.persistence_mode else context.warn
-        yield judge(message, Remedy.FIX_CONFIG, **about(gpu, mode, wanted))
+        yield judge(OTHER_MODE, message, **about(gpu, mode, wanted))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

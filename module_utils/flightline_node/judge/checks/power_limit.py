@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
@@ -20,6 +20,9 @@ from .common import (
     untyped,
 )
 
+NO_DEFAULT = Reason("no_default", "no default limit to compare with", Remedy.NONE, "GPU")
+LOWERED = Reason("lowered", "the power limit is below its default", Remedy.FIX_CONFIG, "GPU")
+
 _ROUNDING_W = 1.0
 
 
@@ -29,16 +32,16 @@ def _judge(context: Context, gpu: Facts, limit: float) -> Iterator[Finding]:
     context.measure("gpu_power_draw_w", draw, "W", label)
     for name, value in (("default power limit", default), ("power draw", draw)):
         if is_broken(value):
-            yield context.unknown(f"{label}: {name} could not be read: {value}", **about(gpu))
+            yield context.unknown(reasons.VALUE_UNREAD, f"{label}: {name} could not be read: {value}", **about(gpu))
     rest = about(gpu, limit, default, "W")
     if default is None:
-        yield context.warn(f"{label}: limit {limit:g} W, and no default limit to compare with", Remedy.NONE, **rest)
+        yield context.warn(NO_DEFAULT, f"{label}: limit {limit:g} W, and no default limit to compare with", **rest)
     elif is_number(default) and limit < default - _ROUNDING_W:
         message = f"{label}: power limit {limit:g} W, default {default:g} W"
         if limit < default * context.threshold("min_percent") / 100:
-            yield context.fail(message, Remedy.FIX_CONFIG, **rest)
+            yield context.fail(LOWERED, message, **rest)
         else:
-            yield context.warn(message, Remedy.FIX_CONFIG, **rest)
+            yield context.warn(LOWERED, message, **rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

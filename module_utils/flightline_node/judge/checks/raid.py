@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
+
+NOT_RUNNING = Reason("not_running", "an array does not run", Remedy.REPLACE, "array")
+DEGRADED = Reason("degraded", "an array lacks disks", Remedy.REPLACE, "array")
+REBUILDING = Reason("rebuilding", "an array is being rebuilt or checked", Remedy.NONE, "array")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -25,16 +29,16 @@ def _judge(context: Context, array: Facts) -> Iterator[Finding]:
     name, state, failed = array["name"], array["state"], array["failed"]
     rest: Dict[str, Any] = {"device": {"name": name}, "evidence": [array["text"]]}
     if state != "active":
-        yield context.fail(f"{name} does not run: {state}", Remedy.REPLACE, measured=state, expected="active", **rest)
+        yield context.fail(NOT_RUNNING, f"{name} does not run: {state}", measured=state, expected="active", **rest)
     elif failed or (array.get("wanted") or 0) > (array.get("up") or 0):
         up, wanted = array.get("up"), array.get("wanted")
         which = f": {', '.join(failed)} failed" if failed else ""
         message = f"{name} is degraded{which}" + (f", {up} of {wanted} disks" if wanted else "")
         seen = {"measured": up, "expected": wanted} if wanted else {"measured": "degraded", "expected": "whole"}
-        yield context.fail(message, Remedy.REPLACE, unit="disks" if wanted else "", **seen, **rest)
+        yield context.fail(DEGRADED, message, unit="disks" if wanted else "", **seen, **rest)
     elif array.get("busy"):
         message = f"{name} is at work ({array['busy']}): slow until it ends"
-        yield context.warn(message, Remedy.NONE, measured=array["busy"], **rest)
+        yield context.warn(REBUILDING, message, measured=array["busy"], **rest)
 
 
 CHECK = Check(

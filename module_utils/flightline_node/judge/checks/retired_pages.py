@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+
+TOO_MANY = Reason("too_many", "as many pages are retired as NVIDIA replaces a GPU for", Remedy.REPLACE, "GPU")
+PENDING = Reason("pending", "a page retirement waits for a reset", Remedy.RESET_GPU, "GPU")
+SOME = Reason("some", "some pages are retired", device="GPU")
 
 _COUNTS = ("single_bit", "double_bit")
 
@@ -22,14 +26,14 @@ def _judge(context: Context, gpu: Facts, pages: Dict[str, Any]) -> Iterator[Find
     context.measure("retired_pages", total, "pages", label)
     if total >= most:
         message = f"{label}: {total} memory pages retired, NVIDIA replaces a GPU from {most:g}"
-        yield context.fail(message, Remedy.REPLACE, **about(gpu, total, most, "pages"))
+        yield context.fail(TOO_MANY, message, **about(gpu, total, most, "pages"))
     elif pages.get("pending") is True:
         message = f"{label}: a page retirement waits for a reset"
-        yield context.fail(message, Remedy.RESET_GPU, **about(gpu, True, False))
+        yield context.fail(PENDING, message, **about(gpu, True, False))
     elif not (is_flag(pages.get("pending")) and all(is_number(pages[name]) for name in _COUNTS if name in pages)):
-        yield context.unknown(f"{label}: retired pages could not be read: {pages}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: retired pages could not be read: {pages}", **about(gpu))
     elif total:
-        yield context.info(f"{label}: {total} memory pages retired", **about(gpu, total, most, "pages"))
+        yield context.info(SOME, f"{label}: {total} memory pages retired", **about(gpu, total, most, "pages"))
 
 
 def _kept(found: List[Any]) -> bool:

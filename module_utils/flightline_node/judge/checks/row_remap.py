@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Facts, Finding, Remedy, Threshold
-from .. import skips
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from .. import reasons, skips
 from ..context import Context
 from .common import OF_GPU_FIELD, about, all_mig, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+
+FAILED = Reason("failed", "a bad memory row could not be remapped", Remedy.REPLACE, "GPU")
+USED_UP = Reason("used_up", "the spare rows are used up", Remedy.REPLACE, "GPU")
+PENDING = Reason("pending", "a row remapping waits for a reset", Remedy.RESET_GPU, "GPU")
+SOME = Reason("some", "rows were remapped after uncorrectable errors", device="GPU")
 
 
 def _is_remap(value: Any) -> bool:
@@ -21,19 +26,19 @@ def _judge(context: Context, gpu: Facts, remap: Dict[str, Any]) -> Iterator[Find
     unread = [name for name in ("failure", "pending") if not is_flag(remap.get(name))]
     if remap.get("failure") is True:
         message = f"{label}: a bad memory row could not be remapped"
-        yield context.fail(message, Remedy.REPLACE, **about(gpu, True, False))
+        yield context.fail(FAILED, message, **about(gpu, True, False))
     elif is_number(rows) and rows >= most:
         message = f"{label}: {rows} rows remapped after uncorrectable errors: the spare rows are used up"
-        yield context.fail(message, Remedy.REPLACE, **about(gpu, rows, most, "rows"))
+        yield context.fail(USED_UP, message, **about(gpu, rows, most, "rows"))
     elif remap.get("pending") is True:
         message = f"{label}: a row remapping waits for a reset"
-        yield context.fail(message, Remedy.RESET_GPU, **about(gpu, True, False))
+        yield context.fail(PENDING, message, **about(gpu, True, False))
     elif unread or ("uncorrected" in remap and not is_number(rows)):
         shown = ", ".join(f"{name}: {remap.get(name)}" for name in [*unread, "uncorrected"])
-        yield context.unknown(f"{label}: row remapping could not be read ({shown})", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: row remapping could not be read ({shown})", **about(gpu))
     elif is_number(rows) and rows > 0:
         message = f"{label}: {rows} rows remapped after uncorrectable errors"
-        yield context.info(message, **about(gpu, rows, most, "rows"))
+        yield context.info(SOME, message, **about(gpu, rows, most, "rows"))
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

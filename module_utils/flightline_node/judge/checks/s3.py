@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Facts, Finding, Remedy, Skip
+from ...model import Check, Facts, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
+
+NOT_PROBED = Reason("not_probed", "no endpoint was asked")
+NO_REPLY = Reason("no_reply", "an endpoint does not answer", Remedy.FIX_CONFIG)
+NO_BUCKET = Reason("no_bucket", "a bucket does not exist", Remedy.FIX_CONFIG)
+OTHER_STATUS = Reason("other_status", "an endpoint answers with another status")
 
 NOT_FOUND, SERVER_ERROR = 404, 500
 OPTION = "s3_endpoints"
@@ -19,7 +24,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         context.measure("s3_answer_s", row["seconds"], "s", str(row["endpoint"]))
         yield _judge(context, row)
     if not rows:
-        yield context.unknown("no endpoint was asked")
+        yield context.unknown(NOT_PROBED, "no endpoint was asked")
 
 
 def _judge(context: Context, row: Facts) -> Finding:
@@ -28,11 +33,11 @@ def _judge(context: Context, row: Facts) -> Finding:
     if status is None:
         why = row["error"] or "no status"
         rest.update(measured="no answer", evidence=[why])
-        return context.fail(f"{name} does not answer: {why}", Remedy.FIX_CONFIG, **rest)
+        return context.fail(NO_REPLY, f"{name} does not answer: {why}", **rest)
     if status == NOT_FOUND:
-        return context.fail(f"{name}: there is no such bucket (HTTP 404)", Remedy.FIX_CONFIG, **rest)
+        return context.fail(NO_BUCKET, f"{name}: there is no such bucket (HTTP 404)", **rest)
     if status >= SERVER_ERROR:
-        return context.warn(f"{name} answers with HTTP status {status}", Remedy.INVESTIGATE, **rest)
+        return context.warn(OTHER_STATUS, f"{name} answers with HTTP status {status}", **rest)
     return context.ok(f"{name} answers (HTTP {status})", **rest)
 
 

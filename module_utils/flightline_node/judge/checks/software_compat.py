@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any, Iterator, List, NamedTuple, Optional
 
 from ...know.releases import PEER_MEMORY, PLUGIN_LIBFABRIC, PLUGIN_NCCL, VALIDATED
-from ...model import Check, Finding, Remedy, Status
+from ...model import Check, Finding, Reason, Remedy, Status
 from .. import skips
 from ..context import Context
 from .common import judge_version, version_matches, version_reaches, version_tuple
 from .efa_count import no_efa
+
+NOT_VALIDATED = Reason("not_validated", "NCCL is not what the plugin was validated with", Remedy.UPDATE_SOFTWARE)
+OLD_DRIVER = Reason("old_driver", "the NVIDIA driver is older than the type needs", Remedy.UPDATE_SOFTWARE)
+NO_PEER_MEMORY = Reason(
+    "no_peer_memory", "the EFA driver has no peer memory with this NVIDIA driver", Remedy.UPDATE_SOFTWARE
+)
 
 GPU_DRIVER, EFA_DRIVER = PEER_MEMORY[0]
 """Before it only dma-buf serves, so this only warns."""
@@ -85,12 +91,12 @@ def _driver(context: Context, facts: Any) -> Iterator[Finding]:
     # Where nvidia-smi answers, driver_version judges it; with a driver that does not know the GPU it has no answer.
     if not smi.get("driver_version") and version_tuple(gpu) and oldest and not version_reaches(gpu, oldest):
         message = f"NVIDIA driver {gpu}, wanted {oldest} or later for {context.expected.instance_type}"
-        yield context.fail(message, Remedy.UPDATE_SOFTWARE, measured=gpu, expected=oldest)
+        yield context.fail(OLD_DRIVER, message, measured=gpu, expected=oldest)
     if not context.expected.rdma_read or not efa or not version_tuple(efa) or not version_tuple(gpu):
         return
     if version_reaches(gpu, GPU_DRIVER) and not version_reaches(efa, EFA_DRIVER):
         message = f"EFA driver {efa} has no peer memory with NVIDIA driver {gpu}, {EFA_DRIVER} or later has"
-        yield context.warn(message, Remedy.UPDATE_SOFTWARE, measured=efa, expected=EFA_DRIVER)
+        yield context.warn(NO_PEER_MEMORY, message, measured=efa, expected=EFA_DRIVER)
 
 
 def _plugin(context: Context, facts: Any) -> Iterator[Finding]:
@@ -101,7 +107,7 @@ def _plugin(context: Context, facts: Any) -> Iterator[Finding]:
         shown, newest = ", ".join(installed), _newest([*installed, *known])
         message = f"NCCL {shown} is not what aws-ofi-nccl {plugin} was validated with ({', '.join(known)})"
         status, remedy = (Status.INFO, Remedy.NONE) if newest in known else (Status.WARN, Remedy.UPDATE_SOFTWARE)
-        yield context.finding(status, message, remedy=remedy, measured=shown, expected=", ".join(known))
+        yield context.because(status, NOT_VALIDATED, message, remedy=remedy, measured=shown, expected=", ".join(known))
 
 
 CHECK = Check(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy
+from ...model import Check, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
+
+SWAP_ON = Reason("swap_on", "swap is on", Remedy.FIX_CONFIG)
 
 KIB_PER_MIB = 1024
 
@@ -18,7 +20,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.skip(skips.ONLY_ADVICE.because("SwapTotal not printed"))
     elif total > 0:
         size = total // KIB_PER_MIB
-        yield context.warn(f"{size} MiB of swap is on", Remedy.FIX_CONFIG, measured=size, expected=0, unit="MiB")
+        yield context.warn(SWAP_ON, f"{size} MiB of swap is on", measured=size, expected=0, unit="MiB")
     else:
         yield context.ok("swap is off", measured=0, expected=0, unit="MiB")
 

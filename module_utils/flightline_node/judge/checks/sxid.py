@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ...know.catalog import sxid as catalogue
-from ...model import Check, Facts, Finding, Remedy, Status, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, driver_loaded_after, dropped, span, unsplit
 from .common import OF_GPU, nvidia_gpus_expected
+
+SXID = Reason("sxid", "an NVSwitch reported an SXid", device="NVSwitch")
+UNREAD_LINES = Reason("unread_lines", "SXid lines could not be read")
+DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
+VERSION_DIFFERS = Reason(
+    "version_differs", "Fabric Manager and driver are of different versions", Remedy.UPDATE_SOFTWARE, "NVSwitch"
+)
+STARTED_LATER = Reason("started_later", "an NVSwitch could not be started and later was", device="NVSwitch")
+COULD_NOT_START = Reason("could_not_start", "an NVSwitch could not be started", Remedy.REBOOT, "NVSwitch")
 
 ALL_RESET = "always_fatal"
 
@@ -46,8 +55,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
             f"{where}: SXid {code} ({entry.name if entry else 'unknown code'}), {count} times {span(events)}; {why}"
         )
         device = {"name": f"nvidia-nvswitch{events[0]['switch']}", "pci": pci}
-        yield context.finding(
+        yield context.because(
             status,
+            SXID.of(code),
             message,
             remedy=remedy,
             device=device,
@@ -59,11 +69,13 @@ def evaluate(context: Context) -> Iterator[Finding]:
     unread = current(facts, "unread_sxids")
     if unread:
         yield context.unknown(
-            "the kernel log has SXid lines that could not be read", evidence=[e["text"] for e in unread]
+            UNREAD_LINES, "the kernel log has SXid lines that could not be read", evidence=[e["text"] for e in unread]
         )
     doubtful = unsplit(facts, ("sxids", "unread_sxids", "nvswitch_failed"), hours)
     if doubtful:
-        yield context.unknown(f"{len(doubtful)} NVSwitch {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]])
+        yield context.unknown(
+            DOUBTFUL_LINES, f"{len(doubtful)} NVSwitch {UNSPLIT}", evidence=[e["text"] for e in doubtful[:4]]
+        )
     broken = [*_not_started(context, facts, hours)]
     yield from broken
     if not (groups or unread or broken or doubtful):
@@ -82,13 +94,13 @@ def _not_started(context: Context, facts: Facts, hours: float) -> Iterator[Findi
             message = (
                 f"{name}: Fabric Manager asked in another version than the driver's, wanted the same {span(events)}"
             )
-            yield context.warn(message, Remedy.UPDATE_SOFTWARE, **rest)
+            yield context.warn(VERSION_DIFFERS, message, **rest)
         elif driver_loaded_after(facts, events[-1]):
             message = f"{name}: the driver could not start it {span(events)}; since then it was loaded anew"
-            yield context.warn(message, Remedy.INVESTIGATE, **rest)
+            yield context.warn(STARTED_LATER, message, **rest)
         else:
             message = f"{name}: the driver could not start it, or gave up on it, {span(events)}"
-            yield context.fail(message, Remedy.REBOOT, measured=len(events), expected=0, **rest)
+            yield context.fail(COULD_NOT_START, message, measured=len(events), expected=0, **rest)
 
 
 CHECK = Check(

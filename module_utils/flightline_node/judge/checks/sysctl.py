@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Finding, Remedy, Skip
+from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
+
+OTHER_VALUE = Reason("other_value", "a kernel parameter is not as declared", Remedy.FIX_CONFIG)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -20,7 +22,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             drifts += 1
             shown = "not set" if measured is None else measured
             message = f"{name} is {shown}, wanted {declared}"
-            yield context.fail(message, Remedy.FIX_CONFIG, device={"name": name}, measured=shown, expected=declared)
+            yield context.fail(OTHER_VALUE, message, device={"name": name}, measured=shown, expected=declared)
     if not drifts:
         yield context.ok(f"{len(wanted)} kernel parameters as declared")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import OF_GPU_FIELD, about, gpu_label, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
+
+HELD_DOWN = Reason("held_down", "the hardware holds a GPU's clock down", Remedy.REPLACE, "GPU")
+COOLING = Reason("cooling", "the driver lowered a GPU's clock to stay cool", device="GPU")
 
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 _WATCH = ("sw_thermal_slowdown",)
@@ -19,10 +22,10 @@ def _judge(context: Context, gpu: Facts, reasons: List[str]) -> Iterator[Finding
     shown = ", ".join(bad + watch)
     if bad:
         message = f"{gpu_label(gpu)}: clock held down by the hardware: {shown}"
-        yield context.fail(message, Remedy.REPLACE, **about(gpu, reasons, []))
+        yield context.fail(HELD_DOWN, message, **about(gpu, reasons, []))
     elif watch:
         message = f"{gpu_label(gpu)}: clock lowered by the driver to stay cool: {shown}"
-        yield context.warn(message, Remedy.INVESTIGATE, **about(gpu, reasons, []))
+        yield context.warn(COOLING, message, **about(gpu, reasons, []))
 
 
 def _good(found: List[List[str]]) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Remedy, Threshold
+from ...model import Check, Finding, Reason, Threshold
 from ..context import Context
+
+MANY_BOOTS = Reason("many_boots", "the node was started several times")
+JUST_BOOTED = Reason("just_booted", "the node was started a short time ago")
 
 SECONDS_PER_HOUR = 3600
 
@@ -17,10 +20,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
     recent, boots = context.threshold("recent_s"), _close_together(context)
     if boots >= context.threshold("boots"):
         message = f"booted {boots} times within an hour: a reboot loop"
-        yield context.warn(message, Remedy.INVESTIGATE, measured=boots, expected=1, unit="boots")
+        yield context.warn(MANY_BOOTS, message, measured=boots, expected=1, unit="boots")
     if seconds < recent:
         message = f"booted {seconds:.0f} s ago: services may still be starting; a reboot loop if nobody asked for it"
-        yield context.info(message, measured=seconds, expected=recent, unit="s")
+        yield context.info(JUST_BOOTED, message, measured=seconds, expected=recent, unit="s")
     else:
         yield context.ok(f"up for {seconds / SECONDS_PER_HOUR:.1f} h", measured=seconds, unit="s")
 
