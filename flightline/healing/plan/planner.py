@@ -18,7 +18,7 @@ from ..journal.machine import Happened, NodeState
 from ..journal.stamps import seconds
 from ..site import SitePolicy
 from .budget import Detection, OutageBudget, Trip, trips
-from .ladder import AUTOMATIC, RUNG, LadderChoice, choose
+from .ladder import AUTOMATIC, LadderChoice, choose
 
 OURS = "flightline: "
 """How the reason of a drain begins that Flightline set: then comes a check, or one of a few words."""
@@ -179,7 +179,7 @@ class _Planner:
         return trips(seen, self.sizes, self.site)
 
     def _urgency(self, one: Incident) -> tuple[int, int, str, str]:
-        rungs = [RUNG.get(Remedy(t.remedy), 0) for t in one.troubles if t.remedy in AUTOMATIC]
+        rungs = [Remedy(t.remedy).row.rung for t in one.troubles if t.remedy in AUTOMATIC]
         return -_PROGRESS[one.state], -max(rungs, default=0), one.opened_at, one.host
 
     def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
@@ -282,12 +282,11 @@ _PROGRESS = {
     NodeState.REPAIRING: 4,
     NodeState.VERIFYING: 5,
 }
-BREAKER_RESET = "breaker reset"
 
 
 def _excused(one: Incident) -> bool:
     """Did a person look at it since it was detected and reset the breaker?"""
-    return any(event.what == Happened.NOTED and event.why.startswith(BREAKER_RESET) for event in one.events)
+    return any(event.about == incidents.BREAKER_RESET for event in one.events)
 
 
 def _released(one: Incident) -> bool:
