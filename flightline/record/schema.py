@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flightline_node import bounds
+from flightline_node.judge.waivers import FIELDS
 from flightline_node.model import LEVELS, RECORD_SCHEMA, Remedy, Status, Verdict
 
 from .shape import Flag, Kind, Listed, Mapped, Number, Object, OrNull, Scalar, Small, Text
@@ -16,6 +17,7 @@ _WORD, _NAME, _SAID = Text(bounds.MAX_WORD_CHARS), Text(bounds.MAX_NAME_CHARS), 
 _ID = Text(bounds.MAX_WORD_CHARS, 1, "[a-z0-9_]+")
 _PART = Mapped(Scalar(bounds.MAX_NAME_CHARS, flags=False), bounds.MAX_DEVICE_KEYS, _ID)
 _SECONDS = Number(0, 1e8)
+_WAIVER = Object(dict.fromkeys(FIELDS, _SAID))
 
 FINDING = Object(
     {
@@ -29,6 +31,7 @@ FINDING = Object(
         "remedy": Text(bounds.MAX_WORD_CHARS, choices=tuple(str(remedy) for remedy in Remedy)),
         "evidence": Listed(Text(bounds.MAX_EVIDENCE_CHARS), bounds.MAX_EVIDENCE),
         "reason": Text(bounds.MAX_WORD_CHARS, 0, "[a-z0-9_]*"),
+        "waiver": _WAIVER,
     },
     frozenset({"check", "status", "message"}),
 )
@@ -50,8 +53,6 @@ _PROBE = Object(
 )
 
 _EVIDENCE = Object({"archive": _SAID, "bytes": Number(0), "bug_report": _SAID, "note": _SAID})
-_WAIVER = Object(dict.fromkeys(("check", "scope", "reason", "owner", "expiry"), _SAID))
-
 _FIELDS: dict[str, Kind] = {
     "schema": Text(bounds.MAX_WORD_CHARS, choices=(RECORD_SCHEMA,)),
     "flightline": _WORD,

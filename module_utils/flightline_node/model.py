@@ -78,7 +78,7 @@ MAX_EVIDENCE_CHARS = 300
 class Finding:
     """One answer of one check about one device (or the whole node when device is empty).
 
-    reason: of a SKIP, the id of its SkipReason.
+    reason: of a SKIP, the id of its SkipReason. waiver: which set it aside, or no longer does.
     """
 
     check: str
@@ -91,9 +91,10 @@ class Finding:
     unit: str = ""
     evidence: Tuple[str, ...] = ()
     reason: str = ""
+    waiver: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> Dict[str, Any]:
-        """The JSON shape of the run store, the report and `judge --json`."""
+        """The JSON shape of the run store, the report and `judge --json`; few findings have a waiver."""
         return {
             "check": self.check,
             "status": str(self.status),
@@ -105,12 +106,15 @@ class Finding:
             "remedy": str(self.remedy),
             "evidence": list(self.evidence),
             "reason": self.reason,
+            **({"waiver": dict(self.waiver)} if self.waiver else {}),
         }
 
     @classmethod
     def from_record(cls, said: Mapping[str, Any]) -> Finding:
         """The finding in a record's words."""
-        words = {key: said[key] for key in ("device", "measured", "expected", "unit", "reason") if key in said}
+        words = {
+            key: said[key] for key in ("device", "measured", "expected", "unit", "reason", "waiver") if key in said
+        }
         remedy, evidence = Remedy(said.get("remedy", Remedy.NONE)), tuple(said.get("evidence", ()))
         return cls(said["check"], as_status(said["status"]), said["message"], remedy, evidence=evidence, **words)
 

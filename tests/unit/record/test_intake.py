@@ -67,14 +67,15 @@ def test_the_control_side_sets_a_finding_aside_and_says_what_it_was():
     admitted = intake.admit(failed, waived(WAIVER))
     assert admitted["verdict"] == "go" and said_of(admitted)["memory"] == ("SKIP", "waived")
     assert "small on purpose (was FAIL: memory seen)" in admitted["findings"][0]["message"]
+    assert admitted["findings"][0]["waiver"] == WAIVER
 
 
 @pytest.mark.parametrize("reason", ["waived", "", "made_up"])
 def test_a_node_sets_nothing_aside_itself(reason):
-    own = finding("memory", "SKIP", reason=reason, message="waived until 2099-01-01 by ops: all is well")
+    own = finding("memory", "SKIP", reason=reason, message="by ops: all is well", waiver=WAIVER)
     admitted = intake.admit(good(findings=[own, finding("xid")]), waived())
     assert admitted["verdict"] == "no-go" and said_of(admitted)["memory"] == ("UNKNOWN", "")
-    assert "all is well" in admitted["findings"][0]["message"]
+    assert "all is well" in admitted["findings"][0]["message"] and "waiver" not in admitted["findings"][0]
 
 
 def test_the_fleet_s_waivers_are_those_of_the_inventory():
