@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flightline_node.judge.kernel_history import pci_key
-from flightline_node.model import BLOCKING, Remedy, Status, as_status
+from flightline_node.model import BLOCKING, Remedy, Status, as_remedy, as_status
 
 from .cause_table import CAUSES, Cause, Effect, Fit, Says
-from .remedies import ORDER, as_remedy
+from .remedies import ORDER
 
 Finding = dict[str, Any]
 """A finding as flightline_node.model.Finding.to_dict() makes it."""

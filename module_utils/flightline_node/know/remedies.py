@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Any, Tuple
 
 from ..word import Word
 
@@ -49,8 +49,8 @@ class Remedy(Word):
 
     row: RemedyRow
 
-    def __new__(cls, row: RemedyRow) -> Remedy:
-        """The word itself, with its row."""
+    def __new__(cls, row: Any) -> Remedy:
+        """A RemedyRow's word, with the row. Remedy(word) does not come here: Enum looks a known word up."""
         made = str.__new__(cls, row.word)
         made._value_ = row.word
         made.row = row
