@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flightline_node.judge.checks import CHECKS
+from flightline_node.know.remedies import REPLACE_INSTANCE
 from flightline_node.model import Remedy
 
 from ...fleet.checks import FLEET_CHECKS
@@ -208,7 +209,7 @@ class _Planner:
     def _choice(self, one: Incident) -> LadderChoice:
         related = {other.id: other for key in one.keys for other in self.by_key.get(key, ())}
         done = incidents.tried(one, related.values(), self.now_s, self.site.window_s)
-        able = self.fleet.able if self.site.replace else set(self.fleet.able) - {Remedy.REPLACE}
+        able = {step for step in self.fleet.able if self.site.replace or step.row.action != REPLACE_INSTANCE}
         return choose((trouble.remedy for trouble in one.troubles), done, able)
 
     def _in_service(self, one: Incident, place: SchedulerView) -> NextStep:
