@@ -60,8 +60,8 @@ corpus: $(VENV)/.dev-ready ## Judge the labelled corpus: recall and false positi
 collection: $(VENV)/.dev-ready ## Build the Ansible collection flightline.gpu and its wheel into .flightline/dist
 	@$(BIN)/python -m tools.collection .flightline/dist
 
-generate: $(VENV)/.dev-ready ## Write anew what follows from one declaration: lists, inputs, stack settings, role pages, catalogue
-	@for tool in registries inputs stack_settings roledocs catalogue must; do $(BIN)/python -m tools.$$tool || exit 1; done
+generate: $(VENV)/.dev-ready ## Write anew what follows from one declaration: lists, inputs, stack settings, role pages, schemas, catalogue
+	@for tool in registries inputs stack_settings roledocs schemas catalogue must; do $(BIN)/python -m tools.$$tool || exit 1; done
 
 clean: ## Remove the environment, run store and reports
 	rm -rf $(VENV) .flightline .pytest_cache .mypy_cache .ruff_cache

@@ -15,7 +15,8 @@ from flightline.record import reasons as control
 from flightline_node.ask.probes import PROBES, Probe
 from flightline_node.judge import reasons
 from flightline_node.judge.checks import CHECKS, reasons_of
-from flightline_node.model import LEVELS, Check, Reason
+from flightline_node.know.remedies import EC2, NODE, PERSON
+from flightline_node.model import LEVELS, Check, Reason, Remedy
 from flightline_node.read.parsers import PARSERS
 from tools.words import only_check
 
@@ -28,22 +29,24 @@ READERS: Mapping[str, str] = {
     "limits": "ulimit -l; grep -r memlock /etc/security",
 }
 
-_REMEDIES = """\
-A finding names its remedy. What each means on EC2:
+_TAKERS = {PERSON: "a person", NODE: "healing, on the node", EC2: "healing, through EC2"}
 
-| remedy | do |
-|---|---|
-| RESTART_APP | Stop and start the job. The node is good. |
-| RESET_GPU | Drain, stop what uses the GPU, `nvidia-smi --gpu-reset -i N`; with NVSwitch reset all GPUs, or reboot. |
-| REBOOT | Drain, reboot, run the preflight again. The same finding after a reboot: replace. |
-| REPLACE | Drain and replace the instance; keep its bundle for the support case. |
-| UPDATE_SOFTWARE | Install the versions of the site's image and run the preflight again. |
-| FIX_CONFIG | Correct the setting (usually in the image or the inventory) and run the preflight again. |
-| CONTACT_SUPPORT | Open a case with AWS, with the bundle and the kernel log. |
-| INVESTIGATE | The finding alone does not name the culprit: read its evidence and start with the command below. |
 
-UNKNOWN blocks like FAIL: mend what kept the tool from answering, then measure again.
-"""
+def _remedies() -> Iterator[str]:
+    """The table of remedies; NONE asks for nothing."""
+    ladder = sorted(remedy.row.rung for remedy in Remedy if remedy.row.rung)
+    yield from (
+        "A finding names its remedy. What each means on EC2, and its rung of [healing](healing.md):",
+        "",
+    )
+    yield from ("| remedy | do | rung | who takes it |", "|---|---|--:|---|")
+    for remedy in Remedy:
+        row = remedy.row
+        if row.advice:
+            rung = str(ladder.index(row.rung) + 1) if row.rung else ""
+            yield f"| {remedy} | {row.guide or row.advice} | {rung} | {_TAKERS[row.by]} |"
+    yield from ("", "UNKNOWN blocks like FAIL: mend what kept the tool from answering, then measure again.", "")
+
 
 _REASONS = """\
 A finding that is no PASS carries the id of its reason; programs match the id, never the message. A part after a dot
@@ -139,7 +142,7 @@ def render(checks: Iterable[Check]) -> str:
         "    expiry: 2026-12-31       # the last day; after it no run of its hosts begins",
         "```",
         "",
-        _REMEDIES,
+        *_remedies(),
         f"{_REASONS}{_reasons(reasons.COMMON)}.",
         "",
     ]

@@ -104,6 +104,6 @@ def _alert(node: str, finding: Mapping[str, Any], at: str, host: str = "", insta
         measured=show_value(finding.get("measured"), unit),
         expected=show_value(finding.get("expected"), unit),
         remedy=str(finding.get("remedy") or "INVESTIGATE"),
-        remedy_text=how(finding),
+        remedy_text=how(finding).text,
         at=at,
     )

@@ -42,7 +42,7 @@ def command(
     broken: list[str] = []
     if run:
         with open_store(store_path) as store:
-            found = from_report(judge_run(store, find(store, run).run_id))
+            found, broken = from_report(judge_run(store, find(store, run).run_id))
     else:
         hosts = inventories.hosts(playbooks.sources(inventory))
         found, broken = from_variables({host: given.get(VARIABLE) for host, given in hosts.items()})

@@ -14,10 +14,10 @@ from flightline_node.judge.checks.gpu_topology import unread_pairs
 from flightline_node.judge.checks.nvlink_links import SAID
 from flightline_node.judge.kernel_history import pci_key
 from flightline_node.judge.reasons import NOT_MEASURED as NOT_MEASURED_REASONS
-from flightline_node.model import BLOCKING, Remedy, Status, as_status
+from flightline_node.model import BLOCKING, Remedy, Status, as_remedy, as_status
 
 from .cause_table import CAUSES, Cause, Effect, Fit, Says
-from .remedies import ORDER, as_remedy
+from .remedies import ORDER
 
 Finding = dict[str, Any]
 """A finding as flightline_node.model.Finding.to_dict() makes it."""

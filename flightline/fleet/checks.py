@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flightline_node.judge.checks import CHECKS
-from flightline_node.model import Status
+from flightline_node.model import Check, Status
 
 from ..record.witness import CLOCK, IDENTITY
 from ..store.rows import ABSENT, NODE, REACHABLE
@@ -16,11 +16,12 @@ from .together import FABRIC
 
 @dataclass(frozen=True)
 class FleetCheck:
-    """A check that needs more than one node, or that is about the node as a whole."""
+    """A check that needs more than one node, or that is about the node as a whole. do: as of any Check."""
 
     title: str
     why: str
     remedy: str
+    do: str | None = None
 
 
 STRAGGLER = "straggler"
@@ -94,6 +95,8 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "Each node alone may be good and the job still crawl: at one node's network, one path, a part of the network.",
         "Run it again with flightline fabric. A node slow with every partner: replace it. A path: leave one end out. A "
         "part of the network, or all: placement group, security group, EFA set-up (docs/fabric.md).",
+        "Run it again with flightline fabric. A path: leave one end out. A part of the network, or all: placement "
+        "group, security group, EFA set-up (docs/fabric.md).",
     ),
     STRAGGLER: FleetCheck(
         "As fast and as cool as its fleet",
@@ -117,11 +120,13 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
         "Totals outlive resets and say nothing about when. An uncorrectable error of the last day that no row remap "
         "answers comes back in the middle of a job; so does a GPU with over a hundred corrected ones a day (AWS).",
         "Reset the GPU and run the node at level deep. When the count grows again, replace the instance.",
+        "When the count grows again, replace the instance.",
     ),
     EFA_CHECK: FleetCheck(
         "EFA errors since an earlier run",
         "Drops and timeouts stall collectives for seconds; EFA's counters survive a reboot, so only growth counts.",
         "On one node: replace it. On many: look at security groups and placement.",
+        "On many: look at security groups and placement.",
     ),
     **{
         f"uniform_{key}": FleetCheck(
@@ -136,17 +141,15 @@ FLEET_CHECKS: dict[str, FleetCheck] = {
 
 def title_of(check: str) -> str:
     """A check's title; its id when it is of another version."""
-    return _text_of(check)[0]
+    known = _known(check)
+    return known.title if known else check
 
 
-def remedy_of(check: str) -> str:
-    """What to do, in words; "" when the check is of another version."""
-    return _text_of(check)[1]
+def advice_of(check: str) -> str:
+    """What to do where a finding's remedy leaves it open; "" for nothing more, and for a check of another version."""
+    known = _known(check)
+    return "" if known is None else known.remedy if known.do is None else known.do
 
 
-def _text_of(check: str) -> tuple[str, str]:
-    if check in CHECKS:
-        return CHECKS[check].title, CHECKS[check].remedy
-    if check in FLEET_CHECKS:
-        return FLEET_CHECKS[check].title, FLEET_CHECKS[check].remedy
-    return check, ""
+def _known(check: str) -> Check | FleetCheck | None:
+    return CHECKS.get(check) or FLEET_CHECKS.get(check)

@@ -11,7 +11,7 @@ from flightline_node.model import RANK, Remedy, Status, device_label
 
 from .causes import EXPLAINED, READ_CHARS, Trouble, annotate
 from .checks import title_of
-from .remedies import in_words
+from .remedies import advice
 from .result import FindingDict, NodeRow, TroubleGroup
 
 _WORD = re.compile(r"[\w.:/-]+")
@@ -37,7 +37,7 @@ def _add(found: dict[tuple[object, ...], TroubleGroup], host: str, finding: Find
     label = intern(device_label(finding.get("device") or {}))
     explained = str((finding.get(EXPLAINED) or {}).get("cause", ""))
     check, status, remedy = finding["check"], Status(finding["status"]), Remedy(finding["remedy"])
-    text = in_words(check, remedy, status, root.cause if root else "")
+    text = advice(check, remedy, status, root.cause if root else "").text
     unit, expected = finding.get("unit") or "", finding.get("expected")
     said = words(str(finding["message"])[:READ_CHARS], host, label)
     key = (check, status, remedy, repr(expected), unit, said, explained, text)

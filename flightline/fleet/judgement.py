@@ -94,7 +94,7 @@ class _FleetIntake:
         )
 
     def _slim(self, finding: FindingDict, status: Status, check: str) -> FindingDict:
-        if status is Status.SKIP and not finding.get("device"):
+        if status is Status.SKIP and not finding.get("device") and not finding.get("waiver"):
             # The same skip on every node is one object, made once: half of a record's findings are skips.
             key = (check, finding["message"])
             known = self.skips.get(key)

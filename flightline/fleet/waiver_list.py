@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -12,12 +11,9 @@ from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.waivers import FIELDS, FLEET_CHECKS, Waiver, is_waived, parse
 from flightline_node.model import SettingsError
 
-from .causes import READ_CHARS
 from .result import Report
 
 VARIABLE = "flightline_waivers"
-AS_JUDGED = "-"
-"""The scope of a waiver that is known from a run, whose findings do not repeat it."""
 
 
 @dataclass
@@ -38,7 +34,7 @@ class ListedWaiver:
 
 
 def from_variables(hosts: Mapping[str, Any]) -> tuple[list[ListedWaiver], list[str]]:
-    """The waivers in hosts' variables, each once, and what cannot be read, with its host."""
+    """The waivers of hosts, each once, and what cannot be read, with its host."""
     found: dict[Waiver, ListedWaiver] = {}
     mistakes: dict[str, list[str]] = {}
     for host, given in hosts.items():
@@ -53,32 +49,21 @@ def from_variables(hosts: Mapping[str, Any]) -> tuple[list[ListedWaiver], list[s
     return sorted(found.values(), key=lambda one: one.waiver.expiry), broken
 
 
-_HOLDS = re.compile(r"waived until (\d{4}-\d{2}-\d{2}) by (.*?): (.*)", re.DOTALL)
-_ENDED = re.compile(r"waiver of (.*?) expired on (\d{4}-\d{2}-\d{2}): (.*); renew it", re.DOTALL)
+def from_report(report: Report) -> tuple[list[ListedWaiver], list[str]]:
+    """The waivers that a run leaned on, with the hosts where they set a finding aside, or no longer did.
+
+    A run of an earlier version kept no waiver beside a finding: it is among what cannot be read.
+    """
+    return from_variables(
+        {
+            row.host: [one.get("waiver") or {"check": one["check"]} for one in row.findings if _leans(one)]
+            for row in report.rows
+        }
+    )
 
 
-def from_report(report: Report) -> list[ListedWaiver]:
-    """The waivers that a run leaned on, with the hosts where they set a finding aside, or no longer did."""
-    found: dict[Waiver, ListedWaiver] = {}
-    for row in report.rows:
-        for finding in row.findings:
-            waiver = _leaned_on(finding)
-            if waiver:
-                found.setdefault(waiver, ListedWaiver(waiver)).hosts.append(row.host)
-    return sorted(found.values(), key=lambda one: one.waiver.expiry)
-
-
-def _leaned_on(finding: Mapping[str, Any]) -> Waiver | None:
-    text = str(finding.get("message", ""))[:READ_CHARS]
-    holds = _HOLDS.match(text) if is_waived(finding) else None
-    ended = _ENDED.match(text)
-    if not (holds or ended):
-        return None
-    day, owner, reason = holds.groups() if holds else (ended[2], ended[1], ended[3]) if ended else ("", "", "")
-    try:
-        return Waiver(str(finding["check"]), AS_JUDGED, reason.partition(" (was ")[0], owner, date.fromisoformat(day))
-    except ValueError:
-        return None
+def _leans(finding: Mapping[str, Any]) -> bool:
+    return bool(finding.get("waiver")) or is_waived(finding)
 
 
 def as_dict(one: ListedWaiver, today: date, soon_days: int) -> dict[str, object]:

@@ -12,6 +12,8 @@ from flightline_node.model import Finding, Remedy, SettingsError, Status
 
 from .result import FindingDict, NodeRow
 
+_SETTLED = ("status", "message", "remedy", "reason", "waiver")
+
 
 def date_of(started_at: str) -> date:
     """The day of a run, on which its waivers are judged, also when it is reported again later."""
@@ -47,4 +49,4 @@ class FleetWaivers:
 
 
 def _joined(finding: FindingDict, settled: Mapping[str, Any]) -> FindingDict:
-    return {**finding, **{key: settled[key] for key in ("status", "message", "remedy", "reason")}}
+    return {**finding, **{key: settled[key] for key in _SETTLED if key in settled}}

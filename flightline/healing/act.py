@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from flightline_node.model import Remedy
+from flightline_node.know.remedies import EC2
 
 from ..cloud.clients import Clients
 from ..cloud.publish_settings import from_environment, publish
@@ -18,15 +18,15 @@ from ..run.locate import open_store
 from ..run.playbooks import sources
 from ..store.sqlite import StoreError, default_path, is_aws
 from .controller import ACTOR, Controller
-from .journal.incident import Moment, happened
+from .journal.incident import BREAKER_RESET, Moment, happened
 from .journal.lease import LeaseLostError, keeping, me
 from .journal.ledger import ConflictError, Ledger, open_ledger
 from .journal.machine import Happened, NodeState
 from .journal.notice import Notices
 from .journal.stamps import later, now_utc, seconds
-from .plan.ladder import AUTOMATIC
+from .plan.ladder import possible
 from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_marker
-from .plan.planner import BREAKER_RESET, FleetState, NextStep, RemediationPlan, SchedulerView, plan
+from .plan.planner import FleetState, NextStep, RemediationPlan, SchedulerView, plan
 from .plan.seen import LastSeen, look
 from .site import SitePolicy
 from .steps import slurm
@@ -87,8 +87,8 @@ def advise(asked: HealingRequest, report: Report) -> bool:
             places, trouble = None, str(error)
     current = absorb(seen.sightings, known, now)
     past = [one for one in known if not one.is_open]
-    able = AUTOMATIC if asked.ec2 or _on_ec2(seen) else AUTOMATIC - {Remedy.REPLACE}
-    fleet = FleetState(now, seen.groups, places, [one for one in current if one.is_open], past, stops, able)
+    there = {scheduler.name if scheduler else Markers.name, EC2 if asked.ec2 or _on_ec2(seen) else ""}
+    fleet = FleetState(now, seen.groups, places, [one for one in current if one.is_open], past, stops, possible(there))
     made = plan(fleet, asked.site)
     report(made, fleet, asked.site, _facts(seen), f"run {seen.run.run_id}", trouble)
     return bool(made.steps)
@@ -200,9 +200,9 @@ def reset(asked: HealingRequest, group: str) -> str:
             )
         for one in ledger.incidents(since=later(now_utc(), -asked.site.window_s)):
             if one.group == group and seconds(one.opened_at):
-                noted = happened(one, Moment(now_utc(), Happened.NOTED, _person(), BREAKER_RESET))
+                note = Moment(now_utc(), Happened.NOTED, _person(), "breaker reset", about=BREAKER_RESET)
                 try:
-                    ledger.save(noted, None)
+                    ledger.save(happened(one, note), None)
                 except ConflictError:
                     raise StoreError(
                         f"{group}: saw a remediator that is writing, wanted to be alone; do: try again"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flightline_node.judge.checks import CHECKS
+from flightline_node.know.remedies import BOOT, EC2, REPLACE_INSTANCE
 from flightline_node.model import Remedy
 
 from .journal import incident as incidents
@@ -20,7 +21,7 @@ from .journal.lease import Kept
 from .journal.ledger import ConflictError, Ledger
 from .journal.machine import Happened
 from .journal.stamps import later, now_utc, seconds
-from .plan.ladder import AUTOMATIC
+from .plan.ladder import AUTOMATIC, action_of, possible
 from .plan.observe import Sighting, absorb
 from .plan.planner import OURS, Do, FleetState, NextStep, RemediationPlan, plan
 from .site import SitePolicy
@@ -81,7 +82,7 @@ class Controller:
             places = self.ports.scheduler.places(sorted(hosts))
         except EdgeError as error:
             self.say(f"warning: {error}")
-        able = AUTOMATIC if self.ports.machines else AUTOMATIC - {Remedy.REPLACE}
+        able = possible({self.ports.scheduler.name, EC2 if self.ports.machines else ""})
         current = [one for one in known if one.is_open]
         past = [one for one in known if not one.is_open]
         return FleetState(self.clock(), groups, places, current, past, self.ledger.stops(), able)
@@ -142,19 +143,19 @@ class Controller:
         if place.known and (place.jobs or not place.ours):
             raise EdgeError(f"it has jobs or another owner now ({place.reason or 'in service'}): nothing was done")
         machines = self.ports.machines
-        if step is Remedy.REPLACE and machines:
+        if step.row.action == REPLACE_INSTANCE and machines:
             before = machines.before(one)
         else:
             facts = self.ports.nodes.facts([one.host], self.lease.lease.token).get(one.host)
             before = {"boot_id": facts.boot_id if facts else ""}
         one = self._intend(one, str(step), before, why)
         # An error leaves the intent open: the next round asks what came of it.
-        if step is Remedy.REPLACE and machines:
+        if step.row.action == REPLACE_INSTANCE and machines:
             outcome, swap = machines.replace(one, before)
             one = replace(one, swap=dict(swap))
         else:
             outcome = self.ports.nodes.repair(one.host, step, one)
-        if step is Remedy.REBOOT and outcome.what == incidents.NOT_DONE and machines:
+        if step.row.proof == BOOT and outcome.what == incidents.NOT_DONE and machines:
             outcome = machines.reboot(one)
         if outcome.what != incidents.NOT_YET:
             self._repaired(one, outcome)
@@ -184,7 +185,7 @@ class Controller:
         waited_s = seconds(self.clock()) - seconds(attempt.at)
         too_long = waited_s > self.site.repair_min * 60
         outcome: StepOutcome | None = StepOutcome(incidents.UNKNOWN, "the controller ended before it was known")
-        if attempt.step in (Remedy.REPLACE, incidents.RELEASE) and self.ports.machines:
+        if (action_of(attempt.step) == REPLACE_INSTANCE or attempt.step == incidents.RELEASE) and self.ports.machines:
             outcome, swap = self.ports.machines.settle(one, attempt)
             one = replace(one, swap=dict(swap) or one.swap)
         elif attempt.step in AUTOMATIC:
@@ -203,7 +204,7 @@ class Controller:
         facts = self.ports.nodes.facts([one.host], self.lease.lease.token).get(one.host)
         if facts is None:
             return None
-        if attempt.step != Remedy.REBOOT or not before or not facts.boot_id:
+        if Remedy(attempt.step).row.proof != BOOT or not before or not facts.boot_id:
             return StepOutcome(incidents.UNKNOWN, "the controller ended before it was known")
         if facts.boot_id != before:
             return StepOutcome(incidents.DONE, "the node has booted since")
@@ -301,6 +302,6 @@ _NOTES: Mapping[Do, Happened] = {
 def reason_of(one: Incident) -> str:
     """The reason that Slurm shows: check, part, run or incident."""
     first = one.troubles[0]
-    seen = next((event.actor for event in one.events if event.what == Happened.DETECTED), "")
+    run = next((event.run for event in one.events if event.what == Happened.DETECTED), "")
     device = f" {first.device}" if first.device else ""
-    return f"{OURS}{first.check}{device} {seen if seen.startswith('run ') else f'incident {one.id}'}"
+    return f"{OURS}{first.check}{device} {f'run {run}' if run else f'incident {one.id}'}"

@@ -77,7 +77,7 @@ def admit(answer: Any, asked: Asked) -> Record:
 
 def _weighed(record: Record, asked: Asked) -> Record:
     """What the record proves: its findings by the table, the site's waivers, and what only the control side sees."""
-    findings = list(record["findings"])
+    findings = [{key: value for key, value in one.items() if key != "waiver"} for one in record["findings"]]
     for place, why in must.unproven([_answer_of(one) for one in findings], asked.table).items():
         findings[place] = must.not_taken(Finding.from_record(findings[place]), why).to_record()
     doubts = list(witness.doubts(record, asked.begun))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from flightline.fleet.causes import READ_CHARS, Trouble
 from flightline.fleet.groups import words
-from flightline.fleet.remedies import ORDER, as_remedy, how
+from flightline.fleet.remedies import how
 from flightline.fleet.result import FindingDict, NodeRow
-from flightline_node.model import Remedy, Status, Verdict, as_status
+from flightline_node.model import Remedy, Status, Verdict, as_remedy, as_status
 
 from ..record.words import clip
 from .text import clean, count, device_label, device_of, host_ranges, short_list
@@ -54,10 +54,11 @@ class NodeLine:
 
 @dataclass(frozen=True)
 class RemedyStep:
-    """What to do, in words, with the hosts that need it."""
+    """What to do, in words, with the hosts that need it. own: in words of the checks."""
 
     remedy: Remedy
     text: str
+    own: bool
     checks: list[str]
     hosts: list[str]
 
@@ -76,22 +77,22 @@ def lines(rows: Sequence[NodeRow]) -> list[NodeLine]:
     joined: dict[object, list[NodeLine]] = {}
     for line in found:
         joined.setdefault((line.remedy, line.check, words(line.text), tuple(line.also)), []).append(line)
-    return sorted((_join(same) for same in joined.values()), key=lambda line: (ORDER[line.remedy], -len(line.hosts)))
+    return sorted((_join(same) for same in joined.values()), key=lambda line: (line.remedy.row.rank, -len(line.hosts)))
 
 
 def steps(rows: Iterable[NodeRow]) -> list[RemedyStep]:
     """What to do about the no-go nodes; each node once, under the remedy that makes its others needless."""
-    found: dict[tuple[Remedy, str], RemedyStep] = {}
+    found: dict[tuple[Remedy, str, bool], RemedyStep] = {}
     for row in rows:
         if row.verdict is Verdict.NO_GO and row.troubles:
             first = row.troubles[0]
-            key = (as_remedy(first.root.get("remedy")), how(first.root, first.cause))
+            key = (as_remedy(first.root.get("remedy")), *how(first.root, first.cause))
             step = found.setdefault(key, RemedyStep(*key, [], []))
             step.hosts.append(row.host)
             check = str(first.root["check"])
             if check not in step.checks:
                 step.checks.append(check)
-    return sorted(found.values(), key=lambda step: (ORDER[step.remedy], -len(step.hosts)))
+    return sorted(found.values(), key=lambda step: (step.remedy.row.rank, -len(step.hosts)))
 
 
 def _line(row: NodeRow) -> NodeLine:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from flightline.fleet.remedies import as_remedy
 from flightline.fleet.result import FindingDict, NodeRow
-from flightline_node.model import Status, Verdict, as_status
+from flightline_node.model import Status, Verdict, as_remedy, as_status
 from flightline_node.read.accounting import ACCOUNTING, READ, BundleFile
 
 from .node_lines import alike, said, steps

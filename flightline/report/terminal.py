@@ -9,9 +9,8 @@ from pathlib import Path
 from rich.cells import cell_len
 from rich.console import Console
 
-from flightline.fleet.remedies import as_remedy, is_general
 from flightline.fleet.result import FindingDict, Report, TroubleGroup
-from flightline_node.model import Status, Verdict, as_status
+from flightline_node.model import Status, Verdict, as_remedy, as_status
 
 from .copies import copies
 from .node_lines import NodeLine, RemedyStep, lines, steps, where
@@ -207,7 +206,7 @@ def _carried(finding: FindingDict, carried: set[tuple[str, str]]) -> bool:
 
 def _step(step: RemedyStep) -> str:
     """The words; where they are a check's own, with its name."""
-    return step.text if is_general(step.text) else f"{', '.join(step.checks[:3])}: {step.text}"
+    return f"{', '.join(step.checks[:3])}: {step.text}" if step.own else step.text
 
 
 def _warning(group: TroubleGroup) -> tuple[str, str, str]:

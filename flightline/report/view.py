@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flightline.fleet.causes import EXPLAINED
-from flightline.fleet.remedies import TITLES as REMEDY_TITLES
-from flightline.fleet.remedies import as_remedy, how
+from flightline.fleet.remedies import ORDER, how
 from flightline.fleet.result import Distribution, FindingDict, NodeRow, Report, TroubleGroup
-from flightline_node.model import Status, Verdict, as_status
+from flightline_node.model import Status, Verdict, as_remedy, as_status
 
 from . import charts
 from .copies import Copies, copies
@@ -315,7 +314,7 @@ def _finding(finding: FindingDict, where: str = "", cause: str = "") -> Item:
         values=compare(finding.get("measured"), finding.get("expected"), unit),
         where=where,
         remedy=str(remedy),
-        remedy_text=how(finding, cause),
+        remedy_text=how(finding, cause).text,
         explained_by=_explained_by(finding),
         identity=", ".join(f"{clean(key)} {clean(value)}" for key, value in device.items() if value is not None),
         evidence=evidence_of(finding),
@@ -324,7 +323,7 @@ def _finding(finding: FindingDict, where: str = "", cause: str = "") -> Item:
 
 def _actions(groups: Sequence[TroubleGroup], fleet: Sequence[FindingDict]) -> list[Action]:
     """Sort what blocks by remedy, in the order to act; each with the hosts to hand to a command."""
-    actions = {remedy: Action(title) for remedy, title in REMEDY_TITLES.items()}
+    actions = {remedy: Action(remedy.row.title) for remedy in ORDER}
     roots = [group for group in groups if blocks(group.status) and not group.explained_by]
     for number, group in enumerate(roots):
         action = actions[group.remedy]

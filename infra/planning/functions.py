@@ -44,12 +44,14 @@ NODE_LIBRARY = (
     "know/__init__.py",
     "know/expected.py",
     "know/hardware.py",
+    "know/remedies.py",
     "model.py",
     "read/__init__.py",
     "read/strictjson.py",
     "suggest.py",
     "tell/__init__.py",
     "tell/logline.py",
+    "word.py",
 )
 JUDGES = frozenset({"verdict"})
 """Functions that ship the fleet judgement and the report as well, and the whole of the node library's tables."""

@@ -1,15 +1,17 @@
 """The words every part shares: status, remedy, level, finding, check, threshold.
 
-The lattice and the remedies are docs/architecture.md's; scripts depend on the
-spelling, so a rename here is a breaking change.
+The lattice is docs/architecture.md's, the remedies are rows of know/remedies.py; scripts depend on the spelling, so a
+rename here is a breaking change.
 """
 
 from __future__ import annotations
 
-import enum
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+
+from .know.remedies import Remedy as Remedy
+from .word import Word
 
 if TYPE_CHECKING:
     from .judge.context import Context
@@ -34,20 +36,7 @@ class SettingsError(ValueError):
         self.mistakes = mistakes
 
 
-class _Word(str, enum.Enum):
-    """A string enum that prints as its value on every supported Python (3.8 to 3.13 differ)."""
-
-    # Enum's own hash is a Python function: a fleet report looks millions of statuses up.
-    __hash__ = str.__hash__
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self.value), spec)
-
-
-class Status(_Word):
+class Status(Word):
     """The answers a check can give; PASS needs evidence, SKIP needs a reason."""
 
     PASS = "PASS"  # noqa: S105  # a status, not a password
@@ -59,21 +48,7 @@ class Status(_Word):
     SKIP = "SKIP"
 
 
-class Remedy(_Word):
-    """What to do about a finding; the order of severity is REMEDY_ORDER."""
-
-    NONE = "NONE"
-    RESTART_APP = "RESTART_APP"
-    RESET_GPU = "RESET_GPU"
-    REBOOT = "REBOOT"
-    REPLACE = "REPLACE"
-    UPDATE_SOFTWARE = "UPDATE_SOFTWARE"
-    FIX_CONFIG = "FIX_CONFIG"
-    CONTACT_SUPPORT = "CONTACT_SUPPORT"
-    INVESTIGATE = "INVESTIGATE"
-
-
-class Verdict(_Word):
+class Verdict(Word):
     """The answer for a node or a fleet."""
 
     GO = "go"
@@ -104,7 +79,8 @@ MAX_EVIDENCE_CHARS = 300
 class Finding:
     """One answer of one check about one device (or the whole node when device is empty).
 
-    reason: the id of its Reason, of a SKIP that of its SkipReason; a PASS has none.
+    reason: the id of its Reason, of a SKIP that of its SkipReason; a PASS has none. waiver: which set it aside, or no
+    longer does.
     """
 
     check: str
@@ -117,9 +93,10 @@ class Finding:
     unit: str = ""
     evidence: Tuple[str, ...] = ()
     reason: str = ""
+    waiver: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> Dict[str, Any]:
-        """The JSON shape of the run store, the report and `judge --json`."""
+        """The JSON shape of the run store, the report and `judge --json`; few findings have a waiver."""
         return {
             "check": self.check,
             "status": str(self.status),
@@ -131,12 +108,15 @@ class Finding:
             "remedy": str(self.remedy),
             "evidence": list(self.evidence),
             "reason": self.reason,
+            **({"waiver": dict(self.waiver)} if self.waiver else {}),
         }
 
     @classmethod
     def from_record(cls, said: Mapping[str, Any]) -> Finding:
         """The finding in a record's words."""
-        words = {key: said[key] for key in ("device", "measured", "expected", "unit", "reason") if key in said}
+        words = {
+            key: said[key] for key in ("device", "measured", "expected", "unit", "reason", "waiver") if key in said
+        }
         remedy, evidence = Remedy(said.get("remedy", Remedy.NONE)), tuple(said.get("evidence", ()))
         return cls(said["check"], as_status(said["status"]), said["message"], remedy, evidence=evidence, **words)
 
@@ -244,6 +224,8 @@ class Check:
     applies: returns why the check is skipped before anything is looked at, or None.
     skips: every reason for which it may be skipped, but for a missing expectation; a SKIP for another is UNKNOWN.
     informs: an INFO alone is a measurement of this check.
+    remedy: what to do, for the docs. do: the same in a report, where a finding's remedy leaves it open; None: `remedy`
+    says it, '': the remedy's own advice does.
     level: the lowest level that runs it.
     order: its place among the checks, which findings and reports follow; any number between two others.
     out_of_service: would one take a paid node out of service for it? Yes or no, and why.
@@ -271,6 +253,7 @@ class Check:
     applies: Optional[Callable[[Context], Optional[Skip]]] = None
     skips: Tuple[SkipReason, ...] = ()
     informs: bool = False
+    do: Optional[str] = None
 
 
 STATUSES: Mapping[str, Status] = {str(status): status for status in Status}
@@ -280,6 +263,11 @@ STATUSES: Mapping[str, Status] = {str(status): status for status in Status}
 def as_status(word: object) -> Status:
     """The status of a word; one that no version or only a newer one knows is UNKNOWN: only evidence passes."""
     return word if isinstance(word, Status) else STATUSES.get(str(word), Status.UNKNOWN)
+
+
+def as_remedy(word: object) -> Remedy:
+    """The remedy of a word; INVESTIGATE for one that no version knows."""
+    return Remedy.__members__.get(str(word), Remedy.INVESTIGATE)
 
 
 def device_label(device: Mapping[str, Any]) -> str:

@@ -192,6 +192,7 @@ def test_a_waiver_covers_its_scope_only():
     [
         ({**WAIVER, "check": "nonsense"}, "known checks: "),
         ({**WAIVER, "expiry": "tomorrow"}, "2026-12-31"),
+        ({**WAIVER, "expiry": "2026-12-31xyz"}, "2026-12-31"),
         ({**WAIVER, "owner": ""}, "lacks owner"),
         ({**WAIVER, "until": "x"}, "unknown key until"),
         ("memory", "wanted a mapping"),

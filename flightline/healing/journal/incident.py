@@ -29,6 +29,9 @@ RELEASE = "RELEASE"
 REQUEUE = "REQUEUE"
 """Steps beside the ladder that cannot be taken back: a held instance given back, jobs put back into the queue."""
 
+BREAKER_RESET = "breaker_reset"
+"""What a note is about: a person looked at the node and reset its group's breaker."""
+
 
 @dataclass(frozen=True)
 class NodeTrouble:
@@ -52,7 +55,10 @@ class NodeTrouble:
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment. actor: who or what decided. jobs: what ran there. at: ISO 8601, UTC."""
+    """A moment. actor: who or what decided. jobs: what ran there. at: ISO 8601, UTC. run: which saw it.
+
+    about: what a note is about, an id; why is for people.
+    """
 
     at: str
     what: str
@@ -60,6 +66,8 @@ class Moment:
     why: str = ""
     evidence: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    run: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,9 +163,17 @@ def from_dict(raw: Mapping[str, Any]) -> Incident:
     parts: dict[str, Any] = {key: value for key, value in raw.items() if key in Incident.__dataclass_fields__}
     for name, kind in (("troubles", NodeTrouble), ("events", Moment), ("attempts", Attempt)):
         parts[name] = tuple(made(kind, item) for item in raw.get(name) or ())
+    parts["events"] = tuple(_read(event) for event in parts["events"])
     parts["proof"] = made(Proof, raw["proof"]) if raw.get("proof") else None
     parts["state"] = NodeState(raw["state"])
     return Incident(**parts)
+
+
+def _read(event: Moment) -> Moment:
+    """An event as it is written today: those of 0.1 had no ids, and their sentences are the ones of that version."""
+    run = event.actor[4:] if event.actor.startswith("run ") else event.run
+    about = BREAKER_RESET if event.what == Happened.NOTED and event.why.startswith("breaker reset") else event.about
+    return replace(event, run=run, about=about)
 
 
 def opened(

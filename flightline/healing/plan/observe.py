@@ -24,7 +24,10 @@ _LEVEL_OF = {name: check.level for name, check in CHECKS.items()}
 
 @dataclass(frozen=True)
 class Sighting:
-    """A node as it was seen once. good: checks that were measured and passed. out_at: since when it is out, or ''."""
+    """A node as it was seen once. good: checks that were measured and passed. out_at: since when it is out, or ''.
+
+    run: which saw it, where it was one of the control side.
+    """
 
     host: str
     instance_id: str
@@ -36,6 +39,7 @@ class Sighting:
     out_at: str = ""
     why_out: str = ""
     good: frozenset[str] = frozenset()
+    run: str = ""
 
     def clears(self, one: Incident) -> bool:
         """Does it prove that an incident is over? Only what was measured again, as deep, and passed is over."""
@@ -63,9 +67,9 @@ def from_report(report: Report, serials: Mapping[tuple[str, str], str] | None = 
         good = {check for check, status in row.cells.items() if status in EVIDENCE - BLOCKING}
         # A node that was measured at all is there.
         good |= {REACHABLE, NODE} - row.cells.keys() if good else set()
-        actor = f"run {report.run.id}"
-        made = Sighting(row.host, row.instance_id, group, at, actor, level, named, good=frozenset(good))
-        found.append(made)
+        run = report.run.id
+        seen = Sighting(row.host, row.instance_id, group, at, f"run {run}", level, named, good=frozenset(good), run=run)
+        found.append(seen)
     return found
 
 
@@ -129,7 +133,7 @@ def absorb(sightings: Iterable[Sighting], known: Sequence[Incident], now: str) -
 
 def _opened(seen: Sighting) -> Incident:
     evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
-    first = Moment(seen.at, Happened.DETECTED, seen.actor, _said(seen.troubles), evidence)
+    first = Moment(seen.at, Happened.DETECTED, seen.actor, _said(seen.troubles), evidence, run=seen.run)
     level = seen.level
     for trouble in seen.troubles:
         level = deeper(level, _LEVEL_OF.get(trouble.check, level))
@@ -156,7 +160,7 @@ def _joined(one: Incident, seen: Sighting, now: str) -> Incident:
     if any(event.at == seen.at and event.actor == seen.actor for event in one.events):
         return one
     evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
-    event = Moment(seen.at, Happened.DETECTED, seen.actor, _said(fresh or seen.troubles), evidence)
+    event = Moment(seen.at, Happened.DETECTED, seen.actor, _said(fresh or seen.troubles), evidence, run=seen.run)
     return happened(replace(one, troubles=(*one.troubles, *fresh), level=deeper(one.level, seen.level)), event)
 
 

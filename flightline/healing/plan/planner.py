@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flightline_node.judge.checks import CHECKS
+from flightline_node.know.remedies import REPLACE_INSTANCE
 from flightline_node.model import Remedy
 
 from ...fleet.checks import FLEET_CHECKS
@@ -18,7 +19,7 @@ from ..journal.machine import Happened, NodeState
 from ..journal.stamps import seconds
 from ..site import SitePolicy
 from .budget import Detection, OutageBudget, Trip, trips
-from .ladder import AUTOMATIC, RUNG, LadderChoice, choose
+from .ladder import AUTOMATIC, LadderChoice, choose
 
 OURS = "flightline: "
 """How the reason of a drain begins that Flightline set: then comes a check, or one of a few words."""
@@ -179,7 +180,7 @@ class _Planner:
         return trips(seen, self.sizes, self.site)
 
     def _urgency(self, one: Incident) -> tuple[int, int, str, str]:
-        rungs = [RUNG.get(Remedy(t.remedy), 0) for t in one.troubles if t.remedy in AUTOMATIC]
+        rungs = [Remedy(t.remedy).row.rung for t in one.troubles if t.remedy in AUTOMATIC]
         return -_PROGRESS[one.state], -max(rungs, default=0), one.opened_at, one.host
 
     def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
@@ -208,7 +209,7 @@ class _Planner:
     def _choice(self, one: Incident) -> LadderChoice:
         related = {other.id: other for key in one.keys for other in self.by_key.get(key, ())}
         done = incidents.tried(one, related.values(), self.now_s, self.site.window_s)
-        able = self.fleet.able if self.site.replace else set(self.fleet.able) - {Remedy.REPLACE}
+        able = {step for step in self.fleet.able if self.site.replace or step.row.action != REPLACE_INSTANCE}
         return choose((trouble.remedy for trouble in one.troubles), done, able)
 
     def _in_service(self, one: Incident, place: SchedulerView) -> NextStep:
@@ -282,12 +283,11 @@ _PROGRESS = {
     NodeState.REPAIRING: 4,
     NodeState.VERIFYING: 5,
 }
-BREAKER_RESET = "breaker reset"
 
 
 def _excused(one: Incident) -> bool:
     """Did a person look at it since it was detected and reset the breaker?"""
-    return any(event.what == Happened.NOTED and event.why.startswith(BREAKER_RESET) for event in one.events)
+    return any(event.about == incidents.BREAKER_RESET for event in one.events)
 
 
 def _released(one: Incident) -> bool:

@@ -20,7 +20,6 @@ from ..plan.observe import MARKER_SCHEMA
 from ..plan.planner import OURS, RunningJob, SchedulerView
 from .ports import EdgeError, NodeFacts, StepOutcome
 
-STEPS: Mapping[Remedy, str] = {Remedy.RESTART_APP: "restart", Remedy.RESET_GPU: "reset", Remedy.REBOOT: "reboot"}
 TIMEOUT_S = 900
 TASK = "ansible.builtin.script"
 
@@ -54,7 +53,7 @@ class AnsibleNodes:
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         """Restart, reset or reboot."""
         token = incident.pending.token if incident.pending else 0
-        answer = self.ask([host], STEPS[step], token).get(host, NodeReply({}, trouble="no answer"))
+        answer = self.ask([host], step.row.action, token).get(host, NodeReply({}, trouble="no answer"))
         if not answer.reached:
             return StepOutcome(incidents.NOT_DONE, f"no connection: {answer.trouble}")
         if not answer.said:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import Any, Iterable, List, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from ..model import Finding, Remedy, SettingsError, Status
 from ..suggest import meant
@@ -37,6 +37,10 @@ class Waiver:
     owner: str
     expiry: date
 
+    def to_dict(self) -> Dict[str, str]:
+        """Plain data; parse reads it."""
+        return {name: str(getattr(self, name)) for name in FIELDS}
+
     def covers(self, finding: Finding, names: Iterable[str]) -> bool:
         """Does it set this finding aside on the node known by these names?"""
         if finding.check != self.check or finding.status not in WAIVABLE:
@@ -47,8 +51,7 @@ class Waiver:
 
 def for_fleet(waivers: Iterable[Waiver]) -> List[Mapping[str, str]]:
     """Those that only the fleet's judgement can apply, as plain data."""
-    chosen = [waiver for waiver in waivers if waiver.check in FLEET_CHECKS]
-    return [{name: str(getattr(waiver, name)) for name in FIELDS} for waiver in chosen]
+    return [waiver.to_dict() for waiver in waivers if waiver.check in FLEET_CHECKS]
 
 
 def parse(items: Any, known_checks: Iterable[str]) -> List[Waiver]:
@@ -86,7 +89,7 @@ def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
         )
     try:
         # YAML turns 2026-12-31 into a date by itself; JSON leaves it text. Both end here.
-        expiry = date.fromisoformat(str(item["expiry"])[:10])
+        expiry = datetime.fromisoformat(str(item["expiry"])).date()
     except ValueError:
         raise SettingsError(f"{where}: saw expiry {item['expiry']!r}, wanted a date like 2026-12-31") from None
     return Waiver(str(item["check"]), str(item["scope"]), str(item["reason"]), str(item["owner"]), expiry)
@@ -113,10 +116,12 @@ def is_waived(finding: Mapping[str, Any]) -> bool:
 
 def _waived(finding: Finding, waiver: Waiver) -> Finding:
     text = f"waived until {waiver.expiry} by {waiver.owner}: {waiver.reason} (was {finding.status}: {finding.message})"
-    return replace(finding, status=Status.SKIP, message=text, remedy=Remedy.NONE, reason=WAIVED.id)
+    return replace(
+        finding, status=Status.SKIP, message=text, remedy=Remedy.NONE, reason=WAIVED.id, waiver=waiver.to_dict()
+    )
 
 
 def _expired(finding: Finding, waiver: Waiver) -> Finding:
     message = f"waiver of {waiver.owner} expired on {waiver.expiry}: {waiver.reason}; renew it or act on the finding"
     words = WAIVER_EXPIRED.remedy, dict(finding.device)
-    return Finding(finding.check, Status.FAIL, message, *words, reason=WAIVER_EXPIRED.id)
+    return Finding(finding.check, Status.FAIL, message, *words, reason=WAIVER_EXPIRED.id, waiver=waiver.to_dict())

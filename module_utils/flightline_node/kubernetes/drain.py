@@ -13,12 +13,12 @@ from .own_node import OwnNode
 from .standing import NO_GO, Standing
 
 
-def taint(reason: str, env: Mapping[str, str], root: str = "/") -> DrainResult:
+def taint(reason: str, run: str, env: Mapping[str, str], root: str = "/") -> DrainResult:
     """Tell the Node that it is unclean. PENDING says why it could not be done now; it is worth another try.
 
-    reason: "flightline: <check> <device> run <run>".
+    reason: "flightline: <check> <device> run <run>", for people.
     """
-    word = Standing(NO_GO, LEVEL, reason.rpartition(" run ")[2], stamp(), boot_id(root), reason)
+    word = Standing(NO_GO, LEVEL, run, stamp(), boot_id(root), reason)
     try:
         own = OwnNode(api.access(env), api.own_name(env), lambda: stamp()[:19] + "Z")
         own.tell(word)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Optional, Set
 
-from ..model import Finding, device_label
+from ..model import Finding, as_remedy, as_status, device_label
 from . import marker as marking
 from .verdicts import Identity, identity, label
 
@@ -86,19 +86,13 @@ class Latch:
 
 def _finding(one: Any) -> Optional[Finding]:
     """A finding as a marker keeps it; None for what is none."""
-    from ..model import Remedy, as_status
-
     if not isinstance(one, dict) or not isinstance(one.get("device"), dict):
         return None
-    try:
-        remedy = Remedy(str(one.get("remedy")))
-    except ValueError:
-        remedy = Remedy.INVESTIGATE
     return Finding(
         str(one.get("check")),
         as_status(one.get("status")),
         str(one.get("message")),
-        remedy,
+        as_remedy(one.get("remedy")),
         dict(one["device"]),
         one.get("measured"),
         one.get("expected"),

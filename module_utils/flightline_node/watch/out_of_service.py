@@ -21,7 +21,8 @@ from .latch import drain_reason
 RETRY_S: Tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Pauses between attempts to drain; the last one repeats until it is done."""
 
-Drain = Callable[[str], slurm.DrainResult]
+Drain = Callable[[str, str], slurm.DrainResult]
+"""Of a reason for people, and the run."""
 
 
 class Hands:
@@ -125,7 +126,7 @@ class Hands:
     def _drain_once(self, marker: marking.Marker) -> None:
         outcome = slurm.DrainResult(slurm.ABSENT, "no scheduler on this node")
         if self._drain is not None:
-            outcome = self._drain(drain_reason(marker, slurm.REASON_CHARS))
+            outcome = self._drain(drain_reason(marker, slurm.REASON_CHARS), str(marker["run"]))
         said = {"kind": self.kind, "state": outcome.state, "reason": outcome.reason, "at": marking.stamp()}
         with self._lock:
             if self._marker is None:

@@ -321,9 +321,9 @@ def hands_of(options: Options) -> Hands:
     node = options.slurm_node or os.uname().nodename.split(".")[0]
     drain: Optional[Drain] = None
     if kind == "slurm":
-        drain = lambda reason: slurm.drain(node, reason, options.path)  # noqa: E731
+        drain = lambda reason, _: slurm.drain(node, reason, options.path)  # noqa: E731
     elif kind == "kubernetes":
         from ..kubernetes.drain import taint  # TLS is a third of a watcher's memory, and only this one needs it
 
-        drain = lambda reason: taint(reason, os.environ, options.root)  # noqa: E731
+        drain = lambda reason, run: taint(reason, run, os.environ, options.root)  # noqa: E731
     return Hands(Path(options.directory), Path(options.log), drain, kind)

@@ -19,7 +19,7 @@ import time
 import pytest
 
 from flightline import cli
-from flightline.fleet.checks import remedy_of
+from flightline.fleet.checks import advice_of
 from flightline_node.ask.probes import PROBES
 from flightline_node.bounds import MAX_JUDGED_FILES
 from flightline_node.read import packed
@@ -406,7 +406,7 @@ def test_a_file_that_grows_is_read_to_where_it_was(judged, bundle):
 
 
 def test_the_check_explains_itself_like_any_other():
-    assert ACCOUNTING == CHECK and remedy_of(CHECK)
+    assert ACCOUNTING == CHECK and advice_of(CHECK)
 
 
 def test_every_known_name_has_a_parser_and_every_parser_a_kind():

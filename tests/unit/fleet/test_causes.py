@@ -10,7 +10,7 @@ import pytest
 from flightline.fleet import causes
 from flightline.fleet.cause_table import CAUSES
 from flightline.fleet.checks import FLEET_CHECKS
-from flightline.fleet.remedies import how, in_words
+from flightline.fleet.remedies import advice, how
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import Remedy, Status
 from tests.unit.made import finding
@@ -210,7 +210,7 @@ def test_long_messages_and_many_findings_take_no_time():
 def test_what_to_do_follows_from_the_remedy_s_word(remedy, first):
     others = {"replace", "reboot", "reset", "open a case"} - {first}
     for check in (*CHECKS, *FLEET_CHECKS):
-        text = in_words(check, Remedy(remedy), Status.FAIL).lower()
+        text = advice(check, Remedy(remedy), Status.FAIL).text.lower()
         assert first in text, check
         assert all(text.find(other) < 0 or text.find(other) > text.find(first) for other in others), check
 
@@ -218,10 +218,10 @@ def test_what_to_do_follows_from_the_remedy_s_word(remedy, first):
 @pytest.mark.parametrize("remedy", [Remedy.FIX_CONFIG, Remedy.UPDATE_SOFTWARE, Remedy.INVESTIGATE])
 def test_soft_remedies_never_begin_with_another_s_step(remedy):
     for check in CHECKS:
-        text = in_words(check, remedy, Status.FAIL)
+        text = advice(check, remedy, Status.FAIL).text
         assert text and not text.lower().startswith(("reboot", "replace", "reset the", "do what")), check
 
 
 def test_a_cause_has_its_own_words():
-    assert "modprobe nvidia" in how(fail("gpu_lost", "x", "UPDATE_SOFTWARE"), "driver_not_loaded")
-    assert how(unknown("row_remap", "unreadable.x")).startswith("Find out why nothing was measured")
+    assert "modprobe nvidia" in how(fail("gpu_lost", "x", "UPDATE_SOFTWARE"), "driver_not_loaded").text
+    assert how(unknown("row_remap", "unreadable.x")).text.startswith("Find out why nothing was measured")

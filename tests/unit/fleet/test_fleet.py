@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from flightline.fleet.checks import FLEET_CHECKS, remedy_of, title_of
+from flightline.fleet.checks import FLEET_CHECKS, advice_of, title_of
 from flightline.fleet.judgement import judge_run
-from flightline.fleet.remedies import in_words
 from flightline.store.rows import broken_record, unreachable_record
 from flightline.store.sqlite import ExpectedHost, SqliteStore
 from flightline_node.judge.checks import CHECKS
@@ -173,9 +172,7 @@ def test_the_same_trouble_is_one_group_over_hosts_and_devices():
     first, second = report.groups
     assert (first.check, first.status, first.hosts) == ("row_remap", Status.FAIL, ["a", "b"])
     assert first.where == [("a", "GPU 3", "yes"), ("a", "GPU 5", "yes"), ("b", "GPU 3", "yes")]
-    assert first.title == CHECKS["row_remap"].title and first.remedy_text == in_words(
-        "row_remap", Remedy.REPLACE, Status.FAIL
-    )
+    assert first.title == CHECKS["row_remap"].title and first.remedy_text == Remedy.REPLACE.row.advice
     assert second.check == "swap"
 
 
@@ -198,7 +195,7 @@ def test_every_fleet_check_explains_itself_and_hides_no_node_check():
     assert not set(FLEET_CHECKS) & set(CHECKS)
     for name, check in FLEET_CHECKS.items():
         assert all((check.title, check.why, check.remedy)) and title_of(name) == check.title
-    assert (title_of("from_the_future"), remedy_of("from_the_future")) == ("from_the_future", "")
+    assert (title_of("from_the_future"), advice_of("from_the_future")) == ("from_the_future", "")
 
 
 def test_a_killed_run_is_judged_over_what_it_had(tmp_path):

@@ -20,7 +20,7 @@ def trouble(remedy="REBOOT", check="xid", serial="1650000000001", **more) -> Nod
 
 def incident(host="n1", *troubles: NodeTrouble, group="p5", at=T0) -> Incident:
     found = troubles or (trouble(),)
-    return opened(host, f"i-{host}", group, "quick", found, Moment(at, H.DETECTED, "run R1"))
+    return opened(host, f"i-{host}", group, "quick", found, Moment(at, H.DETECTED, "run R1", run="R1"))
 
 
 def through(one: Incident, *kinds: Happened, at=T0) -> Incident:

@@ -9,7 +9,7 @@ import pytest
 from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.incident import Moment, happened
 from flightline.healing.journal.stamps import later
-from flightline.healing.plan.planner import BREAKER_RESET, Do, FleetState, RunningJob, SchedulerView, plan
+from flightline.healing.plan.planner import Do, FleetState, RunningJob, SchedulerView, plan
 from flightline.healing.site import SitePolicy
 from flightline_node.model import Remedy
 from tests.unit.healing.made import T0, H, attempted, fleet, incident, proven, steps, through, trouble
@@ -178,10 +178,18 @@ def test_a_stopped_group_stays_stopped_when_the_crowd_is_old():
 
 
 def test_after_a_reset_the_same_crowd_does_not_stop_it_again():
-    note = Moment(T0, H.NOTED, "ada", f"{BREAKER_RESET}: driver rolled back")
+    note = Moment(T0, H.NOTED, "ada", "driver rolled back", about=incidents.BREAKER_RESET)
     made = plan(fleet(*[happened(one, note) for one in crowd(10)]), SitePolicy())
     assert made.trips == []
     assert sum(step.do is Do.QUARANTINE for step in made.steps) == 2
+
+
+def test_a_reset_and_a_run_that_an_earlier_version_stored_are_still_known():
+    raw = happened(incident(), Moment(T0, H.NOTED, "ada", "breaker reset")).to_dict()
+    for event in raw["events"]:
+        del event["about"], event["run"]
+    detected, noted = incidents.from_dict(raw).events
+    assert (detected.run, detected.about, noted.about) == ("R1", "", incidents.BREAKER_RESET)
 
 
 def test_nothing_is_changed_while_the_scheduler_is_down():

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flightline.fleet.groups import group
-from flightline.fleet.remedies import TITLES as REMEDY_TITLES
 from flightline.fleet.result import Distribution, Report, RunInfo, TroubleGroup
 from flightline.report import html, jsonfile, junit
 from flightline.report.compact import compact
@@ -122,7 +121,7 @@ def test_copyable_hosts_of_a_remedy_are_all_of_them_each_once():
         wanted = {
             host
             for group in report.groups
-            if group.status is not Status.WARN and REMEDY_TITLES[group.remedy] == action.title
+            if group.status is not Status.WARN and group.remedy.row.title == action.title
             for host in group.hosts
         }
         assert set(action.hosts) == wanted

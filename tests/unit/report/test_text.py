@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flightline.fleet.remedies import as_remedy
 from flightline.report import text
-from flightline_node.model import Remedy, Status, as_status
+from flightline_node.model import Remedy, Status, as_remedy, as_status
 from tests.unit.report.factory import EVIL
 
 

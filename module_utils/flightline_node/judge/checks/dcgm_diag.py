@@ -157,6 +157,7 @@ CHECK = Check(
     what="The results of dcgmi diag: memory, PCIe, stress, power and deployment tests, per GPU.",
     why="It finds bad memory, weak links and wrong set-up before a job does, and names the GPU.",
     remedy="By severity: ISOLATE replace the node, RESET reset the GPU, CONFIG mend the set-up, TRIAGE look closer.",
+    do="",
     out_of_service="Yes for a failed test; not for persistence mode, IMEX out of a rack, lanes that AWS lacks.",
     first="dcgmi diag -r 2 -j",
     source="NVIDIA DCGM user guide, diagnostics; NVIDIA/DCGM dcgm_errors.c 4.6.0",

@@ -55,6 +55,7 @@ CHECK = Check(
     what="The volatile count of corrected memory errors of each GPU.",
     why="Many corrected errors in one place come before an uncorrectable one.",
     remedy="Watch the rate over days; replace the instance when it grows by more than a hundred a day.",
+    do="Watch the rate over days.",
     out_of_service="No: they were corrected; many of them warn.",
     first="nvidia-smi -q -d ECC",
     source="AWS SageMaker HyperPod notes (over 100 correctable errors a day: replace)",

@@ -39,6 +39,7 @@ CHECK = Check(
     what="The 'SRAM Threshold Exceeded' flag of each GPU.",
     why="SRAM has no spare rows: a GPU over the threshold goes on failing jobs after every reset.",
     remedy="Replace the instance.",
+    do="",
     out_of_service="Yes: NVIDIA asks for the GPU to be replaced.",
     first="nvidia-smi -q -d ECC",
     source="NVIDIA GPU memory error management; DCGM (SRAM_THRESHOLD, severity ISOLATE)",

@@ -61,6 +61,7 @@ CHECK = Check(
     what="Uncorrected and corrected errors of the host's memory controllers, on bare-metal instances.",
     why="An uncorrected error ends a process or the kernel; many corrected ones slow the memory and announce more.",
     remedy="Uncorrected: replace the instance. Corrected: watch the count, replace when it grows.",
+    do="Corrected: watch the count, replace when it grows.",
     out_of_service="Yes for uncorrected errors; corrected ones warn.",
     first="grep -H . /sys/devices/system/edac/mc/mc*/[cu]e_count",
     source="Linux ABI, /sys/devices/system/edac/mc",

@@ -72,6 +72,7 @@ CHECK = Check(
     what="EFA devices on the PCI bus, in the efa driver and in libfabric, against the instance type.",
     why="NCCL spreads its traffic over the devices it finds: one missing slows the whole job, none stops it.",
     remedy="One or two missing, or sources disagree: reboot, then replace. Many: attach them in the launch template.",
+    do="Many: attach them in the launch template.",
     out_of_service="Yes: the whole job is slower. Set expected efa_count where fewer are meant.",
     first="fi_info -p efa -t FI_EP_RDM; lspci -d 1d0f:",
     source="AWS EC2 user guide, EFA and network cards by instance type (MaximumEfaInterfaces)",

@@ -73,6 +73,7 @@ CHECK = Check(
     what="Receive drops, failed RDMA requests, retransmission timeouts and unresponsive peers, per EFA device.",
     why="Drops and timeouts stall collectives for seconds. The totals are kept so that a later run can see growth.",
     remedy="Compare with the previous run. Growth on one node: replace it. On many: security groups, placement.",
+    do="Compare with the previous run. On many: security groups, placement.",
     out_of_service="No by itself: counters outlive jobs and reboots; much warns.",
     first="grep -H . /sys/class/infiniband/rdmap*/ports/1/hw_counters/*",
     source="AWS EFA user guide, monitoring; amzn-drivers EFA hw_counters",

@@ -100,6 +100,10 @@ CHECK = Check(
     why="A device can be listed, and its port up, although nothing gets through it: NCCL hangs when it takes that one.",
     remedy="All devices fail: allow the security group all traffic to and from itself, raise memlock. One fails: "
     "reboot, then replace. One is slow: compare again on the idle node.",
+    do=(
+        "All devices fail: allow the security group all traffic to and from itself, raise memlock. One is slow: "
+        "compare again on the idle node."
+    ),
     out_of_service="Yes when a device carries nothing; a slow one warns.",
     first="FI_EFA_ENABLE_SHM_TRANSFER=0 fi_pingpong -p efa -e rdm -d DEVICE-rdm -c & "
     "FI_EFA_ENABLE_SHM_TRANSFER=0 fi_pingpong -p efa -e rdm -d DEVICE-rdm -c localhost",

@@ -51,6 +51,7 @@ CHECK = Check(
     what="State and physical state of the port of every EFA device, as the kernel shows them.",
     why="A device whose port is down is still listed and counted; NCCL hangs or fails when it picks it.",
     remedy="Reboot the node; replace the instance when the port stays down.",
+    do="",
     out_of_service="Yes: a port that is down carries nothing.",
     first="grep -H . /sys/class/infiniband/rdmap*/ports/1/*state",
     source="Linux ABI, /sys/class/infiniband/<device>/ports/<port>/state; amzn-drivers efa_query_port",

@@ -145,6 +145,7 @@ CHECK = Check(
     why="A GPU that has not joined the fabric fails at CUDA start (error 802), or runs without NVLink.",
     remedy="Start nvidia-fabricmanager of exactly the driver's version (on P6 also NVLSM, with ib_umad loaded). "
     "Completed with an error, or unhealthy: reboot; if it stays, replace the instance.",
+    do="Start nvidia-fabricmanager of exactly the driver's version (on P6 also NVLSM, with ib_umad loaded).",
     out_of_service="Yes: CUDA does not start, or runs without NVLink.",
     first="nvidia-smi -q | grep -A8 -w Fabric; systemctl status nvidia-fabricmanager",
     source="NVIDIA fabric manager user guide; NVML nvmlGpuFabricInfo (health mask); DCGM FABRIC_PROBE_STATE",

@@ -74,6 +74,10 @@ CHECK = Check(
     why="A mounted file system can hang, refuse or corrupt the first checkpoint; a slow one stalls every job.",
     remedy="Wrong content or errors on the instance store: replace the node; on FSx: open a case. Too full: free "
     "space. Slow: compare with other nodes, then look at the file system's throughput capacity.",
+    do=(
+        "On FSx: open a case. Too full: free space. Slow: compare with other nodes, then look at the file system's "
+        "throughput capacity."
+    ),
     out_of_service="Yes: data that was written does not come back as it was.",
     first="df -h; dmesg | tail",
     source="open(2) O_TMPFILE and O_DIRECT; AWS FSx for Lustre user guide, performance",

@@ -157,6 +157,7 @@ CHECK = Check(
     why="A link that trained at a lower rate or repeats packets still works, and every node then waits for it.",
     remedy="Look at pcie_width, pcie_gen, nvlink_links and nvlink_errors for the GPU named. Reboot once, which trains "
     "the links again; replace the node when it stays slow.",
+    do="Look at pcie_width, pcie_gen, nvlink_links and nvlink_errors for the GPU named.",
     out_of_service="Yes below the floor of its links or far behind its twins; a little behind warns.",
     first="nvbandwidth -t host_to_device_memcpy_ce device_to_device_memcpy_read_ce",
     source="NVIDIA/nvbandwidth README; PCI Express base specification (rates); NVIDIA data sheets (NVLink)",

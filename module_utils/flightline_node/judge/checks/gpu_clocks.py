@@ -63,6 +63,7 @@ CHECK = Check(
     what="Maximum SM and memory clock, equal within the node; the SM clock of a GPU under load.",
     why="A GPU with a lower maximum, or stuck at a low clock, is the straggler of the job.",
     remedy="Stuck: reset the GPU. A lower maximum: look for locked clocks (nvidia-smi -rgc), then another VBIOS.",
+    do="A lower maximum: look for locked clocks (nvidia-smi -rgc), then another VBIOS.",
     out_of_service="No by itself: lower clocks warn; gpu_load measures what they cost.",
     first="nvidia-smi -q -d CLOCK,PERFORMANCE",
     source="nvidia-smi manual, Clocks and Max Clocks",

@@ -77,6 +77,7 @@ CHECK = Check(
     "GPU and be the same on all GPUs of a kind.",
     why="A GPU that computes wrong without an error spoils a model silently, and its health counters are all good.",
     remedy="Replace the node. Keep its bundle: it names the GPU and the wrong number.",
+    do="Keep its bundle: it names the GPU and the wrong number.",
     out_of_service="Yes: it computes wrong numbers.",
     source="cuBLAS documentation, results reproducibility: the same bits on GPUs of one architecture and number of "
     "multiprocessors; Meta, silent data corruptions at scale (2021)",

@@ -45,6 +45,7 @@ CHECK = Check(
     what="The number of GPUs that nvidia-smi lists, against the instance type.",
     why="A job that expects eight ranks on a node with seven GPUs fails at start, or hangs the whole cluster.",
     remedy="Reboot once: a GPU lost from the bus often returns. If it does not, replace the instance.",
+    do="",
     out_of_service="Yes: a job that asks for all GPUs does not start.",
     first="nvidia-smi -L; lspci -d 10de:",
     source="AWS instance type tables; device count row of NVIDIA's GPU debug guidelines",

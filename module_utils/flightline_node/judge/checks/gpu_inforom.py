@@ -73,6 +73,7 @@ CHECK = Check(
     what="InfoROM corruption warnings of nvidia-smi, and the InfoROM image version of each GPU.",
     why="The InfoROM keeps the GPU's ECC history and row remappings: a corrupted one forgets bad memory.",
     remedy="Replace the instance. The InfoROM cannot be rewritten from inside an EC2 instance.",
+    do="The InfoROM cannot be rewritten from inside an EC2 instance.",
     out_of_service="Yes when corrupted: the GPU no longer remembers its bad memory. An unreadable version warns.",
     source="DCGM deployment test (CORRUPT_INFOROM, severity TRIAGE); nvidia-smi manual, Inforom Version",
     needs=("nvidia_smi",),

@@ -109,6 +109,7 @@ CHECK = Check(
     why="In a job every GPU waits for the slowest. A bad heat sink or power stage shows under load only.",
     remedy="Run it again on the idle node. A GPU that stays behind, or is slowed down by the hardware: replace. "
     "All are slow: look at the power limit, the clocks and the driver.",
+    do="Run it again on the idle node. All are slow: look at the power limit, the clocks and the driver.",
     out_of_service="Yes far behind its twins or the floor, or slowed down by the hardware; a little behind warns.",
     first="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
     source="NVIDIA data sheets; NVML clocks event reasons; cuBLAS and CUDA driver references",

@@ -153,6 +153,7 @@ CHECK = Check(
     why="A lost GPU ends every job on its node, and the driver may hang each tool that asks for it.",
     remedy="Reboot the instance once. If the GPU is lost again, replace the instance. A version mismatch needs a "
     "reboot; an unloaded driver needs the driver installed for the running kernel.",
+    do="A version mismatch needs a reboot; an unloaded driver needs the driver installed for the running kernel.",
     out_of_service="Yes: the job dies with the GPU.",
     first="journalctl -k -b | grep -i nvrm; lspci -d 10de:",
     source="NVIDIA GPU debug guidelines (Xid 79: restart); nvidia-smi's own messages",

@@ -38,6 +38,7 @@ CHECK = Check(
     what="The total memory of each GPU, against the instance type.",
     why="A GPU with less memory runs out first, hours into a job whose batch size fits all the others.",
     remedy="Too small: replace the instance. Too large: the inventory names another instance type.",
+    do="Too large: the inventory names another instance type.",
     out_of_service="Yes: the job runs out of memory on that GPU; a few percent are within the tolerance.",
     source="EC2 describe-instance-types (GpuInfo); nvidia-smi captures",
     needs=("nvidia_smi",),

@@ -74,6 +74,7 @@ CHECK = Check(
     what="GPU and memory temperature, against the slowdown limit (or the degrees left) that the GPU prints.",
     why="A GPU at its limit lowers its clock and sets the pace of the whole job; hot memory has more bit errors.",
     remedy="Let the node idle and check again. A GPU that stays hot has a cooling fault: replace the instance.",
+    do="Let the node idle and check again.",
     out_of_service="Yes at the limit where the GPU slows down; near it warns.",
     first="nvidia-smi -q -d TEMPERATURE",
     source="nvidia-smi manual, Temperature: T.Limit counts down to 0 at the maximum operating temperature",

@@ -52,6 +52,7 @@ CHECK = Check(
     what="The VBIOS version of each GPU: the pinned one, and the same for all GPUs of a model.",
     why="VBIOS versions differ in power and clock tables: one other GPU in the node becomes the straggler.",
     remedy="On EC2 the VBIOS belongs to AWS: replace the instance, or lift the pin when a fleet moves on.",
+    do="",
     out_of_service="Yes where the site pins it; GPUs that differ warn.",
     first="nvidia-smi --query-gpu=index,vbios_version --format=csv",
     source="NVIDIA GPU debug guidelines; the site's pin",

@@ -182,6 +182,7 @@ CHECK = Check(
     "and EFA drivers in the kernel log since the last boot.",
     why="A host that kills processes, stalls or loses its disk takes the job down, hours in, on every node.",
     remedy="Hardware, disk: replace the instance. Lockup, read-only file system, driver: reboot. Else read the lines.",
+    do="",
     out_of_service="Yes for what the kernel could not recover from, or what repeats; a single recovered event warns.",
     first="journalctl -k -b -p warning",
     source="Linux kernel sources (mm, watchdog, nvme, ext4, xfs, edac, efa); Intel SDM 3; open GPU kernel modules",

@@ -91,6 +91,7 @@ CHECK = Check(
     what="Events that EC2 has scheduled for the instance, spot interruption and rebalance notices.",
     why="A job started on a node that EC2 will reboot or retire loses everything since its last checkpoint.",
     remedy="A scheduled reboot: do it now, between jobs, and look again. Retirement or interruption: replace.",
+    do="",
     out_of_service="Yes when EC2 ends or reboots the instance soon; later warns.",
     first="aws ec2 describe-instance-status --instance-ids ID",
     source="EC2 user guide: scheduled events, spot interruption notices, rebalance recommendations",

@@ -58,6 +58,7 @@ CHECK = Check(
     what="MemTotal against the instance type, MemAvailable against a share of it, and pages lost to memory errors.",
     why="Data loaders and pinned buffers fill host memory; a node with less is killed first and takes the job along.",
     remedy="Too small: replace the instance. Little available: find what holds it (ps, smem) and stop it.",
+    do="Little available: find what holds it (ps, smem) and stop it.",
     out_of_service="Yes when memory is missing or marked bad; little that is free warns.",
     source="AWS instance type tables; Linux Documentation/filesystems/proc.rst",
     needs=("meminfo",),

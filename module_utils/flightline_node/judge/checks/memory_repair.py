@@ -67,6 +67,7 @@ CHECK = Check(
     what="Pending channel, TPC and memory bank repairs, and memory marked unrepairable, of each GPU.",
     why="Until the repair is done the bad part stays in use; unrepairable memory fails again in every job.",
     remedy="Pending: drain the node and reset the GPU (or reboot). Unrepairable: replace the instance.",
+    do="Pending: drain the node and reset the GPU (or reboot).",
     out_of_service="Yes: the driver itself says that a repair is pending or impossible.",
     first="nvidia-smi -q | grep -i repair",
     source="nvidia-smi manual (Channel Repair Pending, TPC Repair Pending); NVML nvmlDeviceGetRepairStatus, "

@@ -65,6 +65,7 @@ CHECK = Check(
     what="The mount points that the inventory declares, and local file systems that turned read-only.",
     why="Without its mount a job writes checkpoints into the root disk; a read-only root fails everything later.",
     remedy="Mount it (see its mount unit). Read-only after an I/O error: replace the volume or the instance.",
+    do="Mount it (see its mount unit).",
     out_of_service="Yes where the site declares the mount, or a file system turned read-only after an error.",
     source="the site's inventory; ext4(5) errors=remount-ro",
     needs=("mounts",),

@@ -61,6 +61,7 @@ CHECK = Check(
     what="Whether nccom-test over all NeuronCores ends well, and whether what it received is what was sent (--check).",
     why="A device or link that fails under load stops every job that uses it; wrong data ruins the job unseen.",
     remedy="Wrong data: replace the instance. A failure: read the log that it names, look at neuron_messages.",
+    do="A failure: read the log that it names, look at neuron_messages.",
     out_of_service="Yes: wrong data, or no answer.",
     source="AWS Neuron: NCCOM-TEST user guide",
     needs=("nccom_test",),

@@ -62,6 +62,7 @@ CHECK = Check(
     "NeuronLink neighbours at all.",
     remedy="No driver: install aws-neuronx-dkms for the running kernel and load it. A device that the bus has and the "
     "driver lacks: reboot. One that the bus lacks: replace the instance.",
+    do="No driver: install aws-neuronx-dkms for the running kernel and load it.",
     out_of_service="Yes: a job that asks for all NeuronCores does not start.",
     source="AWS Neuron: Neuron LS user guide, Trn1, Trn2 and Inf2 architecture",
     needs=("neuron_ls",),

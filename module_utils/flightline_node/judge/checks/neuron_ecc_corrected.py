@@ -44,6 +44,7 @@ CHECK = Check(
     what="neuron-monitor's counts of corrected errors in the HBM and SRAM of each Neuron device.",
     why="Many corrected errors in one place come before an uncorrectable one.",
     remedy="Watch the count over days; replace the instance when it grows fast.",
+    do="Watch the count over days.",
     out_of_service="No: they were corrected; many of them warn.",
     source="AWS Neuron: Neuron Monitor user guide (neuron_hw_counters)",
     needs=("neuron_monitor",),

@@ -89,6 +89,7 @@ CHECK = Check(
     "that run now, by neuron-monitor. An error that neuron-monitor reports of itself is UNKNOWN.",
     why="These are the errors that end a job; counted once, they come again.",
     remedy="Uncorrectable errors and DMA aborts: replace. Failed resets: reboot. Hangs: look for the worker at fault.",
+    do="Hangs: look for the worker at fault.",
     out_of_service="Yes for hardware errors and failed resets; hangs that another node may have caused warn.",
     source="AWS Neuron troubleshooting page, Hardware Errors; Neuron Monitor and Neuron Sysfs user guides",
     needs_any=("neuron_sysfs", "neuron_monitor"),

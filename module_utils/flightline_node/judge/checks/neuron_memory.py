@@ -56,6 +56,7 @@ CHECK = Check(
     what="The memory of each Neuron device, against the instance type.",
     why="A device with less memory runs out first; one of another size is another instance type.",
     remedy="Too small: replace the instance. Too large: correct the inventory's instance type.",
+    do="Too large: correct the inventory's instance type.",
     out_of_service="Yes: the job runs out of memory on that device; a few percent are within the tolerance.",
     source="AWS Neuron: Neuron LS user guide (memory_size), Trn1, Trn2 and Inf2 architecture (device memory)",
     needs=("neuron_ls",),

@@ -96,6 +96,7 @@ CHECK = Check(
     "a link that is down without a device missing shows in nccom_busbw and nccom_test.",
     why="Collectives run along these links: a ring with a gap does not close.",
     remedy="Reboot once; replace the instance when a neighbour stays away.",
+    do="",
     out_of_service="Yes where a neighbour is missing; all there in another order warns.",
     source="aws-neuron-driver neighbour tables (neuron_dhal_v2.c, neuron_dhal_v3.c); AWS Neuron architecture pages",
     needs=("neuron_ls",),

@@ -53,6 +53,7 @@ CHECK = Check(
     what="The NUMA node of each GPU, against the number of NUMA nodes of the instance type.",
     why="Ranks pinned to the wrong socket copy over the socket link, which slows data loading and checkpoints.",
     remedy="Look whether the instance was started with all its NUMA nodes (numactl --hardware); a reboot may help.",
+    do="Look whether the instance was started with all its NUMA nodes (numactl --hardware).",
     out_of_service="No: it costs a few percent, and pinning mends it.",
     first="nvidia-smi topo -m",
     source="aws-ofi-nccl topology files of P4 and P5; nvidia-smi topo -m, NUMA Affinity column",

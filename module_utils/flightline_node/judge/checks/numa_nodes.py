@@ -60,6 +60,7 @@ CHECK = Check(
     what="The number of NUMA nodes with CPUs, against the instance type, and that each has memory.",
     why="Ranks are bound to the NUMA node of their GPU and EFA device; with NUMA off every transfer may cross sockets.",
     remedy="Remove numa=off or numa=fake from the kernel's command line and reboot; replace a node that lost memory.",
+    do="Remove numa=off or numa=fake from the kernel's command line and reboot.",
     out_of_service="Yes: memory is missing, or NUMA is off; data loaders then run at the pace of one socket.",
     source="numactl(8); NUMA layout per instance type from aws-ofi-nccl's topology files",
     needs_any=("numactl", "cpuinfo"),

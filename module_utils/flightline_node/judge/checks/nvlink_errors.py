@@ -114,6 +114,7 @@ CHECK = Check(
     why="A link that drops and recovers stalls every collective, and a link that does not recover ends the job.",
     remedy="Lost links: reset the GPUs (or reboot) and check again under load; if they return, replace the instance. "
     "Other errors: watch whether they grow.",
+    do="Other errors: watch whether they grow.",
     out_of_service="Yes for errors that were not recovered; others warn.",
     first="nvidia-smi nvlink -e",
     source="DCGM: max_nvlink_recovery_errors 0 (NVLINK_ERROR_CRITICAL), failed link recoveries fail its health watch",

@@ -123,6 +123,7 @@ CHECK = Check(
     why="NCCL falls back to fewer channels, or to PCIe at a tenth of the speed, and does not say so.",
     remedy="No link on any GPU: start the fabric manager of the driver's version (on P6 also NVLSM). Some links: "
     "reboot; if they stay down, replace the instance.",
+    do="No link on any GPU: start the fabric manager of the driver's version (on P6 also NVLSM).",
     out_of_service="Yes: collectives fall to the slowest link, and nothing says so.",
     source="nvidia-smi nvlink -s captures per product; DCGM (NVLINK_DOWN, severity TRIAGE)",
     needs=("nvlink",),

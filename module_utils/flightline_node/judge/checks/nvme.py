@@ -82,6 +82,7 @@ CHECK = Check(
     what="Number and size of the NVMe instance-store disks, against the instance type.",
     why="Data sets and checkpoints are staged on them, mostly striped: one disk missing is the whole array missing.",
     remedy="Replace the instance: the disks are local to its host.",
+    do="",
     out_of_service="Yes: a disk that is paid for is missing.",
     source="AWS instance type tables; EC2 user guide: model 'Amazon EC2 NVMe Instance Storage'",
     needs=("lsblk",),

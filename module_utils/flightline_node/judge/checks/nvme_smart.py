@@ -80,6 +80,7 @@ CHECK = Check(
     what="The NVMe disks' own health log: critical warning, spare blocks, wear, uncorrected media errors.",
     why="A disk that has run out of spare blocks goes read-only in the middle of a checkpoint.",
     remedy="Replace the instance: its disks cannot be. Media errors alone: test the disk before trusting data to it.",
+    do="Media errors alone: test the disk before trusting data to it.",
     out_of_service="Yes where the disk itself warns; wear and single media errors warn.",
     source="NVM Express base specification, log page 02h; nvme-cli and smartctl field names",
     needs=("nvme_smart",),

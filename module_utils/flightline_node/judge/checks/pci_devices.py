@@ -111,6 +111,7 @@ CHECK = Check(
     what="GPUs, NVSwitches and EFA devices that the PCI bus shows, against the instance type.",
     why="A device lost from the bus is lost to every tool above it; this tells hardware from driver trouble.",
     remedy="Reboot once for a lost GPU. EFA: correct the launch template. If it does not return, replace the instance.",
+    do="EFA: correct the launch template. If it does not return, replace the instance.",
     out_of_service="Yes: a device that is paid for is missing.",
     source="AWS instance type tables; PCI IDs 10de (NVIDIA), 1d0f:efa0-efa4 (EFA)",
     needs=("lspci",),

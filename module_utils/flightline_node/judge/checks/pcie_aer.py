@@ -76,6 +76,7 @@ CHECK = Check(
     what="Advanced error reports of PCI Express devices in the kernel log since the last boot.",
     why="A link that loses or resends packets slows every transfer of its GPU or network card, or drops the device.",
     remedy="Fatal: reboot, and replace the instance if it comes back. Many corrected: watch the device's bandwidth.",
+    do="Many corrected: watch the device's bandwidth.",
     out_of_service="Yes for errors that were not corrected; corrected ones warn.",
     first="journalctl -k -b | grep -i aer",
     source="Linux Documentation/PCI/pcieaer-howto.rst; PCI Express base specification, error classes",

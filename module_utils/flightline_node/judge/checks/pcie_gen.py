@@ -63,6 +63,7 @@ CHECK = Check(
     "the one in use only under load.",
     why="One generation less halves the bandwidth of host copies and GPUDirect traffic.",
     remedy="Reboot the instance, which trains the link again. If it stays slow, replace the instance.",
+    do="",
     out_of_service="Yes: a generation less is half the speed.",
     first="nvidia-smi --query-gpu=pcie.link.gen.gpucurrent,pcie.link.gen.max --format=csv",
     source="nvidia-smi manual, PCIe Generation; DCGM PCIe test (PCIE_GENERATION, severity TRIAGE)",

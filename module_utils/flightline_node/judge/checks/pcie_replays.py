@@ -77,6 +77,7 @@ CHECK = Check(
     what="The PCIe packets each GPU's link had to repeat since the driver was loaded.",
     why="Many repeats mean a bad link: bandwidth falls, and the GPU may fall off the bus.",
     remedy="Compare with the other nodes and check again after a load; replace the instance if the count climbs.",
+    do="Compare with the other nodes and check again after a load.",
     out_of_service="No: every packet arrived; many replays warn.",
     first="nvidia-smi -q | grep -i replay",
     source="DCGM PCIe test, max_pcie_replays (PCI_REPLAY_RATE); NVIDIA/DCGM issue 184",

@@ -70,6 +70,7 @@ CHECK = Check(
     what="The PCIe lanes each GPU uses, against the type's normal width and the other GPUs of the node.",
     why="A link trained at half width halves host copies and GPUDirect traffic through that GPU.",
     remedy="Reboot the instance, which trains the link again. If it stays narrow, replace the instance.",
+    do="",
     out_of_service="Yes: half the lanes are half the speed of host copies and GPUDirect.",
     first="nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.width.max --format=csv",
     source="DCGM PCIe test (PCIE_WIDTH); influxdata/telegraf captures; aws-parallelcluster-cookbook 2803",

@@ -65,6 +65,7 @@ CHECK = Check(
     what="The power limit in force for each GPU, against the board's default; the power draw must be readable.",
     why="A GPU with a lowered limit runs at a lower clock under load, and all ranks wait for it.",
     remedy="Set the default again (nvidia-smi -pl WATTS) and find what lowered it; a reboot restores it.",
+    do="Set the default again (nvidia-smi -pl WATTS) and find what lowered it.",
     out_of_service="Yes far below the board's default, as it costs speed; a little below warns.",
     first="nvidia-smi -q -d POWER",
     source="nvidia-smi manual, Power Readings; DCGM (ENFORCED_POWER_LIMIT, severity CONFIG)",

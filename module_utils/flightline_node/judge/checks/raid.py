@@ -48,6 +48,7 @@ CHECK = Check(
     what="The state of the md arrays: running, all members there, not rebuilding.",
     why="The instance store is mostly striped: without one disk the array, and what is staged on it, is gone.",
     remedy="Replace the instance, or build the array anew where only its assembly failed (mdadm --assemble --scan).",
+    do="",
     out_of_service="Yes when it does not run or lacks a member; a rebuild warns.",
     source="md(4), mdadm(8); Linux drivers/md/md.c, the text of /proc/mdstat",
     needs=("sysfs",),

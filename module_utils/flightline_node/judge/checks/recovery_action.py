@@ -71,6 +71,7 @@ CHECK = Check(
     what="The recovery action, or the reset flags, that the driver prints for each GPU.",
     why="The driver knows of an error that only a reset or a reboot clears; jobs fail until then.",
     remedy="Do what the action says: drain, reset the GPU, or reboot. If it comes back, replace the instance.",
+    do="",
     out_of_service="Yes: the driver itself asks for it.",
     first="nvidia-smi -q | grep -i 'recovery action'",
     source="NVML nvmlDeviceGpuRecoveryAction_t; NVIDIA Xid catalog (Xid 154); DCGM GPU_RECOVERY_* errors",

@@ -66,6 +66,7 @@ CHECK = Check(
     what="The memory pages retired by GPUs before Ampere, and retirements waiting for a reset.",
     why="Until the reset the bad page stays in use; a GPU near the limit soon has no page left to retire.",
     remedy="Pending: drain the node and reset the GPU (or reboot). At the limit: replace the instance.",
+    do="Pending: drain the node and reset the GPU (or reboot).",
     out_of_service="Yes when a retirement is pending or the limit for a return is reached.",
     first="nvidia-smi -q -d PAGE_RETIREMENT",
     source="NVIDIA Dynamic Page Retirement guide",

@@ -65,6 +65,7 @@ CHECK = Check(
     why="A failed remapping leaves a bad row in use: the same uncorrectable error returns job after job.",
     remedy="Pending: drain the node and reset the GPU (or reboot), then check again. "
     "Failed, or spare rows used up: replace the instance.",
+    do="Pending: drain the node and reset the GPU (or reboot), then check again.",
     out_of_service="Yes when a remapping failed or waits for a reset; rows in use are information.",
     first="nvidia-smi -q -d ROW_REMAPPER",
     source="NVIDIA GPU memory error management, Row Remapping and RMA criteria",

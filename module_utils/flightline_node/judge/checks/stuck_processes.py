@@ -88,6 +88,7 @@ CHECK = Check(
     what="Processes that stay in uninterruptible sleep while they are watched, and zombies.",
     why="A process stuck in a driver cannot be killed and keeps its GPU, mount or memory until the node is rebooted.",
     remedy="Reboot the node. Before that read /proc/<pid>/stack: it names the driver or file system it waits for.",
+    do="Before that read /proc/<pid>/stack: it names the driver or file system it waits for.",
     out_of_service="Yes when a process stays stuck in the kernel: only a reboot ends it. Zombies warn.",
     first="ps -eo pid,stat,etimes,wchan:32,comm | grep ' D'",
     source="proc_pid_stat(5); Linux admin guide, hung task detector",

@@ -111,6 +111,7 @@ CHECK = Check(
     "NVSwitches that the driver could not start.",
     why="A fatal NVSwitch error breaks the paths between GPUs; collectives hang or fail on every GPU of the node.",
     remedy="Fatal: reset all GPUs and switches together, on EC2 by a reboot. If it comes back, replace the instance.",
+    do="",
     out_of_service="Yes when fatal, or when it repeats; a non-fatal one warns.",
     first="journalctl -k -b | grep SXid",
     source="NVIDIA Fabric Manager User Guide DU-09883, SXid lists; open GPU kernel modules (linux_nvswitch.c)",

@@ -54,6 +54,7 @@ CHECK = Check(
     why="A hardware slowdown halves the clock or worse: one such GPU makes thousands wait.",
     remedy="Let the node idle and check again. A lasting slowdown is a cooling or power fault of the host: "
     "replace the instance.",
+    do="Let the node idle and check again.",
     out_of_service="Yes when the hardware holds the clock down: it sets the job's pace. The driver's own warns.",
     first="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     source="NVML clocks event reasons; Azure healthagent default mask 0xE8",

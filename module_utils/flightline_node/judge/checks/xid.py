@@ -201,6 +201,7 @@ CHECK = Check(
     why="An Xid is how the driver says that a GPU, its memory or its links failed; the next job fails the same way.",
     remedy="Do what the finding says: restart the job, reset the GPU, reboot, or replace the instance. A reboot "
     "clears the record; an Xid that comes back after it means a broken part. Application errors need nothing.",
+    do="",
     out_of_service="By NVIDIA's catalogue: yes for a reset, reboot or replacement, no where it blames the program.",
     first="journalctl -k -b | grep Xid",
     source="NVIDIA Xid catalogue (docs.nvidia.com/deploy/xid-errors), read 2026-11",

@@ -32,10 +32,6 @@ REMEDY_OF_SEVERITY: Mapping[str, Remedy] = {
     "NONE": Remedy.INVESTIGATE,
 }
 
-WORST_FIRST = (
-    Remedy.REPLACE, Remedy.REBOOT, Remedy.RESET_GPU, Remedy.UPDATE_SOFTWARE, Remedy.FIX_CONFIG, Remedy.RESTART_APP,
-)  # fmt: skip
-
 OVERRIDES: Mapping[int, Tuple[Remedy, str]] = {
     20: (Remedy.REBOOT, "a missing device is not a setting"),
     22: (Remedy.UPDATE_SOFTWARE, "a library that cannot be opened is an installation fault"),
@@ -189,7 +185,7 @@ def remedy_of(error_id: Optional[int], severity: Optional[str]) -> Remedy:
 
 def worst(remedies: AbstractSet[Remedy]) -> Remedy:
     """The one that does most; what DCGM's own words leave open is to be investigated."""
-    return next((remedy for remedy in WORST_FIRST if remedy in remedies), Remedy.INVESTIGATE)
+    return min(remedies, key=lambda remedy: remedy.row.rank, default=Remedy.INVESTIGATE)
 
 
 TABLE = """\
