@@ -1,4 +1,4 @@
-"""The lists of checks, parsers and roles, from what stands in their folders.
+"""The lists of checks, parsers, roles and earlier names, from what stands in their folders.
 
 `python -m tools.registries` writes the blocks between the marks; with `--check` it only says which are old. Ansible
 ships only modules that it sees imported and takes its list of roles as text; nobody has to write them.
@@ -66,6 +66,30 @@ def parsers() -> Iterator[str]:
     yield ")"
 
 
+def aliases() -> Iterator[str]:
+    """Earlier names of checks and thresholds -> today's."""
+    checks: dict[str, str] = {}
+    thresholds: dict[str, str] = {}
+    for path in sorted((LIBRARY / "judge/checks").glob("*.py")):
+        calls = list(_calls(path, ("Check", "Threshold")))
+        own = next((values["id"] for kind, values in calls if kind == "Check"), "")
+        for kind, values in calls:
+            told, prefix = (checks, "") if kind == "Check" else (thresholds, f"{own}.")
+            told |= {f"{prefix}{old}": f"{prefix}{values.get('id') or values['name']}" for old in values["aliases"]}
+    for name, told in (("CHECKS", checks), ("THRESHOLDS", thresholds)):
+        lines = [f'    "{old}": "{new}",' for old, new in sorted(told.items())]
+        yield from [f"{name}: Dict[str, str] = {{", *lines, "}"] if lines else [f"{name}: Dict[str, str] = {{}}"]
+
+
+def _calls(path: Path, kinds: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where a module declares such objects: the kind, and the name and aliases that stand there as text."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
+            given: dict[str, ast.expr] = {"name": node.args[0]} if node.args else {}
+            given |= {str(one.arg): one.value for one in node.keywords if one.arg in ("id", "name", "aliases")}
+            yield node.func.id, {"aliases": (), **{key: ast.literal_eval(value) for key, value in given.items()}}
+
+
 def _site_roles() -> dict[str, dict[str, Any]]:
     """Roles of the site, in their order -> what each says of it. Raises ValueError where they name no order."""
     found: dict[str, dict[str, Any]] = {}
@@ -107,6 +131,7 @@ def groups() -> Iterator[str]:
 BLOCKS: Mapping[Path, Callable[[], Iterator[str]]] = {
     LIBRARY / "judge/checks/__init__.py": checks,
     LIBRARY / "read/parsers/__init__.py": parsers,
+    LIBRARY / "names.py": aliases,
     ROOT / "playbooks/site.yml": roles,
     ROOT / "inventory/roles.yml": groups,
 }
@@ -128,7 +153,7 @@ def old() -> dict[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
-    check = only_check("registries", "Write the lists of checks, parsers and roles.", arguments)
+    check = only_check("registries", "Write the lists of checks, parsers, roles and earlier names.", arguments)
     try:
         found = old()
     except ValueError as error:

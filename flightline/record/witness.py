@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from flightline_node.model import Remedy, Status
+from flightline_node.names import check_id
 
 CLOCK, IDENTITY = "node_clock", "node_identity"
 SKEW_S = 300
 """What a node's clock may be off. Source: AWS refuses requests that were signed more than five minutes away
 (AWS General Reference, Signature Version 4), so a node beyond it reaches no service either."""
-COUNTED = ("gpu_count", "neuron_devices")
+COUNTED = tuple(map(check_id, ("gpu_count", "neuron_devices")))
 """Checks that count accelerators; `measured` of their PASS is how many."""
 NAMES = ("uuid", "serial", "pci_bus_id")
 

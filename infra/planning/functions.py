@@ -45,6 +45,7 @@ NODE_LIBRARY = (
     "know/expected.py",
     "know/hardware.py",
     "model.py",
+    "names.py",
     "read/__init__.py",
     "read/strictjson.py",
     "suggest.py",

@@ -11,6 +11,7 @@ import os
 import re
 from typing import Dict, Iterable, List, Optional
 
+from ..judge.checks import kernel_errors
 from ..model import Finding, Remedy, Status, clip_evidence
 from .child import Child
 from .intake import Intake
@@ -132,4 +133,4 @@ def _wanted(hole: Hole) -> int:
 def _missing(short: int, lost: int) -> Finding:
     message = f"{lost} kernel messages were overwritten before they were read, and the journal lacks {short} of them"
     seen = clip_evidence([f"{lost} sequence numbers of /dev/kmsg are missing, {short} of them also in the journal"])
-    return Finding("kernel_errors", Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=seen)
+    return Finding(kernel_errors.CHECK.id, Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Optional, Set
 
 from ..model import Finding, device_label
+from ..names import check_id
 from . import marker as marking
 from .verdicts import Identity, identity, label
 
@@ -95,7 +96,7 @@ def _finding(one: Any) -> Optional[Finding]:
     except ValueError:
         remedy = Remedy.INVESTIGATE
     return Finding(
-        str(one.get("check")),
+        check_id(str(one.get("check"))),
         as_status(one.get("status")),
         str(one.get("message")),
         remedy,
