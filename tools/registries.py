@@ -15,13 +15,12 @@ from typing import Any
 import yaml
 from graphlib import CycleError, TopologicalSorter
 
-from tools.words import only_check
+from tools.words import only_check, renewed
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "module_utils" / "flightline_node"
 NAMES = "nccl_files"
 """Names of files that two parsers read, in a module of their own."""
-BEGIN, END = "# begin: made by python -m tools.registries", "# end: made by python -m tools.registries"
 
 
 def _constants(path: Path) -> dict[str, ast.expr]:
@@ -137,17 +136,10 @@ BLOCKS: Mapping[Path, Callable[[], Iterator[str]]] = {
 }
 
 
-def renewed(path: Path, text: str) -> str:
-    """A registry's text with its block made anew."""
-    before, _, rest = text.partition(f"{BEGIN}\n")
-    indent = before.rpartition("\n")[2]
-    return "\n".join([f"{before}{BEGIN}", *BLOCKS[path](), f"{indent}{END}"]) + rest.partition(END)[2]
-
-
 def old() -> dict[Path, str]:
     """The registries that are not what their folders say -> their new text."""
     texts = {path: path.read_text(encoding="utf-8") for path in BLOCKS}
-    new = {path: renewed(path, text) for path, text in texts.items()}
+    new = {path: renewed(path, text, "registries", BLOCKS[path]()) for path, text in texts.items()}
     return {path: new[path] for path, text in texts.items() if text != new[path]}
 
 
