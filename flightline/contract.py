@@ -151,6 +151,16 @@ def _wrong(output: Output, value: Any) -> bool:
     return not items or not all(re.fullmatch(output.pattern, _text(item)) for item in items)
 
 
+EARLIER = {alias: output.name for output in OUTPUTS for alias in output.aliases}
+"""Earlier name of an output -> today's."""
+
+
+def today(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Outputs under today's names and the earlier ones, whichever of them a stack exports."""
+    found = {**{EARLIER[name]: value for name, value in outputs.items() if name in EARLIER}, **outputs}
+    return {**found, **{alias: found[name] for alias, name in EARLIER.items() if name in found}}
+
+
 def mistakes(outputs: Mapping[str, Any]) -> list[str]:
     """Every output that is missing or wrong: its name, what was seen and what was wanted."""
     found = []

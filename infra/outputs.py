@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from flightline import contract
 from infra.config.declare import reaching
 from infra.config.model import KEYS
 from infra.planning import efa
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def outputs(cluster: Cluster) -> Mapping[str, Any]:
     """The stack's outputs: what `flightline.contract` promises, in plain values and never a secret."""
-    return {**_settled(cluster), **_learned(cluster)}
+    return contract.today({**_settled(cluster), **_learned(cluster)})
 
 
 def _settled(cluster: Cluster) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def node_variables(cluster: Cluster) -> dict[str, Any]:
     """
     known = {**_settled(cluster), **_before_nodes(cluster), "node_group": cluster.plan.names.node_group}
     del known["node_count"]
-    return known
+    return contract.today(known)
 
 
 def _learned(cluster: Cluster) -> dict[str, Any]:

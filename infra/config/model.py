@@ -630,4 +630,6 @@ class StackSettings:
 
 
 KEYS: tuple[Key, ...] = tuple(keys(StackSettings))
+EARLIER: Mapping[str, str] = MappingProxyType({alias: key.name for key in KEYS for alias in key.aliases})
+"""Earlier name of a key -> today's."""
 BY_NAME: Mapping[str, Key] = MappingProxyType({key.name: key for key in KEYS})
