@@ -42,7 +42,8 @@ class Output:
     """One output of the stack. pattern: what its text must match as a whole; wanted says it in words.
 
     Only these types are exported: text, whole numbers, booleans and lists of text. An optional output is empty text
-    when the stack does not have the thing. many: a list of such texts, at least one.
+    when the stack does not have the thing. many: a list of such texts, at least one. read_by: where it is read; people:
+    what a person does with one that nothing here reads. aliases: its earlier names (docs/stability.md).
     """
 
     name: str
@@ -50,6 +51,9 @@ class Output:
     pattern: str
     optional: bool = False
     many: bool = False
+    read_by: str = "inventory/group_vars/aws_ec2"
+    people: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
@@ -60,55 +64,76 @@ _ID = r"{}-[0-9a-f]{{8,17}}"
 
 OUTPUTS = (
     Output("cluster_name", "the cluster's name", r"[a-z][a-z0-9-]+"),
-    Output("stack", "the stack's name", r"[A-Za-z0-9_.-]+"),
+    Output("stack", "the stack's name", r"[A-Za-z0-9_.-]+", read_by="flightline/stack.py"),
     Output("region", "an AWS region", r"[a-z]{2}(-[a-z]+)+-\d"),
-    Output("gpu_zone", "the nodes' availability zone", r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]"),
-    Output("vpc_id", "vpc-...", _ID.format("vpc")),
-    Output("private_subnet_ids", "a list of subnet-...", _ID.format("subnet"), many=True),
-    Output("fabric_security_group_id", "sg-...", _ID.format("sg")),
-    Output("orchestrator", "none, slurm or eks", r"none|slurm|eks"),
-    Output("instance_type", "an EC2 instance type", r"[a-z0-9-]+\.[a-z0-9]+"),
-    Output("node_count", "a whole number above 0", r"[1-9]\d*"),
+    Output(
+        "gpu_zone",
+        "the nodes' availability zone",
+        r"[a-z]{2}(-[a-z]+)+-\d(-[a-z]+-\d)?[a-z]",
+        read_by="flightline/stack.py",
+    ),
+    Output("vpc_id", "vpc-...", _ID.format("vpc"), people="peering, endpoints and hosts of your own beside the nodes"),
+    Output(
+        "private_subnet_ids",
+        "a list of subnet-...",
+        _ID.format("subnet"),
+        many=True,
+        people="hosts of your own in the nodes' network",
+    ),
+    Output("fabric_security_group_id", "sg-...", _ID.format("sg"), people="a host of your own that reaches the nodes"),
+    Output("orchestrator", "none, slurm or eks", r"none|slurm|eks", read_by="flightline/stack.py"),
+    Output("instance_type", "an EC2 instance type", r"[a-z0-9-]+\.[a-z0-9]+", read_by="flightline/stack.py"),
+    Output("node_count", "a whole number above 0", r"[1-9]\d*", read_by="flightline/stack.py"),
     Output("efa_count", "a whole number", r"\d+"),
-    Output("node_group", "the Auto Scaling group's name", _NAME),
-    Output("launch_hook", "the launch lifecycle hook's name", _NAME, optional=True),
-    Output("placement_group", "the placement group's name", _NAME, optional=True),
-    Output("head_instance_id", "i-...", _ID.format("i"), optional=True),
+    Output(
+        "node_group",
+        "the Auto Scaling group's name",
+        _NAME,
+        people="aws autoscaling: instance refresh, capacity, activity",
+    ),
+    Output("head_instance_id", "i-...", _ID.format("i"), optional=True, people="aws ssm start-session --target"),
     Output("access_mode", "ssm or ssh", r"ssm|ssh"),
     Output("node_user", "the login name of the image", r"[a-z_][a-z0-9_-]*"),
-    Output("image_id", "ami-...", _ID.format("ami"), optional=True),
-    Output("data_bucket", "a bucket name", _BUCKET),
-    Output("checkpoints_bucket", "a bucket name", _BUCKET),
+    Output("image_id", "ami-...", _ID.format("ami"), optional=True, read_by="scripts/cluster"),
+    Output("data_bucket", "a bucket name", _BUCKET, people="what the jobs read: aws s3 sync"),
+    Output("checkpoints_bucket", "a bucket name", _BUCKET, people="what the jobs wrote: aws s3 ls"),
     Output("results_bucket", "a bucket name", _BUCKET),
     Output("transfer_bucket", "a bucket name", _BUCKET),
-    Output("express_bucket", "a directory bucket name", _BUCKET, optional=True),
-    Output("checkpoints_url", "s3://, where checkpoints go", rf"s3://{_BUCKET}/"),
+    Output(
+        "checkpoints_url", "s3://, where checkpoints go", rf"s3://{_BUCKET}/", read_by="flightline/kubernetes/site.py"
+    ),
     Output("results_table", "a table name", _NAME),
-    Output("training_table", "a table name", _NAME),
+    Output("training_table", "a table name", _NAME, people="runs of training jobs: aws dynamodb query"),
     Output("alerts_topic_arn", "an SNS topic ARN", _ARN.format("sns")),
     Output("slack_secret_arn", "a Secrets Manager ARN", _ARN.format("secretsmanager"), optional=True),
-    Output("fsx_id", "fs-...", _ID.format("fs"), optional=True),
+    Output("fsx_id", "fs-...", _ID.format("fs"), optional=True, people="aws fsx: throughput, data repository tasks"),
     Output("fsx_dns_name", "the file system's DNS name", r"fs-[0-9a-f]+\.fsx\.[a-z0-9.-]+", optional=True),
     Output("fsx_mount_name", "the file system's mount name", r"[a-z0-9]{1,8}", optional=True),
-    Output("fsx_data_repository", "s3://, what /fsx/data is linked to", rf"s3://{_BUCKET}(/\S*)?", optional=True),
+    Output(
+        "fsx_data_repository",
+        "s3://, what /fsx/data is linked to",
+        rf"s3://{_BUCKET}(/\S*)?",
+        optional=True,
+        read_by="playbooks/preload.yml",
+    ),
     Output("fsx_efa", "true or false", r"true|false"),
     Output("results_log_group", "a log group", _LOG_GROUP),
     Output("system_log_group", "a log group", _LOG_GROUP),
-    Output("log_retention_days", "a whole number above 0", r"[1-9]\d*"),
     Output("metric_namespace", "the cluster's namespace, Flightline/...", r"Flightline/[a-z0-9-]+"),
-    Output("threshold_cpu_percent", "0 to 100", r"\d{1,2}|100"),
-    Output("threshold_memory_percent", "0 to 100", r"\d{1,2}|100"),
-    Output("threshold_disk_percent", "0 to 100", r"\d{1,2}|100"),
-    Output("threshold_gpu_temperature_c", "degrees Celsius", r"\d{2,3}"),
-    Output("threshold_gpu_utilization_percent", "0 to 100", r"\d{1,2}|100"),
-    Output("kubernetes_cluster", "the EKS cluster's name", _NAME, optional=True),
-    Output("kubernetes_version", "a minor version of Kubernetes", r"1\.\d{2}", optional=True),
-    Output("kubernetes_endpoint", "https://, the API server", r"https://[A-Za-z0-9.-]+", optional=True),
-    Output("kubernetes_authority", "its certificate authority, base64", r"[A-Za-z0-9+/]+=*", optional=True),
-    Output("kubernetes_node_group", "the EKS node group of the GPU nodes", _NAME, optional=True),
-    Output("kubernetes_agent_role", "the IAM role of the agent's service account", _ARN.format("iam"), optional=True),
-    Output("kubernetes_control_role", "the IAM role of the control side's", _ARN.format("iam"), optional=True),
-    Output("kubernetes_trainer_role", "the IAM role of training pods", _ARN.format("iam"), optional=True),
+    # begin: made by python -m tools.stack_settings
+    Output(
+        "package_source",
+        "one of internet, image, mirror",
+        r"internet|image|mirror",
+        read_by="roles/package_repository",
+    ),
+    Output(
+        "log_retention_days",
+        "a whole number",
+        r"-?\d+",
+        read_by="roles/cloudwatch_agent",
+    ),
+    # end: made by python -m tools.stack_settings
 )
 
 
@@ -119,11 +144,21 @@ def _text(value: Any) -> str:
 
 
 def _wrong(output: Output, value: Any) -> bool:
-    if output.optional and value == "":
+    if output.optional and value in ("", []):
         return False
     listed = value if isinstance(value, (list, tuple)) else []
     items = listed if output.many else [value]
     return not items or not all(re.fullmatch(output.pattern, _text(item)) for item in items)
+
+
+EARLIER = {alias: output.name for output in OUTPUTS for alias in output.aliases}
+"""Earlier name of an output -> today's."""
+
+
+def today(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Outputs under today's names and the earlier ones, whichever of them a stack exports."""
+    found = {**{EARLIER[name]: value for name, value in outputs.items() if name in EARLIER}, **outputs}
+    return {**found, **{alias: found[name] for alias, name in EARLIER.items() if name in found}}
 
 
 def mistakes(outputs: Mapping[str, Any]) -> list[str]:

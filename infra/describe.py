@@ -14,6 +14,7 @@ import click
 import yaml
 
 from flightline.console import EXIT_BROKEN
+from infra.config.values import today
 
 PREFIX = "flightline:"
 ACTIONS = ("up", "down", "down-compute")
@@ -23,7 +24,8 @@ def values(stack: str, root: Path) -> dict[str, Any]:
     """The stack's values over the project's defaults. Raises FileNotFoundError, or ValueError for a broken file."""
     project = yaml.safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))
     found = {key: entry.get("default") for key, entry in project["config"].items()}
-    found.update({key.removeprefix(PREFIX): value for key, value in _chosen(root / f"Pulumi.{stack}.yaml").items()})
+    chosen = _chosen(root / f"Pulumi.{stack}.yaml").items()
+    found.update(today({key.removeprefix(PREFIX): value for key, value in chosen}))
     return found
 
 

@@ -20,6 +20,7 @@ from flightline import contract
 from flightline.cloud.clients import Clients
 from flightline.console import EXIT_BROKEN
 from flightline.store.whole import write_whole
+from flightline_node import names
 
 INVENTORY = Path("inventory")
 STACK_FILE = Path("group_vars/aws_ec2/stack.json")
@@ -38,13 +39,14 @@ def checked(outputs: Any) -> Mapping[str, Any]:
     """The outputs that the contract promises. Raises LinkError with every one that is missing or wrong."""
     if not isinstance(outputs, dict):
         raise LinkError(f"stack outputs: saw {type(outputs).__name__}, wanted an object of names and values")
+    outputs = contract.today(outputs)
     wrong = contract.mistakes(outputs)
     if wrong:
         text = "\n".join(f"- {mistake}" for mistake in wrong)
         raise LinkError(
             f"saw other outputs of the stack, wanted what Ansible relies on; do: run `pulumi up` again:\n{text}"
         )
-    return {output.name: outputs[output.name] for output in contract.OUTPUTS}
+    return {name: outputs[name] for output in contract.OUTPUTS for name in (output.name, *output.aliases)}
 
 
 def host_keys(console: str) -> list[str]:
@@ -113,6 +115,7 @@ def link(outputs: Mapping[str, Any], inventory: Path) -> list[str]:
     """Write what Ansible reads; returns what was done, a line each."""
     write_whole(inventory / STACK_FILE, (json.dumps({VARIABLE: outputs}, indent=2) + "\n").encode())
     done = [f"outputs     {inventory / STACK_FILE}"]
+    done += [f"renamed     {names.earlier(alias, name)}" for alias, name in contract.EARLIER.items()]
     if outputs["access_mode"] == "ssh":
         lines, silent = known_hosts(Clients(outputs["region"]).get("ec2"), outputs["cluster_name"])
         write_whole(inventory / KNOWN_HOSTS, "".join(f"{line}\n" for line in lines).encode())

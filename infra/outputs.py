@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from infra.components.pod_roles import OWN_ACCOUNTS
+from flightline import contract
+from infra.config.declare import reaching
+from infra.config.model import KEYS
 from infra.planning import efa
 
 if TYPE_CHECKING:
     from infra.cluster import Cluster
     from infra.components.storage import Storage
-    from infra.kubernetes import Kubernetes
 
 
 def outputs(cluster: Cluster) -> Mapping[str, Any]:
     """The stack's outputs: what `flightline.contract` promises, in plain values and never a secret."""
-    return {**_settled(cluster), **_learned(cluster)}
+    return contract.today({**_settled(cluster), **_learned(cluster)})
 
 
 def _settled(cluster: Cluster) -> dict[str, Any]:
     """Outputs that are decided before anything exists."""
     settings, names = cluster.plan.settings, cluster.plan.names
-    thresholds = settings.monitoring.thresholds
     return {
         "cluster_name": settings.cluster_name,
         "stack": cluster.plan.stack,
@@ -34,21 +34,13 @@ def _settled(cluster: Cluster) -> dict[str, Any]:
         "instance_type": settings.nodes.instance_type,
         "node_count": settings.nodes.count,
         "efa_count": efa.efa_count(efa.interfaces(settings.nodes.instance_type, settings.nodes.efa)),
-        "launch_hook": "" if settings.on_kubernetes else names.launch_hook,
         "access_mode": settings.access.mode,
         "node_user": settings.image.user,
         "image_id": cluster.plan.image.image_id if cluster.plan.image else "",
         "fsx_efa": bool(settings.storage.fsx and settings.storage.fsx.efa),
-        "log_retention_days": settings.monitoring.log_retention_days,
         "metric_namespace": names.metric_namespace,
-        "threshold_cpu_percent": thresholds.cpu_percent,
-        "threshold_memory_percent": thresholds.memory_percent,
-        "threshold_disk_percent": thresholds.disk_percent,
-        "threshold_gpu_temperature_c": thresholds.gpu_temperature_c,
-        "threshold_gpu_utilization_percent": thresholds.gpu_utilization_percent,
-        "kubernetes_cluster": names.kubernetes_cluster if settings.on_kubernetes else "",
-        "kubernetes_version": settings.kubernetes.version if settings.on_kubernetes else "",
-        "kubernetes_node_group": names.node_group if settings.on_kubernetes else "",
+        **{key.output: key.default for key in KEYS if key.variable},
+        **dict(reaching(settings)),
     }
 
 
@@ -59,7 +51,7 @@ def node_variables(cluster: Cluster) -> dict[str, Any]:
     """
     known = {**_settled(cluster), **_before_nodes(cluster), "node_group": cluster.plan.names.node_group}
     del known["node_count"]
-    return known
+    return contract.today(known)
 
 
 def _learned(cluster: Cluster) -> dict[str, Any]:
@@ -67,17 +59,7 @@ def _learned(cluster: Cluster) -> dict[str, Any]:
     return {
         **_before_nodes(cluster),
         "node_group": cluster.nodes.group_name,
-        "placement_group": cluster.nodes.placement_group or "",
         "head_instance_id": cluster.head.instance_id if cluster.head else "",
-    }
-
-
-def _kubernetes(made: Kubernetes | None) -> dict[str, Any]:
-    """What reaches the cluster, and the roles of its service accounts."""
-    return {
-        "kubernetes_endpoint": made.cluster.endpoint if made else "",
-        "kubernetes_authority": made.cluster.authority if made else "",
-        **{f"kubernetes_{key}_role": made.pods.arns[key] if made else "" for key in OWN_ACCOUNTS},
     }
 
 
@@ -96,7 +78,6 @@ def _before_nodes(cluster: Cluster) -> dict[str, Any]:
         "checkpoints_bucket": storage.checkpoints.name,
         "results_bucket": storage.results.name,
         "transfer_bucket": storage.transfer.name,
-        "express_bucket": storage.express.bucket if storage.express else "",
         "checkpoints_url": _checkpoints(storage),
         "results_table": cluster.tables.results.name,
         "training_table": cluster.tables.training.name,
@@ -108,5 +89,4 @@ def _before_nodes(cluster: Cluster) -> dict[str, Any]:
         "fsx_data_repository": (lustre.repository if lustre else None) or "",
         "results_log_group": cluster.logs.groups["results"].name,
         "system_log_group": cluster.logs.groups["system"].name,
-        **_kubernetes(cluster.kubernetes),
     }

@@ -28,6 +28,7 @@ from infra.config.model import (
     ZoneSettings,
 )
 from infra.config.reader import read
+from infra.config.values import warnings
 from infra.planning.zones import Lookup
 
 __all__ = [
@@ -61,9 +62,11 @@ def load(lookup: Lookup) -> StackSettings:
     lookup answers which zones the region has and which of them offer an instance type: infra.zones.ask in a real
     run, a function of its own in tests. Raises ConfigError with every mistake.
     """
-    config = pulumi.Config(PROJECT)
+    config, values = pulumi.Config(PROJECT), _values()
+    for warning in warnings(values):
+        pulumi.log.warn(f"{PROJECT}: {warning}")
     return read(
-        _values(),
+        values,
         region=pulumi.Config("aws").get("region") or "",
         lookup=lookup,
         webhook=config.get_secret(_WEBHOOK),

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flightline_node.inputs import INPUTS, Input
-from tools.words import only_check
+from tools.words import only_check, renewed
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "begin: made by python -m tools.inputs", "end: made by python -m tools.inputs"
 ROLE = "flightline_node"
 
 
@@ -86,19 +85,10 @@ BLOCKS: Mapping[str, Callable[[], Iterator[str]]] = {
 }
 
 
-def renewed(name: str, text: str) -> str:
-    """A file's text with its block made anew. Raises ValueError when the marks are not there, once each."""
-    lines = text.splitlines()
-    begin, end = ([at for at, line in enumerate(lines) if mark in line] for mark in (BEGIN, END))
-    if len(begin) != 1 or len(end) != 1 or begin > end:
-        raise ValueError(f"saw {name} with {len(begin)} and {len(end)} marks; wanted one block; do: git diff {name}")
-    return "\n".join([*lines[: begin[0] + 1], *BLOCKS[name](), *lines[end[0] :]]) + "\n"
-
-
 def old(root: Path = ROOT) -> dict[Path, str]:
     """The files whose block is not what the inputs say -> their new text."""
     texts = {root / name: (name, (root / name).read_text(encoding="utf-8")) for name in BLOCKS}
-    new = {path: (text, renewed(name, text)) for path, (name, text) in texts.items()}
+    new = {path: (text, renewed(name, text, "inputs", BLOCKS[name]())) for path, (name, text) in texts.items()}
     return {path: after for path, (before, after) in new.items() if before != after}
 
 

@@ -1,4 +1,4 @@
-"""The lists of checks, parsers and roles, from what stands in their folders.
+"""The lists of checks, parsers, roles and earlier names, from what stands in their folders.
 
 `python -m tools.registries` writes the blocks between the marks; with `--check` it only says which are old. Ansible
 ships only modules that it sees imported and takes its list of roles as text; nobody has to write them.
@@ -15,13 +15,12 @@ from typing import Any
 import yaml
 from graphlib import CycleError, TopologicalSorter
 
-from tools.words import only_check
+from tools.words import only_check, renewed
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "module_utils" / "flightline_node"
 NAMES = "nccl_files"
 """Names of files that two parsers read, in a module of their own."""
-BEGIN, END = "# begin: made by python -m tools.registries", "# end: made by python -m tools.registries"
 
 
 def _constants(path: Path) -> dict[str, ast.expr]:
@@ -66,6 +65,30 @@ def parsers() -> Iterator[str]:
     yield ")"
 
 
+def aliases() -> Iterator[str]:
+    """Earlier names of checks and thresholds -> today's."""
+    checks: dict[str, str] = {}
+    thresholds: dict[str, str] = {}
+    for path in sorted((LIBRARY / "judge/checks").glob("*.py")):
+        calls = list(_calls(path, ("Check", "Threshold")))
+        own = next((values["id"] for kind, values in calls if kind == "Check"), "")
+        for kind, values in calls:
+            told, prefix = (checks, "") if kind == "Check" else (thresholds, f"{own}.")
+            told |= {f"{prefix}{old}": f"{prefix}{values.get('id') or values['name']}" for old in values["aliases"]}
+    for name, told in (("CHECKS", checks), ("THRESHOLDS", thresholds)):
+        lines = [f'    "{old}": "{new}",' for old, new in sorted(told.items())]
+        yield from [f"{name}: Dict[str, str] = {{", *lines, "}"] if lines else [f"{name}: Dict[str, str] = {{}}"]
+
+
+def _calls(path: Path, kinds: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where a module declares such objects: the kind, and the name and aliases that stand there as text."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
+            given: dict[str, ast.expr] = {"name": node.args[0]} if node.args else {}
+            given |= {str(one.arg): one.value for one in node.keywords if one.arg in ("id", "name", "aliases")}
+            yield node.func.id, {"aliases": (), **{key: ast.literal_eval(value) for key, value in given.items()}}
+
+
 def _site_roles() -> dict[str, dict[str, Any]]:
     """Roles of the site, in their order -> what each says of it. Raises ValueError where they name no order."""
     found: dict[str, dict[str, Any]] = {}
@@ -107,28 +130,22 @@ def groups() -> Iterator[str]:
 BLOCKS: Mapping[Path, Callable[[], Iterator[str]]] = {
     LIBRARY / "judge/checks/__init__.py": checks,
     LIBRARY / "read/parsers/__init__.py": parsers,
+    LIBRARY / "names.py": aliases,
     ROOT / "playbooks/site.yml": roles,
     ROOT / "inventory/roles.yml": groups,
 }
 
 
-def renewed(path: Path, text: str) -> str:
-    """A registry's text with its block made anew."""
-    before, _, rest = text.partition(f"{BEGIN}\n")
-    indent = before.rpartition("\n")[2]
-    return "\n".join([f"{before}{BEGIN}", *BLOCKS[path](), f"{indent}{END}"]) + rest.partition(END)[2]
-
-
 def old() -> dict[Path, str]:
     """The registries that are not what their folders say -> their new text."""
     texts = {path: path.read_text(encoding="utf-8") for path in BLOCKS}
-    new = {path: renewed(path, text) for path, text in texts.items()}
+    new = {path: renewed(path, text, "registries", BLOCKS[path]()) for path, text in texts.items()}
     return {path: new[path] for path, text in texts.items() if text != new[path]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
-    check = only_check("registries", "Write the lists of checks, parsers and roles.", arguments)
+    check = only_check("registries", "Write the lists of checks, parsers, roles and earlier names.", arguments)
     try:
         found = old()
     except ValueError as error:

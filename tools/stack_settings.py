@@ -1,23 +1,27 @@
 """What follows from the declarations of a stack's settings: python -m tools.stack_settings writes it.
 
-The `config` part of Pulumi.yaml and docs/settings.md, from infra/config/model.py. A test compares both.
+From infra/config/model.py: the `config` part of Pulumi.yaml, docs/settings.md, and of settings that reach a role the
+outputs in flightline/contract.py and the role's variable in the inventory. A test compares them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
-from infra.config.declare import ARRAY, Key, Value
+from flightline import contract
+from infra.config.declare import ARRAY, BOOLEAN, INTEGER, WANTED, Key, Value
 from infra.config.model import KEYS
-from tools.words import only_check
+from tools.words import only_check, renewed
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT, PAGE = ROOT / "Pulumi.yaml", ROOT / "docs" / "settings.md"
+CONTRACT, VARIABLES = ROOT / "flightline" / "contract.py", ROOT / "inventory" / "group_vars" / "aws_ec2" / "roles.yml"
+PATTERNS = {BOOLEAN: r"true|false", INTEGER: r"-?\d+"}
 CONFIG = "config:\n"
 MADE = "  # Made from infra/config/model.py by: python -m tools.stack_settings\n"
 ENCRYPTED = """\
@@ -32,6 +36,15 @@ mistakes are refused all at once, before any resource is made.
 
 | key | default | accepted | what it is |
 |---|---|---|---|
+"""
+OUTPUTS = """
+# Outputs of a stack
+
+What `make outputs` hands to Ansible as `flightline_stack`, from `flightline/contract.py`; empty where the stack lacks
+the thing. `pulumi stack output NAME` prints one.
+
+| output | what it is | read by |
+|---|---|---|
 """
 
 
@@ -51,13 +64,47 @@ def project(text: str, keys: Sequence[Key] = KEYS) -> str:
 
 
 def page(keys: Sequence[Key] = KEYS) -> str:
-    """The page of all settings."""
-    return HEAD + "".join(map(_row, keys))
+    """The page of all settings and outputs."""
+    made = {key.output: (f"`{key.output}`", _wanted(key), f"`{_reader(key)}`") for key in keys if key.variable}
+    by_hand = ((f"`{one.name}`", one.wanted, f"people: {one.people}" if one.people else f"`{one.read_by}`")
+               for one in contract.OUTPUTS if one.name not in made)  # fmt: skip
+    return HEAD + "".join(map(_row, keys)) + OUTPUTS + "".join(map(_cells, (*by_hand, *made.values())))
 
 
 def _row(key: Key) -> str:
-    cells = (f"`{key.name}`", f"`{_default(key.default)}`", key.accepted or key.kind, key.description)
+    reaches = f" Reaches `{key.variable}`." if key.variable else ""
+    return _cells((f"`{key.name}`", f"`{_default(key.default)}`", key.accepted or key.kind, key.description + reaches))
+
+
+def _cells(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def outputs(keys: Sequence[Key] = KEYS) -> Iterator[str]:
+    """What `flightline.contract` promises of the settings that reach a role."""
+    for key in keys:
+        if key.variable:
+            pattern = "|".join(map(str, key.choices)) or key.pattern or PATTERNS.get(key.kind, ".*")
+            words = [f'"{key.output}"', json.dumps(_wanted(key)), f'r"{pattern}"', f'read_by="{_reader(key)}"']
+            words += ["optional=True"] * (key.optional or key.kind == ARRAY) + ["many=True"] * (key.kind == ARRAY)
+            yield from ("    Output(", *(f"        {word}," for word in words), "    ),")
+
+
+def variables(keys: Sequence[Key] = KEYS) -> Iterator[str]:
+    """The roles' variables in the inventory of a stack's nodes."""
+    yield from (f'{key.variable}: "{{{{ flightline_stack.{key.output} }}}}"' for key in keys if key.variable)
+
+
+def _wanted(key: Key) -> str:
+    return key.accepted or WANTED[key.kind]
+
+
+def _reader(key: Key) -> str:
+    """The role whose variable it is. Raises ValueError when no role has it."""
+    roles = [path.name for path in (ROOT / "roles").iterdir() if key.variable.startswith(f"{path.name}_")]
+    if not roles:
+        raise ValueError(f"saw {key.name} reach {key.variable}; wanted a variable of a role, ROLE_...; do: mend it")
+    return f"roles/{max(roles, key=len)}"
 
 
 def _scalar(text: str) -> str:
@@ -81,9 +128,12 @@ def _default(value: Value) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write both files, or with --check name those that are old."""
-    check = only_check("stack_settings", "Write Pulumi.yaml's settings and docs/settings.md.", arguments)
-    wanted = {PROJECT: project(PROJECT.read_text(encoding="utf-8")), PAGE: page()}
-    old = {path: text for path, text in wanted.items() if path.read_text(encoding="utf-8") != text}
+    check = only_check("stack_settings", "Write what follows from a stack's settings.", arguments)
+    texts = {path: path.read_text(encoding="utf-8") for path in (PROJECT, PAGE, CONTRACT, VARIABLES)}
+    blocks = {CONTRACT: outputs, VARIABLES: variables}
+    wanted = {path: renewed(path, texts[path], "stack_settings", made()) for path, made in blocks.items()}
+    wanted |= {PROJECT: project(texts[PROJECT]), PAGE: page()}
+    old = {path: text for path, text in wanted.items() if texts[path] != text}
     for path, text in old.items():
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")
         if not check:

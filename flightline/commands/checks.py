@@ -7,6 +7,7 @@ import json
 import click
 from rich.table import Table
 
+from flightline_node import names
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import LEVELS, Check, SettingsError
 from flightline_node.suggest import meant
@@ -24,6 +25,9 @@ from . import options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(check_id: str | None, as_json: bool) -> None:
     """List the checks, or explain one: what it looks at, why it matters, what to do, its thresholds."""
+    given, check_id = check_id, check_id and names.check_id(check_id)
+    if given and check_id != given:
+        click.echo(f"warning: {names.earlier(given, str(check_id))}", err=True)
     if check_id and check_id not in CHECKS and check_id not in FLEET_CHECKS:
         known = sorted([*CHECKS, *FLEET_CHECKS])
         raise SettingsError(

@@ -15,6 +15,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from flightline_node import names
 from flightline_node.ask.probes import BY_ID
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import Judgement, judge, to_json
@@ -76,15 +77,17 @@ def command(
             raise click.UsageError(
                 "saw a bundle that does not say which type was expected; wanted: --instance-type is needed"
             )
+        for warning in names.warnings({"checks": select, "skip": skip, "thresholds": limits}):
+            click.echo(f"warning: {warning}", err=True)
         settings = build(level=level or _collected_level(loaded.manifest), select=select, skip=skip, thresholds=limits)
-        names = [str(loaded.manifest[key]) for key in ("host", "instance_id") if loaded.manifest.get(key)]
+        known_as = [str(loaded.manifest[key]) for key in ("host", "instance_id") if loaded.manifest.get(key)]
         judgement = judge(
             loaded,
             resolve(wanted, overrides),
             _up_to(settings, level),
             datetime.now(timezone.utc),
             required=False,
-            names=names,
+            names=known_as,
         )
         judgement, files = _accounted(judgement, account)
     if as_json:

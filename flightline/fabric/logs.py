@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from flightline_node.judge.checks import nccl_busbw, nccl_correctness, nccl_transport
 from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import NO_TYPE, Expected
 from flightline_node.model import Finding, ParseError, Status
@@ -17,9 +18,9 @@ from flightline_node.settings import build
 
 from . import transport
 
-CHECKS = ("nccl_busbw", "nccl_correctness", "nccl_transport")
+CHECKS = (nccl_busbw.CHECK.id, nccl_correctness.CHECK.id, nccl_transport.CHECK.id)
 BLOCKING = (Status.FAIL, Status.UNKNOWN, Status.UNREACHABLE)
-WITHOUT_TYPE = ("nccl_correctness",)
+WITHOUT_TYPE = (nccl_correctness.CHECK.id,)
 """Where no instance type says what to expect of bandwidth and transport, peers and this check judge."""
 
 
@@ -57,7 +58,8 @@ def read_log(
     blocking = [finding for finding in judged.findings if finding.status in BLOCKING]
     runs = [run for run in judged.facts.get("nccl_tests", {}).get("runs", []) if "largest" in run]
     busbw = float(runs[-1]["largest"]["busbw_gb_s"]) if runs else None
-    rest = [finding for finding in blocking if not (finding.check == "nccl_busbw" and finding.status is Status.FAIL)]
+    slow = (nccl_busbw.CHECK.id, Status.FAIL)
+    rest = [finding for finding in blocking if (finding.check, finding.status) != slow]
     # A fault that is named says more than what could not be measured because of it.
     worst = sorted(rest or blocking, key=lambda finding: finding.status is not Status.FAIL)[:1]
     went = _paths(said, expected, ranks)
@@ -81,7 +83,7 @@ def _not_shown(runs: list[Any], findings: Iterable[Finding], expected: Expected)
     """What the log must show and does not: a result, and EFA where the type has it."""
     if not runs:
         return "no result in its output"
-    transport = [finding for finding in findings if finding.check == "nccl_transport"]
+    transport = [finding for finding in findings if finding.check == nccl_transport.CHECK.id]
     shown = any(finding.status in (Status.PASS, Status.WARN) for finding in transport)
     if expected.efa_count and not shown:
         said = transport[0].message if transport else "nothing"

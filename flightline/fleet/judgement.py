@@ -14,7 +14,7 @@ from sys import intern
 from typing import Any
 
 import flightline_node
-from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.checks import CHECKS, ecc_uncorrected
 from flightline_node.judge.must import Answer, verdict_of
 from flightline_node.model import BLOCKING, LEVELS, RANK, STATUSES, UNSAID, Reason, Remedy, Status, Verdict, worst
 
@@ -237,7 +237,7 @@ def _grow(rows: list[NodeRow], intake: _FleetIntake, earlier: Mapping[str, tuple
         for check in growth.compared(then, now):
             row.cells[check] = Status.PASS
         for grown in growth.compare(then, now, since):
-            if grown.check == growth.ECC_CHECK and row.cells.get("ecc_uncorrected") is Status.FAIL:
+            if grown.check == growth.ECC_CHECK and row.cells.get(ecc_uncorrected.CHECK.id) is Status.FAIL:
                 continue  # the same errors, named by the node already
             finding = _node_finding(
                 grown.check, grown.status, grown.reason, grown.message, grown.measured, grown.expected

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from flightline_node import names
 from flightline_node.bounds import SHOWN_CHARS
 from flightline_node.judge import must
 from flightline_node.judge.waivers import Waiver, apply, for_fleet
@@ -83,10 +84,10 @@ def _weighed(record: Record, asked: Asked) -> Record:
     doubts = list(witness.doubts(record, asked.begun))
     findings = [*doubts, *findings]
     if asked.waivers:
-        names = [name for name in (record["host"], record["instance_id"]) if name]
+        known_as = [name for name in (record["host"], record["instance_id"]) if name]
         today = datetime.now(timezone.utc).date()
         said = [Finding.from_record(one) for one in findings]
-        findings = [one.to_record() for one in apply(said, asked.waivers, names, today)]
+        findings = [one.to_record() for one in apply(said, asked.waivers, known_as, today)]
     kept = {key: value for key, value in record.items() if key != "fleet_waivers"}
     if any(one["check"] == witness.CLOCK for one in doubts):
         # As the newest of its node a moment to come would hide every later one; the finding has the node's own word.
@@ -106,7 +107,7 @@ def shaped(answer: Any) -> Record:
 def stored(found: Any, host: str) -> Record:
     """A store's record; one that cannot be used is an UNKNOWN row that says why. Never raises."""
     if isinstance(found, dict) and found.get(STAMP) == STAMPED and found.get("host") == host:
-        return found
+        return names.record(found)
     try:
         record = _shaped({key: value for key, value in found.items() if key != STAMP}, STORED)
         if record["host"] != host:
@@ -162,7 +163,7 @@ def _pieces(answer: Any) -> Iterable[str]:
 
 
 def _shaped(answer: Any, kind: Object) -> Record:
-    record: Record = kind.take(answer, "")
+    record: Record = names.record(kind.take(answer, ""))
     twice = Counter(map(_key, record["findings"])).most_common(1)
     if twice and twice[0][1] > 1:
         raise Misshapen("findings", f"the same finding of {twice[0][0][0]} {twice[0][1]} times", "each once")

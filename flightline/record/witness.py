@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from flightline_node.model import Status
+from flightline_node.names import check_id
 
 from .reasons import NAMES_LACKING, OTHER_TIME
 
@@ -15,7 +16,7 @@ CLOCK, IDENTITY = "node_clock", "node_identity"
 SKEW_S = 300
 """What a node's clock may be off. Source: AWS refuses requests that were signed more than five minutes away
 (AWS General Reference, Signature Version 4), so a node beyond it reaches no service either."""
-COUNTED = ("gpu_count", "neuron_devices")
+COUNTED = tuple(map(check_id, ("gpu_count", "neuron_devices")))
 """Checks that count accelerators; `measured` of their PASS is how many."""
 NAMES = ("uuid", "serial", "pci_bus_id")
 

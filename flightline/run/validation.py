@@ -15,6 +15,7 @@ from typing import Any
 from flightline import stack
 from flightline.run import launchers
 from flightline.run.request import deadline_s
+from flightline_node import names
 from flightline_node.inputs import INPUTS, defaults
 from flightline_node.judge.xid_policy import read_overrides
 from flightline_node.know.expected import NO_TYPE
@@ -53,8 +54,8 @@ NOT_KEPT = (
 class Checked:
     """What validation found. mistakes: text -> the hosts it concerns, both in inventory order.
 
-    hosts: name -> its instance_type and instance_id. demo: variables of the hosts that are simulated. asked: of each
-    host what OF_A_PREFLIGHT names, as given.
+    warnings: what is taken and should be written otherwise. hosts: name -> its instance_type and instance_id. demo:
+    variables of the hosts that are simulated. asked: of each host what OF_A_PREFLIGHT names, as given.
     """
 
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Checked:
     via: str = launchers.ANSIBLE
     deadlines_s: list[int] = field(default_factory=list)
     mistakes: dict[str, list[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     demo: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -105,6 +107,7 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         key = json.dumps([given[part] for part in (*_JUDGED, "instance_type", "demo_faults")], default=str)
         if key not in seen:
             seen[key] = tuple(_mistakes(given, skip=variables.errors))
+            checked.warnings += _renamed(given)
         mistakes += _stack_mistakes(variables, seen)
         mistakes += _connection_mistakes(variables)
         for mistake in (*mistakes, *seen[key], *_misspelt(variables.names())):
@@ -135,6 +138,11 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         elif _published(given["flightline_publish"]) != checked.publish:
             checked.mistakes.setdefault(PUBLISH_DIFFERS, []).append(name)
     return checked
+
+
+def _renamed(given: Mapping[str, Any]) -> list[str]:
+    """Earlier names of checks and thresholds in a host's settings."""
+    return list(names.warnings({one.name: given.get(one.variable) for one in INPUTS if one.stored}))
 
 
 def _stack_mistakes(variables: HostVars, seen: dict[str, tuple[str, ...]]) -> list[str]:
@@ -321,8 +329,8 @@ def limit_mistakes(unmatched: Iterable[str]) -> dict[str, list[str]]:
 def explain(mistakes: Mapping[str, list[str]], hosts: int) -> str:
     """The text a person reads: a line per mistake, with its hosts."""
     lines = [f"the inventory cannot be judged as it is ({len(mistakes)} to correct, no node was touched):"]
-    for mistake, names in mistakes.items():
-        lines.append(f"- {_where(names, hosts)}: {mistake}" if names else f"- {mistake}")
+    for mistake, concerned in mistakes.items():
+        lines.append(f"- {_where(concerned, hosts)}: {mistake}" if concerned else f"- {mistake}")
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ Value = str | int | bool | tuple[str, ...]
 SHOWN_SECRET = "[secret]"  # noqa: S105  # what is shown instead of one
 _KEY = "key"
 
-_WANTED = {
+WANTED = {
     STRING: "text",
     INTEGER: "a whole number",
     BOOLEAN: "true or false",
@@ -36,6 +36,8 @@ class Key:
 
     choices: the values there are. within: the lowest and the highest number. pattern: what text must match as a whole;
     wanted: the same in words. optional: empty text is no value. derived: the section's file works the field out.
+    variable: of the role that it reaches; without one it ends in resources. aliases: its earlier names
+    (docs/stability.md).
     """
 
     name: str
@@ -49,6 +51,13 @@ class Key:
     optional: bool = False
     derived: bool = False
     secret: bool = False
+    variable: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> str:
+        """The stack's output by which it reaches its role: logRetentionDays is log_retention_days."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", self.name).lower()
 
     @property
     def kind(self) -> str:
@@ -86,7 +95,7 @@ class Key:
             return self.default
         value = _PARSERS[self.kind](raw)
         if value is None:
-            raise ValueError(_WANTED[self.kind])
+            raise ValueError(WANTED[self.kind])
         return value
 
 
@@ -130,6 +139,17 @@ def keys(section: type) -> Iterator[Key]:
         for name, one in below:
             if name == part.name:
                 yield from keys(one)
+
+
+def reaching(section: Any) -> Iterator[tuple[str, Any]]:
+    """(output, value) of the settings in a section, and in those inside it, that reach a role."""
+    for name, key in declared(type(section)).items():
+        if key.variable:
+            value = getattr(section, name)
+            yield key.output, "" if value is None else list(value) if isinstance(value, tuple) else value
+    for name, _ in inside(type(section)):
+        if is_dataclass(value := getattr(section, name)):
+            yield from reaching(value)
 
 
 def _string(raw: Any) -> str | None:

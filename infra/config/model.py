@@ -86,6 +86,7 @@ class NetworkSettings:
         "internet",
         "Where the roles get packages: internet, image (ami has them all) or mirror (repositories inside your network).",
         choices=("internet", "image", "mirror"),
+        variable="package_repository_source",
     )
     flow_logs: bool = setting("flowLogs", True, "VPC flow logs of refused traffic.")
 
@@ -499,7 +500,10 @@ class MonitoringSettings:
 
     thresholds: Thresholds
     log_retention_days: int = setting(
-        "logRetentionDays", 30, "Days that every log group keeps its lines; one of the values CloudWatch Logs takes."
+        "logRetentionDays",
+        30,
+        "Days that every log group keeps its lines; one of the values CloudWatch Logs takes.",
+        variable="cloudwatch_agent_log_retention_days",
     )
 
 
@@ -626,4 +630,6 @@ class StackSettings:
 
 
 KEYS: tuple[Key, ...] = tuple(keys(StackSettings))
+EARLIER: Mapping[str, str] = MappingProxyType({alias: key.name for key in KEYS for alias in key.aliases})
+"""Earlier name of a key -> today's."""
 BY_NAME: Mapping[str, Key] = MappingProxyType({key.name: key for key in KEYS})

@@ -6,9 +6,21 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from flightline_node.names import earlier
 from infra.config.declare import SHOWN_SECRET, Value, declared
 from infra.config.errors import Mistake
-from infra.config.model import BY_NAME, KEYS
+from infra.config.model import BY_NAME, EARLIER, KEYS
+
+
+def today(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The values under today's names of their keys. Beside today's own an earlier name stays, an unknown key."""
+    return {name if EARLIER.get(name) in raw else EARLIER.get(name, name): value for name, value in raw.items()}
+
+
+def warnings(raw: Mapping[str, Any]) -> list[str]:
+    """What to say to a stack that uses earlier names."""
+    return [earlier(name, EARLIER[name]) for name in raw if name in EARLIER]
+
 
 _ORDER = {key.name: position for position, key in enumerate(KEYS)}
 
@@ -17,7 +29,7 @@ class Values:
     """Typed access to the values. A key whose value is refused answers with its default, so that checking can go on."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
-        self._raw = raw
+        self._raw = raw = today(raw)
         self._values: dict[str, Value] = {}
         self._mistakes: list[Mistake] = []
         for name in sorted(set(raw) - set(BY_NAME)):

@@ -46,6 +46,7 @@ NODE_LIBRARY = (
     "know/hardware.py",
     "know/remedies.py",
     "model.py",
+    "names.py",
     "read/__init__.py",
     "read/strictjson.py",
     "suggest.py",

@@ -142,7 +142,7 @@ UNSAID: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Threshold:
-    """A number a site may change. `source` says where the default comes from."""
+    """A number a site may change. `source` says where the default comes from. aliases: its earlier names."""
 
     name: str
     default: float
@@ -151,6 +151,7 @@ class Threshold:
     source: str
     minimum: float = 0.0
     maximum: float = float("inf")
+    aliases: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ class Check:
     out_of_service: would one take a paid node out of service for it? Yes or no, and why.
     first: the first command for a person to run, where the probe's own is not the best.
     source: where the judgement (not the numbers) comes from.
+    aliases: its earlier ids, which work as docs/stability.md says.
     """
 
     id: str
@@ -254,6 +256,7 @@ class Check:
     skips: Tuple[SkipReason, ...] = ()
     informs: bool = False
     do: Optional[str] = None
+    aliases: Tuple[str, ...] = ()
 
 
 STATUSES: Mapping[str, Status] = {str(status): status for status in Status}

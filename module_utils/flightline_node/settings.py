@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from . import names
 from .judge.checks import CHECKS
 from .judge.waivers import FLEET_CHECKS, Waiver
 from .judge.waivers import parse as parse_waivers
@@ -91,12 +92,10 @@ def resolve_settings(given: Mapping[str, Any]) -> Tuple[Expected, NodeSettings]:
     return expected, settings
 
 
-def _pick(names: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
-    # Ansible splits "a, b" at the comma and keeps the space.
-    given = [names] if isinstance(names, str) else [str(name) for name in names or ()]
+def _pick(given: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
     tags = sorted({tag for check in CHECKS.values() for tag in check.tags})
     picked: List[str] = []
-    for name in (part.strip() for text in given for part in text.split(",") if part.strip()):
+    for name in map(names.check_id, names.words(given)):
         if name in CHECKS:
             picked.append(name)
         elif name in tags:
@@ -116,20 +115,24 @@ def _numbers(thresholds: Any, errors: List[str]) -> Dict[str, float]:
         errors.append(f"thresholds: saw {thresholds!r}, wanted a mapping of <check>.<name> to a number")
         return {}
     known, numbers = known_thresholds(), {}  # type: Dict[str, Threshold], Dict[str, float]
-    for name, given in thresholds.items():
-        threshold = known.get(str(name))
+    for written, given in thresholds.items():
+        name = names.threshold(str(written))
+        threshold = known.get(name)
         if threshold is None:
             errors.append(
-                f"saw unknown threshold {name!r}{meant(name, known)}; "
+                f"saw unknown threshold {written!r}{meant(name, known)}; "
                 f"wanted one of the known thresholds: {', '.join(sorted(known))}"
             )
+            continue
+        if name in numbers:
+            errors.append(f"threshold {name}: saw it twice, as {written} too; wanted it once; do: keep {name}")
             continue
         try:
             amount = float(given) if not isinstance(given, bool) else float("nan")
         except (TypeError, ValueError):
             amount = float("nan")
         if threshold.minimum <= amount <= threshold.maximum:
-            numbers[str(name)] = amount
+            numbers[name] = amount
         else:
             wanted = f"a number from {threshold.minimum:g} to {threshold.maximum:g} {threshold.unit}".rstrip()
             errors.append(f"threshold {name}: saw {given!r}, wanted {wanted}")

@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
         if variables.get("flightline_calls"):
             answer["calls"] = calls.of_hosts({name: validation.HostVars(variables["hostvars"][name]) for name in names})
         absent = self._absent(variables, names)
-        warnings = list(dict.fromkeys(entry["message"] for entry in absent))
+        warnings = list(dict.fromkeys([*checked.warnings, *(entry["message"] for entry in absent)]))
         return {**answer, "absent": absent, "warnings": warnings}
 
     def _configures(self, host: Any) -> list[str]:

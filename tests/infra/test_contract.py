@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flightline import contract
+from infra.config.model import KEYS
 from infra.planning.tags import common_tags, instance_tags
-from tests.infra.stacks import STACKS, settings
+from tests.infra.stacks import ROOT, STACKS, settings
 
 # Invented, one for each output.
 OUTPUTS = {
@@ -26,8 +28,6 @@ OUTPUTS = {
     "node_count": 8,
     "efa_count": 32,
     "node_group": "train-p5-gpu",
-    "launch_hook": "train-p5-boot-preflight",
-    "placement_group": "",
     "head_instance_id": "i-0123456789abcdef0",
     "access_mode": "ssm",
     "node_user": "ubuntu",
@@ -36,7 +36,6 @@ OUTPUTS = {
     "checkpoints_bucket": "train-p5-checkpoints-123456789012-us-east-1",
     "results_bucket": "train-p5-results-123456789012-us-east-1",
     "transfer_bucket": "train-p5-transfer-123456789012-us-east-1",
-    "express_bucket": "train-p5-123456789012--use1-az4--x-s3",
     "results_table": "train-p5-results",
     "training_table": "train-p5-training",
     "alerts_topic_arn": "arn:aws:sns:us-east-1:123456789012:train-p5-alerts",
@@ -49,21 +48,9 @@ OUTPUTS = {
     "fsx_efa": True,
     "results_log_group": "/flightline/train-p5/results",
     "system_log_group": "/flightline/train-p5/system",
+    "package_source": "internet",
     "log_retention_days": 90,
     "metric_namespace": "Flightline/train-p5",
-    "threshold_cpu_percent": 95,
-    "threshold_memory_percent": 90,
-    "threshold_disk_percent": 85,
-    "threshold_gpu_temperature_c": 85,
-    "threshold_gpu_utilization_percent": 10,
-    "kubernetes_cluster": "train-eks",
-    "kubernetes_version": "1.36",
-    "kubernetes_endpoint": "https://0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com",
-    "kubernetes_authority": "bm90IG9uZQ==",
-    "kubernetes_node_group": "train-eks-gpu",
-    "kubernetes_agent_role": "arn:aws:iam::123456789012:role/train-eks-eks-agent-us-east-1",
-    "kubernetes_control_role": "arn:aws:iam::123456789012:role/train-eks-eks-control-us-east-1",
-    "kubernetes_trainer_role": "arn:aws:iam::123456789012:role/train-eks-eks-trainer-us-east-1",
 }
 OPTIONAL = [output.name for output in contract.OUTPUTS if output.optional]
 REQUIRED = [output.name for output in contract.OUTPUTS if not output.optional]
@@ -112,6 +99,26 @@ def test_all_mistakes_come_at_once():
 )
 def test_any_outputs_can_be_judged(changes):
     contract.mistakes({**OUTPUTS, **changes})
+
+
+@pytest.mark.parametrize("output", contract.OUTPUTS, ids=lambda output: output.name)
+def test_an_output_is_read_where_it_says_or_is_for_people(output):
+    """By its name as a reader writes it: of Ansible's variable, as a key, or to `pulumi stack output`."""
+    if output.people:
+        return
+    path = ROOT / (output.read_by if not output.read_by.startswith("roles/") else "inventory/group_vars/aws_ec2")
+    files = [path] if path.is_file() else sorted(path.glob("*.yml"))
+    found = rf"flightline_stack\.{output.name}\b|[\"']{output.name}[\"']|stack output {output.name}\b"
+    assert any(re.search(found, file.read_text()) for file in files), f"{output.name} is read by nothing in {path}"
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.variable], ids=lambda key: key.name)
+def test_a_setting_that_reaches_a_role_is_a_variable_that_the_role_uses(key):
+    (output,) = [one for one in contract.OUTPUTS if one.name == key.output]
+    role = ROOT / output.read_by
+    assert key.variable in yaml.safe_load((role / "defaults/main.yml").read_text())
+    used = [path for part in ("tasks", "templates", "vars") for path in (role / part).glob("*")]
+    assert any(re.search(rf"\b{key.variable}\b", path.read_text()) for path in used), f"{role.name} does not use it"
 
 
 def test_no_output_can_hold_the_webhook():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Callable, Mapping, Optional, Tuple
 
 from flightline_node.model import Remedy, Status, Verdict
+from flightline_node.names import check_id
 
 from ..hardware import Machine
 from ..tree import Entry
@@ -57,6 +58,10 @@ class Fault:
     scope: str = NODE
     type: str = "p5.48xlarge"
     level: str = "quick"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "check", check_id(self.check))
+        object.__setattr__(self, "also", tuple(map(check_id, self.also)))
 
     @property
     def blocks(self) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from flightline_node.model import LEVELS, Remedy
+from flightline_node.names import check_id
 
 from .machine import CLOSING, OPEN_OUT, Happened, NodeState, after
 from .stamps import seconds
@@ -51,6 +52,11 @@ class NodeTrouble:
         """'row_remap: GPU 3: a row remapping waits for a reset'."""
         named = not self.device or self.device in self.message
         return f"{self.check}{'' if named else f' {self.device}'}: {self.message}"
+
+    def today(self) -> NodeTrouble:
+        """The same under the id that its check has today."""
+        check = check_id(self.check)
+        return replace(self, check=check, key=check + self.key.removeprefix(self.check))
 
 
 @dataclass(frozen=True)
@@ -164,6 +170,7 @@ def from_dict(raw: Mapping[str, Any]) -> Incident:
     for name, kind in (("troubles", NodeTrouble), ("events", Moment), ("attempts", Attempt)):
         parts[name] = tuple(made(kind, item) for item in raw.get(name) or ())
     parts["events"] = tuple(_read(event) for event in parts["events"])
+    parts["troubles"] = tuple(one.today() for one in parts["troubles"])
     parts["proof"] = made(Proof, raw["proof"]) if raw.get("proof") else None
     parts["state"] = NodeState(raw["state"])
     return Incident(**parts)

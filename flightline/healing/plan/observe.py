@@ -8,6 +8,7 @@ from typing import Any
 
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import BLOCKING, EVIDENCE, Verdict, device_label
+from flightline_node.names import check_id
 
 from ...fleet.causes import Finding, troubles
 from ...fleet.judgement import NO_SERIAL
@@ -78,7 +79,8 @@ def from_marker(host: str, group: str, marker: Mapping[str, Any]) -> Sighting:
     if marker.get("schema") != MARKER_SCHEMA:
         raise ValueError(f"{host}: saw the marker schema {marker.get('schema')!r}, wanted {MARKER_SCHEMA}")
     raw = marker.get("findings")
-    findings = [dict(item) for item in raw if isinstance(item, Mapping) and item.get("check")] if raw else []
+    known = [item for item in raw if isinstance(item, Mapping) and item.get("check")] if raw else []
+    findings = [{**item, "check": check_id(str(item["check"]))} for item in known]
     instance = str(marker.get("instance_id") or "")
     roots = [trouble.root for trouble in troubles(findings)] or findings or [{"check": "node", "status": "UNKNOWN"}]
     named = tuple(trouble_of(root, instance or host, host, {}) for root in roots)

@@ -11,6 +11,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..bounds import MAX_MESSAGE_CHARS
 from ..model import BLOCKING, EVIDENCE, Check, Finding, Remedy, Site, SkipReason, Status, Verdict
+from ..names import check_id
 from .reasons import NOT_TAKEN
 from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
 
@@ -70,7 +71,8 @@ def _reasons(check: Check, site: Site, required: bool) -> Dict[str, Condition]:
 
 
 def _condition(reason: SkipReason, holds: bool) -> Condition:
-    return Condition(() if holds else reason.worse, reason.measured)
+    worse = () if holds else reason.worse
+    return Condition(tuple(map(check_id, worse)), tuple(map(check_id, reason.measured)))
 
 
 def lacking(check: Check, site: Site) -> List[str]:

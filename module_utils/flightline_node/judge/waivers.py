@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from ..model import Finding, Remedy, SettingsError, Status
+from ..names import check_id
 from ..suggest import meant
 from .reasons import WAIVER_EXPIRED
 from .skips import WAIVED
@@ -82,7 +83,8 @@ def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
     if missing or unknown:
         problem = f"that it lacks {', '.join(missing)}" if missing else f"unknown key {', '.join(unknown)}"
         raise SettingsError(f"{where}: saw {problem}; wanted {', '.join(FIELDS)}")
-    if item["check"] not in known:
+    check = check_id(str(item["check"]))
+    if check not in known:
         raise SettingsError(
             f"{where}: saw unknown check {item['check']!r}{meant(item['check'], known)}; "
             f"wanted one of the known checks: {', '.join(known)}"
@@ -92,7 +94,7 @@ def _one(position: int, item: Any, known: Sequence[str]) -> Waiver:
         expiry = datetime.fromisoformat(str(item["expiry"])).date()
     except ValueError:
         raise SettingsError(f"{where}: saw expiry {item['expiry']!r}, wanted a date like 2026-12-31") from None
-    return Waiver(str(item["check"]), str(item["scope"]), str(item["reason"]), str(item["owner"]), expiry)
+    return Waiver(check, str(item["scope"]), str(item["reason"]), str(item["owner"]), expiry)
 
 
 def apply(findings: Iterable[Finding], waivers: Sequence[Waiver], names: Sequence[str], today: date) -> List[Finding]:

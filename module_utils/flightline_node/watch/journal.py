@@ -11,8 +11,9 @@ import os
 import re
 from typing import Dict, Iterable, List, Optional
 
+from ..judge.checks import kernel_errors
 from ..judge.reasons import MESSAGES_LOST
-from ..model import Finding, Remedy, Status, clip_evidence
+from ..model import Finding, Status, clip_evidence
 from .child import Child
 from .intake import Intake
 from .kmsg import Hole
@@ -133,4 +134,5 @@ def _wanted(hole: Hole) -> int:
 def _missing(short: int, lost: int) -> Finding:
     message = f"{lost} kernel messages were overwritten before they were read, and the journal lacks {short} of them"
     seen = clip_evidence([f"{lost} sequence numbers of /dev/kmsg are missing, {short} of them also in the journal"])
-    return Finding("kernel_errors", Status.UNKNOWN, message, Remedy.INVESTIGATE, evidence=seen, reason=MESSAGES_LOST.id)
+    words = kernel_errors.CHECK.id, Status.UNKNOWN, message, MESSAGES_LOST.remedy
+    return Finding(*words, evidence=seen, reason=MESSAGES_LOST.id)

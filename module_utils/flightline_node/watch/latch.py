@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Optional, Set
 
 from ..model import Finding, as_remedy, as_status, device_label
+from ..names import check_id
 from . import marker as marking
 from .verdicts import Identity, identity, label
 
@@ -89,7 +90,7 @@ def _finding(one: Any) -> Optional[Finding]:
     if not isinstance(one, dict) or not isinstance(one.get("device"), dict):
         return None
     return Finding(
-        str(one.get("check")),
+        check_id(str(one.get("check"))),
         as_status(one.get("status")),
         str(one.get("message")),
         as_remedy(one.get("remedy")),

@@ -10,8 +10,9 @@ import os
 import re
 from typing import Dict, List, Optional, Tuple
 
+from ..judge.checks import gpu_lost
 from ..judge.reasons import SMI_SILENT
-from ..model import Facts, Finding, Remedy, Status, clip_evidence
+from ..model import Facts, Finding, Status, clip_evidence
 from ..read.parsers.nvidia_messages import Messages
 from ..read.parsers.nvidia_smi_fields import XML, Raw, RawGpu, assemble
 from .child import Child
@@ -116,7 +117,8 @@ class SmiFeed:
         how = "it does not die when killed (uninterruptible)" if self._child.hung else "twice in a row"
         message = f"nvidia-smi said nothing for {self._silent_s:g} s, {how}: the driver may hang"
         asked = clip_evidence([f"nvidia-smi --query-gpu ... --loop={max(1, round(self._every_s))}: no line"])
-        return [Finding("gpu_lost", Status.UNKNOWN, message, Remedy.REBOOT, evidence=asked, reason=SMI_SILENT.id)]
+        words = gpu_lost.CHECK.id, Status.UNKNOWN, message, SMI_SILENT.remedy
+        return [Finding(*words, evidence=asked, reason=SMI_SILENT.id)]
 
     def counts(self) -> Dict[str, int]:
         """For the heartbeat."""

@@ -11,6 +11,7 @@ from ..judge.kernel_history import pci_key
 from ..judge.waivers import apply as apply_waivers
 from ..know.expected import Expected
 from ..model import BLOCKING, Facts, Finding, Status, device_label
+from ..names import check_id
 from ..read.facts import KnownFacts
 from ..settings import NodeSettings
 
@@ -35,7 +36,8 @@ class Rules:
         UNKNOWN counts where something was seen (it has evidence): a line that may be a fault, as before every job. A
         check that broke, or what was not collected, shows no fault and takes nobody's node.
         """
-        due = sorted((one for one in self._settings.checks if one.id in checks), key=lambda one: checks.index(one.id))
+        asked = [check_id(name) for name in checks]
+        due = sorted((one for one in self._settings.checks if one.id in asked), key=lambda one: asked.index(one.id))
         now = datetime.now(timezone.utc)
         measures: Dict[str, Any] = {}
         found = answers(due, KnownFacts(dict(facts)), self._expected, self._settings, now, measures, required=False)

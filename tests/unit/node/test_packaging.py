@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,21 @@ HELPERS = {"__init__", "common"}
 OLDEST_PYTHON = (3, 8)
 
 
-def test_every_check_file_is_in_the_catalogue_under_its_own_name():
-    files = {path.stem for path in (LIBRARY / "judge" / "checks").glob("*.py")} - HELPERS
-    helpers = {
-        name for name in files if "CHECK = Check(" not in (LIBRARY / "judge" / "checks" / f"{name}.py").read_text()
-    }
-    assert files - helpers == set(CHECKS), "a check file that is not registered never runs"
+def test_every_check_file_is_in_the_catalogue_under_its_name_or_an_earlier_one():
+    paths = (LIBRARY / "judge" / "checks").glob("*.py")
+    files = {path.stem for path in paths if "CHECK = Check(" in path.read_text()} - HELPERS
+    named = {name: check.id for check in CHECKS.values() for name in (check.id, *check.aliases)}
+    assert sorted(named[file] for file in files) == sorted(CHECKS), "a check file that is not registered never runs"
+
+
+def test_a_name_means_one_thing():
+    """Two checks of one order have no order; a name that is also somebody's earlier one would be taken for either."""
+    assert [count for count in Counter(check.order for check in CHECKS.values()).most_common(1) if count[1] > 1] == []
+    for named in (
+        [name for check in CHECKS.values() for name in (check.id, *check.aliases)],
+        [f"{c.id}.{name}" for c in CHECKS.values() for t in c.thresholds for name in (t.name, *t.aliases)],
+    ):
+        assert [count for count in Counter(named).most_common(1) if count[1] > 1] == []
 
 
 def test_checks_name_parsers_and_levels_that_exist():
