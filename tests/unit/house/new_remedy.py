@@ -23,7 +23,7 @@ from flightline.record.schema import SCHEMA_FILE
 from flightline.report import jsonfile
 from flightline.store.sqlite import SqliteStore
 from flightline_node.judge.checks import CHECKS
-from flightline_node.model import Remedy
+from flightline_node.model import Reason, Remedy
 from tests.corpus.material import demo
 from tests.unit.functions import samples
 from tests.unit.healing.made import incident
@@ -48,7 +48,8 @@ def sent(fail: Mapping[str, Any]) -> str:
 def judged(word: str, bundle: Path) -> str:
     bundle.mkdir()
     (bundle / "nvidia-smi.xml").write_bytes(dict(demo("p5.48xlarge"))["nvidia-smi.xml"])
-    CHECKS["gpu_count"] = replace(CHECKS["gpu_count"], evaluate=lambda context: [context.fail("7 of 8", Remedy(word))])
+    few = Reason("too_few", "GPUs are missing", Remedy(word))
+    CHECKS["gpu_count"] = replace(CHECKS["gpu_count"], evaluate=lambda context: [context.fail(few, "7 of 8")])
     return run("judge", bundle, "--instance-type", "p5.48xlarge")
 
 
