@@ -105,7 +105,7 @@ def put(record: Any, path: Path, value: Any) -> Any:
     changed = copy.deepcopy(record)
     part = changed
     for step in path[:-1]:
-        if isinstance(part, dict) and step not in part:
+        if isinstance(part, dict) and part.get(step) is None:
             part[step] = {}
         part = part[step]
     if value is not ABSENT:
@@ -167,7 +167,7 @@ def twice(record: Any, path: Path) -> str:
     marked = put(record, path, "\x00mark")
     value = record
     for step in path:
-        value = value.get(step) if isinstance(value, dict) else value[step]
+        value = value.get(step) if isinstance(value, dict) else value and value[step]
     name = json.dumps(path[-1])
     return json.dumps(marked).replace(f'{name}: "\\u0000mark"', f'{name}: "FAIL", {name}: {json.dumps(value)}')
 
