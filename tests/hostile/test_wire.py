@@ -108,7 +108,9 @@ def test_a_later_healthy_run_of_the_same_hosts_is_go(ran, tmp_path_factory):
 def test_generated_answers_come_to_what_they_should(tmp_path):
     """A sample of `make hostile`."""
     place, wanted = Ground(tmp_path), {}
-    for number, case in enumerate(list(by_field())[::60]):
+    # A version of its own is a finding of the fleet, not of the node.
+    cases = [case for case in by_field() if not case.name.startswith("versions.")]
+    for number, case in enumerate(cases[::60]):
         host = f"h{number:03}"
         plan = planned(case, host)
         place.add(host, plan)

@@ -1,0 +1,211 @@
+"""What adding a thing takes: each is done in a clone of this tree, generators run, and the files written by hand counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flightline_node.read.parsers import PARSERS
+from tests.fuzz.run import seeds
+
+ROOT = Path(__file__).parents[3]
+CHECKS, PARSER_FILES = "module_utils/flightline_node/judge/checks", "module_utils/flightline_node/read/parsers"
+
+
+class Clone:
+    """The tracked files but for the tests, and those that were written by hand; a role counts as its folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self._by_hand = root, set[str]()
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for name in filter(None, listed.split("\0")):
+            if not name.startswith(("tests/", "bench/")) and (ROOT / name).is_file():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, root / name, follow_symlinks=False)
+
+    def write(self, name: str, text: str) -> None:
+        self._by_hand.add("/".join(name.split("/")[:2]) if name.startswith("roles/") else name)
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert text.count(old) == 1, (name, old)
+        self.write(name, text.replace(old, new))
+
+    def python(self, *words: str, program: str = "") -> str:
+        env = {**os.environ, "PYTHONPATH": f"{self.root}:{self.root / 'module_utils'}"}
+        words = ("-c", program) if program else ("-m", *words)
+        done = subprocess.run([sys.executable, *words], cwd=self.root, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def flightline(self, *words: str) -> str:
+        return self.python(program=f"from flightline.cli import cli; cli({list(words)})")
+
+    def takes(self, thing: str) -> None:
+        """The files written by hand are as many as CONTRIBUTING says."""
+        (stands,) = re.findall(rf"^\| {thing} \| (\d+) \|", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
+        assert len(self._by_hand) == int(stands), sorted(self._by_hand)
+
+
+@pytest.fixture
+def clone(tmp_path):
+    return Clone(tmp_path)
+
+
+def test_a_check(clone):
+    text = (ROOT / CHECKS / "uptime.py").read_text()
+    clone.write(f"{CHECKS}/boots.py", text.replace('id="uptime"', 'id="boots"').replace("order=690", "order=691"))
+    clone.python("tools.registries")
+    assert "host, boot" in clone.flightline("checks", "boots")
+    clone.takes("a check")
+
+
+def test_a_parser(clone):
+    text = (ROOT / PARSER_FILES / "uptime.py").read_text()
+    clone.write(f"{PARSER_FILES}/awake.py", text.replace("uptime.txt", "awake.txt"))
+    clone.python("tools.registries")
+    program = "from flightline_node.read.parsers import PARSERS; print(PARSERS['awake'].parse({'awake.txt': b'7.5 1'}))"
+    assert clone.python(program=program).strip() == "{'uptime_s': 7.5}"
+    clone.takes("a parser")
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_parser_without_a_test_or_a_fixture_is_refused(name):
+    texts = [
+        path.read_text() for part in ("parsers", "checks") for path in (ROOT / "tests/unit" / part).glob("test_*.py")
+    ]
+    asked = rf"[\"']{name}[\"']|import .*\b{name}\b|\b{name}\.parse\b"
+    assert any(re.search(asked, text) for text in texts), f"no test of tests/unit/parsers asks the parser {name}"
+    assert seeds(PARSERS[name]), f"no fixture of tests/unit/fixtures is one that the parser {name} reads"
+
+
+def test_an_instance_type(clone):
+    table = "module_utils/flightline_node/know/hardware.py"
+    (row,) = re.findall(r'^\{"instance_type":"g6\.xlarge".*\n', (ROOT / table).read_text(), re.M)
+    clone.edit(table, row, row + row.replace("g6.xlarge", "g6.tiny"))
+    program = "from flightline_node.know.expected import resolve; print(resolve('g6.tiny').gpu_model)"
+    assert clone.python(program=program).strip() == "L4"
+    clone.takes("an instance type")
+
+
+def test_a_role(clone):
+    for path in (ROOT / "roles" / "container_toolkit").rglob("*.*"):
+        name = path.relative_to(ROOT).as_posix().replace("container_toolkit", "toolbox")
+        clone.write(name, path.read_text().replace("container_toolkit", "toolbox"))
+    clone.python("tools.registries")
+    assert "- {role: toolbox, tags: [toolbox], when:" in (clone.root / "playbooks/site.yml").read_text()
+    assert "    toolbox:\n" in (clone.root / "inventory/roles.yml").read_text()
+    clone.python("tools.roledocs", "--check")
+    clone.takes("a role")
+
+
+def test_a_setting_that_reaches_a_node(clone):
+    declared = '    flow_logs: bool = setting("flowLogs",'
+    new = '    motd: str = setting("nodeMotd", "hello", "What a node says at login.", variable="base_motd")\n'
+    clone.edit("infra/config/model.py", declared, new + declared)
+    role = ROOT / "roles" / "base"
+    clone.write("roles/base/defaults/main.yml", (role / "defaults/main.yml").read_text() + "base_motd: hello\n")
+    task = '\n- name: Say it\n  ansible.builtin.copy: {dest: /etc/motd, content: "{{ base_motd }}"}\n'
+    clone.write("roles/base/tasks/files.yml", (role / "tasks/files.yml").read_text() + task)
+    clone.python("tools.stack_settings")
+    assert (
+        'base_motd: "{{ flightline_stack.node_motd }}"'
+        in (clone.root / "inventory/group_vars/aws_ec2/roles.yml").read_text()
+    )
+    clone.python(program=REACHES)
+    clone.takes("a setting that reaches a node")
+
+
+REACHES = """
+from flightline import contract
+from infra.config.declare import reaching
+from infra.config.reader import read
+from infra.planning.zones import Zone, ZoneOffering
+zones = (Zone("us-east-1a", "use1-az1"), Zone("us-east-1b", "use1-az2"))
+offer = ZoneOffering(zones, frozenset(zone.zone_id for zone in zones))
+outputs = dict(reaching(read({"nodeMotd": "to work"}, "us-east-1", lambda _: offer)))
+assert outputs["node_motd"] == "to work"
+assert not [mistake for mistake in contract.mistakes(outputs) if mistake.startswith("node_motd")]
+assert [mistake for mistake in contract.mistakes({}) if mistake.startswith("node_motd: missing")]
+"""
+
+
+def test_a_check_is_renamed(clone):
+    """What sites and stores have under its earlier id works on, with a warning; so do a threshold's."""
+    clone.edit(f"{CHECKS}/uptime.py", 'id="uptime",', 'id="boot_time",\n    aliases=("uptime",),')
+    clone.edit(
+        f"{CHECKS}/uptime.py",
+        '            "a P5 instance needs minutes until all services are up",\n            0,\n',
+        '            "a P5 instance needs minutes until all services are up",\n            0,\n            aliases=("fresh_s",),\n',
+    )
+    clone.python("tools.registries")
+    found = json.loads(clone.python(program=RENAMED))
+    assert found == {
+        "thresholds": {"boot_time.recent_s": 60.0, "boot_time.boots": 5.0},
+        "checks": ["boot_time"],
+        "skipped": ["boot_time"],
+        "waived": ["boot_time SKIP waived"],
+        "stored": ["boot_time"],
+        "answer": ["boot_time"],
+        "healing": ["boot_time", "boot_time@S-1"],
+        "demo": [],
+        "warned": [
+            "checks: saw uptime, wanted boot_time",
+            "skip: saw uptime, wanted boot_time",
+            "thresholds: saw uptime.fresh_s, wanted boot_time.recent_s",
+            "thresholds: saw uptime.boots, wanted boot_time.boots",
+            "waivers: saw uptime, wanted boot_time",
+        ],
+    }
+    assert "warning: saw uptime, wanted boot_time, its new name; do:" in clone.flightline("checks", "uptime")
+    clone.takes("a new id of a check")
+
+
+RENAMED = """
+import json
+from datetime import date
+from pathlib import Path
+from flightline.demo import FAULTS
+from flightline.healing.journal.incident import NodeTrouble
+from flightline.record import intake
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
+from flightline_node import names
+from flightline_node.judge.checks import CHECKS
+from flightline_node.judge.waivers import apply
+from flightline_node.model import Finding, Status
+from flightline_node.settings import build
+
+waiver = {"check": "uptime", "scope": "*", "reason": "known", "owner": "ops", "expiry": "2999-12-31"}
+given = {"thresholds": {"uptime.fresh_s": 60, "uptime.boots": 5}, "waivers": [waiver]}
+settings, chosen = build(skip=["uptime"], **given), build(select="uptime")
+waived = apply([Finding("boot_time", Status.WARN, "booted")], settings.waivers, ["gpu-01"], date(2026, 11, 24))
+finding = {"check": "uptime", "status": "PASS", "message": "up for 2 h"}
+old = intake.stamped({"schema": "flightline-node/1", "host": "gpu-01", "seconds": 1.0, "findings": [finding]})
+with_store = SqliteStore(Path("runs.sqlite"))
+with_store.start(Run("r1", "2026-11-21T10:00:00+00:00", hosts=(ExpectedHost("gpu-01"),)))
+with_store.save("r1", old)
+answer = {key: value for key, value in old.items() if key not in ("admitted", "verdict")}
+more = {"instance_id": "", "instance_type": "none", "level": "quick", "started_at": "2026-11-21T10:00:00+00:00",
+        "measures": {}, "versions": {}, "gpus": [], "verdict": "go", "call_id": "", "flightline": "1", "probes": []}
+trouble = NodeTrouble("uptime@S-1", "uptime", "REBOOT", "m").today()
+print(json.dumps({
+    "thresholds": settings.thresholds,
+    "checks": [check.id for check in chosen.checks],
+    "skipped": [check.id for check in settings.skipped],
+    "waived": [f"{one.check} {one.status} {one.reason}" for one in waived],
+    "stored": [one["check"] for record in with_store.records("r1") for one in record["findings"]],
+    "answer": [one["check"] for one in intake.shaped({**answer, **more})["findings"]],
+    "healing": [trouble.check, trouble.key],
+    "demo": sorted({fault.check for fault in FAULTS.values()} & {"uptime"}),
+    "warned": [one.split(", its")[0] for one in names.warnings({"checks": "uptime", "skip": ["uptime"], **given})],
+}))
+"""
