@@ -66,16 +66,17 @@ def parsers() -> Iterator[str]:
 
 
 def aliases() -> Iterator[str]:
-    """Earlier names of checks and thresholds -> today's."""
-    checks: dict[str, str] = {}
-    thresholds: dict[str, str] = {}
-    for path in sorted((LIBRARY / "judge/checks").glob("*.py")):
-        calls = list(_calls(path, ("Check", "Threshold")))
+    """Earlier names of checks, thresholds and reasons -> today's. A reason's is <check>.<id>, a common one's .<id>."""
+    tables: dict[str, dict[str, str]] = {"Check": {}, "Threshold": {}, "Reason": {}}
+    for path in (LIBRARY / "judge/reasons.py", *sorted((LIBRARY / "judge/checks").glob("*.py"))):
+        calls = list(_calls(path, tuple(tables)))
         own = next((values["id"] for kind, values in calls if kind == "Check"), "")
         for kind, values in calls:
-            told, prefix = (checks, "") if kind == "Check" else (thresholds, f"{own}.")
-            told |= {f"{prefix}{old}": f"{prefix}{values.get('id') or values['name']}" for old in values["aliases"]}
-    for name, told in (("CHECKS", checks), ("THRESHOLDS", thresholds)):
+            prefix = "" if kind == "Check" else f"{own}."
+            for old in values["aliases"]:
+                tables[kind][f"{prefix}{old}"] = f"{prefix}{values.get('id') or values['name']}"
+    for kind, told in tables.items():
+        name = f"{kind.upper()}S"
         lines = [f'    "{old}": "{new}",' for old, new in sorted(told.items())]
         yield from [f"{name}: Dict[str, str] = {{", *lines, "}"] if lines else [f"{name}: Dict[str, str] = {{}}"]
 
@@ -84,7 +85,7 @@ def _calls(path: Path, kinds: Sequence[str]) -> Iterator[tuple[str, dict[str, An
     """Where a module declares such objects: the kind, and the name and aliases that stand there as text."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
-            given: dict[str, ast.expr] = {"name": node.args[0]} if node.args else {}
+            given: dict[str, ast.expr] = {"name": one for one in node.args[:1] if isinstance(one, ast.Constant)}
             given |= {str(one.arg): one.value for one in node.keywords if one.arg in ("id", "name", "aliases")}
             yield node.func.id, {"aliases": (), **{key: ast.literal_eval(value) for key, value in given.items()}}
 

@@ -160,12 +160,14 @@ class Reason:
 
     id: unique among a check's; lower case. says: what it means, for the docs. remedy: what it asks for, where the
     finding does not know better. device: what part such a finding names ("GPU", "EFA device"); "" for the whole node.
+    aliases: its earlier ids (docs/stability.md).
     """
 
     id: str
     says: str
     remedy: Remedy = Remedy.INVESTIGATE
     device: str = ""
+    aliases: Tuple[str, ...] = ()
 
     def of(self, part: object) -> Reason:
         """The reason of one of a family: `xid.79`, `unreadable.kernel`. Declared is the family."""

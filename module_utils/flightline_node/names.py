@@ -1,4 +1,4 @@
-"""Earlier names: what a renamed check or threshold is called today, one function per lookup (docs/stability.md).
+"""Earlier names: what a renamed check, threshold or reason is called today, one function per lookup (docs/stability.md).
 
 A name that nobody ever had comes back as it was given: whether it is known is for the caller to say. The tables follow
 from `aliases` beside each declaration, as text, for the functions in AWS have no check with them.
@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Mapping
 # begin: made by python -m tools.registries
 CHECKS: Dict[str, str] = {}
 THRESHOLDS: Dict[str, str] = {}
+REASONS: Dict[str, str] = {}
 # end: made by python -m tools.registries
 
 
@@ -26,16 +27,29 @@ def threshold(name: str) -> str:
     return THRESHOLDS.get(today, today)
 
 
+def reason(check: str, given: str) -> str:
+    """A reason's id of today: its own check's, or a common one's. Of a family, xid.79, the part stays."""
+    family, dot, part = given.partition(".")
+    for whose in (check, ""):
+        today = REASONS.get(f"{whose}.{family}")
+        if today:
+            return f"{today.partition('.')[2]}{dot}{part}"
+    return given
+
+
 def record(found: Dict[str, Any]) -> Dict[str, Any]:
-    """A record with the checks of its findings, and of the waivers that it hands on, as they are called today."""
-    if not CHECKS:
+    """A record with the checks and reasons of its findings, and of the waivers that it hands on, as they are called today."""
+    if not (CHECKS or REASONS):
         return found
     lists = {key: found[key] for key in ("findings", "fleet_waivers") if found.get(key)}
     return {**found, **{key: [_today(one) for one in items] for key, items in lists.items()}}
 
 
 def _today(one: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**one, "check": check_id(one["check"])} if one["check"] in CHECKS else one
+    if not REASONS or not one.get("reason"):
+        return {**one, "check": check_id(one["check"])} if one["check"] in CHECKS else one
+    check = check_id(one["check"])
+    return {**one, "check": check, "reason": reason(check, str(one["reason"]))}
 
 
 def words(given: Any) -> Iterator[str]:

@@ -140,8 +140,10 @@ assert [mistake for mistake in contract.mistakes({}) if mistake.startswith("node
 
 
 def test_a_check_is_renamed(clone):
-    """What sites and stores have under its earlier id works on, with a warning; so do a threshold's."""
+    """What sites and stores have under its earlier id works on, with a warning; so do a threshold's and a reason's."""
     clone.edit(f"{CHECKS}/uptime.py", 'id="uptime",', 'id="boot_time",\n    aliases=("uptime",),')
+    several = 'Reason("many_boots", "the node was started several times"'
+    clone.edit(f"{CHECKS}/uptime.py", several, f'{several}, aliases=("booted_often",)')
     clone.edit(
         f"{CHECKS}/uptime.py",
         '            "a P5 instance needs minutes until all services are up",\n            0,\n',
@@ -154,7 +156,7 @@ def test_a_check_is_renamed(clone):
         "checks": ["boot_time"],
         "skipped": ["boot_time"],
         "waived": ["boot_time SKIP waived"],
-        "stored": ["boot_time"],
+        "stored": ["boot_time many_boots"],
         "answer": ["boot_time"],
         "healing": ["boot_time", "boot_time@S-1"],
         "demo": [],
@@ -188,7 +190,7 @@ waiver = {"check": "uptime", "scope": "*", "reason": "known", "owner": "ops", "e
 given = {"thresholds": {"uptime.fresh_s": 60, "uptime.boots": 5}, "waivers": [waiver]}
 settings, chosen = build(skip=["uptime"], **given), build(select="uptime")
 waived = apply([Finding("boot_time", Status.WARN, "booted")], settings.waivers, ["gpu-01"], date(2026, 11, 24))
-finding = {"check": "uptime", "status": "PASS", "message": "up for 2 h"}
+finding = {"check": "uptime", "status": "WARN", "message": "up for 2 h", "reason": "booted_often"}
 old = intake.stamped({"schema": "flightline-node/1", "host": "gpu-01", "seconds": 1.0, "findings": [finding]})
 with_store = SqliteStore(Path("runs.sqlite"))
 with_store.start(Run("r1", "2026-11-21T10:00:00+00:00", hosts=(ExpectedHost("gpu-01"),)))
@@ -202,7 +204,7 @@ print(json.dumps({
     "checks": [check.id for check in chosen.checks],
     "skipped": [check.id for check in settings.skipped],
     "waived": [f"{one.check} {one.status} {one.reason}" for one in waived],
-    "stored": [one["check"] for record in with_store.records("r1") for one in record["findings"]],
+    "stored": [f"{one['check']} {one['reason']}" for record in with_store.records("r1") for one in record["findings"]],
     "answer": [one["check"] for one in intake.shaped({**answer, **more})["findings"]],
     "healing": [trouble.check, trouble.key],
     "demo": sorted({fault.check for fault in FAULTS.values()} & {"uptime"}),
