@@ -85,7 +85,9 @@ def _calls(path: Path, kinds: Sequence[str]) -> Iterator[tuple[str, dict[str, An
     """Where a module declares such objects: the kind, and the name and aliases that stand there as text."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
-            given: dict[str, ast.expr] = {"name": one for one in node.args[:1] if isinstance(one, ast.Constant)}
+            given: dict[str, ast.expr] = {}
+            if node.args and isinstance(node.args[0], ast.Constant):
+                given["name"] = node.args[0]
             given |= {str(one.arg): one.value for one in node.keywords if one.arg in ("id", "name", "aliases")}
             yield node.func.id, {"aliases": (), **{key: ast.literal_eval(value) for key, value in given.items()}}
 

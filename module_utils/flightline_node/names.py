@@ -1,4 +1,4 @@
-"""Earlier names: what a renamed check, threshold or reason is called today, one function per lookup (docs/stability.md).
+"""Earlier names: what a renamed check, threshold or reason is called today, a function per lookup (docs/stability.md).
 
 A name that nobody ever had comes back as it was given: whether it is known is for the caller to say. The tables follow
 from `aliases` beside each declaration, as text, for the functions in AWS have no check with them.
@@ -38,7 +38,7 @@ def reason(check: str, given: str) -> str:
 
 
 def record(found: Dict[str, Any]) -> Dict[str, Any]:
-    """A record with the checks and reasons of its findings, and of the waivers that it hands on, as they are called today."""
+    """A record with the checks and reasons of its findings and handed-on waivers, as they are called today."""
     if not (CHECKS or REASONS):
         return found
     lists = {key: found[key] for key in ("findings", "fleet_waivers") if found.get(key)}
