@@ -13,7 +13,7 @@ import pytest
 
 from flightline.demo import FAULTS
 from flightline.demo.faults import NODE
-from flightline.fleet import cause_table, causes, checks, remedies
+from flightline.fleet import cause_table, causes, checks
 from flightline.fleet.judgement import judge_run
 from flightline.healing.plan.observe import absorb, from_report
 from flightline.healing.plan.planner import FleetState, SchedulerView, plan
@@ -23,14 +23,14 @@ from flightline_node.judge import checks as registry
 from flightline_node.judge.context import Context
 from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import resolve
-from flightline_node.model import Check
+from flightline_node.model import Check, Remedy
 from flightline_node.settings import build
 from tests.corpus.material import demo
 from tests.harness import NOW, InMemory
 from tests.memory_store import MemoryStore
 from tests.unit.made import STARTED, a_run, record
 
-WORDS = ("title", "what", "why", "remedy", "out_of_service", "source", "first", "do", "says")
+WORDS = ("title", "what", "why", "remedy", "out_of_service", "source", "first", "do", "says", "advice", "guide", "hold")
 PAIRS = 60
 
 
@@ -129,5 +129,6 @@ def test_no_sentence_of_the_documentation_decides_anything(as_it_is, monkeypatch
         monkeypatch.setitem(checks.FLEET_CHECKS, name, other(check))
     table = tuple(other(cause) for cause in cause_table.CAUSES)
     monkeypatch.setattr(causes, "CAUSES", table)
-    monkeypatch.setattr(remedies, "TITLES", {remedy: reworded(text) for remedy, text in remedies.TITLES.items()})
+    for remedy in Remedy:
+        monkeypatch.setattr(remedy, "row", other(remedy.row))
     assert decided(records) == found

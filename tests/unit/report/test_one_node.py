@@ -25,10 +25,19 @@ def bad(check, message, remedy="REBOOT", status="FAIL", **rest):
 
 
 LOST = (
-    bad("gpu_lost", "0000:86:00.0: a GPU is lost", device={"pci": "0000:86:00.0"}),
-    bad("xid", "Xid 79 on 0000:86:00.0", device={"pci": "0000:86:00.0"}),
-    bad("gpu_count", "7 of 8 GPUs", status="FAIL"),
-    *(bad(f"check_{n}", "could not be measured: df.txt: empty output", "INVESTIGATE", "UNKNOWN") for n in range(9)),
+    bad("gpu_lost", "0000:86:00.0: a GPU is lost", device={"pci": "0000:86:00.0"}, reason="lost"),
+    bad("xid", "Xid 79 on 0000:86:00.0", device={"pci": "0000:86:00.0"}, reason="xid.79"),
+    bad("gpu_count", "7 of 8 GPUs", measured=7, expected=8, unit="GPUs", reason="too_few"),
+    *(
+        bad(
+            f"check_{n}",
+            "could not be measured: df.txt: empty output",
+            "INVESTIGATE",
+            "UNKNOWN",
+            reason="unreadable.df",
+        )
+        for n in range(9)
+    ),
     *(finding(check=f"good_{n}") for n in range(30)),
 )
 FILES = [
