@@ -84,7 +84,7 @@ def _measure(cloud: Cloud, event: Path) -> tuple[dict[str, int], float, float, f
         "FLIGHTLINE_RESULTS_TABLE": "results",
         "FLIGHTLINE_TRAINING_TABLE": "training",
         "FLIGHTLINE_RESULTS_BUCKET": "bench-results",
-        "FLIGHTLINE_TOPIC": topic,
+        "FLIGHTLINE_CHANNELS": json.dumps({"topic": topic}),
     }
     command = [sys.executable, "-c", _CHILD.format(root=ROOT), str(event)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)

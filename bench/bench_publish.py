@@ -19,11 +19,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from flightline.cloud import messages
 from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.batches import BATCH
 from flightline.cloud.clients import Clients
 from flightline.store.sqlite import SqliteStore
+from flightline.tell import digest as messages
 
 from .bench_fleet import _fill
 

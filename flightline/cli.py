@@ -29,7 +29,7 @@ COMMANDS: dict[str, str] = {
     "watch": "Watch this machine as a node, or end its quarantine.",
     "remediate": "Say what to do about sick nodes, and do it.",
     "incidents": "Show sick nodes from detection to return.",
-    "publish": "Send results and alerts that wait to AWS and Slack.",
+    "publish": "Send results and alerts that wait to AWS and the channels.",
     "kube": "Write the manifests of a cluster on Kubernetes.",
     "checks": "List the checks, or explain one.",
     "demo": "Write a simulated inventory, or list its faults.",

@@ -14,7 +14,7 @@ from ..fleet.result import FindingDict, NodeRow, Report
 from ..record.reasons import NOT_JUDGED
 from ..report.text import show_value
 from ..store.rows import NODE, REACHABLE
-from .messages import Alert, Digest, DigestPlan, device_text
+from ..tell.digest import Alert, Digest, DigestPlan, device_text
 
 FLEET = "fleet"
 
@@ -67,6 +67,7 @@ def digest_of(report: Report, plan: DigestPlan, scope: str, link: str = "", stor
         facts=tuple(fact for fact in (f"run {run.id}", f"level {run.level}", run.inventory, run.finished_at) if fact),
         link=link,
         store=store,
+        scope=scope,
     )
 
 

@@ -90,6 +90,11 @@ def explain(error: BaseException, what: str) -> str:
     return f"{what}: {code or name}: {_said(error)}"
 
 
+def said_of_aws(error: BaseException, where: str) -> str:
+    """What an error of AWS says; '' for any other."""
+    return explain(error, where) if is_aws_error(error) else ""
+
+
 def _said(error: BaseException) -> str:
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Message") or error)[:300]

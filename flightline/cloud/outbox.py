@@ -22,7 +22,9 @@ from ..store.sqlite import StoreError
 NAME = "publish.sqlite"
 LOCK_WAIT_S = 30.0
 
-WAITING, STORED, PLANNED, SNS_SENT, SLACK_SENT, DONE = "waiting", "stored", "planned", "sns", "slack", "done"
+WAITING, STORED, PLANNED, TOLD, DONE = "waiting", "stored", "planned", "told", "done"
+_OF_0_1 = {"sns": ["sns"], "slack": ["sns", "slack"]}
+"""Stages of jobs that an earlier version queued: the channels that had been told."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -38,7 +40,7 @@ CREATE TABLE IF NOT EXISTS told (
 
 @dataclass(frozen=True)
 class PublishJob:
-    """One run for one target. plan: the messages and what people then know, once that was decided."""
+    """One run for one target. plan: the message, the channels it was sent to (sent) and what people then know."""
 
     seq: int
     run_id: str
@@ -109,7 +111,7 @@ class Outbox:
         with self._guard("read"):
             rows = self._db.execute(query).fetchall()
         return [
-            PublishJob(seq, run_id, target, json.loads(settings), stage, json.loads(plan or "{}"), trouble)
+            PublishJob(seq, run_id, target, json.loads(settings), *_today(stage, json.loads(plan or "{}")), trouble)
             for seq, run_id, target, settings, stage, plan, trouble in rows
         ]
 
@@ -154,6 +156,10 @@ class Outbox:
             self._db.executemany("INSERT OR REPLACE INTO told VALUES (?, ?, ?)", rows)
             self._db.executemany("DELETE FROM told WHERE scope = ? AND key = ?", [(scope, key) for key in drop])
             self._db.execute("COMMIT")
+
+
+def _today(stage: str, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return (PLANNED, {**plan, "sent": _OF_0_1[stage]}) if stage in _OF_0_1 else (stage, plan)
 
 
 def _locked(handle: int, until: float) -> bool:

@@ -21,13 +21,16 @@ from .. import report as reports
 from ..fleet.judgement import judge_run
 from ..store.bundles import bundle_file
 from ..store.sqlite import Run, SqliteStore, StoreError, aside_files
-from . import blobs, messages, outbox, slack
+from ..tell import digest as messages
+from ..tell.channels import CHANNELS
+from ..tell.voice import Voice
+from . import blobs, outbox
 from .alerts import alerts_of, digest_of, healthy
 from .awsstore import AwsStore, StoreRefusedError
 from .clients import Clients, explain, is_aws_error
 from .publish_settings import Publish
 from .publish_settings import publish as read_settings
-from .secret import SecretError, resolve
+from .telling import voice_of
 
 HOUR_S = 3600.0
 CONTENT_TYPES = {
@@ -111,9 +114,7 @@ class _Job:
             if self.job.stage == outbox.STORED:
                 self.job = self.queue.advance(self.job, outbox.PLANNED, self._plan(local, run))
         if self.job.stage == outbox.PLANNED:
-            self._stage(outbox.SNS_SENT, self.settings.topic, self._tell_sns)
-        if self.job.stage == outbox.SNS_SENT:
-            self._stage(outbox.SLACK_SENT, self.settings.slack, self._tell_slack)
+            self._tell(voice_of(self.settings, self.clients))
         self._stage(outbox.DONE, self.aws.path, self._remember)
         return f"run {self.job.run_id} published: {', '.join(self.said) or 'nothing was left to do'}"
 
@@ -170,7 +171,7 @@ class _Job:
     def _plan(self, local: SqliteStore, run: Run) -> dict[str, Any]:
         """Decide once what is told. From the run's own moment, so that a delay changes nothing."""
         settings = self.settings
-        if not (settings.topic or settings.slack):
+        if not settings.tells:
             return {}
         report, now = judge_run(local, run.run_id), run.finished_at or run.started_at
         known = self.aws.alerts(settings.scope) if settings.table else self.queue.alerts(settings.scope)
@@ -183,33 +184,21 @@ class _Job:
         text = self.job.plan.get("digest")
         return messages.Digest.from_json(text) if text else None
 
-    def _tell_sns(self) -> None:
-        digest = self._digest()
-        if digest and self.settings.topic:
-            client, message = self.clients.get("sns"), messages.sns_message(digest, self.settings.topic)
-            client.publish(**message)
-            self.said.append(f"SNS told of {len(digest.alerts):,} troubles, {len(digest.recovered):,} recovered")
-
-    def _tell_slack(self) -> None:
-        digest = self._digest()
-        if not (digest and self.settings.slack):
-            return
-        webhook = resolve(self.settings.slack, self._from_manager)
-        try:
-            slack.post(
-                webhook.reveal(), messages.slack_message(digest), self.settings.slack_hosts, self.settings.slack_ca
-            )
-        except slack.SlackError as error:
-            if error.later:
-                raise
-            # Asking again would be refused again, and would hold up every later run.
-            self.troubles.append(f"Slack was not told of run {self.job.run_id} and will not be: {error}")
-        else:
-            self.said.append("Slack told")
-
-    def _from_manager(self, name: str) -> str:
-        secret = self.clients.get("secretsmanager").get_secret_value(SecretId=name)
-        return str(secret.get("SecretString") or "")
+    def _tell(self, voice: Voice) -> None:
+        """Through every channel that has not been told. Raises PublishError while one of them waits."""
+        digest, sent = self._digest(), _Sent(self)
+        if digest:
+            outcome = voice.tell(digest, sent)
+            self.said += [
+                f"{CHANNELS[name].title} told of {len(digest.alerts):,} troubles, {len(digest.recovered):,} recovered"
+                for name in outcome.told
+            ]
+            for name, why in outcome.refused.items():
+                about = f"{CHANNELS[name].title} was not told of run {self.job.run_id} and will not be"
+                self.troubles.append(f"{about}: {why}")
+            if outcome.waits:
+                raise PublishError("; ".join(outcome.waits.values()))
+        self.job = self.queue.advance(self.job, outbox.TOLD)
 
     def _remember(self) -> None:
         put, drop = self.job.plan.get("put") or {}, self.job.plan.get("drop") or []
@@ -221,13 +210,29 @@ class _Job:
             self.queue.remember(self.settings.scope, put, drop)
 
 
+@dataclass
+class _Sent:
+    """What was told of a job's message: a list in its plan, on disk after each channel."""
+
+    work: _Job
+
+    def begin(self, channel: str) -> bool:
+        return channel not in self.work.job.plan.get("sent", ())
+
+    def sent(self, channel: str, thread: str) -> None:
+        job = self.work.job
+        plan = {**job.plan, "sent": [*job.plan.get("sent", ()), channel]}
+        self.work.job = self.work.queue.advance(job, job.stage, plan)
+
+    def not_sent(self, channel: str) -> None:
+        """It is not in the list."""
+
+
 @contextmanager
 def _in_words(where: str) -> Iterator[None]:
-    """Turn what AWS, Slack or a secret's place says into a PublishError that names it."""
+    """Turn what AWS says into a PublishError that names it."""
     try:
         yield
-    except (slack.SlackError, SecretError) as error:
-        raise PublishError(str(error)) from None
     except OSError as error:
         raise PublishError(f"{error.filename or ''} {error.strerror or error}".strip()) from error
     except Exception as error:

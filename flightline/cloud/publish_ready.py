@@ -5,29 +5,37 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 
-from .publish_settings import VARIABLE, Publish
-from .secret import SecretError, resolve
-
-MANAGER = "secretsmanager:"
+from ..tell.channel import PEM, SECRET
+from ..tell.channels import CHANNELS
+from ..tell.secret import MANAGER, SecretError, resolve
+from .publish_settings import OF_CHANNELS, VARIABLE, Publish
 
 
 def lacking(settings: Publish) -> Iterator[str]:
     """What is not there, a sentence each."""
-    for name, place in (("slack", settings.slack), ("slack_bot", settings.slack_bot)):
+    places = [(name, place) for name, place in settings.told.items() if OF_CHANNELS[name].kind == SECRET]
+    elsewhere = [place for _, place in places if place.startswith(f"{MANAGER}:")]
+    for name, place in places:
         try:
-            if place and not place.startswith(MANAGER):
+            if place not in elsewhere:
                 resolve(place, str)
         except SecretError as error:
             yield f"{VARIABLE}.{name}: {error}"
-    if settings.slack_ca:
-        try:
-            ssl.create_default_context(cafile=settings.slack_ca)
-        except OSError as error:
-            saw = error.strerror or str(error)
-            yield f"{VARIABLE}.slack_ca: saw {saw} at {settings.slack_ca}, wanted a PEM file; do: name one"
-    asked = [settings.table, settings.bucket, settings.topic]
-    if any((*asked, settings.slack.startswith(MANAGER), settings.slack_bot.startswith(MANAGER))):
+    for name, path in settings.told.items():
+        if OF_CHANNELS[name].kind == PEM:
+            yield from _certificates(name, path)
+    for channel in CHANNELS.values():
+        if channel.place(settings.told):
+            yield from (f"{VARIABLE}.{said}" for said in channel.lacking(settings.told))
+    if any((settings.table, settings.bucket, settings.told.get("topic"), elsewhere)):
         yield from _region(settings.region)
+
+
+def _certificates(name: str, path: str) -> Iterator[str]:
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        yield f"{VARIABLE}.{name}: saw {error.strerror or error} at {path}, wanted a PEM file; do: name one"
 
 
 def _region(named: str) -> Iterator[str]:

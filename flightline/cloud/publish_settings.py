@@ -7,51 +7,53 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from flightline_node.model import SettingsError
 
+from ..tell import voice
+from ..tell.channel import HOSTS, SECRET, ChannelSetting
+from ..tell.channels import CHANNELS
+from ..tell.secret import KINDS
 from . import items
-from .slack import HOSTS
 
 DEFAULT_TABLE = items.DEFAULT_TABLE
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
 VARIABLE = "flightline_publish"
-SECRET_KINDS = ("env", "file", "secretsmanager")
 AWS = "aws"
 
-_TOPIC = re.compile(r"arn:[a-z0-9-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?")
 _TABLE = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 @dataclass(frozen=True)
 class Publish:
-    """Where to. Every target is optional; slack names where the webhook is kept, never the webhook itself."""
+    """Where to. Every target is optional. told: the channels' settings (flightline/tell/channels) by their names."""
 
     table: str = ""
     bucket: str = ""
-    topic: str = ""
-    slack: str = ""
-    slack_bot: str = ""
-    slack_channel: str = ""
     region: str = ""
     scope: str = "fleet"
     link: str = ""
     ttl_days: float = items.TTL_DAYS
     renotify_hours: float = 24.0
-    slack_hosts: tuple[str, ...] = HOSTS
-    slack_ca: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the outbox and for Ansible."""
-        return {**asdict(self), "slack_hosts": list(self.slack_hosts)}
+        plain = asdict(self)
+        return {**plain.pop("told"), **plain}
 
     @property
     def target(self) -> str:
         """What must be sent to in order: runs for one target never overtake each other."""
-        return "|".join((self.region, self.table, self.topic, self.slack, self.scope))
+        return "|".join((self.region, self.table, *(self.told.get(name, "") for name in voice.switches()), self.scope))
+
+    @property
+    def tells(self) -> bool:
+        """Is anybody told?"""
+        return any(self.told.get(name) for name in voice.switches())
 
     def link_of(self, run_id: str) -> str:
         """Where people find the report of a run."""
@@ -60,20 +62,16 @@ class Publish:
         return f"s3://{self.bucket}/runs/{run_id}/report.html" if self.bucket else ""
 
 
+OF_CHANNELS: Mapping[str, ChannelSetting] = {one.name: one for own in CHANNELS.values() for one in own.settings}
 WHAT: Mapping[str, str] = {
     "table": f"DynamoDB table; {DEFAULT_TABLE} for true",
     "bucket": "S3 bucket for reports, bundles of failed nodes and records too large for an item",
-    "topic": "SNS topic's ARN",
-    "slack": "where the incoming webhook is kept: env:NAME, file:PATH or secretsmanager:NAME-OR-ARN",
-    "slack_bot": "where a bot's token is kept, as slack: incidents become threads of slack_channel",
-    "slack_channel": "id of the channel that the bot writes to, such as C0123456789",
     "region": "AWS region; else what the AWS configuration says",
     "scope": "name of the fleet: alerts are told once per scope",
     "link": "address of the report in messages; {run} stands for the run id",
     "ttl_days": "days until items expire; 0 keeps them",
     "renotify_hours": "hours until a trouble that stays is told again; 0 is never",
-    "slack_hosts": "hosts that the webhook may have",
-    "slack_ca": "certificates that the webhook's host is checked against, a PEM file",
+    **{name: one.what for name, one in OF_CHANNELS.items()},
 }
 
 
@@ -94,20 +92,23 @@ def publish(given: Any) -> Publish | None:
     if mistakes:
         raise SettingsError("; ".join(f"{VARIABLE}.{text}" for text in mistakes))
     values: dict[str, Any] = {}
-    for item in fields(Publish):
-        value = given.get(item.name)
-        if value is None or value == "":
-            continue
-        if item.name == "slack_hosts":
-            values[item.name] = tuple(_hosts(value))
-        else:
-            values[item.name] = float(value) if item.name in _NUMBERS else str(value)
-    return Publish(**values)
+    for name in (item.name for item in fields(Publish) if item.name != "told"):
+        value = given.get(name)
+        if value is not None and value != "":
+            values[name] = float(value) if name in _NUMBERS else str(value)
+    told = {
+        name: " ".join(_hosts(given[name])) if one.kind == HOSTS else str(given[name])
+        for name, one in OF_CHANNELS.items()
+        if given.get(name)
+    }
+    return Publish(**values, told=told)
 
 
 _NUMBERS = ("ttl_days", "renotify_hours")
-_TEXTS = ("region", "scope", "link", "slack_ca", "slack_channel")
+_TEXTS = ("region", "scope", "link", *(name for name, one in OF_CHANNELS.items() if one.kind != HOSTS))
 MOST_DAYS = 36_500
+MOST_SHOWN = 8
+"""Characters of a mistaken place that are repeated: no secret is so short."""
 
 
 def _shown(value: Any) -> str:
@@ -124,20 +125,22 @@ def _mistakes(given: Mapping[str, Any]) -> Iterable[str]:
     for name in given:
         if name not in WHAT:
             yield f"{name}: no such setting: saw {name!r}, wanted one of {', '.join(WHAT)}"
-    if not any(given.get(name) for name in ("table", "bucket", "topic", "slack", "slack_bot")):
-        yield "table: saw nothing to publish to, wanted at least one of table, bucket, topic, slack, slack_bot"
-    if bool(given.get("slack_bot")) != bool(given.get("slack_channel")):
-        yield "slack_channel: wanted together with slack_bot: a channel, and where its token is kept"
+    targets = ("table", "bucket", *voice.switches())
+    if not any(given.get(name) for name in targets):
+        yield f"table: saw nothing to publish to, wanted at least one of {', '.join(targets)}"
     yield from _type_mistakes(given)
     for name, pattern, wanted in (
-        ("topic", _TOPIC, "an SNS topic's ARN such as arn:aws:sns:eu-west-1:123456789012:flightline"),
         ("table", _TABLE, "a DynamoDB table's name"),
         ("bucket", _BUCKET, "an S3 bucket's name"),
+        *((name, re.compile(one.pattern), one.wanted) for name, one in OF_CHANNELS.items() if one.pattern),
     ):
         if given.get(name) and not pattern.fullmatch(str(given[name])):
             yield f"{name}: saw {_shown(given[name])}, wanted {wanted}"
-    for name in ("slack", "slack_bot"):
-        yield from _slack_mistakes(name, str(given.get(name) or ""))
+    for name, one in OF_CHANNELS.items():
+        if one.needs and given.get(name) and not given.get(one.needs):
+            yield f"{one.needs}: saw none, wanted it together with {name}: {OF_CHANNELS[one.needs].what}"
+        if one.kind == SECRET:
+            yield from _secret_mistakes(name, str(given.get(name) or ""))
 
 
 def _type_mistakes(given: Mapping[str, Any]) -> Iterable[str]:
@@ -147,9 +150,10 @@ def _type_mistakes(given: Mapping[str, Any]) -> Iterable[str]:
     for name in _TEXTS:
         if not isinstance(given.get(name) or "", str):
             yield f"{name}: saw {_shown(given[name])}, wanted text: {WHAT[name]}"
-    hosts = given.get("slack_hosts") or ""
-    if not isinstance(hosts, (str, list, tuple)) or not all(isinstance(host, str) for host in hosts):
-        yield f"slack_hosts: saw {_shown(hosts)}, wanted a list of host names"
+    for name in (name for name, one in OF_CHANNELS.items() if one.kind == HOSTS):
+        hosts = given.get(name) or ""
+        if not isinstance(hosts, (str, list, tuple)) or not all(isinstance(host, str) for host in hosts):
+            yield f"{name}: saw {_shown(hosts)}, wanted a list of host names"
 
 
 def _is_number(value: Any) -> bool:
@@ -160,19 +164,17 @@ def _is_number(value: Any) -> bool:
     return math.isfinite(number) and 0 <= number <= MOST_DAYS
 
 
-def _slack_mistakes(setting: str, place: str) -> Iterable[str]:
+def _secret_mistakes(setting: str, place: str) -> Iterable[str]:
     if not place:
         return
     kind, _, name = place.partition(":")
-    if "//" in place or "xox" in place:  # what was given is not repeated: it may be the secret
+    if kind in KINDS and name and "//" not in place:
+        return
+    # What was given is not repeated where it may be the secret.
+    if "//" in place or len(place) > MOST_SHOWN:
         yield f"{setting}: saw the secret itself, which does not belong here; wanted {WHAT[setting]}"
-    elif kind not in SECRET_KINDS or not name:
+    else:
         yield f"{setting}: saw {place!r}, wanted {WHAT[setting]}"
-
-
-def from_pairs(pairs: Mapping[str, str]) -> dict[str, Any]:
-    """Settings given as NAME=VALUE."""
-    return {name: _hosts(value) if name == "slack_hosts" else value for name, value in pairs.items()}
 
 
 def from_environment() -> Any:
@@ -187,5 +189,4 @@ def from_environment() -> Any:
             raise SettingsError(
                 f"{PUBLISH_ENV}: saw what is not JSON ({error}), wanted an object or table=... pairs"
             ) from None
-    pairs = dict(word.partition("=")[::2] for word in text.replace(",", " ").split())
-    return from_pairs(pairs)
+    return dict(word.partition("=")[::2] for word in text.replace(",", " ").split())

@@ -64,7 +64,7 @@ publish = click.option(
     "publish_pairs",
     metavar="K=V",
     multiple=True,
-    help="Publish to AWS and Slack, on top of FLIGHTLINE_PUBLISH: table=, bucket=, topic=, slack=, ...; repeatable.",
+    help="Publish to AWS and people, on top of FLIGHTLINE_PUBLISH: table=, topic=, pagerduty=, ...; repeatable.",
 )
 
 
@@ -82,7 +82,7 @@ def publishing(items: Iterable[str]) -> Any:
     from ..cloud import publish_settings
 
     given = publish_settings.from_environment()
-    named = publish_settings.from_pairs(pairs(items, "--publish"))
+    named: dict[str, Any] = dict(pairs(items, "--publish"))
     if named:
         given = {
             **(given if isinstance(given, dict) else {"table": publish_settings.DEFAULT_TABLE} if given else {}),

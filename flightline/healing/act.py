@@ -13,6 +13,7 @@ from flightline_node.know.remedies import EC2
 
 from ..cloud.clients import Clients
 from ..cloud.publish_settings import from_environment, publish
+from ..cloud.telling import voice_of
 from ..run import cluster_inventory
 from ..run.locate import open_store
 from ..run.playbooks import sources
@@ -123,8 +124,8 @@ def do(
             controller = Controller(ledger, ports, asked.site, kept, say=say)
             controller.approve = approve or controller.approve
             wanted = publish(from_environment())
-            if wanted and (wanted.topic or wanted.slack or wanted.slack_bot):
-                notices = Notices(wanted, Clients(wanted.region), say)
+            if wanted and wanted.tells:
+                notices = Notices(voice_of(wanted, Clients(wanted.region)), wanted.scope, say)
                 controller.tell, controller.page = notices.incident, notices.stop
             try:
                 sightings = [*seen.sightings, *_markers(seen, ports, ledger, lease.token, say)]

@@ -34,7 +34,7 @@ ACTOR = "flightline-remediate"
 class Controller:
     """approve: asked before each step that changes something. say: a line of progress.
 
-    tell: an incident moved on; returns the thread in which people are told of it.
+    tell: an incident moved on, or was not told of; returns it as people know it now.
 
     page: a breaker fell in a group.
     """
@@ -45,13 +45,16 @@ class Controller:
     lease: Kept
     approve: Callable[[NextStep], bool] = lambda _: True
     say: Callable[[str], None] = lambda _: None
-    tell: Callable[[Incident, Moment], str] = lambda one, _: one.thread
+    tell: Callable[[Incident], Incident] = lambda one: one
     page: Callable[[str, str], None] = lambda *_: None
     clock: Callable[[], str] = now_utc
 
     def round(self, sightings: Sequence[Sighting], groups: Mapping[str, str]) -> RemediationPlan:
         """Look once and take every step that is allowed now; the plan that was followed."""
         self.remember(sightings)
+        for one in self._known():
+            # Of one that could not be told, or that was stored by a remediator that was killed.
+            self._tell(one)
         made = plan(self.fleet(groups), self.site)
         for trip in made.trips:
             self.lease.check()
@@ -101,9 +104,11 @@ class Controller:
 
     def _save(self, one: Incident) -> Incident:
         kept = self.ledger.save(one, self.lease.lease)
-        fresh = kept.events[-1] if kept.events else None
-        thread = self.tell(kept, fresh) if fresh else kept.thread
-        return kept if thread == kept.thread else self.ledger.save(replace(kept, thread=thread), self.lease.lease)
+        return self._tell(kept)
+
+    def _tell(self, one: Incident) -> Incident:
+        known = self.tell(one)
+        return one if known == one else self.ledger.save(known, self.lease.lease)
 
     def _happened(self, one: Incident, what: Happened, why: str, **more: Any) -> Incident:
         return self._save(happened(one, Moment(self.clock(), what, ACTOR, why, **more)))

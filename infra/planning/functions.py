@@ -22,9 +22,7 @@ SHIPPED = (
     "flightline/cloud/blobs.py",
     "flightline/cloud/clients.py",
     "flightline/cloud/items.py",
-    "flightline/cloud/messages.py",
     "flightline/cloud/signals.py",
-    "flightline/cloud/slack.py",
     "flightline/contract.py",
     "flightline/record/__init__.py",
     "flightline/record/intake.py",
@@ -117,11 +115,9 @@ def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> di
     # The name of the secret, never the webhook: a function's environment can be read by whoever may describe it.
     told = {
         **base,
-        "FLIGHTLINE_TOPIC": place.arn("sns", names.alerts_topic),
+        "FLIGHTLINE_CHANNELS": json.dumps(channels(slack, names, place)),
         "FLIGHTLINE_LINK": dashboard_link(names, place),
     }
-    if slack:
-        told["FLIGHTLINE_SLACK_SECRET"] = names.slack_secret
     routed = {
         **told,
         "FLIGHTLINE_NODE_GROUP": names.node_group,
@@ -143,6 +139,12 @@ def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> di
     }
 
 
+def channels(slack: bool, names: Names, place: Place) -> dict[str, str]:
+    """Settings of the channels by which people are told (flightline/tell/channels)."""
+    told = {"topic": place.arn("sns", names.alerts_topic)}
+    return {**told, "slack": f"secretsmanager:{names.slack_secret}"} if slack else told
+
+
 def dashboard_link(names: Names, place: Place) -> str:
     """The dashboard in the console, for messages."""
     host = _CONSOLES.get(place.partition, _CONSOLES["aws"])
@@ -152,6 +154,7 @@ def dashboard_link(names: Names, place: Place) -> str:
 def archive(key: str) -> dict[str, Path]:
     """Path in a function's archive -> file."""
     files = {path: ROOT / path for path in SHIPPED}
+    files |= {str(path.relative_to(ROOT)): path for path in sorted((ROOT / "flightline" / "tell").rglob("*.py"))}
     files |= {f"flightline_node/{name}": ROOT / "module_utils" / "flightline_node" / name for name in NODE_LIBRARY}
     for folder in FOLDERS[key]:
         base = ROOT / "flightline" / "cloud" / "functions" / folder

@@ -6,7 +6,6 @@ AWS' documentation (tests/unit/functions/samples.py). What moto lacks (alarm con
 
 from __future__ import annotations
 
-import functools
 import json
 import random
 import threading
@@ -17,13 +16,12 @@ from click.testing import CliRunner
 
 from flightline import contract
 from flightline.cli import cli
-from flightline.cloud import items, slack
+from flightline.cloud import items
 from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.functions.common import services as common
 from flightline.cloud.functions.common.errors import TryAgain
-from flightline.cloud.functions.common.slack import Slack
 from flightline.cloud.functions.storage import handler as storage_handler
 from flightline.cloud.functions.training_input import handler as training_handler
 from flightline.cloud.functions.training_input import request as training_request
@@ -31,8 +29,8 @@ from flightline.cloud.functions.training_input.data import Data
 from flightline.fleet.judgement import judge_run
 from flightline_node.tell import logline
 from tests.emulated import Cloud, lead_to
-from tests.unit.cloud.receiver import Receiver
 from tests.unit.functions import samples
+from tests.unit.tell.receiver import Receiver
 
 RESULTS, TRAINING, BUCKET, DATA = "demo-results", "demo-training", "demo-results-bucket", "demo-data-bucket"
 NAMESPACE = "Flightline/demo"
@@ -49,7 +47,9 @@ class Stack:
             cloud.bucket(bucket)
         self.topic, self.reader = cloud.topic("demo-alerts")
         link = {"link": "https://dashboard.example/demo"}
-        self.names = common.ServiceNames(samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, self.topic, **link)
+        self.names = common.ServiceNames(
+            samples.CLUSTER, NAMESPACE, RESULTS, TRAINING, BUCKET, {"topic": self.topic}, **link
+        )
         monkeypatch.setattr(common, "client", cloud.client)
 
     def services(self, function: str) -> common.Services:
@@ -377,7 +377,7 @@ def test_sns_that_throttles_loses_no_alert(stack):
     event = samples.envelope(_lines(samples.record(verdict="no-go")))
     # SNS speaks the query protocol, whose requests are all "POST /".
     stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "POST /" else None
-    with pytest.raises(TryAgain, match="SNS"):
+    with pytest.raises(TryAgain, match="demo-alerts: Throttling"):
         stack.storage().handle(event)
     stack.cloud.before = None
     assert stack.storage().handle(event)["duplicate"] == 1
@@ -386,11 +386,10 @@ def test_sns_that_throttles_loses_no_alert(stack):
 
 def _with_slack(stack, receiver: Receiver) -> storage_handler.StorageFunction:
     """Storage with the channel that services() makes, led to the receiver."""
-    secrets = stack.cloud.client("secretsmanager")
-    secrets.create_secret(Name="demo/slack", SecretString=receiver.url)
+    stack.cloud.client("secretsmanager").create_secret(Name="demo/slack", SecretString=receiver.url)
     storage = stack.storage()
-    post = functools.partial(slack.post, hosts=("127.0.0.1",), ca_file=str(receiver.ca))
-    storage.on.notifier.channels["slack"] = Slack(secrets, "demo/slack", pytest.fail, post)
+    given = {"slack": "secretsmanager:demo/slack", "slack_hosts": "127.0.0.1", "slack_ca": str(receiver.ca)}
+    storage.on.notifier.voice.destinations.extend(common.voice(given, stack.cloud.client).destinations)
     return storage
 
 
@@ -682,15 +681,11 @@ def test_a_burst_is_one_message_that_names_every_node(stack):
 def test_a_burst_that_could_not_be_told_comes_again_as_a_whole(stack):
     nodes = [stack.node(f"gpu-{n:02d}") for n in range(3)]
     batch = samples.sqs(*_burst(nodes))
-    router, sns = stack.router(), stack.router().on.notifier.channels["sns"]
-
-    def refuse(digest):
-        raise TryAgain("SNS: Throttling")
-
-    router.on.notifier.channels["sns"] = refuse
+    router = stack.router()
+    stack.cloud.before = lambda action: (400, "Throttling") if action == "POST /" else None
     failed = {"batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in range(3)]}
     assert router.handle(batch) == failed and stack.told() == []
-    router.on.notifier.channels["sns"] = sns
+    stack.cloud.before = None
     assert router.handle(batch) == {"batchItemFailures": []} and len(stack.told()) == 1
 
 

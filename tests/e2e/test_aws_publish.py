@@ -19,7 +19,7 @@ import yaml
 
 from flightline.cloud import items
 from flightline.demo import write_inventory
-from tests.unit.cloud.receiver import Receiver
+from tests.unit.tell.receiver import Receiver
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

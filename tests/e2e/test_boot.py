@@ -263,7 +263,7 @@ class Site:
             RESULTS,
             "none",
             BUCKET,
-            self.topic,
+            {"topic": self.topic},
             node_group=GROUP,
             boot_failures=self.limit,
         )

@@ -72,7 +72,7 @@ class Stack:
         cloud.table(RESULTS)
         cloud.bucket(BUCKET)
         self.topic, self.reader = cloud.topic("demo-alerts")
-        names = common.ServiceNames(CLUSTER, "Flightline/demo", RESULTS, "demo-training", BUCKET, self.topic)
+        names = common.ServiceNames(CLUSTER, "Flightline/demo", RESULTS, "demo-training", BUCKET, {"topic": self.topic})
         monkeypatch.setattr(common, "client", cloud.client)
         self.queue = cloud.client("sqs").create_queue(QueueName="demo-verdict-events")["QueueUrl"]
         self.function = handler.build(

@@ -8,7 +8,9 @@ from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.lease import LeaseLostError
 from flightline.healing.journal.ledger import ConflictError, SqliteLedger
 from flightline.healing.journal.machine import Happened, NodeState
+from flightline.healing.journal.notice import Notices
 from flightline.healing.site import SitePolicy
+from flightline.tell.voice import TellingOutcome
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
 from tests.unit.healing.made import incident
@@ -44,6 +46,54 @@ def rounds(store, world, clock, count=1, hosts=(), **more):
 def found(store):
     with SqliteLedger(store) as ledger:
         return ledger.incidents()
+
+
+class Told:
+    """A voice that keeps what it says; killed: at which message, before or after it was sent."""
+
+    def __init__(self, killed=0, sent=False):
+        self.said, self.killed, self.sent = [], killed, sent
+
+    def tell(self, digest, memory, thread=""):
+        outcome = TellingOutcome()
+        if memory.begin("pager"):
+            self.killed -= 1
+            if self.killed == 0 and not self.sent:
+                raise SystemExit(9)
+            self.said.append(digest)
+            if self.killed == 0:
+                raise SystemExit(9)
+            memory.sent("pager", "")
+        return outcome
+
+
+@pytest.mark.parametrize("sent", [False, True])
+@pytest.mark.parametrize("killed", [1, 2, 3, 4])
+def test_what_a_killed_remediator_had_not_told_is_told_when_it_is_back(store, world, clock, killed, sent):
+    """Killed between the store and the sending, or between the sending and the store: never not told, by one key."""
+
+    def healed(voice, host):
+        for number in range(8):
+            clock.forward(30)
+            with controller(store, world, clock) as one:
+                one.tell = Notices(voice, "fleet", pytest.fail).incident
+                one.round([sighting(world, clock, host)] if number == 0 else [], groups(world))
+
+    for host in ("n1", "n2"):
+        world.set(host, fault="REBOOT")
+    quiet = Told()
+    healed(quiet, "n1")
+    wanted = [digest.facts[0].partition(":")[0] for digest in quiet.said]
+    assert wanted[0] == "quarantined" and wanted[-1] == "returned" and quiet.said[-1].over
+    first, second = Told(killed, sent), Told()
+    with pytest.raises(SystemExit):
+        healed(first, "n2")
+    with SqliteLedger(store) as ledger:
+        ledger.give_up(ledger.holder())
+    healed(second, "n2")
+    told = [digest.facts[0].partition(":")[0] for digest in (*first.said, *second.said)]
+    assert list(dict.fromkeys(told)) == wanted and len(told) == len(wanted) + sent
+    assert len({digest.key for digest in (*first.said, *second.said)}) == len(wanted)
 
 
 def test_a_go_that_did_not_measure_the_fault_is_no_proof(store, world, clock):

@@ -106,7 +106,10 @@ class Proof:
 
 @dataclass(frozen=True)
 class Incident:
-    """A node's way through healing. version: counts the times it was stored. thread: Slack's, where people are told."""
+    """A node's way through healing. version: counts the times it was stored. thread: Slack's, where people are told.
+
+    told: by each channel, the last moment that people were told of.
+    """
 
     id: str
     host: str
@@ -121,6 +124,7 @@ class Incident:
     proof: Proof | None = None
     swap: Mapping[str, Any] = field(default_factory=dict)
     thread: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
     closed_at: str = ""
     version: int = 0
 

@@ -1,20 +1,16 @@
 """What people are told of an incident: all its messages have one subject, by which mail makes one thread of them.
 
-A bot of Slack writes into a thread, whose id is kept in the incident. An incoming webhook answers no message id: there
-the common heading is all that holds the messages together.
+What was told is kept in the incident, by channel, with the thread that a bot writes into: a remediator that was killed
+in between tells it when it is started again.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from ...cloud import slack
-from ...cloud.clients import Clients, explain, is_aws_error
-from ...cloud.messages import Digest, slack_message, sns_message
-from ...cloud.publish_settings import Publish
-from ...cloud.secret import SecretError, resolve
+from ...tell.digest import Digest
+from ...tell.voice import Voice
 from .incident import Incident, Moment
 from .machine import Happened
 
@@ -25,68 +21,50 @@ TOLD = frozenset(
 
 @dataclass
 class Notices:
-    """Sends to the topic and the webhook of the publish settings. What cannot be sent is said and costs no step."""
+    """Tells of incidents and breakers. What cannot be sent is said, costs no step and is tried again."""
 
-    settings: Publish
-    clients: Clients
+    voice: Voice
+    scope: str
     say: Callable[[str], None]
-    slack_api: str = slack.API
-    _told: set[tuple[str, int]] = field(default_factory=set)
 
-    def incident(self, one: Incident, event: Moment) -> str:
-        """Tell of an incident that moved on; returns the thread that it is told in, '' where there is none."""
-        key = (one.id, len(one.events))
-        if event.what not in TOLD or key in self._told:
-            return one.thread
-        self._told.add(key)
-        return self.send(digest(one, event, self.settings.scope), one.id, one.thread) or one.thread
+    def incident(self, one: Incident) -> Incident:
+        """Tell where an incident stands, once by each channel; the incident as people know it now."""
+        event = next((event for event in reversed(one.events) if event.what in TOLD), None)
+        if event is None or not (one.told or one.is_open):
+            return one
+        known = Known({**one.told}, f"{event.at} {event.what}", one.thread)
+        self._tell(digest(one, event, self.scope), one.id, known)
+        return replace(one, told=known.told, thread=known.thread) if known.told != one.told else one
 
     def stop(self, group: str, why: str) -> None:
         """Page: a breaker fell."""
-        self.send(Digest(f"Flightline STOP {self.settings.scope}: {group}", facts=(why,)), f"breaker-{group}")
+        title, about = f"Flightline STOP {self.scope}: {group}", f"breaker-{group}"
+        self._tell(Digest(title, facts=(why,), scope=self.scope, about=about), about, Known({}, why))
 
-    def send(self, made: Digest, about: str, thread: str = "") -> str:
-        """Send one message; the id of Slack's thread that it is in, where a bot writes."""
-        for channel in (self._mail, self._chat):
-            thread = self._safely(channel, made, about, thread)
-        return thread
+    def _tell(self, made: Digest, about: str, known: Known) -> None:
+        outcome = self.voice.tell(made, known, known.thread)
+        for why in (*outcome.waits.values(), *outcome.refused.values()):
+            self.say(f"warning: {about}: nobody was told: {why}")
 
-    def _safely(self, channel: Callable[[Digest, str, str], str], made: Digest, about: str, thread: str) -> str:
-        try:
-            return channel(made, about, thread)
-        except (slack.SlackError, SecretError) as error:
-            self.say(f"warning: {about}: nobody was told: {error}")
-        except Exception as error:
-            if not is_aws_error(error):
-                raise
-            self.say(f"warning: {explain(error, f'{about}: nobody was told')}")
-        return thread
 
-    def _mail(self, made: Digest, about: str, thread: str) -> str:
-        if self.settings.topic:
-            message = sns_message(made, self.settings.topic)
-            if "MessageGroupId" in message:
-                # The digest's own key is its title, which all messages of an incident share.
-                once = hashlib.sha256("|".join((about, *made.facts)).encode()).hexdigest()
-                message |= {"MessageGroupId": about[:128], "MessageDeduplicationId": once}
-            self.clients.get("sns").publish(**message)
-        return thread
+@dataclass
+class Known:
+    """What people were told of an incident: by each channel, the last moment."""
 
-    def _chat(self, made: Digest, about: str, thread: str) -> str:
-        wanted = self.settings
-        if wanted.slack_bot:
-            token = resolve(wanted.slack_bot, self._secret)
-            message = slack_message(made)
-            sent = slack.say(token.reveal(), wanted.slack_channel, message, thread, self.slack_api, wanted.slack_ca)
-            return thread or sent
-        if wanted.slack:
-            webhook = resolve(wanted.slack, self._secret)
-            slack.post(webhook.reveal(), slack_message(made), wanted.slack_hosts, wanted.slack_ca)
-        return thread
+    told: dict[str, str]
+    moment: str
+    thread: str = ""
 
-    def _secret(self, name: str) -> str:
-        found = self.clients.get("secretsmanager").get_secret_value(SecretId=name)
-        return str(found.get("SecretString") or "")
+    def begin(self, channel: str) -> bool:
+        """Was it another moment?"""
+        return self.told.get(channel) != self.moment
+
+    def sent(self, channel: str, thread: str) -> None:
+        """People know it."""
+        self.told[channel], self.thread = self.moment, thread or self.thread
+
+    def not_sent(self, channel: str) -> None:
+        """People know the earlier one still."""
 
 
 def digest(one: Incident, event: Moment, scope: str) -> Digest:
@@ -95,4 +73,6 @@ def digest(one: Incident, event: Moment, scope: str) -> Digest:
     trouble = one.troubles[0].said if one.troubles else ""
     facts = (f"{event.what}: {event.why}", jobs, f"by {event.actor}", event.at, trouble)
     where = f"{one.host} ({one.instance_id})" if one.instance_id else one.host
-    return Digest(f"Flightline incident {scope} {where} {one.id}", facts=tuple(fact for fact in facts if fact))
+    title = f"Flightline incident {scope} {where} {one.id}"
+    told = tuple(fact for fact in facts if fact)
+    return Digest(title, facts=told, scope=scope, about=one.id, over=not one.is_open)

@@ -246,6 +246,9 @@ def _imports(path: str) -> list[str]:
             module = base.joinpath(*(node.module or "").split(".")) if node.module else base
             for place in (module, *(module / alias.name for alias in node.names)):
                 found += _files(place)
+        elif isinstance(node, ast.Name) and node.id == "iter_modules":
+            # A registry: whatever stands in its folder is imported.
+            found += [one.relative_to(ROOT).as_posix() for one in sorted((ROOT / folder).glob("*.py"))]
     return found
 
 

@@ -19,9 +19,9 @@ from flightline.fleet.judgement import judge_run
 from flightline.run import conclude
 from flightline.store.bundles import bundle_file
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
+from flightline.tell import digest as messages
 from tests.unit.made import finding, record
-
-from .receiver import Receiver
+from tests.unit.tell.receiver import Receiver
 
 BAD = finding(
     "row_remap",
@@ -189,7 +189,7 @@ def test_sns_that_throttles_to_the_end_loses_nothing(aws, target, path):
     a_run(path, "r1", 1, record("a", BAD))
     aws.before = lambda action: (400, "Throttling") if action == "POST /" else None
     (trouble,) = publishing.publish_run(path, "r1", target).troubles
-    assert f"{target.topic}: Throttling" in trouble and [job[1] for job in waiting(path)] == [outbox.PLANNED]
+    assert f"{target.told['topic']}: Throttling" in trouble and [job[1] for job in waiting(path)] == [outbox.PLANNED]
     aws.before = None
     aws.seen.clear()
     assert publishing.drain(path).troubles == []
@@ -260,7 +260,7 @@ def test_two_publishers_at_once_do_not_overtake_each_other(aws, target, path):
 def hook(tmp_path, monkeypatch):
     made = Receiver(tmp_path)
     monkeypatch.setenv("HOOK", made.url)
-    monkeypatch.setattr("flightline.cloud.slack.time.sleep", lambda _: None)
+    monkeypatch.setattr("flightline.tell.channel.time.sleep", lambda _: None)
     yield made
     made.close()
 
@@ -402,3 +402,41 @@ def test_the_inventory_wins_over_the_environment(aws, target, path, monkeypatch)
     monkeypatch.setenv("FLIGHTLINE_PUBLISH", "tabel=x")
     conclude.publish(outcome, path, {})
     assert "nothing was published: flightline_publish.tabel" in outcome.troubles[1]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_publisher_killed_while_it_tells_repeats_at_most_that_message_by_its_key(aws, hook, path, answered):
+    """Another channel that was told is not told again."""
+    arn, queue = aws.topic()
+    given = {"topic": arn, "webhook": "env:HOOK", "webhook_hosts": "127.0.0.1", "webhook_ca": str(hook.ca)}
+    target = settings(given)
+    a_run(path, "r1", 1, record("a", BAD))
+    with outbox.Outbox(path) as waiting_:
+        waiting_.add("r1", target.target, target.to_dict())
+    process = drain_in_process(path)
+
+    def kill():
+        hook.before = lambda: None
+        if not answered:
+            hook.script = [(503, {})]
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+
+    hook.before = kill
+    assert process.wait(60) == -signal.SIGKILL
+    assert publishing.drain(path).troubles == [] == publishing.drain(path).troubles and waiting(path) == []
+    assert len({headers["webhook-id"] for _, headers, _ in hook.asked}) == 1 and len(hook.asked) == 2
+    assert len(aws.told(queue)) == 1
+
+
+@pytest.mark.parametrize(("stage", "left"), [("sns", ["slack"]), ("slack", [])])
+def test_a_job_of_an_earlier_version_goes_on_where_it_was(aws, hook, path, stage, left):
+    arn, queue = aws.topic()
+    target = to_slack(hook, topic=arn)
+    a_run(path, "r1", 1, record("a", BAD))
+    with outbox.Outbox(path) as queued:
+        queued.add("r1", target.target, target.to_dict())
+        digest = messages.Digest("title", run_id="r1").to_json()
+        queued.advance(queued.open_jobs()[0], stage, {"digest": digest, "put": {}, "drop": [], "now": stamp(1)})
+    assert publishing.drain(path).troubles == [] and waiting(path) == []
+    assert aws.told(queue) == [] and len(hook.got) == len(left)

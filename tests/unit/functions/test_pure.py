@@ -6,7 +6,6 @@ import base64
 import gzip
 import io
 import json
-import time
 import zlib
 from datetime import datetime, timedelta, timezone
 
@@ -16,14 +15,14 @@ from botocore.stub import Stubber
 
 from flightline.cloud.functions.alert_router import events, nodes
 from flightline.cloud.functions.common import log, queue, stamps, training
+from flightline.cloud.functions.common.claims import IS_DONE, MINE
 from flightline.cloud.functions.common.errors import BadEvent, ConfigMissing, TryAgain
-from flightline.cloud.functions.common.services import ServiceNames
-from flightline.cloud.functions.common.slack import Slack
+from flightline.cloud.functions.common.notify import NoticeContext, Notifier
+from flightline.cloud.functions.common.services import ServiceNames, voice
 from flightline.cloud.functions.storage import envelope, records
 from flightline.cloud.functions.training_input import request
 from flightline.cloud.functions.training_input.handler import MOST_NAMED, named, not_good
-from flightline.cloud.messages import Alert, Digest
-from flightline.cloud.slack import SlackError
+from flightline.tell.channel import NotToldError
 from tests.unit.functions import samples
 
 # The envelope of CloudWatch Logs.
@@ -440,82 +439,67 @@ def test_training_metadata_has_its_keys_or_is_bad():
             training.item({**meta, **change}, "run")
 
 
-# Slack.
+# People are told.
 
-WEBHOOK = "https://hooks.slack.com/services/T000/B000/secret"
-DIGEST = Digest("title", (Alert("n", "c", "FAIL", "m"),))
+
+class _Claims:
+    """Claims of which each can be taken until it is done."""
+
+    def __init__(self) -> None:
+        self.over: set[str] = set()
+
+    def take(self, key: str) -> str:
+        return IS_DONE if key in self.over else MINE
+
+    def done(self, key: str) -> None:
+        self.over.add(key)
+
+    def release(self, key: str) -> None:
+        """It can be taken again."""
 
 
 class _Secrets:
     def __init__(self, value: str) -> None:
-        self.value, self.reads = value, 0
+        self.value = value
 
     def get_secret_value(self, SecretId: str) -> dict:
-        self.reads += 1
         return {"SecretString": self.value}
 
 
-def _slack(secrets: _Secrets, post=None) -> tuple[Slack, list[int]]:
+def _notifier(secret: str) -> tuple[Notifier, list[int]]:
     lost: list[int] = []
-    return Slack(secrets, "s", lambda: lost.append(1), **({"post": post} if post else {})), lost
+    made = voice({"slack": "secretsmanager:s"}, {"secretsmanager": _Secrets(secret)}.__getitem__)
+    return Notifier(None, "t", "demo", _Claims(), made, lambda: lost.append(1)), lost
 
 
-def test_slack_gets_the_message_and_the_secret_is_read_once():
-    sent, secrets = [], _Secrets(WEBHOOK)
-    channel, lost = _slack(secrets, lambda url, payload, sleep: sent.append((url, payload)) or 1)
-    channel(DIGEST)
-    channel(DIGEST)
-    assert lost == [] and [url for url, _ in sent] == [WEBHOOK, WEBHOOK] and secrets.reads == 1
-    assert sent[0][1]["text"] == "title"
+WHEN = NoticeContext("title", "2026-11-24T10:00:00+00:00")
 
 
-def _refusing(later: bool):
-    def post(url, payload, sleep):
-        raise SlackError("Slack said no", later=later)
-
-    return post
-
-
-def test_slack_that_may_take_it_later_brings_the_event_back():
-    with pytest.raises(TryAgain, match="Slack said no"):
-        _slack(_Secrets(WEBHOOK), _refusing(later=True))[0](DIGEST)
+@pytest.mark.parametrize("secret", ["", "http://hooks.slack.com/services/T000/B000/verysecret"])
+def test_a_refusal_for_good_is_logged_without_the_secret_and_counted(secret, capsys):
+    notifier, lost = _notifier(secret)
+    notifier.announce(WHEN)
+    notifier.announce(WHEN)
+    said = capsys.readouterr().out
+    assert lost == [1] and said.count("not told") == 1 and "verysecret" not in said
 
 
-def test_slack_that_refuses_for_good_is_logged_without_the_webhook_and_counted(capsys):
-    channel, lost = _slack(_Secrets(WEBHOOK), _refusing(later=False))
-    channel(DIGEST)
-    channel(DIGEST)
-    assert lost == [1, 1] and capsys.readouterr().out.count("not told in Slack") == 2
+def test_what_may_be_taken_later_brings_the_event_back(monkeypatch):
+    def refuse(*_, **__):
+        raise NotToldError("Slack said no", later=True)
+
+    monkeypatch.setattr("flightline.tell.channels.slack.post", refuse)
+    notifier, lost = _notifier(WEBHOOK)
+    for _ in range(2):
+        with pytest.raises(TryAgain, match="Slack said no"):
+            notifier.announce(WHEN)
+    assert lost == []
 
 
-def test_a_webhook_that_was_replaced_in_the_secret_is_used_at_once():
-    secrets, sent = _Secrets(WEBHOOK), []
-
-    def post(url, payload, sleep):
-        if url == WEBHOOK:
-            raise SlackError("HTTP 404", later=False)
-        sent.append(url)
-        return 1
-
-    channel, lost = _slack(secrets, post)
-    channel._webhook, channel._read_at = WEBHOOK, time.monotonic()
-    secrets.value = WEBHOOK + "2"
-    channel(DIGEST)
-    assert sent == [WEBHOOK + "2"] and lost == []
-
-
-def test_slack_is_not_waited_for_longer_than_a_function_lives():
-    def post(url, payload, sleep):
-        sleep(10_000)
-        return 1
-
+def test_no_channel_is_waited_for_longer_than_a_function_lives(monkeypatch):
+    monkeypatch.setattr("flightline.tell.channels.slack.post", lambda *given: given[-1](10_000))
     with pytest.raises(TryAgain, match="too long"):
-        _slack(_Secrets(WEBHOOK), post)[0](DIGEST)
+        _notifier(WEBHOOK)[0].announce(WHEN)
 
 
-def test_no_secret_is_printed(capsys):
-    _slack(_Secrets(WEBHOOK), _refusing(later=False))[0](DIGEST)
-    channel, lost = _slack(_Secrets(""))
-    channel(DIGEST)
-    assert lost == [1], "an empty secret tells nobody"
-    assert "secret" not in capsys.readouterr().out.replace("the Slack secret is empty", "")
+WEBHOOK = "https://hooks.slack.com/services/T000/B000/verysecret"

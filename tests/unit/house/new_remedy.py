@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from flightline.cli import cli
 from flightline.cloud import alerts
 from flightline.cloud.functions.storage import records
-from flightline.cloud.messages import Digest, render
 from flightline.fleet.judgement import judge_run
 from flightline.healing.journal import incident as incidents
 from flightline.healing.steps.nodes import AnsibleNodes, NodeReply
 from flightline.record.schema import SCHEMA_FILE
 from flightline.report import jsonfile
 from flightline.store.sqlite import SqliteStore
+from flightline.tell.digest import Digest, render
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import Reason, Remedy
 from tests.corpus.material import demo

@@ -88,6 +88,42 @@ def test_a_parser_without_a_test_or_a_fixture_is_refused(name):
     assert seeds(PARSERS[name]), f"no fixture of tests/unit/fixtures is one that the parser {name} reads"
 
 
+ECHO = '''"""A channel of a file."""
+
+from pathlib import Path
+
+from ..channel import Channel, ChannelSetting
+
+
+def send(digest, means):
+    """Write the title."""
+    Path(means.given["echo"]).write_text(digest.title)
+    return ""
+
+
+CHANNEL = Channel("Echo", (ChannelSetting("echo", "a file", switches=True),), send)
+'''
+TELLS = """
+from flightline.cloud.clients import Clients
+from flightline.cloud.publish_settings import publish
+from flightline.cloud.telling import voice_of
+from flightline.healing.journal.notice import Known
+from flightline.tell.digest import Digest
+from infra.planning.functions import archive
+wanted = publish({"echo": "told.txt"})
+print(voice_of(wanted, Clients("")).tell(Digest("no-go"), Known({}, "now")).told, publish(wanted.to_dict()) == wanted)
+print(*(key for key in ("storage", "verdict") if "flightline/tell/channels/echo.py" in archive(key)))
+"""
+
+
+def test_an_alert_destination(clone):
+    """It is offered, tells runs and incidents, and is shipped with the functions."""
+    clone.write("flightline/tell/channels/echo.py", ECHO)
+    assert clone.python(program=TELLS).split("\n")[:2] == ["['echo'] True", "storage verdict"]
+    assert (clone.root / "told.txt").read_text() == "no-go"
+    clone.takes("an alert destination")
+
+
 def test_an_instance_type(clone):
     table = "module_utils/flightline_node/know/hardware.py"
     (row,) = re.findall(r'^\{"instance_type":"g6\.xlarge".*\n', (ROOT / table).read_text(), re.M)

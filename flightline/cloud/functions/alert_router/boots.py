@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline.cloud import batches
-from flightline.cloud.messages import Alert
+from flightline.tell.digest import Alert
 from flightline_node.read.strictjson import once
 
 from ..common.errors import BadEvent

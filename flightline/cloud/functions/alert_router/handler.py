@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flightline.cloud import batches
-from flightline.cloud.messages import Alert
 from flightline.cloud.signals import (
     BUSIEST_GPU,
     REPORTING_NODES,
@@ -25,6 +24,7 @@ from flightline.cloud.signals import (
     WATCH_RUNS,
     alarm_prefix,
 )
+from flightline.tell.digest import Alert
 
 from ..common.claims import BUSY, IS_DONE
 from ..common.errors import BadEvent, TryAgain

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from flightline.cloud import batches, items
-from flightline.cloud.messages import Alert
+from flightline.tell.digest import Alert
 
 CHECK = "launches_stopped"
 WINDOW = timedelta(hours=6)

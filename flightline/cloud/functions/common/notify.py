@@ -1,26 +1,27 @@
 """Tell people once: what is new or due again, and what has recovered, in one message per call and channel.
 
-What people know is in the results table (`pk=ALERT#<scope>`), so a repeated event is quiet. A message goes out
-before it is remembered, each channel under a claim of its own: dying in between repeats at most one message.
+What people know is in the results table (`pk=ALERT#<scope>`), so a repeated event is quiet. The voice is that of
+the control side (flightline/tell); what each channel was told is a claim of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flightline.cloud import batches, items
-from flightline.cloud.messages import Alert, Digest, DigestPlan, plan, sns_message
+from flightline.tell.channel import NotToldError
+from flightline.tell.digest import Alert, Digest, DigestPlan, plan
+from flightline.tell.voice import Voice
 
 from .claims import BUSY, IS_DONE, Claims
 from .errors import TryAgain
+from .log import say
 from .stamps import is_ahead
 
 RENOTIFY_S = 6 * 3600
 MOST_QUERIES = 25
-
-Channel = Callable[[Digest], None]
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,14 @@ class NoticeContext:
 
 @dataclass(frozen=True)
 class Notifier:
-    """Tells people of one cluster. client: DynamoDB. channels: name -> how to send a digest. link: the dashboard."""
+    """Tells people of one cluster. client: DynamoDB. lost: counts a message nobody will get. link: the dashboard."""
 
     client: Any
     table: str
     scope: str
     claims: Claims
-    channels: Mapping[str, Channel] = field(default_factory=dict)
+    voice: Voice
+    lost: Callable[[], object] = lambda: None
     renotify_s: float = RENOTIFY_S
     ttl_days: float = items.TTL_DAYS
     link: str = ""
@@ -90,28 +92,14 @@ class Notifier:
             self.link,
             "Dashboard",
             f"aws:{self.table}",
+            self.scope,
         )
-        failed = []
-        for name, channel in self.channels.items():
-            try:
-                self._once(f"tell:{name}:{notice.now}:{digest.key}", channel, digest)
-            except TryAgain as error:
-                failed.append(str(error))  # the other channels are told all the same
-        if failed:
-            raise TryAgain("; ".join(failed))
-
-    def _once(self, key: str, channel: Channel, digest: Digest) -> None:
-        state = self.claims.take(key)
-        if state == IS_DONE:
-            return
-        if state == BUSY:
-            raise TryAgain("another invocation is sending this message")
-        try:
-            channel(digest)
-        except BaseException:
-            self.claims.release(key)
-            raise
-        self.claims.done(key)
+        outcome = self.voice.tell(digest, _Claimed(self.claims, f"{notice.now}:{digest.key}"))
+        for name, why in outcome.refused.items():
+            say("not told", channel=name, why=why)
+            self.lost()
+        if outcome.waits:
+            raise TryAgain("; ".join(outcome.waits.values()))
 
     def _known(self, nodes: Sequence[str]) -> dict[str, items.Item]:
         """The ALERT items by sort key: of some nodes, or of all when that is fewer requests."""
@@ -147,13 +135,24 @@ class Notifier:
             self.client.delete_item(TableName=self.table, Key=key)
 
 
-def to_sns(client: Any, topic: str) -> Channel:
-    """A channel into an SNS topic. A topic that is throttled is tried again, here and by the next delivery."""
+@dataclass(frozen=True)
+class _Claimed:
+    """What was told of one message: a claim by channel."""
 
-    def send(digest: Digest) -> None:
-        try:
-            client.publish(**sns_message(digest, topic))
-        except Exception as error:
-            raise TryAgain(f"SNS: {batches.error_code(error) or type(error).__name__}") from error
+    claims: Claims
+    message: str
 
-    return send
+    def begin(self, channel: str) -> bool:
+        state = self.claims.take(self._key(channel))
+        if state == BUSY:
+            raise NotToldError("another invocation is sending this message", later=True)
+        return state != IS_DONE
+
+    def sent(self, channel: str, thread: str) -> None:
+        self.claims.done(self._key(channel))
+
+    def not_sent(self, channel: str) -> None:
+        self.claims.release(self._key(channel))
+
+    def _key(self, channel: str) -> str:
+        return f"tell:{channel}:{self.message}"

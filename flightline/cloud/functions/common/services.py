@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from flightline.cloud import clients, signals
+from flightline.cloud.clients import said_of_aws
+from flightline.tell.channel import Means, NotToldError
+from flightline.tell.voice import Voice, destinations
 
 from .bad import BadEvents
 from .claims import Claims
 from .errors import ConfigMissing
 from .log import count
-from .notify import Channel, Notifier, to_sns
-from .slack import Slack
+from .notify import Notifier
 
 ENV = "FLIGHTLINE_"
 READ_S = 10
 """Five times that, and the waits between, is below the functions' time limit."""
+LONGEST_WAIT_S = 40.0
+"""All waits for a limited rate together: a function's time is short, and the event comes again."""
 ONCE = frozenset({"ssm"})
 """A SendCommand that got no answer may have been carried out: the next delivery of the event looks first."""
 
 
 @dataclass(frozen=True)
 class ServiceNames:
-    """Names of what a function uses. topic, secret: empty when nobody is to be told that way. link: for messages.
+    """Names of what a function uses.
 
+    channels: settings of those that people are told by (flightline/tell/channels). link: for messages.
     node_group: the nodes' Auto Scaling group. boot_failures: boots without a go that stop launches; 0 is no limit.
     """
 
@@ -35,8 +41,7 @@ class ServiceNames:
     results_table: str
     training_table: str
     results_bucket: str
-    topic: str = ""
-    secret: str = ""
+    channels: Mapping[str, str] = field(default_factory=dict)
     link: str = ""
     node_group: str = ""
     boot_failures: int = 0
@@ -55,8 +60,7 @@ class ServiceNames:
             results,
             trainings,
             bucket,
-            topic=env.get(ENV + "TOPIC", ""),
-            secret=env.get(ENV + "SLACK_SECRET", ""),
+            channels=json.loads(env.get(ENV + "CHANNELS") or "{}"),
             link=env.get(ENV + "LINK", ""),
             node_group=env.get(ENV + "NODE_GROUP", ""),
             boot_failures=int(env.get(ENV + "BOOT_FAILURES") or 0),
@@ -94,11 +98,24 @@ def services(function: str, names: ServiceNames) -> Services:
     """What a function needs, on real clients."""
     dynamodb = client("dynamodb")
     claims = Claims(dynamodb, names.results_table)
-    channels: dict[str, Channel] = {}
-    if names.topic:
-        channels["sns"] = to_sns(client("sns"), names.topic)
-    if names.secret:
-        lost = functools.partial(count, names.namespace, {"Function": function}, {signals.ALERTS_LOST: 1})
-        channels["slack"] = Slack(client("secretsmanager"), names.secret, lost)
-    notifier = Notifier(dynamodb, names.results_table, names.cluster, claims, channels, link=names.link)
+    lost = functools.partial(count, names.namespace, {"Function": function}, {signals.ALERTS_LOST: 1})
+    notifier = Notifier(
+        dynamodb, names.results_table, names.cluster, claims, voice(names.channels, client), lost, link=names.link
+    )
     return Services(names, dynamodb, claims, BadEvents(client("s3"), names.results_bucket, function), notifier)
+
+
+def voice(channels: Mapping[str, str], client: Callable[[str], Any]) -> Voice:
+    """The channels that the function's environment switches on."""
+
+    def manager(name: str) -> str:
+        said = str(client("secretsmanager").get_secret_value(SecretId=name).get("SecretString") or "")
+        if not said.strip():
+            # Not for later: the event would come again and again, and do all its other work each time.
+            raise NotToldError(f"the secret {name} is empty", later=False)
+        return said
+
+    def means(given: Mapping[str, str]) -> Means:
+        return Means(given, client, manager, LONGEST_WAIT_S)
+
+    return Voice(destinations(channels, means), said_of_aws)

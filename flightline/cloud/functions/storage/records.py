@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flightline.cloud import items
-from flightline.cloud.messages import Alert, device_text, shown
 from flightline.record import intake
+from flightline.tell.digest import Alert, device_text, shown
 from flightline_node.model import BLOCKING, EVIDENCE, as_status, device_label
 
 from ..common.errors import BadEvent

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from flightline.cloud import messages
-from flightline.cloud.messages import Alert, Digest
+from flightline.tell import digest as messages
+from flightline.tell.channels import slack, sns
+from flightline.tell.digest import Alert, Digest
 
 NOW, LATER, EARLIER = (f"2026-11-21T{hour}:00:00+00:00" for hour in ("10", "12", "08"))
 DAY_S = 86_400.0
@@ -41,12 +42,12 @@ def test_ten_thousand_duplicates_are_one():
 
 def test_people_read_node_device_check_measured_expected_remedy_and_link():
     told = digest(alert(), link="https://x.example/r1")
-    text, slack = messages.render(told), json.dumps(messages.slack_message(told))
+    text, blocks = messages.render(told), json.dumps(slack.message(told))
     for wanted in ("gpu-01 (i-1)", "GPU 3", "row_remap", "measured yes", "REPLACE"):
-        assert wanted in text and wanted in slack, wanted
+        assert wanted in text and wanted in blocks, wanted
     for wanted in ("expected  no", "REPLACE: Replace the", "https://x.example/r1", "Look back: flightline report r1\n"):
         assert wanted in text, wanted
-    assert "expected no" in slack and "<https://x.example/r1|Report>" in slack
+    assert "expected no" in blocks and "<https://x.example/r1|Report>" in blocks
 
 
 def test_the_same_trouble_of_many_nodes_is_told_in_one_group():
@@ -124,7 +125,7 @@ def test_a_long_subject_is_below_100_characters():
 @pytest.mark.parametrize("letter", ["x", "\N{GREEK SMALL LETTER ALPHA}", "\N{SNOWMAN}"])
 def test_a_message_stays_below_256_kib_and_says_what_is_missing(letter):
     huge = [alert(f"i-{number}", message=letter * 5000, host=letter * 200) for number in range(3000)]
-    made = messages.sns_message(digest(*huge, link="https://x.example/r1"), "arn:aws:sns:eu-west-1:123456789012:t")
+    made = sns.message(digest(*huge, link="https://x.example/r1"), "arn:aws:sns:eu-west-1:123456789012:t")
     attributes = json.dumps(made["MessageAttributes"])
     assert 200_000 < len(made["Message"].encode()) + len(attributes) + len(made["Subject"]) < 256 * 1024
     assert "more lines do not fit" in made["Message"] and made["Message"].rstrip().endswith("flightline report r1")
@@ -138,9 +139,9 @@ def test_text_from_nodes_cannot_steer_a_terminal_or_travel_broken():
 
 
 def test_a_fifo_topic_gets_the_key_to_drop_what_comes_twice():
-    made = messages.sns_message(digest(alert()), "arn:aws:sns:eu-west-1:123456789012:t.fifo")
+    made = sns.message(digest(alert()), "arn:aws:sns:eu-west-1:123456789012:t.fifo")
     assert made["MessageDeduplicationId"] == digest(alert()).key and len(digest(alert()).key) <= 128
-    assert "MessageGroupId" not in messages.sns_message(digest(alert()), "arn:aws:sns:eu-west-1:123456789012:t")
+    assert "MessageGroupId" not in sns.message(digest(alert()), "arn:aws:sns:eu-west-1:123456789012:t")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_a_fifo_topic_gets_the_key_to_drop_what_comes_twice():
 def test_the_message_says_how_to_look_back_from_anywhere(made, command):
     assert made.again == command
     assert ("Look back: " in messages.render(made)) is bool(command)
-    assert (f"Look back: {command}" in json.dumps(messages.slack_message(made))) is bool(command)
+    assert (f"Look back: {command}" in json.dumps(slack.message(made))) is bool(command)
 
 
 def test_a_digest_survives_the_spool():
@@ -165,9 +166,7 @@ def test_a_digest_survives_the_spool():
 
 def test_slack_blocks_stay_within_the_limits():
     huge = [alert(f"i-{n}", f"check{n % 60}", message="&" * 5000, remedy_text="<" * 3000) for n in range(3000)]
-    made = messages.slack_message(
-        digest(*huge, recovered=tuple(huge), quiet=7, facts=("x" * 9000,), link="https://x.example")
-    )
+    made = slack.message(digest(*huge, recovered=tuple(huge), quiet=7, facts=("x" * 9000,), link="https://x.example"))
     assert len(made["blocks"]) <= 50
     for block in made["blocks"]:
         texts = [block["text"]] if "text" in block else block["elements"]
@@ -175,7 +174,7 @@ def test_slack_blocks_stay_within_the_limits():
 
 
 def test_slack_text_cannot_mention_or_link():
-    made = json.dumps(messages.slack_message(digest(alert(message="<!channel> <https://evil.example|click> & co"))))
+    made = json.dumps(slack.message(digest(alert(message="<!channel> <https://evil.example|click> & co"))))
     assert "<!channel>" not in made and "<https://evil" not in made and "&lt;!channel&gt;" in made
 
 

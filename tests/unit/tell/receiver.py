@@ -7,6 +7,7 @@ import ipaddress
 import json
 import ssl
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,16 @@ BOT_PATH, TOKEN = "/api/chat.postMessage", "xoxb-very-secret-part"
 
 
 class Receiver:
-    """Answers as `script` says, then 200 ok. got: the messages; url: the webhook; ca: what to check it against."""
+    """Answers as `script` says, then 200 ok. got: the messages; url: the webhook; ca: what to check it against.
+
+    asked: path, headers and body of each request. before: called with each, before it is answered.
+    """
 
     def __init__(self, directory: Path, *script: tuple[int, dict[str, str]]) -> None:
         self.got: list[dict[str, Any]] = []
         self.requests = 0
+        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+        self.before: Callable[[], object] = lambda: None
         self.script = list(script)
         self.ca = _certificate(directory)
         receiver = self
@@ -34,6 +40,8 @@ class Receiver:
             def do_POST(self) -> None:
                 receiver.requests += 1
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.asked.append((self.path, dict(self.headers), body))
+                receiver.before()
                 if self.path == BOT_PATH:
                     self._bot(json.loads(body))
                     return

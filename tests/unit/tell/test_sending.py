@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import traceback
 
 import pytest
 
-from flightline.cloud import secret, slack
+from flightline.tell import secret
+from flightline.tell.channel import Means, NotToldError
+from flightline.tell.channels import slack
+from flightline.tell.digest import Digest
+from flightline.tell.sending import post
 
 from .receiver import PATH, TOKEN, Receiver
 
 HERE = ("127.0.0.1",)
 MESSAGE = {"text": "hello", "blocks": []}
+BODY = json.dumps(MESSAGE).encode()
 
 
 @pytest.fixture
@@ -32,12 +38,9 @@ def receive(tmp_path):
 def send(receiver, url=None, hosts=HERE, ca=True):
     waits = []
     try:
-        return (
-            slack.post(url or receiver.url, MESSAGE, hosts, str(receiver.ca) if ca else None, waits.append),
-            waits,
-            None,
-        )
-    except slack.SlackError as error:
+        ca_file = str(receiver.ca) if ca else ""
+        return post("Slack", url or receiver.url, BODY, {}, (), hosts, ca_file, waits.append).attempts, waits, None
+    except NotToldError as error:
         said = "".join(traceback.format_exception(error))
         assert PATH not in said and "very-secret" not in said, "nothing that is printed may have the secret"
         return 0, waits, error
@@ -101,14 +104,14 @@ def test_a_redirect_is_not_followed(receive):
     ],
 )
 def test_other_hosts_and_schemes_are_refused_before_anything_is_sent(url):
-    with pytest.raises(slack.SlackError) as caught:
-        slack.post(url, MESSAGE, sleep=lambda _: None)
+    with pytest.raises(NotToldError) as caught:
+        post("Slack", url, BODY, {}, (), ("hooks.slack.com",), sleep=lambda _: None)
     assert not caught.value.later and "very-secret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_loopback_is_refused_unless_a_setting_allows_it(receive):
     receiver = receive()
-    _, _, error = send(receiver, hosts=slack.HOSTS)
+    _, _, error = send(receiver, hosts=("hooks.slack.com",))
     assert "127.0.0.1" in str(error) and receiver.requests == 0
 
 
@@ -119,8 +122,8 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(receive):
 
 
 def test_a_missing_ca_file_is_named(receive):
-    with pytest.raises(slack.SlackError, match=r"nonexistent.*no certificates"):
-        slack.post("https://hooks.slack.com/x", MESSAGE, ca_file="/nonexistent/ca.pem")
+    with pytest.raises(NotToldError, match=r"nonexistent.*no certificates"):
+        post("Slack", "https://hooks.slack.com/x", BODY, {}, (), ca_file="/nonexistent/ca.pem")
 
 
 def test_nobody_answers(receive):
@@ -154,38 +157,48 @@ def test_a_missing_secret_names_its_place(place):
         secret.resolve(place, lambda _: "")
 
 
-def speak(receiver, token=TOKEN, thread=""):
+SAID = Digest("hello", about="one")
+
+
+def speak(receiver, monkeypatch, token=TOKEN, thread=""):
     """A message of a bot; what is raised never has the token in it."""
     waits = []
+    monkeypatch.setenv("BOT", token)
+    monkeypatch.setattr("flightline.tell.channel.time.sleep", waits.append)
+    given = {"slack": "", "slack_bot": "env:BOT", "slack_channel": "C1", "slack_api": receiver.api}
+    means = Means({**given, "slack_ca": str(receiver.ca)}, pytest.fail, pytest.fail, thread=thread)
     try:
-        return slack.say(token, "C1", MESSAGE, thread, receiver.api, str(receiver.ca), waits.append), waits, None
-    except slack.SlackError as error:
+        return slack.send(SAID, means), waits, None
+    except NotToldError as error:
         assert "very-secret" not in "".join(traceback.format_exception(error))
         return "", waits, error
 
 
-def test_a_bot_writes_into_a_thread(receive):
+def test_a_bot_writes_into_a_thread(receive, monkeypatch):
     receiver = receive()
-    first, _, _ = speak(receiver)
-    speak(receiver, thread=first)
+    first, _, _ = speak(receiver, monkeypatch)
+    speak(receiver, monkeypatch, thread=first)
     assert first == "1700000000.000001"
-    assert receiver.got == [{**MESSAGE, "channel": "C1"}, {**MESSAGE, "channel": "C1", "thread_ts": first}]
+    assert receiver.got == [
+        {**slack.message(SAID), "channel": "C1"},
+        {**slack.message(SAID), "channel": "C1", "thread_ts": first},
+    ]
 
 
-def test_a_bot_that_may_not_write_is_told_why(receive):
+def test_a_bot_that_may_not_write_is_told_why(receive, monkeypatch):
     receiver = receive()
-    _, waits, error = speak(receiver, token="xoxb-very-secret-other")
+    _, waits, error = speak(receiver, monkeypatch, token="xoxb-very-secret-other")
     assert "invalid_auth" in str(error) and not error.later and waits == []
 
 
-def test_a_bot_waits_as_long_as_slack_says(receive):
+def test_a_bot_waits_as_long_as_slack_says(receive, monkeypatch):
     receiver = receive((429, {"Retry-After": "7"}))
-    sent, waits, _ = speak(receiver)
+    sent, waits, _ = speak(receiver, monkeypatch)
     assert sent and waits == [7.0]
 
 
 @pytest.mark.parametrize("token", ["xoxb-very-secret\nX-Evil: 1", "xoxb-very-secret-\u00e9"])
-def test_a_token_cannot_add_a_header(receive, token):
+def test_a_token_cannot_add_a_header(receive, monkeypatch, token):
     receiver = receive()
-    _, _, error = speak(receiver, token=token)
+    _, _, error = speak(receiver, monkeypatch, token=token)
     assert "nothing was sent" in str(error) and receiver.requests == 0

@@ -1,6 +1,6 @@
-"""What people are told: alerts, digests, recovery notices; as text for SNS and as blocks for Slack.
+"""What people are told: alerts, digests, recovery notices, and a digest as text. Pure.
 
-Pure, standard library only: the Lambda functions ship this file. An alert's key says whether it is the same
+An alert's key says whether it is the same
 trouble as before; `plan` decides what is new, what is due again, what is quiet and what has recovered.
 """
 
@@ -25,10 +25,6 @@ MAX_VALUE = 160
 MAX_MESSAGE = 600
 MAX_KEY_PART = 250
 """Bytes. An alert's key has three, and a sort key of DynamoDB takes 1,024."""
-
-# Source: Slack's Block Kit reference (50 blocks, 3,000 characters in a section, 150 in a header).
-MAX_BLOCKS, MAX_SECTION, MAX_HEADER = 50, 2900, 149
-MOST_SLACK_GROUPS, MOST_SLACK_PLACES = 20, 10
 
 Item = dict[str, Any]
 
@@ -71,6 +67,8 @@ class Digest:
     """One message about a run or a burst of events. quiet: known troubles that are not told again.
 
     link: where to see more, link_name says what that is. store: where the records are, as --store takes it.
+    scope: whose troubles they are. about: what several digests are about, which then belong together; over: nothing of
+    it is left.
     """
 
     title: str
@@ -82,12 +80,22 @@ class Digest:
     link: str = ""
     link_name: str = "Report"
     store: str = ""
+    scope: str = ""
+    about: str = ""
+    over: bool = False
 
     @property
     def key(self) -> str:
         """De-duplication key: the same content of the same run has the same key."""
-        told = [[alert.key, alert.status] for alert in (*self.alerts, *self.recovered)]
-        return hashlib.sha256(json.dumps([self.run_id, self.title, sorted(told)]).encode()).hexdigest()
+        told: list[Any] = sorted([alert.key, alert.status] for alert in (*self.alerts, *self.recovered))
+        # All digests about one thing have its title.
+        told += [self.about, *self.facts] if self.about else []
+        return hashlib.sha256(json.dumps([self.run_id, self.title, told]).encode()).hexdigest()
+
+    @property
+    def state(self) -> str:
+        """For who subscribes to one of them only."""
+        return "alert" if self.alerts else "recovery"
 
     @property
     def again(self) -> str:
@@ -257,7 +265,7 @@ def _lines(digest: Digest) -> Iterator[str]:
     if digest.recovered:
         yield ""
         yield "Recovered:"
-        yield from (_recovered_line(alert) for alert in digest.recovered)
+        yield from (f"  {recovered_line(alert)}" for alert in digest.recovered)
 
 
 def groups(alerts: Iterable[Alert]) -> list[list[Alert]]:
@@ -275,92 +283,28 @@ def _group_lines(group: Sequence[Alert]) -> Iterator[str]:
     yield f"  saw       {clip(clean(first.message), MAX_MESSAGE)}"
     if first.expected:
         yield f"  expected  {first.expected}"
-    yield f"  do        {_do(first)}"
-    yield from (f"  where     {_place(alert)}" for alert in group)
+    yield f"  do        {remedy_line(first)}"
+    yield from (f"  where     {place_line(alert)}" for alert in group)
 
 
-def _place(alert: Alert) -> str:
+def place_line(alert: Alert) -> str:
+    """Where a trouble is, and what was measured there."""
     device = f", {clean(alert.device)}" if alert.device else ""
     measured = f": measured {alert.measured}" if alert.measured else ""
     often = f" ({alert.seen:,} times)" if alert.seen > 1 else ""
     return f"{clean(alert.where)}{device}{measured}{often}"
 
 
-def _do(alert: Alert) -> str:
+def remedy_line(alert: Alert) -> str:
+    """What to do about a trouble."""
     return f"{alert.remedy}: {clean(alert.remedy_text)}" if alert.remedy_text else alert.remedy
 
 
-def _recovered_line(alert: Alert) -> str:
+def recovered_line(alert: Alert) -> str:
+    """What is over, and since when it was wrong."""
     device = f", {clean(alert.device)}" if alert.device else ""
     since = f" (wrong since {alert.at})" if alert.at else ""
-    return f"  {alert.check} on {clean(alert.where)}{device}{since}"
-
-
-def sns_message(digest: Digest, topic: str) -> dict[str, Any]:
-    """Arguments of `publish` for a digest; a FIFO topic drops what it has had already by the key."""
-    words = {"key": digest.key, "run": digest.run_id, "alerts": str(len(digest.alerts)), "kind": "digest"}
-    words["state"] = "alert" if digest.alerts else "recovery"
-    made = {
-        "TopicArn": topic,
-        "Subject": subject(digest.title),
-        "Message": render(digest),
-        "MessageAttributes": {
-            name: {"DataType": "String", "StringValue": value} for name, value in words.items() if value
-        },
-    }
-    if topic.endswith(".fifo"):
-        made |= {"MessageGroupId": "flightline", "MessageDeduplicationId": digest.key}
-    return made
-
-
-def slack_message(digest: Digest) -> dict[str, Any]:
-    """A Block Kit message for an incoming webhook. `text` is what notifications show."""
-    blocks: list[dict[str, Any]] = [
-        {"type": "header", "text": {"type": "plain_text", "text": clip(clean(digest.title), MAX_HEADER)}}
-    ]
-    if digest.facts:
-        blocks.append(_context(" | ".join(digest.facts)))
-    found = groups(digest.alerts)
-    blocks += [_section(_slack_group(group)) for group in found[:MOST_SLACK_GROUPS]]
-    more = len(found) - MOST_SLACK_GROUPS
-    if more > 0:
-        blocks.append(_section(f"+{more:,} more kinds of trouble, all in the report."))
-    if digest.recovered:
-        lines = [_escape(_recovered_line(alert).strip()) for alert in digest.recovered]
-        blocks.append(_section("\n".join([":white_check_mark: *Recovered*", *_some(lines)])))
-    if digest.quiet:
-        blocks.append(_context(f"{digest.quiet:,} more known and told before, still there."))
-    if digest.link:
-        link, name = _escape(digest.link), digest.link_name
-        blocks.append(_section(f"<{link}|{name}>" if digest.link.startswith("https://") else f"{name}: `{link}`"))
-    if digest.again:
-        blocks.append(_context(f"Look back: {digest.again}"))
-    return {"text": _escape(clip(clean(digest.title), MAX_HEADER)), "blocks": blocks[:MAX_BLOCKS]}
-
-
-def _slack_group(group: Sequence[Alert]) -> str:
-    first = group[0]
-    expected = f", expected {_escape(first.expected)}" if first.expected else ""
-    lines = [f"*{first.status} {_escape(first.check)}*{expected}", _escape(clip(clean(first.message), MAX_MESSAGE))]
-    return "\n".join([*lines, f"*Do:* {_escape(_do(first))}", *_some([_escape(_place(alert)) for alert in group])])
-
-
-def _some(lines: Sequence[str]) -> list[str]:
-    shown_, more = lines[:MOST_SLACK_PLACES], len(lines) - MOST_SLACK_PLACES
-    return [f"\N{BULLET} {line}" for line in shown_] + ([f"+{more:,} more"] if more > 0 else [])
-
-
-def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": clip(text, MAX_SECTION)}}
-
-
-def _context(text: str) -> dict[str, Any]:
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": clip(_escape(clean(text)), MAX_SECTION)}]}
-
-
-def _escape(text: str) -> str:
-    """Slack's three: nothing from a node can become a link or a mention."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"{alert.check} on {clean(alert.where)}{device}{since}"
 
 
 def _part(text: str) -> str:

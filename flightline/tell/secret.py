@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+ENV, PATH, MANAGER = KINDS = ("env", "file", "secretsmanager")
+
 
 class SecretError(RuntimeError):
     """The secret is not where it should be; the text names the place, never the value."""
@@ -31,11 +33,11 @@ class Secret:
 def resolve(reference: str, from_manager: Callable[[str], str]) -> Secret:
     """Fetch a secret. from_manager: name or ARN -> SecretString, of AWS Secrets Manager."""
     kind, _, name = reference.partition(":")
-    if kind == "env":
+    if kind == ENV:
         value = os.environ.get(name, "")
-    elif kind == "file":
+    elif kind == PATH:
         value = _read(Path(name).expanduser())
-    elif kind == "secretsmanager":
+    elif kind == MANAGER:
         value = _from_json(from_manager(name))
     else:
         raise SecretError("saw another place of a secret, wanted one that begins with env:, file: or secretsmanager:")

@@ -1,0 +1,1 @@
+"""How people are told: the message, its channels, and one voice that sends it once through each."""
