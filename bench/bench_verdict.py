@@ -218,7 +218,9 @@ def measure(nodes: int) -> None:
     table, bucket, others = _Table(requests), _Bucket(requests), _Others(requests)
     made = {"dynamodb": table, "s3": bucket, "sns": others}
     services.client = lambda name: made[name]
-    names = services.ServiceNames("bench", "Flightline/bench", TABLE, "training", BUCKET, "arn:aws:sns:r:1:t")
+    names = services.ServiceNames(
+        "bench", "Flightline/bench", TABLE, "training", BUCKET, {"topic": "arn:aws:sns:r:1:t"}
+    )
     function = handler.build(services.services("verdict", names), bucket, others, "q")
     with tempfile.TemporaryDirectory(prefix="flightline-bench-") as place:
         template, bad = (_template(Path(place), faults) for faults in ([], ["remap_pending"]))

@@ -123,7 +123,7 @@ class Router(threading.Thread):
     def __init__(self, cloud: Cloud, topic: str, queue: str, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(daemon=True)
         monkeypatch.setattr(common, "client", cloud.client)
-        names = common.ServiceNames(CLUSTER, f"Flightline/{CLUSTER}", "demo-results", "t", "b", topic)
+        names = common.ServiceNames(CLUSTER, f"Flightline/{CLUSTER}", "demo-results", "t", "b", {"topic": topic})
         on = common.services("alert-router", names)
         clients = [cloud.client(name) for name in ("ec2", "cloudwatch", "s3", "autoscaling")]
         self._router = router_handler.build(on, *clients)
