@@ -13,7 +13,7 @@ from flightline_node.know.expected import NO_TYPE, resolve
 from flightline_node.model import BLOCKING, RECORD_SCHEMA, SettingsError, Status, Verdict
 
 from ..fleet.baseline import BaselineError
-from ..fleet.result import NodeRow
+from ..fleet.judgement import judge_run
 from ..fleet.together import FABRIC_HOST, HOST
 from ..record import intake
 from ..run import baselines, inventory
@@ -29,7 +29,7 @@ HostVars = Mapping[str, Mapping[str, Any]]
 
 
 class Stage:
-    """Call it with a run and its nodes' rows; it tests those that are go, each instance type for itself.
+    """Call it with a run and its store; it tests the nodes that are go, each instance type for itself.
 
     store: the run store's file; logs and baselines are beside it. chosen: the run was to make some checks only, not its
     level's. srun: more words for it, where it starts the tests from this machine; None where Ansible does on the nodes.
@@ -53,21 +53,20 @@ class Stage:
         for given in inventory.hosts(self.sources, self.limit).values():
             wanted_of(given)
 
-    def __call__(
-        self, run: stores.Run, rows: Sequence[NodeRow], records: Callable[[], list[stores.Record]]
-    ) -> stores.Record | None:
+    def __call__(self, run: stores.Run, store: stores.Store) -> stores.Record | None:
         """The record of what the nodes show together, and against a baseline in use; None where there is neither.
 
         Never raises but for a bug.
         """
         began, started_at = time.monotonic(), stores.now_stamp()
-        deep = run.level == LEVEL and len(rows) >= 2
+        deep = run.level == LEVEL and len(run.hosts) >= 2
         used = baselines.in_use(self.store)
         if not deep and not used:
             return None
-        found = baselines.findings(self.store, records()) if used else []
+        found = baselines.findings(self.store, store.records(run.run_id)) if used else []
         if deep:
             worse = {one["device"].get(HOST) for one in found if Status(one["status"]) in BLOCKING}
+            rows = judge_run(store, run.run_id).rows
             go = [row.host for row in rows if row.verdict is Verdict.GO and row.host not in worse]
             try:
                 found += self._of_types(run, inventory.hosts(self.sources, self.limit), go)

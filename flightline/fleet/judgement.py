@@ -108,8 +108,8 @@ class _FleetIntake:
 _REMEDIES = {str(remedy): remedy for remedy in Remedy}
 
 
-def judge_run(store: Store, run_id: str, extra: Iterable[Record] = (), late: bool = True) -> Report:
-    """The report of a run. extra: records that could not be stored; the store's own come first.
+def judge_run(store: Store, run_id: str, late: bool = True) -> Report:
+    """The report of a run.
 
     late: take what came after a host was given up in place of the row that says so; without it this is what was
     judged first.
@@ -118,7 +118,7 @@ def judge_run(store: Store, run_id: str, extra: Iterable[Record] = (), late: boo
     """
     run = store.run(run_id)
     intake = _FleetIntake(waivers=FleetWaivers(date_of(run.started_at)))
-    for record, is_late in _with_late(store, run, extra, late):
+    for record, is_late in _with_late(store, run, late):
         intake.add(record, late=is_late)
     rows = [_row_of(host, intake) for host in run.hosts]
     intake.lost = not intake.together and run.level == LEVELS[-1] and together.FABRIC_HOST in store.answered(run.run_id)
@@ -145,20 +145,16 @@ def judge_run(store: Store, run_id: str, extra: Iterable[Record] = (), late: boo
 
 def as_judged(store: Store, run_id: str) -> Iterator[Record]:
     """The records of a run as judge_run takes them: a late one in place of the row that says that none came."""
-    return (record for record, _ in _with_late(store, store.run(run_id), (), True))
+    return (record for record, _ in _with_late(store, store.run(run_id), True))
 
 
-def _with_late(store: Store, run: Run, extra: Iterable[Record], late: bool) -> Iterator[tuple[Record, bool]]:
+def _with_late(store: Store, run: Run, late: bool) -> Iterator[tuple[Record, bool]]:
     came = {str(record["host"]): record for record in store.late(run.run_id)} if late else {}
-    if not came:
-        yield from ((record, False) for records in (store.records(run.run_id), extra) for record in records)
-        return
     open_ = {host.host for host in run.hosts}
-    for records in (store.records(run.run_id), extra):
-        for record in records:
-            is_late = record["host"] in came and record["host"] in open_ and gave_none(record)
-            open_.discard(record["host"])
-            yield (came[record["host"]] if is_late else record), is_late
+    for record in store.records(run.run_id):
+        is_late = record["host"] in came and record["host"] in open_ and gave_none(record)
+        open_.discard(record["host"])
+        yield (came[record["host"]] if is_late else record), is_late
     yield from ((came[host], True) for host in came if host in open_)
 
 

@@ -6,7 +6,7 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,24 +22,13 @@ from ..fleet.judgement import judge_run
 from ..fleet.result import Report
 from ..report import html, jsonfile, junit
 from ..report.terminal import print_summary
-from ..store.aside import MEMORY, Aside
-from ..store.sqlite import (
-    BUSY_TIMEOUT_S,
-    Record,
-    Run,
-    SqliteStore,
-    Store,
-    StoreError,
-    default_path,
-    now_stamp,
-)
+from ..store.run_rows import RunRows
+from ..store.sqlite import Record, StoreError, default_path, now_stamp
 from ..store.whole import draft_of
 from .places import REPORT_ENV, is_special
 
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
 FORMATS = ("json", "junit", "html")
-KNOWN_TROUBLE_BUSY_S = 1.0
-"""A store that refused rows a moment ago: the verdict does not wait for it again, its rows are merged later."""
 
 
 @dataclass
@@ -76,29 +65,18 @@ def report_dir(store_path: Path, run_id: str, chosen: str | Path | None = None) 
     return Path(given).absolute() if given else own_report_dir(store_path, run_id)
 
 
-def conclude(
-    path: Path,
-    run: Run,
-    aside: Aside,
-    directory: Path,
-    trouble: str = "",
-    json_path: Path | None = None,
-    broken: str = "",
-) -> Conclusion:
+def conclude(rows: RunRows, directory: Path, json_path: Path | None = None, broken: str = "") -> Conclusion:
     """Judge a run, close it in the store and write its report.
 
-    aside: rows that the store refused, which count all the same. json_path: a second place for the
-    JSON report. broken: why the run did not end in order, which is no go whatever was measured. Never raises for a
-    store or a directory that cannot be used: what could not be kept is in the outcome's troubles.
+    json_path: a second place for the JSON report. broken: why the run did not end in order, which is no go whatever was
+    measured. Never raises for a store or a directory that cannot be used: what could not be kept is in the outcome's
+    troubles.
     """
-    left = {record["host"]: record for record in aside.rows()}
-    store, troubles = _reopen(path, run, aside, KNOWN_TROUBLE_BUSY_S if trouble else BUSY_TIMEOUT_S)
-    if trouble:
-        troubles = [_refused(trouble, len(left), aside), *(text for text in troubles if text not in trouble)]
+    troubles = rows.settle()
     try:
-        whole = _save(store, aside, left, troubles)
+        store = rows.read()
         # What came after the nodes were given up is judged when the run is looked at again.
-        report = judge_run(store, run.run_id, left.values(), late=False)
+        report = judge_run(store, rows.run.run_id, late=False)
         with suppress(StoreError):
             report.incidents = store.incidents()
         if broken:
@@ -106,14 +84,14 @@ def conclude(
         finished = now_stamp()
         report.run = replace(report.run, finished_at=report.run.finished_at or finished)
         try:
-            store.finish(run.run_id, finished, str(report.verdict))
+            store.finish(rows.run.run_id, finished, str(report.verdict))
         except StoreError as error:
             troubles.append(str(error))
-        outcome = Conclusion(report, path if whole else None, {}, troubles, broken=broken)
-        _write(outcome, store, left, directory, json_path, path.parent)
+        outcome = Conclusion(report, rows.store, {}, troubles, broken=broken)
+        _write(outcome, rows, directory, json_path)
         return outcome
     finally:
-        store.close()
+        rows.close()
 
 
 def publish(outcome: Conclusion, path: Path, given: Any) -> None:
@@ -142,45 +120,11 @@ def publish(outcome: Conclusion, path: Path, given: Any) -> None:
         outcome.troubles.append(f"{text}; try again with: flightline publish {run_id}")
 
 
-def _reopen(path: Path, run: Run, aside: Aside, wait_s: float) -> tuple[SqliteStore, list[str]]:
-    """The store with all that lay beside it; in memory where it cannot be opened."""
-    try:
-        store = SqliteStore(path, busy_timeout_s=wait_s)
-        store.start(run)
-    except StoreError as error:
-        return aside.in_memory(), [str(error)]
-    return store, []
-
-
-def _save(store: SqliteStore, aside: Aside, left: Mapping[str, Record], troubles: list[str]) -> bool:
-    """Try once more to store what was kept aside; is the whole run in the store, or in what will be merged into it?"""
-    run_id = aside.run.run_id
-    if store.path == MEMORY:
-        return aside.is_beside
-    answered = store.answered(run_id)
-    missing = [record for host, record in left.items() if host not in answered]
-    try:
-        for record in missing:
-            store.save(run_id, record)
-    except StoreError as error:
-        troubles.append(f"{error} ({len(missing)} results could not be stored; they are counted here)")
-        return aside.is_beside
-    return True
-
-
-def _refused(trouble: str, rows: int, aside: Aside) -> str:
-    return f"{trouble} ({rows} results were kept aside, are counted here{aside.where if rows else ''})"
-
-
-def _write(
-    outcome: Conclusion, store: Store, left: Mapping[str, Record], directory: Path, json_path: Path | None, beside: Path
-) -> None:
-    run_id = outcome.report.run.id
+def _write(outcome: Conclusion, rows: RunRows, directory: Path, json_path: Path | None) -> None:
+    run_id, beside = rows.run.run_id, rows.path.parent
 
     def records() -> Iterator[Record]:
-        stored = store.answered(run_id)
-        yield from store.records(run_id)
-        yield from (record for host, record in left.items() if host not in stored)
+        return rows.read().records(run_id)
 
     try:
         # Of the folders that were named the last one alone is made: the report's, or the store's when it lies in that.

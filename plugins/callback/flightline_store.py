@@ -45,7 +45,7 @@ from flightline.run import exit_status, no_verdict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flightline.run.recorder import Recorder
+    from flightline.store.run_rows import RunRows
     from flightline.store.sqlite import ExpectedHost
 
 MODULE = "flightline_node"
@@ -100,7 +100,7 @@ class CallbackModule(CallbackBase):
         self._refused = ""
         self._play: Any = None
         self._validated: dict[str, Any] = {}
-        self._recorder: Recorder | None = None
+        self._rows: RunRows | None = None
         self._hosts: dict[str, ExpectedHost] = {}
         self._exit = exit_status.GUARD
 
@@ -115,7 +115,7 @@ class CallbackModule(CallbackBase):
         if self._preflight:
             self._exit.arm(context.CLIARGS)  # where a playbook of one's own has the task
             self._exit.begin()
-            self._recorder, self._refused = None, ""
+            self._rows, self._refused = None, ""
             from flightline.store import sqlite  # noqa: F401  # broken: told before a node is touched
 
             os.environ[WATCHING_ENV] = "1"  # tasks run in children of this process and inherit it
@@ -133,13 +133,13 @@ class CallbackModule(CallbackBase):
     @_minded
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Open the run before the first node is touched."""
-        if self._preflight and _action(task) == MODULE and self._recorder is None:
+        if self._preflight and _action(task) == MODULE and self._rows is None:
             self._open()
 
     @_minded
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         """Tell who follows the run."""
-        if self._recorder and _action(task) == MODULE:
+        if self._rows and _action(task) == MODULE:
             from flightline.run import live
 
             live.say(live.BEGUN, host.get_name())
@@ -152,7 +152,7 @@ class CallbackModule(CallbackBase):
         action = _action(result.task)
         if action == VALIDATE:
             self._validated = dict(result.result)
-        elif action == MODULE and self._recorder:
+        elif action == MODULE and self._rows:
             self._keep(result.host.get_name(), result.result)
 
     @_minded
@@ -163,17 +163,17 @@ class CallbackModule(CallbackBase):
         action = _action(result.task)
         if action == MODULE:
             self._broken(result.host.get_name(), _why(result.result))
-        elif not ignore_errors and self._recorder is None:
+        elif not ignore_errors and self._rows is None:
             self._refused = _why(result.result)
 
     @_minded
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Keep an unreachable host with the connection's message."""
-        if self._preflight and _action(result.task) == MODULE and self._recorder:
+        if self._preflight and _action(result.task) == MODULE and self._rows:
             from flightline.store.rows import unreachable_record
 
             host = self._host(result.host.get_name())
-            self._recorder.add(unreachable_record(host, str(result.result.get("msg", ""))))
+            self._put(unreachable_record(host, str(result.result.get("msg", ""))))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Judge, report, print the summary, and on no-go leave with its status.
@@ -185,23 +185,22 @@ class CallbackModule(CallbackBase):
             return
         status = exit_status.CANNOT_RUN
         try:
-            if self._recorder is not None:
-                status = self._conclude(self._recorder)
+            if self._rows is not None:
+                status = self._conclude(self._rows)
         except Exception as error:
             self.broke(error)
         if self._exit.why:
             status = exit_status.CANNOT_RUN
-        if self._exit.why or not (self._refused or self._recorder):
+        if self._exit.why or not (self._refused or self._rows):
             self._exit.say()
         self._exit.status = status
         if status:
             sys.exit(status)
 
     def _open(self) -> None:
-        from flightline.run import live
-        from flightline.run.recorder import Recorder
         from flightline.store import sqlite as store
         from flightline.store.rows import absent_record
+        from flightline.store.run_rows import RunRows
 
         self._exit.run_id = os.environ.get(store.RUN_ID_ENV) or store.new_run_id()
         known = self._validated.get("hosts") or {}
@@ -216,10 +215,10 @@ class CallbackModule(CallbackBase):
             self._inventory(),
             (*self._hosts.values(), *absent),
         )
-        self._recorder = Recorder(store.default_path(), run, live.answered)
-        self._recorder.open()
+        self._rows = RunRows(store.default_path(), run)
+        self._rows.open()
         for host, one in absent.items():
-            self._recorder.add(absent_record(host, one["message"]))
+            self._put(absent_record(host, one["message"]))
         ends_at = self._validated.get("ends_at")
         if ends_at and self.get_option("summary") == "on":
             by = time.strftime("%H:%M:%S", time.localtime(ends_at))
@@ -251,42 +250,47 @@ class CallbackModule(CallbackBase):
         from flightline.record.intake import NOT_LET_THROUGH, let_through
 
         record = let_through(answer.get("record"))
-        if not (self._recorder and record):
+        if not (self._rows and record):
             self._broken(name, NOT_LET_THROUGH)
             return
-        self._recorder.add({**record, **self._identity(name, record)})
+        self._put({**record, **self._identity(name, record)})
         if answer.get("bundle_refused"):
             _say(self._display.warning, f"{name}: {answer['bundle_refused']}")
         if answer.get("bundle"):
             from flightline.store.bundles import keep
 
             encoded = answer["bundle"]
-            why = keep(self._recorder.path, self._recorder.run.run_id, name, str(encoded))
+            why = keep(self._rows.path, self._rows.run.run_id, name, str(encoded))
             if why:
                 _say(self._display.warning, why)
 
     def _broken(self, name: str, why: str) -> None:
-        if self._recorder:
+        if self._rows:
             from flightline.store.rows import broken_record
 
-            self._recorder.add(broken_record(self._host(name), why))
+            self._put(broken_record(self._host(name), why))
 
-    def _conclude(self, recorder: Recorder) -> int:
+    def _put(self, record: dict[str, Any]) -> None:
+        """Keep a row, then tell who follows the run: what was told is kept."""
+        from flightline.run import live
+
+        if self._rows:
+            self._rows.put(record)
+            live.answered(record)
+
+    def _conclude(self, rows: RunRows) -> int:
         from flightline.run import conclude
 
-        recorder.close()
+        rows.close()
         from flightline.console import EXIT_GO, Console
 
         if self.get_option("summary") == "off":
             return EXIT_GO
 
-        run = recorder.run
-        directory = conclude.report_dir(recorder.path, run.run_id)
-        outcome = conclude.conclude(
-            recorder.path, run, recorder.aside, directory, recorder.trouble, None, self._exit.why
-        )
+        run = rows.run
+        outcome = conclude.conclude(rows, conclude.report_dir(rows.path, run.run_id), broken=self._exit.why)
         outcome.broken = ""  # said once, at the end
-        conclude.publish(outcome, recorder.path, self._validated.get("publish"))
+        conclude.publish(outcome, rows.path, self._validated.get("publish"))
         try:
             conclude.show(outcome, Console())
         except Exception as error:  # a terminal that is gone changes no verdict

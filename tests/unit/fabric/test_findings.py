@@ -25,8 +25,8 @@ def run_of(hosts, level="deep"):
 
 def judged(result):
     hosts = result.fleet.ring
-    extra = {"host": FABRIC_HOST, "findings": of_result(result)}
-    return judge_run(MemoryStore(run_of(hosts), {name: record(name) for name in hosts}), "r1", [extra])
+    rows = {**{name: record(name) for name in hosts}, FABRIC_HOST: {"host": FABRIC_HOST, "findings": of_result(result)}}
+    return judge_run(MemoryStore(run_of(hosts), rows), "r1")
 
 
 def test_a_slow_node_is_named_with_figures_and_the_others_pass(tmp_path):
@@ -71,8 +71,9 @@ def test_every_mistake_of_the_settings_is_told():
 
 
 def staged(tmp_path, level="deep", **rest):
-    rows = judge_run(MemoryStore(run_of("ab", level), {name: record(name) for name in "ab"}), "r1").rows
-    return stages.Stage(("inv",), "", tmp_path / "runs.sqlite", lambda _: None, **rest)(run_of("ab", level), rows, list)
+    run = run_of("ab", level)
+    store = MemoryStore(run, {name: record(name) for name in "ab"})
+    return stages.Stage(("inv",), "", tmp_path / "runs.sqlite", lambda _: None, **rest)(run, store)
 
 
 @pytest.mark.parametrize(

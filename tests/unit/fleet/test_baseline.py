@@ -18,6 +18,7 @@ from flightline.run import baselines
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node.know.expected import resolve
 from flightline_node.model import RECORD_SCHEMA, Status
+from tests.memory_store import MemoryStore
 from tests.unit.fabric.test_drive import log
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -149,12 +150,13 @@ def test_it_judges_a_run_at_any_level_beside_the_nodes_own_checks(tmp_path):
     path.write_text("all: {hosts: {a: {}, b: {}}}\n")
     run = Run("r", "2026-03-01T00:00:00Z", "standard", str(path), (ExpectedHost("a"), ExpectedHost("b")))
     stage = Stage([str(path)], "", store, lambda _: None)
-    given = stage(run, (), lambda: [record("a"), record("b", 500.0)])
+    rows = MemoryStore(run, {"a": record("a"), "b": record("b", 500.0)})
+    given = stage(run, rows)
     assert given and {(one["device"]["host"], one["status"]) for one in given["findings"]} == {
         ("a", "PASS"),
         ("b", "FAIL"),
     }
-    assert Stage([str(path)], "", tmp_path / "other" / "runs.sqlite", lambda _: None)(run, (), list) is None
+    assert Stage([str(path)], "", tmp_path / "other" / "runs.sqlite", lambda _: None)(run, rows) is None
 
 
 def run_of(tmp_path, bad=("n9",)):

@@ -17,9 +17,9 @@ from tests.memory_store import MemoryStore
 from tests.unit.made import a_run, finding, record
 
 
-def judge(*records, hosts=None, extra=()):
+def judge(*records, hosts=None):
     names = hosts or [item["host"] for item in records]
-    return judge_run(MemoryStore(a_run(*names), {item["host"]: item for item in records}), "r1", extra)
+    return judge_run(MemoryStore(a_run(*names), {item["host"]: item for item in records}), "r1")
 
 
 def versions(host, **found):
@@ -80,12 +80,6 @@ def test_the_node_s_own_word_decides_nothing(verdict):
 def test_a_record_without_evidence_is_no_go_whatever_it_claims():
     assert judge(record("a", finding(status="SKIP"), verdict="go")).verdict is Verdict.NO_GO
     assert judge(record("a", finding(status="SPLENDID"), verdict="go")).verdict is Verdict.NO_GO
-
-
-def test_records_that_the_store_refused_count_and_do_not_overwrite_stored_ones():
-    bad = record("b", finding(status="FAIL"))
-    report = judge(record("a"), hosts=["a", "b"], extra=[bad, record("a", finding(status="FAIL"))])
-    assert row(report, "a").verdict is Verdict.GO and row(report, "b").verdict is Verdict.NO_GO
 
 
 def test_the_odd_driver_is_named_and_its_host_is_no_go():
