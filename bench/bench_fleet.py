@@ -20,7 +20,7 @@ from flightline.demo import prepare
 from flightline.record.intake import stamped
 from flightline.run.conclude import conclude
 from flightline.store import sqlite as stores
-from flightline.store.aside import Aside
+from flightline.store.run_rows import RunRows
 from flightline_node import node, settings
 from flightline_node.ask.runner import Node
 from flightline_node.know.expected import resolve
@@ -65,7 +65,7 @@ def _conclude(path: Path, directory: Path) -> None:
     with stores.SqliteStore(path) as store:
         run = store.run("bench")
     started, cpu = time.perf_counter(), time.process_time()
-    outcome = conclude(path, run, Aside(path, run), directory / "report")
+    outcome = conclude(RunRows(path, run), directory / "report")
     took, used = time.perf_counter() - started, time.process_time() - cpu
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     counts = outcome.report.counts

@@ -17,6 +17,7 @@ from flightline_node.model import SettingsError
 from ..store import sqlite as stores
 from ..store.replies import record_of
 from ..store.rows import absent_record
+from ..store.run_rows import RunRows
 from . import background, late, playbooks
 from . import calls as asking
 from . import conclude as ending
@@ -34,7 +35,6 @@ from .preflight import (
     wait,
     why_not,
 )
-from .recorder import Recorder
 
 MARGIN_S = 30.0
 """For the launcher to start everywhere, above the nodes' own deadline."""
@@ -44,27 +44,24 @@ MARGIN_S = 30.0
 class _LaunchedRun:
     """What is known of a run while nodes answer. Told by the launcher's threads."""
 
-    recorder: Recorder
+    rows: RunRows
     watcher: RunObserver
     calls: Mapping[str, asking.Call]
     hosts: Mapping[str, stores.ExpectedHost]
-    missing: set[str]
     interrupted: bool = False
     given_up: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def told(self, one: HostReply) -> None:
         """Keep what came of a host; its first word counts, and an answer after it was given up is kept as late."""
-        record = record_of(self.hosts[one.host], self.calls[one.host].params, one, self.recorder.run.started_at)
+        record = record_of(self.hosts[one.host], self.calls[one.host].params, one, self.rows.run.started_at)
         with self.lock:
             if one.host in self.given_up and one.answer is not None:
                 self.given_up.discard(one.host)
-                self.recorder.add_late(record)
-            if one.host not in self.missing:
-                return
-            self.missing.discard(one.host)
-            self.recorder.add(record)
-            self.watcher.answer(answer_of(record))
+                self.rows.put_late(record)
+            if self.rows.awaits(one.host):
+                self.rows.put(record)
+                self.watcher.answer(answer_of(record))
 
 
 def run(request: Request, launcher: Launcher, watcher: RunObserver) -> ending.Conclusion:
@@ -132,22 +129,19 @@ def prepared(request: Request, run_id: str, follow: Follow, launcher: Launcher) 
 
 def _asked(request: Request, made: PreparedRun, follow: Follow, launcher: Launcher) -> ending.Conclusion:
     started, run_id = made.run, made.run.run_id
-    recorder = Recorder(request.store, started)
-    recorder.open()
+    rows = RunRows(request.store, started)
+    rows.open()
     for record in made.rows:
-        recorder.add(record)
+        rows.put(record)
     calls = {call.host: call for call in made.calls}
-    state = _LaunchedRun(recorder, follow.watcher, calls, made.hosts, set(made.hosts))
+    state = _LaunchedRun(rows, follow.watcher, calls, made.hosts)
     given_up = _until_told(state, launcher, run_id, made.deadline_s)
     late.leave_note(request.store, started, [calls[name] for name in sorted(state.given_up)], launcher.answers_at)
-    recorder.close()
     if not given_up and not state.interrupted:
         with ending_as_interrupt():
-            test_together(request, started, recorder.aside)
+            test_together(request, rows)
     directory = ending.report_dir(request.store, run_id, request.report_dir)
-    outcome = ending.conclude(
-        request.store, started, recorder.aside, directory, recorder.trouble, request.json_path, given_up
-    )
+    outcome = ending.conclude(rows, directory, request.json_path, given_up)
     ending.publish(outcome, request.store, follow.publish)
     return outcome
 
@@ -165,7 +159,7 @@ def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s
     launcher.stop()
     work.wait(MARGIN_S)
     broken = (str(work.broken) or type(work.broken).__name__) if work.broken else ""
-    for name in sorted(state.missing):
+    for name in sorted(state.rows.missing()):
         state.given_up.add(name)
         state.told(HostReply(name, trouble=f"{broken or why} (asked: {launcher.how})", lost=True))
     return broken

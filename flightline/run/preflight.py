@@ -21,10 +21,8 @@ from typing import Any, Protocol
 from flightline_node.model import SettingsError
 
 from ..console import DEBUG_ENV, EXIT_BROKEN
-from ..fleet.judgement import judge_run
-from ..fleet.result import NodeRow
 from ..store import sqlite as stores
-from ..store.aside import ASIDE_ENV, Aside
+from ..store.run_rows import FOLDER_ENV, RunRows
 from . import ansible_errors, background, live, no_verdict, playbooks, process_tree
 from . import conclude as ending
 from .background import Background
@@ -54,8 +52,8 @@ class LauncherWantedError(Exception):
         self.via = via
 
 
-Together = Callable[[stores.Run, Sequence[NodeRow], Callable[[], list[stores.Record]]], "stores.Record | None"]
-"""A run, its nodes' rows and what reads their records -> the record of what they show together."""
+Together = Callable[[stores.Run, stores.Store], "stores.Record | None"]
+"""A run and its store -> the record of what the nodes show together."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +224,7 @@ def _environment(request: Request, run_id: str, own: playbooks.Playbooks, place:
         # From where the user stands, because Ansible runs where the playbooks are.
         **({REPORT_ENV: str(reports)} if request.report_dir or os.environ.get(REPORT_ENV) else {}),
         no_verdict.FILE_ENV: str(place / NO_VERDICT_FILE),
-        ASIDE_ENV: str(place),
+        FOLDER_ENV: str(place),
         live.LIVE_ENV: str(place / LIVE_FILE),
     }
 
@@ -305,51 +303,27 @@ def _end(request: Request, run_id: str, place: Path, runner: Any, follow: Follow
         raise LauncherWantedError(follow.via)
     if follow.refused:
         raise CannotRunError(follow.refused)
-    run, trouble = _what_was_kept(request.store, run_id, place, opened=bool(follow.hosts))
-    if run is None:
+    rows = RunRows.find(request.store, run_id, place, create=bool(follow.hosts))
+    if rows is None:
         raise CannotRunError(why_not(runner, playbooks.sources(request.inventory), place))
-    aside = Aside(request.store, run, place)
     directory = ending.report_dir(request.store, run_id, request.report_dir)
     # 2 is the callback's guard: hosts that fail do not end a play.
     broken = _broken(runner, place) if runner.rc == EXIT_BROKEN and not given_up else ""
     if request.together and not broken and not given_up:
         with ending_as_interrupt():
-            test_together(request, run, aside)
-    outcome = ending.conclude(request.store, run, aside, directory, trouble, request.json_path, broken)
+            test_together(request, rows)
+    outcome = ending.conclude(rows, directory, request.json_path, broken)
     if follow.trouble:
         outcome.troubles.append(follow.trouble)
     ending.publish(outcome, request.store, follow.publish)
     return outcome
 
 
-def test_together(request: Request, run: stores.Run, aside: Aside) -> None:
+def test_together(request: Request, rows: RunRows) -> None:
     """Keep what the nodes show together beside their own records."""
-    if request.together is None:
-        return
-    left = list(aside.rows())
-    try:
-        with stores.SqliteStore(request.store) as store:
-            rows = judge_run(store, run.run_id, left).rows
-    except stores.StoreError:
-        with aside.in_memory() as store:
-            rows = judge_run(store, run.run_id).rows
-    record = request.together(run, rows, lambda: _records(request, run, left))
-    if record is None:
-        return
-    try:
-        with stores.SqliteStore(request.store) as store:
-            store.save(run.run_id, record)
-    except stores.StoreError:
-        aside.add(record)
-
-
-def _records(request: Request, run: stores.Run, left: Sequence[stores.Record]) -> list[stores.Record]:
-    """The nodes' records: the store's own, then what it refused."""
-    kept: list[stores.Record] = []
-    with suppress(stores.StoreError), stores.SqliteStore(request.store) as store:
-        kept = list(store.records(run.run_id))
-    known = {record.get("host") for record in kept}
-    return [*kept, *(record for record in left if record.get("host") not in known)]
+    record = request.together(rows.run, rows.read()) if request.together else None
+    if record is not None:
+        rows.put(record)
 
 
 def _broken(runner: Any, place: Path) -> str:
@@ -363,21 +337,6 @@ def _guards_words(place: Path) -> str:
     with suppress(OSError):
         return (place / NO_VERDICT_FILE).read_text(encoding="utf-8")
     return ""
-
-
-def _what_was_kept(path: Path, run_id: str, place: Path, opened: bool) -> tuple[stores.Run | None, str]:
-    """The run as its store has it, or what was kept aside; and what the store says where it refuses."""
-    trouble = ""
-    try:
-        # Opened as the run opened it: what it could not make is named as that, and not as a store that is not there.
-        with stores.SqliteStore(path, create=opened) as store:
-            return store.run(run_id), ""
-    except stores.StoreError as error:
-        trouble = str(error)
-    for other in (*stores.aside_files(path), *stores.aside_files(place / path.name)):
-        with suppress(stores.StoreError), stores.SqliteStore(other, own=True, busy_timeout_s=0) as store:
-            return store.run(run_id), trouble
-    return None, trouble
 
 
 def why_not(runner: Any, sources: Iterable[str], place: Path) -> str:

@@ -88,6 +88,10 @@ class RunRows:
         """Keep what came after its host's row was put. Never raises."""
         self._put(lambda store: store.save_late(self.run.run_id, record))
 
+    def awaits(self, host: str) -> bool:
+        """Is the host expected, and nothing of it put here?"""
+        return host in self._awaited
+
     def missing(self) -> list[str]:
         """Expected hosts of which nothing was put here, in inventory order."""
         return list(self._awaited)
@@ -104,7 +108,7 @@ class RunRows:
         self.store = self.path if self._bring_in(left, troubles) else None
         return troubles
 
-    def read(self) -> SqliteStore:
+    def read(self) -> _SettledStore:
         """A store with every row that was put until they were settled last; it ends with `close`."""
         if self._reader is None:
             self.settle()

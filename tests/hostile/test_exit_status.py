@@ -57,8 +57,8 @@ def boom(where: str) -> str:
 @pytest.mark.parametrize(
     "where",
     [
-        "flightline.run.recorder:Recorder.open",
-        "flightline.run.recorder:Recorder.add",
+        "flightline.store.run_rows:RunRows.open",
+        "flightline.store.run_rows:RunRows.put",
         "flightline.run.conclude:judge_run",
         "flightline.run.conclude:_write",
         "flightline.store.sqlite:ExpectedHost",

@@ -19,7 +19,7 @@ TASK = SimpleNamespace(action="flightline_node")
 
 @pytest.fixture
 def keep():
-    """Give the callback a module's result for gpu-01; returns what the run's recorder was given."""
+    """Give the callback a module's result for gpu-01; returns what was put into the run's rows."""
     spec = importlib.util.spec_from_file_location("flightline_store_callback", PLUGIN)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -27,7 +27,7 @@ def keep():
     def kept(answer):
         rows = []
         callback = module.CallbackModule()
-        callback._preflight, callback._recorder = True, SimpleNamespace(add=rows.append)
+        callback._preflight, callback._rows = True, SimpleNamespace(put=rows.append)
         host = SimpleNamespace(get_name=lambda: "gpu-01")
         callback.v2_runner_on_ok(SimpleNamespace(task=TASK, host=host, result=answer))
         assert callback._exit.why == ""

@@ -12,8 +12,8 @@ from flightline.record.answers import asked_of
 from flightline.record.outputs import HostReply
 from flightline.run.calls import Call
 from flightline.run.launched import _LaunchedRun, _until_told
-from flightline.run.recorder import Recorder
 from flightline.store.replies import record_of
+from flightline.store.run_rows import RunRows
 from flightline.store.sqlite import ExpectedHost, SqliteStore
 from flightline_node.inputs import defaults
 from tests.unit.made import a_run, finding, record
@@ -43,11 +43,11 @@ class Watcher:
 
 @pytest.fixture
 def state(tmp_path):
-    recorder = Recorder(tmp_path / "runs.sqlite", a_run("a", "b"))
-    recorder.open()
+    rows = RunRows(tmp_path / "runs.sqlite", a_run("a", "b"))
+    rows.open()
     hosts = {name: ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "ab"}
-    yield _LaunchedRun(recorder, Watcher(), {name: Call(name, name, params(name)) for name in "ab"}, hosts, set("ab"))
-    recorder.close()
+    yield _LaunchedRun(rows, Watcher(), {name: Call(name, name, params(name)) for name in "ab"}, hosts)
+    rows.close()
 
 
 class Silent:
@@ -74,7 +74,7 @@ def test_who_is_silent_is_unreachable_and_its_later_answer_is_kept(state):
     launcher.told(HostReply("b", answer=answer("b")))
     launcher.told(HostReply("b", answer=answer("b")))
     launcher.told(HostReply("a", answer=answer("a")))
-    with SqliteStore(state.recorder.path) as store:
+    with SqliteStore(state.rows.path) as store:
         rows = {one["host"]: one for one in store.records("r1")}
         assert rows["b"]["findings"][0]["status"] == "UNREACHABLE"
         assert "asked: srun" in rows["b"]["findings"][0]["message"]

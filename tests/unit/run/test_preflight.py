@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from flightline.run import live, preflight
+from flightline.store.run_rows import RunRows
 from tests.unit.made import record
 
 
@@ -126,7 +127,6 @@ def test_an_inventory_that_is_not_there_is_named_with_what_would_be_one(tmp_path
     assert said.startswith("saw no inventory host1; wanted a file, a directory, or a list of hosts with a comma")
 
 
-def test_a_run_whose_store_cannot_be_made_says_so(tmp_path):
+def test_a_run_that_no_place_has_is_not_found(tmp_path):
     (tmp_path / "taken").write_text("")
-    _, trouble = preflight._what_was_kept(tmp_path / "taken" / "runs.sqlite", "r1", tmp_path, opened=True)
-    assert "cannot make the run store's directory" in trouble
+    assert RunRows.find(tmp_path / "taken" / "runs.sqlite", "r1", tmp_path, create=True) is None

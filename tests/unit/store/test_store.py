@@ -11,7 +11,7 @@ import textwrap
 
 import pytest
 
-from flightline.store.aside import Aside
+from flightline.store.run_rows import RunRows
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, StoreError, aside_file, aside_files, default_path
 from tests.unit.made import a_run, finding, record
 
@@ -137,10 +137,14 @@ def test_a_locked_store_names_file_and_holder(path):
 
 
 def kept_aside(path, run, *hosts):
-    aside = Aside(path, run)
+    rows = RunRows(path, run)
     for host in hosts:
-        assert aside.add(record(host)) == ""
-    return aside
+        put_aside(rows, host)
+    return rows
+
+
+def put_aside(rows, host):
+    assert rows._keep_elsewhere(lambda store: store.save("r1", record(host))) == ""
 
 
 def test_what_was_kept_aside_is_merged_once_by_the_next_opening(path):
@@ -164,11 +168,11 @@ def test_what_the_store_has_already_stays_as_it_is(path):
 
 def test_the_store_of_a_run_that_still_writes_is_left_alone(path):
     """Taken away while its run writes on, every later row of it would be lost."""
-    aside = kept_aside(path, a_run("a", "b"), "a")
+    rows = kept_aside(path, a_run("a", "b"), "a")
     with SqliteStore(path) as store:
         assert store.merged == 0 and len(aside_files(path)) == 1
-    assert aside.add(record("b")) == ""
-    aside.close()
+    put_aside(rows, "b")
+    rows.close()
     with SqliteStore(path) as store:
         assert store.answered("r1") == {"a", "b"}
 
@@ -182,7 +186,7 @@ def test_a_damaged_file_aside_costs_nobody_else_and_stays(path):
 
 
 def test_a_killed_run_leaves_its_rows_aside(path):
-    """SIGKILL right after add(), while another process holds the store."""
+    """SIGKILL right after put(), while another process holds the store."""
     SqliteStore(path).close()
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
@@ -190,13 +194,12 @@ def test_a_killed_run_leaves_its_rows_aside(path):
         """
         import os, signal, sys
         from pathlib import Path
-        from flightline.run import recorder
-        from flightline.store import sqlite
+        from flightline.store import run_rows, sqlite
         from tests.unit.made import a_run, record
-        sqlite.BUSY_TIMEOUT_S = recorder.RETRY_BUSY_S = 0.01
-        kept = recorder.Recorder(Path(sys.argv[1]), a_run("a", "b"))
-        kept.add(record("a"))
-        kept.add(record("b"))
+        sqlite.BUSY_TIMEOUT_S = run_rows.RETRY_BUSY_S = 0.01
+        kept = run_rows.RunRows(Path(sys.argv[1]), a_run("a", "b"))
+        kept.put(record("a"))
+        kept.put(record("b"))
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )
@@ -213,7 +216,8 @@ def test_a_row_is_on_disk_when_save_returns(path):
         """
         import sys
         from pathlib import Path
-        from flightline.store.sqlite import SqliteStore
+        from flightline.store.run_rows import RunRows
+from flightline.store.sqlite import SqliteStore
         from tests.unit.made import a_run, record
         store = SqliteStore(Path(sys.argv[1]))
         hosts = [f"n{number}" for number in range(1000)]
@@ -242,7 +246,7 @@ def _limited(path, body):
             "import resource, signal, sys",
             "from pathlib import Path",
             "from flightline.store.sqlite import *",
-            "from flightline.run.recorder import Recorder",
+            "from flightline.store.run_rows import RunRows",
             "from tests.unit.made import a_run, record",
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)",
             "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))",
@@ -279,12 +283,12 @@ def test_on_a_full_disk_rows_are_kept_aside_and_at_last_in_memory(path):
     run = _limited(
         path,
         """
-        recorder = Recorder(path, a_run("x"))
-        recorder.open()
+        rows = RunRows(path, a_run("x"))
+        rows.open()
         for number in range(1500):
-            recorder.add(record(f"n{number}", filler=str(number) * 400))
-        recorder.close()
-        print(len(list(recorder.aside.rows())), recorder.aside._memory is not None, recorder.trouble)
+            rows.put(record(f"n{number}", filler=str(number) * 400))
+        rows.close()
+        print(len(rows._spilled()), rows._memory is not None, rows.trouble)
         """,
     )
     kept, memory, trouble = run.stdout.split(" ", 2)

@@ -8,9 +8,8 @@ import time
 import pytest
 
 from flightline.run import conclude as ending
-from flightline.run.recorder import Recorder
-from flightline.store.aside import Aside
 from flightline.store.rows import broken_record, lost_record, unreachable_record
+from flightline.store.run_rows import RunRows
 from flightline.store.sqlite import ExpectedHost, SqliteStore, aside_files
 from flightline_node.model import Status, Verdict
 from tests.unit.made import a_run, record
@@ -25,7 +24,7 @@ def path(tmp_path):
 def quick(monkeypatch):
     """Locks are waited for 5 s in life, hardly at all here."""
     monkeypatch.setattr("flightline.store.sqlite.BUSY_TIMEOUT_S", 0.1)
-    monkeypatch.setattr("flightline.run.recorder.RETRY_BUSY_S", 0.02)
+    monkeypatch.setattr("flightline.store.run_rows.RETRY_BUSY_S", 0.02)
     monkeypatch.setattr(SqliteStore.__init__, "__kwdefaults__", {"create": True, "busy_timeout_s": 0.1, "own": False})
 
 
@@ -39,25 +38,26 @@ def locked(path, quick):
 
 
 def test_rows_go_to_the_store(path):
-    recorder = Recorder(path, a_run("a", "b"))
-    recorder.open()
-    recorder.add(record("a"))
+    rows = RunRows(path, a_run("a", "b"))
+    rows.open()
+    rows.put(record("a"))
     with SqliteStore(path, create=False) as reader:
         assert reader.answered("r1") == {"a"}, "a row is there while the run goes on"
-    recorder.close()
-    assert (list(recorder.aside.rows()), recorder.trouble) == ([], "")
+    rows.close()
+    assert (rows.settle(), rows.trouble) == ([], "") and rows.store == path
 
 
 def test_under_a_lock_rows_are_kept_aside_without_waiting_long_and_merged_later(path, locked):
-    recorder = Recorder(path, a_run(*(f"n{number}" for number in range(20))))
+    rows = RunRows(path, a_run(*(f"n{number}" for number in range(20))))
     started = time.monotonic()
-    recorder.open()
+    rows.open()
     for number in range(20):
-        recorder.add(record(f"n{number}"))
-    recorder.close()
+        rows.put(record(f"n{number}"))
+    rows.close()
     assert time.monotonic() - started < 15
-    assert "locked" in recorder.trouble and len(list(recorder.aside.rows())) == 20
-    assert len(aside_files(path)) == 1 and recorder.aside.is_beside
+    assert "locked" in rows.trouble and len(list(rows.read().records("r1"))) == 20
+    rows.close()
+    assert len(aside_files(path)) == 1 and rows.store == path
     locked.execute("ROLLBACK")
     with SqliteStore(path) as store:
         assert len(store.answered("r1")) == 20 and store.merged == 20
@@ -65,24 +65,24 @@ def test_under_a_lock_rows_are_kept_aside_without_waiting_long_and_merged_later(
 
 
 def test_rows_written_after_the_lock_went_are_in_the_store(path, locked, monkeypatch):
-    monkeypatch.setattr("flightline.run.recorder.RETRY_EVERY_S", 0)
-    recorder = Recorder(path, a_run("a", "b"))
-    recorder.open()
-    recorder.add(record("a"))
+    monkeypatch.setattr("flightline.store.run_rows.RETRY_EVERY_S", 0)
+    rows = RunRows(path, a_run("a", "b"))
+    rows.open()
+    rows.put(record("a"))
     locked.execute("ROLLBACK")
-    recorder.add(record("b"))
-    recorder.close()
+    rows.put(record("b"))
+    rows.close()
     with SqliteStore(path) as store:
         assert store.answered("r1") == {"a", "b"} and len(store.run("r1").hosts) == 2
 
 
 def test_a_store_locked_to_the_end_still_gives_the_verdict_over_all_rows(path, locked, tmp_path):
-    recorder = Recorder(path, a_run("a", "b"))
-    recorder.open()
+    rows = RunRows(path, a_run("a", "b"))
+    rows.open()
     for host in ("a", "b"):
-        recorder.add(record(host))
-    recorder.close()
-    outcome = ending.conclude(path, recorder.run, recorder.aside, tmp_path / "report", recorder.trouble)
+        rows.put(record(host))
+    rows.close()
+    outcome = ending.conclude(rows, tmp_path / "report")
     assert outcome.report.verdict is Verdict.GO and outcome.exit_status == 0
     assert {"json", "junit", "html", "hosts"} <= set(outcome.links)
     assert any("locked" in trouble and "2 results" in trouble for trouble in outcome.troubles)
@@ -90,11 +90,11 @@ def test_a_store_locked_to_the_end_still_gives_the_verdict_over_all_rows(path, l
 
 def test_a_report_that_cannot_be_written_costs_only_the_report(path, tmp_path):
     (tmp_path / "taken").write_text("a file where the directory should be")
-    recorder = Recorder(path, a_run("a"))
-    recorder.open()
-    recorder.add(record("a"))
-    recorder.close()
-    outcome = ending.conclude(path, recorder.run, recorder.aside, tmp_path / "taken")
+    rows = RunRows(path, a_run("a"))
+    rows.open()
+    rows.put(record("a"))
+    rows.close()
+    outcome = ending.conclude(rows, tmp_path / "taken")
     assert outcome.report.verdict is Verdict.GO and not outcome.links
     assert any("could not be written" in text and "flightline report r1" in text for text in outcome.troubles)
     with SqliteStore(path) as store:
@@ -120,14 +120,14 @@ def test_hosts_without_a_measurement_have_a_blocking_row():
 
 def kept_elsewhere(path, run, tmp_path, *hosts):
     """Rows in the run's own directory: neither the store nor its directory took them."""
-    aside = Aside(path, run, tmp_path / "own")
     (tmp_path / "own").mkdir()
-    aside._next()
+    rows = RunRows(path, run, tmp_path / "own")
+    rows._next_place()
     for host in hosts:
-        assert aside.add(record(host)) == ""
-    aside.close()
-    assert not aside.is_beside and not aside_files(path)
-    return aside
+        assert rows._keep_elsewhere(lambda store, host=host: store.save("r1", record(host))) == ""
+    rows.close()
+    assert not aside_files(path) and aside_files(tmp_path / "own" / path.name)
+    return RunRows.find(path, "r1", tmp_path / "own", create=False) or RunRows(path, run, tmp_path / "own")
 
 
 def test_a_row_that_came_aside_is_stored_when_the_run_ends(path, tmp_path):
@@ -135,7 +135,7 @@ def test_a_row_that_came_aside_is_stored_when_the_run_ends(path, tmp_path):
     with SqliteStore(path) as store:
         store.start(run)
         store.save("r1", record("a"))
-    outcome = ending.conclude(path, run, kept_elsewhere(path, run, tmp_path, "b"), tmp_path / "report")
+    outcome = ending.conclude(kept_elsewhere(path, run, tmp_path, "b"), tmp_path / "report")
     assert outcome.exit_status == 0 and outcome.store == path and not outcome.troubles
     with SqliteStore(path) as store:
         assert store.answered("r1") == {"a", "b"}
@@ -151,10 +151,10 @@ def test_a_row_that_no_store_takes_is_told_and_nobody_is_sent_to_look_it_up(path
     def refuse(*_):
         raise full
 
-    aside = kept_elsewhere(path, run, tmp_path, "a")
+    rows = kept_elsewhere(path, run, tmp_path, "a")
     monkeypatch.setattr("flightline.store.sqlite._insert_node", refuse)
     (tmp_path / "taken").write_text("")
-    outcome = ending.conclude(path, run, aside, tmp_path / "taken")
+    outcome = ending.conclude(rows, tmp_path / "taken")
     assert outcome.exit_status == 0, "the verdict counts it"
     assert outcome.store is None and ending.look_back(outcome.store) is None
     assert "disk is full" in outcome.troubles[0] and "1 results could not be stored" in outcome.troubles[0]
