@@ -216,8 +216,7 @@ def test_a_row_is_on_disk_when_save_returns(path):
         """
         import sys
         from pathlib import Path
-        from flightline.store.run_rows import RunRows
-from flightline.store.sqlite import SqliteStore
+        from flightline.store.sqlite import SqliteStore
         from tests.unit.made import a_run, record
         store = SqliteStore(Path(sys.argv[1]))
         hosts = [f"n{number}" for number in range(1000)]
