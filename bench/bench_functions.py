@@ -21,6 +21,7 @@ from bench.common import ROOT
 from flightline.cloud import items
 from flightline.demo import prepare
 from flightline_node import node, settings
+from flightline_node.ask.runner import Node
 from flightline_node.know import expected
 from flightline_node.tell import logline
 from tests.emulated import Cloud
@@ -47,7 +48,7 @@ print("\\n@" + json.dumps([answer, took, after_cpu - cpu, before, peak]))
 
 def _record(demo: Path) -> dict[str, Any]:
     prepare({"gpu-01": {"demo_dir": str(demo), "instance_type": "p5.48xlarge", "demo_faults": []}})
-    target = node.Node(f"{demo}/root", (f"{demo}/tools",))
+    target = Node(f"{demo}/root", (f"{demo}/tools",))
     return node.run(target, expected.resolve("p5.48xlarge"), settings.build(), node.Identity("gpu-01"))
 
 

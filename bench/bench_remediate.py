@@ -9,10 +9,10 @@ import random
 import sys
 import time
 
-from flightline.healing.journal.incident import Moment, opened
+from flightline.healing.journal.incident import Moment, NodeTrouble, opened
 from flightline.healing.journal.machine import Happened
 from flightline.healing.journal.stamps import later
-from flightline.healing.plan.observe import NodeTrouble, Sighting, absorb
+from flightline.healing.plan.observe import Sighting, absorb
 from flightline.healing.plan.planner import FleetState, RunningJob, SchedulerView, plan
 from flightline.healing.site import SitePolicy
 

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from infra.config.errors import ConfigError
 from infra.config.model import KEYS
@@ -35,7 +35,7 @@ FIRST = (
 )
 
 
-def check(values: dict[str, object]) -> int:
+def check(values: Mapping[str, object]) -> int:
     """Check values; returns the number of mistakes."""
     try:
         read(values, "us-east-1", lambda _: ZoneOffering(ZONES, None))

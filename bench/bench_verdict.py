@@ -8,6 +8,7 @@ of 10,000 nodes takes longer than what is measured: requests and write units are
 from __future__ import annotations
 
 import argparse
+import functools
 import io
 import json
 import math
@@ -217,7 +218,7 @@ def measure(nodes: int) -> None:
     requests: Counter[str] = Counter()
     table, bucket, others = _Table(requests), _Bucket(requests), _Others(requests)
     made = {"dynamodb": table, "s3": bucket, "sns": others}
-    services.client = lambda name: made[name]
+    services.client = functools.cache(made.__getitem__)
     names = services.ServiceNames(
         "bench", "Flightline/bench", TABLE, "training", BUCKET, {"topic": "arn:aws:sns:r:1:t"}
     )

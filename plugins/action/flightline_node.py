@@ -29,7 +29,8 @@ from ansible.plugins.action import ActionBase
 try:
     from flightline.record.answers import admitted, answer_in, asked_of, most_bytes, said
     from flightline.record.intake import Asked
-    from flightline.run.kept import BROKEN_RC, NOT_KEPT_RC, command, own_key
+    from flightline.record.outputs import BROKEN_RC, NOT_KEPT_RC
+    from flightline.run.kept import command, own_key
     from flightline.run.leash import CutError, leash
     from flightline.run.request import deadline_s
     from flightline.run.validation import CALLBACK_ENV, NOT_KEPT
