@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.unit.roles.test_preload import AWS, FILE, LFS, body
+from tests.node_programs import installed
+from tests.unit.roles.test_preload import AWS, LFS, body
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
@@ -30,8 +30,8 @@ def play(tmp_path):
         path.mkdir()
     for name, text in (("lfs", LFS), ("aws", AWS)):
         (tools / name).write_text(text)
-    shutil.copy(FILE, tools / "flightline-preload")
-    for tool in tools.iterdir():
+    installed("preload", tools)
+    for tool in (tools / "lfs", tools / "aws"):
         tool.chmod(0o755)
     (tmp_path / "inventory.yml").write_text(INVENTORY)
 

@@ -10,13 +10,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
+
+from tests.node_programs import TRAIN
 
 from . import table
 from .launch import DEADLINE_S, EVERY, HANG, HANG_S, PYTHON, ROOT, SIZES, STEPS, curve, events
-
-FILE = ROOT / "roles" / "training" / "files" / "flightline_train.py"
 
 
 class Node:
@@ -40,8 +39,7 @@ class Node:
         (home / "train.json").write_text(json.dumps(settings))
         (home / "jobs" / "demo.json").write_text(json.dumps(one))
         argv = [
-            sys.executable,
-            FILE,
+            *TRAIN,
             "demo",
             f"--settings={home}/train.json",
             f"--jobs={home}/jobs",

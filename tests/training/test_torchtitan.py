@@ -11,13 +11,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
+
+from tests.node_programs import TRAIN
 
 from . import table
 from .conftest import DATA
 from .launch import DEADLINE_S, PYTHON, ROOT
-from .test_launcher import FILE
 
 INTERVAL, STEPS = 5, 40
 GIVEN = {
@@ -61,8 +61,7 @@ def launched(place):
     (place / "train.json").write_text(json.dumps(settings))
     (place / "jobs" / "titan.json").write_text(json.dumps({"command": command, "workdir": str(place)}))
     argv = [
-        sys.executable,
-        FILE,
+        *TRAIN,
         "titan",
         f"--settings={place}/train.json",
         f"--jobs={place}/jobs",

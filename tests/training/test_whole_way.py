@@ -13,7 +13,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -25,12 +24,13 @@ from flightline_node.tell import logline
 from infra.planning import documents
 from tests.e2e.test_aws_functions import BUCKET, DATA, TRAINING, Stack
 from tests.emulated import Cloud, lead_to
+from tests.node_programs import TRAIN
 from tests.unit.functions import samples
 
 from . import table
 from .conftest import DATA as CONTENT
 from .launch import EVERY, PYTHON, ROOT, SIZES, STEPS, curve, events
-from .test_launcher import FILE, kill, wait_for
+from .test_launcher import kill, wait_for
 
 pytestmark = pytest.mark.usefixtures("aws_command")
 DOCUMENT = "demo-start-training"
@@ -72,7 +72,7 @@ def configured(place):
         (node / folder).mkdir(parents=True)
     torchrun, systemctl = node / "torchrun", node / "tools" / "systemctl"
     torchrun.write_text(f'#!/bin/sh\nexec {PYTHON} -m torch.distributed.run "$@"\n')
-    launcher = shlex.join(map(str, [sys.executable, FILE, JOB, f"--settings={node}/train.json", f"--jobs={node}/jobs",
+    launcher = shlex.join(map(str, [*TRAIN, JOB, f"--settings={node}/train.json", f"--jobs={node}/jobs",
                                     f"--asked={node}/run/flightline/train"]))  # fmt: skip
     systemctl.write_text(f"#!/bin/sh\n[ \"$*\" = 'start flightline-train@{JOB}.service' ] || exit 5\n"
                          f"{launcher} > {node}/out.txt 2>&1 &\necho $! > {node}/pid\n")  # fmt: skip
@@ -80,7 +80,7 @@ def configured(place):
         tool.chmod(0o755)
     settings = {"torchrun": str(torchrun), "ranks": 2, "environment": {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
                 "gate": ["sh", "-c", f"echo asked >> {node}/gate"], "logs": f"{node}/logs", "restarts": 8, "pause_s": 1,
-                "join_s": 60, "grace_s": 60, "package": str(ROOT / "module_utils"), "node_usd_per_hour": 3600}  # fmt: skip
+                "join_s": 60, "grace_s": 60, "node_usd_per_hour": 3600}  # fmt: skip
     command = ["-m", "training.job", "--data", f"{place}/data.bin", "--checkpoints", f"{place}/ck", "--journal", f"{place}/logs",
                *[f"--{name}={value}" for name, value in SIZES.items()], f"--steps={STEPS}", f"--checkpoint-every={EVERY}"]  # fmt: skip
     (node / "train.json").write_text(json.dumps(settings))

@@ -1,4 +1,4 @@
-"""The nodes of a cluster on Kubernetes: files/heal.py by `kubectl exec` in their agents' pods.
+"""The nodes of a cluster on Kubernetes: their agents' own library takes the step, by `kubectl exec`.
 
 Nothing else has to reach a node: no SSH, no Session Manager. The pod's container is privileged and sees the node's own
 processes and services, so that a step there is a step on the node.
@@ -15,12 +15,12 @@ from typing import Any
 
 from ...kubernetes.agent import LIBRARY, PACKAGE
 from ...kubernetes.nodes import by_host
-from ...run import playbooks
 from ...run.launchers import LaunchError
 from ...run.launchers.kubernetes import MOST_AT_ONCE, KubernetesLauncher
 from .nodes import AnsibleNodes, NodeReply, answer_of
 from .ports import EdgeError
 
+OWN = f"{LIBRARY}/{PACKAGE}"
 ABSENT = NodeReply({}, False, "the cluster has no Node of that name, address or instance, or no agent runs there")
 
 
@@ -40,18 +40,19 @@ class KubernetesNodes(AnsibleNodes):
         except LaunchError as error:
             raise EdgeError(str(error)) from error
         agents = {host: pods.get(str(node["metadata"]["name"]), "") for host, node in nodes.items()}
-        script = (playbooks.find().root / "playbooks" / "files" / "heal.py").read_bytes()
 
         def one(host: str) -> NodeReply:
-            words = ["/usr/bin/python3", "-", *_words(action, token, more or {}, host)]
-            return self._run([*cluster.in_agent(agents[host]), *words], script) if agents.get(host) else ABSENT
+            words = ["/usr/bin/python3", OWN, "repair", *_words(action, token, more or {}, host)]
+            return self._run([*cluster.in_agent(agents[host]), *words]) if agents.get(host) else ABSENT
 
         with ThreadPoolExecutor(max(1, min(len(hosts), MOST_AT_ONCE)), "kubectl") as pool:
             return dict(zip(hosts, pool.map(one, hosts), strict=True))
 
-    def _run(self, argv: Sequence[str], script: bytes) -> NodeReply:
+    def _run(self, argv: Sequence[str]) -> NodeReply:
         try:
-            done = subprocess.run(argv, input=script, capture_output=True, timeout=self.timeout_s, check=False)
+            done = subprocess.run(
+                argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=self.timeout_s, check=False
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             return NodeReply({}, trouble=f"kubectl exec: {error}"[:300])
         return answer_of({name: getattr(done, name).decode("utf-8", "replace") for name in ("stdout", "stderr")})
@@ -65,5 +66,5 @@ def _words(action: str, token: int, given: Mapping[str, Any], host: str) -> list
         f"--run={given.get('flightline_heal_run', '')}",
         f"--judged-at={given.get('flightline_heal_judged_at', '')}",
         f"--marker={json.dumps(marker) if marker else ''}",
-        f"--package={LIBRARY}/{PACKAGE}",
+        f"--package={OWN}",
     ]

@@ -1,8 +1,9 @@
-"""The nodes themselves, through Ansible: playbooks/remediate.yml sends files/heal.py, one step per call."""
+"""The nodes themselves, through Ansible: playbooks/remediate.yml, one step per call."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from ..plan.planner import OURS, RunningJob, SchedulerView
 from .ports import EdgeError, NodeFacts, StepOutcome
 
 TIMEOUT_S = 900
-TASK = "ansible.builtin.script"
+MODULE = "flightline_repair"
+INTERPRETER = "ANSIBLE_PYTHON_INTERPRETER"
+"""For nodes whose inventory names none: a sick node is not asked which ones it has."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class AnsibleNodes:
     ) -> dict[str, NodeReply]:
         """One step on these hosts. Raises EdgeError when Ansible itself cannot run."""
         extra = {"flightline_heal": action, "flightline_heal_token": token, **(more or {})}
-        own = playbooks.find()
+        own, interpreter = playbooks.find(), os.environ.get(INTERPRETER, "python3")
         with playbooks.workplace("heal") as place:
             limit = place / "hosts"
             limit.write_text("".join(f"{host}\n" for host in hosts), encoding="utf-8")
@@ -111,7 +114,7 @@ class AnsibleNodes:
                 project_dir=str(own.root),
                 playbook=str(own.playbook("remediate")),
                 cmdline=shlex.join(words),
-                envvars={**playbooks.environment(own), "FLIGHTLINE_SUMMARY": "off"},
+                envvars={**playbooks.environment(own), "FLIGHTLINE_SUMMARY": "off", INTERPRETER: interpreter},
                 event_handler=lambda event: _heard(event, answers),
                 quiet=True,
                 timeout=self.timeout_s,
@@ -163,16 +166,20 @@ def _heard(event: Mapping[str, Any], answers: dict[str, NodeReply]) -> bool:
     host, res = str(data.get("host")), data.get("res") or {}
     if kind == "runner_on_unreachable":
         answers[host] = NodeReply({}, False, str(res.get("msg") or "")[:300])
-    elif kind in ("runner_on_ok", "runner_on_failed") and data.get("task_action") == TASK:
-        answers[host] = answer_of(res)
+    elif kind in ("runner_on_ok", "runner_on_failed") and str(data.get("task_action")).rpartition(".")[2] == MODULE:
+        answers[host] = NodeReply(res) if "outcome" in res else NodeReply({}, trouble=_words(res))
     return False
 
 
 def answer_of(res: Mapping[str, Any]) -> NodeReply:
-    """What files/heal.py printed last, from its stdout and stderr."""
+    """What the step printed last, from its stdout and stderr."""
     try:
         said = json.loads(str(res.get("stdout") or "").strip().splitlines()[-1])
     except (ValueError, IndexError):
-        text = " ".join(str(res.get(key) or "") for key in ("msg", "stderr", "stdout"))
-        return NodeReply({}, trouble=" ".join(text.split())[:300] or "no answer that can be read")
+        return NodeReply({}, trouble=_words(res))
     return NodeReply(said if isinstance(said, dict) else {})
+
+
+def _words(res: Mapping[str, Any]) -> str:
+    text = " ".join(str(res.get(key) or "") for key in ("msg", "stderr", "module_stderr", "stdout", "module_stdout"))
+    return " ".join(text.split())[:300] or "no answer that can be read"

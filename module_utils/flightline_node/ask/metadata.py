@@ -20,7 +20,10 @@ TIMEOUT_S = 1.0
 BUDGET_S = 3.0
 """For everything after the token: a service that answers slowly must not cost the run its budget."""
 MAX_BYTES = 1 << 16
-OK, NOT_FOUND = 200, 404
+OK, UNAUTHORIZED, NOT_FOUND = 200, 401, 404
+MAINTENANCE = "meta-data/events/maintenance/scheduled"
+REBALANCE = "meta-data/events/recommendations/rebalance"
+SPOT = "meta-data/spot/instance-action"
 
 PATHS: Tuple[str, ...] = (
     "meta-data/instance-type",
@@ -30,9 +33,9 @@ PATHS: Tuple[str, ...] = (
     "meta-data/placement/availability-zone-id",
     "meta-data/placement/group-name",
     "meta-data/placement/partition-number",
-    "meta-data/events/maintenance/scheduled",
-    "meta-data/events/recommendations/rebalance",
-    "meta-data/spot/instance-action",
+    MAINTENANCE,
+    REBALANCE,
+    SPOT,
     "dynamic/instance-identity/document",
 )
 
@@ -66,10 +69,59 @@ def _other_machine(root: str) -> Optional[str]:
     return f"not an EC2 instance: the system vendor is {vendor}"
 
 
+class MetadataSession:
+    """The service with its session token. lives_s: how long a token is asked for."""
+
+    def __init__(self, endpoint: str, lives_s: int, timeout_s: float = TIMEOUT_S) -> None:
+        self._endpoint, self._lives_s, self._timeout_s, self._token = endpoint, lives_s, timeout_s, ""
+
+    def opened(self) -> str:
+        """Ask for a token; why there is none, '' where there is one."""
+        status, text = self._request("PUT", "api/token", {"X-aws-ec2-metadata-token-ttl-seconds": str(self._lives_s)})
+        self._token = text if status == OK else ""
+        return "" if status == OK else f"no session token, {said(status, text)}"
+
+    def get(self, path: str) -> Tuple[int, str]:
+        """Status and text of a path, status 0 with the reason without an answer. A token not taken is replaced once."""
+        status, text = UNAUTHORIZED, ""
+        for _ in range(2):
+            why = "" if self._token else self.opened()
+            if why:
+                return 0, why
+            status, text = self._request("GET", path, {"X-aws-ec2-metadata-token": self._token})
+            if status != UNAUTHORIZED:
+                break
+            self._token = ""
+        return status, text
+
+    def _request(self, method: str, path: str, headers: Dict[str, str]) -> Tuple[int, str]:
+        # Imported here, in the reader's own process: it takes longer to load than all of this library.
+        import http.client
+        from urllib.parse import urlsplit
+
+        try:
+            parts = urlsplit(self._endpoint)
+            connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=self._timeout_s)
+            try:
+                connection.request(method, "/latest/" + path, headers=headers)
+                answer = connection.getresponse()
+                return answer.status, answer.read(MAX_BYTES).decode("utf-8", "replace")
+            finally:
+                connection.close()
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            return 0, f"{type(error).__name__}: {error}"
+
+
+def said(status: int, text: str) -> str:
+    """What came instead of an answer."""
+    return f"HTTP status {status}" if status else text
+
+
 def _ask(endpoint: str) -> Dict[str, Any]:
-    status, token = _request(endpoint, "PUT", "api/token", {"X-aws-ec2-metadata-token-ttl-seconds": "60"})
-    if status != OK:
-        return {"available": False, "asked": endpoint, "reason": f"no session token, {_said(status, token)}"}
+    session = MetadataSession(endpoint, lives_s=60)
+    why = session.opened()
+    if why:
+        return {"available": False, "asked": endpoint, "reason": why}
     found: Dict[str, Any] = {"available": True}
     errors: Dict[str, str] = {}
     ends = time.monotonic() + BUDGET_S
@@ -77,32 +129,9 @@ def _ask(endpoint: str) -> Dict[str, Any]:
         if time.monotonic() > ends:
             errors[path] = f"not asked: the service used up its {BUDGET_S:g} s"
             continue
-        status, text = _request(endpoint, "GET", path, {"X-aws-ec2-metadata-token": token})
+        status, text = session.get(path)
         if status in (OK, NOT_FOUND):
             found[path] = text if status == OK else None
         else:
-            errors[path] = _said(status, text)
+            errors[path] = said(status, text)
     return {**found, "errors": errors} if errors else found
-
-
-def _said(status: int, text: str) -> str:
-    return f"HTTP status {status}" if status else text
-
-
-def _request(endpoint: str, method: str, path: str, headers: Dict[str, str]) -> Tuple[int, str]:
-    """Status and text; status 0 with the reason when there was no answer."""
-    # Imported here, in the reader's own process: it takes longer to load than all of this library.
-    import http.client
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(endpoint)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
-        try:
-            connection.request(method, "/latest/" + path, headers=headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read(MAX_BYTES).decode("utf-8", "replace")
-        finally:
-            connection.close()
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return 0, f"{type(error).__name__}: {error}"

@@ -76,7 +76,7 @@ FILES = (
     Installed(
         "lustre_client",
         "/usr/local/bin/flightline-preload",
-        copy="roles/lustre_client/files/flightline_preload.py",
+        "flightline-preload.j2",
         mode=PROGRAM,
     ),
     Installed("cluster_ssh", "/usr/local/libexec/flightline-mpi-launch", "mpi-launch.j2", mode=PROGRAM),
@@ -97,14 +97,14 @@ FILES = (
     Installed(
         "flightline_notice",
         "/usr/local/bin/flightline-notice",
-        copy="roles/flightline_notice/files/flightline_notice.py",
+        "flightline-notice.j2",
         mode=PROGRAM,
     ),
     Installed("flightline_notice", "/etc/systemd/system/flightline-notice.service", "flightline-notice.service.j2"),
     Installed(
         "training",
         "/usr/local/bin/flightline-train",
-        copy="roles/training/files/flightline_train.py",
+        "flightline-train.j2",
         mode=0o755,
     ),
     Installed("training", "/etc/systemd/system/flightline-train@.service", "flightline-train@.service.j2"),

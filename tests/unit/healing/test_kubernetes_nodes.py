@@ -1,4 +1,4 @@
-"""Steps of healing by `kubectl exec`: a kubectl of the test answers for the cluster, files/heal.py itself runs here."""
+"""Steps of healing by `kubectl exec`: a kubectl of the test answers for the cluster, the library of this tree takes the step here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ case "$*" in
   *exec*)
     echo "$*" >> {place}/asked
     [[ "$*" == *agent-gone* ]] && {{ echo 'error: unable to upgrade connection' >&2; exit 1; }}
-    while [ "$1" != - ]; do shift; done
+    while [ "$1" != repair ]; do shift; done
     shift
-    case $1 in look|mark) {python} - "$@" --root={place}/root ;; *) cat > /dev/null; echo '{{"outcome": "", "detail": "ordered"}}' ;; esac ;;
+    case $1 in look|mark) {python} -m flightline_node repair "$@" --root={place}/root ;; *) echo '{{"outcome": "", "detail": "ordered"}}' ;; esac ;;
 esac
 """
 

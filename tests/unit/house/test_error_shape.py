@@ -22,7 +22,7 @@ PRODUCT = ("flightline", "infra", "library", "plugins", "module_utils", "roles",
 FOR_PEOPLE = {
     "AnsibleActionFail", "AnsibleFilterError", "BadParameter", "BaselineError", "CannotRunError", "ClickException",
     "FabricError", "LaunchError", "LinkError", "MarkerError", "PreloadError", "PriceError", "RunError", "SecretError",
-    "SettingsError", "StoreError", "UsageError", "Wrong", "fail_json",
+    "SettingsError", "StoreError", "UsageError", "fail_json",
 }  # fmt: skip
 """Exceptions whose text is the last that a command, a play or the stack's program prints."""
 SHAPE = re.compile(r"\b(saw|seen)\b.*\bwanted\b", re.I | re.S)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import shutil
 import subprocess
 import sys
@@ -15,10 +14,10 @@ import pytest
 from flightline.fleet.checks import FLEET_CHECKS
 from flightline.fleet.remedies import advice
 from flightline.healing.plan.ladder import AUTOMATIC
+from flightline_node.act.repair import CHANGING
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.remedies import EC2, NODE, REPLACE_INSTANCE
 from flightline_node.model import Remedy, Status
-from tests.unit.healing.test_heal_script import HEAL
 
 ROOT = Path(__file__).parents[3]
 TITLE, ADVICE = "Cut the node's power", "Drain the node, cut its power for a minute and judge it again."
@@ -66,7 +65,7 @@ def test_rows_are_told_apart_and_can_be_taken():
     assert len({row.rank for row in rows}) == len(rows)
     rungs = [row.rung for row in rows if row.rung]
     assert len(set(rungs)) == len(rungs)
-    assert {row.action for row in rows if row.by == NODE} <= runpy.run_path(str(HEAL))["CHANGING"]
+    assert {row.action for row in rows if row.by == NODE} <= CHANGING
     assert {row.action for row in rows if row.by == EC2} == {REPLACE_INSTANCE}
     assert {row.word for row in rows if row.action} == {str(remedy) for remedy in AUTOMATIC}
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 from pathlib import Path
 
 import tomllib
+from mypy import config_parser
+from mypy.find_sources import create_source_list
+from mypy.options import Options
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,3 +26,18 @@ def test_mypy_reads_every_part_of_the_providers_that_the_stack_uses():
     used |= {f"{name}.*" for name in re.findall(r"from (pulumi_kubernetes\.[\w.]+) import", code)}
     assert "pulumi_aws.ec2.*" in used and "pulumi_kubernetes.helm.v3.*" in used
     assert used - read == set()
+
+
+def test_mypy_checks_every_python_file_that_is_no_test(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    options = Options()
+    config_parser.parse_config_file(options, lambda: None, "pyproject.toml")
+    checked = {(ROOT / source.path).resolve() for source in create_source_list(options.files or [], options)}
+    tracked = subprocess.check_output(["git", "ls-files", "-z"], text=True).split("\0")
+    files = [ROOT / name for name in tracked if name and not name.startswith("tests/") and Path(name).is_file()]
+    python = {path for path in files if path.suffix == ".py" or re.match(rb"#!.*python", path.read_bytes()[:80])}
+    templates = {path for path in python if path.suffix == ".j2"}
+    assert all(len(path.read_text().splitlines()) <= 30 for path in templates), "a program starts what is typed"
+    python -= templates
+    assert len(python) > 700
+    assert sorted(path.relative_to(ROOT).as_posix() for path in python if path.resolve() not in checked) == []

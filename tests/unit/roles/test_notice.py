@@ -6,26 +6,21 @@ scheduled events). systemctl is simulated: it writes down what it is asked.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).resolve().parents[3] / "roles" / "flightline_notice" / "files" / "flightline_notice.py"
-_spec = importlib.util.spec_from_file_location("flightline_notice", FILE)
-assert _spec is not None and _spec.loader is not None
-notice = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(notice)
+from flightline_node.act import notice
+from flightline_node.ask.metadata import MAINTENANCE, REBALANCE, SPOT, MetadataSession
+from tests.node_programs import NOTICE
 
-SPOT = json.dumps({"action": "terminate", "time": "2026-11-22T12:02:00Z"})
+SPOT_NOTICE = json.dumps({"action": "terminate", "time": "2026-11-22T12:02:00Z"})
 ADVICE = json.dumps({"noticeTime": "2026-11-22T12:00:00Z"})
 NOON = 1795348800.0
 """2026-11-22 12:00 UTC."""
@@ -87,7 +82,7 @@ def watch(service):
         told.append((one.kind, one.key))
         return True
 
-    made = notice.Watch(notice.Metadata(notice.asker(service.url)), tell, said.append)
+    made = notice.NoticeWatch(MetadataSession(service.url, 60), tell, said.append)
     return made, told, said
 
 
@@ -99,7 +94,7 @@ def test_without_a_notice_nothing_is_signalled(watch, service):
 
 def test_a_spot_notice_signals_once(watch, service):
     made, told, _ = watch
-    service.paths[notice.SPOT] = SPOT
+    service.paths[SPOT] = SPOT_NOTICE
     for _ in range(3):
         made.look(NOON)
     assert told == [("spot", "2026-11-22T12:02:00Z")]
@@ -107,9 +102,9 @@ def test_a_spot_notice_signals_once(watch, service):
 
 def test_a_second_notice_signals_again(watch, service):
     made, told, _ = watch
-    service.paths[notice.REBALANCE] = ADVICE
+    service.paths[REBALANCE] = ADVICE
     made.look(NOON)
-    service.paths[notice.SPOT] = SPOT
+    service.paths[SPOT] = SPOT_NOTICE
     made.look(NOON)
     assert [kind for kind, _ in told] == ["rebalance", "spot"]
 
@@ -117,7 +112,7 @@ def test_a_second_notice_signals_again(watch, service):
 @pytest.mark.parametrize(("before", "signalled"), [("22 Nov 2026 12:05:00 GMT", 1), ("29 Nov 2026 12:00:00 GMT", 0)])
 def test_maintenance_signals_shortly_before(watch, service, before, signalled):
     made, told, _ = watch
-    service.paths[notice.MAINTENANCE] = event(before)
+    service.paths[MAINTENANCE] = event(before)
     made.look(NOON)
     assert len(told) == signalled
 
@@ -125,12 +120,12 @@ def test_maintenance_signals_shortly_before(watch, service, before, signalled):
 @pytest.mark.parametrize("text", ["[]", event(state="completed"), event(state="canceled")])
 def test_maintenance_that_is_over_is_none(watch, service, text):
     made, told, _ = watch
-    service.paths[notice.MAINTENANCE] = text
+    service.paths[MAINTENANCE] = text
     made.look(NOON)
     assert told == []
 
 
-@pytest.mark.parametrize("path", [notice.SPOT, notice.REBALANCE, notice.MAINTENANCE])
+@pytest.mark.parametrize("path", [SPOT, REBALANCE, MAINTENANCE])
 @pytest.mark.parametrize("text", ["", "{", "null", '"soon"', "<html>", "{}", "\x00", "{" * 9000])
 def test_a_notice_that_cannot_be_read_is_one(watch, service, path, text):
     made, told, _ = watch
@@ -144,7 +139,7 @@ def test_a_token_that_is_no_longer_taken_is_replaced(watch, service):
     made, told, said = watch
     made.look(NOON)
     service.tokens.append("t-2")
-    service.paths[notice.SPOT] = SPOT
+    service.paths[SPOT] = SPOT_NOTICE
     made.look(NOON)
     assert len(told) == 1 and said == []
 
@@ -156,7 +151,7 @@ def test_a_service_that_does_not_answer_is_said_once_and_asked_again(watch, serv
     made.look(NOON)
     made.look(NOON)
     assert len(said) == 1 and "does not answer" in said[0]
-    service.broken, service.paths[notice.SPOT] = None, SPOT
+    service.broken, service.paths[SPOT] = None, SPOT
     made.look(NOON)
     assert len(told) == 1 and "answers again" in said[-1]
 
@@ -164,8 +159,8 @@ def test_a_service_that_does_not_answer_is_said_once_and_asked_again(watch, serv
 def test_a_signal_that_failed_is_sent_again(service):
     outcomes = [False, True, True]
     tell = lambda one: outcomes.pop(0)  # noqa: E731
-    made = notice.Watch(notice.Metadata(notice.asker(service.url)), tell, lambda line: None)
-    service.paths[notice.SPOT] = SPOT
+    made = notice.NoticeWatch(MetadataSession(service.url, 60), tell, lambda line: None)
+    service.paths[SPOT] = SPOT_NOTICE
     for _ in range(3):
         made.look(NOON)
     assert outcomes == [True]
@@ -176,10 +171,10 @@ def test_the_program_signals_the_units_well_within_the_notice(service, tmp_path)
     (tmp_path / "systemctl").chmod(0o755)
     calls = tmp_path / "calls"
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls)}
-    argv = [sys.executable, str(FILE), f"--endpoint={service.url}", "--every-s=0.2"]
+    argv = [*NOTICE, f"--endpoint={service.url}", "--every-s=0.2"]
     running = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     time.sleep(0.5)
-    service.paths[notice.SPOT] = SPOT
+    service.paths[SPOT] = SPOT_NOTICE
     assert running.stderr is not None
     line = running.stderr.readline()
     running.send_signal(signal.SIGINT)
@@ -190,6 +185,6 @@ def test_the_program_signals_the_units_well_within_the_notice(service, tmp_path)
 
 def test_no_service_at_all_is_said_and_not_fatal():
     said = []
-    made = notice.Watch(notice.Metadata(notice.asker("http://127.0.0.1:9")), lambda one: True, said.append)
+    made = notice.NoticeWatch(MetadataSession("http://127.0.0.1:9", 60), lambda one: True, said.append)
     made.look(NOON)
     assert len(said) == 1 and "no session token" in said[0]

@@ -5,22 +5,17 @@ What `lfs hsm_state` prints is written by hand after the FSx for Lustre user gui
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).resolve().parents[3] / "roles" / "lustre_client" / "files" / "flightline_preload.py"
-_spec = importlib.util.spec_from_file_location("flightline_preload", FILE)
-assert _spec is not None and _spec.loader is not None
-preload = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(preload)
+from flightline_node.act import preload
+from tests.node_programs import PRELOAD
 
 RELEASED, THERE = "(0x0000000d) released exists archived, archive_id:1", "(0x00000009) exists archived, archive_id:1"
 
@@ -202,8 +197,7 @@ def node(tmp_path):
         (tmp_path / "m.json").write_text(body(objects=[{"key": key, "size": 1} for key in keys]))
         path = f"{tools}:{os.environ['PATH']}" if tools_on_path else str(tmp_path)
         argv = [
-            sys.executable,
-            str(FILE),
+            *PRELOAD,
             "--manifest=s3://b-results/training/job/r.json",
             f"--link=s3://b-data={root}",
         ]

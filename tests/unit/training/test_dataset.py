@@ -9,8 +9,9 @@ import pytest
 
 from flightline.cloud.functions.training_input.data import Data
 from flightline.cloud.functions.training_input.request import read
+from flightline_node.train.obstacles import data_changed
 
-from .test_launcher import Site, train
+from .test_launcher import Site
 
 pytestmark = pytest.mark.usefixtures("aws_command")
 NODE = "i-0123456789abcdef0"
@@ -47,21 +48,21 @@ def asked(s3, mode="list"):
 
 
 def test_what_the_function_wrote_down_is_trained_on_until_it_changes(s3):
-    assert train.data_changed(asked(s3, "stage")) == ""
+    assert data_changed(asked(s3, "stage")) == ""
     address = asked(s3)
     s3.put_object(Bucket="data", Key="c4/readme.txt", Body=b"not of the data set")
-    assert train.data_changed(address) == ""
+    assert data_changed(address) == ""
     key = next(row["key"] for row in json.load(s3.get_object(Bucket="results", Key=address[13:])["Body"])["objects"])
     s3.put_object(Bucket="data", Key=key, Body=b"longer than it was before")
-    said = train.data_changed(address)
+    said = data_changed(address)
     assert f"1 of 2 objects in data are not what {address} says, first {key}: saw size 25" in said
     s3.delete_object(Bucket="data", Key=key)
-    assert "saw nothing, wanted size 12" in train.data_changed(address)
+    assert "saw nothing, wanted size 12" in data_changed(address)
     s3.put_object(Bucket="data", Key=key, Body=key[:-1].encode() + b"X")
-    assert f"first {key}: saw size 12, ETag" in train.data_changed(address), "the same size, and other bytes"
+    assert f"first {key}: saw size 12, ETag" in data_changed(address), "the same size, and other bytes"
     s3.put_object(Bucket="results", Key="m.json", Body=b'{"bucket": "nobody", "objects": []}')
     for name in ("none", "m"):
-        assert f"saw no data set as s3://results/{name}.json says" in train.data_changed(f"s3://results/{name}.json")
+        assert f"saw no data set as s3://results/{name}.json says" in data_changed(f"s3://results/{name}.json")
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def aws(tmp_path, monkeypatch):
 @pytest.mark.parametrize("body", ["", "{}", "[]", '{"bucket": "data", "objects": [1]}'])
 def test_a_manifest_that_is_none_is_refused(aws, body):
     aws(f"echo '{body}'")
-    assert "saw no data set" in train.data_changed("s3://results/m.json")
+    assert "saw no data set" in data_changed("s3://results/m.json")
 
 
 def test_no_way_to_ask_is_refused_and_starts_nothing(tmp_path, aws):
@@ -89,4 +90,4 @@ def test_no_way_to_ask_is_refused_and_starts_nothing(tmp_path, aws):
     status, said = site.run()
     assert (status, site.count("starts")) == (77, 0) and "AccessDenied" in said
     (tmp_path / "aws").unlink()
-    assert "No such file" in train.data_changed("s3://results/m.json")
+    assert "No such file" in data_changed("s3://results/m.json")

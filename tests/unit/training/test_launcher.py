@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -19,13 +18,11 @@ import pytest
 from flightline.cloud.functions.common import training
 from flightline_node.know import training_environment
 from flightline_node.know.expected import resolve
+from flightline_node.model import SettingsError
 from flightline_node.tell import logline, training_run
-
-FILE = Path(__file__).resolve().parents[3] / "roles" / "training" / "files" / "flightline_train.py"
-_spec = importlib.util.spec_from_file_location("flightline_train", FILE)
-assert _spec is not None and _spec.loader is not None
-train = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(train)
+from flightline_node.train import obstacles
+from flightline_node.train.plan import plan
+from tests.node_programs import TRAIN
 
 SETTINGS = {"torchrun": "torchrun", "ranks": 8, "environment": {"NCCL_DEBUG": "WARN"}, "numa_binding": "node", "gate": ["gate"],
             "user": "", "logs": "/logs", "restarts": 3, "pause_s": 0.05, "join_s": 600, "grace_s": 1.0}  # fmt: skip
@@ -33,7 +30,7 @@ ONE = {"command": ["-m", "job"], "nodes": [3, 4], "rendezvous": "gpu-01:29400"}
 
 
 def test_torchrun_gets_what_settings_job_and_request_say():
-    made = train.plan("llama-1", SETTINGS, ONE, {"steps": "10", "batch": "64"}, "s3://results/m.json")
+    made = plan("llama-1", SETTINGS, ONE, {"steps": "10", "batch": "64"}, "s3://results/m.json")
     assert made.argv == [
         "torchrun", "--nnodes=3:4", "--nproc-per-node=8", "--rdzv-backend=c10d", "--rdzv-endpoint=gpu-01:29400",
         "--rdzv-id=llama-1", "--rdzv-conf=join_timeout=600", "--max-restarts=0", "--log-dir=/logs/llama-1", "--tee=3",
@@ -53,8 +50,8 @@ def test_torchrun_gets_what_settings_job_and_request_say():
     ],
 )
 def test_a_job_that_cannot_work_is_refused(one, wanted):
-    with pytest.raises(train.Wrong, match=wanted):
-        train.plan("llama-1", SETTINGS, one, {}, "")
+    with pytest.raises(SettingsError, match=wanted):
+        plan("llama-1", SETTINGS, one, {}, "")
 
 
 class Site:
@@ -74,7 +71,7 @@ class Site:
         (root / "jobs" / "demo.json").write_text(json.dumps({"command": ["x.py"]}))
 
     def popen(self, *more: str, job: str = "demo"):
-        argv = [sys.executable, FILE, *self.given(job), *more]
+        argv = [*TRAIN, *self.given(job), *more]
         return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
 
     def given(self, job: str = "demo"):
@@ -117,9 +114,6 @@ def test_what_is_not_the_programs_own_or_moves_on_is_tried_until_the_limit(tmp_p
     assert (status, site.count("starts")) == (1, 4) and f"flightline blame {tmp_path}/logs/demo" in said
 
 
-PACKAGE = str(Path(train.__file__).parents[3] / "module_utils")
-
-
 def aws_without_a_bucket(where):
     """A stand-in of the AWS command line: an empty data set, which has not changed."""
     (where / "tools").mkdir()
@@ -131,7 +125,7 @@ def aws_without_a_bucket(where):
 
 
 def test_what_is_told_of_a_run_is_what_the_storage_function_takes(tmp_path, monkeypatch):
-    site = Site(tmp_path, "[ $start -ge 2 ] || exit 1", package=PACKAGE)
+    site = Site(tmp_path, "[ $start -ge 2 ] || exit 1")
     (tmp_path / "asked" / "demo.manifest").write_text("s3://results/training/demo/2026-11-22-a.json")
     monkeypatch.setenv("PATH", f"{aws_without_a_bucket(tmp_path)}:{os.environ['PATH']}")
     (tmp_path / "jobs" / "demo.json").write_text(json.dumps({"command": ["x"], "dataset": "c4", "model": "llama-70b"}))
@@ -153,7 +147,7 @@ def test_nodes_code_and_checkpoints_of_the_job_are_told(tmp_path):
         {"event": "step", "step": 9},
     ]
     text = "".join(f"{json.dumps(one)}\n" for one in said) + '{"event": "checkpoint", "step'
-    site = Site(tmp_path, f"cat > {tmp_path}/logs/demo/rank-000000.jsonl <<'END'\n{text}\nEND", package=PACKAGE)
+    site = Site(tmp_path, f"cat > {tmp_path}/logs/demo/rank-000000.jsonl <<'END'\n{text}\nEND")
     assert site.run()[0] == 0
     last = logline.parse((tmp_path / "logs" / "demo" / "records.jsonl").read_text().splitlines()[-1])
     told = training.item(logline.join([last]), last.run)
@@ -166,7 +160,7 @@ def test_the_cost_of_a_run_goes_on_where_an_earlier_start_of_it_stopped(tmp_path
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
     before = training_run.cost_line("Flightline/demo", "demo", "demo-slurm-17", 100.0)
     other = training_run.cost_line("Flightline/demo", "demo", "demo-slurm-16", 900.0)
-    site = Site(tmp_path, "exit 0", package=PACKAGE, node_usd_per_hour=50.0)
+    site = Site(tmp_path, "exit 0", node_usd_per_hour=50.0)
     (tmp_path / "logs" / "demo").mkdir()
     (tmp_path / "logs" / "demo" / "metrics.jsonl").write_text(before + other)
     assert site.run()[0] == 0
@@ -177,24 +171,24 @@ def test_the_cost_of_a_run_goes_on_where_an_earlier_start_of_it_stopped(tmp_path
 
 
 def test_too_little_shared_memory_is_said_before_a_rank_hangs(monkeypatch):
-    monkeypatch.setattr(train.os, "statvfs", lambda _: SimpleNamespace(f_blocks=1024, f_frsize=65536))
-    monkeypatch.setattr(train.os, "geteuid", lambda: 1000)
-    assert train.too_small(0.05) == train.too_small(0) == ""
-    assert "saw 0.06 GiB, wanted 8 GiB for the ranks" in train.too_small(8)
+    monkeypatch.setattr(obstacles.os, "statvfs", lambda _: SimpleNamespace(f_blocks=1024, f_frsize=65536))
+    monkeypatch.setattr(obstacles.os, "geteuid", lambda: 1000)
+    assert obstacles.too_small(0.05) == obstacles.too_small(0) == ""
+    assert "saw 0.06 GiB, wanted 8 GiB for the ranks" in obstacles.too_small(8)
 
 
 def test_root_makes_the_shared_memory_as_large_as_the_job_needs(monkeypatch):
     sizes, asked = [1024, 8 * 16384], []
-    monkeypatch.setattr(train.os, "statvfs", lambda _: SimpleNamespace(f_blocks=sizes.pop(0), f_frsize=65536))
-    monkeypatch.setattr(train.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(train.subprocess, "run", lambda argv, **_: asked.append(argv))
-    assert train.too_small(8) == ""
+    monkeypatch.setattr(obstacles.os, "statvfs", lambda _: SimpleNamespace(f_blocks=sizes.pop(0), f_frsize=65536))
+    monkeypatch.setattr(obstacles.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(obstacles, "ran", lambda argv, _: asked.append(argv))
+    assert obstacles.too_small(8) == ""
     assert asked == [["mount", "-o", "remount,size=8192M", "/dev/shm"]]
 
 
 def test_the_ranks_may_open_as_many_files_as_the_hard_limit_says(tmp_path):
     site = Site(tmp_path, f"ulimit -Sn > {tmp_path}/files; ulimit -Hn >> {tmp_path}/files")
-    low = f"ulimit -Sn 256; exec {shlex.join([sys.executable, str(FILE), *site.given()])}"
+    low = f"ulimit -Sn 256; exec {shlex.join([*TRAIN, *site.given()])}"
     done = subprocess.run(["sh", "-c", low], capture_output=True, timeout=120, check=False)
     assert done.returncode == 0
     soft, hard = (tmp_path / "files").read_text().split()
@@ -202,14 +196,13 @@ def test_the_ranks_may_open_as_many_files_as_the_hard_limit_says(tmp_path):
 
 
 def test_only_the_node_of_the_rendezvous_tells(tmp_path):
-    settings = {**SETTINGS, "package": PACKAGE}
-    assert train.plan("a", settings, ONE, {}, "").about == {}
+    assert plan("a", SETTINGS, ONE, {}, "").about == {}
     here = {**ONE, "rendezvous": f"{socket.gethostname()}:29400"}
-    assert train.plan("a", settings, here, {}, "").about["told"]["job"] == "a"
+    assert plan("a", SETTINGS, here, {}, "").about["told"]["job"] == "a"
 
 
 def test_a_record_that_cannot_be_written_is_said_and_costs_no_run(tmp_path):
-    site = Site(tmp_path, "exit 0", package=PACKAGE)
+    site = Site(tmp_path, "exit 0")
     (tmp_path / "logs" / "demo").mkdir()
     (tmp_path / "kept").write_text("a file of root's")
     (tmp_path / "logs" / "demo" / "records.jsonl").symlink_to(tmp_path / "kept")

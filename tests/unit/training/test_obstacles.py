@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .test_launcher import Site, journal, train
+from flightline_node.train import obstacles, program
+from flightline_node.train.job_run import REFUSED
 
-ROLES = Path(train.__file__).parents[2]
+from .test_launcher import Site, journal
+
+ROLES = Path(__file__).parents[3] / "roles"
 
 
 def test_the_gate_is_where_the_role_flightline_node_installs_it():
@@ -46,15 +49,15 @@ def test_a_mount_that_hangs_holds_nothing(tmp_path, monkeypatch):
     (tmp_path / "stat").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "stat").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(train, "MOUNT_S", 0.2)
-    assert train.not_mounted(["/proc"]) == "/proc: gives no answer in 0 s"
+    monkeypatch.setattr(obstacles, "MOUNT_S", 0.2)
+    assert obstacles.not_mounted(["/proc"]) == "/proc: gives no answer in 0 s"
 
 
 def test_a_mount_on_demand_that_did_not_come_is_none(monkeypatch):
-    monkeypatch.setattr(train, "_text", lambda _: "systemd-1 /fsx autofs rw 0 0\n")
-    assert "/fsx/: saw nothing mounted" in train.not_mounted(["/fsx/"])
-    monkeypatch.setattr(train, "_text", lambda _: "systemd-1 /fsx autofs rw 0 0\nfs@tcp:/x /fsx lustre rw 0 0\n")
-    assert train.not_mounted(["/fsx/"]) == ""
+    monkeypatch.setattr(obstacles, "contents", lambda _: "systemd-1 /fsx autofs rw 0 0\n")
+    assert "/fsx/: saw nothing mounted" in obstacles.not_mounted(["/fsx/"])
+    monkeypatch.setattr(obstacles, "contents", lambda _: "systemd-1 /fsx autofs rw 0 0\nfs@tcp:/x /fsx lustre rw 0 0\n")
+    assert obstacles.not_mounted(["/fsx/"]) == ""
 
 
 def test_a_port_that_another_program_has_is_named_and_tried_again(tmp_path):
@@ -147,11 +150,11 @@ def test_a_node_in_quarantine_leaves_the_job_to_a_spare_or_gives_it_back(tmp_pat
         ("SLURM_JOB_NUM_NODES", nodes),
     ):
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(train, "QUARANTINE", str(tmp_path / "marker"))
+    monkeypatch.setattr(obstacles, "QUARANTINE", str(tmp_path / "marker"))
     # In this process, for its constant; it takes signals over.
     kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
     try:
-        assert train.main([*site.given(), "--no-gate"]) == train.REFUSED
+        assert program.main([*site.given(), "--no-gate"]) == REFUSED
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from flightline.training import effective, flight
+from flightline_node.train.plan import plan
 
-from .test_launcher import SETTINGS, train
+from .test_launcher import SETTINGS
 
 FILE = Path(__file__).parents[3] / "training" / "torchtitan-70b.yml"
 NAMES = {
@@ -68,6 +69,6 @@ def test_what_it_says_fits_together(job):
 
 
 def test_the_launcher_starts_it_and_a_requests_parameters_come_last(job):
-    made = train.plan("llama-70b", SETTINGS, job, {"training.steps": "100"}, "")
+    made = plan("llama-70b", SETTINGS, job, {"training.steps": "100"}, "")
     assert made.argv[-1] == "--training.steps=100" and made.argv[-len(job["command"]) - 1] == "-m"
     assert (made.meeting.host, made.meeting.least) == ("gpu-01", 16)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from flightline_node.tell import logline
+from tests.node_programs import LIBRARY, installed
 
-from .test_launcher import FILE, PACKAGE, SETTINGS
+from .test_launcher import SETTINGS
 
 PYTHON = "/usr/bin/python3"
 NOBODY = 65534
@@ -31,10 +32,10 @@ def node():
         place = Path(name)
         for folder in ("jobs", "asked", "logs/demo"):
             (place / folder).mkdir(parents=True)
-        shutil.copy(FILE, place / "launcher.py")
-        shutil.copytree(PACKAGE, place / "package", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(LIBRARY, place / "flightline-node.pyz", ignore=shutil.ignore_patterns("__pycache__"))
+        installed("train", place)
         (place / "torchrun").write_text("#!/bin/sh\nexit 0\n")
-        given = {"torchrun": str(place / "torchrun"), "logs": str(place / "logs"), "package": str(place / "package"), "gate": [],
+        given = {"torchrun": str(place / "torchrun"), "logs": str(place / "logs"), "gate": [],
                  "user": "nobody", "numa_binding": "", "node_usd_per_hour": 50.0}  # fmt: skip
         (place / "train.json").write_text(json.dumps({**SETTINGS, **given}))
         (place / "jobs" / "demo.json").write_text(json.dumps({"command": ["x"]}))
@@ -47,7 +48,7 @@ def node():
 
 
 def launched(node, *before):
-    argv = [*before, PYTHON, str(node / "launcher.py"), "demo", f"--settings={node}/train.json", f"--jobs={node}/jobs",
+    argv = [*before, PYTHON, str(node / "flightline-train"), "demo", f"--settings={node}/train.json", f"--jobs={node}/jobs",
             f"--asked={node}/asked"]  # fmt: skip
     environment = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2"}
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)

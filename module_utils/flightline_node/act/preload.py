@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Bring the files of a training manifest from S3 onto FSx for Lustre before the first step reads them.
 
   flightline-preload --manifest s3://RESULTS/training/JOB/REQUEST.json --link s3://DATA=/fsx/data --deadline-min 60
@@ -15,10 +14,11 @@ import json
 import os
 import re
 import stat
-import subprocess
 import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .program import TIMED_OUT, outputs
 
 BATCH = 64
 """Files in one call of lfs."""
@@ -59,14 +59,9 @@ Run = Callable[[Sequence[str]], Tuple[int, str, str]]
 def run(argv: Sequence[str]) -> Tuple[int, str, str]:
     """Exit status and both outputs; a tool that hangs is ended."""
     try:
-        ended = subprocess.run(
-            argv, capture_output=True, timeout=CALL_S, check=False, env={**os.environ, "LC_ALL": "C"}
-        )
+        return outputs(argv, CALL_S, LC_ALL="C")
     except FileNotFoundError:
         raise PreloadError(f"saw no {argv[0]}, wanted it on this node; do: run the role that brings it") from None
-    except subprocess.TimeoutExpired:
-        return 124, "", f"no answer in {CALL_S} s"
-    return ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace")
 
 
 def link(text: str) -> BucketLink:
@@ -173,7 +168,7 @@ class Preload:
 
     def _alone(self, path: str) -> Optional[int]:
         status, out, err = self._call(["lfs", "hsm_state", path])
-        if status and status != 124:
+        if status and status != TIMED_OUT:
             self._drop(path, "lfs hsm_state: " + (err.strip()[-200:] or f"status {status}"))
         return _flags(path, out.splitlines()) if not status else None
 
@@ -257,7 +252,3 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     done = {"files": preload.count, "there": preload.there, "bytes": preload.there_bytes, "failed": preload.failed}
     sys.stdout.write(json.dumps(done, sort_keys=True) + "\n")
     return 1 if preload.failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

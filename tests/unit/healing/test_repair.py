@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-HEAL = Path(__file__).parents[3] / "playbooks" / "files" / "heal.py"
+from tests.node_programs import REPAIR
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def node(tmp_path):
         (tools / name).chmod(0o755)
 
     def ask(action, token, *more):
-        argv = [sys.executable, str(HEAL), action, f"--token={token}", f"--root={root}", f"--tools={tools}", *more]
+        argv = [*REPAIR, action, f"--token={token}", f"--root={root}", f"--tools={tools}", *more]
         return json.loads(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout)
 
     ask.root, ask.ran = root, tmp_path / "ran"

@@ -1,0 +1,249 @@
+"""One step of healing on this node; the answer is {"outcome": ..., "detail": ..., "boot_id": ...}.
+
+playbooks/remediate.yml takes it by the module flightline_repair, on Kubernetes the agent's own library does. A step
+carries the token of the lease under which it was meant; the highest token that ever asked is kept, and a step of an
+older lease is refused, so that a remediator that slept through the end of its lease changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from ..watch import kmsg
+from ..watch import marker as marking
+from .program import ran
+
+DONE, FAILED, NOT_DONE, BEGUN = "done", "failed", "not done", ""
+TOOL_S = 60
+RESET_S = 300
+END_GRACE_S = 10
+MOST_SAID = 400
+HOLDERS = ("nvidia-dcgm.service", "dcgm-exporter.service", "nvidia-persistenced.service", "flightline-watch.service")
+"""Services that keep a GPU open, so that it cannot be reset. Source: nvidia-smi(1), --gpu-reset."""
+
+AROUND = frozenset(
+    {
+        "nv-hostengine",
+        "dcgm-exporter",
+        "nvidia-persiste",
+        "nv-fabricmanage",
+        "nvidia-smi",
+        "nvidia-device-p",
+        "neuron-monitor",
+        "dcgmi",
+    }
+)
+"""Names of processes that hold devices without computing, as the kernel cuts them to 15 characters."""
+DEVICE = re.compile(r"/dev/(nvidia|neuron)[0-9]+$")
+PACKAGE = "/opt/flightline/flightline-node.pyz"
+Answer = Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RepairStep:
+    """What is asked. tool_path: directories before the system's own; spare: boot id of a machine not to be changed.
+
+    run, judged_at: the preflight that has proven the remedy; units: services to restart; marker: the one to set;
+    package: the node's own library, which knows its own marker.
+    """
+
+    action: str
+    token: int
+    root: str = "/"
+    tool_path: Tuple[str, ...] = ()
+    spare: str = ""
+    run: str = ""
+    judged_at: str = ""
+    units: Tuple[str, ...] = ()
+    marker: Optional[Mapping[str, Any]] = None
+    package: str = PACKAGE
+
+    @property
+    def directory(self) -> Path:
+        """Where the node keeps its state."""
+        return Path(self.root) / "var/lib/flightline"
+
+    def tool(self, *argv: str, deadline_s: float = TOOL_S) -> Tuple[int, str]:
+        """Status and a short answer of a program."""
+        path = os.pathsep.join((*self.tool_path, os.environ.get("PATH", ""), "/usr/sbin:/sbin"))
+        status, text = ran(argv, deadline_s, path)
+        return status, " ".join(text.split())[:MOST_SAID]
+
+
+def take(step: RepairStep) -> Answer:
+    """Do what is asked and answer. Raises OSError where the node's state cannot be kept."""
+    step.directory.mkdir(parents=True, exist_ok=True)
+    with (step.directory / "remediate.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        answer = _fenced(step)
+    return {**answer, "boot_id": _boot_id(step.root)}
+
+
+def _fenced(step: RepairStep) -> Answer:
+    """The action, unless a newer lease has asked this node."""
+    # A person's mark, token 0, only takes out of service, which no lease forbids.
+    if step.action == "mark" and step.token == 0:
+        return _mark(step)
+    path = step.directory / "remediate.json"
+    try:
+        known = int((marking.read_json(path) or {}).get("token", 0))
+    except (marking.MarkerError, ValueError, TypeError):
+        known = 0
+    if step.token < known:
+        return _answer(NOT_DONE, f"refused: lease {step.token} is over, lease {known} has asked this node")
+    marking.write_json(path, {"token": step.token})
+    if step.action in CHANGING and step.spare and step.spare == _boot_id("/"):
+        return _answer(NOT_DONE, "refused: this is the machine that Ansible runs on, no node of a cluster")
+    return ACTIONS[step.action](step)
+
+
+def _look(step: RepairStep) -> Answer:
+    """What the node is like: its marker, and what holds its GPUs."""
+    try:
+        marker = marking.read_json(step.directory / marking.MARKER)
+    except marking.MarkerError as error:
+        marker = {"unreadable": str(error)[:200]}
+    return {**_answer(DONE, ""), "marker": marker, "jobs": _holders()}
+
+
+def _mark(step: RepairStep) -> Answer:
+    """Set the marker, where the node has none."""
+    path = step.directory / marking.MARKER
+    if not step.marker:
+        return _answer(FAILED, "saw no marker, wanted the one to set")
+    if not path.exists():
+        marking.write_json(path, step.marker)
+    return _answer(DONE, "marked")
+
+
+def _release(step: RepairStep) -> Answer:
+    """Let the node's watcher end the quarantine: a preflight has proven the remedy."""
+    if not (step.directory / marking.MARKER).exists():
+        return _answer(DONE, "no marker")
+    judged = ["--judged-at", step.judged_at] if step.judged_at else []
+    status, said = step.tool(sys.executable, step.package, "watch", "--release", step.run, *judged)
+    return _answer(DONE if status == 0 else FAILED, said)
+
+
+def _restart(step: RepairStep) -> Answer:
+    """End what holds the GPUs, and restart the services that are named."""
+    ended = [_end(int(pid)) for pid in _holders()]
+    failed = [unit for unit in step.units if step.tool("systemctl", "restart", unit)[0]]
+    left = _holders()
+    if left or failed:
+        return _answer(FAILED, f"still there: {', '.join(left + failed)}")
+    return _answer(DONE, f"{len(ended)} processes ended")
+
+
+def _reset(step: RepairStep) -> Answer:
+    """Reset the GPUs, all of them: those behind NVSwitch cannot be reset one by one."""
+    busy = _holders()
+    if busy:
+        return _answer(NOT_DONE, f"processes hold the GPUs: {', '.join(busy)}")
+    stopped = [unit for unit in HOLDERS if step.tool("systemctl", "is-active", "--quiet", unit)[0] == 0]
+    try:
+        for unit in stopped:
+            step.tool("systemctl", "stop", unit)
+        status, said = step.tool("nvidia-smi", "--gpu-reset", deadline_s=RESET_S)
+    finally:
+        for unit in reversed(stopped):
+            step.tool("systemctl", "start", unit)
+    return _answer(DONE if status == 0 else FAILED, said)
+
+
+def _reboot(step: RepairStep) -> Answer:
+    """Order a reboot that begins when this answer is on its way."""
+    status, said = step.tool("systemd-run", "--on-active=3", "--collect", "systemctl", "reboot")
+    return _answer(BEGUN if status == 0 else FAILED, said or "ordered")
+
+
+def _holders() -> List[str]:
+    """Process ids that have a GPU or Neuron device open, the services around them left out.
+
+    From /proc, because nvidia-smi hangs or fails on the very nodes that are healed, and no answer is not nobody.
+    """
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name = (process / "comm").read_text().strip()
+            if name not in AROUND and any(map(_is_device, (process / "fd").iterdir())):
+                found.append(process.name)
+    return sorted(found, key=int)
+
+
+def _is_device(link: Path) -> bool:
+    """Is an open file a GPU or a Neuron device?"""
+    try:
+        return bool(DEVICE.match(os.readlink(str(link))))
+    except OSError:
+        return False
+
+
+def _end(pid: int) -> int:
+    """End a process, kindly first."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + END_GRACE_S
+        while time.monotonic() < until:
+            os.kill(pid, 0)
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def _boot_id(root: str) -> str:
+    try:
+        return kmsg.boot_id(root)
+    except OSError:
+        return ""
+
+
+def _answer(outcome: str, detail: str) -> Answer:
+    return {"outcome": outcome, "detail": detail}
+
+
+ACTIONS = {
+    "look": _look,
+    "mark": _mark,
+    "release": _release,
+    "restart": _restart,
+    "reset": _reset,
+    "reboot": _reboot,
+}
+CHANGING = frozenset({"restart", "reset", "reboot"})
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Take the step that the command line says; its answer is one JSON object."""
+    parser = argparse.ArgumentParser(
+        "flightline-node.pyz repair",
+        description="Take one step of healing on this node.",
+        epilog="example: flightline-node.pyz repair look --token=1",
+    )
+    parser.add_argument("action", choices=sorted(ACTIONS))
+    parser.add_argument("--token", type=int, required=True, help="of the lease under which it is meant")
+    parser.add_argument("--root", default="/", help="file-system root of the node's state; %(default)s")
+    parser.add_argument("--tools", default="", help="directories before the system's own")
+    parser.add_argument("--spare", default="", help="boot id of the control node, which is not to be changed")
+    parser.add_argument("--run", default="", help="with release: the preflight that has proven the remedy")
+    parser.add_argument("--judged-at", default="", help="with release: when that preflight looked")
+    parser.add_argument("--units", default="", help="with restart: services, with commas")
+    parser.add_argument("--marker", default="", help="with mark: the quarantine marker, JSON")
+    parser.add_argument("--package", default=PACKAGE, help="the node's own library; %(default)s")
+    given = vars(parser.parse_args(argv))
+    several = {"tool_path": given.pop("tools").split(os.pathsep), "units": given.pop("units").split(",")}
+    words = {name: tuple(filter(None, found)) for name, found in several.items()}
+    step = RepairStep(**{**given, **words, "marker": json.loads(given["marker"] or "null")})
+    sys.stdout.write(json.dumps(take(step)) + "\n")
+    return 0

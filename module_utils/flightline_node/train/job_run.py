@@ -1,0 +1,166 @@
+"""The starts of one run on this node: what an end means, and when the next one begins."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+import subprocess
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from ..act.program import ran
+from . import journals, obstacles, ranks, told
+from .plan import LaunchPlan, is_here
+
+DONE, BROKEN, FAILED, OWN_FAULT, REQUEUE, REFUSED = 0, 2, 1, 70, 75, 77
+ENDS = {DONE: "finished", FAILED: "failed", OWN_FAULT: "failed", REQUEUE: "running", REFUSED: "refused"}
+"""Words of the training table; a run that is to be started again goes on."""
+TELL_S = 3600.0
+"""How often a run that goes on for months is told of."""
+
+
+class JobRun:
+    """The starts of one run on this node."""
+
+    def __init__(self, plan: LaunchPlan, say: Callable[[str], None]) -> None:
+        self.plan, self.say, self.told = plan, say, 0
+        self.interruptions: List[Dict[str, Any]] = []
+        self.cost, self._told_at = told.RunCost(plan), 0.0
+        self._process: Optional[subprocess.Popen[bytes]] = None
+
+    def told_of(self) -> int:
+        """Run, and tell how it went; the exit status."""
+        self._tell("running")
+        status = self._until_over()
+        self.cost.tell(now=True)
+        self._tell(ENDS[status], exit_status=status)
+        return status
+
+    def _tell(self, status: str, **more: Any) -> None:
+        self._told_at = time.monotonic()
+        usd = self.cost.usd
+        spent = {} if usd is None else {"cost_usd": round(usd, 2)}
+        more = {**more, **spent, "interruptions": self.interruptions}
+        why = told.tell(self.plan, status, **more) if self.plan.about else ""
+        if why:
+            self.say(why)
+
+    def _until_over(self) -> int:
+        changed, meeting = self._prepared(), self.plan.meeting
+        if changed:
+            self.say(changed)
+            return REFUSED
+        before, failed = journals.StartFault("", None), 0
+        while failed <= self.plan.restarts:
+            refused = obstacles.refused(self.plan)
+            if refused:
+                self.say(refused)
+                self._let_others_go()
+                return REFUSED
+            began = time.time()
+            obstacle = obstacles.taken(meeting)
+            status = FAILED if obstacle else self._start()
+            over = self._over(status, began)
+            if over is not None:
+                return over
+            alone = not obstacle and not journals.ranks_started(self.plan, began)
+            if alone and meeting.host and journals.elsewhere(self.plan, began):
+                self.say("no rank was wanted here, and the run goes on: this node waits on as a spare")
+            else:
+                seen = journals.fault(self.plan, began)
+                if seen.text and seen == before:
+                    self.say(f"the program's own fault, twice the same at step {seen.step}: {seen.text}; it ends here")
+                    return OWN_FAULT
+                before = seen
+                why = seen.text or obstacle or (obstacles.apart(meeting) if alone else "")
+                self._interrupted(failed, status, why, seen.step)
+                failed += 1
+            time.sleep(self.plan.pause_s)
+            if self.told:
+                return REQUEUE
+        self.say(f"failed {failed} times, wanted fewer; do: flightline blame {self.plan.journal}")
+        return FAILED
+
+    def _prepared(self) -> str:
+        """Listen to signals, take as many open files as there may be, and look at the data set: why not, or ''."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            signal.signal(number, self._hear)
+        few = obstacles.raise_files()
+        if few:
+            self.say(few)
+        # Once for all nodes: without the one where they meet no rank is started.
+        host = self.plan.meeting.host
+        return obstacles.data_changed(self.plan.manifest) if not host or is_here(host) else ""
+
+    def _interrupted(self, start: int, status: int, why: str, step: Optional[int]) -> None:
+        self.say(f"start {start} ended with {status}: {why or 'no exception of its own on this node'}")
+        # The newest: a record has its limits, and the journals have all.
+        one = {"at": int(time.time()), "text": why[:200], "step": step}
+        self.interruptions = [*self.interruptions[-49:], one]
+        self._tell("running")
+
+    def _over(self, status: int, began: float) -> Optional[int]:
+        if (status == 0 or journals.said(self.plan, "finished", began)) and not self.told:
+            return DONE
+        if self.told:
+            self.say(f"ended with {status} after {signal.Signals(self.told).name}")
+            return REQUEUE
+        if journals.said(self.plan, "requeue", began):
+            self.say("a rank of another node was told to end; the run is saved")
+            return REQUEUE
+        return None
+
+    def _let_others_go(self) -> None:
+        """In a job of Slurm without a spare the others would wait for this sick node: the job starts again elsewhere.
+
+        Only of a node in quarantine, for that one is drained: for any other reason the job could come back here.
+        """
+        job, nodes = os.environ.get("SLURM_JOB_ID"), int(os.environ.get("SLURM_JOB_NUM_NODES") or 0)
+        if job and nodes <= self.plan.meeting.least and obstacles.in_quarantine():
+            self.say(f"no spare in job {job}: it goes back into the queue")
+            ran(["scontrol", "requeue", job], obstacles.GATE_S)
+
+    def _start(self) -> int:
+        environment = {**os.environ, **self.plan.environment}
+        as_user: Dict[str, Any] = {}
+        if self.plan.user and os.geteuid() == 0:
+            entry = pwd.getpwnam(self.plan.user)
+            os.chown(self.plan.logs, entry.pw_uid, entry.pw_gid)
+            groups = os.getgrouplist(self.plan.user, entry.pw_gid)
+            as_user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
+            environment.update(HOME=entry.pw_dir, USER=self.plan.user, LOGNAME=self.plan.user)
+        self._process = subprocess.Popen(self.plan.argv, cwd=self.plan.workdir, env=environment, **as_user)
+        return self._wait(self._process)
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        """Its exit status. Once told to end, the ranks have the grace; then everything is killed."""
+        end: Optional[float] = None
+        while True:
+            try:
+                return process.wait(timeout=0.2)
+            except subprocess.TimeoutExpired:
+                pass
+            self.cost.tell()
+            if time.monotonic() > self._told_at + TELL_S:
+                self._tell("running")
+            if self.told and end is None:
+                end = time.monotonic() + self.plan.grace_s
+                self._tell_ranks(process.pid)
+            if end is not None and time.monotonic() > end:
+                self.say(
+                    f"the ranks did not end in {self.plan.grace_s:.0f} s after {signal.Signals(self.told).name}: killed"
+                )
+                for pid in [*ranks.below(process.pid), process.pid]:
+                    ranks.send(pid, signal.SIGKILL)
+                return process.wait()
+
+    def _tell_ranks(self, torchrun: int) -> None:
+        """The ranks themselves: torchrun would end them 30 s after it was told, saved or not."""
+        found = [pid for pid in ranks.below(torchrun) if ranks.is_rank(pid)]
+        self.say(f"{signal.Signals(self.told).name} to {len(found)} ranks")
+        for pid in found:
+            ranks.send(pid, signal.SIGTERM)
+
+    def _hear(self, number: int, _frame: Any) -> None:
+        self.told = self.told or number

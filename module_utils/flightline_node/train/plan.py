@@ -1,0 +1,124 @@
+"""What is run: the node's settings, the job's, and what this run was asked for with, made into one plan."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any, Dict, List, NamedTuple
+
+from ..model import SettingsError
+
+
+class Meeting(NamedTuple):
+    """Where the nodes meet, and how: at least so many, each waiting so many seconds. host: '' for one node alone."""
+
+    host: str
+    port: int
+    least: int
+    join_s: int
+
+
+class LaunchPlan(NamedTuple):
+    """What to run. gate: command that must end with 0 before each start; user: '' for the caller's own.
+
+    mounts: directories that must be file systems of their own before each start.
+    """
+
+    job: str
+    argv: List[str]
+    environment: Dict[str, str]
+    logs: str
+    journal: str
+    gate: List[str]
+    user: str
+    workdir: str
+    about: Dict[str, Any]
+    meeting: Meeting
+    mounts: List[str]
+    manifest: str
+    restarts: int
+    pause_s: float
+    grace_s: float
+    shm_gib: float
+
+
+def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[str, Any], manifest: str) -> LaunchPlan:
+    """From the node's settings, the job's, and what this run was asked for with. Raises SettingsError."""
+    command = one.get("command")
+    if not (isinstance(command, list) and command and all(isinstance(word, str) for word in command)):
+        raise SettingsError(f"{job}: saw command {command!r}, wanted a list of words; do: mend training_jobs")
+    least, most = one.get("nodes", [1, 1])
+    if not 1 <= int(least) <= int(most):
+        raise SettingsError(f"{job}: saw nodes {least} to {most}, wanted at least one and the smaller number first")
+    logs = f"{settings['logs']}/{job}"
+    argv = [
+        settings["torchrun"],
+        f"--nnodes={least}:{most}",
+        f"--nproc-per-node={one.get('ranks') or settings['ranks']}",
+    ]
+    if int(most) > 1:
+        if not one.get("rendezvous"):
+            raise SettingsError(f"{job}: saw no rendezvous for {most} nodes, wanted HOST:PORT of one of them")
+        argv += ["--rdzv-backend=c10d", f"--rdzv-endpoint={one['rendezvous']}", f"--rdzv-id={job}",
+                 f"--rdzv-conf=join_timeout={int(settings['join_s'])}"]  # fmt: skip
+    else:
+        argv += ["--standalone"]
+    # A restart is decided here: torchrun would repeat the program's own fault as well.
+    argv += ["--max-restarts=0", f"--log-dir={logs}", "--tee=3"]
+    argv += [f"--numa-binding={settings['numa_binding']}"] if settings.get("numa_binding") else []
+    argv += command + [f"--{name}={value}" for name, value in sorted(asked.items())]
+    environment = {**settings["environment"], **one.get("environment", {}), "FLIGHTLINE_JOB": job,
+                   "FLIGHTLINE_METRICS": f"{logs}/metrics.jsonl",
+                   "TORCH_FR_DUMP_TEMP_FILE": f"{logs}/nccl_trace_rank_"}  # fmt: skip
+    if manifest:
+        environment["FLIGHTLINE_MANIFEST"] = manifest
+    journal = one.get("journal") or logs
+    return LaunchPlan(
+        job, argv, environment, logs, journal, list(settings["gate"]), settings.get("user", ""),
+        one.get("workdir", "/"), _about(job, settings, one, manifest),
+        _meeting(job, one, int(settings["join_s"])),
+        list(one.get("mounts", settings.get("mounts", []))), manifest, int(settings["restarts"]),
+        float(settings["pause_s"]), float(settings["grace_s"]), float(one.get("shm_gib", settings.get("shm_gib", 0))),
+    )  # fmt: skip
+
+
+def _meeting(job: str, one: Dict[str, Any], join_s: int) -> Meeting:
+    least, most = map(int, one.get("nodes", [1, 1]))
+    host, _, port = str(one.get("rendezvous", "")).rpartition(":") if most > 1 else ("", "", "0")
+    if most > 1 and not (host and port.isdigit() and 0 < int(port) < 65536):
+        raise SettingsError(f"{job}: saw rendezvous {one.get('rendezvous')!r}, wanted HOST:PORT of one of the nodes")
+    return Meeting(host, int(port), least, join_s)
+
+
+def is_here(host: str) -> bool:
+    """Is that this node's name?"""
+    return host in (socket.gethostname(), socket.getfqdn())
+
+
+def _about(job: str, settings: Dict[str, Any], one: Dict[str, Any], manifest: str) -> Dict[str, Any]:
+    """What is told of the run, by the node of the rendezvous, so that it is told once; {} on the others.
+
+    Into files of the job's own, so that Slurm's runs, which are the user's, are told of as well.
+    """
+    place = str(one.get("rendezvous", "")).rpartition(":")[0]
+    alone = int(one.get("nodes", [1, 1])[1]) == 1
+    if not (alone or is_here(place)):
+        return {}
+    slurm = os.environ.get("SLURM_JOB_ID", "")
+    # The request's own id: what the training input function wrote of this run has it too. Slurm keeps a requeued job's.
+    run = os.path.basename(manifest).rpartition(".")[0] or (
+        f"{job}-slurm-{slurm}" if slurm else f"{job}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    )
+    told = {
+        "job": job,
+        "dataset": one.get("dataset", "unknown"),
+        "model": one.get("model", "unknown"),
+        "manifest": manifest,
+        "code": one.get("code", "unknown"),
+        "nodes": int(os.environ.get("SLURM_JOB_NUM_NODES") or one.get("nodes", [1, 1])[1]),
+    }
+    logs = f"{settings['logs']}/{job}"
+    return {"run": run, "told": told, "records": f"{logs}/records.jsonl",
+            "metrics": f"{logs}/metrics.jsonl", "usd_per_hour": float(settings.get("node_usd_per_hour") or 0),
+            "namespace": str(settings.get("environment", {}).get("FLIGHTLINE_NAMESPACE", "Flightline"))}  # fmt: skip
