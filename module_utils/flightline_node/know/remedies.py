@@ -9,7 +9,7 @@ from typing import Any, Tuple
 from ..word import Word
 
 PERSON, NODE, EC2 = "person", "node", "ec2"
-"""Who takes a remedy. node: healing, by a step of playbooks/files/heal.py; ec2: healing, through EC2."""
+"""Who takes a remedy. node: healing, by a step of act/repair.py; ec2: healing, through EC2."""
 
 REPLACE_INSTANCE = "replace"
 BOOT = "boot"

@@ -50,7 +50,7 @@ def test_cases_cover_check_mode_diff_change_no_change_and_failure(name):
     assert any(output.get("failed") for output in outputs)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*MODULES, "flightline_repair"])
 def test_documented_options_are_the_arguments(name):
     import yaml
 
@@ -67,7 +67,7 @@ def test_documented_options_are_the_arguments(name):
         assert said.get("elements") == given.get("elements"), option
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [*MODULES, "flightline_repair"])
 def test_examples_and_return_parse_and_use_only_documented_options(name):
     import yaml
 
