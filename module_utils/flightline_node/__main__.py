@@ -67,18 +67,10 @@ def _program(command: str) -> Optional[Callable[[List[str]], int]]:
         from .kubernetes.program import main as kubernetes
 
         return kubernetes
-    if command == "repair":
-        from .act.repair import main as repair
+    if command in ("repair", "notice", "preload"):
+        from .act import notice, preload, repair
 
-        return repair
-    if command == "notice":
-        from .act.notice import main as notice
-
-        return notice
-    if command == "preload":
-        from .act.preload import main as preload
-
-        return preload
+        return {"repair": repair.main, "notice": notice.main, "preload": preload.main}[command]
     if command == "train":
         from .train.program import main as train
 

@@ -9,12 +9,10 @@ node package. No AWS and no GPU is involved.
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
 import os
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from infra import node_roles
 from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
 from infra.planning.user_data import BootPlan, render
 from tests.emulated import REGION, Cloud, lead_to
+from tests.imds import serving
 from tests.unit.functions import samples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,33 +67,10 @@ sys.exit(int(os.environ.get("PACKAGE_EXITS", "0")))
 """
 
 
-class Metadata(http.server.BaseHTTPRequestHandler):
-    """The instance metadata service, second version: a token first."""
-
-    def do_PUT(self) -> None:
-        self._say(b"token" if self.path == "/latest/api/token" else b"", 200)
-
-    def do_GET(self) -> None:
-        allowed = self.headers.get("X-aws-ec2-metadata-token") == "token"
-        self._say(self.server.instance.encode(), 200 if allowed else 401)  # type: ignore[attr-defined]
-
-    def _say(self, body: bytes, status: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """No line per request."""
-
-
 @pytest.fixture(scope="module")
 def metadata():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metadata)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with serving() as made:
+        yield made
 
 
 @dataclass
@@ -172,7 +148,7 @@ class Site:
         (disk / "flightline-boot").write_text(files["/usr/local/sbin/flightline-boot"])
         calls = disk / "calls"
         calls.write_text("")
-        self.metadata.instance = instance
+        self.metadata.values = {f"meta-data/instance-{name}": instance for name in ("id", "type")}
         done = subprocess.run(
             ["/bin/sh", str(disk / "flightline-boot")],
             env={
@@ -183,7 +159,7 @@ class Site:
                 "FLIGHTLINE_BOOT_ENV": str(disk / "boot.env"),
                 "FLIGHTLINE_STATE": str(disk / "state"),
                 "FLIGHTLINE_LOG": str(disk / "log"),
-                "FLIGHTLINE_METADATA": f"http://127.0.0.1:{self.metadata.server_port}",
+                "FLIGHTLINE_METADATA": self.metadata.url,
                 "FLIGHTLINE_PAUSE_S": "0",
                 **env,
             },

@@ -42,7 +42,7 @@ class KubernetesNodes(AnsibleNodes):
         agents = {host: pods.get(str(node["metadata"]["name"]), "") for host, node in nodes.items()}
 
         def one(host: str) -> NodeReply:
-            words = ["/usr/bin/python3", OWN, "repair", *_words(action, token, more or {}, host)]
+            words = ["/usr/bin/python3", OWN, "repair", _step(action, token, more or {}, host)]
             return self._run([*cluster.in_agent(agents[host]), *words]) if agents.get(host) else ABSENT
 
         with ThreadPoolExecutor(max(1, min(len(hosts), MOST_AT_ONCE)), "kubectl") as pool:
@@ -58,13 +58,7 @@ class KubernetesNodes(AnsibleNodes):
         return answer_of({name: getattr(done, name).decode("utf-8", "replace") for name in ("stdout", "stderr")})
 
 
-def _words(action: str, token: int, given: Mapping[str, Any], host: str) -> list[str]:
-    marker = (given.get("flightline_heal_markers") or {}).get(host)
-    return [
-        action,
-        f"--token={token}",
-        f"--run={given.get('flightline_heal_run', '')}",
-        f"--judged-at={given.get('flightline_heal_judged_at', '')}",
-        f"--marker={json.dumps(marker) if marker else ''}",
-        f"--package={OWN}",
-    ]
+def _step(action: str, token: int, given: Mapping[str, Any], host: str) -> str:
+    step = {"action": action, "token": token, "package": OWN}
+    step["marker"] = (given.get("flightline_heal_markers") or {}).get(host)
+    return json.dumps({**step, **{name: given.get(f"flightline_heal_{name}", "") for name in ("run", "judged_at")}})

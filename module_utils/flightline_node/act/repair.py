@@ -225,25 +225,12 @@ CHANGING = frozenset({"restart", "reset", "reboot"})
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Take the step that the command line says; its answer is one JSON object."""
+    """Take the step that is given as JSON, by the names of RepairStep; the answer is one JSON object."""
     parser = argparse.ArgumentParser(
         "flightline-node.pyz repair",
-        description="Take one step of healing on this node.",
-        epilog="example: flightline-node.pyz repair look --token=1",
+        description="Take one step of healing on this node: look, mark, release, restart, reset or reboot.",
+        epilog="""example: flightline-node.pyz repair '{"action": "look", "token": 1}'""",
     )
-    parser.add_argument("action", choices=sorted(ACTIONS))
-    parser.add_argument("--token", type=int, required=True, help="of the lease under which it is meant")
-    parser.add_argument("--root", default="/", help="file-system root of the node's state; %(default)s")
-    parser.add_argument("--tools", default="", help="directories before the system's own")
-    parser.add_argument("--spare", default="", help="boot id of the control node, which is not to be changed")
-    parser.add_argument("--run", default="", help="with release: the preflight that has proven the remedy")
-    parser.add_argument("--judged-at", default="", help="with release: when that preflight looked")
-    parser.add_argument("--units", default="", help="with restart: services, with commas")
-    parser.add_argument("--marker", default="", help="with mark: the quarantine marker, JSON")
-    parser.add_argument("--package", default=PACKAGE, help="the node's own library; %(default)s")
-    given = vars(parser.parse_args(argv))
-    several = {"tool_path": given.pop("tools").split(os.pathsep), "units": given.pop("units").split(",")}
-    words = {name: tuple(filter(None, found)) for name, found in several.items()}
-    step = RepairStep(**{**given, **words, "marker": json.loads(given["marker"] or "null")})
-    sys.stdout.write(json.dumps(take(step)) + "\n")
+    parser.add_argument("step", type=lambda text: RepairStep(**json.loads(text)), help="a JSON object")
+    sys.stdout.write(json.dumps(take(parser.parse_args(argv).step)) + "\n")
     return 0

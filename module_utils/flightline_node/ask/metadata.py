@@ -72,7 +72,7 @@ def _other_machine(root: str) -> Optional[str]:
 class MetadataSession:
     """The service with its session token. lives_s: how long a token is asked for."""
 
-    def __init__(self, endpoint: str, lives_s: int, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, endpoint: str, lives_s: int, timeout_s: float) -> None:
         self._endpoint, self._lives_s, self._timeout_s, self._token = endpoint, lives_s, timeout_s, ""
 
     def opened(self) -> str:
@@ -118,7 +118,7 @@ def said(status: int, text: str) -> str:
 
 
 def _ask(endpoint: str) -> Dict[str, Any]:
-    session = MetadataSession(endpoint, lives_s=60)
+    session = MetadataSession(endpoint, 60, TIMEOUT_S)
     why = session.opened()
     if why:
         return {"available": False, "asked": endpoint, "reason": why}

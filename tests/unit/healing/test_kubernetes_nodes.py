@@ -23,9 +23,8 @@ case "$*" in
   *exec*)
     echo "$*" >> {place}/asked
     [[ "$*" == *agent-gone* ]] && {{ echo 'error: unable to upgrade connection' >&2; exit 1; }}
-    while [ "$1" != repair ]; do shift; done
-    shift
-    case $1 in look|mark) {python} -m flightline_node repair "$@" --root={place}/root ;; *) echo '{{"outcome": "", "detail": "ordered"}}' ;; esac ;;
+    for step; do :; done
+    case $step in *'"look"'*|*'"mark"'*) {python} -m flightline_node repair "${{step%?}}"', "root": "{place}/root"}}' ;; *) echo '{{"outcome": "", "detail": "ordered"}}' ;; esac ;;
 esac
 """
 

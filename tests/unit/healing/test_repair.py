@@ -21,9 +21,11 @@ def node(tmp_path):
         (tools / name).write_text(f'#!/bin/sh\necho "{name} $@" >>{tmp_path}/ran\n')
         (tools / name).chmod(0o755)
 
-    def ask(action, token, *more):
-        argv = [*REPAIR, action, f"--token={token}", f"--root={root}", f"--tools={tools}", *more]
-        return json.loads(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout)
+    def ask(action, token, **more):
+        step = {"action": action, "token": token, "root": str(root), "tool_path": [str(tools)], **more}
+        return json.loads(
+            subprocess.run([*REPAIR, json.dumps(step)], capture_output=True, text=True, check=True, timeout=60).stdout
+        )
 
     ask.root, ask.ran = root, tmp_path / "ran"
     return ask
@@ -31,15 +33,15 @@ def node(tmp_path):
 
 def test_a_look_tells_boot_and_marker(node):
     assert node("look", 1) == {"outcome": "done", "detail": "", "marker": None, "jobs": [], "boot_id": "boot-1"}
-    assert node("mark", 1, '--marker={"by": "flightline-remediate"}')["outcome"] == "done"
-    assert node("mark", 1, '--marker={"by": "another"}')["outcome"] == "done"
+    assert node("mark", 1, marker={"by": "flightline-remediate"})["outcome"] == "done"
+    assert node("mark", 1, marker={"by": "another"})["outcome"] == "done"
     assert node("look", 1)["marker"] == {"by": "flightline-remediate"}
 
 
 def test_an_older_lease_changes_nothing(node):
     node("look", 7)
     for action in ("reset", "reboot", "restart", "mark", "release"):
-        said = node(action, 6, "--marker={}")
+        said = node(action, 6, marker={})
         assert said["outcome"] == "not done"
         assert "lease 6 is over, lease 7" in said["detail"]
     assert not node.ran.exists()
@@ -48,7 +50,7 @@ def test_an_older_lease_changes_nothing(node):
 
 def test_a_persons_mark_needs_no_lease_and_takes_none(node):
     node("look", 7)
-    assert node("mark", 0, '--marker={"by": "flightline-blame"}')["outcome"] == "done"
+    assert node("mark", 0, marker={"by": "flightline-blame"})["outcome"] == "done"
     assert node("reset", 0)["outcome"] == "not done", "nothing else does"
     assert node("look", 7)["marker"] == {"by": "flightline-blame"}
 
@@ -56,7 +58,7 @@ def test_a_persons_mark_needs_no_lease_and_takes_none(node):
 def test_the_machine_that_ansible_runs_on_is_spared(node):
     here = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     for action in ("reset", "reboot", "restart"):
-        assert "the machine that Ansible runs on" in node(action, 1, f"--spare={here}")["detail"]
+        assert "the machine that Ansible runs on" in node(action, 1, spare=here)["detail"]
     assert not node.ran.exists()
 
 

@@ -1,10 +1,7 @@
 """Instance metadata: paths, the identity document, notices; the reader against a service on loopback."""
 
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
 
 import pytest
 
@@ -12,6 +9,7 @@ from flightline_node.ask import metadata
 from flightline_node.ask.readers import READERS
 from flightline_node.model import ParseError
 from tests.harness import sample
+from tests.imds import serving
 from tests.unit.parsers.hosttools import parse, read
 
 
@@ -67,47 +65,11 @@ def test_anything_else_is_refused(text):
         parse("imds", text)
 
 
-class Service(BaseHTTPRequestHandler):
-    """The metadata service's version 2, from the fixture; refuses calls without a token."""
-
-    values: ClassVar[dict] = {}
-    tokenless = 0
-    delay_s = 0.0
-    token_status = 200
-
-    def _answer(self, status, text=""):
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def do_PUT(self):
-        time.sleep(type(self).delay_s)
-        asked = self.path == "/latest/api/token" and self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
-        self._answer(type(self).token_status if asked else 400, "sesame")
-
-    def do_GET(self):
-        if self.headers["X-aws-ec2-metadata-token"] != "sesame":
-            type(self).tokenless += 1
-            self._answer(401)
-            return
-        value = type(self).values.get(self.path[len("/latest/") :])
-        self._answer(200 if value is not None else 404, value or "")
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
 def service(monkeypatch):
-    handler = type("Handler", (Service,), {"values": json.loads(sample("imds/p5.json"))})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv(metadata.ENDPOINT_VARIABLE, f"http://127.0.0.1:{server.server_port}")
-    yield handler
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(json.loads(sample("imds/p5.json"))) as made:
+        monkeypatch.setenv(metadata.ENDPOINT_VARIABLE, made.url)
+        yield made
 
 
 def test_reader_against_a_service(service):

@@ -10,14 +10,13 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from flightline_node.act import notice
 from flightline_node.ask.metadata import MAINTENANCE, REBALANCE, SPOT, MetadataSession
+from tests.imds import serving
 from tests.node_programs import NOTICE
 
 SPOT_NOTICE = json.dumps({"action": "terminate", "time": "2026-11-22T12:02:00Z"})
@@ -31,46 +30,10 @@ def event(before="22 Nov 2026 12:05:00 GMT", state="active", **more):
     return json.dumps([{**one, **more}])
 
 
-class Service:
-    """The stand-in: paths to text, tokens only, and how often it was asked without one."""
-
-    def __init__(self):
-        self.paths, self.tokens, self.naked, self.broken = {}, ["t-1"], 0, None
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_):
-                pass
-
-            def answer(self, status, text=""):
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text.encode())))
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def do_PUT(self):
-                self.answer(200, service.tokens[-1]) if not service.broken else self.answer(service.broken)
-
-            def do_GET(self):
-                if self.headers.get("X-aws-ec2-metadata-token") != service.tokens[-1]:
-                    service.naked += self.headers.get("X-aws-ec2-metadata-token") is None
-                    return self.answer(401)
-                if service.broken:
-                    return self.answer(service.broken)
-                text = service.paths.get(self.path.removeprefix("/latest/"))
-                return self.answer(404) if text is None else self.answer(200, text)
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
 @pytest.fixture
 def service():
-    made = Service()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    with serving() as made:
+        yield made
 
 
 @pytest.fixture
@@ -82,19 +45,19 @@ def watch(service):
         told.append((one.kind, one.key))
         return True
 
-    made = notice.NoticeWatch(MetadataSession(service.url, 60), tell, said.append)
+    made = notice.NoticeWatch(MetadataSession(service.url, 60, 2.0), tell, said.append)
     return made, told, said
 
 
 def test_without_a_notice_nothing_is_signalled(watch, service):
     made, told, said = watch
     made.look(NOON)
-    assert (told, said, service.naked) == ([], [], 0)
+    assert (told, said, service.tokenless) == ([], [], 0)
 
 
 def test_a_spot_notice_signals_once(watch, service):
     made, told, _ = watch
-    service.paths[SPOT] = SPOT_NOTICE
+    service.values[SPOT] = SPOT_NOTICE
     for _ in range(3):
         made.look(NOON)
     assert told == [("spot", "2026-11-22T12:02:00Z")]
@@ -102,9 +65,9 @@ def test_a_spot_notice_signals_once(watch, service):
 
 def test_a_second_notice_signals_again(watch, service):
     made, told, _ = watch
-    service.paths[REBALANCE] = ADVICE
+    service.values[REBALANCE] = ADVICE
     made.look(NOON)
-    service.paths[SPOT] = SPOT_NOTICE
+    service.values[SPOT] = SPOT_NOTICE
     made.look(NOON)
     assert [kind for kind, _ in told] == ["rebalance", "spot"]
 
@@ -112,7 +75,7 @@ def test_a_second_notice_signals_again(watch, service):
 @pytest.mark.parametrize(("before", "signalled"), [("22 Nov 2026 12:05:00 GMT", 1), ("29 Nov 2026 12:00:00 GMT", 0)])
 def test_maintenance_signals_shortly_before(watch, service, before, signalled):
     made, told, _ = watch
-    service.paths[MAINTENANCE] = event(before)
+    service.values[MAINTENANCE] = event(before)
     made.look(NOON)
     assert len(told) == signalled
 
@@ -120,7 +83,7 @@ def test_maintenance_signals_shortly_before(watch, service, before, signalled):
 @pytest.mark.parametrize("text", ["[]", event(state="completed"), event(state="canceled")])
 def test_maintenance_that_is_over_is_none(watch, service, text):
     made, told, _ = watch
-    service.paths[MAINTENANCE] = text
+    service.values[MAINTENANCE] = text
     made.look(NOON)
     assert told == []
 
@@ -129,7 +92,7 @@ def test_maintenance_that_is_over_is_none(watch, service, text):
 @pytest.mark.parametrize("text", ["", "{", "null", '"soon"', "<html>", "{}", "\x00", "{" * 9000])
 def test_a_notice_that_cannot_be_read_is_one(watch, service, path, text):
     made, told, _ = watch
-    service.paths[path] = text
+    service.values[path] = text
     made.look(NOON)
     made.look(NOON)
     assert len(told) == 1
@@ -138,8 +101,8 @@ def test_a_notice_that_cannot_be_read_is_one(watch, service, path, text):
 def test_a_token_that_is_no_longer_taken_is_replaced(watch, service):
     made, told, said = watch
     made.look(NOON)
-    service.tokens.append("t-2")
-    service.paths[SPOT] = SPOT_NOTICE
+    service.token = "t-2"
+    service.values[SPOT] = SPOT_NOTICE
     made.look(NOON)
     assert len(told) == 1 and said == []
 
@@ -147,11 +110,11 @@ def test_a_token_that_is_no_longer_taken_is_replaced(watch, service):
 @pytest.mark.parametrize("status", [403, 500, 503])
 def test_a_service_that_does_not_answer_is_said_once_and_asked_again(watch, service, status):
     made, told, said = watch
-    service.broken = status
+    service.status = status
     made.look(NOON)
     made.look(NOON)
     assert len(said) == 1 and "does not answer" in said[0]
-    service.broken, service.paths[SPOT] = None, SPOT
+    service.status, service.values[SPOT] = 200, SPOT_NOTICE
     made.look(NOON)
     assert len(told) == 1 and "answers again" in said[-1]
 
@@ -159,8 +122,8 @@ def test_a_service_that_does_not_answer_is_said_once_and_asked_again(watch, serv
 def test_a_signal_that_failed_is_sent_again(service):
     outcomes = [False, True, True]
     tell = lambda one: outcomes.pop(0)  # noqa: E731
-    made = notice.NoticeWatch(MetadataSession(service.url, 60), tell, lambda line: None)
-    service.paths[SPOT] = SPOT_NOTICE
+    made = notice.NoticeWatch(MetadataSession(service.url, 60, 2.0), tell, lambda line: None)
+    service.values[SPOT] = SPOT_NOTICE
     for _ in range(3):
         made.look(NOON)
     assert outcomes == [True]
@@ -174,7 +137,7 @@ def test_the_program_signals_the_units_well_within_the_notice(service, tmp_path)
     argv = [*NOTICE, f"--endpoint={service.url}", "--every-s=0.2"]
     running = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     time.sleep(0.5)
-    service.paths[SPOT] = SPOT_NOTICE
+    service.values[SPOT] = SPOT_NOTICE
     assert running.stderr is not None
     line = running.stderr.readline()
     running.send_signal(signal.SIGINT)
@@ -185,6 +148,6 @@ def test_the_program_signals_the_units_well_within_the_notice(service, tmp_path)
 
 def test_no_service_at_all_is_said_and_not_fatal():
     said = []
-    made = notice.NoticeWatch(MetadataSession("http://127.0.0.1:9", 60), lambda one: True, said.append)
+    made = notice.NoticeWatch(MetadataSession("http://127.0.0.1:9", 60, 2.0), lambda one: True, said.append)
     made.look(NOON)
     assert len(said) == 1 and "no session token" in said[0]
