@@ -29,7 +29,7 @@ def facts(journal: str) -> Dict[str, Any]:
                     # The most of the file by far: only the last is read.
                     last = line
                     continue
-                event = _event(line)
+                event = event_of(line)
                 kind = event.get("event")
                 if kind == "together":
                     together = event
@@ -45,7 +45,7 @@ def facts(journal: str) -> Dict[str, Any]:
         "nodes": len(names),
         "node_names": names[:MOST_NAMED],
         "code": str(together.get("code") or "")[:100],
-        "step": _number(_event(last).get("step")),
+        "step": _number(event_of(last).get("step")),
         "checkpoints": saved[-MOST_CHECKPOINTS:],
         "checkpoints_bad": refused,
     }
@@ -59,7 +59,8 @@ def cost_line(namespace: str, job: str, run: str, usd: float) -> str:
     return json.dumps({"_aws": about, "job": job, "run": run, COST: round(usd, 4)}) + "\n"
 
 
-def _event(line: str) -> Dict[str, Any]:
+def event_of(line: str) -> Dict[str, Any]:
+    """The object in a line; {} for anything else."""
     try:
         found = json.loads(line)
     except ValueError:

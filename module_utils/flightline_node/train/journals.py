@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
+from ..tell.training_run import event_of
 from .plan import LaunchPlan
 
 TICK_S = 0.01
@@ -85,12 +85,3 @@ def text(path: str) -> str:
             return file.read()
     except OSError:
         return ""
-
-
-def event_of(line: str) -> Dict[str, Any]:
-    """The object in a line; {} for anything else."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -9,7 +9,6 @@ import time
 from typing import Any, Optional
 
 from ..tell import logline, training_run
-from .journals import event_of
 from .plan import LaunchPlan
 
 COST_S = 60.0
@@ -74,7 +73,7 @@ class RunCost:
     def _last(self) -> float:
         about, found = self._plan.about, 0.0
         with contextlib.suppress(OSError), open(about["metrics"], encoding="utf-8", errors="replace") as file:
-            for one in (event_of(line) for line in file if f'"{training_run.COST}"' in line):
+            for one in (training_run.event_of(line) for line in file if f'"{training_run.COST}"' in line):
                 usd = one.get(training_run.COST)
                 found = float(usd) if one.get("run") == about["run"] and isinstance(usd, (int, float)) else found
         return found
