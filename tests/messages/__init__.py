@@ -15,8 +15,9 @@ A file of data/:
       - {sample: "ena {pci} {eth}: Keep alive watchdog timeout.", class: degrades, check: kernel_errors, reason: "..."}
 
 A sample is the message as the tool prints it, without its head, or a list of such messages with one class and reason;
-words in braces are filled in from FIELDS of catalogue.py, printf's conversions (%d, %s) from CONVERSIONS. Only the short
-text of the message is taken, no code around it. Optional keys of a message: `times` (the line so often, with rising
+words in braces are filled in from FIELDS of catalogue.py, printf's conversions (%d, %s) from CONVERSIONS. Messages that
+have words in common are one template: "Reset indication didn't turn {on | off}" are two, and two such braces are all
+pairs. Only the short text of the message is taken, no code around it. Optional keys of a message: `times` (the line so often, with rising
 stamps: repetition escalates), `codes` (one message for each, in place of {code}), `before` (lines of the same tool that
 stand before it), `status` (exactly this status of the check, where the class allows several).
 

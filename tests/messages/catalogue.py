@@ -46,6 +46,9 @@ CONVERSIONS = {"d": "7", "u": "7", "i": "7", "x": "1f", "X": "1F", "s": "some", 
 
 _CONVERSION = re.compile(r"%(?:%|[#0-9.+-]*(?:ll|l|z|h)*(?P<letter>[duixXspc])(?:I[S46][cp]*)?)")
 
+_ALTERNATIVES = re.compile(r"\{((?:[^{}]|\{\w*\})*\|(?:[^{}]|\{\w*\})*)\}")
+"""Texts in braces, {reset HSHUB | reset links}; they may hold fields, {pci}."""
+
 SETTINGS = site(level="deep")
 _expected = cache(resolve)
 _KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status", "codes"})
@@ -120,7 +123,22 @@ def load(path: Path) -> list[Message]:
 def _each(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     samples = given["sample"] if isinstance(given["sample"], list) else [given["sample"]]
     for code in given.get("codes", [""]):
-        yield from ({**given, "sample": sample.replace("{code}", str(code))} for sample in samples)
+        for template in samples:
+            yield from ({**given, "sample": one.replace("{code}", str(code))} for one in _family(template))
+
+
+def _family(template: str) -> Iterator[str]:
+    """The messages of a template: one for each text of each of its alternatives."""
+    found = _ALTERNATIVES.search(template)
+    if found is None and " | " in template:
+        raise SettingsError(
+            f"{template!r}: saw ' | ' outside of braces, wanted {{texts | in braces}} without others inside"
+        )
+    if found is None:
+        yield template
+        return
+    for text in found.group(1).split("|"):
+        yield from _family(template[: found.start()] + text.strip() + template[found.end() :])
 
 
 def files() -> list[Path]:

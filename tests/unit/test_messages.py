@@ -38,3 +38,29 @@ def test_a_message_that_cannot_be_understood_is_refused(tmp_path, change):
     path.write_text(f"tool: x\nversion: 1\nsource: y\nfile: kernel.log\nmessages:\n  - {{{listed}}}\n")
     with pytest.raises(SettingsError):
         catalogue.load(path)
+
+
+def _samples(tmp_path, template):
+    path = tmp_path / "x.yml"
+    one = f'{{sample: "{template}", class: nothing, check: kernel_errors, reason: "y"}}'
+    path.write_text(f"tool: x\nversion: 1\nsource: y\nfile: kernel.log\nmessages:\n  - {one}\n")
+    return [message.sample for message in catalogue.load(path)]
+
+
+@pytest.mark.parametrize(
+    ("template", "wanted"),
+    [
+        ("ena {pci}: didn't turn {on | off}", ["ena {pci}: didn't turn on", "ena {pci}: didn't turn off"]),
+        ("{a | b} of {c|\n      d {n}}!", ["a of c!", "a of d {n}!", "b of c!", "b of d {n}!"]),
+        ("{ 7} {(a|b}", ["{ 7} (a", "{ 7} b"]),
+        ("{ 7} (a|b)", ["{ 7} (a|b)"]),
+    ],
+)
+def test_a_template_stands_for_each_of_its_messages(tmp_path, template, wanted):
+    assert _samples(tmp_path, template) == wanted
+
+
+@pytest.mark.parametrize("template", ["a {b | c", "a {b | {c | d} e | f", "{a | b} {a | a}"])
+def test_a_template_that_is_not_closed_or_says_a_message_twice_is_refused(tmp_path, template):
+    with pytest.raises(SettingsError):
+        _samples(tmp_path, template)
