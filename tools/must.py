@@ -48,7 +48,8 @@ _TABLE = """
 ## By instance type
 
 *must*: without its evidence the check is UNKNOWN, so no-go. *-*: not for this type. Else the reasons for which it may
-be skipped. Other types are like the one of their hardware. A level asks the checks of the levels before it too.
+be skipped. Checks for which all of this is the same share a row. Other types are like the one of their hardware. A
+level asks the checks of the levels before it too.
 """
 
 
@@ -74,10 +75,12 @@ def _holds(reason: SkipReason) -> str:
 
 def _rows(checks: list[Check]) -> Iterator[str]:
     tables = {kind: table(kind) for kind in KINDS}
-    yield f"| check | {' | '.join(KINDS)} |"
-    yield f"|---|{'---|' * len(KINDS)}"
+    alike: dict[str, list[str]] = {}
     for check in checks:
-        yield f"| {check.id} | {' | '.join(cell(tables[kind][check.id]) for kind in KINDS)} |"
+        alike.setdefault(" | ".join(cell(tables[kind][check.id]) for kind in KINDS), []).append(check.id)
+    yield f"| checks | {' | '.join(KINDS)} |"
+    yield f"|---|{'---|' * len(KINDS)}"
+    yield from (f"| {', '.join(names)} | {cells} |" for cells, names in alike.items())
 
 
 def render() -> str:
