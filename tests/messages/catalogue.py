@@ -51,7 +51,7 @@ _ALTERNATIVES = re.compile(r"\{((?:[^{}]|\{\w*\})*\|(?:[^{}]|\{\w*\})*)\}")
 
 SETTINGS = site(level="deep")
 _expected = cache(resolve)
-_KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status", "codes"})
+_KEYS = frozenset({"sample", "check", "times", "before", "status", "codes"})
 
 
 @dataclass(frozen=True)
@@ -93,19 +93,21 @@ def _fill(sample: str) -> str:
 
 
 def _message(document: dict[str, Any], given: dict[str, Any]) -> Message:
-    if set(given) - _KEYS or given["class"] not in CLASSES or given["check"] not in CHECKS or not given["reason"]:
-        raise SettingsError(f"{document['tool']}: {given}: wanted {sorted(_KEYS)}, class {CLASSES}, a known check")
+    cls = next((name for name in CLASSES if name in given), "")
+    check = given.get("check", document["check"])
+    if set(given) - _KEYS - {cls} or check not in CHECKS or not given.get(cls):
+        raise SettingsError(f"{document['tool']}: {given}: wanted {sorted(_KEYS)}, one of {CLASSES}, a known check")
     return Message(
         document["tool"],
         document["file"],
         document.get("instance_type", "p5.48xlarge"),
         given["sample"],
-        given["class"],
-        given["check"],
-        given["reason"],
+        cls,
+        check,
+        given[cls],
         given.get("times", 1),
         tuple(given.get("before", ())),
-        given.get("status", ""),
+        given.get("status", document.get("status", {}).get(cls, "")),
     )
 
 
