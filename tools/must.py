@@ -40,8 +40,6 @@ the waivers.
 
 ## Reasons to skip
 
-| reason | says | holds |
-|---|---|---|
 """
 
 _TABLE = """
@@ -67,9 +65,9 @@ def table(kind: str) -> dict[str, Wanted]:
 
 
 def _holds(reason: SkipReason) -> str:
-    words = ["of the type"] * reason.of_type
-    words += [f"or {' or '.join(reason.worse)} found something"] * bool(reason.worse)
-    words += [f"{' or '.join(reason.measured)} was measured"] * bool(reason.measured)
+    words = ["by the type"] * reason.of_type
+    words += [f"where its text is true, or {' or '.join(reason.worse)} found something"] * bool(reason.worse)
+    words += [f"where {' or '.join(reason.measured)} was measured"] * bool(reason.measured)
     return "; ".join(words) or "where its text is true of inventory and type"
 
 
@@ -85,8 +83,10 @@ def _rows(checks: list[Check]) -> Iterator[str]:
 
 def render() -> str:
     """The whole page."""
-    reasons = "".join(f"| {one.id} | {one.says} | {_holds(one)} |\n" for one in REASONS.values())
-    parts = [_INTRO + reasons + _TABLE]
+    holding: dict[str, list[str]] = {}
+    for one in REASONS.values():
+        holding.setdefault(_holds(one), []).append(f"`{one.id}` {one.says}")
+    parts = [_INTRO, *(f"- Holds {by}: {'; '.join(said)}\n" for by, said in holding.items()), _TABLE]
     for level in LEVELS:
         parts.append(
             f"\n### {level}\n\n" + "\n".join(_rows([one for one in CHECKS.values() if one.level == level])) + "\n"
