@@ -1,13 +1,22 @@
-"""Made-up records and runs: the shape of node records, none of it measured."""
+"""Made-up records, runs and programs: the shape of node records, none of it measured."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from flightline.record.intake import stamped
 from flightline.store.sqlite import ExpectedHost, Run
 
 STARTED = "2026-11-21T10:00:00+00:00"
+
+
+def program(path: Path, script: str) -> Path:
+    """A shell script that can be run, with the folder that it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
 
 
 def finding(check: str = "memory", status: str = "PASS", **rest: Any) -> dict[str, Any]:

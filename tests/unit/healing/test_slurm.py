@@ -11,6 +11,7 @@ import pytest
 
 from flightline.healing.plan.planner import RunningJob, SchedulerView
 from flightline.healing.steps.slurm import SchedulerError, SlurmScheduler, expand
+from tests.unit.made import program
 
 NODE = "NodeName={name} Arch=x86_64 CPUAlloc=0 NodeAddr={name} NodeHostName={name} Version=22.05.8 State={state} Partitions=all"
 STAMP = " [root@2026-11-22T15:33:52]"
@@ -29,9 +30,7 @@ def cluster(tmp_path):
         (tmp_path / "jobs").write_text(jobs)
         show = f'echo "$@" >>{tmp_path}/asked; [ "$1" = -o ] && cat {tmp_path}/nodes; exit 0'
         for name, body in (("scontrol", scontrol_does + "\n" + show), ("squeue", f"cat {tmp_path}/jobs")):
-            path = tmp_path / name
-            path.write_text(f"#!/bin/sh\n{body}\n")
-            path.chmod(0o755)
+            program(tmp_path / name, body)
         return SlurmScheduler(str(tmp_path), timeout_s)
 
     made.asked = tmp_path / "asked"
