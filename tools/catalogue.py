@@ -102,10 +102,10 @@ def _entry(check: Check) -> Iterator[str]:
     yield from (f"## {check.id}", "")
     yield (
         f"**{check.title}** (level {check.level}; {', '.join(check.tags)}). {check.what} {check.why} "
-        f"*How it judges:* {_judges(check)} *Out of service for it?* {check.out_of_service}"
+        f"*How it judges:* {_judges(check)} *Out of service for it?* {check.out_of_service} "
+        f"*First:* `{first_command(check)}` *Remedy:* {check.remedy}"
     )
     yield ""
-    yield f"- First: `{first_command(check)}`; remedy: {check.remedy}"
     yield f"- Evidence: {'; '.join(_inputs(check))}. Source: {check.source}"
     if reasons_of(check.id):
         yield f"- Reasons: {_reasons(reasons_of(check.id))}"
