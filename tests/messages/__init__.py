@@ -21,7 +21,8 @@ words in braces are filled in from FIELDS of catalogue.py, printf's conversions 
 have words in common are one template: "Reset indication didn't turn {on | off}" is two messages, and with two such
 braces it is all pairs. Only the short text of the message is taken, no code around it. Optional keys of a message:
 `times` (the line so often, with rising stamps: repetition escalates), `codes` (one message for each, in place of
-{code}), `before` (lines of the same tool that stand before it), `check` and `status` (another than the file's).
+{code}; given with a text, that in place of {text}), `before` (lines of the same tool that stand before it), `check` and
+`status` (another than the file's).
 
 The classes, and what the judgement must then say:
 

@@ -124,9 +124,11 @@ def load(path: Path) -> list[Message]:
 
 def _each(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     samples = given["sample"] if isinstance(given["sample"], list) else [given["sample"]]
-    for code in given.get("codes", [""]):
+    codes = given.get("codes", [""])
+    for code, text in codes.items() if isinstance(codes, dict) else ((code, "") for code in codes):
         for template in samples:
-            yield from ({**given, "sample": one.replace("{code}", str(code))} for one in _family(template))
+            for one in _family(template):
+                yield {**given, "sample": one.replace("{code}", str(code)).replace("{text}", text)}
 
 
 def _family(template: str) -> Iterator[str]:

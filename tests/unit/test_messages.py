@@ -69,6 +69,15 @@ def test_a_template_stands_for_each_of_its_messages(tmp_path, template, wanted):
     assert [message.sample for message in _loaded(tmp_path, sample=template, nothing="y")] == wanted
 
 
+def test_each_code_is_a_message_with_the_text_that_is_given_with_it(tmp_path):
+    said = [one.sample for one in _loaded(tmp_path, sample="{code}: {text} {pci}", codes={3: "x", 4: "y"}, job="z")]
+    assert said == ["3: x {pci}", "4: y {pci}"]
+    assert [one.sample for one in _loaded(tmp_path, sample="Xid {code}", codes=[46, 48], job="z")] == [
+        "Xid 46",
+        "Xid 48",
+    ]
+
+
 @pytest.mark.parametrize("template", ["a {b | c", "a {b | {c | d} e | f", "{a | b} {a | a}"])
 def test_a_template_that_is_not_closed_or_says_a_message_twice_is_refused(tmp_path, template):
     with pytest.raises(SettingsError):
