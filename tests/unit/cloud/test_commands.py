@@ -171,12 +171,10 @@ def test_publish_sends_a_run_and_then_has_nothing_left(call, aws, tmp_path, monk
         (["publish", "latest", "--publish", "tabel=x"], "no such setting: saw 'tabel', wanted one of table"),
         (["publish", "--store", "aws"], "kept in a file first"),
         (["preflight", "--store", "aws:x"], "kept in a file first"),
-        (
-            ["preflight", "--publish", "slack=https://hooks.slack.com/services/very-secret"],
-            "the secret itself, which does not belong here",
-        ),
+        (["preflight", "--publish", "slack=https://hooks.slack.com/services/very-secret"],
+         "the secret itself, which does not belong here"),
     ],
-)
+)  # fmt: skip
 def test_misuse_ends_with_2(call, monkeypatch, tmp_path, arguments, wanted):
     monkeypatch.delenv("FLIGHTLINE_PUBLISH", raising=False)
     monkeypatch.setenv("FLIGHTLINE_STORE", str(tmp_path / "runs.sqlite"))

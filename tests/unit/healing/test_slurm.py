@@ -43,24 +43,19 @@ def cluster(tmp_path):
         (node(), SchedulerView()),
         (node(state="IDLE*"), SchedulerView()),
         (node(state="MIXED+PLANNED"), SchedulerView()),
-        (
-            node(state="IDLE+DRAIN", reason="flightline: xid GPU 3 run R" + STAMP),
-            SchedulerView(True, "flightline: xid GPU 3 run R"),
-        ),
-        (
-            node(state="DOWN*+DRAIN+NOT_RESPONDING", reason="a=b [c@d] Comment=x" + STAMP),
-            SchedulerView(True, "a=b [c@d] Comment=x"),
-        ),
-        (
-            node(state="DOWN*", reason="Not responding [slurm@2026-11-22T15:33:52]"),
-            SchedulerView(True, "Not responding"),
-        ),
-        (node(state="IDLE+DRAIN", reason="flightline: xid", more=" Comment=y"), SchedulerView(True, "flightline: xid")),
+        (node(state="IDLE+DRAIN", reason="flightline: xid GPU 3 run R" + STAMP),
+         SchedulerView(True, "flightline: xid GPU 3 run R")),
+        (node(state="DOWN*+DRAIN+NOT_RESPONDING", reason="a=b [c@d] Comment=x" + STAMP),
+         SchedulerView(True, "a=b [c@d] Comment=x")),
+        (node(state="DOWN*", reason="Not responding [slurm@2026-11-22T15:33:52]"),
+         SchedulerView(True, "Not responding")),
+        (node(state="IDLE+DRAIN", reason="flightline: xid", more=" Comment=y"),
+         SchedulerView(True, "flightline: xid")),
         (node(state="IDLE+MAINTENANCE+RESERVED"), SchedulerView(reserved=True)),
         (node(more=" ReservationName=upgrade"), SchedulerView(reserved=True)),
         (node(reason="State=DRAIN" + STAMP), SchedulerView(reason="State=DRAIN")),
     ],
-)
+)  # fmt: skip
 def test_a_node_is_read(cluster, line, place):
     assert cluster([line]).place("n1") == place
 
