@@ -7,6 +7,7 @@ from typing import Any
 
 from flightline.record.intake import stamped
 from flightline.store.sqlite import ExpectedHost, Run
+from flightline_node.inputs import INPUTS
 
 STARTED = "2026-11-21T10:00:00+00:00"
 
@@ -17,6 +18,11 @@ def program(path: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
+
+
+def node_settings(**given: Any) -> dict[str, Any]:
+    """The settings file of a node that judges itself."""
+    return {**{one.name: one.default for one in INPUTS if one.stored}, **given}
 
 
 def finding(check: str = "memory", status: str = "PASS", **rest: Any) -> dict[str, Any]:
