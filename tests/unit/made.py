@@ -20,6 +20,16 @@ def program(path: Path, script: str) -> Path:
     return path
 
 
+def flightline(capsys: Any, *words: object) -> tuple[int, str, str]:
+    """What the command line ends with and prints; it never prints a traceback."""
+    from flightline import cli  # here: programs of tests import this file to be killed soon
+
+    status = cli.run(lambda: cli.cli.main([str(word) for word in words], standalone_mode=False))
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    return status, printed.out, printed.err
+
+
 def node_settings(**given: Any) -> dict[str, Any]:
     """The settings file of a node that judges itself."""
     return {**{one.name: one.default for one in INPUTS if one.stored}, **given}

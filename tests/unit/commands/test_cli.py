@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +14,7 @@ from flightline import cli
 from flightline.store.sqlite import SqliteStore
 from flightline_node.ask.probes import BY_ID
 from flightline_node.judge.checks import CHECKS
-from tests.unit.made import a_run, finding, record
+from tests.unit.made import a_run, finding, flightline, record
 
 HEALTHY = "MemTotal: 2097152000 kB\nMemAvailable: 2000000000 kB\n"
 SMALL = "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n"
@@ -21,13 +22,7 @@ SMALL = "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n"
 
 @pytest.fixture
 def call(capsys):
-    def _call(*arguments):
-        status = cli.run(lambda: cli.cli.main([str(part) for part in arguments], standalone_mode=False))
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.out + printed.err
-        return status, printed.out, printed.err
-
-    return _call
+    return partial(flightline, capsys)
 
 
 @pytest.fixture
