@@ -141,9 +141,9 @@ def render(checks: Iterable[Check]) -> str:
         lines += _entry(check)
     lines += ["# Checks of the fleet", ""]
     for name, fleet in sorted(FLEET_CHECKS.items()):
-        lines += [f"## {name}", "", f"**{fleet.title}**. {fleet.why} *Remedy:* {fleet.remedy}", ""]
-        made = control.OF_CHECK.get(name, ())
-        lines += [f"Reasons: {_reasons(made)}", ""] * bool(made)
+        made = _reasons(control.OF_CHECK.get(name, ()))
+        story = f"**{fleet.title}**. {fleet.why} *Remedy:* {fleet.remedy}"
+        lines += [f"## {name}", "", story + f" *Reasons:* {made}" * bool(made), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
