@@ -58,17 +58,9 @@ def _number(value: float) -> str:
 
 
 def _thresholds(check: Check) -> Iterator[str]:
-    if not check.thresholds:
-        return
-    yield "| threshold | default | bounds | what | source |"
-    yield "|---|---|---|---|---|"
-    for threshold in check.thresholds:
-        bounds = f"{_number(threshold.minimum)} to {_number(threshold.maximum)}"
-        yield (
-            f"| `{check.id}.{threshold.name}` | {threshold.default:g} {threshold.unit} | {bounds} "
-            f"| {threshold.what} | {threshold.source} |"
-        )
-    yield ""
+    for one in check.thresholds:
+        value = f"{one.default:g} {one.unit} (bounds {_number(one.minimum)} to {_number(one.maximum)})"
+        yield f"- Threshold `{check.id}.{one.name}`: {value}; {one.what}. Source: {one.source}"
 
 
 def _command(probe: Probe) -> str:
@@ -97,28 +89,27 @@ def _reasons(found: Iterable[Reason]) -> str:
     return "; ".join(f"`{one.id}` {one.says}" for one in found)
 
 
-def _entry(check: Check) -> Iterator[str]:
-    yield f"## {check.id}"
-    yield ""
-    yield f"**{check.title}** · level {check.level} · tags {', '.join(check.tags)}"
-    yield ""
-    yield f"- What: {check.what}"
-    yield f"- Why: {check.why}"
-    yield f"- How it judges: {_judges(check)}"
-    yield f"- Out of service for it? {check.out_of_service}"
-    yield f"- First: `{first_command(check)}`"
-    yield f"- Remedy: {check.remedy}"
-    yield f"- Source: {check.source}"
+def _inputs(check: Check) -> Iterator[str]:
     reads = [*check.needs, *(" or ".join(check.needs_any),) * bool(check.needs_any)]
-    yield f"- Reads: {', '.join(reads)}" + (f"; if there: {', '.join(check.wants)}" if check.wants else "")
+    yield f"reads {', '.join(reads)}" + (f", if there {', '.join(check.wants)}" if check.wants else "")
     if check.expects:
-        yield f"- Compares with: expected {', '.join(check.expects)}"
+        yield f"compares with expected {', '.join(check.expects)}"
+    if check.skips:
+        yield f"may be skipped: {', '.join(one.id for one in check.skips)} ([must.md](must.md))"
+
+
+def _entry(check: Check) -> Iterator[str]:
+    yield from (f"## {check.id}", "")
+    yield (
+        f"**{check.title}** (level {check.level}; {', '.join(check.tags)}). {check.what} {check.why} "
+        f"*How it judges:* {_judges(check)} *Out of service for it?* {check.out_of_service} "
+        f"*First:* `{first_command(check)}` *Remedy:* {check.remedy}"
+    )
+    yield ""
+    yield f"- Evidence: {'; '.join(_inputs(check))}. Source: {check.source}"
     if reasons_of(check.id):
         yield f"- Reasons: {_reasons(reasons_of(check.id))}"
-    if check.skips:
-        yield f"- May be skipped: {', '.join(one.id for one in check.skips)} ([must.md](must.md))"
-    yield ""
-    yield from _thresholds(check)
+    yield from (*_thresholds(check), "")
 
 
 def render(checks: Iterable[Check]) -> str:
@@ -150,9 +141,9 @@ def render(checks: Iterable[Check]) -> str:
         lines += _entry(check)
     lines += ["# Checks of the fleet", ""]
     for name, fleet in sorted(FLEET_CHECKS.items()):
-        lines += [f"## {name}", "", f"**{fleet.title}**", "", f"- Why: {fleet.why}", f"- Remedy: {fleet.remedy}"]
-        made = control.OF_CHECK.get(name, ())
-        lines += [f"- Reasons: {_reasons(made)}"] * bool(made) + [""]
+        made = _reasons(control.OF_CHECK.get(name, ()))
+        story = f"**{fleet.title}**. {fleet.why} *Remedy:* {fleet.remedy}"
+        lines += [f"## {name}", "", story + f" *Reasons:* {made}" * bool(made), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

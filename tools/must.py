@@ -40,15 +40,14 @@ the waivers.
 
 ## Reasons to skip
 
-| reason | says | holds |
-|---|---|---|
 """
 
 _TABLE = """
 ## By instance type
 
 *must*: without its evidence the check is UNKNOWN, so no-go. *-*: not for this type. Else the reasons for which it may
-be skipped. Other types are like the one of their hardware. A level asks the checks of the levels before it too.
+be skipped. Checks for which all of this is the same share a row. Other types are like the one of their hardware. A
+level asks the checks of the levels before it too.
 """
 
 
@@ -66,24 +65,28 @@ def table(kind: str) -> dict[str, Wanted]:
 
 
 def _holds(reason: SkipReason) -> str:
-    words = ["of the type"] * reason.of_type
-    words += [f"or {' or '.join(reason.worse)} found something"] * bool(reason.worse)
-    words += [f"{' or '.join(reason.measured)} was measured"] * bool(reason.measured)
+    words = ["by the type"] * reason.of_type
+    words += [f"where its text is true, or {' or '.join(reason.worse)} found something"] * bool(reason.worse)
+    words += [f"where {' or '.join(reason.measured)} was measured"] * bool(reason.measured)
     return "; ".join(words) or "where its text is true of inventory and type"
 
 
 def _rows(checks: list[Check]) -> Iterator[str]:
     tables = {kind: table(kind) for kind in KINDS}
-    yield f"| check | {' | '.join(KINDS)} |"
-    yield f"|---|{'---|' * len(KINDS)}"
+    alike: dict[str, list[str]] = {}
     for check in checks:
-        yield f"| {check.id} | {' | '.join(cell(tables[kind][check.id]) for kind in KINDS)} |"
+        alike.setdefault(" | ".join(cell(tables[kind][check.id]) for kind in KINDS), []).append(check.id)
+    yield f"| checks | {' | '.join(KINDS)} |"
+    yield f"|---|{'---|' * len(KINDS)}"
+    yield from (f"| {', '.join(names)} | {cells} |" for cells, names in alike.items())
 
 
 def render() -> str:
     """The whole page."""
-    reasons = "".join(f"| {one.id} | {one.says} | {_holds(one)} |\n" for one in REASONS.values())
-    parts = [_INTRO + reasons + _TABLE]
+    holding: dict[str, list[str]] = {}
+    for one in REASONS.values():
+        holding.setdefault(_holds(one), []).append(f"`{one.id}` {one.says}")
+    parts = [_INTRO, *(f"- Holds {by}: {'; '.join(said)}\n" for by, said in holding.items()), _TABLE]
     for level in LEVELS:
         parts.append(
             f"\n### {level}\n\n" + "\n".join(_rows([one for one in CHECKS.values() if one.level == level])) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,10 +103,19 @@ def _log_lines(given: Mapping[str, Any], shapes: list[str]) -> Iterator[dict[str
             yield {**rest, "files": files, "id": f"{given['id']}-{code}@{stamp}"}
 
 
+def _labels(cases: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """`each: {id: what differs}`: a label for each; a message of the kernel, or a list of them, is its log."""
+    for label in cases:
+        rest = {key: value for key, value in label.items() if key != "each"}
+        for name, own in label.get("each", {rest.get("id"): {}}).items():
+            lines = [own] if isinstance(own, str) else own
+            yield {**rest, "id": name, **(own if isinstance(own, dict) else {"files": {"kernel": {"lines": lines}}})}
+
+
 def expand(document: Mapping[str, Any]) -> Iterator[Case]:
     """Every case of a family. `common` fills what a label leaves out."""
     family = document["family"]
-    for label in document["cases"]:
+    for label in _labels(document["cases"]):
         given = {**document.get("common", {}), **label}
         many: Iterator[dict[str, Any]] = iter([given])
         if "across" in given:

@@ -11,14 +11,18 @@ A file of data/:
     source: amzn-drivers, kernel/linux/ena     where: repository and folder, or the document
     file: kernel.log                           the bundle file that carries the line (see heads.py)
     instance_type: p5.48xlarge                 left out: p5.48xlarge
+    check: kernel_errors                       that judges its messages
+    status: {condemns: FAIL}                   left out: a class's messages have any status that the class allows
     messages:
-      - {sample: "ena {pci} {eth}: Keep alive watchdog timeout.", class: degrades, check: kernel_errors, reason: "..."}
+      - {sample: "ena {pci} {eth}: Keep alive watchdog timeout.", degrades: "why a message is of this class"}
 
 A sample is the message as the tool prints it, without its head, or a list of such messages with one class and reason;
-words in braces are filled in from FIELDS of catalogue.py, printf's conversions (%d, %s) from CONVERSIONS. Only the short
-text of the message is taken, no code around it. Optional keys of a message: `times` (the line so often, with rising
-stamps: repetition escalates), `codes` (one message for each, in place of {code}), `before` (lines of the same tool that
-stand before it), `status` (exactly this status of the check, where the class allows several).
+words in braces are filled in from FIELDS of catalogue.py, printf's conversions (%d, %s) from CONVERSIONS. Messages that
+have words in common are one template: "Reset indication didn't turn {on | off}" is two messages, and with two such
+braces it is all pairs. Only the short text of the message is taken, no code around it. Optional keys of a message:
+`times` (the line so often, with rising stamps: repetition escalates), `codes` (one message for each, in place of
+{code}; given with a text, that in place of {text}), `before` (lines of the same tool that stand before it), `check` and
+`status` (another than the file's).
 
 The classes, and what the judgement must then say:
 

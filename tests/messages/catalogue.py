@@ -46,9 +46,12 @@ CONVERSIONS = {"d": "7", "u": "7", "i": "7", "x": "1f", "X": "1F", "s": "some", 
 
 _CONVERSION = re.compile(r"%(?:%|[#0-9.+-]*(?:ll|l|z|h)*(?P<letter>[duixXspc])(?:I[S46][cp]*)?)")
 
+_ALTERNATIVES = re.compile(r"\{((?:[^{}]|\{\w*\})*\|(?:[^{}]|\{\w*\})*)\}")
+"""Texts in braces, {reset HSHUB | reset links}; they may hold fields, {pci}."""
+
 SETTINGS = site(level="deep")
 _expected = cache(resolve)
-_KEYS = frozenset({"sample", "class", "check", "reason", "times", "before", "status", "codes"})
+_KEYS = frozenset({"sample", "check", "times", "before", "status", "codes"})
 
 
 @dataclass(frozen=True)
@@ -90,19 +93,21 @@ def _fill(sample: str) -> str:
 
 
 def _message(document: dict[str, Any], given: dict[str, Any]) -> Message:
-    if set(given) - _KEYS or given["class"] not in CLASSES or given["check"] not in CHECKS or not given["reason"]:
-        raise SettingsError(f"{document['tool']}: {given}: wanted {sorted(_KEYS)}, class {CLASSES}, a known check")
+    cls = next((name for name in CLASSES if name in given), "")
+    check = given.get("check", document["check"])
+    if set(given) - _KEYS - {cls} or check not in CHECKS or not given.get(cls):
+        raise SettingsError(f"{document['tool']}: {given}: wanted {sorted(_KEYS)}, one of {CLASSES}, a known check")
     return Message(
         document["tool"],
         document["file"],
         document.get("instance_type", "p5.48xlarge"),
         given["sample"],
-        given["class"],
-        given["check"],
-        given["reason"],
+        cls,
+        check,
+        given[cls],
         given.get("times", 1),
         tuple(given.get("before", ())),
-        given.get("status", ""),
+        given.get("status", document.get("status", {}).get(cls, "")),
     )
 
 
@@ -119,8 +124,25 @@ def load(path: Path) -> list[Message]:
 
 def _each(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     samples = given["sample"] if isinstance(given["sample"], list) else [given["sample"]]
-    for code in given.get("codes", [""]):
-        yield from ({**given, "sample": sample.replace("{code}", str(code))} for sample in samples)
+    codes = given.get("codes", [""])
+    for code, text in codes.items() if isinstance(codes, dict) else ((code, "") for code in codes):
+        for template in samples:
+            for one in _family(template):
+                yield {**given, "sample": one.replace("{code}", str(code)).replace("{text}", text)}
+
+
+def _family(template: str) -> Iterator[str]:
+    """The messages of a template: one for each text of each of its alternatives."""
+    found = _ALTERNATIVES.search(template)
+    if found is None and " | " in template:
+        raise SettingsError(
+            f"{template!r}: saw ' | ' outside of braces, wanted {{texts | in braces}} without others inside"
+        )
+    if found is None:
+        yield template
+        return
+    for text in found.group(1).split("|"):
+        yield from _family(template[: found.start()] + text.strip() + template[found.end() :])
 
 
 def files() -> list[Path]:

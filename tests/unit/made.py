@@ -1,13 +1,38 @@
-"""Made-up records and runs: the shape of node records, none of it measured."""
+"""Made-up records, runs and programs: the shape of node records, none of it measured."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from flightline.record.intake import stamped
 from flightline.store.sqlite import ExpectedHost, Run
+from flightline_node.inputs import INPUTS
 
 STARTED = "2026-11-21T10:00:00+00:00"
+
+
+def program(path: Path, script: str) -> Path:
+    """A shell script that can be run, with the folder that it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def flightline(capsys: Any, *words: object) -> tuple[int, str, str]:
+    """What the command line ends with and prints; it never prints a traceback."""
+    from flightline import cli  # here: programs of tests import this file to be killed soon
+
+    status = cli.run(lambda: cli.cli.main([str(word) for word in words], standalone_mode=False))
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    return status, printed.out, printed.err
+
+
+def node_settings(**given: Any) -> dict[str, Any]:
+    """The settings file of a node that judges itself."""
+    return {**{one.name: one.default for one in INPUTS if one.stored}, **given}
 
 
 def finding(check: str = "memory", status: str = "PASS", **rest: Any) -> dict[str, Any]:

@@ -207,12 +207,15 @@ def page(rows: list[Row]) -> str:
         "| test | what was broken | result | `make configure` |",
         "|---|---|---|---|",
     ]
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         why = row.mutation.left.removeprefix(f"{REFUSED}: ")
         after = f"{row.repair}: {why}" if row.repair in ("left", "refused") else row.repair
         if row.repair == NOT_TRIED and why:
             after = f"{NOT_TRIED}; to be left: {why}"
-        lines.append(f"| `{row.mutation.test}` | {cell(row.mutation.what)} | {cell(row.result)} | {cell(after)} |")
+        alike.setdefault((row.mutation.test, row.result, after), []).append(cell(row.mutation.what))
+    for (test, result, after), what in alike.items():
+        lines.append(f"| `{test}` | {'<br>'.join(what)} | {cell(result)} | {cell(after)} |")
     lines += [
         "",
         "Tests that nothing can break on the test bed, where they are skipped:",

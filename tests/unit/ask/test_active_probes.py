@@ -9,6 +9,7 @@ from flightline_node.ask.probes import BY_ID, plan
 from flightline_node.ask.runner import Node, run_probes
 from flightline_node.read.bundle import load, write_manifest
 from flightline_node.read.facts import READ, UNREADABLE, FactBook
+from tests.unit.made import program
 
 SMI = "echo 'GPU 0: NVIDIA H100 (UUID: GPU-a)'; echo '  MIG 1g.10gb Device 0: (UUID: MIG-b)'; echo 'GPU 1: NVIDIA H100'"
 
@@ -19,9 +20,7 @@ def node(tmp_path):
     tools.mkdir()
 
     def tool(name, script):
-        path = tools / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
+        program(tools / name, script)
 
     node = Node(root=str(tmp_path / "root"), tool_path=(str(tools),))
     return node, tool, tmp_path
@@ -73,9 +72,7 @@ def test_nccl_tests_beside_cuda_are_found(node):
     where, tool, out = node
     tool("nvidia-smi", SMI)
     beside = out / "root/usr/local/cuda-12.9/efa/test-cuda-12.9"
-    beside.mkdir(parents=True)
-    (beside / "alltoall_perf").write_text("#!/bin/sh\necho found\n")
-    (beside / "alltoall_perf").chmod(0o755)
+    program(beside / "alltoall_perf", "echo found")
     assert run(where, "nccl-alltoall", out)[1] == "found\n"
 
 
@@ -191,9 +188,7 @@ def test_an_old_nvbandwidth_is_asked_for_text(node):
 def test_nvbandwidth_of_dcgm_is_found(node):
     where, _, out = node
     beside = out / "root/usr/libexec/datacenter-gpu-manager-4/plugins/cuda12"
-    beside.mkdir(parents=True)
-    (beside / "nvbandwidth").write_text("#!/bin/sh\necho found\n")
-    (beside / "nvbandwidth").chmod(0o755)
+    program(beside / "nvbandwidth", "echo found")
     assert run(where, "nvbandwidth", out)[1] == "found\n"
 
 

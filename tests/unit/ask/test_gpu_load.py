@@ -16,6 +16,7 @@ import pytest
 
 from flightline_node.ask.active import clocks, gpu_load
 from flightline_node.ask.active.gpu_load import LoadPlan, matrix, run
+from tests.unit.made import program
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="no C compiler: the simulated CUDA libraries cannot be made")
@@ -39,9 +40,7 @@ def libraries(tmp_path_factory):
 @pytest.fixture
 def load(libraries, tmp_path, monkeypatch):
     """Run the program on simulated GPUs, in this process: it starts its own for each GPU."""
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text(f"#!/bin/sh\nwhile :; do echo '{SMI}'; sleep 0.1; done\n")
-    smi.chmod(0o755)
+    smi = program(tmp_path / "nvidia-smi", f"while :; do echo '{SMI}'; sleep 0.1; done")
     # libcublas shares the state of libcuda when both come from one file.
     cublas = libraries / "usr/local/cuda-13.0/lib64/libcublas.so.13"
     cublas.unlink(missing_ok=True)
@@ -161,9 +160,8 @@ def test_samples():
 
 
 def test_the_sampler_keeps_what_nvidia_smi_prints_until_it_is_stopped(tmp_path):
-    marker, smi = tmp_path / "asked", tmp_path / "nvidia-smi"
-    smi.write_text(f"#!/bin/sh\necho '{SMI}'\necho \"$*\" > {marker}\nexec sleep 600\n")
-    smi.chmod(0o755)
+    marker = tmp_path / "asked"
+    smi = program(tmp_path / "nvidia-smi", f"echo '{SMI}'\necho \"$*\" > {marker}\nexec sleep 600")
     sampler, until = clocks.Sampler(str(smi)), time.monotonic() + 60
     while not (marker.exists() and marker.read_text()) and time.monotonic() < until:
         time.sleep(0.01)

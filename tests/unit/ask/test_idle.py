@@ -15,6 +15,7 @@ from flightline_node.read.facts import UNREADABLE, FactBook
 from flightline_node.settings import build
 from tests.harness import judge_dir, sample
 from tests.unit.checks.neurons import busy
+from tests.unit.made import program
 
 PROCESS = (
     "<processes><process_info><pid>4711</pid><type>C</type><process_name>python3</process_name>"
@@ -38,10 +39,8 @@ def smi(busy=False, used_mib=4):
 def place(tmp_path):
     """A bundle's directory as it is when the passive probes are done, and a node whose nvidia-smi can be changed."""
     tools, out = tmp_path / "tools", tmp_path / "out"
-    tools.mkdir()
     out.mkdir()
-    (tools / "nvidia-smi").write_text(f"#!/bin/sh\ncat {tmp_path}/now.xml\n")
-    (tools / "nvidia-smi").chmod(0o755)
+    program(tools / "nvidia-smi", f"cat {tmp_path}/now.xml")
     (tmp_path / "now.xml").write_text(smi())
     (out / "nvidia-smi.xml").write_text(smi())
     (out / "loadavg.txt").write_text("0.50 0.40 0.30 1/900 4242\n")
@@ -172,8 +171,7 @@ class TestNeuron:
         root, out, node = place
         (out / "nvidia-smi.xml").unlink()
         (root / "tools" / "nvidia-smi").unlink()
-        (root / "tools" / "neuron-ls").write_text(f"#!/bin/sh\ncat {root}/now.json\n")
-        (root / "tools" / "neuron-ls").chmod(0o755)
+        program(root / "tools" / "neuron-ls", f"cat {root}/now.json")
         (root / "now.json").write_text(self.IDLE)
         (out / "neuron-ls.json").write_text(self.IDLE)
         return root, out, node

@@ -12,6 +12,7 @@ import pytest
 from flightline_node.ask.probes import PROBES, Probe, plan
 from flightline_node.ask.runner import NOT_FOUND_RC, Node, run_probes
 from flightline_node.model import LEVELS
+from tests.unit.made import program
 
 
 @pytest.fixture
@@ -143,8 +144,7 @@ def test_interrupt_leaves_nothing_running(tools, tmp_path, monkeypatch):
 
     directory = tmp_path / "tools"
     for name, body in (("long", f"echo $$ > {tmp_path}/pid; exec sleep 60"), ("short", "sleep 0.3")):
-        (directory / name).write_text(f"#!/bin/sh\n{body}\n")
-        (directory / name).chmod(0o755)
+        program(directory / name, body)
     with pytest.raises(KeyboardInterrupt):
         run_probes([probe("long"), probe("short")], Node("/", (str(directory),)), tmp_path / "out", {}, stop)
     pid = int((tmp_path / "pid").read_text())

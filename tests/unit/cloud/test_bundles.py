@@ -10,6 +10,7 @@ import tarfile
 import pytest
 
 from flightline_node.answer import answer
+from flightline_node.inputs import defaults
 from flightline_node.tell import packing
 
 
@@ -42,21 +43,7 @@ def test_what_does_not_fit_is_named(tmp_path, monkeypatch):
     assert len(base64.b64decode(packing.packed(tmp_path))) < 200_000
 
 
-PARAMS = {
-    "instance_type": "none",
-    "level": "quick",
-    "checks": ["memory"],
-    "skip": [],
-    "expected": {},
-    "thresholds": {},
-    "waivers": [],
-    "options": {},
-    "host": "here",
-    "instance_id": "",
-    "tool_path": [],
-    "bundle_dir": None,
-    "return_bundle": True,
-}
+PARAMS = {**defaults(), "host": "here", "instance_type": "none", "checks": ["memory"], "return_bundle": True}
 
 
 @pytest.mark.parametrize("bundle_dir", ["", "kept"])

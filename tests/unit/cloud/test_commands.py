@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from flightline import cli
 from flightline.cloud.awsstore import AwsStore
 from flightline.fleet.offenders import judge
 from flightline.run.conclude import own_report_dir
 from flightline.run.validation import HostVars, validate
 from flightline.store.bundles import bundle_file, keep
 from flightline.store.sqlite import Past, SqliteStore, default_path
-from tests.unit.made import a_run, finding, record
+from tests.unit.made import a_run, finding, flightline, record
 
 ROOT = Path(__file__).parents[3]
 BAD = finding("row_remap", "FAIL", device={"index": 3}, remedy="REPLACE")
@@ -26,11 +25,9 @@ DAYS = [f"2026-11-{day:02d}T10:00:00+00:00" for day in range(1, 9)]
 
 @pytest.fixture
 def call(capsys):
-    def _call(*arguments):
-        status = cli.run(lambda: cli.cli.main([str(part) for part in arguments], standalone_mode=False))
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.out + printed.err
-        return status, " ".join(printed.out.split()), printed.err
+    def _call(*words):
+        status, out, err = flightline(capsys, *words)
+        return status, " ".join(out.split()), err
 
     return _call
 
@@ -171,12 +168,10 @@ def test_publish_sends_a_run_and_then_has_nothing_left(call, aws, tmp_path, monk
         (["publish", "latest", "--publish", "tabel=x"], "no such setting: saw 'tabel', wanted one of table"),
         (["publish", "--store", "aws"], "kept in a file first"),
         (["preflight", "--store", "aws:x"], "kept in a file first"),
-        (
-            ["preflight", "--publish", "slack=https://hooks.slack.com/services/very-secret"],
-            "the secret itself, which does not belong here",
-        ),
+        (["preflight", "--publish", "slack=https://hooks.slack.com/services/very-secret"],
+         "the secret itself, which does not belong here"),
     ],
-)
+)  # fmt: skip
 def test_misuse_ends_with_2(call, monkeypatch, tmp_path, arguments, wanted):
     monkeypatch.delenv("FLIGHTLINE_PUBLISH", raising=False)
     monkeypatch.setenv("FLIGHTLINE_STORE", str(tmp_path / "runs.sqlite"))

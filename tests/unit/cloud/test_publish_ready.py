@@ -20,18 +20,14 @@ def bare(monkeypatch, tmp_path):
     ("settings", "wanted"),
     [
         (Publish(told={"slack": "env:FLIGHTLINE_NO_HOOK"}), "flightline_publish.slack: saw no secret there"),
-        (
-            Publish(told={"slack_bot": "file:/no/such", "slack_channel": "C1"}),
-            "flightline_publish.slack_bot: saw FileNotFoundError",
-        ),
+        (Publish(told={"slack_bot": "file:/no/such", "slack_channel": "C1"}),
+         "flightline_publish.slack_bot: saw FileNotFoundError"),
         (Publish(told={"slack": "secretsmanager:x"}), "flightline_publish.region: saw no AWS region"),
         (Publish(table="abc"), "flightline_publish.region: saw no AWS region"),
-        (
-            Publish(table="abc", region="eu-west-1", told={"slack_ca": "/no/ca.pem"}),
-            "slack_ca: saw No such file or directory",
-        ),
+        (Publish(table="abc", region="eu-west-1", told={"slack_ca": "/no/ca.pem"}),
+         "slack_ca: saw No such file or directory"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_there_is_named_with_what_was_wanted(settings, wanted):
     (said,) = lacking(settings)
     assert wanted in said and "wanted" in said

@@ -18,7 +18,6 @@ import time
 
 import pytest
 
-from flightline import cli
 from flightline.fleet.checks import advice_of
 from flightline_node.ask.probes import PROBES
 from flightline_node.bounds import MAX_JUDGED_FILES
@@ -28,6 +27,7 @@ from flightline_node.read.kinds import KINDS, kind_of
 from flightline_node.read.parsers import PARSERS
 from tests.corpus.material import demo
 from tests.harness import sample, samples
+from tests.unit.made import flightline
 
 NODE = dict(demo("p5.48xlarge"))
 STAMP = b"2026-11-21T08:00:01+0000 gpu-7 kernel: "
@@ -46,14 +46,7 @@ def bundle(tmp_path):
 
 @pytest.fixture
 def call(capsys):
-    def _call(*arguments):
-        words = ("judge", *arguments, "--instance-type", "p5.48xlarge")
-        status = cli.run(lambda: cli.cli.main([str(word) for word in words], standalone_mode=False))
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.out + printed.err
-        return status, printed.out, printed.err
-
-    return _call
+    return lambda *words: flightline(capsys, "judge", *words, "--instance-type", "p5.48xlarge")
 
 
 @pytest.fixture

@@ -195,12 +195,10 @@ def test_save_show_and_use_from_a_run_learn_from_its_go_nodes_only(tmp_path):
         (["save", "--file", "x.json"], "saw neither --run nor --fabric"),
         (["use"], "saw both or neither"),
         (["use", "no-such.json"], "No such file"),
-        (
-            ["save", "--run", "r1", "--type", "p4d.24xlarge", "--file", "x.json"],
-            "saw go nodes of the types p5.48xlarge",
-        ),
+        (["save", "--run", "r1", "--type", "p4d.24xlarge", "--file", "x.json"],
+         "saw go nodes of the types p5.48xlarge"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_done_is_said(tmp_path, argv, why, monkeypatch):
     store = run_of(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -130,24 +130,14 @@ def test_only_what_was_measured_and_good_is_healthy():
         (samples.state("stopping"), "node", "instance_state", "WARN", "INVESTIGATE"),
         (samples.state("running"), "node", "instance_state", "PASS", "INVESTIGATE"),
         (samples.health(), "node", "health_aws_ec2_persistent_instance_retirement_scheduled", "WARN", "REPLACE"),
-        (
-            samples.health(code="AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"),
-            "node",
-            "health_aws_ec2_instance_reboot_maintenance_scheduled",
-            "WARN",
-            "REBOOT",
-        ),
-        (
-            samples.health(status="closed"),
-            "node",
-            "health_aws_ec2_persistent_instance_retirement_scheduled",
-            "PASS",
-            "REPLACE",
-        ),
+        (samples.health(code="AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"), "node",
+         "health_aws_ec2_instance_reboot_maintenance_scheduled", "WARN", "REBOOT"),
+        (samples.health(status="closed"), "node", "health_aws_ec2_persistent_instance_retirement_scheduled", "PASS",
+         "REPLACE"),
         (samples.test_alert(), "test", "monitor_test", "INFO", "INVESTIGATE"),
         (samples.schedule(), "watch", "watch", "INFO", "INVESTIGATE"),
     ],
-)
+)  # fmt: skip
 def test_every_shape_is_read(raw, kind, name, status, remedy):
     event = events.read(raw)
     assert (event.kind, event.name, event.status, event.remedy) == (kind, name, status, remedy)

@@ -11,6 +11,7 @@ import pytest
 
 from flightline.healing.plan.planner import RunningJob, SchedulerView
 from flightline.healing.steps.slurm import SchedulerError, SlurmScheduler, expand
+from tests.unit.made import program
 
 NODE = "NodeName={name} Arch=x86_64 CPUAlloc=0 NodeAddr={name} NodeHostName={name} Version=22.05.8 State={state} Partitions=all"
 STAMP = " [root@2026-11-22T15:33:52]"
@@ -29,9 +30,7 @@ def cluster(tmp_path):
         (tmp_path / "jobs").write_text(jobs)
         show = f'echo "$@" >>{tmp_path}/asked; [ "$1" = -o ] && cat {tmp_path}/nodes; exit 0'
         for name, body in (("scontrol", scontrol_does + "\n" + show), ("squeue", f"cat {tmp_path}/jobs")):
-            path = tmp_path / name
-            path.write_text(f"#!/bin/sh\n{body}\n")
-            path.chmod(0o755)
+            program(tmp_path / name, body)
         return SlurmScheduler(str(tmp_path), timeout_s)
 
     made.asked = tmp_path / "asked"
@@ -44,24 +43,19 @@ def cluster(tmp_path):
         (node(), SchedulerView()),
         (node(state="IDLE*"), SchedulerView()),
         (node(state="MIXED+PLANNED"), SchedulerView()),
-        (
-            node(state="IDLE+DRAIN", reason="flightline: xid GPU 3 run R" + STAMP),
-            SchedulerView(True, "flightline: xid GPU 3 run R"),
-        ),
-        (
-            node(state="DOWN*+DRAIN+NOT_RESPONDING", reason="a=b [c@d] Comment=x" + STAMP),
-            SchedulerView(True, "a=b [c@d] Comment=x"),
-        ),
-        (
-            node(state="DOWN*", reason="Not responding [slurm@2026-11-22T15:33:52]"),
-            SchedulerView(True, "Not responding"),
-        ),
-        (node(state="IDLE+DRAIN", reason="flightline: xid", more=" Comment=y"), SchedulerView(True, "flightline: xid")),
+        (node(state="IDLE+DRAIN", reason="flightline: xid GPU 3 run R" + STAMP),
+         SchedulerView(True, "flightline: xid GPU 3 run R")),
+        (node(state="DOWN*+DRAIN+NOT_RESPONDING", reason="a=b [c@d] Comment=x" + STAMP),
+         SchedulerView(True, "a=b [c@d] Comment=x")),
+        (node(state="DOWN*", reason="Not responding [slurm@2026-11-22T15:33:52]"),
+         SchedulerView(True, "Not responding")),
+        (node(state="IDLE+DRAIN", reason="flightline: xid", more=" Comment=y"),
+         SchedulerView(True, "flightline: xid")),
         (node(state="IDLE+MAINTENANCE+RESERVED"), SchedulerView(reserved=True)),
         (node(more=" ReservationName=upgrade"), SchedulerView(reserved=True)),
         (node(reason="State=DRAIN" + STAMP), SchedulerView(reason="State=DRAIN")),
     ],
-)
+)  # fmt: skip
 def test_a_node_is_read(cluster, line, place):
     assert cluster([line]).place("n1") == place
 

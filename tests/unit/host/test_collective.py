@@ -9,6 +9,7 @@ import pytest
 
 from flightline_host.host import Host, Problem
 from flightline_host.trial import collective
+from tests.unit.made import program
 
 GIVEN = {
     "state": "run", "id": "r1", "nodes": ["10.0.0.1", "n2"], "ranks": 2, "program": [sys.executable, "-c", "print(1)"],
@@ -18,10 +19,7 @@ GIVEN = {
 
 def launcher(tmp_path, text, name="mpirun"):
     """A stand-in for a launcher: it runs what follows the options that end with --x, here."""
-    path = tmp_path / name
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(tmp_path)
+    return str(program(tmp_path / name, text).parent)
 
 
 def test_mpirun_gets_hosts_ranks_environment_and_a_deadline_for_every_rank():

@@ -7,14 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.made import program
+
 CI = Path(__file__).parents[3] / ".ci"
 SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-def script(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
 
 
 @pytest.fixture
@@ -39,7 +35,7 @@ def run(command, where, **more):
 
 
 def test_the_clone_has_an_empty_environment_but_for_what_reaches_an_index(checkout, tmp_path):
-    script(tmp_path / "pyenv/python3.11", "exit 1")
+    program(tmp_path / "pyenv/python3.11", "exit 1")
     given = {"PIP_INDEX_URL": "https://index.example.org/a b", "https_proxy": "http://p:1", "SSL_CERT_FILE": "/ca"}
     theirs = {"PYENV_ROOT": "/pyenv", "AWS_PROFILE": "mine", "FLIGHTLINE_STORE": "/x", "LANG": "de_DE", "USER": "me"}
     done = run([".ci/clone", "env"], checkout, **given, **theirs, PATH=f"{tmp_path}/pyenv:{SYSTEM}")
@@ -67,11 +63,11 @@ def test_a_clone_that_a_command_failed_in_is_kept_and_named(checkout, tmp_path):
 @pytest.mark.parametrize("broken", ["", "test", "hostile"])
 def test_a_suite_that_fails_is_named_and_the_rest_runs(tmp_path, broken):
     place, tools = tmp_path / "checkout", tmp_path / "bin"
-    script(tools / "make", f'echo "make $*"; [ "$1" != "{broken}" ]')
-    script(place / ".ci/clone", f'echo "clone $*"; echo "9 passed in 1.00s"; [ test != "{broken}" ]')
-    script(tools / "apt-get", "exit 0")
-    script(tools / "chromium", "exit 0")
-    script(tools / "python3", 'echo "Python 3.8: NOT RUN, none here"; echo "Python 3.11: /usr/bin/python3.11"')
+    program(tools / "make", f'echo "make $*"; [ "$1" != "{broken}" ]')
+    program(place / ".ci/clone", f'echo "clone $*"; echo "9 passed in 1.00s"; [ test != "{broken}" ]')
+    program(tools / "apt-get", "exit 0")
+    program(tools / "chromium", "exit 0")
+    program(tools / "python3", 'echo "Python 3.8: NOT RUN, none here"; echo "Python 3.11: /usr/bin/python3.11"')
     (place / ".venv").mkdir()
     (place / ".venv/pyvenv.cfg").write_text("version = 3.11.7\nexecutable = /opt/python3.11\n")
     shutil.copy(CI / "run", place / ".ci")

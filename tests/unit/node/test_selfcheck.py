@@ -6,19 +6,9 @@ import pytest
 
 from flightline_node import selfcheck
 from flightline_node.tell import logline
+from tests.unit.made import node_settings
 
-SETTINGS = {
-    "host": "gpu-07",
-    "instance_type": "none",
-    "instance_id": "i-0123456789abcdef0",
-    "level": "quick",
-    "checks": ["uptime"],
-    "skip": [],
-    "expected": {},
-    "thresholds": {},
-    "waivers": [],
-    "options": {},
-}
+SETTINGS = node_settings(host="gpu-07", instance_type="none", instance_id="i-0123456789abcdef0", checks=["uptime"])
 
 
 @pytest.fixture

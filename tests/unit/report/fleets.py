@@ -34,21 +34,11 @@ SNAPSHOTS = HERE / "snapshots"
 TYPE = "p5.48xlarge"
 ON = {"host_memory_error": "g4dn.metal"}
 """Faults that TYPE cannot have."""
+HUNG = {"id": "nvidia-smi", "file": "nvidia-smi.xml", "argv": ["nvidia-smi", "-q", "-x"], "timed_out": True}
+DENIED = {"id": "kernel-log", "file": "kernel.log", "argv": ["journalctl", "-k"], "rc": 1}
 SILENT = {
-    "tool_hung": {
-        "id": "nvidia-smi",
-        "file": "nvidia-smi.xml",
-        "argv": ["nvidia-smi", "-q", "-x"],
-        "timed_out": True,
-        "note": "no answer within 8 s",
-    },
-    "kernel_log_denied": {
-        "id": "kernel-log",
-        "file": "kernel.log",
-        "argv": ["journalctl", "-k"],
-        "rc": 1,
-        "note": "exit status 1",
-    },
+    "tool_hung": {**HUNG, "note": "no answer within 8 s"},
+    "kernel_log_denied": {**DENIED, "note": "exit status 1"},
 }
 """A tool that says nothing of use, and what the manifest says of it."""
 UNREACHABLE, LOST = "unreachable", "lost"

@@ -14,38 +14,20 @@ from ansible.template import Templar, trust_as_template
 from tools.roledocs import ROLES
 
 SYSTEMS: Mapping[str, Mapping[str, str]] = {
-    "Debian 12": {
-        "distribution": "Debian",
-        "distribution_version": "12",
-        "distribution_major_version": "12",
-        "os_family": "Debian",
-        "distribution_release": "bookworm",
-        "kernel": "6.1.0-40-cloud-amd64",
-    },
-    "Ubuntu 22.04": {
-        "distribution": "Ubuntu",
-        "distribution_version": "22.04",
-        "distribution_major_version": "22",
-        "os_family": "Debian",
-        "distribution_release": "jammy",
-        "kernel": "6.8.0-1040-aws",
-    },
-    "Ubuntu 24.04": {
-        "distribution": "Ubuntu",
-        "distribution_version": "24.04",
-        "distribution_major_version": "24",
-        "os_family": "Debian",
-        "distribution_release": "noble",
-        "kernel": "6.14.0-1015-aws",
-    },
-    "Amazon 2023": {
-        "distribution": "Amazon",
-        "distribution_version": "2023",
-        "distribution_major_version": "2023",
-        "os_family": "RedHat",
-        "distribution_release": "NA",
-        "kernel": "6.12.46-66.121.amzn2023.x86_64",
-    },
+    name: {
+        "distribution": name.split()[0],
+        "distribution_version": name.split()[1],
+        "distribution_major_version": name.split()[1].split(".")[0],
+        "os_family": family,
+        "distribution_release": release,
+        "kernel": kernel,
+    }
+    for name, family, release, kernel in (
+        ("Debian 12", "Debian", "bookworm", "6.1.0-40-cloud-amd64"),
+        ("Ubuntu 22.04", "Debian", "jammy", "6.8.0-1040-aws"),
+        ("Ubuntu 24.04", "Debian", "noble", "6.14.0-1015-aws"),
+        ("Amazon 2023", "RedHat", "NA", "6.12.46-66.121.amzn2023.x86_64"),
+    )
 }
 
 

@@ -60,45 +60,23 @@ def together(instance_type, system, **given):
 @pytest.mark.parametrize(
     ("instance_type", "system", "has", "lacks"),
     [
-        (
-            "p5.48xlarge",
-            "Ubuntu 22.04",
-            [
-                "linux-headers-6.8.0-1040-aws",
-                "nvidia-open=580.95.05*",
-                "nvidia-fabricmanager=580.95.05*",
-                "libnvidia-nscq",
-            ],
-            ["nvlsm", "nvidia-persistenced", "nvidia-open-580=580.95.05*"],
-        ),
+        ("p5.48xlarge", "Ubuntu 22.04",
+         ["linux-headers-6.8.0-1040-aws", "nvidia-open=580.95.05*", "nvidia-fabricmanager=580.95.05*",
+          "libnvidia-nscq"], ["nvlsm", "nvidia-persistenced", "nvidia-open-580=580.95.05*"]),
         ("p5.48xlarge", "Debian 12", ["nvidia-open=580.95.05*", "nvidia-persistenced"], ["nvlsm"]),
-        (
-            "p6-b200.48xlarge",
-            "Ubuntu 24.04",
-            ["nvlsm", "libnvsdm", "infiniband-diags", "linux-modules-extra-6.14.0-1015-aws"],
-            ["libnvidia-nscq"],
-        ),
-        (
-            "p6-b300.48xlarge",
-            "Amazon 2023",
-            [
-                "kernel6.12-devel-6.12.46-66.121.amzn2023.x86_64",
-                "kernel6.12-modules-extra-6.12.46-66.121.amzn2023.x86_64",
-                "nvidia-open-580.95.05*",
-            ],
-            ["kernel-devel-6.12.46-66.121.amzn2023.x86_64"],
-        ),
-        (
-            "p6e-gb200.36xlarge",
-            "Ubuntu 24.04",
-            ["nvidia-imex=580.95.05*"],
-            ["nvlsm", "nvidia-fabricmanager=580.95.05*"],
-        ),
+        ("p6-b200.48xlarge", "Ubuntu 24.04",
+         ["nvlsm", "libnvsdm", "infiniband-diags", "linux-modules-extra-6.14.0-1015-aws"], ["libnvidia-nscq"]),
+        ("p6-b300.48xlarge", "Amazon 2023",
+         ["kernel6.12-devel-6.12.46-66.121.amzn2023.x86_64",
+          "kernel6.12-modules-extra-6.12.46-66.121.amzn2023.x86_64", "nvidia-open-580.95.05*"],
+         ["kernel-devel-6.12.46-66.121.amzn2023.x86_64"]),
+        ("p6e-gb200.36xlarge", "Ubuntu 24.04", ["nvidia-imex=580.95.05*"],
+         ["nvlsm", "nvidia-fabricmanager=580.95.05*"]),
         ("p3dn.24xlarge", "Debian 12", ["cuda-drivers=580.95.05*"], ["nvidia-open=580.95.05*"]),
         ("g7.48xlarge", "Ubuntu 24.04", ["nvidia-open=595*", "nvidia-persistenced"], ["nvidia-fabricmanager=595*"]),
         ("g5.xlarge", "Debian 12", ["nvidia-open=580.95.05*"], ["nvidia-fabricmanager=580.95.05*", "nvidia-imex"]),
     ],
-)
+)  # fmt: skip
 def test_packages_of_the_driver(instance_type, system, has, lacks):
     found = together(instance_type, system)
     assert set(has) <= set(found), found

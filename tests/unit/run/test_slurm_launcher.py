@@ -20,12 +20,29 @@ from flightline.run.validation import HostVars
 from flightline_node import answer
 from flightline_node.inputs import defaults
 from flightline_node.tell.frames import FrameError, frames, join
+from tests.unit.made import program
 
 MANY = 1 << 20
 
 
 def call(host: str, name: str) -> asking.Call:
     return asking.Call(host, name, {**defaults(), "host": host, "instance_id": "", "timeout_s": 60})
+
+
+def with_srun(tmp_path, monkeypatch, script: str) -> slurm.SlurmLauncher:
+    """A launcher that finds two idle nodes and this srun."""
+    program(tmp_path / "srun", script)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    launcher = slurm.SlurmLauncher()
+    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
+    return launcher
+
+
+def ask(launcher: slurm.SlurmLauncher, within_s: float, told: list) -> float:
+    """Ask both nodes; the seconds that it took."""
+    began = time.monotonic()
+    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", began + within_s, told.append)
+    return time.monotonic() - began
 
 
 @pytest.fixture
@@ -81,13 +98,7 @@ def test_the_rest_of_a_long_line_is_no_line(tmp_path, monkeypatch, told):
     path = tmp_path / "said"
     lines = [f"{BEGUN} n1", *frames('{"record": "go"}'), f"{ENDED} 0"]
     path.write_text("".join(f"1: {'x' * (slurm.LINE_BYTES - 3)}0: {line}\n" for line in lines))
-    srun = tmp_path / "srun"
-    srun.write_text(f"#!/bin/sh\ncat {path}\n")
-    srun.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    launcher = slurm.SlurmLauncher()
-    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
-    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", time.monotonic() + 9, told.append)
+    ask(with_srun(tmp_path, monkeypatch, f"cat {path}"), 9, told)
     assert [one.lost for one in told] == [True, True]
 
 
@@ -240,15 +251,8 @@ def test_the_entry_point_reads_a_call_to_many_from_its_standard_input(monkeypatc
 
 
 def test_an_srun_that_hangs_is_ended_at_its_deadline(tmp_path, monkeypatch, told):
-    srun = tmp_path / "srun"
-    srun.write_text("#!/bin/sh\necho '0: flightline-begin n1'\nsleep 100 & wait\n")
-    srun.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    launcher = slurm.SlurmLauncher()
-    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
-    began = time.monotonic()
-    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", began + 1, told.append)
-    assert time.monotonic() - began < 30
+    launcher = with_srun(tmp_path, monkeypatch, "echo '0: flightline-begin n1'\nsleep 100 & wait")
+    assert ask(launcher, 1, told) < 30
     assert {one.host for one in told} == {"gpu-01", "gpu-02"} and all(one.lost for one in told)
 
 
@@ -256,16 +260,8 @@ def test_an_srun_that_hangs_is_ended_at_its_deadline(tmp_path, monkeypatch, told
 def test_what_was_measured_before_the_end_is_told(tmp_path, monkeypatch, told, stopped):
     """Of one srun, in which another task hangs."""
     (tmp_path / "said").write_text("".join(f"1: {one}\n" for one in (f"{BEGUN} n2", *frames("{}"), f"{ENDED} 0")))
-    srun = tmp_path / "srun"
-    srun.write_text(f"#!/bin/sh\ncat {tmp_path}/said\necho '0: {BEGUN} n1'\nsleep 100 & wait\n")
-    srun.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    launcher = slurm.SlurmLauncher()
-    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
-    began = time.monotonic()
+    launcher = with_srun(tmp_path, monkeypatch, f"cat {tmp_path}/said\necho '0: {BEGUN} n1'\nsleep 100 & wait")
     if stopped:
         threading.Timer(1, launcher.stop).start()
-    until = began + (60 if stopped else 1)
-    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", until, told.append)
-    assert time.monotonic() - began < 30
+    assert ask(launcher, 60 if stopped else 1, told) < 30
     assert [(one.host, one.answer) for one in told] == [("gpu-01", None), ("gpu-02", {})]

@@ -8,19 +8,9 @@ from flightline_node.watch import marker as marking
 from flightline_node.watch import program, watcher
 from flightline_node.watch.options import Options, site
 from flightline_node.watch.verdicts import Rules
+from tests.unit.made import node_settings
 
-NODE = {
-    "host": "gpu-07",
-    "instance_type": "p5.48xlarge",
-    "instance_id": "i-0123456789abcdef0",
-    "level": "quick",
-    "checks": [],
-    "skip": [],
-    "expected": {},
-    "thresholds": {},
-    "waivers": [],
-    "options": {},
-}
+NODE = node_settings(host="gpu-07", instance_type="p5.48xlarge", instance_id="i-0123456789abcdef0")
 
 # Simulated, after scontrol(1): answers from the files beside it and notes what it was asked.
 SCONTROL = """\

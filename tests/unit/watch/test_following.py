@@ -10,6 +10,7 @@ from flightline_node.watch import kmsg
 from flightline_node.watch import marker as marking
 from flightline_node.watch.intake import Intake
 from flightline_node.watch.verdicts import KERNEL
+from tests.unit.made import program
 
 from .scene import QUIET, XID_31, XID_79
 
@@ -66,10 +67,8 @@ def test_the_kernels_own_buffer_is_read_once_and_whole():
 
 def journalctl(scene, *lines, ends=""):
     """Simulated: prints these lines, seconds since the boot and message, after journalctl(1), short-monotonic."""
-    tool = scene.tools / "journalctl"
     text = "\n".join(f"[{stamp:12.6f}] gpu-07 kernel: {message}" for stamp, message in lines)
-    tool.write_text(f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\n{ends}\n")
-    tool.chmod(0o755)
+    program(scene.tools / "journalctl", f"cat <<'EOF'\n{text}\nEOF\n{ends}")
 
 
 @pytest.fixture

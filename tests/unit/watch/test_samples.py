@@ -6,6 +6,7 @@ import time
 import pytest
 
 from flightline_node.watch import samples
+from tests.unit.made import program
 
 
 def device(root, name, state="4: ACTIVE", drops=0):
@@ -82,18 +83,13 @@ def test_dcgms_failure_is_found_where_a_host_engine_runs(feed, scene):
     incident = {"value": "Failure", "overflow": ["Detected a row remap failure"]}
     errors = {"Errors": {"children": {"Memory": incident}}}
     body = {"Overall Health": {"value": "Failure"}, "GPU": {"children": {"3": {"children": errors}}}}
-    tool = scene.tools / "dcgmi"
-    tool.write_text(f"#!/bin/sh\ncat <<'EOF'\n{json.dumps({'body': body})}\nEOF\n")
-    tool.chmod(0o755)
+    program(scene.tools / "dcgmi", f"cat <<'EOF'\n{json.dumps({'body': body})}\nEOF")
     found = until(feed)
     assert {one.check for one in found} == {"dcgm_health"}
     assert found[0].device["index"] == 3
 
 
 def test_a_dcgm_without_watches_or_engine_is_nothing(feed, scene):
-    tool = scene.tools / "dcgmi"
-    tool.write_text(
-        "#!/bin/sh\necho 'Error: unable to establish a connection to the specified host: localhost'\nexit 1\n"
-    )
-    tool.chmod(0o755)
+    said = "Error: unable to establish a connection to the specified host: localhost"
+    program(scene.tools / "dcgmi", f"echo '{said}'\nexit 1")
     assert until(feed, 1.0) == []

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from flightline_node.watch import smi as smi_feed
+from tests.unit.made import program
 
 NAMES = "ABCDEFGH"
 ROW = "{i}, 00000000:{b}:00.0, GPU-{i}, 16530{i}, NVIDIA H100 80GB HBM3, Enabled, Disabled, {ecc}, 0, {pending}, {failure}, {action}"
@@ -22,9 +23,7 @@ class Feed:
     """A feed whose tool prints what the test wrote into a file, once per sample."""
 
     def __init__(self, scene, body):
-        tool = scene.tools / "nvidia-smi"
-        tool.write_text(f'#!/bin/sh\ncd {scene.tools}\necho "$*" >> smi-asked\n{body}\n')
-        tool.chmod(0o755)
+        program(scene.tools / "nvidia-smi", f'cd {scene.tools}\necho "$*" >> smi-asked\n{body}')
         self.feed = smi_feed.SmiFeed(scene.rules(), f"{scene.tools}:/usr/bin:/bin", 1.0)
 
     def until(self, most_s=60.0, wanted=lambda found: found):
