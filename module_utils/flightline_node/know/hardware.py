@@ -129,7 +129,7 @@ p5.48xlarge|2|all_reduce|8GiB|430|350|479 to 487 measured; AWS text expects 350 
 p5.48xlarge|2|all_reduce|1GiB|370|305|437 measured
 p5.48xlarge|2|all_reduce|128MiB|215|145|289 measured
 p5en.48xlarge|4|all_reduce|4GiB|330|290|365 measured, one report
-p6-b200.48xlarge|1|all_reduce|8GiB|780|650|839 to 846 measured; 682 means that NVLS did not engage
+p6-b200.48xlarge|1|all_reduce|8GiB|690|650|839 to 846 measured; 682 means that NVLS did not engage
 p6-b200.48xlarge|1|all_reduce|1GiB|615|505|723 measured
 p6-b200.48xlarge|1|all_reduce|128MiB|425|285|568 measured
 p6-b200.48xlarge|2|all_reduce|8GiB|470|400|524 measured, one report

@@ -1,25 +1,30 @@
 """The least NCCL bandwidth for any instance type, number of ranks and message size.
 
-A published gate (expected/nccl.py) where there is one; else the nearest gate of a type with the same GPU links, scaled
-by what the links can carry and lowered, because it was measured elsewhere; else a stated share of line rate. Small
-messages are held to the time that the floor's bandwidth and a generous start-up take: no size is without a floor.
+The highest that holds of: each published gate (know/nccl.py) of this or a weaker type, as it stands for as many nodes
+and as small a message, lowered for fewer nodes or a larger one; and a stated share of line rate. So no floor rises with
+more nodes, a smaller message or a weaker type. Small messages are held to the time that the floor's bandwidth and a
+generous start-up take: no size is without a floor.
 
 Shares are set below the least that good nodes are known to give: 77 to 81 % of NVLink in a ring (8x A100, H200, B200),
 59 % of the NICs on an old p4d stack (NVIDIA/nccl 527), 53 % of the NICs in alltoall on 256 ranks (p6-b300); without
-NVSwitch data goes through host memory, where one figure of PCIe says little: only a tenth of it is asked.
+NVSwitch data goes through host memory, where one figure of PCIe says little: a node is asked for the share that several
+nodes are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Optional, Tuple
+from dataclasses import dataclass, replace
+from typing import Iterator, Optional
 
 from . import links, nccl
 from .expected import Expected
 
 BORROWED_FAIL, BORROWED_WARN = 0.75, 0.9
 """What is left of a gate that was measured on another type, number of nodes or message size."""
-NVLINK_SHARE, MESH_SHARE, PCIE_SHARE = 0.5, 0.3, 0.1
+CONVERGED_NODES = 4
+"""Two and three nodes flatter the network, since trees send fewer bytes over it; from four on a ring's busbw is what
+the NICs carry, however many nodes follow (the reports on p5, p5en and p6-b200 beside their gates)."""
+NVLINK_SHARE, MESH_SHARE, PCIE_SHARE = 0.5, 0.3, 0.16
 RDMA_SHARE, HOST_SHARE = 0.4, 0.16
 """Of the NICs: with GPUDirect RDMA, and through host memory, EFA or sockets."""
 PARTIAL = 0.5
@@ -67,58 +72,65 @@ def group_of(ranks: int, hosts: int, gpus_per_node: int) -> RankGroup:
 def floor(
     expected: Expected, group: RankGroup, collective: str, size_bytes: int, scale: float = 1.0
 ) -> Optional[Floor]:
-    """The floor for messages of size_bytes; None where the type's row does not say what its links carry."""
+    """The floor for messages of size_bytes: the highest that any known figure gives.
+
+    It falls with more nodes, a smaller message and a weaker type, never rises. None where the type's row does not say
+    what its links carry.
+    """
     full = group.gpus == expected.gpu_count
-    own = nccl.for_group(expected.instance_type, group.nodes, collective) if full else ()
-    gate = next((gate for gate in own if size_bytes >= gate.min_bytes), None)
-    if gate:
-        return Floor(gate.fail_below * scale, gate.warn_below * scale, gate.basis)
-    found = (_borrowed(expected, group, collective, size_bytes) if full else None) or _of_the_links(
-        expected, group, collective
-    )
-    return _timed(found, group, collective, size_bytes, scale) if found else None
+    found = list(_of_figures(expected, group, collective, size_bytes)) if full else []
+    linked = _of_the_links(expected, group, collective)
+    found += [_timed(linked, group, collective, size_bytes)] if linked else []
+    if not found:
+        return None
+    highest = max(found, key=lambda one: (one.fail_below, one.warn_below))
+    return Floor(highest.fail_below * scale, max(one.warn_below for one in found) * scale, highest.basis)
 
 
-def _timed(found: Floor, group: RankGroup, collective: str, size_bytes: int, scale: float) -> Floor:
-    """The floor for this size: the time that its bandwidth takes, and the start-up on top."""
-    sent_gb = max(size_bytes, 1) * nccl.factor_of(collective, max(group.ranks, 2)) / 1e9
+def _timed(found: Floor, group: RankGroup, collective: str, size_bytes: int) -> Floor:
+    """The floor for this size: the time that its bandwidth takes, and the start-up on top.
+
+    The bytes are counted as for one node: a factor that grows with the ranks would let more nodes be asked for more.
+    """
+    sent_gb = max(size_bytes, 1) * nccl.factor_of(collective, max(group.gpus, 2)) / 1e9
     startup_s = STARTUP_S + STARTUP_PER_RANK_S * group.ranks
-    fail, warn = (sent_gb / (sent_gb / (value * scale) + startup_s) for value in (found.fail_below, found.warn_below))
+    fail, warn = (sent_gb / (sent_gb / value + startup_s) for value in (found.fail_below, found.warn_below))
     return Floor(fail, warn, found.basis)
 
 
-def _borrowed(expected: Expected, group: RankGroup, collective: str, size_bytes: int) -> Optional[Floor]:
-    """The nearest gate of a type whose GPUs have the same links among them, as one node or as several."""
-    mine = nccl.ceiling(expected.instance_type, group.nodes, collective)
-    if not mine:
-        return None
+def _of_figures(expected: Expected, group: RankGroup, collective: str, size_bytes: int) -> Iterator[Floor]:
+    """What each published figure of this or a weaker type says: as it is of as many nodes and as small a message.
 
-    def distance(gate: nccl.Gate) -> Tuple[bool, bool, float, int]:
-        return (
-            gate.instance_type != expected.instance_type,
-            gate.min_bytes > size_bytes,
-            max(gate.nodes, group.nodes) / min(gate.nodes, group.nodes),
-            -gate.min_bytes if gate.min_bytes <= size_bytes else gate.min_bytes,
+    A figure of fewer nodes or a larger message is lowered. One node's says nothing of several: they have a network.
+    """
+    for gate in nccl.gates():
+        row = nccl.row_of(gate.instance_type)
+        if gate.collective != collective or (gate.nodes == 1 < group.nodes) or row is None:
+            continue
+        if gate.instance_type != expected.instance_type and not is_weaker(row, expected):
+            continue
+        at = Floor(gate.fail_below, gate.warn_below, gate.basis)
+        if gate.instance_type != expected.instance_type or gate.nodes != group.nodes:
+            at = replace(at, basis=f"from the figure of {gate.nodes} node(s) of {gate.instance_type}: {gate.basis}")
+        if gate.nodes >= group.nodes and gate.min_bytes <= size_bytes:
+            yield at
+            continue
+        here, there = (nccl.ceiling(gate.instance_type, nodes, collective) for nodes in (group.nodes, gate.nodes))
+        ratio = min(1.0, here / there) if here and there and gate.nodes < CONVERGED_NODES else 1.0
+        at = replace(
+            at, fail_below=at.fail_below * ratio * BORROWED_FAIL, warn_below=at.warn_below * ratio * BORROWED_WARN
         )
-
-    alike = [
-        gate
-        for gate in nccl.gates()
-        if gate.collective == collective and (gate.nodes > 1) == (group.nodes > 1) and _alike(expected, gate)
-    ]
-    if not alike:
-        return None
-    gate = min(alike, key=distance)
-    ratio = min(1.0, mine / (nccl.ceiling(gate.instance_type, gate.nodes, collective) or mine))
-    basis = f"from the figure of {gate.nodes} node(s) of {gate.instance_type}: {gate.basis}"
-    return Floor(gate.fail_below * ratio * BORROWED_FAIL, gate.warn_below * ratio * BORROWED_WARN, basis)
+        yield at if gate.min_bytes <= size_bytes else _timed(at, group, collective, size_bytes)
 
 
-def _alike(expected: Expected, gate: nccl.Gate) -> bool:
-    other = nccl.row_of(gate.instance_type)
-    return other is not None and (other.gpu_count, other.nvlink_gb_s, other.nvls) == (
-        expected.gpu_count, expected.nvlink_gb_s, expected.nvls,
-    )  # fmt: skip
+def is_weaker(one: Expected, other: Expected) -> bool:
+    """Has it as many GPUs, and no link that carries more? Types with the same links are weaker than each other."""
+    if one.gpu_count != other.gpu_count:
+        return False
+    rates = (links.inside_gb_s, links.network_gb_s, links.pcie_gb_s)
+    less = all((rate(one) or 0.0) <= (rate(other) or 0.0) for rate in rates)
+    flags = ("nvswitch", "nvls", "rdma_read")
+    return less and all(bool(getattr(one, flag)) <= bool(getattr(other, flag)) for flag in flags)
 
 
 def _of_the_links(expected: Expected, group: RankGroup, collective: str) -> Optional[Floor]:

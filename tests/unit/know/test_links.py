@@ -103,6 +103,6 @@ def test_groups(ranks, hosts, group):
 
 def test_the_basis_says_where_the_floor_comes_from():
     expected = resolve("g6e.48xlarge")
-    assert floor(expected, RankGroup(1, 8), "all_reduce", GIB).basis == "10% of the 15.8 GB/s of its PCIe"
+    assert floor(expected, RankGroup(1, 8), "all_reduce", GIB).basis == "16% of the 15.8 GB/s of its PCIe"
     near = floor(resolve("p5e.48xlarge"), RankGroup(2, 8), "all_reduce", 8 * GIB).basis
     assert near.startswith("from the figure of 2 node(s) of p5.48xlarge")

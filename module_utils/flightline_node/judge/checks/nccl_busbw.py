@@ -7,7 +7,7 @@ from typing import Iterator, Optional
 from ...know import nccl
 from ...know.expected import NO_TYPE
 from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import RANK, Check, Facts, Finding, Reason, Status, Threshold
 from .. import skips
 from ..context import Context
 from .common import OF_GPU, nvidia_gpus_expected
@@ -19,9 +19,11 @@ ONE_RANK = Reason("one_rank", "it ran with one rank")
 ZERO = Reason("zero", "it shows a bandwidth of 0")
 LINKS_UNKNOWN = Reason("links_unknown", "nothing is known of the type's links")
 BELOW_FLOOR = Reason("below_floor", "the bus bandwidth is below its floor")
+DIP = Reason("dip", "one message size is far slower than those beside it")
 RANKS_UNKNOWN = Reason("ranks_unknown", "the log does not say how many ranks there are")
 
 GIB = 1 << 30
+IN_PLACE = "in place"
 
 
 def _ranks(run: Facts) -> int:
@@ -86,7 +88,31 @@ def _judge(context: Context, run: Facts) -> Finding:
     found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
     if found is None:
         return _nothing_to_hold_it_against(context, seen)
-    return _held(context, seen, busbw, size, found, bool(_ranks(run)))
+    held = _held(context, seen, busbw, size, found, bool(_ranks(run)))
+    if held.status is Status.FAIL:
+        return held
+    findings = [held, *_other_sizes(context, run, f"{name} over {where}", group)]
+    return max(findings, key=lambda finding: RANK[finding.status])
+
+
+def _other_sizes(context: Context, run: Facts, name: str, group: RankGroup) -> Iterator[Finding]:
+    """What is wrong with other sizes and the in-place columns: below their own floor, or far below their neighbours."""
+    scale = context.threshold("scale_percent") / 100
+    for column, words in (("busbw_gb_s", "out of place"), ("in_place_gb_s", IN_PLACE)):
+        rows = [(one["bytes"], one[column]) for one in run.get("sizes", ()) if one["bytes"] >= MEASURABLE_BYTES]
+        shown = [(size, busbw) for size, busbw in rows if busbw is not None]
+        for at, (size, busbw) in enumerate(shown):
+            seen = f"{name}: {busbw:g} GB/s busbw at {_size(size)} {words}"
+            found = floor(context.expected, group, run.get("collective") or "", size, scale)
+            if found and busbw < found.fail_below:
+                least = round(found.fail_below, 4)
+                text = f"{seen}, wanted {found.fail_below:.3g} ({found.basis})"
+                yield context.fail(BELOW_FLOOR, text, measured=busbw, expected=least, unit="GB/s")
+            beside = [shown[other][1] for other in (at - 1, at + 1) if 0 <= other < len(shown)]
+            least = min(beside, default=0.0) * context.threshold("dip_percent") / 100
+            if busbw < least:
+                text = f"{seen}, wanted {least:.3g} or more: the sizes beside it reach {min(beside):g}"
+                yield context.warn(DIP, text, measured=busbw, expected=round(least, 4), unit="GB/s")
 
 
 def _nothing_to_hold_it_against(context: Context, seen: str) -> Finding:
@@ -121,7 +147,7 @@ def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, co
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """Each test by its largest message, out-of-place; a figure above the wire rate is legitimate."""
+    """Each test by its largest message, and where that is in order by all others; above the wire rate is legitimate."""
     nccl.check_gates(nccl.gates(), context.threshold("scale_percent") / 100)
     for run in context.facts("nccl_tests").get("runs", []):
         yield _judge(context, run)
@@ -132,13 +158,14 @@ CHECK = Check(
     order=870,
     title="NCCL bandwidth",
     what="busbw of the largest message of each nccl-tests run, against published figures for the type and node count, "
-    "else the nearest type's figure, else a stated share of what its links carry.",
+    "those of weaker types and of more nodes, and a stated share of what its links carry; other sizes from 16 MiB on "
+    "and the in-place columns against their own floors and their neighbours.",
     why="Collectives run in step: one slow link or NIC sets the speed of every rank of the job.",
     remedy="Look for a lost NVLink, a throttled GPU, NVLS off, a socket fallback; test several nodes in pairs.",
     out_of_service="Yes below the floor; below the usual warns.",
     first="all_reduce_perf -b 1G -e 8G -f 2 -g 8 -c 1",
-    source="nccl-tests doc/PERFORMANCE.md; published measurements named in expected/nccl.py; shares with their "
-    "reasons in expected/nccl_floor.py",
+    source="nccl-tests doc/PERFORMANCE.md; published measurements named in know/nccl.py; shares with their "
+    "reasons in know/nccl_floor.py",
     needs=("nccl_tests",),
     expects=("gpu_count",),
     tags=("nccl",),
@@ -148,10 +175,19 @@ CHECK = Check(
             "scale_percent",
             100,
             "%",
-            "the site's share of every gate and floor (expected/nccl.py, expected/nccl_floor.py)",
+            "the site's share of every gate and floor (know/nccl.py, know/nccl_floor.py)",
             "calibrate on a known-good set of nodes; above 110 no gate is sure to be reachable",
             50,
             110,
+        ),
+        Threshold(
+            "dip_percent",
+            50,
+            "%",
+            "what a message size must reach of the slower of its neighbours",
+            "our own: where NCCL changes its algorithm published tables lose a third at most",
+            0,
+            90,
         ),
     ),
     applies=nvidia_gpus_expected,

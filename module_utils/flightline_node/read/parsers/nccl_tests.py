@@ -24,6 +24,8 @@ LATER = True
 MAX_DIGITS = 18
 MAX_PIECES, MAX_COLUMNS = 16, 64
 MOST_WITHOUT_HEADER = 13
+MAX_SIZES = 64
+"""The largest; a test by doubling has 30."""
 _REDOP = 3
 _REDUCING, _COPYING = {"all_reduce", "reduce_scatter", "reduce"}, {"all_gather", "broadcast", "alltoall"}
 """The first print an operation in their redop column, the second `none`; what the others print has changed."""
@@ -113,6 +115,7 @@ class _TestRun:
             facts["max_bytes"] = best["bytes"]
             facts["peak_busbw_gb_s"] = max(row["busbw"] for row in rows)
             facts["largest"] = {"bytes": best["bytes"], "busbw_gb_s": best["busbw"], "time_us": best["time"]}
+            facts["sizes"] = _sizes(rows)
             facts.update(_wrong(rows))
         if self.damaged:
             facts["damaged_rows"] = self.damaged
@@ -141,6 +144,20 @@ def _wrong(rows: List[Dict[str, Any]]) -> Facts:
     return found
 
 
+def _sizes(rows: List[Dict[str, Any]]) -> List[Facts]:
+    """The best of each message size, by size; a test over several types or operations prints a size more than once.
+
+    In place is None where the collective has none (N/A), or the row is 0 bytes.
+    """
+    found: Dict[int, Facts] = {}
+    for row in rows:
+        one = found.setdefault(row["bytes"], {"bytes": row["bytes"], "busbw_gb_s": 0.0, "in_place_gb_s": None})
+        one["busbw_gb_s"] = max(one["busbw_gb_s"], row["busbw"])
+        if row["in_place"] is not None:
+            one["in_place_gb_s"] = max(one["in_place_gb_s"] or 0.0, row["in_place"])
+    return [found[size] for size in sorted(found)[-MAX_SIZES:]]
+
+
 def _float(word: str) -> Optional[float]:
     try:
         value = float(word)
@@ -150,12 +167,12 @@ def _float(word: str) -> Optional[float]:
 
 
 @lru_cache(maxsize=8)
-def _layout(names: Tuple[str, ...]) -> Tuple[int, int, Tuple[int, ...], str]:
-    """Where a row has its out-of-place time and busbw and its checks; 'wrong' or 'error' for what these are."""
+def _layout(names: Tuple[str, ...]) -> Tuple[int, Tuple[int, ...], Tuple[int, ...], str]:
+    """Where a row has its out-of-place time, both its busbw and its checks; 'wrong' or 'error' for what these are."""
     elapsed = next((at for at, name in enumerate(names) if name in ("time", "cputime")), 0)
-    busbw = names.index("busbw") if "busbw" in names else 0
+    speeds = tuple(at for at, name in enumerate(names) if name == "busbw")
     checks = tuple(at for at, name in enumerate(names) if name in ("#wrong", "error"))
-    return elapsed, busbw, checks, "error" if "error" in names else "wrong"
+    return elapsed, speeds, checks, "error" if "error" in names else "wrong"
 
 
 def _row(columns: Tuple[str, ...], words: List[str]) -> Optional[Dict[str, Any]]:
@@ -166,14 +183,15 @@ def _row(columns: Tuple[str, ...], words: List[str]) -> Optional[Dict[str, Any]]
     if not columns and len(words) > MOST_WITHOUT_HEADER:
         return None
     names = columns or ("size", "count", "type", *["?"] * (len(words) - 11), *["time", "algbw", "busbw", "#wrong"] * 2)
-    elapsed, busbw, checks, kind = _layout(names)
-    speed = _float(words[busbw]) if busbw else None
+    elapsed, speeds, checks, kind = _layout(names)
+    speed, *in_place = (_float(words[at]) for at in speeds or (0,)) if speeds else (None,)
     found = [_float(words[at]) for at in checks if words[at] != "N/A"]
     if speed is None or None in found or len(words[0]) > MAX_DIGITS:
         return None
     row: Dict[str, Any] = {
         "bytes": int(words[0]),
         "busbw": speed,
+        "in_place": in_place[0] if in_place else None,
         "time": _float(words[elapsed]),
         "wrong": (),
         "error": (),
@@ -363,6 +381,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     several communicators of the ranks: how many, and the size of the largest), rows (data rows), min_bytes,
     max_bytes (of the rows), avg_busbw_gb_s (as printed), peak_busbw_gb_s (largest out-of-place
     busbw), largest{bytes busbw_gb_s time_us} (the row of the largest message, out-of-place),
+    sizes[]{bytes busbw_gb_s in_place_gb_s} (the best of each size, by size),
     wrong (sum of both #wrong columns; None when all are N/A or the log has an error column
     instead, then max_error), out_of_bounds (number of values), bitwise_mismatches (of repeated runs, from 2.19 on and
     only when asked for), complete (both closing lines
