@@ -1,0 +1,177 @@
+"""Tables of what a check answers: a row says what is judged, the status wanted, and what its finding must say.
+
+    test_swap = table(
+        row("off", judging("swap", {"meminfo": {"swap_total_kib": 0}}), PASS),
+        row("on", judging("swap", {"meminfo": {"swap_total_kib": 2 << 20}}), WARN, measured=2048, remedy=FIX_CONFIG),
+        row("unreadable", judging("swap", {"meminfo": BROKEN}), UNKNOWN),
+    )
+
+`Wanted` lists what a row can ask. A test that needs more than a row can say is a function of its own below the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict, Unpack
+
+import pytest
+
+from flightline_node.model import Finding, Remedy, Status
+from tests.harness import BROKEN, judge_facts, only, status
+
+PASS, INFO, WARN, FAIL = Status.PASS, Status.INFO, Status.WARN, Status.FAIL
+UNKNOWN, SKIP = Status.UNKNOWN, Status.SKIP
+NONE, INVESTIGATE, FIX_CONFIG, REBOOT = Remedy.NONE, Remedy.INVESTIGATE, Remedy.FIX_CONFIG, Remedy.REBOOT
+RESET_GPU, REPLACE = Remedy.RESET_GPU, Remedy.REPLACE
+UPDATE_SOFTWARE, CONTACT_SUPPORT, RESTART_APP = Remedy.UPDATE_SOFTWARE, Remedy.CONTACT_SUPPORT, Remedy.RESTART_APP
+
+
+class Wanted(TypedDict, total=False):
+    """What a row asks of the one finding that has its status; of a text, one part or several."""
+
+    remedy: Remedy
+    measured: Any
+    expected: Any
+    unit: str
+    device: dict[str, Any]  # the whole device
+    of: dict[str, Any]  # some of its fields
+    index: int  # its number alone
+    evidence: tuple[str, ...]  # all its lines
+    first: str  # the first line
+    shows: str | tuple[str, ...]  # stands in the first line
+    reason: str
+    message: str  # the whole message
+    says: str | tuple[str, ...]  # stands in the message
+    silent: str | tuple[str, ...]  # does not
+    starts: str | tuple[str, ...]
+    ends: str | tuple[str, ...]
+    count: int  # so many findings have the status; with other fields it is one
+    all: int  # so many findings there are
+    alone: bool  # the finding is the only one
+    every: bool  # all findings have the status
+    statuses: tuple[Status, ...]  # of all findings, in order
+
+
+class Judged(Sequence[Finding]):
+    """The findings of a check for given facts, judged when somebody first looks."""
+
+    def __init__(self, judge: Callable[[], list[Finding]]) -> None:
+        self._judge = judge
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        return self._judge()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._findings[index]
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __repr__(self) -> str:
+        return repr(self._findings)
+
+
+def judging(check_id: str, facts: dict[str, Any], *instance_type: str, **more: Any) -> Judged:
+    """What `tests.harness.judge_facts` gives for the same arguments, when a row asks; later changes do not reach them."""
+    kept = {name: parsed if parsed is BROKEN else deepcopy(parsed) for name, parsed in facts.items()}
+    return Judged(lambda: judge_facts(check_id, kept, *instance_type, **more))
+
+
+def _place(facts: Any, path: str) -> tuple[Any, Any]:
+    *way, last = (int(step) if step.isdigit() else step for step in path.split("."))
+    for step in way:
+        facts = facts[step]
+    return facts, last
+
+
+def changed(facts: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The facts, with a value put where the path leads: "lspci.devices.3.width"."""
+    place, last = _place(facts, path)
+    place[last] = value
+    return facts
+
+
+def without(facts: dict[str, Any], path: str) -> dict[str, Any]:
+    """The facts, less what the path leads to."""
+    place, last = _place(facts, path)
+    del place[last]
+    return facts
+
+
+_WHOLE = ("remedy", "measured", "expected", "unit", "device", "evidence", "reason", "message")
+_OF_ALL = {"all", "count", "every", "statuses"}
+
+
+def _holds(wanted: str | tuple[str, ...], test: Callable[[str], bool], text: str) -> Any:
+    """The parts that are wanted where each holds, else the text they were looked for in."""
+    return wanted if all(map(test, (wanted,) if isinstance(wanted, str) else wanted)) else text
+
+
+def _said(message: str, wanted: Wanted) -> Iterator[tuple[str, Any]]:
+    tests: tuple[tuple[str, Callable[[str], bool]], ...] = (
+        ("says", message.__contains__),
+        ("silent", lambda part: part not in message),
+        ("starts", message.startswith),
+        ("ends", message.endswith),
+    )
+    yield from ((name, _holds(wanted[name], test, message)) for name, test in tests if name in wanted)
+
+
+def _seen(findings: Sequence[Finding], of: Status, wanted: Wanted) -> Iterator[tuple[str, Any]]:
+    """Each field that is wanted, as the findings have it."""
+    yield "count", sum(finding.status is of for finding in findings)
+    yield "all", len(findings)
+    yield "alone", len(findings) == 1
+    yield "every", all(finding.status is of for finding in findings)
+    yield "statuses", tuple(finding.status for finding in findings)
+    if wanted.keys() <= _OF_ALL:
+        return
+    finding = only(list(findings), of)
+    yield from ((name, getattr(finding, name)) for name in _WHOLE if name in wanted)
+    yield "of", {name: finding.device.get(name) for name in wanted.get("of", ())}
+    yield "index", finding.device.get("index")
+    first = finding.evidence[0] if finding.evidence else ""
+    yield "first", first
+    yield "shows", _holds(wanted.get("shows", ""), first.__contains__, first)
+    yield from _said(finding.message, wanted)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is judged, in one or several ways that come to the same, and what is wanted of each finding."""
+
+    title: str
+    found: tuple[Sequence[Finding], ...]
+    wanted: tuple[tuple[Status, Wanted], ...]
+
+    def also(self, wanted: Status, **fields: Unpack[Wanted]) -> Row:
+        """The row, with one more finding wanted beside the worst."""
+        return replace(self, wanted=(*self.wanted, (wanted, fields or {"count": 1})))
+
+    def hold(self) -> None:
+        """Judge, and compare."""
+        for findings in self.found:
+            assert status(list(findings)) is self.wanted[0][0], f"saw {findings}, wanted {self.wanted}"
+            for of, wanted in self.wanted:
+                seen = {name: value for name, value in _seen(findings, of, wanted) if name in wanted}
+                assert seen == wanted, f"saw {seen}, wanted {wanted}, of {findings}"
+
+
+def row(title: str, found: Sequence[Finding] | list[Judged], wanted: Status, **fields: Unpack[Wanted]) -> Row:
+    """A row: `wanted` is the worst status. `found` may be several judgements; each must come to the same."""
+    several = isinstance(found, list) and found and isinstance(found[0], Judged)
+    return Row(title, tuple(found) if several else (found,), ((Status(wanted), fields),))
+
+
+def table(*rows: Row) -> Callable[..., None]:
+    """A test function that holds each row."""
+
+    @pytest.mark.parametrize("each", rows, ids=[each.title for each in rows])
+    def test(each: Row) -> None:
+        each.hold()
+
+    return test
