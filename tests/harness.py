@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from functools import cache
@@ -27,13 +28,17 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     autoescape=False,
 )
+_TEMPLATES.filters["pretty"] = lambda value, indent: json.dumps(value, indent=indent, ensure_ascii=False)
 BROKEN = object()
 """As a parser's facts: the file was there and could not be read."""
 
 
 @cache
 def sample(path: str) -> bytes:
-    """The bytes of a fixture, `<tool>/<file>`; where its blocks repeat, it is made of the template `<file>.j2`."""
+    """The bytes of a fixture, `<tool>/<file>`.
+
+    Where its blocks repeat, it is made of the template `<file>.j2`, which has the filter `pretty` for indented JSON.
+    """
     whole = FIXTURES / path
     return whole.read_bytes() if whole.is_file() else _TEMPLATES.get_template(f"{path}.j2").render().encode()
 
