@@ -4,9 +4,11 @@
         row("off", judging("swap", {"meminfo": {"swap_total_kib": 0}}), PASS),
         row("on", judging("swap", {"meminfo": {"swap_total_kib": 2 << 20}}), WARN, measured=2048, remedy=FIX_CONFIG),
         row("unreadable", judging("swap", {"meminfo": BROKEN}), UNKNOWN),
-    )
+    )  # fmt: skip
 
-`Wanted` lists what a row can ask. A test that needs more than a row can say is a function of its own below the table.
+`Wanted` lists what a row can ask. Rows of several values are a comprehension, and so are rows that share facts:
+`*(each for facts in [...] for each in (row(...), row(...)))`. A table ends with `# fmt: skip`: its layout is by hand, so that
+a row stays a line or two. A test that needs more than a row can say is a function of its own below the table.
 """
 
 from __future__ import annotations
