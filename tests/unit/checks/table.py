@@ -13,7 +13,7 @@ a row stays a line or two. A test that needs more than a row can say is a functi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -104,42 +104,45 @@ def without(facts: dict[str, Any], path: str) -> dict[str, Any]:
     return facts
 
 
-_WHOLE = ("remedy", "measured", "expected", "unit", "device", "evidence", "reason", "message")
-_OF_ALL = {"all", "count", "every", "statuses"}
+_OF_ALL: dict[str, Callable[[Sequence[Finding], Status], Any]] = {
+    "count": lambda findings, of: sum(finding.status is of for finding in findings),
+    "all": lambda findings, of: len(findings),
+    "alone": lambda findings, of: len(findings) == 1,
+    "every": lambda findings, of: all(finding.status is of for finding in findings),
+    "statuses": lambda findings, of: tuple(finding.status for finding in findings),
+}
+_OF_TEXT: dict[str, Callable[[str, str], bool]] = {
+    "says": str.__contains__,
+    "silent": lambda text, part: part not in text,
+    "starts": str.startswith,
+    "ends": str.endswith,
+    "shows": str.__contains__,
+}
 
 
-def _holds(wanted: str | tuple[str, ...], test: Callable[[str], bool], text: str) -> Any:
-    """The parts that are wanted where each holds, else the text they were looked for in."""
-    return wanted if all(map(test, (wanted,) if isinstance(wanted, str) else wanted)) else text
+def _field(finding: Finding, name: str, wanted: Any) -> Any:
+    """A field as the finding has it; of a text, the parts that are wanted where it has each, else the text."""
+    if name == "of":
+        return {key: finding.device.get(key) for key in wanted}
+    if name == "index":
+        return finding.device.get("index")
+    if name == "first":
+        return finding.evidence[0]
+    if name not in _OF_TEXT:
+        return getattr(finding, name)
+    text = finding.evidence[0] if name == "shows" else finding.message
+    parts = (wanted,) if isinstance(wanted, str) else wanted
+    return wanted if all(_OF_TEXT[name](text, part) for part in parts) else text
 
 
-def _said(message: str, wanted: Wanted) -> Iterator[tuple[str, Any]]:
-    tests: tuple[tuple[str, Callable[[str], bool]], ...] = (
-        ("says", message.__contains__),
-        ("silent", lambda part: part not in message),
-        ("starts", message.startswith),
-        ("ends", message.endswith),
-    )
-    yield from ((name, _holds(wanted[name], test, message)) for name, test in tests if name in wanted)
-
-
-def _seen(findings: Sequence[Finding], of: Status, wanted: Wanted) -> Iterator[tuple[str, Any]]:
+def _seen(findings: Sequence[Finding], of: Status, wanted: Wanted) -> dict[str, Any]:
     """Each field that is wanted, as the findings have it."""
-    yield "count", sum(finding.status is of for finding in findings)
-    yield "all", len(findings)
-    yield "alone", len(findings) == 1
-    yield "every", all(finding.status is of for finding in findings)
-    yield "statuses", tuple(finding.status for finding in findings)
-    if wanted.keys() <= _OF_ALL:
-        return
-    finding = only(list(findings), of)
-    yield from ((name, getattr(finding, name)) for name in _WHOLE if name in wanted)
-    yield "of", {name: finding.device.get(name) for name in wanted.get("of", ())}
-    yield "index", finding.device.get("index")
-    first = finding.evidence[0] if finding.evidence else ""
-    yield "first", first
-    yield "shows", _holds(wanted.get("shows", ""), first.__contains__, first)
-    yield from _said(finding.message, wanted)
+    seen = {name: look(findings, of) for name, look in _OF_ALL.items() if name in wanted}
+    rest = wanted.keys() - seen.keys()
+    if rest:
+        finding = only(list(findings), of)
+        seen.update({name: _field(finding, name, wanted[name]) for name in rest})
+    return seen
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ class Row:
         for findings in self.found:
             assert status(list(findings)) is self.wanted[0][0], f"saw {findings}, wanted {self.wanted}"
             for of, wanted in self.wanted:
-                seen = {name: value for name, value in _seen(findings, of, wanted) if name in wanted}
+                seen = _seen(findings, of, wanted)
                 assert seen == wanted, f"saw {seen}, wanted {wanted}, of {findings}"
 
 
