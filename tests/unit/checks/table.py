@@ -7,8 +7,8 @@
     )  # fmt: skip
 
 `Wanted` lists what a row can ask. Rows of several values are a comprehension, and so are rows that share facts:
-`*(each for facts in [...] for each in (row(...), row(...)))`. A table ends with `# fmt: skip`: its layout is by hand, so that
-a row stays a line or two. A test that needs more than a row can say is a function of its own below the table.
+`*(each for facts in [...] for each in (row(...), row(...)))`. A table ends with `# fmt: skip`: its layout is by hand, so
+that a row stays a line or two. A test that needs more than a row can say is a function of its own below the table.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Judged(Sequence[Finding]):
 
 
 def judging(check_id: str, facts: dict[str, Any], *instance_type: str, **more: Any) -> Judged:
-    """What `tests.harness.judge_facts` gives for the same arguments, when a row asks; later changes do not reach them."""
+    """What `tests.harness.judge_facts` gives for them, when a row asks; later changes do not reach the facts."""
     kept = {name: parsed if parsed is BROKEN else deepcopy(parsed) for name, parsed in facts.items()}
     return Judged(lambda: judge_facts(check_id, kept, *instance_type, **more))
 

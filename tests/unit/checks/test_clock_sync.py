@@ -19,10 +19,10 @@ test_clock_sync = table(
     *(row("fixtures", judged(file), wanted)
         for file, wanted in [
             ("ec2.txt", "PASS"), ("debian12-synchronised.txt", "PASS"), ("debian12-synchronised.csv", "PASS"),
-                ("timesync.txt", "PASS"), ("ec2-adrift.txt", "FAIL"), ("debian12-unsynchronised.txt", "FAIL"),
-                ("debian12-unsynchronised.csv", "FAIL"), ("timesync-waiting.txt", "FAIL"),
-                ("timedatectl-status.txt", "FAIL"), ("debian12-no-daemon.txt", "FAIL"),
-                ("debian12-local-reference.txt", "WARN"),
+            ("timesync.txt", "PASS"), ("ec2-adrift.txt", "FAIL"), ("debian12-unsynchronised.txt", "FAIL"),
+            ("debian12-unsynchronised.csv", "FAIL"), ("timesync-waiting.txt", "FAIL"),
+            ("timedatectl-status.txt", "FAIL"), ("debian12-no-daemon.txt", "FAIL"),
+            ("debian12-local-reference.txt", "WARN"),
         ]),
     row("adrift says how far", judged("ec2-adrift.txt"), FAIL, measured=-12.481902313, unit="s", remedy=FIX_CONFIG,
         says="12.4819 s slow"),

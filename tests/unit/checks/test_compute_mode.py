@@ -11,7 +11,7 @@ test_compute_mode = table(
         row("a mode that lets programs in", judging("compute_mode", facts), PASS, message=f"compute mode {mode}"),
         row("a mode that lets programs in", judging("compute_mode", facts, "none"), PASS),
     )),
-    *(row("a closed gpu fails", judging("compute_mode", gpus.put(gpus.node(), 5, "compute_mode", mode)), FAIL,
+    *(row("a closed GPU fails", judging("compute_mode", gpus.put(gpus.node(), 5, "compute_mode", mode)), FAIL,
         index=5, remedy=FIX_CONFIG, measured=mode, expected="Default")
         for mode in ["Prohibited", "PROHIBITED"]),
     *(row("unreadable on one is unknown", judging("compute_mode", gpus.put(gpus.node(), 3, "compute_mode", value)),

@@ -36,28 +36,28 @@ test_dcgm_diag = table(
     *(row("remedy by severity and override", judge(failed(error_id, severity)), FAIL, remedy=remedy)
         for error_id, severity, remedy in [
             (52, "ISOLATE", Remedy.REPLACE), (85, "RESET", Remedy.RESET_GPU), (46, "CONFIG", Remedy.FIX_CONFIG),
-                (63, "TRIAGE", Remedy.INVESTIGATE), (17, "MONITOR", Remedy.INVESTIGATE), (80, "RESET", Remedy.REPLACE),
-                (126, "ISOLATE", Remedy.REBOOT), (24, "ISOLATE", Remedy.UPDATE_SOFTWARE), (52, "", Remedy.REPLACE),
-                (9999, "RESET", Remedy.RESET_GPU), (9999, "", Remedy.INVESTIGATE),
+            (63, "TRIAGE", Remedy.INVESTIGATE), (17, "MONITOR", Remedy.INVESTIGATE), (80, "RESET", Remedy.REPLACE),
+            (126, "ISOLATE", Remedy.REBOOT), (24, "ISOLATE", Remedy.UPDATE_SOFTWARE), (52, "", Remedy.REPLACE),
+            (9999, "RESET", Remedy.RESET_GPU), (9999, "", Remedy.INVESTIGATE),
         ]),
     row("persistence mode is judged as by the check of that name", judge(failed(29, "CONFIG")), WARN),
     row("persistence mode is judged as by the check of that name",
         judging("dcgm_diag", {"dcgm_diag": failed(29, "CONFIG")}, expected={"persistence_mode": "Enabled"}), FAIL),
-    row("device from nvidia smi by serial then by index", judge(failed(52), nvidia_smi=SMI), FAIL,
+    row("device from nvidia-smi by serial then by index", judge(failed(52), nvidia_smi=SMI), FAIL,
         of={"uuid": "GPU-d"}),
-    row("device from nvidia smi by serial then by index", judge({**failed(52), "serials": {"3": "77"}}, nvidia_smi=SMI),
+    row("device from nvidia-smi by serial then by index", judge({**failed(52), "serials": {"3": "77"}}, nvidia_smi=SMI),
         FAIL, of={"uuid": "GPU-a"}, index=3),
     row("monitor warning of a passed test does not block",
         judge({**HEALTHY, "warnings": [{"test": "memory", "gpu": 0, "error_id": 10, "severity": "MONITOR",
         "message": "hot"}]}), WARN, device={"index": 0}),
-    row("imex is noise but on p6e", judge(failed(122, "ISOLATE")), WARN),
-    row("imex is noise but on p6e", judge(failed(122, "ISOLATE"), "p6e-gb200.36xlarge"), FAIL),
+    row("IMEX is noise but on p6e", judge(failed(122, "ISOLATE")), WARN),
+    row("IMEX is noise but on p6e", judge(failed(122, "ISOLATE"), "p6e-gb200.36xlarge"), FAIL),
     *(row("statuses without messages", judge({**HEALTHY, "tests": tests}), wanted)
         for tests, wanted in [
             ({"memory": "Skip"}, UNKNOWN), ({"memory": "Not Run", "pcie": "Skip"}, UNKNOWN), ({}, UNKNOWN),
-                ({"memory": "Perhaps"}, UNKNOWN), ({"memory": "Perhaps", "pcie": "Pass"}, UNKNOWN),
-                ({"memory": "Warn", "pcie": "Pass"}, WARN), ({"memory": "Not Run", "pcie": "Pass"}, WARN),
-                ({"memory": "Skip", "pcie": "Pass"}, PASS), ({"memory": "Fail", "pcie": "Pass"}, FAIL),
+            ({"memory": "Perhaps"}, UNKNOWN), ({"memory": "Perhaps", "pcie": "Pass"}, UNKNOWN),
+            ({"memory": "Warn", "pcie": "Pass"}, WARN), ({"memory": "Not Run", "pcie": "Pass"}, WARN),
+            ({"memory": "Skip", "pcie": "Pass"}, PASS), ({"memory": "Fail", "pcie": "Pass"}, FAIL),
         ]),
     *(row("nothing measured is unknown", judge(fixture(name)), UNKNOWN)
         for name in ["4x-all-skip.json", "runtime-error.json"]),
@@ -79,10 +79,10 @@ test_dcgm_diag = table(
     row("nothing but the set up was tested", judge({**HEALTHY, "tests": TESTS}), WARN, says="PCIe, GPU Memory"),
     row("nothing but the set up was tested", [judge({**HEALTHY, "tests": {**TESTS, "PCIe": "Pass"}}),
         judge({**HEALTHY, "tests": {"software": "Pass"}})], PASS),
-    *(row("a gpu found bad before the tests", judge(facts), FAIL, index=3, remedy=Remedy.RESET_GPU)
+    *(row("a GPU found bad before the tests", judge(facts), FAIL, index=3, remedy=Remedy.RESET_GPU)
         for facts in ({**HEALTHY, "runtime_error": ERROR},
         {"tests": {}, "failures": [], "warnings": [], "runtime_error": ERROR})),
-    *(row("a cuda error in the message decides", judge(failed(51, "MONITOR", message=message)), FAIL, remedy=remedy)
+    *(row("a CUDA error in the message decides", judge(failed(51, "MONITOR", message=message)), FAIL, remedy=remedy)
         for message, remedy in [
             ("Error using CUDA API cuInit. Unable to initialize CUDA library: 'system not yet initialized'",
                 Remedy.FIX_CONFIG),
@@ -99,10 +99,10 @@ test_dcgm_diag = table(
         judge({**HEALTHY, "tests": {"memory": "Skip", "pcie": "Skip"}}), UNKNOWN, alone=True,
         message="DCGM ran no test: memory Skip, pcie Skip"),
     # the output names none
-    row("a gpu that was not tested", judge({**HEALTHY, "gpus": 7}), UNKNOWN, measured=7, expected=8),
-    row("a gpu that was not tested", [judge({**HEALTHY, "gpus": 8}), judge(HEALTHY),
+    row("a GPU that was not tested", judge({**HEALTHY, "gpus": 7}), UNKNOWN, measured=7, expected=8),
+    row("a GPU that was not tested", [judge({**HEALTHY, "gpus": 8}), judge(HEALTHY),
         judge({**HEALTHY, "gpus": 1}, "g5.xlarge")], PASS),
-    row("a test skipped on one gpu alone", judge({**HEALTHY, "tests": {"software": "Pass", "memory": "Skip"},
+    row("a test skipped on one GPU alone", judge({**HEALTHY, "tests": {"software": "Pass", "memory": "Skip"},
         "skipped_on": {"memory": [4]}}), WARN, device={"index": 4}, remedy=Remedy.INVESTIGATE,
         says="memory on GPU 4 alone"),
 )  # fmt: skip

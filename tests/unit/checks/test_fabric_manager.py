@@ -39,7 +39,7 @@ test_fabric_manager = table(
     )),
     *(row("types without it", judging("fabric_manager", unit(active="failed"), kind), SKIP)
         for kind in ["g5.48xlarge", "p5.4xlarge", "p6e-gb200.36xlarge", "none"]),
-    row("blackwell needs it", judging("fabric_manager", unit(active="failed"), "p6-b200.48xlarge"), FAIL),
+    row("Blackwell needs it", judging("fabric_manager", unit(active="failed"), "p6-b200.48xlarge"), FAIL),
     row("unknown", judging("fabric_manager", unit(load="loaded")), UNKNOWN),
     row("nvlsm needs ib umad on p6", judging("fabric_manager", WITHOUT, "p6-b200.48xlarge"), WARN, says="ib_umad"),
     row("nvlsm needs ib umad on p6", [judging("fabric_manager", WITHOUT),

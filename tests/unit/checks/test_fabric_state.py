@@ -31,8 +31,8 @@ test_fabric_state = table(
         judging("fabric_state", gpus.put_all(gpus.node(gpus.A100), "name", "ERR!"), "p4d.24xlarge")], SKIP,
         says="A100"),
     *(each for facts in [gpus.put_all(gpus.node(), "fabric_state", None)] for each in (
-        row("na on a switched hopper is unknown", judging("fabric_state", facts), UNKNOWN),
-        row("na on a switched hopper is unknown", judging("fabric_state", facts, "none"), SKIP),
+        row("N/A on a switched Hopper is unknown", judging("fabric_state", facts), UNKNOWN),
+        row("N/A on a switched Hopper is unknown", judging("fabric_state", facts, "none"), SKIP),
     )),
     row("old driver or no switch", judging("fabric_state", gpus.drop_all(gpus.node(), "fabric_state")), SKIP,
         says="525"),

@@ -43,7 +43,7 @@ test_gpu_bandwidth = table(
     *(each
         for kind, count, good, bad in [
             ("p5.48xlarge", 8, 41.1, 40.8), ("p4d.24xlarge", 8, 20.6, 20.3), ("g5.12xlarge", 4, 10.3, 10.1),
-                ("g4dn.12xlarge", 4, 5.2, 5.0),
+            ("g4dn.12xlarge", 4, 5.2, 5.0),
         ]
         for each in (
         row("floor by generation and lanes", judge(host(*[good] * count), instance_type=kind), PASS),
@@ -55,16 +55,16 @@ test_gpu_bandwidth = table(
         FAIL, statuses=(FAIL,) * resolve(kind).gpu_count)
         for kind, slow in [
             ("p6-b300.48xlarge", 1.0), ("g7e.48xlarge", 3.0), ("g5g.metal", 1.0), ("p6e-gb200.36xlarge", 30.0),
-                ("g6f.large", 0.1),
+            ("g6f.large", 0.1),
         ]),
-    row("one gpu slow to all peers is named once",
+    row("one GPU slow to all peers is named once",
         judge(host(*[54.0] * 8), peers(**({f"c3_{n}": 190.0 for n in range(8) if n != 3} | {f"c{n}_3": 190.0
         for n in range(8) if n != 3}))), FAIL, alone=True, device={"index": 3}),
     row("one slow pair is named", judge(host(*[54.0] * 8), peers(c2_5=150.0)), FAIL, device={"name": "pair 2-5"},
         remedy=Remedy.REBOOT),
     row("a pair that cannot reach each other is unknown", judge(host(*[54.0] * 8), peers(c2_5=None)), UNKNOWN,
         device={"name": "pair 2-5"}),
-    row("without nvswitch pairs differ by design",
+    row("without NVSwitch pairs differ by design",
         judge(host(*[12.0] * 8), peers(22.0, c0_1=44.0, c1_0=44.0, c2_3=8.0, c3_2=8.0), instance_type="p3dn.24xlarge"),
         PASS),
     row("peer copies waived", judging("gpu_bandwidth",
@@ -83,7 +83,7 @@ test_gpu_bandwidth = table(
         judging("gpu_bandwidth", {"nvbandwidth": {"tests": [test
         for test in read("nvbandwidth", "nvbandwidth/h100-v08.json")["tests"] if test["name"] != left_out]}}), UNKNOWN)
         for left_out in [H2D, D2H, READ, WRITE]),
-    row("fewer gpus than the type has are unknown",
+    row("fewer GPUs than the type has are unknown",
         judging("gpu_bandwidth", {"nvbandwidth": {"tests": [host(54.0, 54.0), host(54.0, 54.0, name=D2H)]}},
         "g5.12xlarge"), UNKNOWN),
     row("not run", judging("gpu_bandwidth", {"nvbandwidth": read("nvbandwidth", "nvbandwidth/v08-error.json")}),
@@ -92,7 +92,7 @@ test_gpu_bandwidth = table(
     row("bidirectional tests are left alone",
         judge(host(*[54.0] * 8), {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Passed",
         "matrix": [[18.5] * 8]}), PASS),
-    row("wrong data between gpus is told without a host copy",
+    row("wrong data between GPUs is told without a host copy",
         judging("gpu_bandwidth", {"nvbandwidth": {"tests": [{"name": "device_to_device_memcpy_read_ce",
         "status": "Error", "matrix": [], "error": "Invalid value"}]}}), FAIL,
         evidence=("Invalid value",)).also(UNKNOWN, says="no host copy"),
@@ -108,10 +108,10 @@ test_gpu_bandwidth = table(
         judge(host(*[31.504] * 8), thresholds={"gpu_bandwidth.min_pcie_percent": 50}), PASS),
     row("the floor is the least that passes",
         judge(host(*[31.503] * 8), thresholds={"gpu_bandwidth.min_pcie_percent": 50}), FAIL),
-    row("a gpu that was not measured leaves its twins to be judged", judge(host(*[54.0] * 6, 30.0, None)), FAIL,
+    row("a GPU that was not measured leaves its twins to be judged", judge(host(*[54.0] * 6, 30.0, None)), FAIL,
         device={"index": 6}).also(UNKNOWN, device={"index": 7}),
     # 320 GB/s is above the floor of 65 % and 16 % below the others.
-    row("a gpu a little slower to all peers than the others warns",
+    row("a GPU a little slower to all peers than the others warns",
         judge(host(*[54.0] * 8), peers(**({f"c3_{n}": 320.0 for n in range(8) if n != 3} | {f"c{n}_3": 320.0
         for n in range(8) if n != 3}))), WARN, alone=True, device={"index": 3}, expected=342.0),
     *(row("a test that did not pass is told by its status", judge({**host(*[54.0] * 8), **change}), wanted, says=words)

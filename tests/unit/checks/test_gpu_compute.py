@@ -30,13 +30,13 @@ test_gpu_compute = table(
     row("always wrong differs from the others", judge(*healthy(5), gpu(5, WRONG)), FAIL, remedy=REPLACE, index=5),
     row("two that disagree name one of them at least", judge(gpu(0), gpu(1, WRONG), instance_type="g5g.16xlarge"), FAIL,
         every=True),
-    row("gpus of another kind may have other numbers",
+    row("GPUs of another kind may have other numbers",
         judge(*healthy(6, 7), *[gpu(index, WRONG, sm_count=114) for index in (6, 7)]), PASS),
     *(row("what was not compared is unknown", judge(*healthy(7), broken), UNKNOWN, index=7)
         for broken in [
             {"index": 7, "error": "the GPU hangs"}, gpu(7, mismatches=None), gpu(7, products=0), gpu(7, None),
         ]),
-    row("a gpu that is not there is unknown", judge(*healthy(7)), UNKNOWN, expected=8),
+    row("a GPU that is not there is unknown", judge(*healthy(7)), UNKNOWN, expected=8),
     row("the program's own output", judging("gpu_compute",
         {"gpu_load": read("gpu_load", "gpu_load/simulated-8-gpus.json")}), PASS),
     row("the program's own output", judging("gpu_compute",

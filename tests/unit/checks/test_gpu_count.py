@@ -13,12 +13,12 @@ test_gpu_count = table(
     *(row("count against the type", judging("gpu_count", smi(count)), wanted, measured=count, expected=8,
         remedy=remedy)
         for count, wanted, remedy in [(8, PASS, NONE), (7, FAIL, REBOOT), (0, FAIL, REBOOT), (9, FAIL, FIX_CONFIG)]),
-    *(row("gpus that the tool could not list are not missing",
+    *(row("GPUs that the tool could not list are not missing",
         judging("gpu_count", {"nvidia_smi": {"gpus": [], "errors": [{"pci_bus_id": None, "text": text}]}}),
         UNKNOWN, evidence=(text,))
         for text in ("Failed to initialize NVML: Driver/library version mismatch",
         "Unable to determine the device handle")),
-    row("gpus that the tool could not list are not missing",
+    row("GPUs that the tool could not list are not missing",
         judging("gpu_count", {"nvidia_smi": {"gpus": [],
         "errors": [{"pci_bus_id": None, "text": "No devices were found"}]}}), FAIL, measured=0),
     row("no type no answer", judging("gpu_count", smi(8), "none"), SKIP),

@@ -11,7 +11,7 @@ test_gpu_gsp = table(
         gpus.put_all(gpus.node(), "gsp_firmware_version", None)), SKIP, says="proprietary"),
     row("off or not printed is skipped", judging("gpu_gsp", gpus.drop_all(gpus.node(), "gsp_firmware_version")),
         SKIP, says="510"),
-    *(row("one gpu without is unknown", judging("gpu_gsp", gpus.put(gpus.node(), 6, "gsp_firmware_version", value)),
+    *(row("one GPU without is unknown", judging("gpu_gsp", gpus.put(gpus.node(), 6, "gsp_firmware_version", value)),
         UNKNOWN, index=6)
         for value in [None, "ERR!"]),
 )  # fmt: skip

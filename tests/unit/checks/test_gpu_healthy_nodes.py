@@ -75,9 +75,9 @@ NODES = {
 
 
 test_gpu_healthy_nodes = table(
-    *(row("no gpu is unknown", judging(check_id, gpus.node(count=0)), UNKNOWN)
+    *(row("no GPU is unknown", judging(check_id, gpus.node(count=0)), UNKNOWN)
         for check_id in [name for name in SMI_CHECKS if name not in ("driver_version", "cuda_version")]),
-    *(row("type without gpu is skipped", judging(check_id, gpus.node(), "trn1.32xlarge"), SKIP)
+    *(row("type without GPU is skipped", judging(check_id, gpus.node(), "trn1.32xlarge"), SKIP)
         for check_id in SMI_CHECKS),
 )  # fmt: skip
 

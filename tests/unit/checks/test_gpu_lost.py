@@ -24,7 +24,7 @@ test_gpu_lost = table(
     row("healthy by all sources", judging("gpu_lost",
         {**gpus.node(), "kernel": {"fallen_off_bus": [], "last_boot": 0}, "lspci": {"nvidia_gpus": 8}}), PASS,
         says="nvidia_smi, kernel, lspci"),
-    row("words of a lost gpu in its fields", judging("gpu_lost",
+    row("words of a lost GPU in its fields", judging("gpu_lost",
         gpus.put(gpus.node(), 3, "temperature_c", "GPU is lost")), FAIL, index=3, remedy=REBOOT),
     row("identity that is an error", judging("gpu_lost", gpus.put(gpus.node(), 3, "uuid", "[Unknown Error]")), FAIL,
         evidence=("uuid: [Unknown Error]",)),
@@ -32,18 +32,18 @@ test_gpu_lost = table(
         for words in ["System is not in ready state", "Invalid State", "In use by another client"]
         for facts in [gpus.put(gpus.put(gpus.node(), 3, "name", words), 3, "memory_total_mib", words)]
         for each in (
-        row("gpu that answers with another of nvmls errors", judging("gpu_lost", facts), FAIL, index=3),
-        row("gpu that answers with another of nvmls errors", judging("gpu_model", facts), UNKNOWN),
+        row("GPU that answers with another of NVML's errors", judging("gpu_lost", facts), FAIL, index=3),
+        row("GPU that answers with another of NVML's errors", judging("gpu_model", facts), UNKNOWN),
     )),
-    row("a handle that is refused says nothing of the gpu",
+    row("a handle that is refused says nothing of the GPU",
         judging("gpu_lost",
         smi_error("Unable to determine the device handle for GPU 0000:53:00.0: Insufficient Permissions")), UNKNOWN),
-    row("one unreadable sensor is not a lost gpu",
+    row("one unreadable sensor is not a lost GPU",
         judging("gpu_lost", gpus.put(gpus.node(), 3, "power.draw_w", "[Unknown Error]")), PASS),
     *(row("requires reset", judging("gpu_lost", gpus.put(gpus.node(), 3, "memory_total_mib", words)), FAIL,
         remedy=RESET_GPU)
         for words in ["[GPU requires reset]", "GPU requires restart"]),
-    *(row("messages of nvidia smi", judging("gpu_lost", smi_error(text)), FAIL, remedy=remedy, evidence=(text,))
+    *(row("messages of nvidia-smi", judging("gpu_lost", smi_error(text)), FAIL, remedy=remedy, evidence=(text,))
         for text, remedy in [
             ("Unable to determine the device handle for GPU0000:53:00.0: Unknown Error", REBOOT),
             ("Unable to determine the device handle for gpu 0000:53:00.0: GPU is lost.  Reboot the system", REBOOT),
@@ -55,10 +55,10 @@ test_gpu_lost = table(
         ]),
     row("a message not known is unknown", judging("gpu_lost",
         smi_error("Failed to initialize NVML: Insufficient Permissions")), UNKNOWN),
-    row("inforom warning is for another check",
+    row("InfoROM warning is for another check",
         judging("gpu_lost", smi_error("WARNING: infoROM is corrupted at gpu 0000:41:00.0", "0000:41:00.0", 8)),
         PASS),
-    row("kernel log when nvidia smi hangs", judging("gpu_lost",
+    row("kernel log when nvidia-smi hangs", judging("gpu_lost",
         {"nvidia_smi": BROKEN, "kernel": {"fallen_off_bus": [EVENT, EVENT], "last_boot": 0}}), FAIL,
         device={"pci": "0000:53:00"}, remedy=REBOOT),
     row("earlier boot is history", judging("gpu_lost",
@@ -72,7 +72,7 @@ test_gpu_lost = table(
         "lspci": {"nvidia_gpus": 8, "gpu_addresses": ["0000:53:00.0"], "rev_ff": ["0000:53:00.0"]}}), FAIL,
         device={"pci": "0000:53:00.0"}),
     row("nothing listed and nothing said is unknown", judging("gpu_lost", gpus.node(count=0)), UNKNOWN),
-    *(row("a message in place of one gpu is about that gpu",
+    *(row("a message in place of one GPU is about that GPU",
         judging("gpu_lost", smi_error(text, "00000000:5A:00.0")), wanted, alone=True, remedy=remedy,
         device={"pci": "00000000:5A:00.0"})
         for text, wanted, remedy in [
@@ -81,10 +81,10 @@ test_gpu_lost = table(
             ("Unknown Error: Insufficient Permissions", UNKNOWN, INVESTIGATE),
             ("words not seen yet", UNKNOWN, INVESTIGATE),
         ]),
-    row("a kernel log that cannot be read is no pass beside a healthy nvidia smi",
+    row("a kernel log that cannot be read is no pass beside a healthy nvidia-smi",
         judging("gpu_lost", {**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}), UNKNOWN,
         message="could not be measured: broken on purpose"),
-    *(row("a line that may be a lost gpu is no pass and a harmless xid is",
+    *(row("a line that may be a lost GPU is no pass and a harmless Xid is",
         judging("gpu_lost", {**gpus.node(),
         "kernel": {"fallen_off_bus": [], "unread_xids": [{"code": code,
         "text": f"an Xid {code} behind a head that nobody can read", "boot": 0}], "last_boot": 0},

@@ -13,7 +13,7 @@ def judge(name, instance_type, **rest):
 test_gpu_model = table(
     # early drivers leave out the 4
     # early drivers leave out the 4
-    *(row("the type's own gpu", judge(name, instance_type), PASS)
+    *(row("the type's own GPU", judge(name, instance_type), PASS)
         for name, instance_type in [
             ("NVIDIA H100 80GB HBM3", "p5.48xlarge"),
             ("NVIDIA H200", "p5en.48xlarge"),
@@ -31,7 +31,7 @@ test_gpu_model = table(
             ("NVIDIA L40S", "g6e.48xlarge"),
             ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "g7e.48xlarge"),
         ]),
-    row("one other gpu is named", judging("gpu_model", gpus.put(gpus.node(), 5, "name", "NVIDIA H200")), FAIL,
+    row("one other GPU is named", judging("gpu_model", gpus.put(gpus.node(), 5, "name", "NVIDIA H200")), FAIL,
         index=5, of={"pci": "00000000:58:00.0"}),
     row("error text is unknown", judging("gpu_model", gpus.put(gpus.node(), 2, "name", "ERR!")), UNKNOWN, index=2),
     row("model given by hand or not known", judge("NVIDIA H100 80GB HBM3", "none"), SKIP),

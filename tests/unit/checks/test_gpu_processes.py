@@ -14,12 +14,12 @@ def judge(level, processes, used=4):
 test_gpu_processes = table(
     *(row("idle node", judge(level, []), PASS, count=1) for level in ["quick", "standard", "deep"]),
     row("quick beside a job only reports", judge("quick", [PYTHON], 71000), INFO, says="python3"),
-    *(row("stray process fails before tests that need the gpus", judge(level, [PYTHON], 71000), FAIL, index=2,
+    *(row("stray process fails before tests that need the GPUs", judge(level, [PYTHON], 71000), FAIL, index=2,
         remedy=RESTART_APP, shows="4211")
         for level in ["standard", "deep"]),
     row("type not printed counts as compute",
         judge("standard", [{"pid": 1, "type": None, "name": "x", "used_mib": None}]), FAIL),
-    row("graphics and mps server do not count",
+    row("graphics and MPS server do not count",
         judge("standard", [{"pid": 1, "type": "G", "name": "/usr/lib/xorg/Xorg", "used_mib": 4},
         {"pid": 2, "type": "M+C", "name": "/usr/bin/nvidia-cuda-mps-server", "used_mib": 30}]), PASS),
     row("memory without a process", judge("standard", [], 40000), WARN, measured=40000, remedy=RESET_GPU),

@@ -30,8 +30,8 @@ test_gpu_temperature = table(
         for celsius in ["ERR!", "GPU is lost", None, 0, 255]),
     row("unreadable limit is unknown", judge(gpus.H100, temperature_tlimit_c="[Unknown Error]"), UNKNOWN),
     *(each for facts in [gpus.put_all(gpus.node(count=1), "temperature_c", None)] for each in (
-        row("share of a gpu shows none", judging("gpu_temperature", facts, "g6f.large"), SKIP),
-        row("share of a gpu shows none", judging("gpu_temperature", facts, "g6.xlarge"), UNKNOWN),
+        row("share of a GPU shows none", judging("gpu_temperature", facts, "g6f.large"), SKIP),
+        row("share of a GPU shows none", judging("gpu_temperature", facts, "g6.xlarge"), UNKNOWN),
     )),
     *(row("memory without a sensor or a limit is not judged", judge(gpus.H100, **{name: None}), PASS)
         for name in ["temperature_memory_c", "temperature_memory_max_operating_c"]),

@@ -57,12 +57,12 @@ test_kernel_errors = table(
     row("the disk is named and replaced", judge("I/O error, dev nvme1n1, sector 2048 op 0x0:(READ)"), FAIL,
         device={"name": "nvme1n1"}, remedy=Remedy.REPLACE),
     *(each for line in ["NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)"] for each in (
-        row("a gpu that started after all only warns", judge(line, smi=GPU), WARN, index=0),
-        row("a gpu that started after all only warns", judge(line, smi={"gpus": []}), FAIL),
+        row("a GPU that started after all only warns", judge(line, smi=GPU), WARN, index=0),
+        row("a GPU that started after all only warns", judge(line, smi={"gpus": []}), FAIL),
     )),
-    *(row("a gpu that refuses to work until it is reset", judge(line), FAIL, remedy=Remedy.RESET_GPU)
+    *(row("a GPU that refuses to work until it is reset", judge(line), FAIL, remedy=Remedy.RESET_GPU)
         for line in (RESET, "NVRM: GPU0 rpcRmApiAlloc_GSP: GspRmAlloc failed: hClient=0xc1; status=0x00000062")),
-    row("a gpu that refuses to work until it is reset",
+    row("a GPU that refuses to work until it is reset",
         [judge(RESET, WISH), judge(LOADED, RESET), judge(WISH, DONE, RESET),
         judge(RESET, WISH, DONE, WISH.replace(":53:", ":64:")), judge(RESET, smi=smi_that_asks("Reset")),
         judge(RESET, smi=smi_that_asks("None", 7)), judge(RESET, smi=smi_that_asks(None))], FAIL),
@@ -76,7 +76,7 @@ test_kernel_errors = table(
         judge(*("BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal")), WARN),
     row("an earlier boot does not count", judge("EXT4-fs (nvme0n1p1): Remounting filesystem read-only",
         "Linux version 6.8.0 (x)"), PASS),
-    *(row("a gpu that nvidia smi lists in part has not started",
+    *(row("a GPU that nvidia-smi lists in part has not started",
         judge(NOT_STARTED, smi={"gpus": [{key: value for key, value in GPU["gpus"][0].items() if key != missing}]}),
         FAIL)
         for missing in ["uuid", "index"]),
@@ -88,7 +88,7 @@ test_kernel_errors = table(
     row("a driver built for another kernel", [judge(NOT_BUILT, LOADED),
         judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 8, "errors": []})], WARN),
     row("a driver built for another kernel", judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 7, "errors": []}), FAIL),
-    row("an unsupported gpu is named", judge(*["NVRM: The NVIDIA GPU 0000:53:00.0 (PCI ID: 10de:2901)",
+    row("an unsupported GPU is named", judge(*["NVRM: The NVIDIA GPU 0000:53:00.0 (PCI ID: 10de:2901)",
         "NVRM: installed in this system requires use of the NVIDIA open kernel modules."]), FAIL,
         device={"pci": "0000:53:00.0"}, remedy=Remedy.UPDATE_SOFTWARE),
     row("a network device that could not be reset",

@@ -21,11 +21,11 @@ REFUSED = {"lnetctl": {"nets": {}, "error": "cannot get networks: Network is dow
 
 
 test_lnet = table(
-    row("efa", judge("efa.txt", lustre_net="efa"), PASS, measured="tcp 1, efa 8"),
-    row("efa", judge("efa.txt"), PASS),
-    row("only tcp", judge("tcp-only.txt", lustre_net="efa"), FAIL, measured="tcp 1"),
-    row("only tcp", judge("tcp-only.txt"), INFO, says="does not say"),
-    row("only tcp", [judge("tcp-only.txt", lustre_net="tcp"), judge("tcp-only.txt", "g5.xlarge")], PASS),
+    row("EFA", judge("efa.txt", lustre_net="efa"), PASS, measured="tcp 1, efa 8"),
+    row("EFA", judge("efa.txt"), PASS),
+    row("only TCP", judge("tcp-only.txt", lustre_net="efa"), FAIL, measured="tcp 1"),
+    row("only TCP", judge("tcp-only.txt"), INFO, says="does not say"),
+    row("only TCP", [judge("tcp-only.txt", lustre_net="tcp"), judge("tcp-only.txt", "g5.xlarge")], PASS),
     row("the kernels table and an interface that is down",
         judging("lnet", kernel_table(), expected={"lustre_net": "efa"}), WARN, evidence=("10.1.0.101@efa down",),
         measured="tcp 1, efa 1"),

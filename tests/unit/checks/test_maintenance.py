@@ -44,9 +44,9 @@ test_maintenance = table(
     row("metadata without any of it says nothing",
         judging("maintenance", {"imds": read("imds", "imds/identity-document.json")}), SKIP),
     row("no service", judging("maintenance", {"imds": {"available": False, "reason": "x"}}), SKIP),
-    row("what ec2 says is in the message", judged(**event("instance-stop", None)), FAIL,
+    row("what EC2 says is in the message", judged(**event("instance-stop", None)), FAIL,
         ends="for an unknown time: text"),
-    row("what ec2 says is in the message", judged(spot_action={"action": "stop", "time": "2026-11-21T12:02:00Z"}), FAIL,
+    row("what EC2 says is in the message", judged(spot_action={"action": "stop", "time": "2026-11-21T12:02:00Z"}), FAIL,
         says="EC2 will stop this spot instance at 2026-11-21T12:02:00Z"),
 )  # fmt: skip
 

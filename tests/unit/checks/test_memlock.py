@@ -29,10 +29,10 @@ test_memlock = table(
     row("containers and login sessions", judged(memlock_soft_kib=8192,
         configured=[{"domain": "root", "type": "-", "memlock_kib": "unlimited"},
         {"domain": "*", "type": "hard", "memlock_kib": "unlimited"}]), FAIL),
-    row("kubernetes only warns where the runtime may raise it",
+    row("Kubernetes only warns where the runtime may raise it",
         judged(memlock_soft_kib=8192, launchers={"kubelet": {"memlock_soft_kib": "unlimited"},
         "containerd": {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}}), WARN,
         evidence=("this session: 8192 KiB; containerd: 8192 KiB",)),
-    row("types without efa", [judged("g5.xlarge", memlock_soft_kib=64), judged("none", memlock_soft_kib=64)], SKIP),
+    row("types without EFA", [judged("g5.xlarge", memlock_soft_kib=64), judged("none", memlock_soft_kib=64)], SKIP),
     row("unknown", judged(memlock_soft_kib=None), UNKNOWN),
 )  # fmt: skip

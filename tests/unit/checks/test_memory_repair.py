@@ -13,13 +13,13 @@ test_memory_repair = table(
         for flag, remedy in [
             ("channel_repair_pending", RESET_GPU), ("tpc_repair_pending", RESET_GPU), ("unrepairable_memory", REPLACE),
         ]),
-    row("a broken gpu is not held to flags that no gpu has",
+    row("a broken GPU is not held to flags that no GPU has",
         judging("memory_repair", gpus.put(gpus.node(), 3, "name", "System is not in ready state")), PASS),
     row("unreadable is unknown", judging("memory_repair",
         gpus.put(gpus.node(), 3, "channel_repair_pending", "ERR!")), UNKNOWN, index=3),
     row("not printed", judging("memory_repair",
         gpus.drop_all(gpus.drop_all(gpus.node(), "channel_repair_pending"), "tpc_repair_pending")), SKIP, says="580"),
-    row("no gpu listed is unknown", judging("memory_repair", {"nvidia_smi": {"gpus": []}}), UNKNOWN),
+    row("no GPU listed is unknown", judging("memory_repair", {"nvidia_smi": {"gpus": []}}), UNKNOWN),
 )  # fmt: skip
 
 

@@ -35,11 +35,11 @@ test_mounts = table(
         device={"mount": "/"}, remedy=REPLACE),
     row("other read only disk", judging("mounts", ROWS), WARN, device={"mount": "/scratch"}),
     row("other read only disk", judging("mounts", ROWS, expected={"mounts": ["/scratch"]}), FAIL),
-    *(row("ext4 since linux 6 15 keeps rw after an error",
+    *(row("ext4 since Linux 6 15 keeps rw after an error",
         judging("mounts", mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "relatime", option]))), FAIL,
         device={"mount": "/"})
         for option in ("emergency_ro", "shutdown")),
-    row("ext4 since linux 6 15 keeps rw after an error",
+    row("ext4 since Linux 6 15 keeps rw after an error",
         judging("mounts", mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "errors=remount-ro"]))), PASS),
     row("unknown", judging("mounts", {"mounts": BROKEN}), UNKNOWN),
 )  # fmt: skip

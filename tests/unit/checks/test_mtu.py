@@ -29,6 +29,6 @@ test_mtu = table(
     row("interfaces that nobody brought up", judging("mtu", {"sysfs": {"net": {"ens6": NET["ens6"]}}}), SKIP,
         message="no interface with the ena driver is up"),
     row("unreadable", [judge({"ens5": "error: Invalid argument"}), judge({"ens5": 9001, "ens6": None})], UNKNOWN),
-    row("no ena", judge({"eth0": 1500}, driver="virtio_net"), SKIP, message="no interface with the ena driver"),
-    row("no ena", judge({}), SKIP),
+    row("no ENA", judge({"eth0": 1500}, driver="virtio_net"), SKIP, message="no interface with the ena driver"),
+    row("no ENA", judge({}), SKIP),
 )  # fmt: skip

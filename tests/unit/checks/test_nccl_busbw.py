@@ -76,7 +76,7 @@ test_nccl_busbw = table(
         judge({**run(busbw), "ranks": 64, "hosts": 8, "groups": 8, **group}), wanted, says="8 groups at once")
         for group, busbw, wanted in [
             ({"group_ranks": 2, "group_hosts": 2}, 47, PASS), ({"group_ranks": 8, "group_hosts": 8}, 47, PASS),
-                ({"group_ranks": 8, "group_hosts": 1}, 480, PASS), ({"group_ranks": 8, "group_hosts": 1}, 240, FAIL),
+            ({"group_ranks": 8, "group_hosts": 1}, 480, PASS), ({"group_ranks": 8, "group_hosts": 1}, 240, FAIL),
         ]),
     row("ranks that fill no whole number of nodes are held to the links alone", judge(run(479, ranks=20, hosts=2)),
         PASS, says="over 20 ranks on p5.48xlarge"),

@@ -32,9 +32,9 @@ test_nccl_correctness = table(
     *(row("one run", judge({**GOOD, **change}), wanted)
         for change, wanted in [
             ({}, PASS), ({"wrong": 4}, FAIL), ({"out_of_bounds": 2}, FAIL), ({"wrong": 1, "complete": False}, FAIL),
-                ({"wrong": None, "out_of_bounds": 3}, FAIL), ({"wrong": None}, WARN),
-                ({"wrong": None, "max_error": 5e-07}, PASS), ({"complete": False}, UNKNOWN), ({"rows": 0}, UNKNOWN),
-                ({"out_of_bounds": None}, UNKNOWN),
+            ({"wrong": None, "out_of_bounds": 3}, FAIL), ({"wrong": None}, WARN),
+            ({"wrong": None, "max_error": 5e-07}, PASS), ({"complete": False}, UNKNOWN), ({"rows": 0}, UNKNOWN),
+            ({"out_of_bounds": None}, UNKNOWN),
         ]),
     row("remedy names the node only when it was alone", judge({**GOOD, "wrong": 1}), FAIL, remedy=REPLACE),
     row("remedy names the node only when it was alone", judge({**GOOD, "wrong": 1, "hosts": 2}), FAIL,
@@ -42,12 +42,12 @@ test_nccl_correctness = table(
     *(row("whole logs", judge(*fixture(name)), wanted)
         for name, wanted in [
             ("h100-8gpu-all_reduce.log", PASS), ("h100-2node-all_reduce-debug.log", PASS),
-                ("wrong-values-all_reduce.log", FAIL), ("truncated-all_reduce.log", UNKNOWN),
-                ("a100-old-all_reduce.log", PASS), ("a100-old-unchecked-all_gather.log", WARN),
-                ("h100-8gpu-alltoall.log", PASS),
+            ("wrong-values-all_reduce.log", FAIL), ("truncated-all_reduce.log", UNKNOWN),
+            ("a100-old-all_reduce.log", PASS), ("a100-old-unchecked-all_gather.log", WARN),
+            ("h100-8gpu-alltoall.log", PASS),
         ]),
-    row("needs no type but a gpu", judge(GOOD, instance_type="none"), PASS),
-    row("needs no type but a gpu", judge(GOOD, instance_type="trn1.32xlarge"), SKIP),
+    row("needs no type but a GPU", judge(GOOD, instance_type="none"), PASS),
+    row("needs no type but a GPU", judge(GOOD, instance_type="trn1.32xlarge"), SKIP),
     row("other bits in a repeated run", judge({**GOOD, "bitwise_mismatches": 3}), WARN, measured=3, remedy=INVESTIGATE),
     row("other bits in a repeated run", judge({**GOOD, "bitwise_mismatches": 0}), PASS),
     row("other bits in a repeated run", judge({**GOOD, "bitwise_mismatches": 3, "wrong": 1}), FAIL),

@@ -77,8 +77,8 @@ test_nccl_transport = table(
             ("p5-socket-fallback.log", "g4dn.xlarge", SKIP),
             ("p5-socket-fallback.log", "none", SKIP),
         ]),
-    row("host memory is normal without nvswitch", judge({**EFA, "gdrdma": False}, "g6e.48xlarge"), PASS),
-    *(row("what goes wrong beside the efa provider", judge({**EFA, **change}), wanted, remedy=remedy,
+    row("host memory is normal without NVSwitch", judge({**EFA, "gdrdma": False}, "g6e.48xlarge"), PASS),
+    *(row("what goes wrong beside the EFA provider", judge({**EFA, **change}), wanted, remedy=remedy,
         evidence=tuple(next(iter(change.values()))))
         for change, wanted, remedy in [
             ({"warnings": ["NET/OFI Couldn't open CQ. RC: -22, ERROR: Invalid argument"]}, FAIL, Remedy.FIX_CONFIG),
@@ -109,7 +109,7 @@ test_nccl_transport = table(
     *(row("a network or a provider that is named was found",
         judge({**EFA, without: None, "warnings": ["NET/OFI No eligible providers were found"]}), INFO)
         for without in ["network", "provider"]),
-    row("sockets beside the efa plugin are named",
+    row("sockets beside the EFA plugin are named",
         judge({**EFA, "transports": {"NET/AWS Libfabric": 6, "NET/Socket": 2}}), FAIL, measured="NET/Socket",
         message="NCCL uses NET/Socket instead of EFA"),
     *(row("a job that died shows no node to be good", judge_log(before + text + "\n", instance_type), UNKNOWN,
@@ -142,10 +142,10 @@ test_nccl_transport = table(
             "ip-10-1-0-11:71:90 [0] NCCL INFO Function: find_ofi_provider Line: 9: NET/OFI Couldn't find any optimal provider",
         ]
         for kind in ("p5.48xlarge", "none")),
-    row("p2p off between gpus that nvlink connects",
+    row("P2P off between GPUs that NVLink connects",
         judge_log((STARTED + HEAD + "WARN P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case\n") + COMPLETE),
         FAIL, remedy=Remedy.FIX_CONFIG),
-    row("a dead job is told with the last error that pytorch quotes",
+    row("a dead job is told with the last error that PyTorch quotes",
         judge_log("[rank3]: ncclUnhandledCudaError: a call failed.\n[rank3]: Last error:\n[rank3]: could not map 2 MiB\n",
         "none"), UNKNOWN, says="could not map 2 MiB"),
 )  # fmt: skip

@@ -26,15 +26,15 @@ test_nccom_busbw = table(
     *(row("the guides examples pass", judge(run(busbw, nodes=nodes), instance_type), PASS)
         for instance_type, busbw, nodes in [
             ("trn1.2xlarge", 40.69, 1), ("inf2.xlarge", 40.69, 1), (TRN1, 103.89, 1), (TRN1, 47.09, 2),
-                ("trn2.48xlarge", 103.89, 1),
+            ("trn2.48xlarge", 103.89, 1),
         ]),
     row("slow", judge(run(12.0)), FAIL, measured=12.0, expected=19.2, unit="GB/s", says="NeuronLink"),
     row("the site may raise the floor", judge(run(100.0), thresholds={"nccom_busbw.scale_percent": 600}), FAIL),
     *(row("what is no measurement", judge(one), wanted)
         for one, wanted in [
             (run(0.0), FAIL), (run(1.0, size=MIB), SKIP), (run(1.0, operation="sendrecv"), SKIP),
-                (run(90.0, operation=None), PASS), (run(90.0, complete=False), UNKNOWN),
-                (run(90.0, largest=None), UNKNOWN),
+            (run(90.0, operation=None), PASS), (run(90.0, complete=False), UNKNOWN),
+            (run(90.0, largest=None), UNKNOWN),
         ]),
     row("without a type only nothing at all fails", judge(run(2.0), "none"), SKIP),
     row("without a type only nothing at all fails", judge(run(0.0), "none"), FAIL),

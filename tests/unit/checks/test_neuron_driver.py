@@ -18,7 +18,7 @@ test_neuron_driver = table(
         instance_type), wanted)
         for instance_type, version, wanted in [
             ("trn1.32xlarge", "2.4.6.0", FAIL), ("trn1.32xlarge", "2.5.0", PASS), ("trn1n.32xlarge", "2.7.33.0", FAIL),
-                ("trn2.48xlarge", "2.19.64.0", FAIL), ("trn2.48xlarge", "2.20.28.0", PASS),
+            ("trn2.48xlarge", "2.19.64.0", FAIL), ("trn2.48xlarge", "2.20.28.0", PASS),
         ]),
     row("the sites pin", judge(node(), driver_version="2.24"), PASS),
     row("the sites pin", judge(node(), driver_version="2.26"), FAIL, measured="2.24.7.0", expected="2.26"),

@@ -16,9 +16,9 @@ test_neuron_errors = table(
         measured=2, remedy=remedy, of={"name": "neuron3"})
         for counter, wanted, remedy in [
             ("hw_nc_ue_error", FAIL, REPLACE), ("hw_hbm_ue_error", FAIL, REPLACE),
-                ("hw_dma_abort_error", FAIL, REPLACE), ("hw_repairable_hbm_ue_error", FAIL, REBOOT),
-                ("hw_error", FAIL, REBOOT), ("reset_fail_count", FAIL, REBOOT),
-                ("hw_collectives_error", WARN, INVESTIGATE), ("timeout", WARN, INVESTIGATE),
+            ("hw_dma_abort_error", FAIL, REPLACE), ("hw_repairable_hbm_ue_error", FAIL, REBOOT),
+            ("hw_error", FAIL, REBOOT), ("reset_fail_count", FAIL, REBOOT),
+            ("hw_collectives_error", WARN, INVESTIGATE), ("timeout", WARN, INVESTIGATE),
         ]),
     *(row("a program that runs now", judge(changed(node(neuron_monitor=fixture("neuron_monitor",
         "neuron_monitor/trn1-busy-stream.jsonl")), f"neuron_monitor.runtimes.0.{part}.{key}", 4)), FAIL,

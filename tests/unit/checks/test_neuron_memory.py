@@ -16,7 +16,7 @@ test_neuron_memory = table(
     *(row("one device", judge(changed(node(), "neuron_ls.devices.2.memory_bytes", size)), wanted, remedy=remedy)
         for size, wanted, remedy in [
             (28 * GIB, FAIL, REPLACE), (31 * GIB, PASS, NONE), (96 * GIB, FAIL, FIX_CONFIG), (0, FAIL, REPLACE),
-                (None, UNKNOWN, INVESTIGATE),
+            (None, UNKNOWN, INVESTIGATE),
         ]),
     row("without a type only none at all fails", judge(node(), "none"), PASS),
     row("without a type only none at all fails", judge(changed(node(), "neuron_ls.devices.2.memory_bytes", 0), "none"),

@@ -95,7 +95,7 @@ test_neuron_messages = table(
             "2026-Nov-20 09:12:44.2 91:91 ERROR   NRT:nrt_close    Unexpected runtime state: NRT_STATE_START",
         ]),
     row("what a class explains is not asked again", judge_job(LINES["device_in_use"], RUNTIME_ERROR), INFO),
-    row("a job s message of the kernel explains no error of the runtime",
+    row("a job's message of the kernel explains no error of the runtime",
         judging("neuron_messages", node(neuron_log=PARSERS["neuron_log"].parse({name: text.encode()
         for name, text in {"kernel.log": f"x kernel: {LINES['out_of_memory']}\n",
         "neuron-runtime.log": f"{RUNTIME_ERROR}\n"}.items()})), TRN1), UNKNOWN),

@@ -66,8 +66,8 @@ test_nvlink_errors = table(
             (BLACKWELL, {"fec_errors_0": 10**15, "raw_errors": 10**9}, PASS),
         ]),
     row("name as printed", judge({"Link recovery failed events": 0}, **{"Link recovery failed events": 1}), FAIL),
-    row("no gpu and no nvlink", judging("nvlink_errors", gpus.nvlink(count=0)), UNKNOWN),
-    row("no gpu and no nvlink", judging("nvlink_errors", gpus.nvlink(), "g5.48xlarge"), SKIP),
+    row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(count=0)), UNKNOWN),
+    row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(), "g5.48xlarge"), SKIP),
     # nvlink_links says so
     row("a link that is down among the counters fails",
         judging("nvlink_errors", changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK])), FAIL,
@@ -78,8 +78,8 @@ test_nvlink_errors = table(
     *(each
         for facts in [{"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-errors.txt"]}}]
         for each in (
-        row("no nvlink devices", judging("nvlink_errors", facts), UNKNOWN),
-        row("no nvlink devices", judging("nvlink_errors", facts, "none"), SKIP),
+        row("no NVLink devices", judging("nvlink_errors", facts), UNKNOWN),
+        row("no NVLink devices", judging("nvlink_errors", facts, "none"), SKIP),
     )),
 )  # fmt: skip
 

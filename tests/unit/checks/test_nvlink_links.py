@@ -23,7 +23,7 @@ test_nvlink_links = table(
     *(row("healthy types", judging("nvlink_links", gpus.nvlink(links=links, speed=speed), instance_type), PASS)
         for instance_type, links, speed in [
             ("p3dn.24xlarge", 6, 25.781), ("p4d.24xlarge", 12, 25.0), ("p6-b200.48xlarge", 18, 53.125),
-                ("p6-b300.48xlarge", 18, 50.0 * 1.0625), ("none", 4, 14.062),
+            ("p6-b300.48xlarge", 18, 50.0 * 1.0625), ("none", 4, 14.062),
         ]),
     *(row("a link down fails", judging("nvlink_links", change(3, **values)), FAIL, index=3, expected=18,
         remedy=Remedy.REBOOT)
@@ -34,7 +34,7 @@ test_nvlink_links = table(
             {"links": 0, "inactive": 0, "link_speeds": [], "speed_gb_s": None},
         ]),
     # NVLink 5, one GPU after Xid 149: its links are all down, its peers' are up.
-    *(row("one dark gpu is told once and is no matter of the fabric manager",
+    *(row("one dark GPU is told once and is no matter of the fabric manager",
         judging("nvlink_links", changed(change(3, links=0, inactive=0, link_speeds=[], speed_gb_s=None,
         message=dark), "nvlink.errors", [dark])), FAIL, index=3, remedy=Remedy.REBOOT, evidence=(dark,))
         for dark in ["NVML: Unable to retrieve NVLink information as all links are inActive"]),
@@ -51,7 +51,7 @@ test_nvlink_links = table(
     row("messages of the tool", judging("nvlink_links",
         changed(changed(gpus.nvlink(), "nvlink.errors", ["NVML: Driver Not Loaded"]), "nvlink.errors",
         ["nvlink-errors.txt: empty output"])), PASS),
-    row("type without nvlink", [judging("nvlink_links", gpus.nvlink(links=0), "g5.48xlarge"),
+    row("type without NVLink", [judging("nvlink_links", gpus.nvlink(links=0), "g5.48xlarge"),
         judging("nvlink_links", gpus.nvlink(count=1, links=0), "p5.4xlarge")], SKIP),
     *(row("five percent less speed is accepted",
         judging("nvlink_links", changed(gpus.nvlink(speed=100.0), "nvlink.gpus.1.link_speeds",
@@ -60,27 +60,27 @@ test_nvlink_links = table(
     row("without a type a slower link warns too",
         judging("nvlink_links", change(1, link_speeds=[26.562] * 17 + [13.281]), "none"), WARN, index=1,
         measured=13.281, remedy=Remedy.INVESTIGATE),
-    row("a message that no gpu has fails the node",
+    row("a message that no GPU has fails the node",
         judging("nvlink_links", changed(gpus.nvlink(), "nvlink.errors", [DARK])), FAIL, device={},
         remedy=Remedy.FIX_CONFIG, evidence=(DARK,)),
     row("a message other than dark links is unknown whoever has it",
         judging("nvlink_links", changed(change(3, message="NVML: Driver Not Loaded"), "nvlink.errors",
         ["NVML: Driver Not Loaded"])), UNKNOWN, evidence=("NVML: Driver Not Loaded",)),
-    row("the last gpu of a whole output is not cut off",
+    row("the last GPU of a whole output is not cut off",
         judging("nvlink_links", change(7, links=17, link_speeds=[26.562] * 17)), FAIL, index=7),
-    row("an output that ends at a gpus name says nothing of its links",
+    row("an output that ends at a GPU's name says nothing of its links",
         judging("nvlink_links", changed(changed(changed(gpus.nvlink(count=4), "nvlink.gpus.3.links", 0),
         "nvlink.gpus.3.link_speeds", []), "nvlink.gpus.3.speed_gb_s", None)), UNKNOWN, statuses=(UNKNOWN,)),
-    row("an output that ends at a gpus name says nothing of its links",
+    row("an output that ends at a GPU's name says nothing of its links",
         judging("nvlink_links", changed(changed(changed(changed(gpus.nvlink(count=4), "nvlink.gpus.3.links", 0),
         "nvlink.gpus.3.link_speeds", []), "nvlink.gpus.3.speed_gb_s", None), "nvlink.gpus.3.message", DARK)), FAIL,
         index=3),
-    row("no gpu listed without a type", judging("nvlink_links", gpus.nvlink(count=0), "none"), UNKNOWN, count=1),
+    row("no GPU listed without a type", judging("nvlink_links", gpus.nvlink(count=0), "none"), UNKNOWN, count=1),
     *(each
         for facts in [{"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-status.txt"]}}]
         for each in (
-        row("no nvlink devices", judging("nvlink_links", facts), UNKNOWN, every=True),
-        row("no nvlink devices", judging("nvlink_links", facts, "none"), SKIP, count=1),
+        row("no NVLink devices", judging("nvlink_links", facts), UNKNOWN, every=True),
+        row("no NVLink devices", judging("nvlink_links", facts, "none"), SKIP, count=1),
     )),
     # By hand: what nvidia-smi prints for each GPU whose links are down.
     row("all links dark without a type is a fault and not a skip",

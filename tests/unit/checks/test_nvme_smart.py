@@ -23,7 +23,7 @@ test_nvme_smart = table(
         remedy=remedy)
         for file, wanted, remedy in [
             ("reader-p5.json", PASS, NONE), ("nvme-cli.json", PASS, NONE), ("nvme-cli-2-failing.json", FAIL, REPLACE),
-                ("smartctl.json", WARN, REPLACE), ("smartctl-refused.json", SKIP, NONE),
+            ("smartctl.json", WARN, REPLACE), ("smartctl-refused.json", SKIP, NONE),
         ]),
     *(row("what blocks", judge(disk(**values)), FAIL, says=wanted, device={"name": "nvme1", "serial": "AWS1"})
         for values, wanted in [

@@ -25,8 +25,8 @@ def judge(*lines, smi=None, **rest):
 
 
 test_pcie_aer = table(
-    row("fatal blocks and names the gpu", judge(FATAL, smi=SMI), FAIL, remedy=REBOOT, index=0, of={"uuid": "GPU-0"}),
-    row("fatal blocks and names the gpu", judge(FATAL), FAIL, device={"pci": "0000:53:00.0"}),
+    row("fatal blocks and names the GPU", judge(FATAL, smi=SMI), FAIL, remedy=REBOOT, index=0, of={"uuid": "GPU-0"}),
+    row("fatal blocks and names the GPU", judge(FATAL), FAIL, device={"pci": "0000:53:00.0"}),
     row("report and detail are one error", judge(REPORT, FATAL), FAIL, measured=1, shows="Transaction Layer"),
     row("report and detail are one error", judge(REPORT, FATAL, FATAL), FAIL, measured=2),
     row("report and detail are one error", judge(REPORT), FAIL, device={"pci": "0000:53:00.0"}),

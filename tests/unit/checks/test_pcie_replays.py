@@ -18,10 +18,10 @@ test_pcie_replays = table(
             gpus.put(facts, 6, "pcie.replays", most + 1)), WARN),
     )),
     *(each for facts in [gpus.put_all(gpus.node(), "pcie.replays", 500)] for each in (
-        row("a count that all gpus share is no fault unless it is very high", judging("pcie_replays", facts), PASS),
-        row("a count that all gpus share is no fault unless it is very high",
+        row("a count that all GPUs share is no fault unless it is very high", judging("pcie_replays", facts), PASS),
+        row("a count that all GPUs share is no fault unless it is very high",
             judging("pcie_replays", gpus.put(facts, 6, "pcie.replays", 5001)), WARN, expected=5000),
-        row("a count that all gpus share is no fault unless it is very high",
+        row("a count that all GPUs share is no fault unless it is very high",
             judging("pcie_replays", gpus.put_all(gpus.node(), "pcie.replays", 250000)), WARN,
             statuses=(WARN,) * 8),
     )),

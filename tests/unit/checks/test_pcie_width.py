@@ -35,8 +35,8 @@ test_pcie_width = table(
     row("expected by the site", judge("g5.48xlarge", [8] * 8, expected={"pcie_width": 16}), FAIL),
     *(row("unreadable is unknown", judge("p5.48xlarge", [16, 16, value, 16]), UNKNOWN, index=2)
         for value in ["ERR!", None]),
-    row("superchip has no pcie of its own", judge("p6e-gb200.36xlarge", [None] * 4), SKIP),
-    row("superchip has no pcie of its own", judge("p5.48xlarge", [None] * 8), UNKNOWN),
+    row("superchip has no PCIe of its own", judge("p6e-gb200.36xlarge", [None] * 4), SKIP),
+    row("superchip has no PCIe of its own", judge("p5.48xlarge", [None] * 8), UNKNOWN),
     row("not printed matters only where the site expects a value",
         judging("pcie_width", gpus.drop_all(gpus.node(), "pcie")), SKIP),
     row("not printed matters only where the site expects a value",

@@ -29,9 +29,9 @@ test_peer_memory = table(
     row("without a type", judge("nvidia", kind="none"), SKIP, says="instance type"),
     row("unreadable and missing", judging("peer_memory", {"modules": BROKEN}), UNKNOWN),
     # A single-GPU type, for which nothing says that it has RDMA.
-    row("a site that says there is rdma needs no type",
+    row("a site that says there is RDMA needs no type",
         judge("nvidia", "efa_nv_peermem", kind="none", expected={"rdma_read": True}), PASS),
-    row("a site that says there is rdma needs no type",
+    row("a site that says there is RDMA needs no type",
         judge("nvidia", kernel=OLD, kind="none", expected={"rdma_read": True}), WARN),
-    row("a site that says there is rdma needs no type", judge("nvidia", kind="g5.xlarge"), SKIP, says="no RDMA read"),
+    row("a site that says there is RDMA needs no type", judge("nvidia", kind="g5.xlarge"), SKIP, says="no RDMA read"),
 )  # fmt: skip

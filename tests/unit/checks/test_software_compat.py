@@ -29,16 +29,16 @@ test_software_compat = table(
     *(row("libfabric too old for the plugin", judge(provider=provider), PASS, says=f"libfabric {libfabric}")
         for provider, libfabric in (("122.0", "1.22.0"), ("122", "1.22.0"), ("200.0", "2.0.0"))),
     row("libfabric too old for the plugin", judge(provider="99.0"), PASS, says="not known: libfabric"),
-    row("the newest nccl counts against minimums", judge({"nccl": ["2.15.5", "2.28.3"]}), PASS),
-    row("the newest nccl counts against minimums", judge({"nccl": ["2.15.5"]}), FAIL, measured="2.15.5"),
+    row("the newest NCCL counts against minimums", judge({"nccl": ["2.15.5", "2.28.3"]}), PASS),
+    row("the newest NCCL counts against minimums", judge({"nccl": ["2.15.5"]}), FAIL, measured="2.15.5"),
     # newer than the table
     row("not validated", judge({"nccl": ["2.29.2"]}), WARN, says="2.28.3"),
     row("not validated", judge({"nccl": ["2.27.7"]}), INFO),
     row("not validated", judge({"ofi_nccl": "1.99.0", "nccl": ["2.40.0"]}), PASS),
     # host memory by design
-    row("efa driver without peer memory for the gpu driver", judge({"efa_driver": "2.17.2"}), WARN, measured="2.17.2",
+    row("EFA driver without peer memory for the GPU driver", judge({"efa_driver": "2.17.2"}), WARN, measured="2.17.2",
         expected="2.17.3"),
-    row("efa driver without peer memory for the gpu driver",
+    row("EFA driver without peer memory for the GPU driver",
         [judge({"efa_driver": "2.17.2", "nvidia_module": "570.172.08"}, "p6-b200.48xlarge"),
         judge({"efa_driver": "2.17.2"}, "g5.48xlarge")], PASS),
     row("pins", judge(efa_version="1.44", nccl_version="2.28.3"), PASS),

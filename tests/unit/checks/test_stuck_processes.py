@@ -31,8 +31,8 @@ RECORDED = processes.parse({"processes.json": sample("processes/debian12.json")}
 
 test_stuck_processes = table(
     row("none", judge(RECORDED), PASS, measured=RECORDED["total"]),
-    row("a young gpu tool only warns", judge(facts(waits("nvidia-smi", 20.0))), WARN),
-    row("a young gpu tool only warns", judge(facts(waits("nvidia-smi", 20.0)),
+    row("a young GPU tool only warns", judge(facts(waits("nvidia-smi", 20.0))), WARN),
+    row("a young GPU tool only warns", judge(facts(waits("nvidia-smi", 20.0)),
         thresholds={"stuck_processes.tool_age_s": 10}), FAIL),
     row("what the kernel called hung and still is blocks", judge(facts(waits("python3")), hung(4711, "python3")), FAIL,
         says="hung"),
@@ -42,7 +42,7 @@ test_stuck_processes = table(
     *(row("zombies", judge(facts(zombies=count)), wanted) for count, wanted in [(49, PASS), (50, WARN)]),
     row("hidden processes are no pass", judge(facts(init=False)), SKIP, says="hidepid"),
     row("unreadable and missing", judge(BROKEN), UNKNOWN),
-    *(row("a gpu tool is dead after a minute", judge(facts(waits("nvidia-smi", age_s))), wanted)
+    *(row("a GPU tool is dead after a minute", judge(facts(waits("nvidia-smi", age_s))), wanted)
         for age_s, wanted in [(60.0, FAIL), (59.9, WARN)]),
     row("a single waiting process warns", judge(facts(waits("dd"))), WARN, measured=1),
     row("a single waiting process warns", judge(facts(count=0)), PASS),

@@ -26,7 +26,7 @@ test_sxid = table(
     *(each
         for text in [
             ": Failed to initialize device : -5", ": Failed to request memory regions : -16",
-                ":Failed during device post init : -19", ": Interrupts disabled to avoid a storm",
+            ":Failed during device post init : -19", ": Interrupts disabled to avoid a storm",
         ]
         for each in (
         row("a switch that did not start", judge(LOADED, "nvidia-nvswitch2" + text), FAIL,

@@ -106,14 +106,14 @@ test_xid = table(
             ([xid(150, "words")], "580.95.05", WARN),
         ]),
     *(each for uuid in ["GPU-01234567-89ab-cdef-0123-456789abcdef"] for each in (
-        row("the gpu is named by nvidia smi or by the drivers log", judge(xid(79), smi=SMI), FAIL,
+        row("the GPU is named by nvidia-smi or by the driver's log", judge(xid(79), smi=SMI), FAIL,
             device={"index": 3, "uuid": "GPU-3", "serial": "165", "name": "NVIDIA H100", "pci": "00000000:53:00.0"}),
-        row("the gpu is named by nvidia smi or by the drivers log",
+        row("the GPU is named by nvidia-smi or by the driver's log",
             judge(f"NVRM: GPU at PCI:0000:53:00: {uuid}", xid(79)), FAIL, of={"uuid": uuid}),
     )),
     row("a storm keeps its number", judge(log(*[xid(74)] * 1000, stamp="[1.0] ")), FAIL, measured=1000),
-    row("no xid passes", judge(kernel.parse({"kernel.log": sample("kernel/healthy-p5-dmesg.log")})), PASS, count=1),
-    row("not for types without nvidia gpus", judge(xid(79), instance_type="trn1.32xlarge"), SKIP),
+    row("no Xid passes", judge(kernel.parse({"kernel.log": sample("kernel/healthy-p5-dmesg.log")})), PASS, count=1),
+    row("not for types without nvidia GPUs", judge(xid(79), instance_type="trn1.32xlarge"), SKIP),
     row("a recovery said by the driver takes the block away",
         judge(xid(95), xid(154, ASKS_RESET), xid(154, ASKS_NOTHING)), WARN),
     row("a recovery said by the driver takes the block away",
@@ -127,8 +127,8 @@ test_xid = table(
             ([crash(1), crash(2), crash(3), crash(4, "0000:64:00")], INFO),
         ]
         for each in (
-        row("application errors that stay on one gpu warn", judge(*lines), wanted),
-        row("application errors that stay on one gpu warn",
+        row("application errors that stay on one GPU warn", judge(*lines), wanted),
+        row("application errors that stay on one GPU warn",
             [judge(*lines, thresholds={"xid.repeat_count": 1000}), judge(*lines, instance_type="g5.xlarge")], INFO),
     )),
     *(each
@@ -158,12 +158,12 @@ test_xid = table(
         says="xid_policy")
         for policy in [
             ["79"], "79", {79: "maybe"}, {"x": "info"}, {79: {"remedy": "REBOOT"}},
-                {79: {"status": "fail", "remedy": "PRAY"}},
+            {79: {"status": "fail", "remedy": "PRAY"}},
         ]),
-    row("a driver loaded anew has reset the gpu", judge(LOADED, xid(95), LOADED), WARN, says="loaded anew"),
-    row("a driver loaded anew has reset the gpu",
+    row("a driver loaded anew has reset the GPU", judge(LOADED, xid(95), LOADED), WARN, says="loaded anew"),
+    row("a driver loaded anew has reset the GPU",
         [judge(LOADED, xid(95)), judge(LOADED, xid(95), LOADED, xid(95)), judge(LOADED, xid(79), LOADED)], FAIL),
-    *(row("the layout follows the driver by nvidia smi or by the log",
+    *(row("the layout follows the driver by nvidia-smi or by the log",
         [judge(xid(145, RELOCATED), smi={"driver_version": version, "gpus": []}),
         judge(f"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build",
         xid(145, RELOCATED))], wanted)
@@ -173,15 +173,15 @@ test_xid = table(
     row("a window is named in the pass", judge(QUIET), PASS, message="no Xid since the last boot"),
     row("a window is named in the pass", judge(QUIET, thresholds={"xid.window_hours": 3}), PASS,
         message="no Xid since the last boot, in the log's last 3 hours"),
-    row("of earlier boots only what took a gpu out is mentioned",
+    row("of earlier boots only what took a GPU out is mentioned",
         judge("Linux version 6.8.0-1015-aws (buildd)", xid(79), "Linux version 6.8.0-1015-aws (buildd)"), INFO,
         statuses=(INFO, PASS)),
-    row("of earlier boots only what took a gpu out is mentioned",
+    row("of earlier boots only what took a GPU out is mentioned",
         judge("Linux version 6.8.0-1015-aws (buildd)", xid(13), xid(777), "Linux version 6.8.0-1015-aws (buildd)"),
         PASS, statuses=(PASS,)),
-    row("the sites policy holds for an xid known by its clean up",
+    row("the site's policy holds for an Xid known by its clean up",
         judge(clean_up(48), options={"xid_policy": {48: "info"}}), INFO),
-    row("the sites policy holds for an xid known by its clean up",
+    row("the site's policy holds for an Xid known by its clean up",
         judge(clean_up(145), options={"xid_policy": {145: "fail"}}), FAIL),
 )  # fmt: skip
 
