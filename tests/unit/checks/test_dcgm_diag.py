@@ -98,7 +98,7 @@ test_dcgm_diag = table(
     row("a run without any work is one unknown that lists it",
         judge({**HEALTHY, "tests": {"memory": "Skip", "pcie": "Skip"}}), UNKNOWN, alone=True,
         message="DCGM ran no test: memory Skip, pcie Skip"),
-    # the output names none
+    # without "gpus" the output names none
     row("a GPU that was not tested", judge({**HEALTHY, "gpus": 7}), UNKNOWN, measured=7, expected=8),
     row("a GPU that was not tested", [judge({**HEALTHY, "gpus": 8}), judge(HEALTHY),
         judge({**HEALTHY, "gpus": 1}, "g5.xlarge")], PASS),

@@ -23,7 +23,7 @@ test_efa_ports = table(
     row("down and unreadable are told apart", judge(fixture("p5-port-down.json")), FAIL,
         device={"name": "rdmap79s0", "port": "1"}, measured="DOWN", remedy=REBOOT, all=2).also(UNKNOWN,
         of={"name": "rdmap80s0"}),
-    # older kernels print no physical state
+    # no state of the link: older kernels print none
     row("an active port without a link", judge(port("ACTIVE", "Disabled")), FAIL, measured="ACTIVE"),
     row("an active port without a link", judge(port("ACTIVE", None)), PASS),
     row("no evidence", [judge(port(None, "LinkUp")), judge({"efa_ports": {"rdmap79s0": {"ports": {}}}})], UNKNOWN),

@@ -36,7 +36,7 @@ test_fio_disk = table(
     row("failed job", judging("fio_disk", {"fio": read("fio", "fio/fio2-read.json")}), FAIL, says="error 5"),
     row("nothing moved is unknown", judging("fio_disk", {"fio": {"jobs": [{"name": "a", "rw": None, "error": 0}]}}),
         UNKNOWN),
-    # no floor is set
+    # without thresholds no floor is set
     row("the floor is the least that passes",
         judging("fio_disk", written(2e9), thresholds={"fio_disk.min_write_gb_s": 2}), PASS),
     row("the floor is the least that passes",
@@ -45,10 +45,7 @@ test_fio_disk = table(
     *(row("a job without a figure or a direction moved nothing", judging("fio_disk", job), UNKNOWN,
         says="moved no data")
         for job in [written(0), written(None), written(2e9, rw=None)]),
-    # too few to tell
-    # one more than the type has: the root volume
-    # too few to tell
-    # one more than the type has: the root volume
+    # three disks are too few to tell; a ninth is one more than the type has, the root volume
     *(row("what cannot be compared", judging("fio_disk", {"fio": {"jobs": jobs}}, instance_type), INFO)
         for jobs, instance_type in [
             (disks(5e9, 0.2e9, 5e9), "p5.48xlarge"),

@@ -6,8 +6,7 @@ from . import gpus
 from .table import FAIL, FIX_CONFIG, NONE, PASS, REPLACE, SKIP, UNKNOWN, judging, row, table
 
 test_gpu_memory = table(
-    # drivers before 510 leave out what they reserve
-    # drivers before 510 leave out what they reserve
+    # 15109: drivers before 510 leave out what they reserve
     *(row("sizes nvidia-smi prints", judging("gpu_memory", gpus.put_all(gpus.node(), "memory_total_mib", mib),
         instance_type), PASS)
         for mib, instance_type in [
@@ -19,8 +18,8 @@ test_gpu_memory = table(
         measured=mib, expected=81559, remedy=remedy)
         for mib, remedy in [(72000, REPLACE), (143771, FIX_CONFIG)]),
     *(each for facts in [gpus.put_all(gpus.node(), "memory_total_mib", 80000)] for each in (
-        row("tolerance is the site s", judging("gpu_memory", facts), PASS),
-        row("tolerance is the site s", judging("gpu_memory", facts, thresholds={"gpu_memory.tolerance_percent": 1}),
+        row("tolerance is the site's", judging("gpu_memory", facts), PASS),
+        row("tolerance is the site's", judging("gpu_memory", facts, thresholds={"gpu_memory.tolerance_percent": 1}),
             FAIL),
     )),
     *(row("unreadable is unknown", judging("gpu_memory", gpus.put(gpus.node(), 1, "memory_total_mib", value)),

@@ -11,8 +11,7 @@ def judge(name, instance_type, **rest):
 
 
 test_gpu_model = table(
-    # early drivers leave out the 4
-    # early drivers leave out the 4
+    # "A100-SXM-80GB": early drivers leave out the 4
     *(row("the type's own GPU", judge(name, instance_type), PASS)
         for name, instance_type in [
             ("NVIDIA H100 80GB HBM3", "p5.48xlarge"),

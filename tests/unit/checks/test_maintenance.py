@@ -17,8 +17,7 @@ def event(code, begins, state="active"):
 
 test_maintenance = table(
     row("nothing scheduled", judged(), PASS, message="no event is scheduled"),
-    # 14 days after the harness's now
-    # 14 days after the harness's now
+    # 5 Dec 2026 12:00:00 is 14 days after the harness's now
     *(row("events", judged(**event(code, begins)), wanted)
         for code, begins, wanted in [
             ("system-reboot", "24 Nov 2026 09:00:43 GMT", "FAIL"),

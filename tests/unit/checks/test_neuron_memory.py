@@ -22,7 +22,7 @@ test_neuron_memory = table(
     row("without a type only none at all fails", judge(changed(node(), "neuron_ls.devices.2.memory_bytes", 0), "none"),
         FAIL),
     row("no device no pass", judge(node(neuron_ls={"devices": []})), UNKNOWN),
-    row("twice the size at a tolerance of half is still the type s",
+    row("twice the size at a tolerance of half is still the type's",
         judge(changed(node(), "neuron_ls.devices.2.memory_bytes", 64 * GIB),
         thresholds={"neuron_memory.tolerance_percent": 50}), PASS),
 )  # fmt: skip

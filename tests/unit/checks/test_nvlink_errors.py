@@ -68,7 +68,7 @@ test_nvlink_errors = table(
     row("name as printed", judge({"Link recovery failed events": 0}, **{"Link recovery failed events": 1}), FAIL),
     row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(count=0)), UNKNOWN),
     row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(), "g5.48xlarge"), SKIP),
-    # nvlink_links says so
+    # 17 links: nvlink_links says so
     row("a link that is down among the counters fails",
         judging("nvlink_errors", changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK])), FAIL,
         index=2, remedy=REBOOT, evidence=(DARK,)),
