@@ -9,7 +9,7 @@ from .table import FAIL, FIX_CONFIG, INVESTIGATE, NONE, PASS, RESET_GPU, SKIP, U
 
 
 def judge(current, pending, instance_type="p5.48xlarge", **rest):
-    facts = gpus.put_all(gpus.put_all(gpus.node(), "ecc_mode", current), "ecc_mode_pending", pending)
+    facts = gpus.put_all(gpus.every("ecc_mode", current), "ecc_mode_pending", pending)
     return judging("ecc_mode", facts, instance_type, **rest)
 
 
@@ -39,7 +39,7 @@ def test_current_and_pending(current, pending, wanted, remedy):
 
 
 def test_rtx_boards_warn_unless_expected():
-    facts = gpus.put_all(gpus.node(), "name", "NVIDIA RTX PRO 6000 Blackwell Server Edition")
+    facts = gpus.every("name", "NVIDIA RTX PRO 6000 Blackwell Server Edition")
     facts = gpus.put_all(gpus.put_all(facts, "ecc_mode", "Disabled"), "ecc_mode_pending", "Disabled")
     assert status(judging("ecc_mode", facts, "g7e.48xlarge")) is WARN
     assert status(judging("ecc_mode", facts, "g7e.48xlarge", expected={"ecc_mode": "Enabled"})) is FAIL

@@ -1,5 +1,7 @@
 """efa_count: against the type and between bus, driver and libfabric."""
 
+from functools import partial
+
 from flightline_node.read.parsers import fi_info
 from tests.harness import BROKEN, sample
 
@@ -21,26 +23,26 @@ def sources(pci=None, driver=None, libfabric=None):
     return facts
 
 
+judge = partial(judging, "efa_count")
+
 test_efa_count = table(
-    *(row("p5", judging("efa_count", given), wanted, remedy=remedy, expected=32)
+    *(row("p5", judge(given), wanted, remedy=remedy, expected=32)
         for given, wanted, remedy in [
             (sources(32, 32, 32), PASS, NONE), (sources(libfabric=32), PASS, NONE), (sources(pci=32), PASS, NONE),
-            (sources(32, 31, 31), FAIL, REBOOT), (sources(32, 32, 31), FAIL, REBOOT),
-            (sources(31, 31, 31), FAIL, REPLACE), (sources(30, 30, 30), FAIL, REPLACE),
-            (sources(29, 29, 29), FAIL, FIX_CONFIG), (sources(16, 16, 16), FAIL, FIX_CONFIG),
-            (sources(driver=0), FAIL, FIX_CONFIG), (sources(33, 33, 33), WARN, FIX_CONFIG),
+                (sources(32, 31, 31), FAIL, REBOOT), (sources(32, 32, 31), FAIL, REBOOT),
+                (sources(31, 31, 31), FAIL, REPLACE), (sources(30, 30, 30), FAIL, REPLACE),
+                (sources(29, 29, 29), FAIL, FIX_CONFIG), (sources(16, 16, 16), FAIL, FIX_CONFIG),
+                (sources(driver=0), FAIL, FIX_CONFIG), (sources(33, 33, 33), WARN, FIX_CONFIG),
         ]),
-    row("disagreement names the sources and the device", judging("efa_count", sources(32, 32, 31)), FAIL,
+    row("disagreement names the sources and the device", judge(sources(32, 32, 31)), FAIL,
         says=("PCI (lspci) 32", "libfabric (fi_info) 31"), evidence=("rdmap31s27",)),
     *(each for facts in [fi_info.parse({"fi-info.txt": sample("fi_info/p5-32-devices.txt")})] for each in (
-        row("whole outputs", judging("efa_count", {"fi_info": facts}), PASS),
-        row("whole outputs", judging("efa_count",
-            {"fi_info": {**facts, "devices": facts["devices"][1:], "rdm_endpoints": 31}}), FAIL),
+        row("whole outputs", judge({"fi_info": facts}), PASS),
+        row("whole outputs", judge({"fi_info": {**facts, "devices": facts["devices"][1:], "rdm_endpoints": 31}}), FAIL),
     )),
-    row("one broken source leaves the others", judging("efa_count", {**sources(pci=32), "fi_info": BROKEN}), PASS),
-    row("a source without a number is no evidence", judging("efa_count", {"lspci": {"nvidia_gpus": 8}}), UNKNOWN),
-    row("types", [judging("efa_count", sources(0), "g4dn.xlarge"),
-        judging("efa_count", sources(4), "p6e-gb200.36xlarge"), judging("efa_count", sources(4), "none")],
+    row("one broken source leaves the others", judge({**sources(pci=32), "fi_info": BROKEN}), PASS),
+    row("a source without a number is no evidence", judge({"lspci": {"nvidia_gpus": 8}}), UNKNOWN),
+    row("types", [judge(sources(0), "g4dn.xlarge"), judge(sources(4), "p6e-gb200.36xlarge"), judge(sources(4), "none")],
         SKIP),
-    row("types", judging("efa_count", sources(4), "p6e-gb200.36xlarge", expected={"efa_count": 8}), FAIL),
+    row("types", judge(sources(4), "p6e-gb200.36xlarge", expected={"efa_count": 8}), FAIL),
 )  # fmt: skip

@@ -1,5 +1,7 @@
 """fabric_manager: running, failed, restarting, not installed, in a driver container, types without it."""
 
+from functools import partial
+
 from tests.unit.parsers.hosttools import read
 
 from .table import FAIL, FIX_CONFIG, INFO, INVESTIGATE, PASS, SKIP, UNKNOWN, WARN, judging, row, table
@@ -13,14 +15,14 @@ def unit(**state):
 
 RUNNING = unit(load="loaded", active="active", sub="running")
 WITHOUT = {**RUNNING, "modules": {"names": {"nvidia": {}}}}
-
+judge = partial(judging, "fabric_manager")
 
 test_fabric_manager = table(
-    *(row("fixtures", judging("fabric_manager", {"services": read("services", f"systemctl/{file}")}), wanted)
+    *(row("fixtures", judge({"services": read("services", f"systemctl/{file}")}), wanted)
         for file, wanted in [
             ("p5.json", "PASS"), ("p5-fabricmanager-failed.json", "FAIL"), ("table.txt", "FAIL"), ("show.txt", "FAIL"),
         ]),
-    *(row("everything but running fails", judging("fabric_manager", unit(**state)), FAIL)
+    *(row("everything but running fails", judge(unit(**state)), FAIL)
         for state in [
             {"load": "loaded", "active": "inactive", "sub": "dead"},
             {"load": "loaded", "active": "active", "sub": "exited"},
@@ -28,29 +30,26 @@ test_fabric_manager = table(
             {"load": "not-found", "active": "inactive", "sub": "dead"},
             {"load": "loaded", "active": "activating", "sub": "start"},
         ]),
-    row("failed unit is evidence", judging("fabric_manager", unit(load="loaded", active="failed", sub="failed")),
-        FAIL, measured="failed/failed", expected="active/running", remedy=FIX_CONFIG, shows=UNIT),
+    row("failed unit is evidence", judge(unit(load="loaded", active="failed", sub="failed")), FAIL,
+        measured="failed/failed", expected="active/running", remedy=FIX_CONFIG, shows=UNIT),
     *(each for none in [{"services": {"units": {"sshd.service": {"active": "active"}}}}] for each in (
-        row("no unit", [judging("fabric_manager", none),
-            judging("fabric_manager", {**none,
+        row("no unit", [judge(none), judge({**none,
             "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}, {"fabric_state": "In Progress"}]}})], FAIL),
-        row("no unit", judging("fabric_manager",
-            {**none, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}] * 8}}), INFO),
+        row("no unit", judge({**none, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}] * 8}}), INFO),
     )),
-    *(row("types without it", judging("fabric_manager", unit(active="failed"), kind), SKIP)
+    *(row("types without it", judge(unit(active="failed"), kind), SKIP)
         for kind in ["g5.48xlarge", "p5.4xlarge", "p6e-gb200.36xlarge", "none"]),
-    row("Blackwell needs it", judging("fabric_manager", unit(active="failed"), "p6-b200.48xlarge"), FAIL),
-    row("unknown", judging("fabric_manager", unit(load="loaded")), UNKNOWN),
-    row("nvlsm needs ib umad on p6", judging("fabric_manager", WITHOUT, "p6-b200.48xlarge"), WARN, says="ib_umad"),
-    row("nvlsm needs ib umad on p6", [judging("fabric_manager", WITHOUT),
-        judging("fabric_manager", {**RUNNING, "modules": {"names": {"ib_umad": {}}}}, "p6-b200.48xlarge"),
-        judging("fabric_manager", {**WITHOUT, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}]}},
-        "p6-b200.48xlarge")], PASS),
-    *(row("still starting is not failing again and again",
-        judging("fabric_manager", unit(load="loaded", active="activating", sub=sub)), FAIL, remedy=remedy)
+    row("Blackwell needs it", judge(unit(active="failed"), "p6-b200.48xlarge"), FAIL),
+    row("unknown", judge(unit(load="loaded")), UNKNOWN),
+    row("nvlsm needs ib umad on p6", judge(WITHOUT, "p6-b200.48xlarge"), WARN, says="ib_umad"),
+    row("nvlsm needs ib umad on p6", [judge(WITHOUT),
+        judge({**RUNNING, "modules": {"names": {"ib_umad": {}}}}, "p6-b200.48xlarge"),
+        judge({**WITHOUT, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}]}}, "p6-b200.48xlarge")], PASS),
+    *(row("still starting is not failing again and again", judge(unit(load="loaded", active="activating", sub=sub)),
+        FAIL, remedy=remedy)
         for sub, remedy in [("start", INVESTIGATE), ("auto-restart", FIX_CONFIG)]),
     *(row("a daemon that runs and logged errors",
-        judging("fabric_manager", {**unit(load="loaded", active="active", sub="running"),
+        judge({**unit(load="loaded", active="active", sub="running"),
         "fabric_log": {"logs": {"fabricmanager.log": log}},
         "nvidia_smi": {"gpus": [{"fabric_state": registered}] * 8}}), wanted, says="0000:05:00.0",
         evidence=(f"fabricmanager.log: {log['errors'][0]}",))

@@ -30,12 +30,11 @@ test_fabric_state = table(
         judging("fabric_state", gpus.node(gpus.A100), "none"),
         judging("fabric_state", gpus.put_all(gpus.node(gpus.A100), "name", "ERR!"), "p4d.24xlarge")], SKIP,
         says="A100"),
-    *(each for facts in [gpus.put_all(gpus.node(), "fabric_state", None)] for each in (
+    *(each for facts in [gpus.every("fabric_state", None)] for each in (
         row("N/A on a switched Hopper is unknown", judging("fabric_state", facts), UNKNOWN),
         row("N/A on a switched Hopper is unknown", judging("fabric_state", facts, "none"), SKIP),
     )),
-    row("old driver or no switch", judging("fabric_state", gpus.drop_all(gpus.node(), "fabric_state")), SKIP,
-        says="525"),
+    row("old driver or no switch", judging("fabric_state", gpus.silent("fabric_state")), SKIP, says="525"),
     row("old driver or no switch", judge(instance_type="p5.4xlarge", fabric_state="In Progress"), SKIP),
     *(row("a domain that is not printed is no other domain", judge(**{name: value}), PASS, count=1)
         for name in ["fabric_clique_id", "fabric_cluster_uuid"]
@@ -102,7 +101,7 @@ def test_the_one_gpu_in_another_domain_is_named(clique_ids, culprit):
 )
 def test_a_health_mask_printed_as_a_number(health, wanted, said):
     """Values by hand after nvml.h: two bits a condition, 1 is a fault and 2 in order."""
-    facts = gpus.put(gpus.node(), 2, "fabric_health", health)
+    facts = gpus.one(2, "fabric_health", health)
     findings = judging("fabric_state", facts)
     assert status(findings) is wanted
     if said:

@@ -140,7 +140,7 @@ def test_a_field_that_no_gpu_prints_does_not_block_and_one_that_is_not_available
         return facts
 
     assert status(judging(check, without(path))) is SKIP
-    assert status(judging(check, gpus.put_all(gpus.node(), path, None))) is UNKNOWN
+    assert status(judging(check, gpus.every(path, None))) is UNKNOWN
     one = without(path)
     one["nvidia_smi"]["gpus"][0] = gpus.node()["nvidia_smi"]["gpus"][0]
     assert status(judging(check, one)) is UNKNOWN

@@ -1,5 +1,7 @@
 """gpu_lost: error text in place of a GPU, the kernel log, the bus."""
 
+from functools import partial
+
 from tests.harness import BROKEN, only, status
 
 from . import gpus
@@ -18,32 +20,29 @@ EVENT = {
     "text": "NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus.",
     "boot": 0,
 }
-
+judge = partial(judging, "gpu_lost")
 
 test_gpu_lost = table(
-    row("healthy by all sources", judging("gpu_lost",
-        {**gpus.node(), "kernel": {"fallen_off_bus": [], "last_boot": 0}, "lspci": {"nvidia_gpus": 8}}), PASS,
-        says="nvidia_smi, kernel, lspci"),
-    row("words of a lost GPU in its fields", judging("gpu_lost",
-        gpus.put(gpus.node(), 3, "temperature_c", "GPU is lost")), FAIL, index=3, remedy=REBOOT),
-    row("identity that is an error", judging("gpu_lost", gpus.put(gpus.node(), 3, "uuid", "[Unknown Error]")), FAIL,
+    row("healthy by all sources", judge({**gpus.node(), "kernel": {"fallen_off_bus": [], "last_boot": 0},
+        "lspci": {"nvidia_gpus": 8}}), PASS, says="nvidia_smi, kernel, lspci"),
+    row("words of a lost GPU in its fields", judge(gpus.one(3, "temperature_c", "GPU is lost")), FAIL, index=3,
+        remedy=REBOOT),
+    row("identity that is an error", judge(gpus.one(3, "uuid", "[Unknown Error]")), FAIL,
         evidence=("uuid: [Unknown Error]",)),
     *(each
         for words in ["System is not in ready state", "Invalid State", "In use by another client"]
-        for facts in [gpus.put(gpus.put(gpus.node(), 3, "name", words), 3, "memory_total_mib", words)]
+        for facts in [gpus.put(gpus.one(3, "name", words), 3, "memory_total_mib", words)]
         for each in (
-        row("GPU that answers with another of NVML's errors", judging("gpu_lost", facts), FAIL, index=3),
+        row("GPU that answers with another of NVML's errors", judge(facts), FAIL, index=3),
         row("GPU that answers with another of NVML's errors", judging("gpu_model", facts), UNKNOWN),
     )),
     row("a handle that is refused says nothing of the GPU",
-        judging("gpu_lost",
-        smi_error("Unable to determine the device handle for GPU 0000:53:00.0: Insufficient Permissions")), UNKNOWN),
-    row("one unreadable sensor is not a lost GPU",
-        judging("gpu_lost", gpus.put(gpus.node(), 3, "power.draw_w", "[Unknown Error]")), PASS),
-    *(row("requires reset", judging("gpu_lost", gpus.put(gpus.node(), 3, "memory_total_mib", words)), FAIL,
-        remedy=RESET_GPU)
+        judge(smi_error("Unable to determine the device handle for GPU 0000:53:00.0: Insufficient Permissions")),
+        UNKNOWN),
+    row("one unreadable sensor is not a lost GPU", judge(gpus.one(3, "power.draw_w", "[Unknown Error]")), PASS),
+    *(row("requires reset", judge(gpus.one(3, "memory_total_mib", words)), FAIL, remedy=RESET_GPU)
         for words in ["[GPU requires reset]", "GPU requires restart"]),
-    *(row("messages of nvidia-smi", judging("gpu_lost", smi_error(text)), FAIL, remedy=remedy, evidence=(text,))
+    *(row("messages of nvidia-smi", judge(smi_error(text)), FAIL, remedy=remedy, evidence=(text,))
         for text, remedy in [
             ("Unable to determine the device handle for GPU0000:53:00.0: Unknown Error", REBOOT),
             ("Unable to determine the device handle for gpu 0000:53:00.0: GPU is lost.  Reboot the system", REBOOT),
@@ -53,28 +52,24 @@ test_gpu_lost = table(
             ("No devices were found", REBOOT),
             ("7 of 8 attached GPUs are listed", REBOOT),
         ]),
-    row("a message not known is unknown", judging("gpu_lost",
-        smi_error("Failed to initialize NVML: Insufficient Permissions")), UNKNOWN),
+    row("a message not known is unknown", judge(smi_error("Failed to initialize NVML: Insufficient Permissions")),
+        UNKNOWN),
     row("InfoROM warning is for another check",
-        judging("gpu_lost", smi_error("WARNING: infoROM is corrupted at gpu 0000:41:00.0", "0000:41:00.0", 8)),
-        PASS),
-    row("kernel log when nvidia-smi hangs", judging("gpu_lost",
-        {"nvidia_smi": BROKEN, "kernel": {"fallen_off_bus": [EVENT, EVENT], "last_boot": 0}}), FAIL,
-        device={"pci": "0000:53:00"}, remedy=REBOOT),
-    row("earlier boot is history", judging("gpu_lost",
-        {**gpus.node(), "kernel": {"fallen_off_bus": [{"pci": "0000:53:00", "text": "GPU has fallen off the bus",
-        "boot": 0}], "last_boot": 1}}), PASS),
-    row("missing on the bus", judging("gpu_lost", {**gpus.node(count=7), "lspci": {"nvidia_gpus": 7}}), FAIL,
-        measured=7, expected=8),
+        judge(smi_error("WARNING: infoROM is corrupted at gpu 0000:41:00.0", "0000:41:00.0", 8)), PASS),
+    row("kernel log when nvidia-smi hangs", judge({"nvidia_smi": BROKEN,
+        "kernel": {"fallen_off_bus": [EVENT, EVENT], "last_boot": 0}}), FAIL, device={"pci": "0000:53:00"},
+        remedy=REBOOT),
+    row("earlier boot is history", judge({**gpus.node(),
+        "kernel": {"fallen_off_bus": [{"pci": "0000:53:00", "text": "GPU has fallen off the bus", "boot": 0}],
+        "last_boot": 1}}), PASS),
+    row("missing on the bus", judge({**gpus.node(count=7), "lspci": {"nvidia_gpus": 7}}), FAIL, measured=7, expected=8),
     row("on the bus but not in the driver needs no type",
-        judging("gpu_lost", {**gpus.node(count=7), "lspci": {"nvidia_gpus": 8}}, "none"), FAIL),
-    row("rev ff", judging("gpu_lost", {**gpus.node(),
-        "lspci": {"nvidia_gpus": 8, "gpu_addresses": ["0000:53:00.0"], "rev_ff": ["0000:53:00.0"]}}), FAIL,
-        device={"pci": "0000:53:00.0"}),
-    row("nothing listed and nothing said is unknown", judging("gpu_lost", gpus.node(count=0)), UNKNOWN),
-    *(row("a message in place of one GPU is about that GPU",
-        judging("gpu_lost", smi_error(text, "00000000:5A:00.0")), wanted, alone=True, remedy=remedy,
-        device={"pci": "00000000:5A:00.0"})
+        judge({**gpus.node(count=7), "lspci": {"nvidia_gpus": 8}}, "none"), FAIL),
+    row("rev ff", judge({**gpus.node(), "lspci": {"nvidia_gpus": 8, "gpu_addresses": ["0000:53:00.0"],
+        "rev_ff": ["0000:53:00.0"]}}), FAIL, device={"pci": "0000:53:00.0"}),
+    row("nothing listed and nothing said is unknown", judge(gpus.node(count=0)), UNKNOWN),
+    *(row("a message in place of one GPU is about that GPU", judge(smi_error(text, "00000000:5A:00.0")), wanted,
+        alone=True, remedy=remedy, device={"pci": "00000000:5A:00.0"})
         for text, wanted, remedy in [
             ("Unable to determine the device handle for GPU 0000:5A:00.0: Unknown Error", FAIL, REBOOT),
             ("Unknown Error", FAIL, REBOOT),
@@ -82,29 +77,28 @@ test_gpu_lost = table(
             ("words not seen yet", UNKNOWN, INVESTIGATE),
         ]),
     row("a kernel log that cannot be read is no pass beside a healthy nvidia-smi",
-        judging("gpu_lost", {**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}), UNKNOWN,
+        judge({**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}), UNKNOWN,
         message="could not be measured: broken on purpose"),
     *(row("a line that may be a lost GPU is no pass and a harmless Xid is",
-        judging("gpu_lost", {**gpus.node(),
-        "kernel": {"fallen_off_bus": [], "unread_xids": [{"code": code,
-        "text": f"an Xid {code} behind a head that nobody can read", "boot": 0}], "last_boot": 0},
-        "lspci": {"nvidia_gpus": 8}}), wanted)
+        judge({**gpus.node(), "kernel": {"fallen_off_bus": [],
+        "unread_xids": [{"code": code, "text": f"an Xid {code} behind a head that nobody can read", "boot": 0}],
+        "last_boot": 0}, "lspci": {"nvidia_gpus": 8}}), wanted)
         for code, wanted in [(79, UNKNOWN), (None, UNKNOWN), (9999, UNKNOWN), (43, PASS), (63, PASS)]),
 )  # fmt: skip
 
 
 def test_an_unreadable_temperature_counts_with_a_second_field_only():
-    facts = gpus.put(gpus.node(), 3, "temperature_c", "ERR!")
-    assert status(judging("gpu_lost", facts)) is PASS
+    facts = gpus.one(3, "temperature_c", "ERR!")
+    assert status(judge(facts)) is PASS
     assert status(judging("gpu_temperature", facts)) is UNKNOWN
     gpus.put(facts, 3, "performance_state", "ERR!")
-    assert only(judging("gpu_lost", facts), FAIL).device["index"] == 3
+    assert only(judge(facts), FAIL).device["index"] == 3
 
 
 def test_gpu_and_its_message_are_one_finding():
-    facts = gpus.put(gpus.node(), 0, "name", "GPU is lost")
+    facts = gpus.one(0, "name", "GPU is lost")
     facts["nvidia_smi"]["errors"] = [{"pci_bus_id": "00000000:53:00.0", "text": "GPU is lost"}]
-    assert len(judging("gpu_lost", facts)) == 1
+    assert len(judge(facts)) == 1
 
 
 def test_one_gpu_spelled_in_several_ways_is_one_finding():
@@ -113,7 +107,7 @@ def test_one_gpu_spelled_in_several_ways_is_one_finding():
         for pci in ("0000:53:00", "0000:53:00.0", "53:00.0", "00000000:53:00.0")
     ]
     kernel = {"fallen_off_bus": events, "last_boot": 0}
-    alone = only(judging("gpu_lost", {"nvidia_smi": BROKEN, "kernel": kernel}), FAIL)
+    alone = only(judge({"nvidia_smi": BROKEN, "kernel": kernel}), FAIL)
     assert alone.device["pci"] == "0000:53:00"
     smi = smi_error("Unable to determine the device handle for GPU0000:53:00.0: Unknown Error", "0000:53:00.0")
-    assert len(judging("gpu_lost", {**smi, "kernel": kernel})) == 1
+    assert len(judge({**smi, "kernel": kernel})) == 1

@@ -7,7 +7,7 @@ from .table import FAIL, FIX_CONFIG, PASS, SKIP, UNKNOWN, UPDATE_SOFTWARE, judgi
 
 
 def judge(name, instance_type, **rest):
-    return judging("gpu_model", gpus.put_all(gpus.node(), "name", name), instance_type, **rest)
+    return judging("gpu_model", gpus.every("name", name), instance_type, **rest)
 
 
 test_gpu_model = table(
@@ -30,9 +30,9 @@ test_gpu_model = table(
             ("NVIDIA L40S", "g6e.48xlarge"),
             ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "g7e.48xlarge"),
         ]),
-    row("one other GPU is named", judging("gpu_model", gpus.put(gpus.node(), 5, "name", "NVIDIA H200")), FAIL,
-        index=5, of={"pci": "00000000:58:00.0"}),
-    row("error text is unknown", judging("gpu_model", gpus.put(gpus.node(), 2, "name", "ERR!")), UNKNOWN, index=2),
+    row("one other GPU is named", judging("gpu_model", gpus.one(5, "name", "NVIDIA H200")), FAIL, index=5,
+        of={"pci": "00000000:58:00.0"}),
+    row("error text is unknown", judging("gpu_model", gpus.one(2, "name", "ERR!")), UNKNOWN, index=2),
     row("model given by hand or not known", judge("NVIDIA H100 80GB HBM3", "none"), SKIP),
     row("model given by hand or not known", judge("NVIDIA H100 80GB HBM3", "none", expected={"gpu_model": "H100"}),
         PASS),

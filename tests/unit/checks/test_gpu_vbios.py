@@ -1,5 +1,7 @@
 """gpu_vbios: pin, one version within the node, unreadable."""
 
+from functools import partial
+
 import pytest
 
 from tests.harness import only, status
@@ -7,24 +9,24 @@ from tests.harness import only, status
 from . import gpus
 from .table import FAIL, NONE, PASS, REPLACE, SKIP, UNKNOWN, WARN, judging, row, table
 
+judge = partial(judging, "gpu_vbios")
+
 test_gpu_vbios = table(
-    row("one version", judging("gpu_vbios", gpus.node()), PASS, says="96.00.A5.00.01"),
-    row("two models have two versions", judging("gpu_vbios",
-        gpus.put(gpus.put(gpus.node(), 4, "vbios_version", "90.04.38.00.03"), 4, "name", "Tesla T4")), PASS),
-    row("unreadable is unknown", [judging("gpu_vbios",
-        gpus.put(gpus.node(), 0, "vbios_version", "[Unknown Error]")),
-        judging("gpu_vbios", gpus.put(gpus.node(), 0, "vbios_version", None))], UNKNOWN),
-    *(each for facts in [gpus.drop_all(gpus.node(), "vbios_version")] for each in (
-        row("not printed matters only to a pin", judging("gpu_vbios", facts), SKIP),
-        row("not printed matters only to a pin", judging("gpu_vbios", facts, expected={"vbios_version": "96"}),
-            UNKNOWN),
+    row("one version", judge(gpus.node()), PASS, says="96.00.A5.00.01"),
+    row("two models have two versions", judge(gpus.put(gpus.one(4, "vbios_version", "90.04.38.00.03"), 4, "name",
+        "Tesla T4")), PASS),
+    row("unreadable is unknown", [judge(gpus.one(0, "vbios_version", "[Unknown Error]")),
+        judge(gpus.one(0, "vbios_version", None))], UNKNOWN),
+    *(each for facts in [gpus.silent("vbios_version")] for each in (
+        row("not printed matters only to a pin", judge(facts), SKIP),
+        row("not printed matters only to a pin", judge(facts, expected={"vbios_version": "96"}), UNKNOWN),
     )),
 )  # fmt: skip
 
 
 def test_other_version_within_the_node_warns():
-    facts = gpus.put(gpus.node(), 4, "vbios_version", "96.00.74.00.01")
-    findings = judging("gpu_vbios", facts)
+    facts = gpus.one(4, "vbios_version", "96.00.74.00.01")
+    findings = judge(facts)
     assert only(findings, WARN).measured == "96.00.74.00.01, 96.00.A5.00.01"
     assert status(findings) is WARN
     assert not [finding for finding in findings if finding.status is PASS]
@@ -40,6 +42,6 @@ def test_other_version_within_the_node_warns():
     ],
 )
 def test_pin_counts_hexadecimal_groups(pin, wanted):
-    findings = judging("gpu_vbios", gpus.node(), expected={"vbios_version": pin})
+    findings = judge(gpus.node(), expected={"vbios_version": pin})
     assert status(findings) is wanted
     assert findings[0].remedy is (REPLACE if wanted is FAIL else NONE)

@@ -1,5 +1,7 @@
 """mounts: declared ones there or not, an automount, read-only disks and read-only bind mounts."""
 
+from functools import partial
+
 from tests.harness import BROKEN
 from tests.unit.parsers.hosttools import read
 
@@ -18,28 +20,24 @@ ROWS = mounted(
     ("/dev/md0", "/scratch", "xfs", ["ro"]),
     ("/dev/sdb", "/boot", "ext4", ["ro"]),
 )
-
+judge = partial(judging, "mounts")
 
 test_mounts = table(
-    row("present", judging("mounts", FSX, expected={"mounts": ["/fsx/", "/scratch"]}), PASS,
-        starts="2 declared mounts"),
-    row("missing", judging("mounts", FSX, expected={"mounts": ["/fsx", "/checkpoints"]}), FAIL,
-        device={"mount": "/checkpoints"}, remedy=FIX_CONFIG),
-    row("automount is not proven", judging("mounts", FSX, expected={"mounts": ["/efs"]}), WARN,
-        device={"mount": "/efs"}),
+    row("present", judge(FSX, expected={"mounts": ["/fsx/", "/scratch"]}), PASS, starts="2 declared mounts"),
+    row("missing", judge(FSX, expected={"mounts": ["/fsx", "/checkpoints"]}), FAIL, device={"mount": "/checkpoints"},
+        remedy=FIX_CONFIG),
+    row("automount is not proven", judge(FSX, expected={"mounts": ["/efs"]}), WARN, device={"mount": "/efs"}),
     # /srv/shared data is a read-only bind mount
     row("healthy machine with nothing declared",
-        [judging("mounts", {"mounts": read("mounts", "proc/debian12-mounts.txt")}), judging("mounts", FSX)],
-        PASS),
-    row("read only root", judging("mounts", mounted(("/dev/nvme0n1p1", "/", "ext4", ["ro", "relatime"]))), FAIL,
+        [judge({"mounts": read("mounts", "proc/debian12-mounts.txt")}), judge(FSX)], PASS),
+    row("read only root", judge(mounted(("/dev/nvme0n1p1", "/", "ext4", ["ro", "relatime"]))), FAIL,
         device={"mount": "/"}, remedy=REPLACE),
-    row("other read only disk", judging("mounts", ROWS), WARN, device={"mount": "/scratch"}),
-    row("other read only disk", judging("mounts", ROWS, expected={"mounts": ["/scratch"]}), FAIL),
+    row("other read only disk", judge(ROWS), WARN, device={"mount": "/scratch"}),
+    row("other read only disk", judge(ROWS, expected={"mounts": ["/scratch"]}), FAIL),
     *(row("ext4 since Linux 6 15 keeps rw after an error",
-        judging("mounts", mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "relatime", option]))), FAIL,
-        device={"mount": "/"})
+        judge(mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "relatime", option]))), FAIL, device={"mount": "/"})
         for option in ("emergency_ro", "shutdown")),
     row("ext4 since Linux 6 15 keeps rw after an error",
-        judging("mounts", mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "errors=remount-ro"]))), PASS),
-    row("unknown", judging("mounts", {"mounts": BROKEN}), UNKNOWN),
+        judge(mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "errors=remount-ro"]))), PASS),
+    row("unknown", judge({"mounts": BROKEN}), UNKNOWN),
 )  # fmt: skip

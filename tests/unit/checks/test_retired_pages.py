@@ -16,13 +16,13 @@ test_retired_pages = table(
     *(row("faults", judge(**pages), FAIL, index=3, remedy=remedy)
         for pages, remedy in [
             ({"pending": True}, RESET_GPU), ({"single_bit": 58, "double_bit": 2}, REPLACE),
-            ({"pending": True, "double_bit": 60}, REPLACE),
+                ({"pending": True, "double_bit": 60}, REPLACE),
         ]),
     row("some retired is information", judge(double_bit=4), INFO, measured=4),
     *(row("unreadable is unknown", judge(**pages), UNKNOWN, index=3)
         for pages in [{"pending": "ERR!"}, {"pending": None}, {"single_bit": None}, {"double_bit": "ERR!"}]),
     *(row("ampere and later have none", judging("retired_pages", facts), SKIP)
         for facts in (gpus.node(),
-        gpus.put_all(gpus.node(), "retired_pages", {"single_bit": None, "double_bit": None, "pending": None}),
-        gpus.drop_all(gpus.node(), "retired_pages"))),
+        gpus.every("retired_pages", {"single_bit": None, "double_bit": None, "pending": None}),
+        gpus.silent("retired_pages"))),
 )  # fmt: skip

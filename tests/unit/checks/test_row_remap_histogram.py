@@ -23,7 +23,7 @@ test_row_remap_histogram = table(
 
 
 def test_no_histogram():
-    assert status(judging("row_remap_histogram", gpus.put_all(gpus.node(), "remap", None))) is SKIP
+    assert status(judging("row_remap_histogram", gpus.every("remap", None))) is SKIP
     facts = gpus.node()
     for gpu in facts["nvidia_smi"]["gpus"]:
         del gpu["remap"]["histogram"]
@@ -31,7 +31,7 @@ def test_no_histogram():
 
 
 def test_a_gpu_with_mig_on_does_not_show_it():
-    facts = gpus.put(gpus.put(gpus.node(), 4, "mig_mode", "Enabled"), 4, "remap", None)
+    facts = gpus.put(gpus.one(4, "mig_mode", "Enabled"), 4, "remap", None)
     assert status(judging("row_remap_histogram", facts)) is PASS
-    facts = gpus.put_all(gpus.put_all(gpus.node(), "mig_mode", "Enabled"), "remap", None)
+    facts = gpus.put_all(gpus.every("mig_mode", "Enabled"), "remap", None)
     assert "MIG" in only(judging("row_remap_histogram", facts), SKIP).message

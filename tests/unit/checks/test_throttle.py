@@ -5,7 +5,7 @@ from .table import FAIL, PASS, REPLACE, UNKNOWN, WARN, judging, row, table
 
 
 def judge(reasons):
-    return judging("throttle", gpus.put(gpus.node(), 1, "throttle_active", reasons))
+    return judging("throttle", gpus.one(1, "throttle_active", reasons))
 
 
 test_throttle = table(
@@ -27,10 +27,8 @@ test_throttle = table(
         ]),
     row("failed GPU lists its reasons", judge(["hw_slowdown", "hw_power_brake_slowdown"]), FAIL,
         says="hw_power_brake_slowdown", remedy=REPLACE),
-    row("N/A everywhere is unknown", judging("throttle", gpus.put_all(gpus.node(), "throttle_active", None)),
-        UNKNOWN),
+    row("N/A everywhere is unknown", judging("throttle", gpus.every("throttle_active", None)), UNKNOWN),
     row("what is active without harm is shown", judge([]), PASS, message="no hardware slowdown (active: gpu_idle)"),
-    row("what is active without harm is shown",
-        judging("throttle", gpus.put_all(gpus.node(), "throttle_active", [])), PASS,
+    row("what is active without harm is shown", judging("throttle", gpus.every("throttle_active", [])), PASS,
         message="no hardware slowdown (active: nothing)"),
 )  # fmt: skip
