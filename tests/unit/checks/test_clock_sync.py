@@ -23,15 +23,15 @@ test_clock_sync = table(
     *(row("fixtures", judged(file), wanted)
         for file, wanted in [
             ("ec2.txt", "PASS"), ("debian12-synchronised.txt", "PASS"), ("debian12-synchronised.csv", "PASS"),
-                ("timesync.txt", "PASS"), ("ec2-adrift.txt", "FAIL"), ("debian12-unsynchronised.txt", "FAIL"),
-                ("debian12-unsynchronised.csv", "FAIL"), ("timesync-waiting.txt", "FAIL"),
-                ("timedatectl-status.txt", "FAIL"), ("debian12-no-daemon.txt", "FAIL"),
-                ("debian12-local-reference.txt", "WARN"),
+            ("timesync.txt", "PASS"), ("ec2-adrift.txt", "FAIL"), ("debian12-unsynchronised.txt", "FAIL"),
+            ("debian12-unsynchronised.csv", "FAIL"), ("timesync-waiting.txt", "FAIL"),
+            ("timedatectl-status.txt", "FAIL"), ("debian12-no-daemon.txt", "FAIL"),
+            ("debian12-local-reference.txt", "WARN"),
         ]),
     row("adrift says how far", judged("ec2-adrift.txt"), FAIL, measured=-12.481902313, unit="s", remedy=FIX_CONFIG,
         says="12.4819 s slow"),
-    *(row("offset of either sign", judge({"chrony": {"tool": "chronyc", "leap": "Normal", "stratum": 4,
-        "offset_s": offset_s}}), wanted)
+    *(row("offset of either sign",
+        judge({"chrony": {"tool": "chronyc", "leap": "Normal", "stratum": 4, "offset_s": offset_s}}), wanted)
         for offset_s, wanted in [(0.049, "PASS"), (-0.05, "WARN"), (0.127, "WARN"), (0.128, "FAIL"), (-3600, "FAIL")]),
     *(row("stratum without a source", judge({"chrony": {"leap": "Normal", "stratum": stratum, "offset_s": 0.0}}), FAIL)
         for stratum in [0, 16]),

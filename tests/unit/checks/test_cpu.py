@@ -18,8 +18,8 @@ test_cpu = table(
     # nosmt at boot leaves the siblings listed, and offline
     row("multithreading off is right", judge(facts(cpus=96, online=96, offline=[], threads_per_core=1)), PASS,
         says="multithreading is off"),
-    row("multithreading off is right", judge(facts(cpus=192, online=96, offline=list(range(96, 192)),
-        threads_per_core=1)), PASS),
+    row("multithreading off is right",
+        judge(facts(cpus=192, online=96, offline=list(range(96, 192)), threads_per_core=1)), PASS),
     row("half the CPUs with threads is a fault", judge(facts(cpus=96, online=96, threads_per_core=2)), FAIL),
     row("type with one thread per core gets no half",
         judge(facts(cpus=96, online=96, threads_per_core=1), "g7.48xlarge"), FAIL),

@@ -77,8 +77,9 @@ test_dcgm_diag = table(
             remedy=Remedy.REPLACE),
     )),
     row("nothing but the set up was tested", judge({**HEALTHY, "tests": TESTS}), WARN, says="PCIe, GPU Memory"),
-    row("nothing but the set up was tested", [judge({**HEALTHY, "tests": {**TESTS, "PCIe": "Pass"}}),
-        judge({**HEALTHY, "tests": {"software": "Pass"}})], PASS),
+    row("nothing but the set up was tested",
+        [judge({**HEALTHY, "tests": {**TESTS, "PCIe": "Pass"}}), judge({**HEALTHY, "tests": {"software": "Pass"}})],
+        PASS),
     *(row("a GPU found bad before the tests", judge(facts), FAIL, index=3, remedy=Remedy.RESET_GPU)
         for facts in ({**HEALTHY, "runtime_error": ERROR},
         {"tests": {}, "failures": [], "warnings": [], "runtime_error": ERROR})),
@@ -100,11 +101,11 @@ test_dcgm_diag = table(
         message="DCGM ran no test: memory Skip, pcie Skip"),
     # without "gpus" the output names none
     row("a GPU that was not tested", judge({**HEALTHY, "gpus": 7}), UNKNOWN, measured=7, expected=8),
-    row("a GPU that was not tested", [judge({**HEALTHY, "gpus": 8}), judge(HEALTHY),
-        judge({**HEALTHY, "gpus": 1}, "g5.xlarge")], PASS),
-    row("a test skipped on one GPU alone", judge({**HEALTHY, "tests": {"software": "Pass", "memory": "Skip"},
-        "skipped_on": {"memory": [4]}}), WARN, device={"index": 4}, remedy=Remedy.INVESTIGATE,
-        says="memory on GPU 4 alone"),
+    row("a GPU that was not tested",
+        [judge({**HEALTHY, "gpus": 8}), judge(HEALTHY), judge({**HEALTHY, "gpus": 1}, "g5.xlarge")], PASS),
+    row("a test skipped on one GPU alone",
+        judge({**HEALTHY, "tests": {"software": "Pass", "memory": "Skip"}, "skipped_on": {"memory": [4]}}), WARN,
+        device={"index": 4}, remedy=Remedy.INVESTIGATE, says="memory on GPU 4 alone"),
 )  # fmt: skip
 
 

@@ -34,8 +34,9 @@ def judge(data, instance_type="p5.48xlarge", **more):
 test_dcgm_health = table(
     row("healthy", judge(document()), PASS, measured="Healthy"),
     row("each GPU and system has its finding",
-        judge(document("Failure", g3=("Failure", "Memory system",
-        "Detected 2 volatile double-bit|ECC error(s) in GPU 3."), g5=("Warning", "PCIe system", "replays")),
+        judge(document("Failure",
+        g3=("Failure", "Memory system", "Detected 2 volatile double-bit|ECC error(s) in GPU 3."),
+        g5=("Warning", "PCIe system", "replays")),
         nvidia_smi={"gpus": [{"index": 3, "uuid": "GPU-3", "serial": "77"}]}), FAIL, of={"serial": "77"},
         remedy=REPLACE, starts="GPU 3: DCGM watches Memory system: ",
         says="Detected 2 volatile double-bit ECC error(s) in GPU 3.").also(WARN, device={"index": 5}),

@@ -8,7 +8,8 @@ from . import gpus
 from .table import INVESTIGATE, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 test_ecc_corrected = table(
-    row("limit is the site's", judging("ecc_corrected", gpus.one(5, "ecc_corrected_volatile", 101),
+    row("limit is the site's",
+        judging("ecc_corrected", gpus.one(5, "ecc_corrected_volatile", 101),
         thresholds={"ecc_corrected.max_corrected": 5000}), PASS),
     *(row("unreadable is unknown", judging("ecc_corrected", gpus.one(5, "ecc_corrected_volatile", value)), UNKNOWN,
         index=5)

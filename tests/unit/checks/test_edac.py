@@ -16,8 +16,8 @@ def counted(ue, ce, **more):
 
 test_edac = table(
     row("clean", judge(counted(0, 3)), PASS, measured=3),
-    row("uncorrected and many corrected", judging("edac",
-        {"sysfs": sysfs.parse({"sysfs.json": sample("sysfs/g4dn-metal.json")})}, "g4dn.metal"), FAIL,
+    row("uncorrected and many corrected",
+        judging("edac", {"sysfs": sysfs.parse({"sysfs.json": sample("sysfs/g4dn-metal.json")})}, "g4dn.metal"), FAIL,
         device={"name": "mc1"}, measured=2, remedy=REPLACE).also(WARN, device={"name": "mc1"}, measured=412),
     row("errors without a place count", judge(counted(0, 0, ue_noinfo_count=1)), FAIL, measured=1),
     row("threshold", judge(counted(0, 99)), PASS),

@@ -29,10 +29,10 @@ test_efa_count = table(
     *(row("p5", judge(given), wanted, remedy=remedy, expected=32)
         for given, wanted, remedy in [
             (sources(32, 32, 32), PASS, NONE), (sources(libfabric=32), PASS, NONE), (sources(pci=32), PASS, NONE),
-                (sources(32, 31, 31), FAIL, REBOOT), (sources(32, 32, 31), FAIL, REBOOT),
-                (sources(31, 31, 31), FAIL, REPLACE), (sources(30, 30, 30), FAIL, REPLACE),
-                (sources(29, 29, 29), FAIL, FIX_CONFIG), (sources(16, 16, 16), FAIL, FIX_CONFIG),
-                (sources(driver=0), FAIL, FIX_CONFIG), (sources(33, 33, 33), WARN, FIX_CONFIG),
+            (sources(32, 31, 31), FAIL, REBOOT), (sources(32, 32, 31), FAIL, REBOOT),
+            (sources(31, 31, 31), FAIL, REPLACE), (sources(30, 30, 30), FAIL, REPLACE),
+            (sources(29, 29, 29), FAIL, FIX_CONFIG), (sources(16, 16, 16), FAIL, FIX_CONFIG),
+            (sources(driver=0), FAIL, FIX_CONFIG), (sources(33, 33, 33), WARN, FIX_CONFIG),
         ]),
     row("disagreement names the sources and the device", judge(sources(32, 32, 31)), FAIL,
         says=("PCI (lspci) 32", "libfabric (fi_info) 31"), evidence=("rdmap31s27",)),

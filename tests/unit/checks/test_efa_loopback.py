@@ -19,7 +19,8 @@ test_efa_loopback = table(
     row("four good devices", judging("efa_loopback",
         {"efa_loopback": read("efa_loopback", "efa_loopback/p4d-pingpong.txt")}, "p4d.24xlarge"), PASS, alone=True,
         says="4 EFA devices"),
-    *(row("a device that does not answer", judge(run(1), run(2), run(3),
+    *(row("a device that does not answer",
+        judge(run(1), run(2), run(3),
         run(4, rc=rc, rows=0, largest=None, said=["fi_cq_readerr: 4113 (Unreachable remote)"])), FAIL, says=words,
         device={"name": "rdmap4s27"}, remedy=REBOOT, evidence=("fi_cq_readerr: 4113 (Unreachable remote)",))
         for rc, words in [(1, "exit status 1"), (124, "no answer in time"), (0, "no result")]),
@@ -28,8 +29,9 @@ test_efa_loopback = table(
         remedy=REPLACE),
     *(row("one slow device", judge(run(1), run(2), run(3), run(4, usec)), wanted)
         for usec, wanted in [(800.0, PASS), (800.1, WARN)]),
-    row("tools and sizes are not mixed", [judge(run(1), run(2), run(3),
-        run(4, 20.0, largest={"bytes": 64.0, "mb_s": 3.0, "usec": 20.0}), run(4, 90.0, "fi_rdm_bw")),
+    row("tools and sizes are not mixed",
+        [judge(run(1), run(2), run(3), run(4, 20.0, largest={"bytes": 64.0, "mb_s": 3.0, "usec": 20.0}),
+        run(4, 90.0, "fi_rdm_bw")),
         judge(*map(run, range(1, 5)), *[run(number, 4000.0, "fi_rdm_bw") for number in range(1, 4)])], PASS),
     row("unfinished and missing devices are unknown", judge(run(1), run(2), run(3), run(4, rc=None)), UNKNOWN),
     row("unfinished and missing devices are unknown", judge(run(1), run(2), run(3)), UNKNOWN, measured=3, expected=4),

@@ -21,8 +21,9 @@ GONE = {"devices": [], "rdm_endpoints": 0, "error": "fi_getinfo: -61 (No data av
 
 test_efa_provider = table(
     row("endpoints", judge(fixture("p5-32-devices.txt")), PASS, measured=32, says="201.0"),
-    row("other providers only", judge({"devices": [], "rdm_endpoints": 0, "error": None,
-        "other_providers": ["tcp", "shm"]}), FAIL, says="only tcp, shm"),
+    row("other providers only",
+        judge({"devices": [], "rdm_endpoints": 0, "error": None, "other_providers": ["tcp", "shm"]}), FAIL,
+        says="only tcp, shm"),
     row("device without reliable endpoint", judge({"devices": ["a", "b"], "rdm_endpoints": 1, "error": None}), FAIL,
         expected=2),
     row("types", judge(fixture("none.txt"), "g4dn.xlarge"), SKIP),
@@ -35,8 +36,9 @@ test_efa_provider = table(
         FAIL),
     row("without a type endpoints that are there are evidence",
         judging("efa_provider", {"fi_info": {**GONE, "error": None}}, "none"), SKIP),
-    row("why libfabric has none is shown", judge({**fixture("none.txt"),
-        "warnings": ["ibv_open_device failed! errno: 2"]}), FAIL, evidence=("ibv_open_device failed! errno: 2",)),
+    row("why libfabric has none is shown",
+        judge({**fixture("none.txt"), "warnings": ["ibv_open_device failed! errno: 2"]}), FAIL,
+        evidence=("ibv_open_device failed! errno: 2",)),
 )  # fmt: skip
 
 

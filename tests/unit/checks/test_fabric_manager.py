@@ -33,8 +33,9 @@ test_fabric_manager = table(
     row("failed unit is evidence", judge(unit(load="loaded", active="failed", sub="failed")), FAIL,
         measured="failed/failed", expected="active/running", remedy=FIX_CONFIG, shows=UNIT),
     *(each for none in [{"services": {"units": {"sshd.service": {"active": "active"}}}}] for each in (
-        row("no unit", [judge(none), judge({**none,
-            "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}, {"fabric_state": "In Progress"}]}})], FAIL),
+        row("no unit", [judge(none),
+            judge({**none, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}, {"fabric_state": "In Progress"}]}})],
+            FAIL),
         row("no unit", judge({**none, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}] * 8}}), INFO),
     )),
     *(row("types without it", judge(unit(active="failed"), kind), SKIP)
@@ -42,8 +43,8 @@ test_fabric_manager = table(
     row("Blackwell needs it", judge(unit(active="failed"), "p6-b200.48xlarge"), FAIL),
     row("unknown", judge(unit(load="loaded")), UNKNOWN),
     row("nvlsm needs ib umad on p6", judge(WITHOUT, "p6-b200.48xlarge"), WARN, says="ib_umad"),
-    row("nvlsm needs ib umad on p6", [judge(WITHOUT),
-        judge({**RUNNING, "modules": {"names": {"ib_umad": {}}}}, "p6-b200.48xlarge"),
+    row("nvlsm needs ib umad on p6",
+        [judge(WITHOUT), judge({**RUNNING, "modules": {"names": {"ib_umad": {}}}}, "p6-b200.48xlarge"),
         judge({**WITHOUT, "nvidia_smi": {"gpus": [{"fabric_state": "Completed"}]}}, "p6-b200.48xlarge")], PASS),
     *(row("still starting is not failing again and again", judge(unit(load="loaded", active="activating", sub=sub)),
         FAIL, remedy=remedy)

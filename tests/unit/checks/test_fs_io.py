@@ -31,8 +31,8 @@ test_fs_io = table(
     *(row("nothing compared is unknown", judge(target(**change)), UNKNOWN, alone=True, device={"mount": "/fsx"})
         for change in ({"verified": False}, {"write_mb_s": None}, {"read_mb_s": None})),
     row("nothing to test and not run", judge(), SKIP),
-    row("only read only ones are no pass", judge({"mount": "/reference", "kind": "lustre",
-        "refused": "mounted read-only"}), SKIP, alone=True),
+    row("only read only ones are no pass",
+        judge({"mount": "/reference", "kind": "lustre", "refused": "mounted read-only"}), SKIP, alone=True),
 )  # fmt: skip
 
 

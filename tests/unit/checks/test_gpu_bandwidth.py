@@ -36,8 +36,8 @@ def judge(*tests, instance_type="p5.48xlarge", **more):
 
 
 test_gpu_bandwidth = table(
-    *(row("good nodes pass", judging("gpu_bandwidth",
-        {"nvbandwidth": read("nvbandwidth", f"nvbandwidth/{fixture}")}, kind), PASS, alone=True, says="read from peer")
+    *(row("good nodes pass", judging("gpu_bandwidth", {"nvbandwidth": read("nvbandwidth", f"nvbandwidth/{fixture}")},
+        kind), PASS, alone=True, says="read from peer")
         for fixture, kind in (("a100-v04.txt", "p4d.24xlarge"), ("h100-v08.json", "p5.48xlarge"))),
     # 65 % of 63.0, 31.5, 15.8 and 7.9 GB/s: PCIe 5 and 4 on 16 lanes, 4 and 3 on 8.
     *(each
@@ -58,8 +58,9 @@ test_gpu_bandwidth = table(
             ("g6f.large", 0.1),
         ]),
     row("one GPU slow to all peers is named once",
-        judge(host(*[54.0] * 8), peers(**({f"c3_{n}": 190.0 for n in range(8) if n != 3} | {f"c{n}_3": 190.0
-        for n in range(8) if n != 3}))), FAIL, alone=True, device={"index": 3}),
+        judge(host(*[54.0] * 8),
+        peers(**({f"c3_{n}": 190.0 for n in range(8) if n != 3} | {f"c{n}_3": 190.0 for n in range(8) if n != 3}))),
+        FAIL, alone=True, device={"index": 3}),
     row("one slow pair is named", judge(host(*[54.0] * 8), peers(c2_5=150.0)), FAIL, device={"name": "pair 2-5"},
         remedy=Remedy.REBOOT),
     row("a pair that cannot reach each other is unknown", judge(host(*[54.0] * 8), peers(c2_5=None)), UNKNOWN,
@@ -71,8 +72,8 @@ test_gpu_bandwidth = table(
         {"nvbandwidth": read("nvbandwidth", "nvbandwidth/l4-v08-waived.txt")}, "g6.xlarge"), INFO),
     row("peer copies waived", judge(host(*[54.0] * 8), {"name": READ, "status": "Waived", "matrix": []}), UNKNOWN),
     row("data that differs after the copy fails",
-        judging("gpu_bandwidth", {"nvbandwidth": read("nvbandwidth", "nvbandwidth/h100-v08-wrong-data.json")}),
-        FAIL, shows="pattern"),
+        judging("gpu_bandwidth", {"nvbandwidth": read("nvbandwidth", "nvbandwidth/h100-v08-wrong-data.json")}), FAIL,
+        shows="pattern"),
     *(row("what was not measured is unknown", judge(test), UNKNOWN)
         for test in [
             {"name": H2D, "status": "Running", "matrix": []},
@@ -80,7 +81,8 @@ test_gpu_bandwidth = table(
             host(*[54.0] * 7, None),
         ]),
     *(row("a test that is not there is unknown",
-        judging("gpu_bandwidth", {"nvbandwidth": {"tests": [test
+        judging("gpu_bandwidth",
+        {"nvbandwidth": {"tests": [test
         for test in read("nvbandwidth", "nvbandwidth/h100-v08.json")["tests"] if test["name"] != left_out]}}), UNKNOWN)
         for left_out in [H2D, D2H, READ, WRITE]),
     row("fewer GPUs than the type has are unknown",
@@ -90,12 +92,12 @@ test_gpu_bandwidth = table(
         FAIL).also(UNKNOWN, says="NOT_READY"),
     row("not run", judging("gpu_bandwidth", {}, "trn1.2xlarge"), SKIP),
     row("bidirectional tests are left alone",
-        judge(host(*[54.0] * 8), {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Passed",
-        "matrix": [[18.5] * 8]}), PASS),
+        judge(host(*[54.0] * 8),
+        {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Passed", "matrix": [[18.5] * 8]}), PASS),
     row("wrong data between GPUs is told without a host copy",
-        judging("gpu_bandwidth", {"nvbandwidth": {"tests": [{"name": "device_to_device_memcpy_read_ce",
-        "status": "Error", "matrix": [], "error": "Invalid value"}]}}), FAIL,
-        evidence=("Invalid value",)).also(UNKNOWN, says="no host copy"),
+        judging("gpu_bandwidth",
+        {"nvbandwidth": {"tests": [{"name": "device_to_device_memcpy_read_ce", "status": "Error", "matrix": [],
+        "error": "Invalid value"}]}}), FAIL, evidence=("Invalid value",)).also(UNKNOWN, says="no host copy"),
     row("a slow pair is named without a host copy",
         judging("gpu_bandwidth", {"nvbandwidth": {"tests": [peers(c1_0=160.0)]}}, "p5.48xlarge"), FAIL,
         device={"name": "pair 1-0"}).also(UNKNOWN, says="no host copy"),
@@ -112,8 +114,9 @@ test_gpu_bandwidth = table(
         device={"index": 6}).also(UNKNOWN, device={"index": 7}),
     # 320 GB/s is above the floor of 65 % and 16 % below the others.
     row("a GPU a little slower to all peers than the others warns",
-        judge(host(*[54.0] * 8), peers(**({f"c3_{n}": 320.0 for n in range(8) if n != 3} | {f"c{n}_3": 320.0
-        for n in range(8) if n != 3}))), WARN, alone=True, device={"index": 3}, expected=342.0),
+        judge(host(*[54.0] * 8),
+        peers(**({f"c3_{n}": 320.0 for n in range(8) if n != 3} | {f"c{n}_3": 320.0 for n in range(8) if n != 3}))),
+        WARN, alone=True, device={"index": 3}, expected=342.0),
     *(row("a test that did not pass is told by its status", judge({**host(*[54.0] * 8), **change}), wanted, says=words)
         for change, wanted, words in [
             ({"status": "Failed"}, FAIL, "says Failed"),

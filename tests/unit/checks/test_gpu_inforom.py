@@ -10,9 +10,9 @@ from .table import FAIL, PASS, REPLACE, SKIP, UNKNOWN, WARN, changed, judging, r
 judge = partial(judging, "gpu_inforom")
 
 test_gpu_inforom = table(
-    *(row("corruption warning fails", judge(changed(gpus.node(), f"nvidia_smi.{place}",
-        [{"pci_bus_id": "0000:53:00.0", "text": text}])), FAIL, remedy=REPLACE, device={"pci": "0000:53:00.0"},
-        evidence=(text,))
+    *(row("corruption warning fails",
+        judge(changed(gpus.node(), f"nvidia_smi.{place}", [{"pci_bus_id": "0000:53:00.0", "text": text}])), FAIL,
+        remedy=REPLACE, device={"pci": "0000:53:00.0"}, evidence=(text,))
         for place in ["errors", "warnings"]
         for text in ["WARNING: infoROM is corrupted at gpu 0000:53:00.0"]),
     row("corrupted object fails", judge(gpus.one(2, "inforom.ecc", "Corrupted infoROM")), FAIL, index=2),

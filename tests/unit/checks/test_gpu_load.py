@@ -19,15 +19,19 @@ def judge(gpus, instance_type="p5.48xlarge", **more):
 test_gpu_load = table(
     row("equal GPUs pass", judge([gpu(index, 660 - index) for index in range(8)]), PASS, alone=True,
         says="653 to 660 TFLOPS on 8 GPUs"),
-    row("twins are of one product and size", judge([gpu(6), gpu(7),
-        *[gpu(index, 300.0, sm_count=114) for index in range(6)]], thresholds={"gpu_load.min_peak_percent": 0}), PASS),
-    *(row("slowed down by the hardware", judge([*(gpu(index) for index in range(7)),
-        gpu(3, throttled={reason: 1}, temperature_c_max=88.0)]), FAIL, remedy=REPLACE, says=(reason, "88"))
+    row("twins are of one product and size",
+        judge([gpu(6), gpu(7), *[gpu(index, 300.0, sm_count=114) for index in range(6)]],
+        thresholds={"gpu_load.min_peak_percent": 0}), PASS),
+    *(row("slowed down by the hardware",
+        judge([*(gpu(index) for index in range(7)), gpu(3, throttled={reason: 1}, temperature_c_max=88.0)]), FAIL,
+        remedy=REPLACE, says=(reason, "88"))
         for reason in ["hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"]),
-    *(row("slowed down by the driver", judge([*(gpu(index) for index in range(7)),
-        gpu(3, throttled={"sw_thermal_slowdown": samples}, samples=100)]), wanted)
+    *(row("slowed down by the driver",
+        judge([*(gpu(index) for index in range(7)), gpu(3, throttled={"sw_thermal_slowdown": samples}, samples=100)]),
+        wanted)
         for samples, wanted in [(10, PASS), (11, WARN)]),
-    row("a GPU without a figure is unknown", judge([*(gpu(index) for index in range(7)),
+    row("a GPU without a figure is unknown",
+        judge([*(gpu(index) for index in range(7)),
         {"index": 7, "error": "did not answer within 30 s after the end: the GPU hangs"}]), UNKNOWN, says="hangs"),
     row("a GPU that CUDA does not see is unknown", judge([gpu(index) for index in range(7)]), UNKNOWN, measured=7,
         expected=8),

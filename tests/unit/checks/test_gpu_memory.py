@@ -14,8 +14,8 @@ test_gpu_memory = table(
     *(row("sizes nvidia-smi prints", judge(gpus.every("memory_total_mib", mib), instance_type), PASS)
         for mib, instance_type in [
             (81559, "p5.48xlarge"), (40536, "p4d.24xlarge"), (81251, "p4de.24xlarge"), (15360, "g4dn.metal"),
-                (15360, "g5g.metal"), (15109, "g4dn.metal"), (15109, "g5g.metal"), (23028, "g5.48xlarge"),
-                (23034, "g6.48xlarge"), (3072, "g6f.large"), (32510, "p3dn.24xlarge"), (97887, "g7e.48xlarge"),
+            (15360, "g5g.metal"), (15109, "g4dn.metal"), (15109, "g5g.metal"), (23028, "g5.48xlarge"),
+            (23034, "g6.48xlarge"), (3072, "g6f.large"), (32510, "p3dn.24xlarge"), (97887, "g7e.48xlarge"),
         ]),
     *(row("wrong size fails", judge(gpus.one(7, "memory_total_mib", mib)), FAIL, measured=mib, expected=81559,
         remedy=remedy)

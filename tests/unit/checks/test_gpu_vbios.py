@@ -13,10 +13,10 @@ judge = partial(judging, "gpu_vbios")
 
 test_gpu_vbios = table(
     row("one version", judge(gpus.node()), PASS, says="96.00.A5.00.01"),
-    row("two models have two versions", judge(gpus.put(gpus.one(4, "vbios_version", "90.04.38.00.03"), 4, "name",
-        "Tesla T4")), PASS),
-    row("unreadable is unknown", [judge(gpus.one(0, "vbios_version", "[Unknown Error]")),
-        judge(gpus.one(0, "vbios_version", None))], UNKNOWN),
+    row("two models have two versions",
+        judge(gpus.put(gpus.one(4, "vbios_version", "90.04.38.00.03"), 4, "name", "Tesla T4")), PASS),
+    row("unreadable is unknown",
+        [judge(gpus.one(0, "vbios_version", "[Unknown Error]")), judge(gpus.one(0, "vbios_version", None))], UNKNOWN),
     *(each for facts in [gpus.silent("vbios_version")] for each in (
         row("not printed matters only to a pin", judge(facts), SKIP),
         row("not printed matters only to a pin", judge(facts, expected={"vbios_version": "96"}), UNKNOWN),

@@ -32,8 +32,7 @@ def judge(text, instance_type=RACK):
 
 test_imex = table(
     row("who is missing is named", judge("READY\n" + ONE_GONE), WARN, says="10.0.0.1: UNAVAILABLE"),
-    row("unreadable and missing", [judging("imex", {"imex": BROKEN}, RACK), judging("imex", {}, RACK)],
-        UNKNOWN),
+    row("unreadable and missing", [judging("imex", {"imex": BROKEN}, RACK), judging("imex", {}, RACK)], UNKNOWN),
     row("unreadable and missing", judging("imex", {}, "none"), SKIP),
 )  # fmt: skip
 

@@ -47,8 +47,9 @@ SMI = {"gpus": [{"index": n} for n in range(8)]}
 
 
 test_kernel_errors = table(
-    row("healthy boot passes", judging("kernel_errors",
-        {"kernel": kernel.parse({"kernel.log": sample("kernel/healthy-p5-dmesg.log")})}), PASS, count=1),
+    row("healthy boot passes",
+        judging("kernel_errors", {"kernel": kernel.parse({"kernel.log": sample("kernel/healthy-p5-dmesg.log")})}),
+        PASS, count=1),
     row("repeats block", judge(LOCKUP, LOCKUP), WARN),
     row("repeats block", judge(*[LOCKUP] * 3), FAIL, measured=3, expected=3, remedy=Remedy.REBOOT),
     row("repeats block", judge(*[LOCKUP] * 3, thresholds={"kernel_errors.soft_lockups": 4}), WARN),
@@ -74,8 +75,8 @@ test_kernel_errors = table(
     )),
     row("error that ended the boot before does not block",
         judge(*("BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal")), WARN),
-    row("an earlier boot does not count", judge("EXT4-fs (nvme0n1p1): Remounting filesystem read-only",
-        "Linux version 6.8.0 (x)"), PASS),
+    row("an earlier boot does not count",
+        judge("EXT4-fs (nvme0n1p1): Remounting filesystem read-only", "Linux version 6.8.0 (x)"), PASS),
     *(row("a GPU that nvidia-smi lists in part has not started",
         judge(NOT_STARTED, smi={"gpus": [{key: value for key, value in GPU["gpus"][0].items() if key != missing}]}),
         FAIL)
@@ -85,10 +86,11 @@ test_kernel_errors = table(
         judge("NVRM: API mismatch: the client has the version 580.95.05"), INFO, statuses=(INFO, PASS)),
     row("a driver built for another kernel", judge(NOT_BUILT), FAIL, remedy=Remedy.UPDATE_SOFTWARE),
     row("a driver built for another kernel", judge(LOADED, NOT_BUILT), FAIL),
-    row("a driver built for another kernel", [judge(NOT_BUILT, LOADED),
-        judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 8, "errors": []})], WARN),
+    row("a driver built for another kernel",
+        [judge(NOT_BUILT, LOADED), judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 8, "errors": []})], WARN),
     row("a driver built for another kernel", judge(NOT_BUILT, smi={"gpus": GPU["gpus"] * 7, "errors": []}), FAIL),
-    row("an unsupported GPU is named", judge(*["NVRM: The NVIDIA GPU 0000:53:00.0 (PCI ID: 10de:2901)",
+    row("an unsupported GPU is named",
+        judge(*["NVRM: The NVIDIA GPU 0000:53:00.0 (PCI ID: 10de:2901)",
         "NVRM: installed in this system requires use of the NVIDIA open kernel modules."]), FAIL,
         device={"pci": "0000:53:00.0"}, remedy=Remedy.UPDATE_SOFTWARE),
     row("a network device that could not be reset",

@@ -10,8 +10,8 @@ CPUS = {"cpuinfo": {"cpus": 192, "online": 192}}
 judge = partial(judging, "load")
 
 test_load = table(
-    row("idle and a training job both go", [judge({"loadavg": {"load1": 0.2}, **CPUS}),
-        judge({"loadavg": {"load1": 100.0}, **CPUS})], PASS),
+    row("idle and a training job both go",
+        [judge({"loadavg": {"load1": 0.2}, **CPUS}), judge({"loadavg": {"load1": 100.0}, **CPUS})], PASS),
     row("busy warns", judge({"loadavg": {"load1": 400.0}, **CPUS}), WARN, measured=2.083, expected=1.0,
         remedy=INVESTIGATE),
     row("CPUs from the type", judge({"loadavg": {"load1": 190.0}}), PASS),

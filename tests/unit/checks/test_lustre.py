@@ -67,8 +67,8 @@ test_lustre = table(
     row("an eviction counts without a mount and without a mount table",
         [judge(mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"}), [EVICTED]),
         judging("lustre", {"kernel": log(EVICTED)})], WARN, measured=1),
-    row("an eviction counts without a mount and without a mount table",
-        judging("lustre", {"kernel": log("Lustre: x")}), SKIP, says="mount table"),
+    row("an eviction counts without a mount and without a mount table", judging("lustre", {"kernel": log("Lustre: x")}),
+        SKIP, says="mount table"),
     row("unreadable and missing", judging("lustre", {"mounts": BROKEN}), UNKNOWN),
 )  # fmt: skip
 

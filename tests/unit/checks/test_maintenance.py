@@ -36,9 +36,9 @@ test_maintenance = table(
     *(row("what is over", judged(**event("instance-retirement", "24 Nov 2026 09:00:43 GMT", state)), PASS)
         for state in ["completed", "canceled"]),
     row("rebalance alone only warns", judged(rebalance={"notice_time": "2026-11-21T11:50:00Z"}), WARN),
-    row("no answer is unknown", judging("maintenance",
-        {"imds": changed({name: value for name, value in P5.items() if name != "spot_action"}, "errors",
-        {"meta-data/spot/instance-action": "TimeoutError: timed out"})}), UNKNOWN,
+    row("no answer is unknown",
+        judging("maintenance", {"imds": changed({name: value for name, value in P5.items() if name != "spot_action"},
+        "errors", {"meta-data/spot/instance-action": "TimeoutError: timed out"})}), UNKNOWN,
         evidence=("meta-data/spot/instance-action: TimeoutError: timed out",)),
     row("metadata without any of it says nothing",
         judging("maintenance", {"imds": read("imds", "imds/identity-document.json")}), SKIP),

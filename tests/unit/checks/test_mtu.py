@@ -19,8 +19,8 @@ NET = {
 
 test_mtu = table(
     # the USB interface does not count
-    row("equal", judging("mtu", {"sysfs": sysfs.parse({"sysfs.json": sample("sysfs/p5.json")})}), PASS,
-        measured=9001, says="2 ENA"),
+    row("equal", judging("mtu", {"sysfs": sysfs.parse({"sysfs.json": sample("sysfs/p5.json")})}), PASS, measured=9001,
+        says="2 ENA"),
     row("different", judge({"ens5": 9001, "ens6": 1500}), WARN, evidence=("ens5: 9001", "ens6: 1500")),
     row("against the inventory", judge({"ens5": 9001, "ens6": 1500}, mtu=9001), FAIL, device={"name": "ens6"},
         measured=1500, expected=9001),

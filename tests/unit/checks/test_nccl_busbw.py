@@ -63,13 +63,14 @@ test_nccl_busbw = table(
             {"collective": "all_reduce", "ranks": 8, "rows": 0, "complete": True},
             {"collective": "", "rows": 0, "complete": False, "errors": ["Test NCCL failure"]},
         ]),
-    row("one bad test among good ones", judge(run(480), run(361, collective="all_gather"),
-        run(100, collective="reduce_scatter")), FAIL, says="reduce_scatter"),
+    row("one bad test among good ones",
+        judge(run(480), run(361, collective="all_gather"), run(100, collective="reduce_scatter")), FAIL,
+        says="reduce_scatter"),
     *(row("whole logs", judge(*nccl_tests.parse({"nccl-all_reduce.log": sample(f"nccl_tests/{name}")})["runs"]), wanted)
         for name, wanted in (("h100-8gpu-all_reduce.log", PASS), ("h100-2node-all_reduce-debug.log", PASS),
         ("truncated-all_reduce.log", UNKNOWN))),
-    row("unreadable missing and no type", [judge(run(480), instance_type="none"),
-        judge(run(480), instance_type="trn1.32xlarge")], SKIP),
+    row("unreadable missing and no type",
+        [judge(run(480), instance_type="none"), judge(run(480), instance_type="trn1.32xlarge")], SKIP),
     *(row("a gate holds at its own figure", judge(run(busbw)), wanted)
         for busbw, wanted in [(450, PASS), (449.9, WARN), (420, WARN), (419.9, FAIL)]),
     *(row("groups of a split test are not held to the figure of all ranks",

@@ -15,8 +15,8 @@ def judge(text):
 
 
 test_nccom_test = table(
-    *(row("failed", judging("nccom_test", node(nccom_test=fixture("nccom_test", f"nccom_test/{name}.txt")), TRN1),
-        FAIL, remedy=remedy, measured="exit status 1")
+    *(row("failed", judging("nccom_test", node(nccom_test=fixture("nccom_test", f"nccom_test/{name}.txt")), TRN1), FAIL,
+        remedy=remedy, measured="exit status 1")
         for name, remedy in [("bench-failed", INVESTIGATE), ("no-driver", UPDATE_SOFTWARE)]),
     row("wrong data is a failure though the table is whole",
         judge(GOOD.replace("Avg bus", "Output mismatch on rank 7: golden differs\nAvg bus", 1)), FAIL, remedy=REPLACE,
@@ -26,8 +26,8 @@ test_nccom_test = table(
     *(row("cut off is no pass", judge(GOOD[: int(len(GOOD) * keep)]), UNKNOWN) for keep in [0.3, 0.45]),
     row("not installed", judge("# nccom-test -r 32 allr\nsh: 7: nccom-test: not found\n# exit 127\n"), UNKNOWN,
         remedy=UPDATE_SOFTWARE),
-    row("a table without a command line", judging("nccom_test",
-        node(nccom_test=fixture("nccom_test", "nccom_test/bare-table.txt")), TRN1), PASS),
+    row("a table without a command line",
+        judging("nccom_test", node(nccom_test=fixture("nccom_test", "nccom_test/bare-table.txt")), TRN1), PASS),
     row("a table without a command line", judging("nccom_test", {}, "p5.48xlarge"), SKIP),
     row("a table without a command line", judging("nccom_test", {}, TRN1), UNKNOWN),
 )  # fmt: skip

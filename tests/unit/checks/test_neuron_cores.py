@@ -18,9 +18,9 @@ test_neuron_cores = table(
         ]),
     row("no core is a failure without a type too", judge(changed(node(), "neuron_ls.devices.5.cores", 0), "none"), FAIL,
         remedy=REBOOT),
-    row("devices grouped differently", judge(changed(changed(node(neuron_ls=fixture("neuron_ls",
-        "neuron_ls/trn2-48xlarge.json")), "neuron_ls.devices.3.cores", 8), "neuron_ls.devices.3.lnc", 1),
-        "trn2.48xlarge"), FAIL, remedy=FIX_CONFIG),
+    row("devices grouped differently",
+        judge(changed(changed(node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json")),
+        "neuron_ls.devices.3.cores", 8), "neuron_ls.devices.3.lnc", 1), "trn2.48xlarge"), FAIL, remedy=FIX_CONFIG),
     row("no device no pass", judge(node(neuron_ls={"devices": []})), UNKNOWN),
     row("no device no pass", judge(node(), "g5.xlarge"), SKIP),
 )  # fmt: skip

@@ -20,13 +20,13 @@ test_neuron_errors = table(
             ("hw_error", FAIL, REBOOT), ("reset_fail_count", FAIL, REBOOT),
             ("hw_collectives_error", WARN, INVESTIGATE), ("timeout", WARN, INVESTIGATE),
         ]),
-    *(row("a program that runs now", judge(changed(node(neuron_monitor=fixture("neuron_monitor",
-        "neuron_monitor/trn1-busy-stream.jsonl")), f"neuron_monitor.runtimes.0.{part}.{key}", 4)), FAIL,
-        says="pretrain", measured=4)
+    *(row("a program that runs now",
+        judge(changed(node(neuron_monitor=fixture("neuron_monitor", "neuron_monitor/trn1-busy-stream.jsonl")),
+        f"neuron_monitor.runtimes.0.{part}.{key}", 4)), FAIL, says="pretrain", measured=4)
         for part, key in [("errors", "hardware"), ("executions", "timed_out")]),
-    row("its own mistakes are the programs", judge(changed(changed(node(neuron_monitor=fixture("neuron_monitor",
-        "neuron_monitor/trn1-busy-stream.jsonl")), "neuron_monitor.runtimes.0.errors.generic", 3),
-        "neuron_monitor.runtimes.0.errors.numerical", 9)), PASS),
+    row("its own mistakes are the programs",
+        judge(changed(changed(node(neuron_monitor=fixture("neuron_monitor", "neuron_monitor/trn1-busy-stream.jsonl")),
+        "neuron_monitor.runtimes.0.errors.generic", 3), "neuron_monitor.runtimes.0.errors.numerical", 9)), PASS),
     row("nothing to ask", judge(changed(node(neuron_sysfs={"driver": "2.24.7.0", "devices": []}),
         "neuron_monitor.runtimes", [])), SKIP),
 )  # fmt: skip

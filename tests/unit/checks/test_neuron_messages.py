@@ -96,7 +96,8 @@ test_neuron_messages = table(
         ]),
     row("what a class explains is not asked again", judge_job(LINES["device_in_use"], RUNTIME_ERROR), INFO),
     row("a job's message of the kernel explains no error of the runtime",
-        judging("neuron_messages", node(neuron_log=PARSERS["neuron_log"].parse({name: text.encode()
+        judging("neuron_messages",
+        node(neuron_log=PARSERS["neuron_log"].parse({name: text.encode()
         for name, text in {"kernel.log": f"x kernel: {LINES['out_of_memory']}\n",
         "neuron-runtime.log": f"{RUNTIME_ERROR}\n"}.items()})), TRN1), UNKNOWN),
     row("what the driver said at its start is shown", judging("neuron_messages", node(neuron_log=LOG), TRN1), PASS,

@@ -19,8 +19,9 @@ test_neuron_topology = table(
             ("inf2-48xlarge", "inf2.48xlarge", "2 neighbours for each of 12 devices: the ring"),
             ("inf2-24xlarge", "inf2.24xlarge", "1 to 2 neighbours for each of 6 devices: the line"),
         ]),
-    row("a single device has none", judge(node(neuron_ls=fixture("neuron_ls", "neuron_ls/inf2-xlarge.json")),
-        "inf2.xlarge"), SKIP, message="a single device has no neighbours"),
+    row("a single device has none",
+        judge(node(neuron_ls=fixture("neuron_ls", "neuron_ls/inf2-xlarge.json")), "inf2.xlarge"), SKIP,
+        message="a single device has no neighbours"),
 )  # fmt: skip
 
 

@@ -73,8 +73,9 @@ test_nvlink_errors = table(
         judging("nvlink_errors", changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK])), FAIL,
         index=2, remedy=REBOOT, evidence=(DARK,)),
     row("a link that is down among the counters fails",
-        judging("nvlink_errors", changed(changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK]),
-        "nvlink.gpus.2.links", 17)), PASS),
+        judging("nvlink_errors",
+        changed(changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK]), "nvlink.gpus.2.links", 17)),
+        PASS),
     *(each
         for facts in [{"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-errors.txt"]}}]
         for each in (

@@ -24,7 +24,7 @@ test_nvlink_links = table(
     *(row("healthy types", judge(gpus.nvlink(links=links, speed=speed), instance_type), PASS)
         for instance_type, links, speed in [
             ("p3dn.24xlarge", 6, 25.781), ("p4d.24xlarge", 12, 25.0), ("p6-b200.48xlarge", 18, 53.125),
-                ("p6-b300.48xlarge", 18, 50.0 * 1.0625), ("none", 4, 14.062),
+            ("p6-b300.48xlarge", 18, 50.0 * 1.0625), ("none", 4, 14.062),
         ]),
     *(row("a link down fails", judge(change(3, **values)), FAIL, index=3, expected=18, remedy=Remedy.REBOOT)
         for values in [
@@ -40,17 +40,18 @@ test_nvlink_links = table(
         for dark in ["NVML: Unable to retrieve NVLink information as all links are inActive"]),
     row("slow link fails", judge(change(1, link_speeds=[26.562] * 17 + [13.281])), FAIL, index=1, measured=13.281,
         expected=26.562),
-    row("without a type uneven links warn", judge(changed(changed(changed(gpus.nvlink(count=3, links=4, speed=14.062),
-        "nvlink.gpus.2.links", 0), "nvlink.gpus.2.link_speeds", []), "nvlink.gpus.2.speed_gb_s", None), "none"), WARN,
-        index=2),
+    row("without a type uneven links warn",
+        judge(changed(changed(changed(gpus.nvlink(count=3, links=4, speed=14.062), "nvlink.gpus.2.links", 0),
+        "nvlink.gpus.2.link_speeds", []), "nvlink.gpus.2.speed_gb_s", None), "none"), WARN, index=2),
     row("without a type uneven links warn", judge(gpus.nvlink(links=0), "none"), SKIP),
     *(row("unreadable is unknown", judge(change(0, **values)), UNKNOWN, index=0)
         for values in [{"links": "ERR!"}, {"links": None}, {"inactive": "ERR!"}, {"link_speeds": ["ERR!"]}]),
     row("messages of the tool", judge(changed(gpus.nvlink(), "nvlink.errors", ["NVML: Driver Not Loaded"])), UNKNOWN),
-    row("messages of the tool", judge(changed(changed(gpus.nvlink(), "nvlink.errors", ["NVML: Driver Not Loaded"]),
-        "nvlink.errors", ["nvlink-errors.txt: empty output"])), PASS),
-    row("type without NVLink", [judge(gpus.nvlink(links=0), "g5.48xlarge"),
-        judge(gpus.nvlink(count=1, links=0), "p5.4xlarge")], SKIP),
+    row("messages of the tool",
+        judge(changed(changed(gpus.nvlink(), "nvlink.errors", ["NVML: Driver Not Loaded"]), "nvlink.errors",
+        ["nvlink-errors.txt: empty output"])), PASS),
+    row("type without NVLink",
+        [judge(gpus.nvlink(links=0), "g5.48xlarge"), judge(gpus.nvlink(count=1, links=0), "p5.4xlarge")], SKIP),
     *(row("five percent less speed is accepted",
         judge(changed(gpus.nvlink(speed=100.0), "nvlink.gpus.1.link_speeds", [100.0] * 17 + [speed]),
         expected={"nvlink_gb_s_per_link": 100.0}), wanted)

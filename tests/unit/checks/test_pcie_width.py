@@ -30,7 +30,8 @@ test_pcie_width = table(
         row("where no good node is known it warns", judge(instance_type, [16] * 8), PASS),
     )),
     row("narrower than its twins fails anywhere", judge("none", [16, 16, 8, 16]), FAIL, index=2, expected=16),
-    row("expected by the site", [judge("none", [8] * 4, expected={"pcie_width": 8}),
+    row("expected by the site",
+        [judge("none", [8] * 4, expected={"pcie_width": 8}),
         judge("p5.48xlarge", [8] * 8, expected={"pcie_width": 8})], PASS),
     row("expected by the site", judge("g5.48xlarge", [8] * 8, expected={"pcie_width": 16}), FAIL),
     *(row("unreadable is unknown", judge("p5.48xlarge", [16, 16, value, 16]), UNKNOWN, index=2)

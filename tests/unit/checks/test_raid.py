@@ -26,10 +26,8 @@ test_raid = table(
     row("rebuilding warns",
         judge("md0 : active raid1 sdb1[1] sda1[0]\n      1 blocks [2/2] [UU]\n      [=>...]  resync = 12.6% (1/8)\n"),
         WARN, measured="resync = 12.6%"),
-    row("fixture", judging("raid", {"sysfs": read("sysfs", "sysfs/p5-storage.json")}), FAIL,
-        device={"name": "md1"}),
-    row("none is no pass", [judge("Personalities :\nunused devices: <none>"), judging("raid", {"sysfs": {}})],
-        SKIP),
+    row("fixture", judging("raid", {"sysfs": read("sysfs", "sysfs/p5-storage.json")}), FAIL, device={"name": "md1"}),
+    row("none is no pass", [judge("Personalities :\nunused devices: <none>"), judging("raid", {"sysfs": {}})], SKIP),
     row("none is no pass", judging("raid", {"sysfs": BROKEN}), UNKNOWN),
     row("level and members are shown", judge(STRIPE), PASS, message="whole: md127 (raid0, 2)"),
 )  # fmt: skip

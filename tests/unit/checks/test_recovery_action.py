@@ -17,9 +17,9 @@ test_recovery_action = table(
     *(row("actions", judge(action), FAIL, index=0, remedy=remedy, measured=action)
         for action, remedy in [
             ("GPU Reset", RESET_GPU), ("Reset", RESET_GPU), ("Node Reboot", REBOOT), ("Reboot", REBOOT),
-                ("Drain P2P", RESET_GPU), ("Drain and Reset", RESET_GPU), ("Recover IMEX Domain", FIX_CONFIG),
-                ("Bus Reset", REBOOT), ("System Reboot", REBOOT), ("GPU_RESET", RESET_GPU),
-                ("DRAIN_AND_RESET", RESET_GPU),
+            ("Drain P2P", RESET_GPU), ("Drain and Reset", RESET_GPU), ("Recover IMEX Domain", FIX_CONFIG),
+            ("Bus Reset", REBOOT), ("System Reboot", REBOOT), ("GPU_RESET", RESET_GPU),
+            ("DRAIN_AND_RESET", RESET_GPU),
         ]),
     *(row("anything else is unknown", judge(action), UNKNOWN, index=0)
         for action in ["Do A Barrel Roll", "ERR!", "[Unknown Error]", "System is not in ready state", None]),

@@ -16,7 +16,7 @@ test_retired_pages = table(
     *(row("faults", judge(**pages), FAIL, index=3, remedy=remedy)
         for pages, remedy in [
             ({"pending": True}, RESET_GPU), ({"single_bit": 58, "double_bit": 2}, REPLACE),
-                ({"pending": True, "double_bit": 60}, REPLACE),
+            ({"pending": True, "double_bit": 60}, REPLACE),
         ]),
     row("some retired is information", judge(double_bit=4), INFO, measured=4),
     *(row("unreadable is unknown", judge(**pages), UNKNOWN, index=3)

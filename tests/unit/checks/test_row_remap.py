@@ -21,15 +21,15 @@ test_row_remap = table(
     *(row("faults", judge(**remap), FAIL, index=4, remedy=remedy)
         for remap, remedy in [
             ({"failure": True}, REPLACE), ({"failure": True, "pending": True}, REPLACE), ({"pending": True}, RESET_GPU),
-                ({"uncorrected": 512}, REPLACE), ({"pending": True, "uncorrected": 600}, REPLACE),
+            ({"uncorrected": 512}, REPLACE), ({"pending": True, "uncorrected": 600}, REPLACE),
         ]),
     row("rows remapped are information", judge(uncorrected=3), INFO, measured=3).also(PASS, count=1),
     *(row("unreadable is unknown", judge(**remap), UNKNOWN, index=4)
         for remap in [{"failure": "ERR!"}, {"pending": None}, {"uncorrected": "[Unknown Error]"}]),
     row("one GPU without is unknown", judging("row_remap", gpus.one(4, "remap", None)), UNKNOWN, index=4),
     row("one GPU without is unknown", judging("row_remap", gpus.one(4, "remap", "GPU is lost")), UNKNOWN),
-    row("GPUs that retire pages instead", [judging("row_remap", gpus.node(gpus.T4), "g4dn.metal"),
-        judging("row_remap", gpus.silent("remap"))], SKIP),
+    row("GPUs that retire pages instead",
+        [judging("row_remap", gpus.node(gpus.T4), "g4dn.metal"), judging("row_remap", gpus.silent("remap"))], SKIP),
     row("flags without counts are enough unless the count is there and cannot be read",
         judging("row_remap", gpus.every("remap", {"pending": False, "failure": False})), PASS),
     row("flags without counts are enough unless the count is there and cannot be read",

@@ -53,9 +53,9 @@ test_s3 = table(
         ]),
     row("no answer", judge(error="timed out"), FAIL, remedy=FIX_CONFIG, device={"name": "b"}, says="timed out"),
     row("not asked and not measured", judging("s3", {}), SKIP, says="names no endpoint"),
-    row("not asked and not measured", [judging("s3", {}, options=ASKED),
-        judging("s3", {"s3": BROKEN}, options=ASKED), judging("s3", {"s3": {"endpoints": []}}, options=ASKED)],
-        UNKNOWN),
+    row("not asked and not measured",
+        [judging("s3", {}, options=ASKED), judging("s3", {"s3": BROKEN}, options=ASKED),
+        judging("s3", {"s3": {"endpoints": []}}, options=ASKED)], UNKNOWN),
 )  # fmt: skip
 
 

@@ -32,8 +32,8 @@ RECORDED = processes.parse({"processes.json": sample("processes/debian12.json")}
 test_stuck_processes = table(
     row("none", judge(RECORDED), PASS, measured=RECORDED["total"]),
     row("a young GPU tool only warns", judge(facts(waits("nvidia-smi", 20.0))), WARN),
-    row("a young GPU tool only warns", judge(facts(waits("nvidia-smi", 20.0)),
-        thresholds={"stuck_processes.tool_age_s": 10}), FAIL),
+    row("a young GPU tool only warns",
+        judge(facts(waits("nvidia-smi", 20.0)), thresholds={"stuck_processes.tool_age_s": 10}), FAIL),
     row("what the kernel called hung and still is blocks", judge(facts(waits("python3")), hung(4711, "python3")), FAIL,
         says="hung"),
     *(row("what the kernel called hung and still is blocks", judge(facts(waits("python3")), kernel), WARN)

@@ -36,7 +36,8 @@ test_sxid = table(
     row("a fabric manager of another version",
         judge("nvidia-nvswitch: Version mismatch, kernel version 580.95.05 user version 580.82.07"), WARN,
         remedy=Remedy.UPDATE_SOFTWARE),
-    row("what a healthy switch says", judge(*["nvidia-nvswitch0: open (major=510)", "nvidia-nvswitch0: using MSI",
+    row("what a healthy switch says",
+        judge(*["nvidia-nvswitch0: open (major=510)", "nvidia-nvswitch0: using MSI",
         "xhci: Failed to initialize device"]), PASS),
     *(row("word before table", judge(sxid(code, rest)), wanted, remedy=remedy,
         device={"name": "nvidia-nvswitch3", "pci": "0000:c1:00.0"}, says=f"SXid {code}")
@@ -56,12 +57,13 @@ test_sxid = table(
         ]),
     row("none passes and unread blocks", judge("eth0: link becomes ready"), PASS),
     row("none passes and unread blocks", judge("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): garbled, Fatal"), UNKNOWN),
-    row("an earlier boot does not count", judge("Linux version 6.8.0-1015-aws (buildd)", sxid(24007, "Fatal, Link 1 x"),
+    row("an earlier boot does not count",
+        judge("Linux version 6.8.0-1015-aws (buildd)", sxid(24007, "Fatal, Link 1 x"),
         "Linux version 6.8.0-1015-aws (buildd)"), PASS),
     # the lines are a minute apart
     row("a storm keeps its number", judge(*[sxid(24007, "Fatal, Link 30 x")] * 1000), FAIL, measured=1000),
-    row("a storm keeps its number", judge(*[sxid(24007, "Fatal, Link 30 x")] * 1000,
-        thresholds={"sxid.window_hours": 1}), FAIL, measured=61),
+    row("a storm keeps its number",
+        judge(*[sxid(24007, "Fatal, Link 30 x")] * 1000, thresholds={"sxid.window_hours": 1}), FAIL, measured=61),
     *(each for lines in [[sxid(24007, "Fatal, Link 30 x"), *["eth0: link becomes ready"] * 61]] for each in (
         row("the window is off until a site sets one", judge(*lines), FAIL),
         row("the window is off until a site sets one", judge(*lines, thresholds={"sxid.window_hours": 1}), PASS),

@@ -12,8 +12,8 @@ def judged(wanted):
 
 
 test_sysctl = table(
-    row("as declared whatever the spelling", judged({"net.core.rmem_max": 212992,
-        "net/ipv4/tcp_rmem": "4096\t131072\t6291456"}), PASS),
+    row("as declared whatever the spelling",
+        judged({"net.core.rmem_max": 212992, "net/ipv4/tcp_rmem": "4096\t131072\t6291456"}), PASS),
     row("drift", judged({"net.core.rmem_max": 1, "net.ipv4.tcp_rmem": "4096 131072 6291456"}), FAIL,
         device={"name": "net.core.rmem_max"}, measured="212992", expected="1", remedy=FIX_CONFIG),
     row("not set", judged({"vm.absent": "1"}), FAIL, says="not set"),

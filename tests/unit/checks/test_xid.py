@@ -151,9 +151,10 @@ test_xid = table(
             ({79: {"status": "fail", "remedy": "replace", "reason": "spares are cheap"}}, FAIL),
             ({80: "info"}, FAIL),
         ]),
-    row("site policy shows in the finding", judge(xid(13),
-        options={"xid_policy": {13: {"status": "fail", "remedy": "REPLACE", "reason": "no crash is allowed"}}}), FAIL,
-        remedy=Remedy.REPLACE, says="site policy makes it FAIL (was INFO): no crash is allowed"),
+    row("site policy shows in the finding",
+        judge(xid(13), options={"xid_policy": {13: {"status": "fail", "remedy": "REPLACE",
+        "reason": "no crash is allowed"}}}), FAIL, remedy=Remedy.REPLACE,
+        says="site policy makes it FAIL (was INFO): no crash is allowed"),
     *(row("a policy that cannot be read is unknown and named", judge(xid(13), options={"xid_policy": policy}), UNKNOWN,
         says="xid_policy")
         for policy in [
