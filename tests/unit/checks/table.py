@@ -90,17 +90,19 @@ def _place(facts: Any, path: str) -> tuple[Any, Any]:
     return facts, last
 
 
-def changed(facts: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The facts, with a value put where the path leads: "lspci.devices.3.width"."""
-    place, last = _place(facts, path)
-    place[last] = value
+def changed(facts: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The facts, with each value put where its path leads: {"lspci.devices.3.width": 8}."""
+    for path, value in changes.items():
+        place, last = _place(facts, path)
+        place[last] = value
     return facts
 
 
-def without(facts: dict[str, Any], path: str) -> dict[str, Any]:
-    """The facts, less what the path leads to."""
-    place, last = _place(facts, path)
-    del place[last]
+def without(facts: dict[str, Any], *paths: str) -> dict[str, Any]:
+    """The facts, less what the paths lead to."""
+    for path in paths:
+        place, last = _place(facts, path)
+        del place[last]
     return facts
 
 

@@ -11,7 +11,7 @@ judge = partial(judging, "gpu_inforom")
 
 test_gpu_inforom = table(
     *(row("corruption warning fails",
-        judge(changed(gpus.node(), f"nvidia_smi.{place}", [{"pci_bus_id": "0000:53:00.0", "text": text}])), FAIL,
+        judge(changed(gpus.node(), {f"nvidia_smi.{place}": [{"pci_bus_id": "0000:53:00.0", "text": text}]})), FAIL,
         remedy=REPLACE, device={"pci": "0000:53:00.0"}, evidence=(text,))
         for place in ["errors", "warnings"]
         for text in ["WARNING: infoROM is corrupted at gpu 0000:53:00.0"]),

@@ -28,9 +28,9 @@ test_gpu_topology = table(
     row("evidence names the pair", judge({"NV18": 27, "SYS": 1}), FAIL, evidence=("GPU0 GPU2 SYS",)),
     row("no GPU is named for one pair or for all",
         [judge({"NV18": 27, "SYS": 1}),
-        judging("gpu_topology", changed(gpus.topo({"SYS": 28}), "nvidia_smi_topo.pairs",
-        [{"a": f"GPU{a}", "b": f"GPU{b}", "link": "SYS"} for a in range(8) for b in range(a + 1, 8)]))], FAIL,
-        device={}),
+        judging("gpu_topology", changed(gpus.topo({"SYS": 28}),
+        {"nvidia_smi_topo.pairs": [{"a": f"GPU{a}", "b": f"GPU{b}", "link": "SYS"} for a in range(8)
+        for b in range(a + 1, 8)]}))], FAIL, device={}),
     *(row("cut or strange matrix is unknown", judge(paths), UNKNOWN)
         for paths in [{}, {"NV18": 21}, {"NV18": 27, "ERR": 1}]),
     row("fewer GPUs than the type has is unknown", judge({"NV18": 21}, count=7), UNKNOWN),
@@ -38,11 +38,11 @@ test_gpu_topology = table(
     row("one GPU or none", judge({}, "g5.xlarge", 1), SKIP),
     row("one GPU or none", judge({}, "none", 0), UNKNOWN),
     row("the PCIe matrix says nothing about NVLink",
-        judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), "nvidia_smi_topo.pcie_only", True), "p5.48xlarge"),
-        UNKNOWN, says="topo -mp"),
+        judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), {"nvidia_smi_topo.pcie_only": True}),
+        "p5.48xlarge"), UNKNOWN, says="topo -mp"),
     row("the PCIe matrix says nothing about NVLink",
-        judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), "nvidia_smi_topo.pcie_only", True), "g5.48xlarge"),
-        PASS),
+        judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), {"nvidia_smi_topo.pcie_only": True}),
+        "g5.48xlarge"), PASS),
     row("the only GPU of an unknown machine has no pairs", judge({}, "none", 1), SKIP, message="one GPU: no pairs"),
 )  # fmt: skip
 

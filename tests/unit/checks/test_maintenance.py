@@ -38,7 +38,7 @@ test_maintenance = table(
     row("rebalance alone only warns", judged(rebalance={"notice_time": "2026-11-21T11:50:00Z"}), WARN),
     row("no answer is unknown",
         judging("maintenance", {"imds": changed({name: value for name, value in P5.items() if name != "spot_action"},
-        "errors", {"meta-data/spot/instance-action": "TimeoutError: timed out"})}), UNKNOWN,
+        {"errors": {"meta-data/spot/instance-action": "TimeoutError: timed out"}})}), UNKNOWN,
         evidence=("meta-data/spot/instance-action: TimeoutError: timed out",)),
     row("metadata without any of it says nothing",
         judging("maintenance", {"imds": read("imds", "imds/identity-document.json")}), SKIP),

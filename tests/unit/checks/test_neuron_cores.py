@@ -11,16 +11,16 @@ def judge(facts, instance_type=TRN1):
 
 
 test_neuron_cores = table(
-    *(row("a device with another number", judge(changed(node(), "neuron_ls.devices.5.cores", cores)), wanted,
+    *(row("a device with another number", judge(changed(node(), {"neuron_ls.devices.5.cores": cores})), wanted,
         of={"name": "neuron5", "serial": "5a00ff00c0de0005"}, remedy=remedy)
         for cores, wanted, remedy in [
             (0, FAIL, REBOOT), (1, FAIL, REBOOT), (4, FAIL, FIX_CONFIG), (None, UNKNOWN, INVESTIGATE),
         ]),
-    row("no core is a failure without a type too", judge(changed(node(), "neuron_ls.devices.5.cores", 0), "none"), FAIL,
-        remedy=REBOOT),
+    row("no core is a failure without a type too", judge(changed(node(), {"neuron_ls.devices.5.cores": 0}), "none"),
+        FAIL, remedy=REBOOT),
     row("devices grouped differently",
-        judge(changed(changed(node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json")),
-        "neuron_ls.devices.3.cores", 8), "neuron_ls.devices.3.lnc", 1), "trn2.48xlarge"), FAIL, remedy=FIX_CONFIG),
+        judge(changed(node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json")),
+        {"neuron_ls.devices.3.cores": 8, "neuron_ls.devices.3.lnc": 1}), "trn2.48xlarge"), FAIL, remedy=FIX_CONFIG),
     row("no device no pass", judge(node(neuron_ls={"devices": []})), UNKNOWN),
     row("no device no pass", judge(node(), "g5.xlarge"), SKIP),
 )  # fmt: skip

@@ -14,10 +14,10 @@ def judge(facts, instance_type=TRN1, **more):
 test_neuron_devices = table(
     row("all there", judge(node()), PASS, measured=16, says="PCI (lspci) 16"),
     row("one missing everywhere is the machine",
-        judge(without(without(node(lspci={"neuron": 15}), "neuron_ls.devices.7"), "neuron_sysfs.devices.7")), FAIL,
-        measured=15, expected=16, remedy=Remedy.REPLACE),
+        judge(without(node(lspci={"neuron": 15}), "neuron_ls.devices.7", "neuron_sysfs.devices.7")), FAIL, measured=15,
+        expected=16, remedy=Remedy.REPLACE),
     row("one that the bus has and the driver lacks wants a reboot",
-        judge(without(without(node(), "neuron_ls.devices.7"), "neuron_sysfs.devices.7")), FAIL, remedy=Remedy.REBOOT,
+        judge(without(node(), "neuron_ls.devices.7", "neuron_sysfs.devices.7")), FAIL, remedy=Remedy.REBOOT,
         says="driver (sysfs) 15"),
     *(each
         for facts in [
@@ -31,7 +31,8 @@ test_neuron_devices = table(
         row("no device without the driver", judge({"neuron_ls": facts["neuron_ls"]}, "none"), FAIL),
     )),
     row("an empty list is no pass", judge(node(neuron_ls={"devices": []})), FAIL, remedy=Remedy.REBOOT),
-    row("the same device twice counts once", judge(changed(node(), "neuron_ls.devices.7.index", 6)), FAIL, measured=15),
+    row("the same device twice counts once", judge(changed(node(), {"neuron_ls.devices.7.index": 6})), FAIL,
+        measured=15),
     row("more than the type has", judge(node(), "trn1.2xlarge"), FAIL, remedy=Remedy.FIX_CONFIG),
     row("without a type the sources must agree", judge(node(), "none"), PASS),
     row("without a type the sources must agree", judge(without(node(), "neuron_ls.devices.3"), "none"), FAIL),

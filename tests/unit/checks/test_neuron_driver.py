@@ -15,7 +15,7 @@ def judge(facts, instance_type=TRN1, **expected):
 test_neuron_driver = table(
     row("healthy", judge(node()), PASS, says="2.24.7.0"),
     *(row("the types minimum",
-        judge(changed(node(neuron_packages=None), "neuron_sysfs.driver", version), instance_type), wanted)
+        judge(changed(node(neuron_packages=None), {"neuron_sysfs.driver": version}), instance_type), wanted)
         for instance_type, version, wanted in [
             ("trn1.32xlarge", "2.4.6.0", FAIL), ("trn1.32xlarge", "2.5.0", PASS), ("trn1n.32xlarge", "2.7.33.0", FAIL),
             ("trn2.48xlarge", "2.19.64.0", FAIL), ("trn2.48xlarge", "2.20.28.0", PASS),
@@ -23,9 +23,9 @@ test_neuron_driver = table(
     row("the sites pin", judge(node(), driver_version="2.24"), PASS),
     row("the sites pin", judge(node(), driver_version="2.26"), FAIL, measured="2.24.7.0", expected="2.26"),
     row("an update that was not loaded warns",
-        judge(changed(node(), "neuron_packages.packages.aws-neuronx-dkms", "2.26.10.0")), WARN, remedy=REBOOT),
+        judge(changed(node(), {"neuron_packages.packages.aws-neuronx-dkms": "2.26.10.0"})), WARN, remedy=REBOOT),
     row("what is not a version",
-        [judge(changed(node(neuron_packages=None), "neuron_sysfs.driver", "error: Input/output error")),
+        [judge(changed(node(neuron_packages=None), {"neuron_sysfs.driver": "error: Input/output error"})),
         judge(node(neuron_sysfs=BROKEN, neuron_packages=BROKEN))], UNKNOWN),
     row("the log and the packages stand in for the kernels word",
         [judge(node(neuron_sysfs=None)), judge(node(neuron_sysfs=None, neuron_log=None))], PASS),

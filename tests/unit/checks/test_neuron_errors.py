@@ -12,7 +12,7 @@ test_neuron_errors = table(
     row("healthy", judge(node()), PASS, says="16 devices"),
     row("healthy", judge(node(neuron_monitor=fixture("neuron_monitor", "neuron_monitor/trn1-busy-stream.jsonl"))), PASS,
         says="1 programs"),
-    *(row("counted by the driver", judge(changed(node(), f"neuron_sysfs.devices.3.counters.{counter}", 2)), wanted,
+    *(row("counted by the driver", judge(changed(node(), {f"neuron_sysfs.devices.3.counters.{counter}": 2})), wanted,
         measured=2, remedy=remedy, of={"name": "neuron3"})
         for counter, wanted, remedy in [
             ("hw_nc_ue_error", FAIL, REPLACE), ("hw_hbm_ue_error", FAIL, REPLACE),
@@ -22,13 +22,13 @@ test_neuron_errors = table(
         ]),
     *(row("a program that runs now",
         judge(changed(node(neuron_monitor=fixture("neuron_monitor", "neuron_monitor/trn1-busy-stream.jsonl")),
-        f"neuron_monitor.runtimes.0.{part}.{key}", 4)), FAIL, says="pretrain", measured=4)
+        {f"neuron_monitor.runtimes.0.{part}.{key}": 4})), FAIL, says="pretrain", measured=4)
         for part, key in [("errors", "hardware"), ("executions", "timed_out")]),
     row("its own mistakes are the programs",
-        judge(changed(changed(node(neuron_monitor=fixture("neuron_monitor", "neuron_monitor/trn1-busy-stream.jsonl")),
-        "neuron_monitor.runtimes.0.errors.generic", 3), "neuron_monitor.runtimes.0.errors.numerical", 9)), PASS),
+        judge(changed(node(neuron_monitor=fixture("neuron_monitor", "neuron_monitor/trn1-busy-stream.jsonl")),
+        {"neuron_monitor.runtimes.0.errors.generic": 3, "neuron_monitor.runtimes.0.errors.numerical": 9})), PASS),
     row("nothing to ask", judge(changed(node(neuron_sysfs={"driver": "2.24.7.0", "devices": []}),
-        "neuron_monitor.runtimes", [])), SKIP),
+        {"neuron_monitor.runtimes": []})), SKIP),
 )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ test_neuron_processes = table(
     row("idle", judging("neuron_processes", node(), TRN1), PASS),
     row("tools that look do not count",
         judging("neuron_processes",
-        changed(node(), "neuron_ls.devices.0.processes",
-        [{"pid": 1, "command": "/opt/aws/neuron/bin/neuron-monitor -c x"}]), TRN1, level="standard"), PASS),
+        changed(node(), {"neuron_ls.devices.0.processes": [{"pid": 1,
+        "command": "/opt/aws/neuron/bin/neuron-monitor -c x"}]}), TRN1, level="standard"), PASS),
     row("no list", judging("neuron_processes", node(neuron_ls={"devices": []}), TRN1), UNKNOWN, count=1),
 )  # fmt: skip
 

@@ -70,12 +70,11 @@ test_nvlink_errors = table(
     row("no GPU and no NVLink", judging("nvlink_errors", gpus.nvlink(), "g5.48xlarge"), SKIP),
     # 17 links: nvlink_links says so
     row("a link that is down among the counters fails",
-        judging("nvlink_errors", changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK])), FAIL,
+        judging("nvlink_errors", changed(gpus.nvlink(**HOPPER), {"nvlink.gpus.2.errors_inactive": [DARK]})), FAIL,
         index=2, remedy=REBOOT, evidence=(DARK,)),
     row("a link that is down among the counters fails",
         judging("nvlink_errors",
-        changed(changed(gpus.nvlink(**HOPPER), "nvlink.gpus.2.errors_inactive", [DARK]), "nvlink.gpus.2.links", 17)),
-        PASS),
+        changed(gpus.nvlink(**HOPPER), {"nvlink.gpus.2.errors_inactive": [DARK], "nvlink.gpus.2.links": 17})), PASS),
     *(each
         for facts in [{"nvlink": {"gpus": [], "errors": ["No NVLink devices found."], "files": ["nvlink-errors.txt"]}}]
         for each in (
