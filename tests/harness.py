@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from functools import cache
@@ -27,13 +29,31 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     autoescape=False,
 )
+_TAG = re.compile(r"<(\w+)[^<>]*>(?:(?!\s)[^<>]*)?</\1>|<[^<>]*>|[^<>\s](?:[^<>]*[^<>\s])?")
+
+
+def _indented(xml: str) -> str:
+    """An element a line, by tabs, as nvidia-smi prints it; `<a> x </a>` has its text on a line of its own."""
+    lines, depth = "", 0
+    for token in (found.group() for found in _TAG.finditer(xml)):
+        depth -= token.startswith("</")
+        lines += "\t" * depth + token + "\n"
+        depth += token[0] == "<" and token[1] not in "/?!" and "</" not in token
+    return lines
+
+
+_TEMPLATES.filters["indented"] = _indented
+_TEMPLATES.filters["pretty"] = lambda value, indent: json.dumps(value, indent=indent, ensure_ascii=False)
 BROKEN = object()
 """As a parser's facts: the file was there and could not be read."""
 
 
 @cache
 def sample(path: str) -> bytes:
-    """The bytes of a fixture, `<tool>/<file>`; where its blocks repeat, it is made of the template `<file>.j2`."""
+    """The bytes of a fixture, `<tool>/<file>`.
+
+    Where its blocks repeat, it is made of the template `<file>.j2`, which has the filters `pretty` for JSON and `indented` for XML.
+    """
     whole = FIXTURES / path
     return whole.read_bytes() if whole.is_file() else _TEMPLATES.get_template(f"{path}.j2").render().encode()
 

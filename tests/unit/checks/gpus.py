@@ -130,6 +130,21 @@ def drop_all(facts: dict[str, Any], name: str) -> dict[str, Any]:
     return facts
 
 
+def one(index: int, path: str, value: Any) -> dict[str, Any]:
+    """A healthy node but for one field of one GPU."""
+    return put(node(), index, path, value)
+
+
+def every(path: str, value: Any) -> dict[str, Any]:
+    """A healthy node but for one field of every GPU."""
+    return put_all(node(), path, value)
+
+
+def silent(name: str) -> dict[str, Any]:
+    """A healthy node whose driver does not print one field."""
+    return drop_all(node(), name)
+
+
 def nvlink(count: int = 8, links: int = 18, speed: float = 26.562, **errors: Any) -> dict[str, Any]:
     """Facts of nvlink for a healthy node; `errors` are the counters of every GPU."""
     counters = errors or {"replay_errors": 0, "recovery_errors": 0, "crc_errors": 0}

@@ -1,35 +1,26 @@
 """compute_mode: open, exclusive, closed, unreadable, not printed."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from functools import partial
 
 from . import gpus
+from .table import FAIL, FIX_CONFIG, PASS, SKIP, UNKNOWN, judging, row, table
 
+judge = partial(judging, "compute_mode")
 
-@pytest.mark.parametrize("mode", ["Default", "Exclusive_Process", "Exclusive_Thread"])
-def test_a_mode_that_lets_programs_in(mode):
-    facts = gpus.put_all(gpus.node(), "compute_mode", mode)
-    assert only(judge_facts("compute_mode", facts), Status.PASS).message == f"compute mode {mode}"
-    assert status(judge_facts("compute_mode", facts, "none")) is Status.PASS
-
-
-@pytest.mark.parametrize("mode", ["Prohibited", "PROHIBITED"])
-def test_a_closed_gpu_fails(mode):
-    finding = only(judge_facts("compute_mode", gpus.put(gpus.node(), 5, "compute_mode", mode)), Status.FAIL)
-    assert (finding.device["index"], finding.remedy, finding.measured) == (5, Remedy.FIX_CONFIG, mode)
-    assert finding.expected == "Default"
-
-
-@pytest.mark.parametrize("value", [None, "[Unknown Error]", "GPU is lost"])
-def test_unreadable_on_one_is_unknown(value):
-    facts = gpus.put(gpus.node(), 3, "compute_mode", value)
-    assert only(judge_facts("compute_mode", facts), Status.UNKNOWN).device["index"] == 3
-
-
-def test_not_printed_by_any_is_skipped_with_its_reason():
-    found = only(judge_facts("compute_mode", gpus.drop_all(gpus.node(), "compute_mode")), Status.SKIP)
-    assert "not printed" in found.message
-    found = only(judge_facts("compute_mode", gpus.put_all(gpus.node(), "compute_mode", None)), Status.SKIP)
-    assert "this product has none" in found.message
+test_compute_mode = table(
+    *(each
+        for mode in ["Default", "Exclusive_Process", "Exclusive_Thread"]
+        for facts in [gpus.every("compute_mode", mode)]
+        for each in (
+        row("a mode that lets programs in", judge(facts), PASS, message=f"compute mode {mode}"),
+        row("a mode that lets programs in", judge(facts, "none"), PASS),
+    )),
+    *(row("a closed GPU fails", judge(gpus.one(5, "compute_mode", mode)), FAIL, index=5, remedy=FIX_CONFIG,
+        measured=mode, expected="Default")
+        for mode in ["Prohibited", "PROHIBITED"]),
+    *(row("unreadable on one is unknown", judge(gpus.one(3, "compute_mode", value)), UNKNOWN, index=3)
+        for value in [None, "[Unknown Error]", "GPU is lost"]),
+    row("not printed by any is skipped with its reason", judge(gpus.silent("compute_mode")), SKIP, says="not printed"),
+    row("not printed by any is skipped with its reason", judge(gpus.every("compute_mode", None)), SKIP,
+        says="this product has none"),
+)  # fmt: skip

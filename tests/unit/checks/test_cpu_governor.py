@@ -1,14 +1,13 @@
 """cpu_governor: slow settings warn, what an autonomous driver calls powersave does not."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import BROKEN, sample
+
+from .table import FIX_CONFIG, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 
 def judge(*policies):
-    return judge_facts("cpu_governor", {"sysfs": {"cpufreq": list(policies)}})
+    return judging("cpu_governor", {"sysfs": {"cpufreq": list(policies)}})
 
 
 def policy(driver, governor, epp=None, policies=96):
@@ -16,34 +15,19 @@ def policy(driver, governor, epp=None, policies=96):
 
 
 def fixture(name):
-    return judge_facts("cpu_governor", {"sysfs": sysfs.parse({"sysfs.json": sample(f"sysfs/{name}")})})
+    return judging("cpu_governor", {"sysfs": sysfs.parse({"sysfs.json": sample(f"sysfs/{name}")})})
 
 
-def test_left_to_the_hypervisor():
-    assert "hypervisor" in only(fixture("p5.json"), Status.SKIP).message
-
-
-@pytest.mark.parametrize("governor", ["performance", "schedutil", "ondemand"])
-def test_fast_enough(governor):
-    assert only(judge(policy("acpi-cpufreq", governor)), Status.PASS).measured == [governor]
-
-
-def test_the_default_of_an_autonomous_driver():
-    assert status(fixture("p4d.json")) is Status.PASS
-    assert status(judge(policy("amd-pstate-epp", "powersave", "balance_performance"))) is Status.PASS
-
-
-def test_slow():
-    finding = only(fixture("g4dn-metal.json"), Status.WARN)
-    assert (finding.measured, finding.remedy) == ("powersave", Remedy.FIX_CONFIG)
-    assert "balance_power" in only(judge(policy("intel_pstate", "powersave", "balance_power")), Status.WARN).message
-
-
-def test_mixed():
-    finding = only(judge(policy("intel_cpufreq", "performance"), policy("intel_cpufreq", "schedutil")), Status.WARN)
-    assert finding.measured == ["performance", "schedutil"]
-
-
-def test_unreadable():
-    assert "Input/output error" in only(judge(policy("acpi-cpufreq", "error: Input/output error")), Status.SKIP).message
-    assert status(judge_facts("cpu_governor", {"sysfs": BROKEN})) is Status.UNKNOWN
+test_cpu_governor = table(
+    row("left to the hypervisor", fixture("p5.json"), SKIP, says="hypervisor"),
+    *(row("fast enough", judge(policy("acpi-cpufreq", governor)), PASS, measured=[governor])
+        for governor in ["performance", "schedutil", "ondemand"]),
+    row("the default of an autonomous driver",
+        [fixture("p4d.json"), judge(policy("amd-pstate-epp", "powersave", "balance_performance"))], PASS),
+    row("slow", fixture("g4dn-metal.json"), WARN, measured="powersave", remedy=FIX_CONFIG),
+    row("slow", judge(policy("intel_pstate", "powersave", "balance_power")), WARN, says="balance_power"),
+    row("mixed", judge(policy("intel_cpufreq", "performance"), policy("intel_cpufreq", "schedutil")), WARN,
+        measured=["performance", "schedutil"]),
+    row("unreadable", judge(policy("acpi-cpufreq", "error: Input/output error")), SKIP, says="Input/output error"),
+    row("unreadable", judging("cpu_governor", {"sysfs": BROKEN}), UNKNOWN),
+)  # fmt: skip

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from flightline_node.model import ParseError, Remedy, Status
+from flightline_node.model import ParseError
 from flightline_node.read.parsers import dcgm_health
-from tests.harness import judge_facts, only, status
+from tests.harness import only
+
+from .table import FAIL, PASS, REPLACE, SKIP, UNKNOWN, WARN, judging, row, table
 
 OFF = "Error: Health watches not enabled. Please enable watches. \n"
 
@@ -26,66 +28,43 @@ def document(overall="Healthy", **gpus):
 
 def judge(data, instance_type="p5.48xlarge", **more):
     facts = dcgm_health.parse({"dcgm-health.json": data})
-    return judge_facts("dcgm_health", {"dcgm_health": facts, **more}, instance_type)
+    return judging("dcgm_health", {"dcgm_health": facts, **more}, instance_type)
 
 
-def test_healthy():
-    assert only(judge(document()), Status.PASS).measured == "Healthy"
-
-
-def test_each_gpu_and_system_has_its_finding():
-    smi = {"gpus": [{"index": 3, "uuid": "GPU-3", "serial": "77"}]}
-    text = "Detected 2 volatile double-bit|ECC error(s) in GPU 3."
-    found = judge(document("Failure", g3=("Failure", "Memory system", text), g5=("Warning", "PCIe system", "replays")),
-                  nvidia_smi=smi)  # fmt: skip
-    bad = only(found, Status.FAIL)
-    assert (bad.device["serial"], bad.remedy) == ("77", Remedy.REPLACE)
-    assert bad.message.startswith("GPU 3: DCGM watches Memory system: ")
-    assert "Detected 2 volatile double-bit ECC error(s) in GPU 3." in bad.message
-    assert only(found, Status.WARN).device == {"index": 5}
-
-
-def test_the_table():
-    rows = [
-        "+---------------------------+----------+",
-        "| Health Monitor Report                 |",
-        "+===========================+==========+",
-        "| Overall Health            | Warning  |",
-        "| GPU                       |          |",
-        "| -> 0                      | Warning  |",
-        "|    -> Errors              |          |",
+test_dcgm_health = table(
+    row("healthy", judge(document()), PASS, measured="Healthy"),
+    row("each GPU and system has its finding",
+        judge(document("Failure",
+        g3=("Failure", "Memory system", "Detected 2 volatile double-bit|ECC error(s) in GPU 3."),
+        g5=("Warning", "PCIe system", "replays")),
+        nvidia_smi={"gpus": [{"index": 3, "uuid": "GPU-3", "serial": "77"}]}), FAIL, of={"serial": "77"},
+        remedy=REPLACE, starts="GPU 3: DCGM watches Memory system: ",
+        says="Detected 2 volatile double-bit ECC error(s) in GPU 3.").also(WARN, device={"index": 5}),
+    row("the table", judge("\n".join(["+---------------------------+----------+",
+        "| Health Monitor Report                 |", "+===========================+==========+",
+        "| Overall Health            | Warning  |", "| GPU                       |          |",
+        "| -> 0                      | Warning  |", "|    -> Errors              |          |",
         "|       -> PCIe system      | Warning  |",
         "|                           | Detected more than 8 PCIe replays |",
         "|                           | per minute for GPU 0 : 13         |",
-        "+---------------------------+----------+",
-    ]
-    finding = only(judge("\n".join(rows).encode()), Status.WARN)
-    assert finding.device == {"index": 0}
-    assert "PCIe system: Detected more than 8 PCIe replays per minute for GPU 0 : 13" in finding.message
+        "+---------------------------+----------+"]).encode()), WARN, device={"index": 0},
+        says="PCIe system: Detected more than 8 PCIe replays per minute for GPU 0 : 13"),
+    *(row("an overall state that nothing explains is unknown", judge(document(overall)), UNKNOWN)
+        for overall in ["Warning", "Failure", "Internal error", "Fine"]),
+    row("a state that is not known is no pass", judge(document("Failure", g0=("Odd", "SM system", "x"))), UNKNOWN,
+        message="GPU 0: DCGM watches SM system: x (health: Odd)"),
+    row("unreadable and missing", judging("dcgm_health", {}, "trn1.32xlarge"), SKIP),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "text", [OFF, "dcgmi: not installed\n", "Error: unable to establish a connection to the host\n"]
 )
 def test_nothing_watched_is_skipped_with_the_reason(text):
-    assert only(judge(text.encode()), Status.SKIP).message
-
-
-@pytest.mark.parametrize("overall", ["Warning", "Failure", "Internal error", "Fine"])
-def test_an_overall_state_that_nothing_explains_is_unknown(overall):
-    assert status(judge(document(overall))) is Status.UNKNOWN
-
-
-def test_a_state_that_is_not_known_is_no_pass():
-    found = only(judge(document("Failure", g0=("Odd", "SM system", "x"))), Status.UNKNOWN)
-    assert found.message == "GPU 0: DCGM watches SM system: x (health: Odd)"
+    assert only(judge(text.encode()), SKIP).message
 
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", b'{"body": 5}', b'{"body": {"GPU": {}}}', b"[]"])
 def test_what_is_no_report_is_refused(data):
     with pytest.raises(ParseError):
         dcgm_health.parse({"dcgm-health.json": data})
-
-
-def test_unreadable_and_missing():
-    assert status(judge_facts("dcgm_health", {}, "trn1.32xlarge")) is Status.SKIP

@@ -1,10 +1,11 @@
 """efa_count: against the type and between bus, driver and libfabric."""
 
-import pytest
+from functools import partial
 
-from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import fi_info
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import BROKEN, sample
+
+from .table import FAIL, FIX_CONFIG, NONE, PASS, REBOOT, REPLACE, SKIP, UNKNOWN, WARN, judging, row, table
 
 
 def sources(pci=None, driver=None, libfabric=None):
@@ -22,51 +23,26 @@ def sources(pci=None, driver=None, libfabric=None):
     return facts
 
 
-@pytest.mark.parametrize(
-    ("given", "wanted", "remedy"),
-    [
-        (sources(32, 32, 32), Status.PASS, Remedy.NONE),
-        (sources(libfabric=32), Status.PASS, Remedy.NONE),
-        (sources(pci=32), Status.PASS, Remedy.NONE),
-        (sources(32, 31, 31), Status.FAIL, Remedy.REBOOT),
-        (sources(32, 32, 31), Status.FAIL, Remedy.REBOOT),
-        (sources(31, 31, 31), Status.FAIL, Remedy.REPLACE),
-        (sources(30, 30, 30), Status.FAIL, Remedy.REPLACE),
-        (sources(29, 29, 29), Status.FAIL, Remedy.FIX_CONFIG),
-        (sources(16, 16, 16), Status.FAIL, Remedy.FIX_CONFIG),
-        (sources(driver=0), Status.FAIL, Remedy.FIX_CONFIG),
-        (sources(33, 33, 33), Status.WARN, Remedy.FIX_CONFIG),
-    ],
-)
-def test_p5(given, wanted, remedy):
-    finding = only(judge_facts("efa_count", given), wanted)
-    assert (finding.remedy, finding.expected) == (remedy, 32)
+judge = partial(judging, "efa_count")
 
-
-def test_disagreement_names_the_sources_and_the_device():
-    finding = only(judge_facts("efa_count", sources(32, 32, 31)), Status.FAIL)
-    assert "PCI (lspci) 32" in finding.message
-    assert "libfabric (fi_info) 31" in finding.message
-    assert finding.evidence == ("rdmap31s27",)
-
-
-def test_whole_outputs():
-    facts = fi_info.parse({"fi-info.txt": sample("fi_info/p5-32-devices.txt")})
-    assert status(judge_facts("efa_count", {"fi_info": facts})) is Status.PASS
-    one_gone = {**facts, "devices": facts["devices"][1:], "rdm_endpoints": 31}
-    assert status(judge_facts("efa_count", {"fi_info": one_gone})) is Status.FAIL
-
-
-def test_one_broken_source_leaves_the_others():
-    assert status(judge_facts("efa_count", {**sources(pci=32), "fi_info": BROKEN})) is Status.PASS
-
-
-def test_a_source_without_a_number_is_no_evidence():
-    assert status(judge_facts("efa_count", {"lspci": {"nvidia_gpus": 8}})) is Status.UNKNOWN
-
-
-def test_types():
-    assert status(judge_facts("efa_count", sources(0), "g4dn.xlarge")) is Status.SKIP
-    assert status(judge_facts("efa_count", sources(4), "p6e-gb200.36xlarge")) is Status.SKIP
-    assert status(judge_facts("efa_count", sources(4), "none")) is Status.SKIP
-    assert status(judge_facts("efa_count", sources(4), "p6e-gb200.36xlarge", expected={"efa_count": 8})) is Status.FAIL
+test_efa_count = table(
+    *(row("p5", judge(given), wanted, remedy=remedy, expected=32)
+        for given, wanted, remedy in [
+            (sources(32, 32, 32), PASS, NONE), (sources(libfabric=32), PASS, NONE), (sources(pci=32), PASS, NONE),
+            (sources(32, 31, 31), FAIL, REBOOT), (sources(32, 32, 31), FAIL, REBOOT),
+            (sources(31, 31, 31), FAIL, REPLACE), (sources(30, 30, 30), FAIL, REPLACE),
+            (sources(29, 29, 29), FAIL, FIX_CONFIG), (sources(16, 16, 16), FAIL, FIX_CONFIG),
+            (sources(driver=0), FAIL, FIX_CONFIG), (sources(33, 33, 33), WARN, FIX_CONFIG),
+        ]),
+    row("disagreement names the sources and the device", judge(sources(32, 32, 31)), FAIL,
+        says=("PCI (lspci) 32", "libfabric (fi_info) 31"), evidence=("rdmap31s27",)),
+    *(each for facts in [fi_info.parse({"fi-info.txt": sample("fi_info/p5-32-devices.txt")})] for each in (
+        row("whole outputs", judge({"fi_info": facts}), PASS),
+        row("whole outputs", judge({"fi_info": {**facts, "devices": facts["devices"][1:], "rdm_endpoints": 31}}), FAIL),
+    )),
+    row("one broken source leaves the others", judge({**sources(pci=32), "fi_info": BROKEN}), PASS),
+    row("a source without a number is no evidence", judge({"lspci": {"nvidia_gpus": 8}}), UNKNOWN),
+    row("types", [judge(sources(0), "g4dn.xlarge"), judge(sources(4), "p6e-gb200.36xlarge"), judge(sources(4), "none")],
+        SKIP),
+    row("types", judge(sources(4), "p6e-gb200.36xlarge", expected={"efa_count": 8}), FAIL),
+)  # fmt: skip

@@ -1,12 +1,13 @@
 """efa_ports: every port active, or named."""
 
-from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import sysfs
-from tests.harness import judge_facts, only, sample, status
+from tests.harness import sample
+
+from .table import FAIL, PASS, REBOOT, SKIP, UNKNOWN, judging, row, table
 
 
 def judge(facts, instance_type="p5.48xlarge", **rest):
-    return judge_facts("efa_ports", {"sysfs": facts}, instance_type, **rest)
+    return judging("efa_ports", {"sysfs": facts}, instance_type, **rest)
 
 
 def fixture(name):
@@ -17,35 +18,19 @@ def port(state, physical):
     return {"efa_ports": {"rdmap79s0": {"ports": {"1": {"state": state, "phys_state": physical}}}}}
 
 
-def test_active():
-    assert only(judge(fixture("p5.json")), Status.PASS).measured == 2
-
-
-def test_down_and_unreadable_are_told_apart():
-    findings = judge(fixture("p5-port-down.json"))
-    down, unread = only(findings, Status.FAIL), only(findings, Status.UNKNOWN)
-    assert (down.device, down.measured) == ({"name": "rdmap79s0", "port": "1"}, "DOWN")
-    assert down.remedy is Remedy.REBOOT
-    assert unread.device["name"] == "rdmap80s0"
-    assert len(findings) == 2
-
-
-def test_an_active_port_without_a_link():
-    assert only(judge(port("ACTIVE", "Disabled")), Status.FAIL).measured == "ACTIVE"
-    assert status(judge(port("ACTIVE", None))) is Status.PASS  # older kernels print no physical state
-
-
-def test_no_evidence():
-    assert status(judge(port(None, "LinkUp"))) is Status.UNKNOWN
-    assert status(judge({"efa_ports": {"rdmap79s0": {"ports": {}}}})) is Status.UNKNOWN
-
-
-def test_not_here():
-    assert "efa_count" in only(judge({"efa_ports": {}}), Status.SKIP).message
-    assert "no EFA" in only(judge(port("DOWN", "Disabled"), "g4dn.xlarge"), Status.SKIP).message
-
-
-def test_what_was_seen_is_in_the_message():
-    assert "port 1 is DOWN (Disabled), wanted" in only(judge(port("DOWN", "Disabled")), Status.FAIL).message
-    unread = only(judge(port(None, None)), Status.UNKNOWN)
-    assert "port 1 is without a state (no physical state)" in unread.message
+test_efa_ports = table(
+    row("active", judge(fixture("p5.json")), PASS, measured=2),
+    row("down and unreadable are told apart", judge(fixture("p5-port-down.json")), FAIL,
+        device={"name": "rdmap79s0", "port": "1"}, measured="DOWN", remedy=REBOOT, all=2).also(UNKNOWN,
+        of={"name": "rdmap80s0"}),
+    # no state of the link: older kernels print none
+    row("an active port without a link", judge(port("ACTIVE", "Disabled")), FAIL, measured="ACTIVE"),
+    row("an active port without a link", judge(port("ACTIVE", None)), PASS),
+    row("no evidence", [judge(port(None, "LinkUp")), judge({"efa_ports": {"rdmap79s0": {"ports": {}}}})], UNKNOWN),
+    row("not here", judge({"efa_ports": {}}), SKIP, says="efa_count"),
+    row("not here", judge(port("DOWN", "Disabled"), "g4dn.xlarge"), SKIP, says="no EFA"),
+    row("what was seen is in the message", judge(port("DOWN", "Disabled")), FAIL,
+        says="port 1 is DOWN (Disabled), wanted"),
+    row("what was seen is in the message", judge(port(None, None)), UNKNOWN,
+        says="port 1 is without a state (no physical state)"),
+)  # fmt: skip

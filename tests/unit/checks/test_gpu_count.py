@@ -1,44 +1,35 @@
 """gpu_count: fewer GPUs than the type has, more, none readable, not collected."""
 
-import pytest
+from functools import partial
 
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from tests.harness import only
+
+from .table import FAIL, FIX_CONFIG, NONE, PASS, REBOOT, SKIP, UNKNOWN, judging, row, table
 
 
 def smi(count):
     return {"nvidia_smi": {"gpus": [{"index": index} for index in range(count)]}}
 
 
-@pytest.mark.parametrize(
-    ("count", "wanted", "remedy"),
-    [
-        (8, Status.PASS, Remedy.NONE),
-        (7, Status.FAIL, Remedy.REBOOT),
-        (0, Status.FAIL, Remedy.REBOOT),
-        (9, Status.FAIL, Remedy.FIX_CONFIG),
-    ],
-)
-def test_count_against_the_type(count, wanted, remedy):
-    finding = only(judge_facts("gpu_count", smi(count)), wanted)
-    assert (finding.measured, finding.expected, finding.remedy) == (count, 8, remedy)
+judge = partial(judging, "gpu_count")
 
-
-def test_gpus_that_the_tool_could_not_list_are_not_missing():
-    for text in ("Failed to initialize NVML: Driver/library version mismatch", "Unable to determine the device handle"):
-        facts = {"nvidia_smi": {"gpus": [], "errors": [{"pci_bus_id": None, "text": text}]}}
-        assert only(judge_facts("gpu_count", facts), Status.UNKNOWN).evidence == (text,)
-    none = {"nvidia_smi": {"gpus": [], "errors": [{"pci_bus_id": None, "text": "No devices were found"}]}}
-    assert only(judge_facts("gpu_count", none), Status.FAIL).measured == 0
+test_gpu_count = table(
+    *(row("count against the type", judge(smi(count)), wanted, measured=count, expected=8, remedy=remedy)
+        for count, wanted, remedy in [(8, PASS, NONE), (7, FAIL, REBOOT), (0, FAIL, REBOOT), (9, FAIL, FIX_CONFIG)]),
+    *(row("GPUs that the tool could not list are not missing",
+        judge({"nvidia_smi": {"gpus": [], "errors": [{"pci_bus_id": None, "text": text}]}}), UNKNOWN, evidence=(text,))
+        for text in ("Failed to initialize NVML: Driver/library version mismatch",
+        "Unable to determine the device handle")),
+    row("GPUs that the tool could not list are not missing",
+        judge({"nvidia_smi": {"gpus": [], "errors": [{"pci_bus_id": None, "text": "No devices were found"}]}}), FAIL,
+        measured=0),
+    row("no type no answer", judge(smi(8), "none"), SKIP),
+    row("no type no answer", judge(smi(2), "none", expected={"gpu_count": 2}), PASS),
+)  # fmt: skip
 
 
 def test_a_gpu_listed_twice_is_not_two():
     facts = smi(8)
     for gpu in facts["nvidia_smi"]["gpus"]:
         gpu["uuid"] = f"GPU-{min(gpu['index'], 6)}"
-    assert "7 different of 8" in only(judge_facts("gpu_count", facts), Status.UNKNOWN).message
-
-
-def test_no_type_no_answer():
-    assert status(judge_facts("gpu_count", smi(8), "none")) is Status.SKIP
-    assert status(judge_facts("gpu_count", smi(2), "none", expected={"gpu_count": 2})) is Status.PASS
+    assert "7 different of 8" in only(judge(facts), UNKNOWN).message

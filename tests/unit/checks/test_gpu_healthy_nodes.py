@@ -5,10 +5,11 @@ import copy
 import pytest
 
 from flightline_node.judge.checks import CHECKS
-from flightline_node.model import BLOCKING, Status
-from tests.harness import judge_facts, status
+from flightline_node.model import BLOCKING
+from tests.harness import status
 
 from . import gpus
+from .table import SKIP, UNKNOWN, judging, row, table
 
 SMI_CHECKS = sorted(
     check.id
@@ -57,7 +58,6 @@ OLD_DRIVER = ("recovery_action", "reset_required", "drain_and_reset_recommended"
               "channel_repair_pending", "tpc_repair_pending", "gsp_firmware_version", "fabric_state", "fabric_status",
               "fabric_health", "temperature_tlimit_c")  # fmt: skip
 A100_450 = {key: value for key, value in gpus.A100.items() if key not in OLD_DRIVER}
-
 NODES = {
     "p5.48xlarge": (gpus.H100, 8, "580.95.05"),
     "p4d.24xlarge": (gpus.A100, 8, "580.95.05"),
@@ -74,6 +74,14 @@ NODES = {
 }
 
 
+test_gpu_healthy_nodes = table(
+    *(row("no GPU is unknown", judging(check_id, gpus.node(count=0)), UNKNOWN)
+        for check_id in [name for name in SMI_CHECKS if name not in ("driver_version", "cuda_version")]),
+    *(row("type without GPU is skipped", judging(check_id, gpus.node(), "trn1.32xlarge"), SKIP)
+        for check_id in SMI_CHECKS),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("check_id", SMI_CHECKS)
 @pytest.mark.parametrize("instance_type", NODES)
 def test_healthy_node_is_not_held_back(check_id, instance_type):
@@ -81,7 +89,7 @@ def test_healthy_node_is_not_held_back(check_id, instance_type):
     facts = gpus.node(base, count, driver_version=driver, cuda_version="13.2")
     if base["gsp_firmware_version"]:
         gpus.put_all(facts, "gsp_firmware_version", driver)
-    findings = judge_facts(check_id, facts, instance_type)
+    findings = judging(check_id, facts, instance_type)
     assert findings
     assert not [finding for finding in findings if finding.status in BLOCKING]
 
@@ -89,18 +97,13 @@ def test_healthy_node_is_not_held_back(check_id, instance_type):
 @pytest.mark.parametrize("check_id", SMI_CHECKS)
 def test_old_driver_prints_less(check_id):
     facts = gpus.node(A100_450, 8, driver_version="450.80.02", cuda_version="11.0")
-    assert status(judge_facts(check_id, facts, "p4d.24xlarge")) not in BLOCKING
-
-
-@pytest.mark.parametrize("check_id", [name for name in SMI_CHECKS if name not in ("driver_version", "cuda_version")])
-def test_no_gpu_is_unknown(check_id):
-    assert status(judge_facts(check_id, gpus.node(count=0))) is Status.UNKNOWN
+    assert status(judging(check_id, facts, "p4d.24xlarge")) not in BLOCKING
 
 
 @pytest.mark.parametrize("check_id", [name for name in SMI_CHECKS if name not in ("driver_version", "cuda_version")])
 def test_gpu_without_any_field_never_passes(check_id):
     facts = {"nvidia_smi": {"gpus": [{"index": index} for index in range(8)], "errors": []}}
-    assert status(judge_facts(check_id, facts)) in (Status.UNKNOWN, Status.SKIP)
+    assert status(judging(check_id, facts)) in (UNKNOWN, SKIP)
 
 
 @pytest.mark.parametrize("check_id", [name for name in SMI_CHECKS if name not in ("driver_version", "cuda_version")])
@@ -110,13 +113,8 @@ def test_one_gpu_printing_only_errors_is_never_passed_over(check_id):
     for key in lost:
         if key not in ("index", "pci_bus_id"):
             lost[key] = "GPU is lost"
-    findings = judge_facts(check_id, facts)
+    findings = judging(check_id, facts)
     assert any(finding.device.get("index") == 3 for finding in findings if finding.status in BLOCKING)
-
-
-@pytest.mark.parametrize("check_id", SMI_CHECKS)
-def test_type_without_gpu_is_skipped(check_id):
-    assert status(judge_facts(check_id, gpus.node(), "trn1.32xlarge")) is Status.SKIP
 
 
 @pytest.mark.parametrize(
@@ -141,8 +139,8 @@ def test_a_field_that_no_gpu_prints_does_not_block_and_one_that_is_not_available
                 gpu.pop(target, None)
         return facts
 
-    assert status(judge_facts(check, without(path))) is Status.SKIP
-    assert status(judge_facts(check, gpus.put_all(gpus.node(), path, None))) is Status.UNKNOWN
+    assert status(judging(check, without(path))) is SKIP
+    assert status(judging(check, gpus.every(path, None))) is UNKNOWN
     one = without(path)
     one["nvidia_smi"]["gpus"][0] = gpus.node()["nvidia_smi"]["gpus"][0]
-    assert status(judge_facts(check, one)) is Status.UNKNOWN
+    assert status(judging(check, one)) is UNKNOWN

@@ -1,58 +1,31 @@
 """gpu_processes: a job beside a quick run, strays later, memory without a process."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
-
 from . import gpus
+from .table import FAIL, INFO, PASS, RESET_GPU, RESTART_APP, UNKNOWN, WARN, judging, row, table
 
 PYTHON = {"pid": 4211, "type": "C", "name": "python3", "used_mib": 71000}
 
 
 def judge(level, processes, used=4):
-    facts = gpus.put(gpus.node(), 2, "processes", processes)
-    return judge_facts("gpu_processes", gpus.put(facts, 2, "memory_used_mib", used), level=level)
+    facts = gpus.one(2, "processes", processes)
+    return judging("gpu_processes", gpus.put(facts, 2, "memory_used_mib", used), level=level)
 
 
-@pytest.mark.parametrize("level", ["quick", "standard", "deep"])
-def test_idle_node(level):
-    assert only(judge(level, []), Status.PASS)
-
-
-def test_quick_beside_a_job_only_reports():
-    findings = judge("quick", [PYTHON], 71000)
-    assert status(findings) is Status.INFO
-    assert "python3" in only(findings, Status.INFO).message
-
-
-@pytest.mark.parametrize("level", ["standard", "deep"])
-def test_stray_process_fails_before_tests_that_need_the_gpus(level):
-    finding = only(judge(level, [PYTHON], 71000), Status.FAIL)
-    assert (finding.device["index"], finding.remedy) == (2, Remedy.RESTART_APP)
-    assert "4211" in finding.evidence[0]
-
-
-def test_type_not_printed_counts_as_compute():
-    assert status(judge("standard", [{"pid": 1, "type": None, "name": "x", "used_mib": None}])) is Status.FAIL
-
-
-def test_graphics_and_mps_server_do_not_count():
-    services = [
-        {"pid": 1, "type": "G", "name": "/usr/lib/xorg/Xorg", "used_mib": 4},
-        {"pid": 2, "type": "M+C", "name": "/usr/bin/nvidia-cuda-mps-server", "used_mib": 30},
-    ]
-    assert status(judge("standard", services)) is Status.PASS
-
-
-def test_memory_without_a_process():
-    finding = only(judge("standard", [], 40000), Status.WARN)
-    assert (finding.measured, finding.remedy) == (40000, Remedy.RESET_GPU)
-    assert status(judge("quick", [], 40000)) is Status.INFO
-    assert status(judge("standard", [], 1024)) is Status.PASS
-    assert only(judge("standard", [], 1025), Status.WARN).expected == 1024
-
-
-@pytest.mark.parametrize(("processes", "used"), [("ERR!", 4), (None, 4), ([], "GPU is lost")])
-def test_unreadable_is_unknown(processes, used):
-    assert only(judge("standard", processes, used), Status.UNKNOWN).device["index"] == 2
+test_gpu_processes = table(
+    *(row("idle node", judge(level, []), PASS, count=1) for level in ["quick", "standard", "deep"]),
+    row("quick beside a job only reports", judge("quick", [PYTHON], 71000), INFO, says="python3"),
+    *(row("stray process fails before tests that need the GPUs", judge(level, [PYTHON], 71000), FAIL, index=2,
+        remedy=RESTART_APP, shows="4211")
+        for level in ["standard", "deep"]),
+    row("type not printed counts as compute",
+        judge("standard", [{"pid": 1, "type": None, "name": "x", "used_mib": None}]), FAIL),
+    row("graphics and MPS server do not count",
+        judge("standard", [{"pid": 1, "type": "G", "name": "/usr/lib/xorg/Xorg", "used_mib": 4},
+        {"pid": 2, "type": "M+C", "name": "/usr/bin/nvidia-cuda-mps-server", "used_mib": 30}]), PASS),
+    row("memory without a process", judge("standard", [], 40000), WARN, measured=40000, remedy=RESET_GPU),
+    row("memory without a process", judge("quick", [], 40000), INFO),
+    row("memory without a process", judge("standard", [], 1024), PASS),
+    row("memory without a process", judge("standard", [], 1025), WARN, expected=1024),
+    *(row("unreadable is unknown", judge("standard", processes, used), UNKNOWN, index=2)
+        for processes, used in [("ERR!", 4), (None, 4), ([], "GPU is lost")]),
+)  # fmt: skip

@@ -2,32 +2,49 @@
 
 import pytest
 
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from tests.harness import only
 
 from . import gpus
+from .table import FAIL, PASS, REBOOT, SKIP, UNKNOWN, WARN, changed, judging, row, table
 
 
 def judge(paths, instance_type="p5.48xlarge", count=8, **rest):
-    return judge_facts("gpu_topology", gpus.topo(paths, count), instance_type, **rest)
+    return judging("gpu_topology", gpus.topo(paths, count), instance_type, **rest)
 
 
-@pytest.mark.parametrize(
-    ("paths", "instance_type", "count"),
-    [
-        ({"NV18": 28}, "p5.48xlarge", 8),
-        ({"NV18": 28}, "p6-b300.48xlarge", 8),
-        ({"NV12": 28}, "p4d.24xlarge", 8),
-        ({"NV18": 6}, "p6e-gb200.36xlarge", 4),
-        ({"NV1": 8, "NV2": 8, "SYS": 12}, "p3dn.24xlarge", 8),
-        ({"PHB": 28}, "g5.48xlarge", 8),
-        ({"NODE": 12, "SYS": 16}, "g6e.48xlarge", 8),
-        ({"NV18": 28}, "none", 8),
-        ({"SYS": 1}, "none", 2),
-    ],
-)
-def test_good_nodes(paths, instance_type, count):
-    assert only(judge(paths, instance_type, count), Status.PASS)
+test_gpu_topology = table(
+    *(row("good nodes", judge(paths, instance_type, count), PASS, count=1)
+        for paths, instance_type, count in [
+            ({"NV18": 28}, "p5.48xlarge", 8),
+            ({"NV18": 28}, "p6-b300.48xlarge", 8),
+            ({"NV12": 28}, "p4d.24xlarge", 8),
+            ({"NV18": 6}, "p6e-gb200.36xlarge", 4),
+            ({"NV1": 8, "NV2": 8, "SYS": 12}, "p3dn.24xlarge", 8),
+            ({"PHB": 28}, "g5.48xlarge", 8),
+            ({"NODE": 12, "SYS": 16}, "g6e.48xlarge", 8),
+            ({"NV18": 28}, "none", 8),
+            ({"SYS": 1}, "none", 2),
+        ]),
+    row("evidence names the pair", judge({"NV18": 27, "SYS": 1}), FAIL, evidence=("GPU0 GPU2 SYS",)),
+    row("no GPU is named for one pair or for all",
+        [judge({"NV18": 27, "SYS": 1}),
+        judging("gpu_topology", changed(gpus.topo({"SYS": 28}),
+        {"nvidia_smi_topo.pairs": [{"a": f"GPU{a}", "b": f"GPU{b}", "link": "SYS"} for a in range(8)
+        for b in range(a + 1, 8)]}))], FAIL, device={}),
+    *(row("cut or strange matrix is unknown", judge(paths), UNKNOWN)
+        for paths in [{}, {"NV18": 21}, {"NV18": 27, "ERR": 1}]),
+    row("fewer GPUs than the type has is unknown", judge({"NV18": 21}, count=7), UNKNOWN),
+    row("mixture without a type warns", judge({"NV4": 1, "NODE": 2}, "none", 3), WARN),
+    row("one GPU or none", judge({}, "g5.xlarge", 1), SKIP),
+    row("one GPU or none", judge({}, "none", 0), UNKNOWN),
+    row("the PCIe matrix says nothing about NVLink",
+        judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), {"nvidia_smi_topo.pcie_only": True}),
+        "p5.48xlarge"), UNKNOWN, says="topo -mp"),
+    row("the PCIe matrix says nothing about NVLink",
+        judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), {"nvidia_smi_topo.pcie_only": True}),
+        "g5.48xlarge"), PASS),
+    row("the only GPU of an unknown machine has no pairs", judge({}, "none", 1), SKIP, message="one GPU: no pairs"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -44,13 +61,9 @@ def test_good_nodes(paths, instance_type, count):
     ],
 )
 def test_pairs_without_their_links_fail(paths, instance_type):
-    finding = only(judge(paths, instance_type), Status.FAIL)
-    assert finding.remedy is Remedy.REBOOT
+    finding = only(judge(paths, instance_type), FAIL)
+    assert finding.remedy is REBOOT
     assert finding.evidence
-
-
-def test_evidence_names_the_pair():
-    assert only(judge({"NV18": 27, "SYS": 1}), Status.FAIL).evidence == ("GPU0 GPU2 SYS",)
 
 
 def test_the_gpu_that_is_in_every_bad_pair_is_named():
@@ -60,51 +73,13 @@ def test_the_gpu_that_is_in_every_bad_pair_is_named():
         for a in range(8)
         for b in range(a + 1, 8)
     ]
-    finding = only(judge_facts("gpu_topology", facts, "p6-b200.48xlarge"), Status.FAIL)
+    finding = only(judging("gpu_topology", facts, "p6-b200.48xlarge"), FAIL)
     assert (finding.device, len(finding.evidence)) == ({"index": 2}, 7) and "GPU 2" in finding.message
-    finding = only(judge_facts("gpu_topology", {**facts, **gpus.node()}, "p6-b200.48xlarge"), Status.FAIL)
+    finding = only(judging("gpu_topology", {**facts, **gpus.node()}, "p6-b200.48xlarge"), FAIL)
     assert finding.device["uuid"] == "GPU-2"
 
 
-def test_no_gpu_is_named_for_one_pair_or_for_all():
-    assert only(judge({"NV18": 27, "SYS": 1}), Status.FAIL).device == {}
-    facts = gpus.topo({"SYS": 28})
-    facts["nvidia_smi_topo"]["pairs"] = [
-        {"a": f"GPU{a}", "b": f"GPU{b}", "link": "SYS"} for a in range(8) for b in range(a + 1, 8)
-    ]
-    assert only(judge_facts("gpu_topology", facts), Status.FAIL).device == {}
-
-
-@pytest.mark.parametrize("paths", [{}, {"NV18": 21}, {"NV18": 27, "ERR": 1}])
-def test_cut_or_strange_matrix_is_unknown(paths):
-    assert status(judge(paths)) is Status.UNKNOWN
-
-
-def test_fewer_gpus_than_the_type_has_is_unknown():
-    assert status(judge({"NV18": 21}, count=7)) is Status.UNKNOWN
-
-
-def test_mixture_without_a_type_warns():
-    assert status(judge({"NV4": 1, "NODE": 2}, "none", 3)) is Status.WARN
-
-
-def test_one_gpu_or_none():
-    assert status(judge({}, "g5.xlarge", 1)) is Status.SKIP
-    assert status(judge({}, "none", 0)) is Status.UNKNOWN
-
-
-def test_the_pcie_matrix_says_nothing_about_nvlink():
-    facts = gpus.topo({"SYS": 28}, 8)
-    facts["nvidia_smi_topo"]["pcie_only"] = True
-    assert "topo -mp" in only(judge_facts("gpu_topology", facts, "p5.48xlarge"), Status.UNKNOWN).message
-    assert status(judge_facts("gpu_topology", facts, "g5.48xlarge")) is Status.PASS
-
-
-def test_the_only_gpu_of_an_unknown_machine_has_no_pairs():
-    assert only(judge({}, "none", 1), Status.SKIP).message == "one GPU: no pairs"
-
-
 def test_what_was_read_of_a_cut_matrix_is_shown():
-    message = only(judge({"NV18": 21}), Status.UNKNOWN).message
+    message = only(judge({"NV18": 21}), UNKNOWN).message
     assert message == "topology of 7 of 28 GPU pairs could not be read: 21 x NV18"
-    assert only(judge({}), Status.UNKNOWN).message.endswith("could not be read: no GPU pair")
+    assert only(judge({}), UNKNOWN).message.endswith("could not be read: no GPU pair")

@@ -1,38 +1,24 @@
 """hugepages: as declared, more, fewer, another default size, nothing declared."""
 
-import pytest
+from tests.harness import BROKEN
 
-from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from .table import FAIL, FIX_CONFIG, PASS, SKIP, UNKNOWN, judging, row, table
 
 
 def judged(total, size=2048, wanted=5128):
     meminfo = {"hugepages_total": total, "hugepage_kib": size}
-    return judge_facts("hugepages", {"meminfo": meminfo}, expected={"hugepages_2m": wanted})
+    return judging("hugepages", {"meminfo": meminfo}, expected={"hugepages_2m": wanted})
 
 
-@pytest.mark.parametrize(("total", "wanted"), [(5128, "PASS"), (9000, "PASS"), (5127, "FAIL"), (0, "FAIL")])
-def test_count(total, wanted):
-    assert status(judged(total)) == wanted
-
-
-def test_fewer_is_configuration():
-    finding = only(judged(100), Status.FAIL)
-    assert (finding.measured, finding.expected, finding.remedy) == (100, 5128, Remedy.FIX_CONFIG)
-
-
-def test_other_default_size_is_unknown():
-    assert status(judged(10, size=1048576)) is Status.UNKNOWN
-    assert status(judged(0, size=1048576, wanted=0)) is Status.PASS
-
-
-def test_unknown_and_skip():
-    declared = {"hugepages_2m": 1}
-    assert status(judge_facts("hugepages", {"meminfo": {"total_kib": 1}}, expected=declared)) is Status.UNKNOWN
-    assert status(judge_facts("hugepages", {"meminfo": BROKEN}, expected=declared)) is Status.UNKNOWN
-    assert status(judge_facts("hugepages", {"meminfo": {"hugepages_total": 0, "hugepage_kib": 2048}})) is Status.SKIP
-
-
-@pytest.mark.parametrize(("total", "size"), [(None, 2048), (5128, None)])
-def test_half_of_the_lines_is_not_enough(total, size):
-    assert "not printed" in only(judged(total, size), Status.UNKNOWN).message
+test_hugepages = table(
+    *(row("count", judged(total), wanted)
+        for total, wanted in [(5128, "PASS"), (9000, "PASS"), (5127, "FAIL"), (0, "FAIL")]),
+    row("fewer is configuration", judged(100), FAIL, measured=100, expected=5128, remedy=FIX_CONFIG),
+    row("other default size is unknown", judged(10, size=1048576), UNKNOWN),
+    row("other default size is unknown", judged(0, size=1048576, wanted=0), PASS),
+    row("unknown and skip", [judging("hugepages", {"meminfo": {"total_kib": 1}}, expected={"hugepages_2m": 1}),
+        judging("hugepages", {"meminfo": BROKEN}, expected={"hugepages_2m": 1})], UNKNOWN),
+    row("unknown and skip", judging("hugepages", {"meminfo": {"hugepages_total": 0, "hugepage_kib": 2048}}), SKIP),
+    *(row("half of the lines is not enough", judged(total, size), UNKNOWN, says="not printed")
+        for total, size in [(None, 2048), (5128, None)]),
+)  # fmt: skip

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from flightline_node.model import ParseError, Remedy, Status
+from flightline_node.model import ParseError
 from flightline_node.read.parsers import imex
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import BROKEN, only, status
+
+from .table import FAIL, FIX_CONFIG, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 RACK = "p6e-gb200.36xlarge"
 
@@ -25,33 +27,36 @@ ONE_GONE = domain("DEGRADED", a=("READY", "CONNECTED"), b=("UNAVAILABLE", "INVAL
 
 
 def judge(text, instance_type=RACK):
-    return judge_facts("imex", {"imex": imex.parse({"imex.json": text.encode()})}, instance_type)
+    return judging("imex", {"imex": imex.parse({"imex.json": text.encode()})}, instance_type)
+
+
+test_imex = table(
+    row("who is missing is named", judge("READY\n" + ONE_GONE), WARN, says="10.0.0.1: UNAVAILABLE"),
+    row("unreadable and missing", [judging("imex", {"imex": BROKEN}, RACK), judging("imex", {}, RACK)], UNKNOWN),
+    row("unreadable and missing", judging("imex", {}, "none"), SKIP),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("READY\n" + UP, Status.PASS),
-        (UP, Status.PASS),
-        ("READY\n" + ONE_GONE, Status.WARN),
-        ("UNAVAILABLE\n" + ONE_GONE, Status.FAIL),
-        ("WAITING_FOR_PEERS\n" + ONE_GONE, Status.FAIL),
-        (domain("DOWN", a=("UNAVAILABLE", "INVALID")), Status.FAIL),
-        ("READY\n" + domain("UP", a=("READY", "VERSION_MISMATCH")), Status.WARN),
-        ("READY\n", Status.UNKNOWN),
-        ("Failed to connect to the IMEX service\n", Status.WARN),
-        ("nvidia-imex-ctl: not installed\n", Status.WARN),
+        ("READY\n" + UP, PASS),
+        (UP, PASS),
+        ("READY\n" + ONE_GONE, WARN),
+        ("UNAVAILABLE\n" + ONE_GONE, FAIL),
+        ("WAITING_FOR_PEERS\n" + ONE_GONE, FAIL),
+        (domain("DOWN", a=("UNAVAILABLE", "INVALID")), FAIL),
+        ("READY\n" + domain("UP", a=("READY", "VERSION_MISMATCH")), WARN),
+        ("READY\n", UNKNOWN),
+        ("Failed to connect to the IMEX service\n", WARN),
+        ("nvidia-imex-ctl: not installed\n", WARN),
     ],
 )
 def test_states(text, wanted):
     finding = only(judge(text), wanted)
-    if wanted is Status.FAIL:
-        assert finding.remedy is Remedy.FIX_CONFIG
-    assert status(judge(text, "p5.48xlarge")) is Status.SKIP
-
-
-def test_who_is_missing_is_named():
-    assert "10.0.0.1: UNAVAILABLE" in only(judge("READY\n" + ONE_GONE), Status.WARN).message
+    if wanted is FAIL:
+        assert finding.remedy is FIX_CONFIG
+    assert status(judge(text, "p5.48xlarge")) is SKIP
 
 
 def test_the_table_for_people():
@@ -61,18 +66,12 @@ def test_the_table_for_people():
     text += " Nodes From\\To  0   1\n       0        C   C\n       1        C   C\n\nDomain State: UP\n"
     facts = imex.parse({"imex.txt": text.encode()})
     assert (facts["domain"], len(facts["nodes"]), facts["broken"]) == ("UP", 2, [])
-    assert status(judge(text)) is Status.PASS
+    assert status(judge(text)) is PASS
     mismatch = text.replace("0        C   C", "0        C  !V!").replace("State: UP", "State: DEGRADED")
-    assert "node 0 to node 1: version mismatch" in only(judge(mismatch), Status.WARN).message
+    assert "node 0 to node 1: version mismatch" in only(judge(mismatch), WARN).message
 
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", b"[]", b'{"x": 1}'])
 def test_what_is_no_answer_is_refused(data):
     with pytest.raises(ParseError):
         imex.parse({"imex.json": data})
-
-
-def test_unreadable_and_missing():
-    assert status(judge_facts("imex", {"imex": BROKEN}, RACK)) is Status.UNKNOWN
-    assert status(judge_facts("imex", {}, RACK)) is Status.UNKNOWN
-    assert status(judge_facts("imex", {}, "none")) is Status.SKIP

@@ -1,41 +1,26 @@
 """load: idle, busy, number of CPUs not known, unreadable."""
 
-from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from functools import partial
+
+from tests.harness import BROKEN
+
+from .table import INFO, INVESTIGATE, PASS, UNKNOWN, WARN, judging, row, table
 
 CPUS = {"cpuinfo": {"cpus": 192, "online": 192}}
+judge = partial(judging, "load")
 
-
-def test_idle_and_a_training_job_both_go():
-    assert status(judge_facts("load", {"loadavg": {"load1": 0.2}, **CPUS})) is Status.PASS
-    assert status(judge_facts("load", {"loadavg": {"load1": 100.0}, **CPUS})) is Status.PASS
-
-
-def test_busy_warns():
-    finding = only(judge_facts("load", {"loadavg": {"load1": 400.0}, **CPUS}), Status.WARN)
-    assert (finding.measured, finding.expected, finding.remedy) == (2.083, 1.0, Remedy.INVESTIGATE)
-
-
-def test_cpus_from_the_type():
-    assert status(judge_facts("load", {"loadavg": {"load1": 190.0}})) is Status.PASS
-    assert status(judge_facts("load", {"loadavg": {"load1": 3.0}}, "none")) is Status.INFO
-
-
-def test_threshold():
-    given = {"loadavg": {"load1": 100.0}, **CPUS}
-    assert status(judge_facts("load", given, thresholds={"load.max_per_cpu": 0.5})) is Status.WARN
-
-
-def test_unknown():
-    assert status(judge_facts("load", {"loadavg": BROKEN})) is Status.UNKNOWN
-
-
-def test_one_task_per_cpu_is_no_wait():
-    assert status(judge_facts("load", {"loadavg": {"load1": 192.0}, **CPUS})) is Status.PASS
-    assert status(judge_facts("load", {"loadavg": {"load1": 193.0}, **CPUS})) is Status.WARN
-
-
-def test_either_count_of_cpus_will_do():
-    for cpuinfo in ({"cpus": 2}, {"online": 2}):
-        facts = {"loadavg": {"load1": 3.0}, "cpuinfo": cpuinfo}
-        assert only(judge_facts("load", facts, "none"), Status.WARN).measured == 1.5
+test_load = table(
+    row("idle and a training job both go",
+        [judge({"loadavg": {"load1": 0.2}, **CPUS}), judge({"loadavg": {"load1": 100.0}, **CPUS})], PASS),
+    row("busy warns", judge({"loadavg": {"load1": 400.0}, **CPUS}), WARN, measured=2.083, expected=1.0,
+        remedy=INVESTIGATE),
+    row("CPUs from the type", judge({"loadavg": {"load1": 190.0}}), PASS),
+    row("CPUs from the type", judge({"loadavg": {"load1": 3.0}}, "none"), INFO),
+    row("threshold", judge({"loadavg": {"load1": 100.0}, **CPUS}, thresholds={"load.max_per_cpu": 0.5}), WARN),
+    row("unknown", judge({"loadavg": BROKEN}), UNKNOWN),
+    row("one task per CPU is no wait", judge({"loadavg": {"load1": 192.0}, **CPUS}), PASS),
+    row("one task per CPU is no wait", judge({"loadavg": {"load1": 193.0}, **CPUS}), WARN),
+    *(row("either count of CPUs will do", judge({"loadavg": {"load1": 3.0}, "cpuinfo": cpuinfo}, "none"), WARN,
+        measured=1.5)
+        for cpuinfo in ({"cpus": 2}, {"online": 2})),
+)  # fmt: skip

@@ -2,9 +2,10 @@
 
 import pytest
 
-from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import kernel, mounts
-from tests.harness import BROKEN, judge_facts, only, sample, status
+from tests.harness import BROKEN, only, sample, status
+
+from .table import FAIL, FIX_CONFIG, INFO, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 LINE = "2026-11-20T08:{:02d}:00+0000 ip-10-0-0-10 kernel: {}\n"
 TARGET = "abcdefgh-OST0003-osc-ffff8a1b3c5d7000"
@@ -24,33 +25,7 @@ def log(*messages):
 
 
 def judge(facts=None, messages=(), **expected):
-    return judge_facts("lustre", {"mounts": facts or mounted(), "kernel": log(*messages)}, expected=expected)
-
-
-def test_mounted():
-    facts = mounts.parse({"mounts.txt": sample("proc/fsx-mounts.txt")})
-    assert "/fsx" in only(judge(facts), Status.PASS).message
-
-
-def test_without_the_kernel_log_it_says_so():
-    finding = only(judge_facts("lustre", {"mounts": mounted()}), Status.PASS)
-    assert "not read" in finding.message
-
-
-def test_evicted():
-    finding = only(judge(messages=[EVICTED, EVICTED]), Status.WARN)
-    assert (finding.measured, finding.evidence[0]) == (2, EVICTED)
-
-
-def test_a_lost_server_counts_until_it_is_back():
-    finding = only(judge(messages=[RESTORED, LOST]), Status.WARN)
-    assert finding.device == {"name": "abcdefgh-OST0003"}
-    assert status(judge(messages=[LOST, RESTORED])) is Status.PASS
-
-
-def test_a_lost_server_counts_where_the_mounts_are_not_known():
-    assert "was lost" in only(judge_facts("lustre", {"kernel": log(LOST)}), Status.WARN).message
-    assert status(judge(NO_LUSTRE, [LOST])) is Status.SKIP
+    return judging("lustre", {"mounts": facts or mounted(), "kernel": log(*messages)}, expected=expected)
 
 
 # Client 2.15 and 2.12 against a server that does not answer as wanted; hand-written after Lustre's llite and mgc sources.
@@ -65,52 +40,43 @@ NOT_MOUNTED = (
 NO_LUSTRE = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
 
 
-def test_a_mount_that_failed_and_is_not_there():
-    for line in NOT_MOUNTED:
-        finding = only(judge(NO_LUSTRE, [NO_CONFIG, line]), Status.WARN)
-        assert finding.evidence == (NO_CONFIG, line)
-    assert status(judge_facts("lustre", {"kernel": log(NO_CONFIG)})) is Status.WARN
-
-
-def test_a_mount_that_failed_and_came_right():
-    done = "Lustre: Mounted abcdefgh-client"
-    assert status(judge(messages=[NO_CONFIG])) is Status.PASS
-    assert status(judge(NO_LUSTRE, [NO_CONFIG, done])) is Status.SKIP
-    assert status(judge(NO_LUSTRE, [done, NO_CONFIG])) is Status.WARN
-
-
-def test_read_only():
-    finding = only(judge(mounted("ro,flock"), mounts=["/fsx/"]), Status.FAIL)
-    assert (finding.remedy, finding.device) == (Remedy.FIX_CONFIG, {"mount": "/fsx"})
-    assert only(judge(mounted("ro,flock")), Status.INFO).device == {"mount": "/fsx"}
-
-
-def test_file_locks():
-    assert "flock" in only(judge(mounted("rw,noatime")), Status.WARN).message
-    assert status(judge(mounted("rw,localflock"))) is Status.PASS
-
-
-def test_declared_and_not_mounted():
-    findings = judge(mounted(), mounts=["/fsx", "/scratch"], modules=["lustre"])
-    assert only(findings, Status.FAIL).device == {"mount": "/scratch"}
-    assert status(judge(mounted(), mounts=["/scratch"])) is Status.PASS  # the check mounts judges other file systems
+test_lustre = table(
+    row("mounted", judge(mounts.parse({"mounts.txt": sample("proc/fsx-mounts.txt")})), PASS, says="/fsx"),
+    row("without the kernel log it says so", judging("lustre", {"mounts": mounted()}), PASS, says="not read"),
+    row("evicted", judge(messages=[EVICTED, EVICTED]), WARN, measured=2, first=EVICTED),
+    row("a lost server counts until it is back", judge(messages=[RESTORED, LOST]), WARN,
+        device={"name": "abcdefgh-OST0003"}),
+    row("a lost server counts until it is back", judge(messages=[LOST, RESTORED]), PASS),
+    row("a lost server counts where the mounts are not known", judging("lustre", {"kernel": log(LOST)}), WARN,
+        says="was lost"),
+    row("a lost server counts where the mounts are not known", judge(NO_LUSTRE, [LOST]), SKIP),
+    *(row("a mount that failed and is not there", judge(NO_LUSTRE, [NO_CONFIG, line]), WARN, evidence=(NO_CONFIG, line))
+        for line in NOT_MOUNTED),
+    row("a mount that failed and is not there", judging("lustre", {"kernel": log(NO_CONFIG)}), WARN),
+    row("a mount that failed and came right", judge(messages=[NO_CONFIG]), PASS),
+    row("a mount that failed and came right", judge(NO_LUSTRE, [NO_CONFIG, "Lustre: Mounted abcdefgh-client"]), SKIP),
+    row("a mount that failed and came right", judge(NO_LUSTRE, ["Lustre: Mounted abcdefgh-client", NO_CONFIG]), WARN),
+    row("read only", judge(mounted("ro,flock"), mounts=["/fsx/"]), FAIL, remedy=FIX_CONFIG, device={"mount": "/fsx"}),
+    row("read only", judge(mounted("ro,flock")), INFO, device={"mount": "/fsx"}),
+    row("file locks", judge(mounted("rw,noatime")), WARN, says="flock"),
+    row("file locks", judge(mounted("rw,localflock")), PASS),
+    # the check mounts judges other file systems
+    row("declared and not mounted", judge(mounted(), mounts=["/fsx", "/scratch"], modules=["lustre"]), FAIL,
+        device={"mount": "/scratch"}),
+    row("declared and not mounted", judge(mounted(), mounts=["/scratch"]), PASS),
+    row("an eviction counts without a mount and without a mount table",
+        [judge(mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"}), [EVICTED]),
+        judging("lustre", {"kernel": log(EVICTED)})], WARN, measured=1),
+    row("an eviction counts without a mount and without a mount table", judging("lustre", {"kernel": log("Lustre: x")}),
+        SKIP, says="mount table"),
+    row("unreadable and missing", judging("lustre", {"mounts": BROKEN}), UNKNOWN),
+)  # fmt: skip
 
 
 def test_nothing_to_judge():
     plain = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
-    assert only(judge(plain), Status.SKIP).message
-    assert status(judge(plain, modules=["lustre"])) is Status.SKIP
-
-
-def test_an_eviction_counts_without_a_mount_and_without_a_mount_table():
-    plain = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
-    assert only(judge(plain, [EVICTED]), Status.WARN).measured == 1
-    assert only(judge_facts("lustre", {"kernel": log(EVICTED)}), Status.WARN).measured == 1
-    assert "mount table" in only(judge_facts("lustre", {"kernel": log("Lustre: x")}), Status.SKIP).message
-
-
-def test_unreadable_and_missing():
-    assert status(judge_facts("lustre", {"mounts": BROKEN})) is Status.UNKNOWN
+    assert only(judge(plain), SKIP).message
+    assert status(judge(plain, modules=["lustre"])) is SKIP
 
 
 @pytest.mark.parametrize(
@@ -136,6 +102,6 @@ def test_unreadable_and_missing():
 )
 def test_trouble_of_server_and_network_warns(line, words):
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] {line}\n".encode()})
-    assert words in only(judge_facts("lustre", {"kernel": facts}, required=False), Status.WARN).message
+    assert words in only(judging("lustre", {"kernel": facts}, required=False), WARN).message
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n".encode()})
-    assert "could not be read" in only(judge_facts("lustre", {"kernel": facts}, required=False), Status.WARN).message
+    assert "could not be read" in only(judging("lustre", {"kernel": facts}, required=False), WARN).message

@@ -1,59 +1,42 @@
 """memlock: session, slurmd, containers, pam_limits; whichever gives a job its limit."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
 from tests.unit.parsers.hosttools import read
+
+from .table import FAIL, FIX_CONFIG, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 GIB = 1 << 20
 
 
 def judged(kind="p5.48xlarge", **limits):
-    return judge_facts("memlock", {"limits": {"launchers": {}, "configured": [], **limits}}, kind)
+    return judging("memlock", {"limits": {"launchers": {}, "configured": [], **limits}}, kind)
 
 
-@pytest.mark.parametrize(
-    ("soft", "wanted"), [("unlimited", "PASS"), (16 * GIB, "PASS"), (16 * GIB - 1, "FAIL"), (8192, "FAIL"), (0, "FAIL")]
-)
-def test_session(soft, wanted):
-    assert status(judged(memlock_soft_kib=soft)) == wanted
-
-
-def test_small_limit_is_configuration():
-    finding = only(judge_facts("memlock", {"limits": read("limits", "proc/debian12-limits.txt")}), Status.FAIL)
-    assert (finding.measured, finding.remedy) == ("8192 KiB", Remedy.FIX_CONFIG)
-
-
-def test_slurmd_decides_where_it_runs():
-    facts = read("limits", "proc/slurm-limits.txt")
-    assert "(slurmd)" in only(judge_facts("memlock", {"limits": facts}), Status.PASS).message
-    small = {"slurmd": {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}}
-    assert status(judged(memlock_soft_kib="unlimited", launchers=small)) is Status.FAIL
-
-
-def test_containers_and_login_sessions():
-    runtime = {"containerd": {"memlock_soft_kib": "unlimited", "memlock_hard_kib": "unlimited"}}
-    assert status(judged(memlock_soft_kib=8192, launchers=runtime)) is Status.PASS
-    small = {"dockerd": {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}}
-    users = [{"domain": "*", "type": "-", "memlock_kib": "unlimited"}]
-    assert status(judged(memlock_soft_kib=8192, launchers=small, configured=users)) is Status.PASS
-    root_only = [{"domain": "root", "type": "-", "memlock_kib": "unlimited"}]
-    hard_only = [{"domain": "*", "type": "hard", "memlock_kib": "unlimited"}]
-    assert status(judged(memlock_soft_kib=8192, configured=root_only + hard_only)) is Status.FAIL
-
-
-def test_kubernetes_only_warns_where_the_runtime_may_raise_it():
-    small = {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}
-    pods = {"kubelet": {"memlock_soft_kib": "unlimited"}, "containerd": small}
-    finding = only(judged(memlock_soft_kib=8192, launchers=pods), Status.WARN)
-    assert finding.evidence == ("this session: 8192 KiB; containerd: 8192 KiB",)
-
-
-def test_types_without_efa():
-    assert status(judged("g5.xlarge", memlock_soft_kib=64)) is Status.SKIP
-    assert status(judged("none", memlock_soft_kib=64)) is Status.SKIP
-
-
-def test_unknown():
-    assert status(judged(memlock_soft_kib=None)) is Status.UNKNOWN
+test_memlock = table(
+    *(row("session", judged(memlock_soft_kib=soft), wanted)
+        for soft, wanted in [
+            ("unlimited", "PASS"), (16 * GIB, "PASS"), (16 * GIB - 1, "FAIL"), (8192, "FAIL"), (0, "FAIL"),
+        ]),
+    row("small limit is configuration", judging("memlock", {"limits": read("limits", "proc/debian12-limits.txt")}),
+        FAIL, measured="8192 KiB", remedy=FIX_CONFIG),
+    row("slurmd decides where it runs", judging("memlock", {"limits": read("limits", "proc/slurm-limits.txt")}), PASS,
+        says="(slurmd)"),
+    row("slurmd decides where it runs",
+        judged(memlock_soft_kib="unlimited",
+        launchers={"slurmd": {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}}), FAIL),
+    row("containers and login sessions",
+        [judged(memlock_soft_kib=8192,
+        launchers={"containerd": {"memlock_soft_kib": "unlimited", "memlock_hard_kib": "unlimited"}}),
+        judged(memlock_soft_kib=8192, launchers={"dockerd": {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}},
+        configured=[{"domain": "*", "type": "-", "memlock_kib": "unlimited"}])], PASS),
+    row("containers and login sessions",
+        judged(memlock_soft_kib=8192,
+        configured=[{"domain": "root", "type": "-", "memlock_kib": "unlimited"},
+        {"domain": "*", "type": "hard", "memlock_kib": "unlimited"}]), FAIL),
+    row("Kubernetes only warns where the runtime may raise it",
+        judged(memlock_soft_kib=8192,
+        launchers={"kubelet": {"memlock_soft_kib": "unlimited"},
+        "containerd": {"memlock_soft_kib": 8192, "memlock_hard_kib": 8192}}), WARN,
+        evidence=("this session: 8192 KiB; containerd: 8192 KiB",)),
+    row("types without EFA", [judged("g5.xlarge", memlock_soft_kib=64), judged("none", memlock_soft_kib=64)], SKIP),
+    row("unknown", judged(memlock_soft_kib=None), UNKNOWN),
+)  # fmt: skip

@@ -1,56 +1,43 @@
 """mounts: declared ones there or not, an automount, read-only disks and read-only bind mounts."""
 
-from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from functools import partial
+
+from tests.harness import BROKEN
 from tests.unit.parsers.hosttools import read
+
+from .table import FAIL, FIX_CONFIG, PASS, REPLACE, UNKNOWN, WARN, judging, row, table
 
 FSX = {"mounts": read("mounts", "proc/fsx-mounts.txt")}
 
 
-def table(*rows):
+def mounted(*rows):
     keys = ("source", "mount", "fstype", "options")
     return {"mounts": {"mounts": [dict(zip(keys, row, strict=True)) for row in rows]}}
 
 
-def test_present():
-    finding = only(judge_facts("mounts", FSX, expected={"mounts": ["/fsx/", "/scratch"]}), Status.PASS)
-    assert finding.message.startswith("2 declared mounts")
+ROWS = mounted(
+    ("/dev/nvme0n1p1", "/", "ext4", ["rw"]),
+    ("/dev/md0", "/scratch", "xfs", ["ro"]),
+    ("/dev/sdb", "/boot", "ext4", ["ro"]),
+)
+judge = partial(judging, "mounts")
 
-
-def test_missing():
-    finding = only(judge_facts("mounts", FSX, expected={"mounts": ["/fsx", "/checkpoints"]}), Status.FAIL)
-    assert (finding.device, finding.remedy) == ({"mount": "/checkpoints"}, Remedy.FIX_CONFIG)
-
-
-def test_automount_is_not_proven():
-    assert only(judge_facts("mounts", FSX, expected={"mounts": ["/efs"]}), Status.WARN).device == {"mount": "/efs"}
-
-
-def test_healthy_machine_with_nothing_declared():
-    assert status(judge_facts("mounts", {"mounts": read("mounts", "proc/debian12-mounts.txt")})) is Status.PASS
-    assert status(judge_facts("mounts", FSX)) is Status.PASS  # /srv/shared data is a read-only bind mount
-
-
-def test_read_only_root():
-    rows = table(("/dev/nvme0n1p1", "/", "ext4", ["ro", "relatime"]))
-    finding = only(judge_facts("mounts", rows), Status.FAIL)
-    assert (finding.device, finding.remedy) == ({"mount": "/"}, Remedy.REPLACE)
-
-
-def test_other_read_only_disk():
-    root = ("/dev/nvme0n1p1", "/", "ext4", ["rw"])
-    rows = table(root, ("/dev/md0", "/scratch", "xfs", ["ro"]), ("/dev/sdb", "/boot", "ext4", ["ro"]))
-    assert only(judge_facts("mounts", rows), Status.WARN).device == {"mount": "/scratch"}
-    assert status(judge_facts("mounts", rows, expected={"mounts": ["/scratch"]})) is Status.FAIL
-
-
-def test_ext4_since_linux_6_15_keeps_rw_after_an_error():
-    for option in ("emergency_ro", "shutdown"):
-        rows = table(("/dev/nvme0n1p1", "/", "ext4", ["rw", "relatime", option]))
-        assert only(judge_facts("mounts", rows), Status.FAIL).device == {"mount": "/"}
-    policy = table(("/dev/nvme0n1p1", "/", "ext4", ["rw", "errors=remount-ro"]))
-    assert status(judge_facts("mounts", policy)) is Status.PASS
-
-
-def test_unknown():
-    assert status(judge_facts("mounts", {"mounts": BROKEN})) is Status.UNKNOWN
+test_mounts = table(
+    row("present", judge(FSX, expected={"mounts": ["/fsx/", "/scratch"]}), PASS, starts="2 declared mounts"),
+    row("missing", judge(FSX, expected={"mounts": ["/fsx", "/checkpoints"]}), FAIL, device={"mount": "/checkpoints"},
+        remedy=FIX_CONFIG),
+    row("automount is not proven", judge(FSX, expected={"mounts": ["/efs"]}), WARN, device={"mount": "/efs"}),
+    # /srv/shared data is a read-only bind mount
+    row("healthy machine with nothing declared",
+        [judge({"mounts": read("mounts", "proc/debian12-mounts.txt")}), judge(FSX)], PASS),
+    row("read only root", judge(mounted(("/dev/nvme0n1p1", "/", "ext4", ["ro", "relatime"]))), FAIL,
+        device={"mount": "/"}, remedy=REPLACE),
+    row("other read only disk", judge(ROWS), WARN, device={"mount": "/scratch"}),
+    row("other read only disk", judge(ROWS, expected={"mounts": ["/scratch"]}), FAIL),
+    *(row("ext4 since Linux 6 15 keeps rw after an error",
+        judge(mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "relatime", option]))), FAIL, device={"mount": "/"})
+        for option in ("emergency_ro", "shutdown")),
+    row("ext4 since Linux 6 15 keeps rw after an error",
+        judge(mounted(("/dev/nvme0n1p1", "/", "ext4", ["rw", "errors=remount-ro"]))), PASS),
+    row("unknown", judge({"mounts": BROKEN}), UNKNOWN),
+)  # fmt: skip

@@ -3,9 +3,11 @@
 import pytest
 
 from flightline_node.know.expected import resolve
-from flightline_node.model import SettingsError, Status
+from flightline_node.model import SettingsError
 from flightline_node.read.parsers import nccl_tests
-from tests.harness import judge_facts, only, sample, status
+from tests.harness import only, sample, status
+
+from .table import FAIL, INFO, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 GIB = 1 << 30
 
@@ -19,58 +21,7 @@ def run(busbw, size=8 * GIB, ranks=8, hosts=1, collective="all_reduce", **more):
 
 
 def judge(*runs, instance_type="p5.48xlarge", **more):
-    return judge_facts("nccl_busbw", {"nccl_tests": {"runs": list(runs)}}, instance_type, **more)
-
-
-@pytest.mark.parametrize(
-    ("instance_type", "given", "wanted"),
-    [
-        ("p5.48xlarge", run(480), Status.PASS),
-        ("p5.48xlarge", run(900), Status.PASS),
-        ("p5.48xlarge", run(449), Status.WARN),
-        ("p5.48xlarge", run(419), Status.FAIL),
-        ("p5.48xlarge", run(466, GIB), Status.PASS),
-        ("p5.48xlarge", run(300, GIB), Status.FAIL),
-        ("p5.48xlarge", run(40, 128 << 20), Status.FAIL),
-        ("p5.48xlarge", run(361, collective="all_gather"), Status.PASS),
-        ("p5.48xlarge", run(479, ranks=16, hosts=2), Status.PASS),
-        ("p5.48xlarge", run(90, ranks=16, hosts=2), Status.FAIL),
-        ("p5en.48xlarge", run(365, 4 * GIB, ranks=32, hosts=4), Status.PASS),
-        ("p4d.24xlarge", run(233, GIB), Status.PASS),
-        ("p4d.24xlarge", run(150, GIB), Status.FAIL),
-        ("p6-b200.48xlarge", run(840), Status.PASS),
-        ("p6-b200.48xlarge", run(682), Status.WARN),
-        ("p6-b300.48xlarge", run(654, 16 * GIB, ranks=16, hosts=2), Status.PASS),
-    ],
-)
-def test_gates(instance_type, given, wanted):
-    finding = only(judge(given, instance_type=instance_type), wanted)
-    assert (finding.measured, finding.unit) == (given["largest"]["busbw_gb_s"], "GB/s")
-
-
-@pytest.mark.parametrize(
-    ("instance_type", "given", "wanted"),
-    [
-        ("p5.48xlarge", run(5, 1 << 20), Status.SKIP),
-        ("p5.48xlarge", run(0.05, 1 << 20), Status.FAIL),
-        ("p5.48xlarge", run(300, ranks=4), Status.PASS),
-        ("p5.48xlarge", run(20, ranks=4), Status.FAIL),
-        ("p5.48xlarge", run(150, ranks=8, hosts=2), Status.PASS),
-        ("p5.48xlarge", run(4, ranks=8, hosts=2), Status.FAIL),
-        ("p5.48xlarge", run(330, ranks=64, hosts=8), Status.PASS),
-        ("p5.48xlarge", run(4, ranks=64, hosts=8), Status.FAIL),
-        ("p5.48xlarge", run(53, collective="alltoall", ranks=16, hosts=2), Status.PASS),
-        ("p5.48xlarge", run(3, collective="alltoall", ranks=16, hosts=2), Status.FAIL),
-        ("p5.48xlarge", {**run(330), "ranks": None}, Status.INFO),
-        ("p5.48xlarge", {**run(1), "ranks": None}, Status.FAIL),
-        ("g5.48xlarge", run(5), Status.PASS),
-        ("p5.4xlarge", run(0.0, ranks=1), Status.SKIP),
-        ("none", run(330), Status.SKIP),
-    ],
-)
-def test_where_nothing_was_published_the_links_give_a_floor(instance_type, given, wanted):
-    expected = {"gpu_count": 8} if instance_type == "none" else None
-    assert only(judge(given, instance_type=instance_type, expected=expected), wanted).message
+    return judging("nccl_busbw", {"nccl_tests": {"runs": list(runs)}}, instance_type, **more)
 
 
 SLOW = [
@@ -80,111 +31,113 @@ SLOW = [
 ]  # fmt: skip
 
 
+test_nccl_busbw = table(
+    *(row("gates", judge(given, instance_type=instance_type), wanted, measured=given["largest"]["busbw_gb_s"],
+        unit="GB/s")
+        for instance_type, given, wanted in [
+            ("p5.48xlarge", run(480), PASS),
+            ("p5.48xlarge", run(900), PASS),
+            ("p5.48xlarge", run(449), WARN),
+            ("p5.48xlarge", run(419), FAIL),
+            ("p5.48xlarge", run(466, GIB), PASS),
+            ("p5.48xlarge", run(300, GIB), FAIL),
+            ("p5.48xlarge", run(40, 128 << 20), FAIL),
+            ("p5.48xlarge", run(361, collective="all_gather"), PASS),
+            ("p5.48xlarge", run(479, ranks=16, hosts=2), PASS),
+            ("p5.48xlarge", run(90, ranks=16, hosts=2), FAIL),
+            ("p5en.48xlarge", run(365, 4 * GIB, ranks=32, hosts=4), PASS),
+            ("p4d.24xlarge", run(233, GIB), PASS),
+            ("p4d.24xlarge", run(150, GIB), FAIL),
+            ("p6-b200.48xlarge", run(840), PASS),
+            ("p6-b200.48xlarge", run(682), WARN),
+            ("p6-b300.48xlarge", run(654, 16 * GIB, ranks=16, hosts=2), PASS),
+        ]),
+    row("a hole in the table is unknown and no floor of zero",
+        judge(run(300, ranks=32, hosts=4), instance_type="p6e-gb200.36xlarge", expected={"network_gbps": None}),
+        UNKNOWN, says="nothing is known of the links"),
+    *(row("no measurement is unknown", judge(given), UNKNOWN)
+        for given in [
+            run(480, complete=False),
+            run(480, ranks=1),
+            run(0.0),
+            {"collective": "all_reduce", "ranks": 8, "rows": 0, "complete": True},
+            {"collective": "", "rows": 0, "complete": False, "errors": ["Test NCCL failure"]},
+        ]),
+    row("one bad test among good ones",
+        judge(run(480), run(361, collective="all_gather"), run(100, collective="reduce_scatter")), FAIL,
+        says="reduce_scatter"),
+    *(row("whole logs", judge(*nccl_tests.parse({"nccl-all_reduce.log": sample(f"nccl_tests/{name}")})["runs"]), wanted)
+        for name, wanted in (("h100-8gpu-all_reduce.log", PASS), ("h100-2node-all_reduce-debug.log", PASS),
+        ("truncated-all_reduce.log", UNKNOWN))),
+    row("unreadable missing and no type",
+        [judge(run(480), instance_type="none"), judge(run(480), instance_type="trn1.32xlarge")], SKIP),
+    *(row("a gate holds at its own figure", judge(run(busbw)), wanted)
+        for busbw, wanted in [(450, PASS), (449.9, WARN), (420, WARN), (419.9, FAIL)]),
+    *(row("groups of a split test are not held to the figure of all ranks",
+        judge({**run(busbw), "ranks": 64, "hosts": 8, "groups": 8, **group}), wanted, says="8 groups at once")
+        for group, busbw, wanted in [
+            ({"group_ranks": 2, "group_hosts": 2}, 47, PASS), ({"group_ranks": 8, "group_hosts": 8}, 47, PASS),
+            ({"group_ranks": 8, "group_hosts": 1}, 480, PASS), ({"group_ranks": 8, "group_hosts": 1}, 240, FAIL),
+        ]),
+    row("ranks that fill no whole number of nodes are held to the links alone", judge(run(479, ranks=20, hosts=2)),
+        PASS, says="over 20 ranks on p5.48xlarge"),
+    row("ranks that fill no whole number of nodes are held to the links alone", judge(run(479, ranks=16, hosts=2)),
+        PASS, says="over 2 node(s) of p5.48xlarge"),
+    *(row("the size of the largest message is shown", judge(run(480, size)), PASS,
+        says=f"480 GB/s busbw at {shown} over")
+        for size, shown in [(8 * GIB, "8 GiB"), (GIB, "1 GiB"), (128 << 20, "128 MiB")]),
+    row("torn rows are counted", judge(run(480, complete=False, damaged_rows=2)), UNKNOWN,
+        message="all_reduce did not finish: 9 rows, 2 torn"),
+    row("torn rows are counted", judge(run(480, complete=False)), UNKNOWN, message="all_reduce did not finish: 9 rows"),
+    row("a test of empty messages has no speed to doubt", judge(run(0.0, 0)), SKIP),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "given", "wanted"),
+    [
+        ("p5.48xlarge", run(5, 1 << 20), SKIP),
+        ("p5.48xlarge", run(0.05, 1 << 20), FAIL),
+        ("p5.48xlarge", run(300, ranks=4), PASS),
+        ("p5.48xlarge", run(20, ranks=4), FAIL),
+        ("p5.48xlarge", run(150, ranks=8, hosts=2), PASS),
+        ("p5.48xlarge", run(4, ranks=8, hosts=2), FAIL),
+        ("p5.48xlarge", run(330, ranks=64, hosts=8), PASS),
+        ("p5.48xlarge", run(4, ranks=64, hosts=8), FAIL),
+        ("p5.48xlarge", run(53, collective="alltoall", ranks=16, hosts=2), PASS),
+        ("p5.48xlarge", run(3, collective="alltoall", ranks=16, hosts=2), FAIL),
+        ("p5.48xlarge", {**run(330), "ranks": None}, INFO),
+        ("p5.48xlarge", {**run(1), "ranks": None}, FAIL),
+        ("g5.48xlarge", run(5), PASS),
+        ("p5.4xlarge", run(0.0, ranks=1), SKIP),
+        ("none", run(330), SKIP),
+    ],
+)
+def test_where_nothing_was_published_the_links_give_a_floor(instance_type, given, wanted):
+    expected = {"gpu_count": 8} if instance_type == "none" else None
+    assert only(judge(given, instance_type=instance_type, expected=expected), wanted).message
+
+
 @pytest.mark.parametrize(("instance_type", "nodes", "busbw"), SLOW)
 def test_a_fabric_at_a_hundredth_of_its_rate_fails_on_every_type(instance_type, nodes, busbw):
     ranks = nodes * resolve(instance_type).gpu_count
-    finding = only(judge(run(busbw, 16 * GIB, ranks, nodes), instance_type=instance_type), Status.FAIL)
+    finding = only(judge(run(busbw, 16 * GIB, ranks, nodes), instance_type=instance_type), FAIL)
     assert finding.expected > busbw
 
 
-def test_a_hole_in_the_table_is_unknown_and_no_floor_of_zero():
-    holes = {"network_gbps": None}
-    finding = only(
-        judge(run(300, ranks=32, hosts=4), instance_type="p6e-gb200.36xlarge", expected=holes), Status.UNKNOWN
-    )
-    assert "nothing is known of the links" in finding.message
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        run(480, complete=False),
-        run(480, ranks=1),
-        run(0.0),
-        {"collective": "all_reduce", "ranks": 8, "rows": 0, "complete": True},
-        {"collective": "", "rows": 0, "complete": False, "errors": ["Test NCCL failure"]},
-    ],
-)
-def test_no_measurement_is_unknown(given):
-    assert status(judge(given)) is Status.UNKNOWN
-
-
-def test_one_bad_test_among_good_ones():
-    findings = judge(run(480), run(361, collective="all_gather"), run(100, collective="reduce_scatter"))
-    assert status(findings) is Status.FAIL
-    assert "reduce_scatter" in only(findings, Status.FAIL).message
-
-
 def test_site_scale():
-    assert status(judge(run(400), thresholds={"nccl_busbw.scale_percent": 80})) is Status.PASS
-    assert status(judge(run(480), thresholds={"nccl_busbw.scale_percent": 110})) is Status.WARN
+    assert status(judge(run(400), thresholds={"nccl_busbw.scale_percent": 80})) is PASS
+    assert status(judge(run(480), thresholds={"nccl_busbw.scale_percent": 110})) is WARN
     with pytest.raises(SettingsError):
-        judge(run(480), thresholds={"nccl_busbw.scale_percent": 200})
-
-
-def test_whole_logs():
-    for name, wanted in (
-        ("h100-8gpu-all_reduce.log", Status.PASS),
-        ("h100-2node-all_reduce-debug.log", Status.PASS),
-        ("truncated-all_reduce.log", Status.UNKNOWN),
-    ):
-        facts = nccl_tests.parse({"nccl-all_reduce.log": sample(f"nccl_tests/{name}")})
-        assert status(judge(*facts["runs"])) is wanted, name
-
-
-def test_unreadable_missing_and_no_type():
-    assert status(judge(run(480), instance_type="none")) is Status.SKIP
-    assert status(judge(run(480), instance_type="trn1.32xlarge")) is Status.SKIP
-
-
-@pytest.mark.parametrize(
-    ("busbw", "wanted"), [(450, Status.PASS), (449.9, Status.WARN), (420, Status.WARN), (419.9, Status.FAIL)]
-)
-def test_a_gate_holds_at_its_own_figure(busbw, wanted):
-    assert status(judge(run(busbw))) is wanted
-
-
-@pytest.mark.parametrize(
-    ("group", "busbw", "wanted"),
-    [
-        ({"group_ranks": 2, "group_hosts": 2}, 47, Status.PASS),
-        ({"group_ranks": 8, "group_hosts": 8}, 47, Status.PASS),
-        ({"group_ranks": 8, "group_hosts": 1}, 480, Status.PASS),
-        ({"group_ranks": 8, "group_hosts": 1}, 240, Status.FAIL),
-    ],
-)
-def test_groups_of_a_split_test_are_not_held_to_the_figure_of_all_ranks(group, busbw, wanted):
-    finding = only(judge({**run(busbw), "ranks": 64, "hosts": 8, "groups": 8, **group}), wanted)
-    assert "8 groups at once" in finding.message
-
-
-def test_ranks_that_fill_no_whole_number_of_nodes_are_held_to_the_links_alone():
-    finding = only(judge(run(479, ranks=20, hosts=2)), Status.PASS)
-    assert "over 20 ranks on p5.48xlarge" in finding.message
-    assert "over 2 node(s) of p5.48xlarge" in only(judge(run(479, ranks=16, hosts=2)), Status.PASS).message
-
-
-@pytest.mark.parametrize(("size", "shown"), [(8 * GIB, "8 GiB"), (GIB, "1 GiB"), (128 << 20, "128 MiB")])
-def test_the_size_of_the_largest_message_is_shown(size, shown):
-    assert f"480 GB/s busbw at {shown} over" in only(judge(run(480, size)), Status.PASS).message
-
-
-def test_torn_rows_are_counted():
-    torn = only(judge(run(480, complete=False, damaged_rows=2)), Status.UNKNOWN)
-    assert torn.message == "all_reduce did not finish: 9 rows, 2 torn"
-    assert only(judge(run(480, complete=False)), Status.UNKNOWN).message == "all_reduce did not finish: 9 rows"
-
-
-def test_a_test_of_empty_messages_has_no_speed_to_doubt():
-    assert status(judge(run(0.0, 0))) is Status.SKIP
+        list(judge(run(480), thresholds={"nccl_busbw.scale_percent": 200}))
 
 
 def test_one_node_is_compared_with_the_fleet_and_a_group_with_its_own_kind():
     measures = {}
-    judge(run(480), measures=measures)
+    list(judge(run(480), measures=measures))
     assert measures["nccl_all_reduce_busbw"]["values"] == {"": 480}
     measures = {}
-    judge(run(479, ranks=16, hosts=2), measures=measures)
+    list(judge(run(479, ranks=16, hosts=2), measures=measures))
     assert measures["nccl_all_reduce_busbw"]["values"] == {"2 node(s) of p5.48xlarge": 479}
 
 

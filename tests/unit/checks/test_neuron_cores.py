@@ -1,77 +1,57 @@
 """neuron_cores: physical cores whatever the grouping, and a device that lost its own."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from tests.harness import only, status
 
 from .neurons import TRN1, fixture, node
+from .table import FAIL, FIX_CONFIG, INVESTIGATE, PASS, REBOOT, SKIP, UNKNOWN, changed, judging, row, table
 
 
 def judge(facts, instance_type=TRN1):
-    return judge_facts("neuron_cores", facts, instance_type)
+    return judging("neuron_cores", facts, instance_type)
+
+
+test_neuron_cores = table(
+    *(row("a device with another number", judge(changed(node(), {"neuron_ls.devices.5.cores": cores})), wanted,
+        of={"name": "neuron5", "serial": "5a00ff00c0de0005"}, remedy=remedy)
+        for cores, wanted, remedy in [
+            (0, FAIL, REBOOT), (1, FAIL, REBOOT), (4, FAIL, FIX_CONFIG), (None, UNKNOWN, INVESTIGATE),
+        ]),
+    row("no core is a failure without a type too", judge(changed(node(), {"neuron_ls.devices.5.cores": 0}), "none"),
+        FAIL, remedy=REBOOT),
+    row("devices grouped differently",
+        judge(changed(node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json")),
+        {"neuron_ls.devices.3.cores": 8, "neuron_ls.devices.3.lnc": 1}), "trn2.48xlarge"), FAIL, remedy=FIX_CONFIG),
+    row("no device no pass", judge(node(neuron_ls={"devices": []})), UNKNOWN),
+    row("no device no pass", judge(node(), "g5.xlarge"), SKIP),
+)  # fmt: skip
 
 
 def test_healthy():
     facts = node()
-    for row in facts["neuron_ls"]["devices"]:
-        row["lnc"] = None
-    assert only(judge(facts), Status.PASS).message == "2 cores on each of 16 devices"
+    for device in facts["neuron_ls"]["devices"]:
+        device["lnc"] = None
+    assert only(judge(facts), PASS).message == "2 cores on each of 16 devices"
 
 
 def test_logical_cores_are_counted_as_physical_ones():
     facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"))
-    assert only(judge(facts, "trn2.48xlarge"), Status.PASS).message.endswith(
+    assert only(judge(facts, "trn2.48xlarge"), PASS).message.endswith(
         "8 cores on each of 16 devices, 2 to a logical core"
     )
-    for row in facts["neuron_ls"]["devices"]:
-        row.update(cores=8, lnc=1)
-    assert status(judge(facts, "trn2.48xlarge")) is Status.PASS
-    for row in facts["neuron_ls"]["devices"]:
-        row.update(cores=8, lnc=2)
-    assert status(judge(facts, "trn2.48xlarge")) is Status.PASS, "older tools print the physical cores"
-
-
-@pytest.mark.parametrize(
-    ("cores", "wanted", "remedy"),
-    [
-        (0, Status.FAIL, Remedy.REBOOT),
-        (1, Status.FAIL, Remedy.REBOOT),
-        (4, Status.FAIL, Remedy.FIX_CONFIG),
-        (None, Status.UNKNOWN, Remedy.INVESTIGATE),
-    ],
-)
-def test_a_device_with_another_number(cores, wanted, remedy):
-    facts = node()
-    facts["neuron_ls"]["devices"][5]["cores"] = cores
-    finding = only(judge(facts), wanted)
-    assert finding.device["name"] == "neuron5" and finding.remedy is remedy
-    assert finding.device["serial"] == "5a00ff00c0de0005"
+    for device in facts["neuron_ls"]["devices"]:
+        device.update(cores=8, lnc=1)
+    assert status(judge(facts, "trn2.48xlarge")) is PASS
+    for device in facts["neuron_ls"]["devices"]:
+        device.update(cores=8, lnc=2)
+    assert status(judge(facts, "trn2.48xlarge")) is PASS, "older tools print the physical cores"
 
 
 def test_a_group_of_unknown_size_is_unknown_not_a_lost_core():
     facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"), neuron_monitor=None)
-    for row in facts["neuron_ls"]["devices"]:
-        row["lnc"] = None
-    assert status(judge(facts, "trn2.48xlarge")) is Status.UNKNOWN
+    for device in facts["neuron_ls"]["devices"]:
+        device["lnc"] = None
+    assert status(judge(facts, "trn2.48xlarge")) is UNKNOWN
     facts["neuron_monitor"] = {"hardware": {"lnc": 2}, "devices": []}
-    assert status(judge(facts, "trn2.48xlarge")) is Status.PASS
+    assert status(judge(facts, "trn2.48xlarge")) is PASS
     facts["neuron_ls"]["devices"][3]["cores"] = 3
-    assert only(judge(facts, "trn2.48xlarge"), Status.FAIL).measured == 6
-
-
-def test_no_core_is_a_failure_without_a_type_too():
-    facts = node()
-    facts["neuron_ls"]["devices"][5]["cores"] = 0
-    assert only(judge(facts, "none"), Status.FAIL).remedy is Remedy.REBOOT
-
-
-def test_devices_grouped_differently():
-    facts = node(neuron_ls=fixture("neuron_ls", "neuron_ls/trn2-48xlarge.json"))
-    facts["neuron_ls"]["devices"][3].update(cores=8, lnc=1)
-    assert only(judge(facts, "trn2.48xlarge"), Status.FAIL).remedy is Remedy.FIX_CONFIG
-
-
-def test_no_device_no_pass():
-    assert status(judge(node(neuron_ls={"devices": []}))) is Status.UNKNOWN
-    assert status(judge(node(), "g5.xlarge")) is Status.SKIP
+    assert only(judge(facts, "trn2.48xlarge"), FAIL).measured == 6

@@ -2,64 +2,40 @@
 
 import pytest
 
-from flightline_node.model import Remedy, Status
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import BROKEN, only
 
 from .neurons import TRN1, node
+from .table import FAIL, FIX_CONFIG, PASS, REBOOT, UNKNOWN, UPDATE_SOFTWARE, WARN, changed, judging, row, table
 
 
 def judge(facts, instance_type=TRN1, **expected):
-    return judge_facts("neuron_driver", facts, instance_type, expected=expected)
+    return judging("neuron_driver", facts, instance_type, expected=expected)
 
 
-def test_healthy():
-    assert "2.24.7.0" in only(judge(node()), Status.PASS).message
+test_neuron_driver = table(
+    row("healthy", judge(node()), PASS, says="2.24.7.0"),
+    *(row("the types minimum",
+        judge(changed(node(neuron_packages=None), {"neuron_sysfs.driver": version}), instance_type), wanted)
+        for instance_type, version, wanted in [
+            ("trn1.32xlarge", "2.4.6.0", FAIL), ("trn1.32xlarge", "2.5.0", PASS), ("trn1n.32xlarge", "2.7.33.0", FAIL),
+            ("trn2.48xlarge", "2.19.64.0", FAIL), ("trn2.48xlarge", "2.20.28.0", PASS),
+        ]),
+    row("the sites pin", judge(node(), driver_version="2.24"), PASS),
+    row("the sites pin", judge(node(), driver_version="2.26"), FAIL, measured="2.24.7.0", expected="2.26"),
+    row("an update that was not loaded warns",
+        judge(changed(node(), {"neuron_packages.packages.aws-neuronx-dkms": "2.26.10.0"})), WARN, remedy=REBOOT),
+    row("what is not a version",
+        [judge(changed(node(neuron_packages=None), {"neuron_sysfs.driver": "error: Input/output error"})),
+        judge(node(neuron_sysfs=BROKEN, neuron_packages=BROKEN))], UNKNOWN),
+    row("the log and the packages stand in for the kernels word",
+        [judge(node(neuron_sysfs=None)), judge(node(neuron_sysfs=None, neuron_log=None))], PASS),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("packages", "remedy"), [({}, Remedy.UPDATE_SOFTWARE), (None, Remedy.FIX_CONFIG)])
+@pytest.mark.parametrize(("packages", "remedy"), [({}, UPDATE_SOFTWARE), (None, FIX_CONFIG)])
 def test_not_loaded(packages, remedy):
     facts = node(neuron_sysfs={"driver": None, "devices": []})
     if packages is not None:
         facts["neuron_packages"] = {"packages": packages}
-    finding = only(judge(facts), Status.FAIL)
+    finding = only(judge(facts), FAIL)
     assert (finding.measured, finding.remedy) == ("not loaded", remedy)
-
-
-@pytest.mark.parametrize(
-    ("instance_type", "version", "wanted"),
-    [
-        ("trn1.32xlarge", "2.4.6.0", Status.FAIL),
-        ("trn1.32xlarge", "2.5.0", Status.PASS),
-        ("trn1n.32xlarge", "2.7.33.0", Status.FAIL),
-        ("trn2.48xlarge", "2.19.64.0", Status.FAIL),
-        ("trn2.48xlarge", "2.20.28.0", Status.PASS),
-    ],
-)
-def test_the_types_minimum(instance_type, version, wanted):
-    facts = node(neuron_packages=None)
-    facts["neuron_sysfs"]["driver"] = version
-    assert status(judge(facts, instance_type)) is wanted
-
-
-def test_the_sites_pin():
-    assert status(judge(node(), driver_version="2.24")) is Status.PASS
-    finding = only(judge(node(), driver_version="2.26"), Status.FAIL)
-    assert (finding.measured, finding.expected) == ("2.24.7.0", "2.26")
-
-
-def test_an_update_that_was_not_loaded_warns():
-    facts = node()
-    facts["neuron_packages"]["packages"]["aws-neuronx-dkms"] = "2.26.10.0"
-    assert only(judge(facts), Status.WARN).remedy is Remedy.REBOOT
-
-
-def test_what_is_not_a_version():
-    facts = node(neuron_packages=None)
-    facts["neuron_sysfs"]["driver"] = "error: Input/output error"
-    assert status(judge(facts)) is Status.UNKNOWN
-    assert status(judge(node(neuron_sysfs=BROKEN, neuron_packages=BROKEN))) is Status.UNKNOWN
-
-
-def test_the_log_and_the_packages_stand_in_for_the_kernels_word():
-    assert status(judge(node(neuron_sysfs=None))) is Status.PASS
-    assert status(judge(node(neuron_sysfs=None, neuron_log=None))) is Status.PASS

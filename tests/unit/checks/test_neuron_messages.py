@@ -3,11 +3,10 @@
 import pytest
 
 from flightline_node.know.catalog import neuron as catalogue
-from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import PARSERS
-from tests.harness import judge_facts, only, status
 
 from .neurons import TRN1, fixture, node
+from .table import FAIL, INFO, PASS, REPLACE, UNKNOWN, WARN, judging, row, table
 
 # One line per rule, as the sources named in catalog/neuron.py build it.
 LINES = {
@@ -54,17 +53,59 @@ HEADS = (
     "",
 )
 ANSWERS = {
-    catalogue.CONDEMNS: Status.FAIL,
-    catalogue.DEGRADES: Status.WARN,
-    catalogue.JOB: Status.PASS,
-    catalogue.BLINDS: Status.WARN,
-    catalogue.NOTHING: Status.PASS,
+    catalogue.CONDEMNS: FAIL,
+    catalogue.DEGRADES: WARN,
+    catalogue.JOB: PASS,
+    catalogue.BLINDS: WARN,
+    catalogue.NOTHING: PASS,
 }
 
 
 def judge(text, file="kernel.log", **more):
     log = PARSERS["neuron_log"].parse({file: text.encode()})
-    return judge_facts("neuron_messages", node(neuron_log=log, **more), TRN1)
+    return judging("neuron_messages", node(neuron_log=log, **more), TRN1)
+
+
+RUNTIME_ERROR = (
+    "2026-Nov-20 09:12:44.2 91:91 ERROR  TDRV:tdrv_init_mla_phase1                    Could not open the nd3"
+)
+
+
+def judge_job(*lines):
+    text = "\n".join(lines).encode()
+    return judging("neuron_messages", {"neuron_log": PARSERS["neuron_log"].parse({"neuron-runtime.log": text})}, "none")
+
+
+LOG = {**PARSERS["neuron_log"].parse({"kernel.log": b"x kernel: neuron: all well\n"}), "driver_started": "2.24.7.0"}
+
+
+test_neuron_messages = table(
+    *(row("what the line asks for", judge(line + "\n"), FAIL, remedy=REPLACE, of={"name": "neuron3"}, evidence=(line,))
+        for line in ["x kernel: NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR nd-id=3 serial-num=5a01 action=TERMINATE"]),
+    row("a warning that repeats blocks", judge((LINES["dma_timeout"] + "\n") * 10), WARN),
+    row("a warning that repeats blocks", judge((LINES["dma_timeout"] + "\n") * 11), FAIL, measured=11),
+    row("before the last boot is history", judge(f"{LINES['hw_err']}\nLinux version 6.8.0\nneuron: all well\n"), INFO),
+    row("a log without a kernel line is no evidence", judge("hello\n", kernel=None), UNKNOWN),
+    row("a log without a kernel line is no evidence", judge("hello neuron\n", "neuron-runtime.log", kernel=None), PASS),
+    row("a runtime error of no class is no pass", judge_job("step 1", RUNTIME_ERROR), UNKNOWN,
+        says="Could not open the nd3"),
+    *(row("a runtime log without an open error passes", judge_job(line), PASS)
+        for line in [
+            "2026-Nov-20 09:12:44.2 91:91  INFO   NRT:nrt_init     Found neuron driver: 2.18",
+            "2026-Nov-20 09:12:44.2 91:91 ERROR   NRT:nrt_close    Unexpected runtime state: NRT_STATE_START",
+        ]),
+    row("what a class explains is not asked again", judge_job(LINES["device_in_use"], RUNTIME_ERROR), INFO),
+    row("a job's message of the kernel explains no error of the runtime",
+        judging("neuron_messages",
+        node(neuron_log=PARSERS["neuron_log"].parse({name: text.encode()
+        for name, text in {"kernel.log": f"x kernel: {LINES['out_of_memory']}\n",
+        "neuron-runtime.log": f"{RUNTIME_ERROR}\n"}.items()})), TRN1), UNKNOWN),
+    row("what the driver said at its start is shown", judging("neuron_messages", node(neuron_log=LOG), TRN1), PASS,
+        message="no error of the Neuron driver 2.24.7.0 in the log"),
+    row("what the driver said at its start is shown",
+        judging("neuron_messages", node(neuron_log={**LOG, "driver_started": None}), TRN1), PASS,
+        message="no error of the Neuron driver in the log"),
+)  # fmt: skip
 
 
 def test_every_rule_has_a_line():
@@ -77,93 +118,21 @@ def test_each_message_behind_every_head(rule, head):
     file = "neuron-runtime.log" if "euron" not in LINES[rule.id] and "NEURON" not in LINES[rule.id] else "kernel.log"
     log = PARSERS["neuron_log"].parse({file: f"{head}nothing here\n{head}{LINES[rule.id]}\n".encode()})
     assert [event["rule"] for event in log["events"]] == [rule.id]
-    findings = judge_facts("neuron_messages", node(neuron_log=log), TRN1)
-    worst = max((f for f in findings if f.status is not Status.INFO), key=lambda f: f.status is not Status.PASS)
+    findings = judging("neuron_messages", node(neuron_log=log), TRN1)
+    worst = max((f for f in findings if f.status is not INFO), key=lambda f: f.status is not PASS)
     if rule.kind == catalogue.CONDEMNS and not log["events"][0]["sure"]:
-        assert worst.status is Status.UNKNOWN
+        assert worst.status is UNKNOWN
         return
     assert worst.status is ANSWERS[rule.kind]
     if rule.kind in (catalogue.CONDEMNS, catalogue.DEGRADES):
         assert worst.remedy is rule.remedy
 
 
-def test_what_the_line_asks_for():
-    line = "x kernel: NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR nd-id=3 serial-num=5a01 action=TERMINATE"
-    finding = only(judge(line + "\n"), Status.FAIL)
-    assert finding.remedy is Remedy.REPLACE
-    assert finding.device["name"] == "neuron3"
-    assert finding.evidence == (line,)
-
-
-def test_a_warning_that_repeats_blocks():
-    line = LINES["dma_timeout"] + "\n"
-    assert status(judge(line * 10)) is Status.WARN
-    assert only(judge(line * 11), Status.FAIL).measured == 11
-
-
-def test_before_the_last_boot_is_history():
-    text = f"{LINES['hw_err']}\nLinux version 6.8.0\nneuron: all well\n"
-    assert status(judge(text)) is Status.INFO
-
-
-def test_a_log_without_a_kernel_line_is_no_evidence():
-    assert status(judge("hello\n", kernel=None)) is Status.UNKNOWN
-    assert status(judge("hello neuron\n", "neuron-runtime.log", kernel=None)) is Status.PASS
-
-
 def test_the_fixture():
-    findings = judge_facts(
-        "neuron_messages", node(neuron_log=fixture("neuron_log", "neuron_log/kernel-errors.log")), TRN1
-    )
+    findings = judging("neuron_messages", node(neuron_log=fixture("neuron_log", "neuron_log/kernel-errors.log")), TRN1)
     assert [(f.status, f.device.get("name")) for f in findings] == [
-        (Status.FAIL, "neuron3"),
-        (Status.FAIL, "neuron3"),
-        (Status.WARN, "neuron5"),
-        (Status.WARN, None),
+        (FAIL, "neuron3"),
+        (FAIL, "neuron3"),
+        (WARN, "neuron5"),
+        (WARN, None),
     ]
-
-
-RUNTIME_ERROR = (
-    "2026-Nov-20 09:12:44.2 91:91 ERROR  TDRV:tdrv_init_mla_phase1                    Could not open the nd3"
-)
-
-
-def judge_job(*lines):
-    text = "\n".join(lines).encode()
-    return judge_facts(
-        "neuron_messages", {"neuron_log": PARSERS["neuron_log"].parse({"neuron-runtime.log": text})}, "none"
-    )
-
-
-def test_a_runtime_error_of_no_class_is_no_pass():
-    finding = only(judge_job("step 1", RUNTIME_ERROR), Status.UNKNOWN)
-    assert "Could not open the nd3" in finding.message
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "2026-Nov-20 09:12:44.2 91:91  INFO   NRT:nrt_init     Found neuron driver: 2.18",
-        "2026-Nov-20 09:12:44.2 91:91 ERROR   NRT:nrt_close    Unexpected runtime state: NRT_STATE_START",
-    ],
-)
-def test_a_runtime_log_without_an_open_error_passes(line):
-    assert status(judge_job(line)) is Status.PASS
-
-
-def test_what_a_class_explains_is_not_asked_again():
-    assert status(judge_job(LINES["device_in_use"], RUNTIME_ERROR)) is Status.INFO
-
-
-def test_a_job_s_message_of_the_kernel_explains_no_error_of_the_runtime():
-    files = {"kernel.log": f"x kernel: {LINES['out_of_memory']}\n", "neuron-runtime.log": f"{RUNTIME_ERROR}\n"}
-    log = PARSERS["neuron_log"].parse({name: text.encode() for name, text in files.items()})
-    assert status(judge_facts("neuron_messages", node(neuron_log=log), TRN1)) is Status.UNKNOWN
-
-
-def test_what_the_driver_said_at_its_start_is_shown():
-    log = {**PARSERS["neuron_log"].parse({"kernel.log": b"x kernel: neuron: all well\n"}), "driver_started": "2.24.7.0"}
-    quiet = only(judge_facts("neuron_messages", node(neuron_log=log), TRN1), Status.PASS)
-    assert quiet.message == "no error of the Neuron driver 2.24.7.0 in the log"
-    silent = judge_facts("neuron_messages", node(neuron_log={**log, "driver_started": None}), TRN1)
-    assert only(silent, Status.PASS).message == "no error of the Neuron driver in the log"

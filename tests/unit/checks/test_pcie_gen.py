@@ -1,41 +1,25 @@
 """pcie_gen: reachable generation, idle downshift, load, the site's expectation."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from functools import partial
 
 from . import gpus
+from .table import FAIL, PASS, REBOOT, SKIP, UNKNOWN, WARN, judging, row, table
 
+judge = partial(judging, "pcie_gen")
 
-def test_idle_downshift_is_no_fault():
-    assert "5" in only(judge_facts("pcie_gen", gpus.node()), Status.PASS).message
-
-
-def test_lower_than_its_twins_fails():
-    finding = only(judge_facts("pcie_gen", gpus.put(gpus.node(), 4, "pcie.gen_max", 4)), Status.FAIL)
-    assert (finding.device["index"], finding.measured, finding.expected, finding.remedy) == (4, 4, 5, Remedy.REBOOT)
-
-
-def test_expected_generation():
-    assert status(judge_facts("pcie_gen", gpus.node(), expected={"pcie_gen": 5})) is Status.PASS
-    assert status(judge_facts("pcie_gen", gpus.node(gpus.T4), "none", expected={"pcie_gen": 4})) is Status.FAIL
-
-
-def test_low_under_load_warns():
-    facts = gpus.put(gpus.node(), 4, "power.draw_w", 690.0)
-    finding = only(judge_facts("pcie_gen", facts), Status.WARN)
-    assert (finding.device["index"], finding.measured, finding.expected) == (4, 1, 5)
-    assert status(judge_facts("pcie_gen", gpus.put(facts, 4, "pcie.gen", 5))) is Status.PASS
-
-
-@pytest.mark.parametrize("value", ["ERR!", None])
-def test_unreadable_is_unknown(value):
-    facts = gpus.put(gpus.node(), 4, "pcie.gen_max", value)
-    assert only(judge_facts("pcie_gen", facts), Status.UNKNOWN).device["index"] == 4
-
-
-def test_not_printed_matters_only_where_the_site_expects_a_value():
-    facts = gpus.drop_all(gpus.node(), "pcie")
-    assert status(judge_facts("pcie_gen", facts)) is Status.SKIP
-    assert status(judge_facts("pcie_gen", facts, expected={"pcie_gen": 8})) is Status.UNKNOWN
+test_pcie_gen = table(
+    row("idle downshift is no fault", judge(gpus.node()), PASS, says="5"),
+    row("lower than its twins fails", judge(gpus.one(4, "pcie.gen_max", 4)), FAIL, index=4, measured=4, expected=5,
+        remedy=REBOOT),
+    row("expected generation", judge(gpus.node(), expected={"pcie_gen": 5}), PASS),
+    row("expected generation", judge(gpus.node(gpus.T4), "none", expected={"pcie_gen": 4}), FAIL),
+    *(each for facts in [gpus.one(4, "power.draw_w", 690.0)] for each in (
+        row("low under load warns", judge(facts), WARN, index=4, measured=1, expected=5),
+        row("low under load warns", judge(gpus.put(facts, 4, "pcie.gen", 5)), PASS),
+    )),
+    *(row("unreadable is unknown", judge(gpus.one(4, "pcie.gen_max", value)), UNKNOWN, index=4)
+        for value in ["ERR!", None]),
+    row("not printed matters only where the site expects a value", judge(gpus.silent("pcie")), SKIP),
+    row("not printed matters only where the site expects a value", judge(gpus.silent("pcie"), expected={"pcie_gen": 8}),
+        UNKNOWN),
+)  # fmt: skip

@@ -1,34 +1,21 @@
 """persistence_mode: on, off, expected off, unreadable."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from functools import partial
 
 from . import gpus
+from .table import FAIL, FIX_CONFIG, PASS, UNKNOWN, WARN, judging, row, table
 
+judge = partial(judging, "persistence_mode")
 
-def test_on():
-    assert status(judge_facts("persistence_mode", gpus.node())) is Status.PASS
-    assert status(judge_facts("persistence_mode", gpus.node(), "none")) is Status.PASS
-
-
-@pytest.mark.parametrize(("expected", "wanted"), [(None, Status.WARN), ({"persistence_mode": "Enabled"}, Status.FAIL)])
-def test_off_warns_and_fails_where_the_site_expects_it(expected, wanted):
-    facts = gpus.put(gpus.node(), 0, "persistence_mode", "Disabled")
-    finding = only(judge_facts("persistence_mode", facts, expected=expected), wanted)
-    assert (finding.device["index"], finding.remedy) == (0, Remedy.FIX_CONFIG)
-
-
-def test_site_may_expect_it_off():
-    facts = gpus.put_all(gpus.node(), "persistence_mode", "Disabled")
-    assert status(judge_facts("persistence_mode", facts, expected={"persistence_mode": "Disabled"})) is Status.PASS
-
-
-@pytest.mark.parametrize("value", [None, "[Unknown Error]", "GPU is lost"])
-def test_unreadable_is_unknown(value):
-    facts = gpus.put(gpus.node(), 3, "persistence_mode", value)
-    assert only(judge_facts("persistence_mode", facts), Status.UNKNOWN).device["index"] == 3
-    assert (
-        status(judge_facts("persistence_mode", gpus.put_all(gpus.node(), "persistence_mode", None))) is Status.UNKNOWN
-    )
+test_persistence_mode = table(
+    row("on", [judge(gpus.node()), judge(gpus.node(), "none")], PASS),
+    *(row("off warns and fails where the site expects it",
+        judge(gpus.one(0, "persistence_mode", "Disabled"), expected=expected), wanted, index=0, remedy=FIX_CONFIG)
+        for expected, wanted in [(None, WARN), ({"persistence_mode": "Enabled"}, FAIL)]),
+    row("site may expect it off",
+        judge(gpus.every("persistence_mode", "Disabled"), expected={"persistence_mode": "Disabled"}), PASS),
+    *(each for value in [None, "[Unknown Error]", "GPU is lost"] for each in (
+        row("unreadable is unknown", judge(gpus.one(3, "persistence_mode", value)), UNKNOWN, index=3),
+        row("unreadable is unknown", judge(gpus.every("persistence_mode", None)), UNKNOWN),
+    )),
+)  # fmt: skip

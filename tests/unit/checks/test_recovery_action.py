@@ -2,61 +2,37 @@
 
 import pytest
 
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
+from tests.harness import only, status
 
 from . import gpus
+from .table import FAIL, FIX_CONFIG, PASS, REBOOT, RESET_GPU, SKIP, UNKNOWN, judging, row, table
 
 
 def judge(action):
-    return judge_facts("recovery_action", gpus.put(gpus.node(), 0, "recovery_action", action))
+    return judging("recovery_action", gpus.one(0, "recovery_action", action))
 
 
-def test_nothing_to_do():
-    assert only(judge("None"), Status.PASS)
-
-
-@pytest.mark.parametrize(
-    ("action", "remedy"),
-    [
-        ("GPU Reset", Remedy.RESET_GPU),
-        ("Reset", Remedy.RESET_GPU),
-        ("Node Reboot", Remedy.REBOOT),
-        ("Reboot", Remedy.REBOOT),
-        ("Drain P2P", Remedy.RESET_GPU),
-        ("Drain and Reset", Remedy.RESET_GPU),
-        ("Recover IMEX Domain", Remedy.FIX_CONFIG),
-        ("Bus Reset", Remedy.REBOOT),
-        ("System Reboot", Remedy.REBOOT),
-        ("GPU_RESET", Remedy.RESET_GPU),
-        ("DRAIN_AND_RESET", Remedy.RESET_GPU),
-    ],
-)
-def test_actions(action, remedy):
-    finding = only(judge(action), Status.FAIL)
-    assert (finding.device["index"], finding.remedy, finding.measured) == (0, remedy, action)
-
-
-@pytest.mark.parametrize(
-    "action", ["Do A Barrel Roll", "ERR!", "[Unknown Error]", "System is not in ready state", None]
-)
-def test_anything_else_is_unknown(action):
-    assert only(judge(action), Status.UNKNOWN).device["index"] == 0
+test_recovery_action = table(
+    row("nothing to do", judge("None"), PASS, count=1),
+    *(row("actions", judge(action), FAIL, index=0, remedy=remedy, measured=action)
+        for action, remedy in [
+            ("GPU Reset", RESET_GPU), ("Reset", RESET_GPU), ("Node Reboot", REBOOT), ("Reboot", REBOOT),
+            ("Drain P2P", RESET_GPU), ("Drain and Reset", RESET_GPU), ("Recover IMEX Domain", FIX_CONFIG),
+            ("Bus Reset", REBOOT), ("System Reboot", REBOOT), ("GPU_RESET", RESET_GPU),
+            ("DRAIN_AND_RESET", RESET_GPU),
+        ]),
+    *(row("anything else is unknown", judge(action), UNKNOWN, index=0)
+        for action in ["Do A Barrel Roll", "ERR!", "[Unknown Error]", "System is not in ready state", None]),
+    row("flag counts beside an action of none", judging("recovery_action", gpus.one(7, "reset_required", True)), FAIL),
+    row("neither printed", judging("recovery_action", gpus.drop_all(gpus.silent("recovery_action"), "reset_required")),
+        SKIP, says="535"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["reset_required", "drain_and_reset_recommended"])
 def test_flags(name):
-    facts = gpus.drop_all(gpus.node(), "recovery_action")
+    facts = gpus.silent("recovery_action")
     gpus.put_all(gpus.put_all(facts, "reset_required", False), "drain_and_reset_recommended", False)
-    assert status(judge_facts("recovery_action", facts)) is Status.PASS
-    assert only(judge_facts("recovery_action", gpus.put(facts, 7, name, True)), Status.FAIL).remedy is Remedy.RESET_GPU
-    assert status(judge_facts("recovery_action", gpus.put(facts, 7, name, "ERR!"))) is Status.UNKNOWN
-
-
-def test_flag_counts_beside_an_action_of_none():
-    assert status(judge_facts("recovery_action", gpus.put(gpus.node(), 7, "reset_required", True))) is Status.FAIL
-
-
-def test_neither_printed():
-    facts = gpus.drop_all(gpus.drop_all(gpus.node(), "recovery_action"), "reset_required")
-    assert "535" in only(judge_facts("recovery_action", facts), Status.SKIP).message
+    assert status(judging("recovery_action", facts)) is PASS
+    assert only(judging("recovery_action", gpus.put(facts, 7, name, True)), FAIL).remedy is RESET_GPU
+    assert status(judging("recovery_action", gpus.put(facts, 7, name, "ERR!"))) is UNKNOWN

@@ -1,53 +1,28 @@
 """retired_pages: counts and pending retirement of Turing, nothing on later GPUs."""
 
-import pytest
-
-from flightline_node.model import Remedy, Status
-from tests.harness import judge_facts, only, status
-
 from . import gpus
+from .table import FAIL, INFO, PASS, REPLACE, RESET_GPU, SKIP, UNKNOWN, judging, row, table
 
 
 def judge(**pages):
     facts = gpus.node(gpus.T4, 4)
     for name, value in pages.items():
         gpus.put(facts, 3, f"retired_pages.{name}", value)
-    return judge_facts("retired_pages", facts, "g4dn.12xlarge")
+    return judging("retired_pages", facts, "g4dn.12xlarge")
 
 
-def test_none_retired():
-    assert only(judge(), Status.PASS)
-
-
-@pytest.mark.parametrize(
-    ("pages", "remedy"),
-    [
-        ({"pending": True}, Remedy.RESET_GPU),
-        ({"single_bit": 58, "double_bit": 2}, Remedy.REPLACE),
-        ({"pending": True, "double_bit": 60}, Remedy.REPLACE),
-    ],
-)
-def test_faults(pages, remedy):
-    finding = only(judge(**pages), Status.FAIL)
-    assert (finding.device["index"], finding.remedy) == (3, remedy)
-
-
-def test_some_retired_is_information():
-    assert only(judge(double_bit=4), Status.INFO).measured == 4
-
-
-@pytest.mark.parametrize(
-    "pages", [{"pending": "ERR!"}, {"pending": None}, {"single_bit": None}, {"double_bit": "ERR!"}]
-)
-def test_unreadable_is_unknown(pages):
-    assert only(judge(**pages), Status.UNKNOWN).device["index"] == 3
-
-
-def test_ampere_and_later_have_none():
-    na = {"single_bit": None, "double_bit": None, "pending": None}
-    for facts in (
-        gpus.node(),
-        gpus.put_all(gpus.node(), "retired_pages", na),
-        gpus.drop_all(gpus.node(), "retired_pages"),
-    ):
-        assert status(judge_facts("retired_pages", facts)) is Status.SKIP
+test_retired_pages = table(
+    row("none retired", judge(), PASS, count=1),
+    *(row("faults", judge(**pages), FAIL, index=3, remedy=remedy)
+        for pages, remedy in [
+            ({"pending": True}, RESET_GPU), ({"single_bit": 58, "double_bit": 2}, REPLACE),
+            ({"pending": True, "double_bit": 60}, REPLACE),
+        ]),
+    row("some retired is information", judge(double_bit=4), INFO, measured=4),
+    *(row("unreadable is unknown", judge(**pages), UNKNOWN, index=3)
+        for pages in [{"pending": "ERR!"}, {"pending": None}, {"single_bit": None}, {"double_bit": "ERR!"}]),
+    *(row("ampere and later have none", judging("retired_pages", facts), SKIP)
+        for facts in (gpus.node(),
+        gpus.every("retired_pages", {"single_bit": None, "double_bit": None, "pending": None}),
+        gpus.silent("retired_pages"))),
+)  # fmt: skip

@@ -11,43 +11,18 @@ import pytest
 from flightline_node import node
 from flightline_node.ask import reach
 from flightline_node.ask.readers import READERS
-from flightline_node.model import Remedy, Status
 from flightline_node.read.parsers import s3
-from tests.harness import BROKEN, judge_facts, only, status
+from tests.harness import BROKEN
 from tests.unit.parsers.hosttools import read
+
+from .table import FAIL, FIX_CONFIG, SKIP, UNKNOWN, judging, row, table
 
 ASKED = {"s3_endpoints": ["training-data"]}
 
 
 def judge(**row):
     facts = s3.parse({"s3.json": json.dumps({"endpoints": [{"endpoint": "b", **row}]}).encode()})
-    return judge_facts("s3", {"s3": facts}, options=ASKED)
-
-
-@pytest.mark.parametrize(
-    ("answer", "wanted"),
-    [(200, "PASS"), (301, "PASS"), (403, "PASS"), (405, "PASS"), (404, "FAIL"), (500, "WARN"), (503, "WARN")],
-)
-def test_statuses(answer, wanted):
-    assert only(judge(status=answer, seconds=0.1), Status(wanted)).measured == answer
-
-
-def test_no_answer():
-    finding = only(judge(error="timed out"), Status.FAIL)
-    assert (finding.remedy, finding.device) == (Remedy.FIX_CONFIG, {"name": "b"})
-    assert "timed out" in finding.message
-
-
-def test_fixture():
-    findings = judge_facts("s3", {"s3": read("s3", "s3/mixed.json")}, options=ASKED)
-    assert [str(finding.status) for finding in findings] == ["PASS", "PASS", "FAIL", "FAIL", "WARN"]
-
-
-def test_not_asked_and_not_measured():
-    assert "names no endpoint" in only(judge_facts("s3", {}), Status.SKIP).message
-    assert status(judge_facts("s3", {}, options=ASKED)) is Status.UNKNOWN
-    assert status(judge_facts("s3", {"s3": BROKEN}, options=ASKED)) is Status.UNKNOWN
-    assert status(judge_facts("s3", {"s3": {"endpoints": []}}, options=ASKED)) is Status.UNKNOWN
+    return judging("s3", {"s3": facts}, options=ASKED)
 
 
 @contextmanager
@@ -71,10 +46,28 @@ def server(answer):
             thread.join()
 
 
+test_s3 = table(
+    *(row("statuses", judge(status=answer, seconds=0.1), wanted, measured=answer)
+        for answer, wanted in [
+            (200, "PASS"), (301, "PASS"), (403, "PASS"), (405, "PASS"), (404, "FAIL"), (500, "WARN"), (503, "WARN"),
+        ]),
+    row("no answer", judge(error="timed out"), FAIL, remedy=FIX_CONFIG, device={"name": "b"}, says="timed out"),
+    row("not asked and not measured", judging("s3", {}), SKIP, says="names no endpoint"),
+    row("not asked and not measured",
+        [judging("s3", {}, options=ASKED), judging("s3", {"s3": BROKEN}, options=ASKED),
+        judging("s3", {"s3": {"endpoints": []}}, options=ASKED)], UNKNOWN),
+)  # fmt: skip
+
+
+def test_fixture():
+    findings = judging("s3", {"s3": read("s3", "s3/mixed.json")}, options=ASKED)
+    assert [str(finding.status) for finding in findings] == ["PASS", "PASS", "FAIL", "FAIL", "WARN"]
+
+
 def test_reader_asks():
     with server(403) as url:
-        (row,) = json.loads(reach.s3("/", [url]))["endpoints"]
-    assert (row["status"], row["region"], row["url"]) == (403, "us-east-2", url)
+        (answer,) = json.loads(reach.s3("/", [url]))["endpoints"]
+    assert (answer["status"], answer["region"], answer["url"]) == (403, "us-east-2", url)
 
 
 def test_reader_tells_of_a_closed_port_and_a_server_that_is_silent(monkeypatch):
@@ -83,10 +76,10 @@ def test_reader_tells_of_a_closed_port_and_a_server_that_is_silent(monkeypatch):
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        (row,) = json.loads(reach.s3("/", [url]))["endpoints"]
-        assert "timed out" in row["error"]
-    (row,) = json.loads(reach.s3("/", [url]))["endpoints"]
-    assert "refused" in row["error"]
+        (answer,) = json.loads(reach.s3("/", [url]))["endpoints"]
+        assert "timed out" in answer["error"]
+    (answer,) = json.loads(reach.s3("/", [url]))["endpoints"]
+    assert "refused" in answer["error"]
 
 
 def test_reader_keeps_to_its_budget(monkeypatch):

@@ -1,35 +1,19 @@
 """uptime: long up, booted just now, unreadable."""
 
-import pytest
+from tests.harness import BROKEN
 
-from flightline_node.model import Status
-from tests.harness import BROKEN, judge_facts, only, status
-
-
-@pytest.mark.parametrize(("seconds", "wanted"), [(299.0, "INFO"), (300.0, "PASS"), (9e6, "PASS")])
-def test_uptime(seconds, wanted):
-    (finding,) = judge_facts("uptime", {"uptime": {"uptime_s": seconds}})
-    assert (finding.status, finding.measured) == (Status(wanted), seconds)
+from .table import PASS, UNKNOWN, WARN, judging, row, table
 
 
-@pytest.mark.parametrize(
-    ("boots", "wanted"),
-    [
-        ([0, 1800, 3600], "WARN"),
-        ([0, 1800, 3601], "PASS"),
-        ([0, 600], "PASS"),
-        ([0, 4000, 8000], "PASS"),
-        ([], "PASS"),
-        (None, "PASS"),
-    ],
-)
-def test_reboot_loop(boots, wanted):
-    facts = {"uptime": {"uptime_s": 9e6}, "sysfs": {"boots": boots} if boots is not None else {}}
-    assert status(judge_facts("uptime", facts)) is Status(wanted)
-    if wanted == "WARN":
-        assert only(judge_facts("uptime", facts), Status.WARN).measured == len(boots)
-        assert status(judge_facts("uptime", facts, thresholds={"uptime.boots": 4})) is Status.PASS
+def judge(boots, **more):
+    return judging("uptime", {"uptime": {"uptime_s": 9e6}, "sysfs": {} if boots is None else {"boots": boots}}, **more)
 
 
-def test_unknown():
-    assert status(judge_facts("uptime", {"uptime": BROKEN})) is Status.UNKNOWN
+test_uptime = table(
+    *(row("uptime", judging("uptime", {"uptime": {"uptime_s": seconds}}), wanted, alone=True, measured=seconds)
+        for seconds, wanted in [(299.0, "INFO"), (300.0, "PASS"), (9e6, "PASS")]),
+    row("three boots in an hour", judge([0, 1800, 3600]), WARN, measured=3),
+    row("the site allows more", judge([0, 1800, 3600], thresholds={"uptime.boots": 4}), PASS),
+    *(row("no reboot loop", judge(boots), PASS) for boots in ([0, 1800, 3601], [0, 600], [0, 4000, 8000], [], None)),
+    row("unknown", judging("uptime", {"uptime": BROKEN}), UNKNOWN),
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 import pytest
 
-from flightline_node.model import ParseError
 from tests.unit.parsers.hosttools import parse, read
 
 
@@ -65,9 +64,3 @@ def test_unknown_header_alone_counts_once():
 )
 def test_one_device(line, wanted):
     assert counts(parse("lspci", line + "\n")) == wanted
-
-
-@pytest.mark.parametrize("text", ["", "pcilib: Cannot open /proc/bus/pci\n", "lspci: command not found\n"])
-def test_anything_else_is_refused(text):
-    with pytest.raises(ParseError):
-        parse("lspci", text)

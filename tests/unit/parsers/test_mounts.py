@@ -2,8 +2,7 @@
 
 import pytest
 
-from flightline_node.model import ParseError
-from tests.unit.parsers.hosttools import parse, read
+from tests.unit.parsers.hosttools import read
 
 
 def of(facts, mount):
@@ -26,9 +25,3 @@ def test_escapes_and_network_file_systems():
     assert of(facts, "/srv/shared data")["options"][0] == "ro"
     assert of(facts, "/fsx")["source"] == "10.0.1.23@tcp:/abcdefgh"
     assert of(facts, "/efs")["fstype"] == "autofs"
-
-
-@pytest.mark.parametrize("text", ["", "nothing here\n", "{}", "TARGET SOURCE FSTYPE OPTIONS\n"])
-def test_anything_else_is_refused(text):
-    with pytest.raises(ParseError):
-        parse("mounts", text)
