@@ -4,8 +4,6 @@ The results are copies of one simulated node's real record with their own names,
 every hundredth node has a fault. Each phase is timed in a process of its own, so that the peak memory is its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import multiprocessing

@@ -4,8 +4,6 @@ The function runs in a process of its own, as in Lambda; DynamoDB and SNS are mo
 time is mostly the emulator's. CPU and memory are the function's own. Records are those of a simulated p5.48xlarge.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import gzip

@@ -7,8 +7,6 @@
    share; nothing of it was measured on AWS.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The nodes' own work is the same processes on the same cores, so with many nodes 
 beside it; on a real cluster that work is spread over the nodes, and Ansible's is not.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The figure is the CPU time of a fresh interpreter less that of one that does not
 are not counted. The first run of a version on a node compiles the library, later runs find it compiled.
 """
 
-from __future__ import annotations
-
 import compileall
 import os
 import shutil

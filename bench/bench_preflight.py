@@ -7,8 +7,6 @@
    depend on the count. The compared tasks only run `true`: a real one task per check would cost more.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

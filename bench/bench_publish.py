@@ -4,8 +4,6 @@ Wanted: at most ceil(items / 25) batch requests and one digest. The table is mot
 time is not ours, and the real service's latency is not in it.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

@@ -3,8 +3,6 @@
 What is timed is the pure part: from what was seen and what is kept to the plan. The fleet is made here.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time

@@ -4,8 +4,6 @@ Wanted: 0 rows lost, at most 500 MB. Memory is the proportional set size of ansi
 the modules' own processes, which run on the nodes of a real fleet, are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import sqlite3
 import subprocess

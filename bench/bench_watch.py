@@ -4,8 +4,6 @@ At rest it follows a pipe, a simulated nvidia-smi that prints eight rows every 5
 the tools it runs are not counted. The drain is on a real slurmctld where Debian's Slurm is installed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """What the benchmarks share: a demo fleet, timing, memory of a process tree."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

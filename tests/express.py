@@ -3,8 +3,6 @@
 Rules from the S3 API reference (CreateSession, ListObjectsV2). It proves requests, not IAM or throughput.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any

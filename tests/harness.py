@@ -1,7 +1,5 @@
 """What tests of checks and parsers share: judge facts or files without a node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from functools import cache

@@ -4,8 +4,6 @@ Not the real service: who is managed, what comes of a command and how it ends fo
 proves a right, a quota or a delivery.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import threading

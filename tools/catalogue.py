@@ -4,8 +4,6 @@
 output the check reads, unless the check names a better one.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

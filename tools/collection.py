@@ -5,8 +5,6 @@ collection. Text changes only where Ansible wants it: module_utils are imported 
 are used by it, and roles find the tree's files one folder deeper. docs/decisions/collection.md says what was decided.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

@@ -3,8 +3,6 @@
 python -m tools.controlpackage dist/flightline-control.tar.gz
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

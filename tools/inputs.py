@@ -3,8 +3,6 @@
 `python -m tools.inputs` writes the blocks between the marks; with `--check` it only says which are old.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 `python -m tools.must` writes the page; tests hold it to the table and to nodes whose outputs were taken away.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 python -m tools.nodepackage dist/flightline-node.pyz
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -4,8 +4,6 @@
 ships only modules that it sees imported and takes its list of roles as text; nobody has to write them.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@
 in meta/argument_specs.yml and its value in defaults/main.yml; both name the same variables with the same values.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence

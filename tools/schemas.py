@@ -3,8 +3,6 @@
 `python -m tools.schemas` writes both; tests compare.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

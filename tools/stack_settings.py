@@ -4,8 +4,6 @@ From infra/config/model.py: the `config` part of Pulumi.yaml, docs/settings.md, 
 outputs in flightline/contract.py and the role's variable in the inventory. A test compares them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

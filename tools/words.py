@@ -1,7 +1,5 @@
 """What the generators share: their command line, and the block of a file that is theirs."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ The image is Debian's with what AWS' own images bring: cloud-init (its Ec2 data 
 is on it. Of the machine only its address, its SSH keys, AWS' names in /etc/hosts and the bed's certificate authority are set.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

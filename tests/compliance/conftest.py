@@ -3,8 +3,6 @@
 pytest tests/compliance --hosts=ansible://gpu_nodes --ansible-inventory=inventory/aws_ec2.yml
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Role base: operating system settings of a training node, as the system's own tools give them."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatch
 

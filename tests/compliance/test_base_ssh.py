@@ -1,7 +1,5 @@
 """Role base: sshd, asked for every kind of connection."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

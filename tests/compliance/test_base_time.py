@@ -1,7 +1,5 @@
 """Role base: the clock, as chronyd and chronyc have it."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import say, units

@@ -1,7 +1,5 @@
 """Role cloudwatch_agent."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Role cluster_ssh."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say

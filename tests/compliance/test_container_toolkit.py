@@ -1,7 +1,5 @@
 """Role container_toolkit."""
 
-from __future__ import annotations
-
 import json
 import re
 

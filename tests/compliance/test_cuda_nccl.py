@@ -1,7 +1,5 @@
 """Role cuda_nccl."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

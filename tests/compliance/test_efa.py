@@ -1,7 +1,5 @@
 """Role efa."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say

@@ -1,7 +1,5 @@
 """Role flightline_node."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

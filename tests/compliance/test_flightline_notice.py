@@ -1,7 +1,5 @@
 """Role flightline_notice."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say, units

@@ -1,7 +1,5 @@
 """Role flightline_remediate."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say, units

@@ -1,7 +1,5 @@
 """What holds for every host, whatever its roles."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

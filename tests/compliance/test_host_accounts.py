@@ -1,7 +1,5 @@
 """Who may be what on a host, whatever its roles."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Which programs and libraries a name means on a host, whatever its roles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

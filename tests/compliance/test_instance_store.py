@@ -1,7 +1,5 @@
 """Role instance_store."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Role lustre_client."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say, units

@@ -1,7 +1,5 @@
 """Role nvidia_driver."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Role slurm."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The collection and the wheel, installed where no checkout is."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The node is simulated; Ansible, its module wrapper and the kept copy are the rea
 marked by the test, so that an answer tells which way it came.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """playbooks/cleanup.yml through real Ansible on this machine: refused unless meant, and only old things of one's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

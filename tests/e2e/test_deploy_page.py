@@ -3,8 +3,6 @@
 The page's way from end to end needs an account and Pulumi's command line; no test here has either.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

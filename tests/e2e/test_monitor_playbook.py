@@ -3,8 +3,6 @@
 moto delivers EventBridge to SQS and SNS to SQS; in Lambda's place a thread hands the queue to the alert router.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

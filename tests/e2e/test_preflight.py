@@ -4,8 +4,6 @@ The hosts are this machine under several names, judged for little (instance type
 are about the plumbing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """playbooks/preload.yml through real Ansible on this machine; lfs and the AWS CLI are simulated (test_preload of the role)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

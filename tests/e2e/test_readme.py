@@ -1,7 +1,5 @@
 """The README's commands, run as they stand there; those that need an account or minutes are named here, with what they need."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a run cannot do at its end is refused before the first node is asked, and nothing is made above a named folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """The embedded demo fleet, judged once: two broken nodes, and a plan that an operator would sign. Simulated tools, real Ansible."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -7,8 +7,6 @@ However the process that made a bed ends, killed too, its keeper ends what runs 
 `python -m tests.fabric.bed keep TAG` is the keeper: it waits until its standard input closes.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import shutil

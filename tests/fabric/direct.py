@@ -3,8 +3,6 @@
 What Ansible adds to a case is its start, five times; the command itself is held to the same bed by test_on_bed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

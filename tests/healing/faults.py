@@ -4,8 +4,6 @@ Real: slurmctld, slurmd, munged, sbatch jobs, scontrol, the watchers as processe
 can make a kernel say an Xid without a GPU. The controller heals after each wave: healer.py says what is simulated of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

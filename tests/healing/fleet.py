@@ -1,7 +1,5 @@
 """Watchers as processes, one a node, each with a pipe in /dev/kmsg's place."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

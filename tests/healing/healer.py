@@ -4,8 +4,6 @@ A fault is healed by the step that its finding asks for, or, one time in four, o
 person mends here, and asks for the node to be judged again.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

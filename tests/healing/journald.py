@@ -1,7 +1,5 @@
 """A real systemd-journald apart from this machine's: mounts of its own, and a pipe in /dev/kmsg's place."""
 
-from __future__ import annotations
-
 import array
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A real Slurm (Debian's slurmctld, slurmd and munged) in a directory of its own, with ports of its own: no GPU, no host."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """What a machine does to its watcher: real processes, a real journald, Slurm's own daemons; the kernel is a pipe."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """A node's whole way, over a simulated world and a real SQLite file."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.healing.journal import incident as incidents

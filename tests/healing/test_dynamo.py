@@ -1,7 +1,5 @@
 """The same promises on DynamoDB (moto's server): one writer, one open lease, nothing written under an old token."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.cloud.clients import Clients

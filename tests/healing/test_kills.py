@@ -1,7 +1,5 @@
 """Controllers that die at any point, and two at once: real processes, a real SQLite file, a simulated world."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

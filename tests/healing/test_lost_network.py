@@ -3,8 +3,6 @@
 The world and its effects are simulated; the journal is a real SQLite file behind a network that is lost.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

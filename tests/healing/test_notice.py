@@ -1,7 +1,5 @@
 """One thread per incident, on moto's SNS; what cannot be sent costs no step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

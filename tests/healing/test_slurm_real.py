@@ -1,7 +1,5 @@
 """The controller on a real Slurm: Debian's slurmctld and slurmd with real jobs. Nodes' faults are made by the test."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

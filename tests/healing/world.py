@@ -4,8 +4,6 @@ Everything is on disk, so that a controller that is killed and the next one see 
 of effects.log, written before the effect shows, as a reboot that was asked for is not taken back by our death.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Answers that are no good records: the declaration of the record, walked field by field, and mutations of good ones."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Run the real playbook against hostile nodes: this machine under many names, each with a Python of its own."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """The bed as fixtures. It is made once per run and removed afterwards, unless it was up before."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ instance-store disks and mounts it on /opt/dlami/nvme. The machines' kernel has 
 label, and a tmpfs stands for the volume.
 """
 
-from __future__ import annotations
-
 from . import shelf_gpu
 from .mirror import Deb, Executable, Mirror, pack
 

@@ -12,8 +12,6 @@ The packages are stand-ins with the names, versions and layout of the vendors'; 
 The key is made anew in each directory and signs nothing outside it.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Run playbooks against the bed and read what they did."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,8 +4,6 @@ Names, versions, paths and options are the vendors'; what the programs do and pr
 without GPU, EFA and Lustre. Debian's own driver packages are real: one machine of the bed installs those.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

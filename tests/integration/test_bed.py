@@ -1,7 +1,5 @@
 """The real hosts themselves: fast, small, apart from each other, known by their keys, and gone without a trace."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

@@ -4,8 +4,6 @@ Drivers, EFA, Lustre and the CloudWatch agent are stand-ins from the signed shel
 units and mounts are the real ones.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from . import shelf_gpu

@@ -4,8 +4,6 @@ Real: systemd, sshd, slurmctld, slurmd, a job, the watcher, the remediator's uni
 A pipe stands in for /dev/kmsg of the sick node, for its kernel is the outer machine's.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 The tests run in the order in which they stand: each begins from hosts that the ones before left converged.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -5,8 +5,6 @@ volume group over the disks, mounted by its own service. What a stranger's inven
 in shelf_vendors.exceptions. The last test loses a node in the middle of a role.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

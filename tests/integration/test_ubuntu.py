@@ -3,8 +3,6 @@
 Two hosts, of which the first is also Slurm's controller; nothing of Slurm is said in the inventory but who that is.
 """
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -5,8 +5,6 @@ modules at their published versions, and etcd; go.sum holds the checksums. kwok 
 its own go.mod: their pins are other ones than the API server's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

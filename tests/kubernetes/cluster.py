@@ -1,7 +1,5 @@
 """A real kube-apiserver over a real etcd, on ports of their own; scheduler, controllers and kwok where a test wants them."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The API server is away, slow, throttles, or refuses the token: the agent goes on, says so, and tells it later."""
 
-from __future__ import annotations
-
 import base64
 import http.server
 import json

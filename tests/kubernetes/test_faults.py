@@ -1,7 +1,5 @@
 """A fault taints the node: kernel line to taint, by the real API server. The kernel is a pipe; the watcher is a process."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Healing through a real API server: cordon, evict within the budget, uncordon; what others set stays."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -3,8 +3,6 @@
 JobSet, TrainJob and its runtime, PodMonitor, PrometheusRule: by their own CustomResourceDefinitions, from the Go registry.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

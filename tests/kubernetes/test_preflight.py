@@ -2,8 +2,6 @@
 the test runs `exec` here, on the demo fleet, and hands everything else to the real one.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -1,7 +1,5 @@
 """What the agent's token may do: over its own Node what is Flightline's, and nothing else. RBAC and admission are real."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 

@@ -4,8 +4,6 @@ Simulated: kubelets (kwok), faults, repairs and proofs (tests/healing/world.py).
 manager, JobSet's controller with its webhooks, kubectl, the agent of the first test, the healing controller.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

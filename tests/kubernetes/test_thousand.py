@@ -6,8 +6,6 @@ repairs and proofs (tests/healing/world.py). Real: the API server with its admis
 agent's own code under its own token, kubectl, the controller and its journal.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,6 @@
 tools are simulated.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Real: Ansible, Slurm, the stack's document as processes, the node library. Stand
 agents, and kubectl (its lists are files, its `exec` runs here; tests/kubernetes has a real API server).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`flightline preflight --via slurm` on a real slurmctld and slurmd; the nodes' tools are simulated."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

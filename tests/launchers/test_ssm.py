@@ -1,7 +1,5 @@
 """`flightline preflight --via ssm`: the stack's own document as real processes, on simulated tools and an emulated AWS."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

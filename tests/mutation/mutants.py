@@ -1,7 +1,5 @@
 """Changes to a check's judging code, one at a time, each a small lie a test should notice."""
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Callable, Iterator

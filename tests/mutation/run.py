@@ -4,8 +4,6 @@
 process loads the changed source in place of the module and runs pytest there. --write keeps tests/mutation/result.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib

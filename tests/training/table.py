@@ -1,7 +1,5 @@
 """The table of faults that a run of these tests prints: what was broken, who was named, and what it cost."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

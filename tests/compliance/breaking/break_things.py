@@ -1,7 +1,5 @@
 """Ways to break one thing on a host: how it is done, how it is put back, and how to see that it is whole again."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ python -m tests.compliance.breaking.mutate --inventory FILE --host NAME [--first
 The host must be one that may be broken.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Two of the real hosts (docs/hosts.md), configured by the roles as `make integrat
 Hosts that were up before stay up.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -4,8 +4,6 @@ What root runs, or reads to decide what runs, is compared byte by byte. Files th
 or that depend on what other hosts answered (ssh_known_hosts, slurm.conf) have tests of their own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """How a finding is said: what was seen, what was wanted, what to do. A bare assert would leave the reader to guess."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NoReturn
 

@@ -1,7 +1,5 @@
 """Units as systemd runs them: the file it took, its drop-ins, whether it is masked, and whether it read the file's last version."""
 
-from __future__ import annotations
-
 from . import say
 from .ask import Asked
 from .strangers import Strangers

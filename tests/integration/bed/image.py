@@ -1,7 +1,5 @@
 """The image that all machines share: Debian bookworm, or an Ubuntu, from debootstrap, made once per recipe."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """One machine: cloned from the image, given a name, keys and an address, booted and ended."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The bridge between the outer machine and the hosts."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

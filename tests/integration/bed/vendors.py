@@ -4,8 +4,6 @@ With it the roles run with their default addresses. What is served lies in STATE
 for each bed and trusted only by machines that are told to.
 """
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 from collections.abc import Sequence
