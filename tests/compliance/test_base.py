@@ -10,10 +10,9 @@ from .looking import installed, say, units
 SYSCTL = "/etc/sysctl.d/90-flightline.conf"
 
 
-@pytest.mark.parametrize("entry", installed.of("base"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """Whoever can write it decides how the system starts."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 @pytest.mark.over("base_packages")
@@ -24,8 +23,7 @@ def test_package_is_installed(host, item, part):
 
 def test_tools_are_their_packages(ask, wanted):
     """A tool of the preflight that was changed answers what somebody wrote into it."""
-    found = [path for path in ask.altered(wanted["base_packages"]) if not path.startswith("/etc/")]
-    say.none("not as their packages brought them", found, "unchanged files", "reinstall the package")
+    installed.unaltered(ask, wanted["base_packages"], "their packages")
 
 
 @pytest.mark.over("base_sysctl")
@@ -61,8 +59,7 @@ def test_kernel_parameter_survives_a_boot(ask, item, part):
 def test_huge_pages(ask, wanted):
     """EFA's provider takes huge pages where there are any; memory reserved by mistake is lost to training."""
     pages = int(wanted["base_hugepages"])
-    if pages < 0:
-        pytest.skip("base_hugepages leaves them to others")
+    say.needs(pages >= 0, "base_hugepages leaves them to others")
     say.same("vm.nr_hugepages is", int(ask("sysctl -n vm.nr_hugepages")), pages)
     at_boot = last(assignments(ask), "vm.nr_hugepages")
     say.holds(
@@ -154,15 +151,13 @@ def test_logins_get_their_limits(ask):
 
 def test_swap_is_off(ask, wanted):
     """A training process that swaps stalls its whole collective."""
-    if not wanted["base_swap_off"]:
-        pytest.skip("the site leaves swap on (base_swap_off)")
+    say.needs(wanted["base_swap_off"], "the site leaves swap on (base_swap_off)")
     say.none("swap on", ask("swapon --show=NAME --noheadings").split(), "none", "swapoff --all")
 
 
 def test_swap_stays_off(ask, wanted):
     """What fstab, a unit or a generator names is swapped to after the next boot."""
-    if not wanted["base_swap_off"]:
-        pytest.skip("the site leaves swap on (base_swap_off)")
+    say.needs(wanted["base_swap_off"], "the site leaves swap on (base_swap_off)")
     lines = ask("awk '$1 !~ /^#/ && $3 == \"swap\" {print $1}' /etc/fstab").split()
     lines += ask("find /etc/systemd/system /run/systemd/system -name '*.swap' 2>/dev/null || true").split()
     lines += ask("ls /etc/systemd/zram-generator.conf 2>/dev/null || true").split()
@@ -210,8 +205,7 @@ def test_journal_is_kept_over_a_boot(ask, wanted, strangers):
 
 def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
     """A driver that changes under a running job ends it, and Fabric Manager with it. apt is asked: a later file may clear the list."""
-    if ask.family() != "Debian":
-        pytest.skip("apt only")
+    say.needs(ask.family() == "Debian", "apt only")
     rows = ask.lines("apt-config dump Unattended-Upgrade::Package-Blacklist")
     patterns = [match.group(1) for row in rows if (match := re.search(r'Blacklist:: "(.*)";', row))]
     missing = [
@@ -227,16 +221,14 @@ def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
 
 def test_kernel_is_held(ask, wanted):
     """A module that was built for one kernel is missing in the next one, and the GPUs with it."""
-    if ask.family() != "Debian":
-        pytest.skip("apt only")
+    say.needs(ask.family() == "Debian", "apt only")
     rows = ask(
         "dpkg-query --show --showformat '${db:Status-Abbrev}|${Package}\\n' 'linux-*' 2>/dev/null || true"
     ).splitlines()
     patterns = [str(name) for name in wanted["base_held_kernels"]]
     mine = [row.split("|") for row in rows if any(fnmatch(row.split("|")[1], pattern) for pattern in patterns)]
     installed_ones = [row for row in mine if row[0][1] == "i"]
-    if not installed_ones:
-        pytest.skip("no package of base_held_kernels is installed")
+    say.needs(installed_ones, "no package of base_held_kernels is installed")
     say.none(
         "an upgrade would change",
         [name for state, name in installed_ones if state[0] != "h"],
@@ -248,8 +240,7 @@ def test_kernel_is_held(ask, wanted):
 def test_governor_is_set(ask, wanted):
     """A core that saves power wakes late, and every collective waits for it."""
     rows = ask("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor 2>/dev/null || true").split()
-    if not rows:
-        pytest.skip("no frequency scaling here: the hypervisor has it")
+    say.needs(rows, "no frequency scaling here: the hypervisor has it")
     say.none(
         "governors", sorted(set(rows) - {str(wanted["base_governor"])}), str(wanted["base_governor"]), say.CONFIGURE
     )

@@ -17,8 +17,8 @@ def config(ask):
 
 @pytest.fixture
 def sends(wanted):
-    if wanted["cloudwatch_agent_state"] != "started":
-        pytest.skip("cloudwatch_agent_state is valid: nothing is sent from here")
+    started = wanted["cloudwatch_agent_state"] == "started"
+    say.needs(started, "cloudwatch_agent_state is valid: nothing is sent from here")
 
 
 def test_agent_runs(ask, strangers, sends):
@@ -57,25 +57,18 @@ def test_configuration_is_the_inventorys(ask, site, name, wanted, sends, config)
         wanted["cloudwatch_agent_config"]
         or site.of_role(name, "cloudwatch_agent", ask.facts())["_cloudwatch_agent_rendered"]
     )
-    say.none(
-        "flightline.json has",
-        installed.differences(config, json.loads(json.dumps(plan))),
-        "the role's configuration",
-        say.CONFIGURE,
-    )
+    installed.agrees(config, plan, "flightline.json", "the role's configuration")
 
 
 def test_metrics_go_to_the_clusters_namespace(wanted, sends, config):
     """Alarms and dashboards look in this namespace only."""
-    if wanted["cloudwatch_agent_config"]:
-        pytest.skip("the site brings its own configuration")
+    say.needs(not wanted["cloudwatch_agent_config"], "the site brings its own configuration")
     say.same("metrics go to", config["metrics"]["namespace"], wanted["cloudwatch_agent_namespace"])
 
 
 def test_logs_have_a_retention(wanted, sends, config):
     """Logs without an end are kept, and billed, for ever."""
-    if wanted["cloudwatch_agent_config"]:
-        pytest.skip("the site brings its own configuration")
+    say.needs(not wanted["cloudwatch_agent_config"], "the site brings its own configuration")
     files = config["logs"]["logs_collected"]["files"]["collect_list"]
     days = {entry["retention_in_days"] for entry in files}
     say.same("logs are kept for days", days, {wanted["cloudwatch_agent_log_retention_days"]})
@@ -83,9 +76,4 @@ def test_logs_have_a_retention(wanted, sends, config):
 
 def test_configuration_belongs_to_root(ask, sends):
     """Whoever writes it decides what leaves the node."""
-    file = ask.file(f"{HOME}/etc/flightline.json")
-    say.holds(
-        (file["uid"], file["mode"] & 0o022) == (0, 0),
-        f"flightline.json: user {file['uid']}, mode {oct(file['mode'])}",
-        "root's alone",
-    )
+    installed.roots_alone(ask, f"{HOME}/etc/flightline.json")

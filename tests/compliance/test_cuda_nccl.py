@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .looking import say
+from .looking import installed, say
 
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
 PACKAGES = ("libnccl*", "cuda-nvcc*", "cuda-cudart*")
@@ -20,12 +20,7 @@ def test_one_nccl_of_the_pinned_version(ask, wanted):
 
 def test_libraries_are_their_packages(ask):
     """An emptied or exchanged library has the right name and the right version in it."""
-    say.none(
-        "not as their packages brought them",
-        ask.altered(PACKAGES),
-        "unchanged files",
-        "apt-get install --reinstall the package",
-    )
+    installed.unaltered(ask, PACKAGES, "their packages", "apt-get install --reinstall the package", "")
 
 
 def test_compiler_has_the_pinned_release(ask, wanted):
@@ -38,8 +33,7 @@ def test_compiler_has_the_pinned_release(ask, wanted):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program_of_nccl_tests(ask, wanted, program):
     """The preflight measures the fabric with them."""
-    if not wanted["cuda_nccl_tests"]:
-        pytest.skip("cuda_nccl_tests is false")
+    say.needs(wanted["cuda_nccl_tests"], "cuda_nccl_tests is false")
     path = f"{wanted['cuda_nccl_tests_prefix']}/{program}"
     file = ask.file(path)
     say.same(f"{path}: owner, and mode among 0133,", (file["uid"], oct(file["mode"] & 0o133)), (0, oct(0o111)))
@@ -48,8 +42,7 @@ def test_program_of_nccl_tests(ask, wanted, program):
 
 def test_nccl_tests_are_built_for_this_gpu(ask, wanted):
     """Programs for another architecture start with a slow translation, or not at all."""
-    if not wanted["cuda_nccl_tests"]:
-        pytest.skip("cuda_nccl_tests is false")
+    say.needs(wanted["cuda_nccl_tests"], "cuda_nccl_tests is false")
     build = json.loads(ask.text(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json"))
     say.same("built for architecture", build["architecture"], str(wanted["cuda_nccl_architecture"]))
     say.same("built from commit", build["revision"], wanted["cuda_nccl_tests_commit"])

@@ -9,10 +9,9 @@ from .looking import installed, say, units
 UNIT = "flightline-boot.service"
 
 
-@pytest.mark.parametrize("entry", installed.of("flightline_node"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """Root runs it at every boot and before every job; `exit 0` in it passes every node."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_package_is_what_the_role_installs(ask, wanted):
@@ -38,32 +37,21 @@ def test_installed_library_is_the_package(ask, wanted):
 @pytest.mark.parametrize("folder", ["/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline"])
 def test_directory_belongs_to_root(ask, folder):
     """Whoever can write the directory can exchange what is in it, whatever the files' modes."""
-    seen = ask.file(folder)
-    say.holds(
-        (seen["uid"], seen["mode"] & 0o022) == (0, 0),
-        f"{folder}: user {seen['uid']}, mode {oct(seen['mode'])}",
-        "root's alone",
-    )
-    say.none(f"{folder} has an access list", seen["attributes"], "none", f"setfacl -b {folder}")
+    installed.roots_alone(ask, folder)
+    say.none(f"{folder} has an access list", ask.file(folder)["attributes"], "none", f"setfacl -b {folder}")
 
 
 def test_node_expects_what_the_inventory_says(ask, site, name):
     """Expected values, skipped checks, thresholds and waivers come from the inventory, never from the node under test."""
     wanted = site.of_role(name, "flightline_node", ask.facts())["_flightline_node_settings"]
-    seen = json.loads(ask.text("/etc/flightline/node.json"))
-    found = installed.differences(seen, json.loads(json.dumps(wanted)))
-    say.none("/etc/flightline/node.json has", found, "the inventory's settings", say.CONFIGURE)
+    installed.agrees(json.loads(ask.text("/etc/flightline/node.json")), wanted, "/etc/flightline/node.json")
 
 
 def test_preflight_runs_at_every_boot(ask, strangers):
     """A node that was fine before a reboot need not be fine after it. systemd is asked: a drop-in may run /bin/true instead."""
     unit = units.effective(ask, strangers, UNIT, units.OWN)
     units.enabled(unit, UNIT)
-    say.holds(
-        "/usr/local/sbin/flightline-boot" in unit.get("ExecStart", ""),
-        f"systemd would run {unit.get('ExecStart') or 'nothing'}",
-        "flightline-boot",
-    )
+    units.starts(unit, "/usr/local/sbin/flightline-boot", "flightline-boot")
 
 
 def test_preflight_runs_before_the_scheduler(ask):
@@ -98,12 +86,7 @@ def test_check_can_speak(ask):
         "python3",
         "python3-libs",
     )
-    say.none(
-        "not as Python's packages brought them",
-        [path for path in ask.altered(packages) if not path.startswith("/etc/")],
-        "unchanged files",
-        "reinstall the package",
-    )
+    installed.unaltered(ask, packages, "Python's packages")
 
 
 def test_logs_are_rotated(ask):

@@ -67,8 +67,7 @@ def test_the_next_boot_ends_where_jobs_run(ask):
 def test_the_host_has_its_name(ask):
     """slurmd finds its line, and the prolog the node that it drains, by this name; a boot sets the one on disk again."""
     on_disk = ask("cat /etc/hostname 2>/dev/null || true").strip().partition(".")[0]
-    if not on_disk:
-        pytest.skip("the name comes from the network at each boot: no /etc/hostname")
+    say.needs(on_disk, "the name comes from the network at each boot: no /etc/hostname")
     say.same("the host is called", ask("uname -n").partition(".")[0], on_disk, f"hostname {on_disk}")
 
 
@@ -88,8 +87,7 @@ FILTERS = ("nft list ruleset", "iptables-legacy-save", "ip6tables-legacy-save", 
 def test_no_packet_is_dropped_by_a_filter(ask):
     """NCCL's bootstrap, MPI and Slurm connect between all nodes at ports of their own choice; security groups keep others out."""
     has = {tool for tool in FILTERS if ask.answer(f"command -v {tool.split()[0]}").rc == 0}
-    if not has:
-        pytest.skip("no program that could make or show a rule: neither nft nor iptables-save")
+    say.needs(has, "no program that could make or show a rule: neither nft nor iptables-save")
     hidden = set(FILTERS[3:]) if FILTERS[0] in has else set()
     nft, *saved = (ask(tool) if tool in has - hidden else "" for tool in FILTERS)
     say.none(
@@ -142,8 +140,7 @@ def test_only_expected_ports_are_open(ask, wanted):
 def test_instance_metadata_needs_a_token(ask):
     """IMDSv1 hands the instance role's keys to any request that a program can be tricked into sending."""
     said = ask("python3 -c %s", PROBE).strip()
-    if said == "none":
-        pytest.skip("no instance metadata service answers: not an EC2 instance")
+    say.needs(said != "none", "no instance metadata service answers: not an EC2 instance")
     say.same(
         "the metadata service answers a request without token with",
         said,

@@ -9,17 +9,15 @@ FIXED = ("noatime", "relatime", "nosuid", "nodev", "noexec", "ro", "rw", "flock"
 
 @pytest.fixture
 def mounts(wanted):
-    if not wanted["lustre_client_mounts"]:
-        pytest.skip("no file system in lustre_client_mounts")
+    say.needs(wanted["lustre_client_mounts"], "no file system in lustre_client_mounts")
     return [
         (entry, entry["path"][1:].replace("-", "\\x2d").replace("/", "-")) for entry in wanted["lustre_client_mounts"]
     ]
 
 
-@pytest.mark.parametrize("entry", installed.of("lustre_client"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """It decides how the client's modules are loaded."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_client_is_installed(ask):
@@ -29,12 +27,7 @@ def test_client_is_installed(ask):
 
 def test_client_is_its_packages(ask):
     """A mount program that was replaced mounts something else under the right name."""
-    say.none(
-        "not as the client's packages brought them",
-        ask.altered(("lustre-client*",)),
-        "unchanged files",
-        "reinstall the package",
-    )
+    installed.unaltered(ask, ("lustre-client*",), "the client's packages", but="")
 
 
 def test_file_systems_are_mounted_with_their_options(ask, mounts):
@@ -70,8 +63,7 @@ def test_file_systems_are_mounted_at_boot(ask, strangers, wanted, mounts):
 
 def test_lnet_has_its_interface(ask, wanted):
     """LNet on the wrong interface is slow, or silent."""
-    if not wanted["lustre_client_lnet"]:
-        pytest.skip("lustre_client_lnet is false: the kernel has no Lustre modules")
+    say.needs(wanted["lustre_client_lnet"], "lustre_client_lnet is false: the kernel has no Lustre modules")
     shown = ask("lnetctl net show --net tcp")
     say.holds(
         wanted["lustre_client_lnet_interface"] in shown,

@@ -23,10 +23,9 @@ def kernel_rows(ask):
     ]
 
 
-@pytest.mark.parametrize("entry", installed.of("nvidia_driver"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """It decides which module takes the GPUs."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_driver_has_the_pinned_version(ask, wanted):
@@ -44,16 +43,12 @@ def test_driver_has_the_pinned_version(ask, wanted):
 
 def test_driver_is_its_packages(ask):
     """nvidia-smi and the libraries are what every check asks."""
-    found = [path for path in ask.altered(PACKAGES) if not path.startswith("/etc/")]
-    say.none(
-        "not as the driver's packages brought them", found, "unchanged files", "apt-get install --reinstall the package"
-    )
+    installed.unaltered(ask, PACKAGES, "the driver's packages", "apt-get install --reinstall the package")
 
 
 def test_no_driver_package_is_half_installed(ask):
     """A half-installed driver works until the next boot."""
-    if ask.family() != "Debian":
-        pytest.skip("dpkg only")
+    say.needs(ask.family() == "Debian", "dpkg only")
     rows = ask("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*' 2>/dev/null || true").splitlines()
     say.none(
         "packages",
@@ -65,8 +60,7 @@ def test_no_driver_package_is_half_installed(ask):
 
 def test_driver_cannot_change_by_itself(ask):
     """apt keeps the driver where it is, also in an upgrade by hand. apt itself is asked: another pin may stand above the role's."""
-    if ask.family() != "Debian":
-        pytest.skip("apt only")
+    say.needs(ask.family() == "Debian", "apt only")
     names = ask(
         "dpkg-query -W -f '${db:Status-Abbrev}|${Package}\\n' 'nvidia-*' 'libnvidia-*' libcuda1 2>/dev/null | sed -n 's/^.i |//p'"
     ).split()
@@ -130,8 +124,7 @@ def test_module_options_are_the_sites(ask, wanted):
 
 def test_fabric_manager_has_the_drivers_version(ask, wanted):
     """Fabric Manager refuses any other driver, and CUDA then fails with error 802."""
-    if not wanted["nvidia_driver_fabric_manager"]:
-        pytest.skip("the instance type has no NVSwitch")
+    say.needs(wanted["nvidia_driver_fabric_manager"], "the instance type has no NVSwitch")
     said = ask("nv-fabricmanager --version").split(":")[-1].strip()
     say.holds(said in versions(ask), f"Fabric Manager {said}", f"one of {', '.join(sorted(versions(ask)))}")
 
@@ -144,15 +137,13 @@ def test_service_starts_at_boot(ask, strangers, wanted, unit):
         "nvidia-persistenced": "nvidia_driver_persistenced",
         "nvidia-imex": "nvidia_driver_imex_service",
     }[unit]
-    if not wanted[variable]:
-        pytest.skip(f"{variable} is false")
+    say.needs(wanted[variable], f"{variable} is false")
     units.enabled(units.effective(ask, strangers, f"{unit}.service"), unit)
 
 
 def test_the_driver_is_loaded(ask, wanted):
     """Installed and running are two things until the node has booted."""
-    if wanted["nvidia_driver_state"] != "loaded":
-        pytest.skip("the site loads no driver here (nvidia_driver_state)")
+    say.needs(wanted["nvidia_driver_state"] == "loaded", "the site loads no driver here (nvidia_driver_state)")
     loaded = ask("cat /sys/module/nvidia/version 2>/dev/null || echo none").strip()
     say.holds(
         loaded in versions(ask),
@@ -165,8 +156,7 @@ def test_the_driver_is_loaded(ask, wanted):
 def test_the_repository_is_signed_by_the_pinned_key(ask):
     """A repository without a key of its own is trusted by any key on the system."""
     path = "/etc/apt/sources.list.d/flightline-nvidia.sources"
-    if not ask.files(path):
-        pytest.skip("the driver does not come from the vendor's repository")
+    say.needs(ask.files(path), "the driver does not come from the vendor's repository")
     rows = ask.lines("cat %s", path)
     keys = [row.split(":", 1)[1].strip() for row in rows if row.startswith("Signed-By:")]
     say.holds(

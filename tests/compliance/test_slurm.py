@@ -10,15 +10,22 @@ MUNGE = "/etc/munge/munge.key"
 
 
 @pytest.fixture
+def controller(wanted, peer):
+    """The cluster's controller, asked as well."""
+    there = peer(str(wanted["slurm_controller"]))
+    say.needs(there is not None, "the controller does not answer")
+    return there
+
+
+@pytest.fixture
 def unit(wanted, name):
     """slurmd on workers, slurmctld on the controller."""
     return "slurmctld" if name == wanted["slurm_controller"] else "slurmd"
 
 
-@pytest.mark.parametrize("entry", installed.of("slurm"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """slurmd runs it as root before every job; `exit 0` in it lets every node in."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_scheduler_runs(ask, strangers, unit):
@@ -29,8 +36,7 @@ def test_scheduler_runs(ask, strangers, unit):
 
 def test_jobs_inherit_the_nodes_cpus_and_memory(ask, unit):
     """prlimit or taskset on the running daemon: every job after it has less, and no file shows it."""
-    if unit != "slurmd":
-        pytest.skip("jobs are slurmd's")
+    say.needs(unit == "slurmd", "jobs are slurmd's")
     pid = ask.unit("slurmd.service").get("MainPID", "0")
     rows = ask.lines("for p in 1 %s; do sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$p/status; done", pid)
     say.same("slurmd may run on CPUs", rows[-1], rows[0], "systemctl restart slurmd")
@@ -71,8 +77,7 @@ def test_scheduler_reads_the_clusters_settings(ask, unit):
 
 def test_programs_are_their_packages(ask):
     """slurmd is root on every node of every job."""
-    found = [path for path in ask.altered(("slurm*", "munge", "libmunge*")) if not path.startswith("/etc/")]
-    say.none("not as their packages brought them", found, "unchanged files", "reinstall the package")
+    installed.unaltered(ask, ("slurm*", "munge", "libmunge*"), "their packages")
 
 
 def test_munge_runs(ask, strangers):
@@ -88,11 +93,8 @@ def test_munge_key_is_secret(ask):
     say.same(f"{MUNGE} has owner and mode", (file["uid"], oct(file["mode"])), (uid, oct(0o400)))
 
 
-def test_munge_key_is_the_clusters(ask, wanted, peer):
+def test_munge_key_is_the_clusters(ask, controller):
     """A node with another key is down for the controller."""
-    controller = peer(str(wanted["slurm_controller"]))
-    if controller is None:
-        pytest.skip("the controller does not answer")
     say.holds(
         ask.file(MUNGE)["sha256"] == controller.file(MUNGE)["sha256"],
         "another munge.key than the controller's",
@@ -101,11 +103,8 @@ def test_munge_key_is_the_clusters(ask, wanted, peer):
 
 
 @pytest.mark.parametrize("file", ["slurm.conf", "cgroup.conf"])
-def test_settings_are_the_controllers(ask, wanted, peer, file):
+def test_settings_are_the_controllers(ask, controller, file):
     """Slurm wants one configuration on all nodes; a prolog left out on one lets jobs onto it unseen."""
-    controller = peer(str(wanted["slurm_controller"]))
-    if controller is None:
-        pytest.skip("the controller does not answer")
     path = f"/etc/slurm/{file}"
     installed.compare(ask, path, controller.file(path)["sha256"], 0o644)
 

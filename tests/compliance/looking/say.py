@@ -14,6 +14,12 @@ def finding(saw: str, wanted: str, do: str) -> NoReturn:
     pytest.fail(f"saw: {saw}; wanted: {wanted}; do: {do}", pytrace=False)
 
 
+def needs(good: Any, why: str) -> None:
+    """Skip the test, with the reason, where there is nothing for it to look at."""
+    if not good:
+        pytest.skip(why)
+
+
 def holds(good: Any, saw: str, wanted: str, do: str = CONFIGURE) -> None:
     """A finding unless `good`."""
     if not good:

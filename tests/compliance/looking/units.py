@@ -66,6 +66,12 @@ def enabled(unit: dict[str, str], name: str) -> None:
     )
 
 
+def starts(unit: dict[str, str], program: str, wanted: str = "") -> None:
+    """A finding unless systemd would run the program: a drop-in may put another in its place."""
+    seen = unit.get("ExecStart", "")
+    say.holds(program in seen, f"systemd would run {seen or 'nothing'}", wanted or program)
+
+
 def since_s(ask: Asked, unit: dict[str, str]) -> float:
     """When the unit's state last changed, in seconds since 1970."""
     now, up = ask("echo $(date +%s.%N) $(cut -d' ' -f1 /proc/uptime)").split()
