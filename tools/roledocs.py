@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from tools.words import only_check
+from tools.words import ROOT, only_check
 
-ROLES = Path(__file__).parents[1] / "roles"
+ROLES = ROOT / "roles"
 MAX_TASK_LINES = 60
 FILES = ("defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml", "vars/main.yml")
 
