@@ -1,6 +1,7 @@
 """What the beds share: commands to their ends, programs that a test writes, waits with a deadline, simulated nodes."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flightline.demo import prepare
+from flightline.store.sqlite import SqliteStore
 from flightline_node import node, settings
 from flightline_node.ask.runner import Node
 from flightline_node.know.expected import resolve
@@ -30,6 +32,32 @@ def flightline(*words: object, **given: Any) -> subprocess.CompletedProcess[str]
 def own_env(*others: str, **more: str) -> dict[str, str]:
     """This process's environment without what begins like one of the others, and more."""
     return {**{name: value for name, value in os.environ.items() if not name.startswith(others)}, **more}
+
+
+def place_env(store: Path, place: Path, **more: str) -> dict[str, str]:
+    """The environment of a run with a store and temporary files of its own."""
+    own = {"FLIGHTLINE_STORE": str(store), "ANSIBLE_LOCAL_TEMP": str(place / "local")}
+    return own_env("ANSIBLE", "FLIGHTLINE", **own, PATH=f"{BIN}:{os.environ['PATH']}", **more)
+
+
+def begun(*argv: object, **given: Any) -> subprocess.Popen[str]:
+    """A command that runs on, at the checkout's root, both outputs in one pipe; it hears signals as at a terminal."""
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(list(map(str, argv)), **{"cwd": ROOT, **both, "preexec_fn": _hears_signals, **given})
+
+
+def _hears_signals() -> None:
+    """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def answered(path: Path) -> int:
+    """How many hosts of a store's latest run have answered."""
+    if not path.is_file():
+        return 0
+    with SqliteStore(path) as store:
+        return sum(len(store.answered(run.run_id)) for run in store.runs(1))
 
 
 def program(path: Path, text: str) -> Path:
