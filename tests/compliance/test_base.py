@@ -62,12 +62,8 @@ def test_huge_pages(ask, wanted):
     say.needs(pages >= 0, "base_hugepages leaves them to others")
     say.same("vm.nr_hugepages is", int(ask("sysctl -n vm.nr_hugepages")), pages)
     at_boot = last(assignments(ask), "vm.nr_hugepages")
-    say.holds(
-        str(at_boot or 0) == str(pages),
-        f"at boot vm.nr_hugepages becomes {at_boot}",
-        str(pages),
-        f"correct the later file; {say.CONFIGURE}",
-    )
+    do = f"correct the later file; {say.CONFIGURE}"
+    say.holds(str(at_boot or 0) == str(pages), f"at boot vm.nr_hugepages becomes {at_boot}", str(pages), do)
 
 
 @pytest.mark.over("base_limits")
@@ -75,12 +71,8 @@ def test_limit_of_services(ask, item, part):
     """NCCL and EFA lock memory; with the default of 64 KiB the first job fails on registration."""
     value = str(part("base_limits")).replace("unlimited", "infinity")
     shown = ask("systemctl show --property=DefaultLimit%s --value", item.upper())
-    say.same(
-        f"systemd gives services {item}",
-        shown,
-        value,
-        f"systemd-analyze cat-config systemd/system.conf; {say.CONFIGURE}",
-    )
+    do = f"systemd-analyze cat-config systemd/system.conf; {say.CONFIGURE}"
+    say.same(f"systemd gives services {item}", shown, value, do)
     rows = [
         line.partition("=")[2]
         for line in ask.lines("systemd-analyze cat-config systemd/system.conf")
@@ -116,12 +108,8 @@ def test_limit_of_login_sessions(ask, item, part, wanted):
         groups = set(ask("id -Gn %s", user).split())
         for kind in ("soft", "hard"):
             saw = limit(rows, item, user, groups, kind)
-            say.same(
-                f"{user} gets the {kind} limit {item}",
-                saw,
-                value,
-                f"grep -rn {item} /etc/security; remove the later line",
-            )
+            do = f"grep -rn {item} /etc/security; remove the later line"
+            say.same(f"{user} gets the {kind} limit {item}", saw, value, do)
 
 
 @pytest.mark.over("base_limits")
@@ -141,12 +129,8 @@ def test_logins_get_their_limits(ask):
         " l=$(sed -nE 's/^@include +//p; s/^.*(include|substack) +([a-z-]+).*/\\2/p' $s);"
         " grep -qE '^[[:space:]]*-?session.*pam_limits' $s $l || echo $s; done"
     )
-    say.none(
-        "no pam_limits in the sessions of",
-        lists.split(),
-        "session required pam_limits.so",
-        "reinstall the package of the file in /etc/pam.d",
-    )
+    do = "reinstall the package of the file in /etc/pam.d"
+    say.none("no pam_limits in the sessions of", lists.split(), "session required pam_limits.so", do)
 
 
 def test_swap_is_off(ask, wanted):
@@ -174,18 +158,10 @@ def config_value(ask, name, key):
 
 def test_journal_is_kept_over_a_boot(ask, wanted, strangers):
     """After a crash the kernel's last words are what tells a bad GPU from a bad job."""
-    say.same(
-        "the journal's Storage is",
-        config_value(ask, "journald.conf", "Storage"),
-        "persistent",
-        "remove the later file in journald.conf.d",
-    )
-    say.same(
-        "the journal's SystemMaxUse is",
-        config_value(ask, "journald.conf", "SystemMaxUse"),
-        str(wanted["base_journal_max_use"]),
-        "remove the later file in journald.conf.d",
-    )
+    do = "remove the later file in journald.conf.d"
+    say.same("the journal's Storage is", config_value(ask, "journald.conf", "Storage"), "persistent", do)
+    seen = config_value(ask, "journald.conf", "SystemMaxUse")
+    say.same("the journal's SystemMaxUse is", seen, str(wanted["base_journal_max_use"]), do)
     limited = [
         f"{key}={value}"
         for key in ("ReadKMsg", "MaxLevelStore", "MaxRetentionSec")
@@ -193,12 +169,8 @@ def test_journal_is_kept_over_a_boot(ask, wanted, strangers):
     ]
     say.none("the journal leaves out", limited, "the whole kernel log", "remove the line from journald.conf.d")
     here = ask("ls -d /var/log/journal/$(cat /etc/machine-id)/system.journal 2>/dev/null || true")
-    say.holds(
-        here,
-        "no journal of this machine below /var/log/journal",
-        "one on disk",
-        "systemctl restart systemd-journald; journalctl --flush",
-    )
+    do = "systemctl restart systemd-journald; journalctl --flush"
+    say.holds(here, "no journal of this machine below /var/log/journal", "one on disk", do)
     units.effective(ask, strangers, "systemd-journald.service")
     units.fresh(ask, "systemd-journald.service", "/etc/systemd/journald.conf", "/etc/systemd/journald.conf.d/*.conf")
 
@@ -211,12 +183,8 @@ def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
     missing = [
         name for name in wanted["base_held_packages"] if not any(re.match(pattern, name) for pattern in patterns)
     ]
-    say.none(
-        "unattended-upgrades may change",
-        missing,
-        "all of base_held_packages held back",
-        "apt-config dump; remove the later #clear",
-    )
+    do = "apt-config dump; remove the later #clear"
+    say.none("unattended-upgrades may change", missing, "all of base_held_packages held back", do)
 
 
 def test_kernel_is_held(ask, wanted):
@@ -229,12 +197,8 @@ def test_kernel_is_held(ask, wanted):
     mine = [row.split("|") for row in rows if any(fnmatch(row.split("|")[1], pattern) for pattern in patterns)]
     installed_ones = [row for row in mine if row[0][1] == "i"]
     say.needs(installed_ones, "no package of base_held_kernels is installed")
-    say.none(
-        "an upgrade would change",
-        [name for state, name in installed_ones if state[0] != "h"],
-        "held",
-        "apt-mark hold them",
-    )
+    do = "apt-mark hold them"
+    say.none("an upgrade would change", [name for state, name in installed_ones if state[0] != "h"], "held", do)
 
 
 def test_governor_is_set(ask, wanted):

@@ -101,17 +101,9 @@ def test_sshd_runs_as_configured(ask, strangers):
     if ask.unit(socket).get("ActiveState") != "active":
         units.runs(ask, strangers, f"{name}.service")
     words = set(re.findall(r"argv\[\]=(.*?) ;", unit.get("ExecStart", "")))
-    say.none(
-        "sshd is started as",
-        [row for row in words if re.search(r" -[fo]", row)],
-        "its default settings",
-        f"systemctl cat {name}",
-    )
+    do = f"systemctl cat {name}"
+    say.none("sshd is started as", [row for row in words if re.search(r" -[fo]", row)], "its default settings", do)
     extra = ask("cat /etc/default/ssh /etc/sysconfig/sshd 2>/dev/null || true").splitlines()
-    say.none(
-        "sshd gets options",
-        [row for row in extra if re.match(r"(SSHD_OPTS|OPTIONS)=.*-[fo]", row)],
-        "none",
-        "correct /etc/default/ssh",
-    )
+    do = "correct /etc/default/ssh"
+    say.none("sshd gets options", [row for row in extra if re.match(r"(SSHD_OPTS|OPTIONS)=.*-[fo]", row)], "none", do)
     units.fresh(ask, f"{name}.service", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d/*.conf")

@@ -47,12 +47,8 @@ def test_no_other_time_source(ask, wanted):
     """A public pool beside Amazon's clock pulls the node away from the others."""
     allowed = set(wanted["base_time_servers"])
     running = {row.split(",")[2] for row in ask.lines("chronyc -n -c sources") if row.count(",") > 2}
-    say.none(
-        "other time sources",
-        sorted((configured_sources(ask) | running) - allowed),
-        ", ".join(sorted(allowed)),
-        "grep -r . /etc/chrony*; remove the source",
-    )
+    found = sorted((configured_sources(ask) | running) - allowed)
+    say.none("other time sources", found, ", ".join(sorted(allowed)), "grep -r . /etc/chrony*; remove the source")
 
 
 def test_no_other_clock_daemon(ask):

@@ -48,12 +48,8 @@ def test_key_can_only_launch_mpi(ask, home, sources):
     mine = [line for line in ask.lines("cat %s", path) if public in line]
     say.holds(mine, f"{path} lacks the cluster's key", "the key, restricted")
     head = f'restrict,from="{",".join(sources)}",command="{LAUNCH}" '
-    say.none(
-        f"{path} has the cluster's key as",
-        [line[:60] for line in mine if not line.startswith(head)],
-        head.strip(),
-        f"remove the line, then {say.CONFIGURE}",
-    )
+    found = [line[:60] for line in mine if not line.startswith(head)]
+    say.none(f"{path} has the cluster's key as", found, head.strip(), f"remove the line, then {say.CONFIGURE}")
 
 
 def test_host_keys_of_the_cluster_are_known(ask, wanted, site, peer):
@@ -112,12 +108,8 @@ def test_host_key_checking_stays_on(ask, wanted):
         ]
         if "~/.ssh/id_flightline_mpi" not in seen.get("identityfile", []):
             wrong.append(f"{host}: identityfile {', '.join(seen.get('identityfile', []))}")
-    say.none(
-        "ssh -G says",
-        wrong,
-        "strict checking against the cluster's own file, with the cluster's key",
-        "grep -rn . /etc/ssh/ssh_config* ~/.ssh/config",
-    )
+    do = "grep -rn . /etc/ssh/ssh_config* ~/.ssh/config"
+    say.none("ssh -G says", wrong, "strict checking against the cluster's own file, with the cluster's key", do)
 
 
 @pytest.mark.parametrize("who", ["login", "root"])
@@ -125,18 +117,11 @@ def test_host_key_checking_is_off_for_nobody(ask, wanted, who):
     """Also hosts outside the cluster, such as those that data and code come from."""
     user = wanted["ansible_user"] if who == "login" else "root"
     seen = client(ask, user, "host.example.org")
-    say.holds(
-        seen["stricthostkeychecking"][0] in ("ask", "true", "yes"),
-        f"ssh of {user}: StrictHostKeyChecking {seen['stricthostkeychecking'][0]}",
-        "ask or yes",
-        "grep -rn StrictHostKeyChecking /etc/ssh ~/.ssh",
-    )
-    say.none(
-        f"ssh of {user} keeps host keys in",
-        [one for one in seen.get("userknownhostsfile", []) if "/dev/null" in one],
-        "a file",
-        "grep -rn UserKnownHostsFile /etc/ssh ~/.ssh",
-    )
+    saw = f"ssh of {user}: StrictHostKeyChecking {seen['stricthostkeychecking'][0]}"
+    do = "grep -rn StrictHostKeyChecking /etc/ssh ~/.ssh"
+    say.holds(seen["stricthostkeychecking"][0] in ("ask", "true", "yes"), saw, "ask or yes", do)
+    found = [one for one in seen.get("userknownhostsfile", []) if "/dev/null" in one]
+    say.none(f"ssh of {user} keeps host keys in", found, "a file", "grep -rn UserKnownHostsFile /etc/ssh ~/.ssh")
 
 
 def test_no_other_host_key_is_trusted(ask, wanted, home):

@@ -29,11 +29,8 @@ def test_engine_knows_the_runtime(ask, item, part):
         said = ask("containerd config dump")
         names = re.findall(r"BinaryName = [\"'](.*)[\"']", said)
         say.holds("runtimes.nvidia" in said, "containerd has no runtime nvidia", "nvidia-container-runtime")
-        say.holds(
-            "/usr/bin/nvidia-container-runtime" in names,
-            f"containerd starts {', '.join(filter(None, names)) or 'runc'}",
-            "/usr/bin/nvidia-container-runtime",
-        )
+        saw = f"containerd starts {', '.join(filter(None, names)) or 'runc'}"
+        say.holds("/usr/bin/nvidia-container-runtime" in names, saw, "/usr/bin/nvidia-container-runtime")
     else:
         runtimes = json.loads(ask("cat /etc/docker/daemon.json 2>/dev/null || echo '{}'")).get("runtimes", {})
         path = str(runtimes.get("nvidia", {}).get("path"))

@@ -57,12 +57,8 @@ def test_preflight_runs_at_every_boot(ask, strangers):
 def test_preflight_runs_before_the_scheduler(ask):
     """A job that starts before the verdict runs on a node nobody has judged."""
     before = ask.unit(UNIT).get("Before", "").split()
-    say.none(
-        "flightline-boot is not ordered before",
-        [one for one in ("slurmd.service", "kubelet.service") if one not in before],
-        "before the schedulers",
-        say.CONFIGURE,
-    )
+    found = [one for one in ("slurmd.service", "kubelet.service") if one not in before]
+    say.none("flightline-boot is not ordered before", found, "before the schedulers", say.CONFIGURE)
 
 
 def test_check_can_speak(ask):
@@ -72,12 +68,8 @@ def test_check_can_speak(ask):
         for path in ask.lines("for p in python3 timeout sh; do command -v $p; done")
         if not path.startswith(("/usr/bin/", "/bin/"))
     ]
-    say.none(
-        "flightline-check would start",
-        found,
-        "python3, timeout and sh of the system",
-        "remove the program that hides them",
-    )
+    do = "remove the program that hides them"
+    say.none("flightline-check would start", found, "python3, timeout and sh of the system", do)
     packages = (
         "python3-minimal",
         "python3.*-minimal",

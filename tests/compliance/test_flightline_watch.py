@@ -33,12 +33,8 @@ def test_watcher_runs_the_package_that_is_installed(ask, wanted):
     say.needs(wanted["flightline_watch_enabled"], "the inventory wants no watcher")
     written_s = int(ask(f"stat --format=%Y {path}"))
     began_s = int(ask(f'date +%s --date="$(systemctl show --property=ActiveEnterTimestamp --value {UNIT})"'))
-    say.holds(
-        began_s >= written_s,
-        f"the watcher started {written_s - began_s} s before its package was written",
-        "a later start",
-        say.CONFIGURE,
-    )
+    saw = f"the watcher started {written_s - began_s} s before its package was written"
+    say.holds(began_s >= written_s, saw, "a later start", say.CONFIGURE)
 
 
 def test_state_can_be_written_by_root_alone(ask):

@@ -56,12 +56,9 @@ def test_nothing_runs_that_is_a_strangers(ask, strangers):
 
 def test_the_next_boot_ends_where_jobs_run(ask):
     """With another default target the node comes back without network or scheduler."""
-    say.holds(
-        ask("systemctl get-default") in ("multi-user.target", "graphical.target"),
-        f"the default target is {ask('systemctl get-default')}",
-        "multi-user.target",
-        "systemctl set-default multi-user.target",
-    )
+    saw = f"the default target is {ask('systemctl get-default')}"
+    do = "systemctl set-default multi-user.target"
+    say.holds(ask("systemctl get-default") in ("multi-user.target", "graphical.target"), saw, "multi-user.target", do)
 
 
 def test_the_host_has_its_name(ask):
@@ -90,12 +87,8 @@ def test_no_packet_is_dropped_by_a_filter(ask):
     say.needs(has, "no program that could make or show a rule: neither nft nor iptables-save")
     hidden = set(FILTERS[3:]) if FILTERS[0] in has else set()
     nft, *saved = (ask(tool) if tool in has - hidden else "" for tool in FILTERS)
-    say.none(
-        "packets meet",
-        filters.dropped(nft, saved),
-        "no rule that drops them",
-        "nft list ruleset; remove the rule, or a waiver for it",
-    )
+    do = "nft list ruleset; remove the rule, or a waiver for it"
+    say.none("packets meet", filters.dropped(nft, saved), "no rule that drops them", do)
 
 
 def test_hosts_of_the_inventory_have_a_way(ask, site):
@@ -129,24 +122,16 @@ def test_only_expected_ports_are_open(ask, wanted):
         allowed |= {6817, 6818, 6819}
     rows = ask.lines("ss -Hltn")
     ports = {int(row.split()[3].rsplit(":", 1)[1]) for row in rows if not re.match(r"(127\.|\[::1\])", row.split()[3])}
-    say.none(
-        "listeners on TCP ports",
-        sorted(ports - allowed),
-        "22, Slurm's and compliance_open_ports",
-        "ss -ltnp names the program",
-    )
+    do = "ss -ltnp names the program"
+    say.none("listeners on TCP ports", sorted(ports - allowed), "22, Slurm's and compliance_open_ports", do)
 
 
 def test_instance_metadata_needs_a_token(ask):
     """IMDSv1 hands the instance role's keys to any request that a program can be tricked into sending."""
     said = ask("python3 -c %s", PROBE).strip()
     say.needs(said != "none", "no instance metadata service answers: not an EC2 instance")
-    say.same(
-        "the metadata service answers a request without token with",
-        said,
-        "401",
-        "set HttpTokens required on the instance",
-    )
+    do = "set HttpTokens required on the instance"
+    say.same("the metadata service answers a request without token with", said, "401", do)
 
 
 PROBE = """
@@ -219,12 +204,9 @@ def test_kernel_was_started_as_wanted(ask):
     """A word on the kernel's command line keeps a driver out or turns a protection off for the whole boot."""
     words = ask("cat /proc/cmdline").split()
     bad = r"(modprobe\.blacklist|module_blacklist|initcall_blacklist|rd\.driver\.blacklist)=\S*(nvidia|efa|ib_|gdrdrv)|systemd\.mask=\S+|init=/bin/\S+|single|nvidia\S*=\S+|swiotlb=force|iommu=\S*force"
-    say.none(
-        "the kernel was started with",
-        [word for word in words if re.fullmatch(bad, word)],
-        "nothing that keeps drivers or units out",
-        "correct the boot loader and reboot",
-    )
+    found = [word for word in words if re.fullmatch(bad, word)]
+    do = "correct the boot loader and reboot"
+    say.none("the kernel was started with", found, "nothing that keeps drivers or units out", do)
 
 
 def test_log_of_units_is_not_thrown_away(ask, strangers):

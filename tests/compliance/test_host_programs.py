@@ -76,12 +76,8 @@ def test_programs_belong_to_root(ask, strangers):
     rows = ask(
         "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\) 2>/dev/null || true"
     ).splitlines()
-    say.none(
-        "not root's alone",
-        strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL),
-        "root's files",
-        "chown root, or reinstall the package",
-    )
+    found = strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL)
+    say.none("not root's alone", found, "root's files", "chown root, or reinstall the package")
 
 
 def test_no_packages_file_was_set_aside(ask, strangers):
@@ -123,12 +119,8 @@ def test_libraries_come_from_known_places(ask, strangers):
     paths = ask.lines("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
     files = ask.lines("ls -d /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
     found = [path for path in paths if not path.startswith((*SEARCHED, "/lib"))]
-    say.none(
-        "libraries are searched in",
-        found,
-        f"below {', '.join(SEARCHED)}",
-        f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig",
-    )
+    do = f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig"
+    say.none("libraries are searched in", found, f"below {', '.join(SEARCHED)}", do)
 
 
 def test_linker_finds_known_libraries(ask):
@@ -156,12 +148,8 @@ def test_environment_is_the_sites(ask, wanted, who):
         f"{key}={value}" for key, value in sorted(seen.items()) if LOUD.fullmatch(key) and allowed.get(key) != value
     ]
     found = [entry for entry in found if not _searches_known(entry)]
-    say.none(
-        f"the environment of {who} has",
-        found,
-        "only what compliance_environment names",
-        "look in /etc/environment, /etc/profile.d, /etc/environment.d, system.conf.d",
-    )
+    do = "look in /etc/environment, /etc/profile.d, /etc/environment.d, system.conf.d"
+    say.none(f"the environment of {who} has", found, "only what compliance_environment names", do)
 
 
 def _searches_known(entry):
@@ -186,12 +174,9 @@ def test_programs_are_searched_in_known_places(ask, wanted, who):
         f"{home}/.local/bin",
         f"{home}/bin",
     )
-    say.none(
-        f"{user} searches programs in",
-        [place for place in places if not place.startswith(known)],
-        "the system's directories",
-        "look in /etc/environment, /etc/login.defs and /etc/profile.d",
-    )
+    found = [place for place in places if not place.startswith(known)]
+    do = "look in /etc/environment, /etc/login.defs and /etc/profile.d"
+    say.none(f"{user} searches programs in", found, "the system's directories", do)
 
 
 def test_python_starts_without_strangers(ask, strangers):

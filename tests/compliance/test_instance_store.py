@@ -21,12 +21,8 @@ def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
 
 def test_store_is_mounted(ask, path):
     """Without the mount, checkpoints and caches fill the root disk."""
-    say.holds(
-        ask.answer("mountpoint -q %s", path).rc == 0,
-        f"nothing is mounted on {path}",
-        "the store",
-        f"systemctl restart {UNIT}",
-    )
+    do = f"systemctl restart {UNIT}"
+    say.holds(ask.answer("mountpoint -q %s", path).rc == 0, f"nothing is mounted on {path}", "the store", do)
 
 
 def test_store_is_xfs(ask, path):
@@ -41,12 +37,8 @@ def test_store_has_its_mount_options(ask, path, wanted):
     seen = set(ask("findmnt --noheadings --output OPTIONS --mountpoint %s", path).splitlines()[-1].split(","))
     # nodiscard is the kernel's default and not printed.
     missing = set(wanted["instance_store_options"].split(",")) - {"nodiscard", "nofail"} - seen
-    say.none(
-        f"{path} is mounted without",
-        sorted(missing),
-        "instance_store_options",
-        f"mount -o remount,{wanted['instance_store_options']} {path}",
-    )
+    do = f"mount -o remount,{wanted['instance_store_options']} {path}"
+    say.none(f"{path} is mounted without", sorted(missing), "instance_store_options", do)
     say.none(f"{path} is mounted", sorted(seen & {"ro", "noexec", "sync"}), "writable", f"mount -o remount,rw {path}")
 
 

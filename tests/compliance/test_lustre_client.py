@@ -37,12 +37,8 @@ def test_file_systems_are_mounted_with_their_options(ask, mounts):
         seen = [row for row in rows if row[0] == entry["path"]]
         say.holds(seen, f"nothing is mounted on {entry['path']}", entry["dns_name"], f"mount {entry['path']}")
         # The last mount on a directory is what programs see there.
-        say.holds(
-            entry["dns_name"] in seen[-1][1],
-            f"{seen[-1][1]} on {entry['path']}",
-            entry["dns_name"],
-            f"umount {entry['path']}",
-        )
+        do = f"umount {entry['path']}"
+        say.holds(entry["dns_name"] in seen[-1][1], f"{seen[-1][1]} on {entry['path']}", entry["dns_name"], do)
 
 
 def test_mount_units_are_as_the_role_writes_them(ask, strangers, site, name, mounts):

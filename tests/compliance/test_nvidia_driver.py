@@ -33,12 +33,8 @@ def test_driver_has_the_pinned_version(ask, wanted):
     pin = str(wanted["nvidia_driver_version"])
     found = versions(ask)
     say.holds(found, "no driver library", f"libnvidia-ml {pin}")
-    say.none(
-        "driver libraries",
-        sorted(one for one in found if not (one + ".").startswith(pin + ".")),
-        pin,
-        "remove the other driver",
-    )
+    do = "remove the other driver"
+    say.none("driver libraries", sorted(one for one in found if not (one + ".").startswith(pin + ".")), pin, do)
 
 
 def test_driver_is_its_packages(ask):
@@ -50,12 +46,8 @@ def test_no_driver_package_is_half_installed(ask):
     """A half-installed driver works until the next boot."""
     say.needs(ask.family() == "Debian", "dpkg only")
     rows = ask("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*' 2>/dev/null || true").splitlines()
-    say.none(
-        "packages",
-        [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")],
-        "installed whole",
-        "dpkg --configure -a",
-    )
+    do = "dpkg --configure -a"
+    say.none("packages", [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")], "installed whole", do)
 
 
 def test_driver_cannot_change_by_itself(ask):
@@ -70,12 +62,8 @@ def test_driver_cannot_change_by_itself(ask):
         seen = dict(row.strip().split(": ", 1) for row in rows if ": " in row)
         if seen.get("Candidate") != seen.get("Installed"):
             moved.append(f"{name} {seen.get('Installed')} to {seen.get('Candidate')}")
-    say.none(
-        "apt would change",
-        moved,
-        "nothing of the driver",
-        "apt-cache policy NAME names the pin; remove the other preference",
-    )
+    do = "apt-cache policy NAME names the pin; remove the other preference"
+    say.none("apt would change", moved, "nothing of the driver", do)
 
 
 def test_nouveau_stays_out(ask):
@@ -92,12 +80,8 @@ def test_modules_can_be_loaded(ask):
         for row in rows
         if row[0] == "blacklist" or (row[0] in ("install", "remove") and "modprobe" not in row[2])
     ]
-    say.none(
-        "modprobe has",
-        bad,
-        "nothing that keeps the driver out",
-        "grep -rn nvidia /etc/modprobe.d /run/modprobe.d; remove the line",
-    )
+    do = "grep -rn nvidia /etc/modprobe.d /run/modprobe.d; remove the line"
+    say.none("modprobe has", bad, "nothing that keeps the driver out", do)
 
 
 def test_module_options_are_the_sites(ask, wanted):
@@ -114,12 +98,8 @@ def test_module_options_are_the_sites(ask, wanted):
         for word in row[2].split()
         if (row[1], word) not in given and not word.startswith("modeset=")
     ]
-    say.none(
-        "options of the driver",
-        other,
-        "those of nvidia_driver_module_options",
-        "grep -rn 'options nvidia' /etc/modprobe.d",
-    )
+    do = "grep -rn 'options nvidia' /etc/modprobe.d"
+    say.none("options of the driver", other, "those of nvidia_driver_module_options", do)
 
 
 def test_fabric_manager_has_the_drivers_version(ask, wanted):
@@ -145,12 +125,8 @@ def test_the_driver_is_loaded(ask, wanted):
     """Installed and running are two things until the node has booted."""
     say.needs(wanted["nvidia_driver_state"] == "loaded", "the site loads no driver here (nvidia_driver_state)")
     loaded = ask("cat /sys/module/nvidia/version 2>/dev/null || echo none").strip()
-    say.holds(
-        loaded in versions(ask),
-        f"driver {loaded} is loaded",
-        f"{', '.join(sorted(versions(ask)))}",
-        "modprobe nvidia, or reboot",
-    )
+    do = "modprobe nvidia, or reboot"
+    say.holds(loaded in versions(ask), f"driver {loaded} is loaded", f"{', '.join(sorted(versions(ask)))}", do)
 
 
 def test_the_repository_is_signed_by_the_pinned_key(ask):
@@ -168,11 +144,8 @@ def test_the_repository_is_signed_by_the_pinned_key(ask):
         pinned = key.rpartition("flightline-")[2].partition(".")[0]
         shown = ask("gpg --batch --show-keys --with-colons %s 2>/dev/null || true", key)
         prints = re.findall(r"^fpr:+([0-9A-F]{40})", shown, re.MULTILINE)
-        say.holds(
-            prints[:1] == [pinned] and shown.count("\npub:") + shown.startswith("pub:") == 1,
-            f"{key} holds {', '.join(prints) or 'no key'}",
-            pinned,
-        )
+        saw = f"{key} holds {', '.join(prints) or 'no key'}"
+        say.holds(prints[:1] == [pinned] and shown.count("\npub:") + shown.startswith("pub:") == 1, saw, pinned)
 
 
 def test_the_repository_is_the_vendors(ask, wanted):

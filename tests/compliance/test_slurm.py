@@ -60,19 +60,11 @@ def test_scheduler_starts_at_boot(ask, strangers, unit):
 def test_scheduler_reads_the_clusters_settings(ask, unit):
     """An option of its command line, or of /etc/default, sends it to another configuration."""
     rows = ask.lines(f"ps -o args= -C {unit} || true")
-    say.none(
-        f"{unit} was started as",
-        [row for row in rows if re.search(r" (-f|--conf\S*|-Z|-N)\b", row)],
-        "its default settings",
-        f"correct /etc/default/{unit}",
-    )
+    found = [row for row in rows if re.search(r" (-f|--conf\S*|-Z|-N)\b", row)]
+    say.none(f"{unit} was started as", found, "its default settings", f"correct /etc/default/{unit}")
     options = ask(f"cat /etc/default/{unit} /etc/sysconfig/{unit} 2>/dev/null || true").splitlines()
-    say.none(
-        f"{unit} gets",
-        [row for row in options if re.match(r"\w*OPTIONS=.*-", row)],
-        "no options",
-        f"correct /etc/default/{unit}",
-    )
+    do = f"correct /etc/default/{unit}"
+    say.none(f"{unit} gets", [row for row in options if re.match(r"\w*OPTIONS=.*-", row)], "no options", do)
 
 
 def test_programs_are_their_packages(ask):
