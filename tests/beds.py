@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,16 @@ def until(seen: Callable[[], Any], most_s: float = 60.0, why: str = "", every_s:
     while not (found := seen()) and time.monotonic() < end:
         time.sleep(every_s)
     assert found or not why, f"not within {most_s:g} s: {why}"
+    return found
+
+
+def processes(text: str) -> list[str]:
+    """Command lines of other live processes that name the text."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            found += [line] if text in line and int(entry.name) != os.getpid() else []
     return found
 
 

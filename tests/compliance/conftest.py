@@ -22,15 +22,8 @@ ASKED: dict[str, Asked] = {}
 """Answers by host, for the whole run."""
 APPLIED: dict[str, set[str]] = {}
 SYSTEM = (
-    *(
-        "/etc/passwd",
-        "/etc/shadow",
-        "/etc/sudoers",
-        "/etc/systemd/system",
-        "/usr/local/sbin",
-        "/opt",
-        "/var/cache/flightline",
-    ),
+    *("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/systemd/system", "/usr/local/sbin", "/opt"),
+    "/var/cache/flightline",
     *("/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline", "/etc/munge/munge.key"),
     *("/etc/slurm/slurm.conf", "/etc/slurm/cgroup.conf", "/opt/flightline/flightline-node.pyz"),
 )

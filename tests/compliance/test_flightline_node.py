@@ -70,14 +70,8 @@ def test_check_can_speak(ask):
     ]
     do = "remove the program that hides them"
     say.none("flightline-check would start", found, "python3, timeout and sh of the system", do)
-    packages = (
-        "python3-minimal",
-        "python3.*-minimal",
-        "libpython3.*-minimal",
-        "libpython3.*-stdlib",
-        "python3",
-        "python3-libs",
-    )
+    packages = ("python3", "python3-minimal", "python3.*-minimal", "python3-libs")
+    packages += ("libpython3.*-minimal", "libpython3.*-stdlib")
     installed.unaltered(ask, packages, "Python's packages")
 
 

@@ -34,19 +34,8 @@ SEARCHED = ("/opt/amazon", "/usr/local/cuda", "/usr/local/lib", "/usr/lib")
 
 
 VOUCHED = (
-    "libc6",
-    "glibc",
-    "libpam*",
-    "pam",
-    "sudo",
-    "openssh-*",
-    "systemd*",
-    "bash",
-    "dash",
-    "coreutils",
-    "util-linux",
-    "mount",
-    "kmod",
+    *("libc6", "glibc", "libpam*", "pam", "sudo", "openssh-*", "systemd*"),
+    *("bash", "dash", "coreutils", "util-linux", "mount", "kmod"),
 )
 
 
@@ -163,17 +152,8 @@ def test_programs_are_searched_in_known_places(ask, wanted, who):
     user = wanted["ansible_user"] if who == "login" else "root"
     home = ask("getent passwd %s", user).split(":")[5]
     places = ask("su - %s -c 'echo $PATH' </dev/null", user).split(":")
-    known = (
-        "/usr/",
-        "/bin",
-        "/sbin",
-        "/opt/amazon",
-        "/opt/slurm",
-        "/opt/aws",
-        "/snap/bin",
-        f"{home}/.local/bin",
-        f"{home}/bin",
-    )
+    known = ("/usr/", "/bin", "/sbin", "/opt/amazon", "/opt/slurm", "/opt/aws", "/snap/bin")
+    known += (f"{home}/.local/bin", f"{home}/bin")
     found = [place for place in places if not place.startswith(known)]
     do = "look in /etc/environment, /etc/login.defs and /etc/profile.d"
     say.none(f"{user} searches programs in", found, "the system's directories", do)
@@ -193,18 +173,8 @@ def test_system_programs_are_their_packages(ask):
 def test_nothing_is_mounted_over_the_system(ask, wanted):
     """A mount over a file hides what is there: the disk is right, and what runs is something else."""
     places = ask("findmnt --raw --noheadings --output TARGET").splitlines()
-    own = (
-        "/etc/",
-        "/usr/",
-        "/opt/",
-        "/root/",
-        "/var/lib/flightline",
-        "/var/lib/dpkg",
-        "/lib/",
-        "/bin/",
-        "/sbin/",
-        "/home/",
-    )
+    own = ("/etc/", "/usr/", "/opt/", "/root/", "/lib/", "/bin/", "/sbin/", "/home/")
+    own += ("/var/lib/flightline", "/var/lib/dpkg")
     known = [str(pattern) for pattern in wanted["compliance_known_files"]]
     found = [place for place in places if place.startswith(own) and place not in known]
     found = [

@@ -8,9 +8,7 @@ recognised.
 """
 
 import dataclasses
-import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +26,7 @@ from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import LEVELS, UNSAID, SettingsError, Status, Verdict
 from flightline_node.read import bundle
-from tests.beds import simulated, statuses
+from tests.beds import processes, simulated, statuses
 from tests.corpus.material import demo
 from tests.harness import NOW
 
@@ -216,20 +214,7 @@ def test_a_hung_tool_leaves_no_process_behind(park, judged, monkeypatch):
     monkeypatch.setattr(node, "plan", lambda *_: short)
     record = judged("p5.48xlarge", "tool_hung")
     assert [probe["timed_out"] for probe in record["probes"]] == [True]
-    assert running(str(park)) == []
-
-
-def running(text):
-    """Command lines of live processes that name the text."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if text in line and int(entry.name) != os.getpid():
-            found.append(line)
-    return found
+    assert processes(str(park)) == []
 
 
 def test_each_fault_with_a_root_is_one_of_the_demo_s():

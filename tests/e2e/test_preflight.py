@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from flightline.store.sqlite import SqliteStore
-from tests.beds import BIN, ROOT, answered, begun, place_env, program, ran, until
+from tests.beds import BIN, ROOT, answered, begun, place_env, processes, program, ran, until
 
 PLAYBOOK = ("ansible-playbook", "playbooks/preflight.yml", "-i")
 COMMAND = ("flightline", "preflight", "-i")
@@ -73,12 +73,6 @@ def bench(tmp_path):
 
 def rows(report):
     return {row["host"]: row for row in report["nodes"]}
-
-
-def left_over(bench):
-    """Processes of this test that still run: their command line names its directory."""
-    listed = ran("ps", "-eo", "args", check=True).stdout
-    return [line for line in listed.splitlines() if str(bench.path) in line and "pytest" not in line]
 
 
 @BOTH
@@ -240,7 +234,7 @@ def test_an_interrupted_run_ends_its_children_and_reports_what_was_measured(benc
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 1 and "NO-GO  1 of 2 nodes go" in out and "Traceback" not in out, out
     assert "the run ended before this host answered" in " ".join(out.split())
-    assert left_over(bench) == []
+    assert processes(str(bench.path)) == []
 
 
 @pytest.mark.slow

@@ -104,12 +104,8 @@ def pack(deb: Deb, pool: Path) -> Path:
             (tree / path.lstrip("/")).symlink_to(target)
         tree.chmod(0o755)
         package = pool / deb.file_name
-        subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(tree), str(package)],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)},
-        )
+        argv = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(tree), str(package)]
+        subprocess.run(argv, check=True, capture_output=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)})
     return package
 
 

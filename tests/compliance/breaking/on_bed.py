@@ -60,16 +60,8 @@ def main() -> int:
     try:
         inventory = prepare()
         configure(inventory)
-        argv = [
-            sys.executable,
-            "-m",
-            "tests.compliance.breaking.mutate",
-            "--inventory",
-            str(inventory),
-            "--host",
-            WORKER,
-        ]
-        argv += ["--repair", "--only", given.only, *(["--write"] if given.write else [])]
+        argv = [sys.executable, "-m", "tests.compliance.breaking.mutate", "--inventory", str(inventory)]
+        argv += ["--host", WORKER, "--repair", "--only", given.only, *(["--write"] if given.write else [])]
         return subprocess.run(argv, cwd=layout.ROOT, check=False).returncode
     finally:
         if not was_up:
