@@ -86,15 +86,8 @@ def judge_facts(
     does not say what was measured and what was wanted.
     """
     settings = site.build(level=level, thresholds=thresholds, options=options)
-    findings = judging._judge_check(
-        CHECKS[check_id],
-        _Given(facts),
-        resolve(instance_type, expected),
-        settings,
-        NOW,
-        {} if measures is None else measures,
-        required,
-    )
+    on, taken = resolve(instance_type, expected), {} if measures is None else measures
+    findings = judging._judge_check(CHECKS[check_id], _Given(facts), on, settings, NOW, taken, required)
     assert not any(finding.message.startswith("the check itself broke") for finding in findings), findings
     failed = [finding for finding in findings if finding.status is Status.FAIL]
     assert not [finding for finding in failed if finding.measured is None or finding.expected is None]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.beds import ran
 from tests.integration.bed import bed as beds
 from tests.integration.bed import image, inventory, layout, machine, mounts, processes, vendors
 
@@ -88,10 +89,7 @@ class Metadata:
 
 def ssh(one: layout.Machine, command: str, *, check: bool = True) -> str:
     """Run a command as root; returns what it printed."""
-    state = layout.STATE
-    argv = ["ssh", "-i", str(state / "id_ed25519"), "-o", f"UserKnownHostsFile={state / 'known_hosts'}"]
-    argv += ["-o", "BatchMode=yes", "-o", "LogLevel=ERROR", f"{layout.USER}@{one.address}", "sudo", "bash", "-s"]
-    done = subprocess.run(argv, input=command, capture_output=True, text=True, check=False)
+    done = ran(*machine.ssh_words(one), "bash", "-s", input=command)
     assert done.returncode == 0 or not check, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 

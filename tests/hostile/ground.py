@@ -141,6 +141,7 @@ MUCH = answer(real(), "{HOST}").replace("memory seen", "{MUCH}")
 
 def rogues() -> dict[str, dict[str, Any]]:
     """Nodes that are broken beyond any record: name -> plan. Each stands for something that was seen."""
+    bare, evil = {"verdict": "go", "findings": real()["findings"][:1]}, {"ansible_python_interpreter": "/bin/evil"}
     five_mb = put_message(real(), "y" * 5_000_000)
     fail, ok = ('"status": "FAIL"', '"status": "PASS"')
     doubled = json.dumps(real()).replace(ok, f"{fail}, {ok}", 1)
@@ -161,12 +162,8 @@ def rogues() -> dict[str, dict[str, Any]]:
         "escapes": {"text": f"{MARK}{json.dumps({**WARNING, 'record': 5})}}}"},
         "sings": {"module": json.dumps(WARNING)},
         "sings-well": {"module": json.dumps({**WARNING, "failed": False, "record": real()})},
-        "bare": {
-            "module": json.dumps({"verdict": "go", "record": {"verdict": "go", "findings": real()["findings"][:1]}})
-        },
-        "facts": {
-            "module": json.dumps({"ansible_facts": {"ansible_python_interpreter": "/bin/evil"}, "verdict": "go"})
-        },
+        "bare": {"module": json.dumps({"verdict": "go", "record": bare})},
+        "facts": {"module": json.dumps({"ansible_facts": evil, "verdict": "go"})},
     }
 
 

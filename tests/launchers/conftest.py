@@ -102,15 +102,12 @@ def slurm(tmp_path_factory):
 SICK = ("gpu_fallen_off_bus=gpu-03", "remap_pending=gpu-06")
 
 
-def demo(
-    place: Path,
-    launcher_env: Mapping[str, str],
-    package: Path,
-    known_as: Callable[[int], dict],
-    faults: Sequence[str] = SICK,
-) -> Fleet:
+Known = Callable[[int], dict]
+
+
+def demo(place: Path, env: Mapping[str, str], package: Path, known_as: Known, faults: Sequence[str] = SICK) -> Fleet:
     """A fleet of NODES, two of them sick. known_as: variables by which the launcher knows a host, by its number."""
-    made = Fleet(place, launcher_env)
+    made = Fleet(place, env)
     named_faults = [word for fault in faults for word in ("--fault", fault)]
     argv = ["flightline", "demo", "--out", str(made.inventory), "--nodes", str(NODES), *named_faults]
     subprocess.run(argv, env=made.env, check=True, capture_output=True)
@@ -136,10 +133,8 @@ def fleet(tmp_path, slurm, package):
 
 
 @pytest.fixture(scope="session")
-def cloud():
-    made = Cloud()
-    yield made
-    made.close()
+def cloud(server):
+    return server
 
 
 def instance(number: int) -> str:

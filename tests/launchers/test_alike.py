@@ -27,15 +27,8 @@ from .test_slurm import OF_ONE_RUN
 
 WAYS = ("ansible", "slurm", "ssm", "kubernetes")
 SILENT = 5
-BROKEN = (
-    "gpu_fallen_off_bus",
-    "remap_pending",
-    "driver_drift",
-    "tool_hung",
-    "unreachable",
-    "tool_garbage",
-    "xid_replace",
-)
+BROKEN = ("gpu_fallen_off_bus", "remap_pending", "driver_drift", "tool_hung", "unreachable")
+BROKEN += ("tool_garbage", "xid_replace")
 FAULTS = tuple(f"{fault}=gpu-{number:02}" for number, fault in enumerate(BROKEN, 1))
 """The silent node is the unreachable one."""
 LATE = f"gpu-{SILENT:02}"
@@ -79,10 +72,8 @@ def everywhere(tmp_path, slurm, cloud, package, monkeypatch):
     lead_to(cloud, monkeypatch)
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{kubectl(tmp_path / 'bin')}:/usr/sbin:{os.environ['PATH']}")
-    both = {**slurm.env, **cloud.env}
-    fleet = demo(
-        tmp_path, both, package, lambda n: {"slurm_node_name": f"n{n}", "instance_id": instance(n)}, FAULTS
-    )  # fmt: skip
+    known = lambda n: {"slurm_node_name": f"n{n}", "instance_id": instance(n)}  # noqa: E731
+    fleet = demo(tmp_path, {**slurm.env, **cloud.env}, package, known, FAULTS)
     managed(fleet, cloud)
     fleet.agents.ping[instance(SILENT)] = "ConnectionLost"
     slurm.run("scontrol", "update", f"NodeName=n{SILENT}", "State=DOWN", "Reason=silent")

@@ -68,6 +68,13 @@ def clone(machine: Machine, fleet: list[Machine], login_key: str, uid: int) -> N
         disk.truncate(DISK_MIB << 20)
 
 
+def ssh_words(machine: Machine, *options: str, state: Path = layout.STATE) -> list[str]:
+    """The beginning of a command as root on a machine, whose host key is known."""
+    files = ["-i", str(state / "id_ed25519"), "-o", f"UserKnownHostsFile={state / 'known_hosts'}"]
+    quiet = ["-o", "BatchMode=yes", "-o", "LogLevel=ERROR", *options]
+    return ["ssh", *files, *quiet, f"{layout.USER}@{machine.address}", "sudo"]
+
+
 def make_key(path: Path) -> None:
     """An SSH key pair without a passphrase, unless it is there."""
     if not path.exists():
