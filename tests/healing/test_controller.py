@@ -41,6 +41,12 @@ def rounds(store, world, clock, count=1, hosts=(), **more):
         hosts = ()
 
 
+def fallen(store, world, clock, count, fault="REBOOT", **more):
+    """The first node has a fault, and so many rounds come."""
+    world.set("n1", fault=fault)
+    rounds(store, world, clock, count, ["n1"], **more)
+
+
 def found(store):
     with SqliteLedger(store) as ledger:
         return ledger.incidents()
@@ -97,8 +103,7 @@ def test_what_a_killed_remediator_had_not_told_is_told_when_it_is_back(store, wo
 def test_a_go_that_did_not_measure_the_fault_is_no_proof(store, world, clock):
     """The site's checks leave it out, or its tool is gone: nothing was proven, and no further step is taken for it."""
     world.measured = frozenset({"disk_space"})
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 12, ["n1"], site=SitePolicy(verify_min=2))
+    fallen(store, world, clock, 12, site=SitePolicy(verify_min=2))
     (one,) = found(store)
     assert one.state is NodeState.HELD
     assert "go, but it did not measure xid" in one.events[-1].why
@@ -110,16 +115,14 @@ def test_a_go_that_did_not_measure_the_fault_is_no_proof(store, world, clock):
 def test_the_proof_is_as_old_as_the_nodes_own_clock_says(store, world, clock):
     """The marker has the node's times: by a control node's clock that is ahead, a fault after the proof looks older."""
     world.nodes_clock = "2026-11-22T11:50:07.000Z"
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 7, ["n1"])
+    fallen(store, world, clock, 7)
     (released,) = [line for line in world.effects() if line["what"] == "release"]
     assert released["judged_at"] == "2026-11-22T11:50:07.000Z"
 
 
 @pytest.mark.parametrize("fault", ["RESTART_APP", "RESET_GPU", "REBOOT"])
 def test_a_sick_node_comes_back_healed(store, world, clock, fault):
-    world.set("n1", fault=fault)
-    rounds(store, world, clock, 1, ["n1"])
+    fallen(store, world, clock, 1, fault=fault)
     assert world.node("n1")["reason"].startswith("flightline: xid GPU 3 run at")
     rounds(store, world, clock, 6)
     (one,) = found(store)
@@ -166,8 +169,7 @@ def test_a_site_may_have_jobs_requeued_after_a_while(store, world, clock):
 
 
 def test_a_job_that_starts_after_the_plan_is_not_repaired_under(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 2, ["n1"])
+    fallen(store, world, clock, 2)
     places = world.places
 
     def late(hosts):
@@ -181,8 +183,7 @@ def test_a_job_that_starts_after_the_plan_is_not_repaired_under(store, world, cl
 
 
 def test_what_an_operator_takes_over_is_left_to_them(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 2, ["n1"])
+    fallen(store, world, clock, 2)
     world.set("n1", reason="ada looks at it")
     rounds(store, world, clock, 5)
     assert [line["what"] for line in world.effects()] == ["drain"]
@@ -201,8 +202,7 @@ def test_while_the_scheduler_is_down_nothing_is_done_and_after_it_all_of_it(stor
 
 
 def test_a_node_that_vanishes_is_neither_rebooted_twice_nor_returned(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 2, ["n1"])
+    fallen(store, world, clock, 2)
     world.set("n1", up=False)
     rounds(store, world, clock, 100)
     assert "REBOOT" not in {line["what"] for line in world.effects()}
@@ -215,8 +215,7 @@ def test_a_node_that_vanishes_is_neither_rebooted_twice_nor_returned(store, worl
 
 
 def test_a_reboot_that_is_proven_not_to_have_come_is_asked_for_again(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 2, ["n1"])
+    fallen(store, world, clock, 2)
     repair, world.repair = world.repair, lambda *_: (_ for _ in ()).throw(world_error())
     rounds(store, world, clock, 2)
     (one,) = found(store)
@@ -237,8 +236,7 @@ def world_error():
 
 
 def test_a_reset_that_was_cut_off_is_not_repeated(store, world, clock):
-    world.set("n1", fault="RESET_GPU")
-    rounds(store, world, clock, 2, ["n1"])
+    fallen(store, world, clock, 2, fault="RESET_GPU")
     repair = world.repair
 
     def cut(*arguments):
@@ -277,8 +275,7 @@ def test_no_more_than_the_budget_is_out(store, world, clock):
 
 
 def test_a_budget_of_zero_changes_nothing(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 5, ["n1"], site=SitePolicy(budget_percent=0))
+    fallen(store, world, clock, 5, site=SitePolicy(budget_percent=0))
     assert world.effects() == []
 
 
@@ -291,19 +288,16 @@ def test_a_step_that_is_not_approved_is_not_taken(store, world, clock):
 
 
 def test_a_new_finding_takes_proof_away_before_the_return(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 4, ["n1"])
+    fallen(store, world, clock, 4)
     assert found(store)[0].state is NodeState.VERIFYING
     assert found(store)[0].proof
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 1, ["n1"])
+    fallen(store, world, clock, 1)
     assert found(store)[0].proof is None or found(store)[0].state is not NodeState.IN_SERVICE
     assert "resume" not in {line["what"] for line in world.effects()}
 
 
 def test_a_controller_that_lost_its_lease_begins_nothing(store, world, clock):
-    world.set("n1", fault="REBOOT")
-    rounds(store, world, clock, 2, ["n1"])
+    fallen(store, world, clock, 2)
     with controller(store, world, clock) as one:
         with SqliteLedger(store) as other:
             other.acquire("two", clock.seconds() + 100, 60)

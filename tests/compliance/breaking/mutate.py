@@ -197,27 +197,17 @@ def page(rows: list[Row]) -> str:
     caught = sum(row.result == "caught" for row in rows)
     tried = sum(row.repair != NOT_TRIED for row in rows)
     mended = sum(row.repair == "repaired" for row in rows)
-    lines = [
-        HEAD.read_text().rstrip(),
-        "",
-        f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with.",
-        "",
-        "| test | what was broken | result | `make configure` |",
-        "|---|---|---|---|",
-    ]
+    total = f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with."
+    lines = [HEAD.read_text().rstrip(), "", total, ""]
+    lines += ["| test | what was broken | result | `make configure` |", "|---|---|---|---|"]
     for row in rows:
         why = row.mutation.left.removeprefix(f"{REFUSED}: ")
         after = f"{row.repair}: {why}" if row.repair in ("left", "refused") else row.repair
         if row.repair == NOT_TRIED and why:
             after = f"{NOT_TRIED}; to be left: {why}"
         lines.append(f"| `{row.mutation.test}` | {cell(row.mutation.what)} | {cell(row.result)} | {cell(after)} |")
-    lines += [
-        "",
-        "Tests that nothing can break on the test bed, where they are skipped:",
-        "",
-        "| test | why |",
-        "|---|---|",
-    ]
+    lines += ["", "Tests that nothing can break on the test bed, where they are skipped:", ""]
+    lines += ["| test | why |", "|---|---|"]
     lines += [f"| `{test}` | {why} |" for test, why in sorted(UNBREAKABLE.items())]
     return "\n".join(lines) + "\n"
 

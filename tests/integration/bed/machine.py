@@ -7,6 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests.beds import ran
+
 from . import cgroups, layout, processes, timesource
 from .layout import BedError, Machine
 
@@ -83,8 +85,7 @@ def make_key(path: Path) -> None:
 
 
 def _loop(machine: Machine) -> str:
-    argv = ["losetup", "--find", "--show", str(machine.disk)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = ran("losetup", "--find", "--show", machine.disk)
     if done.returncode:
         raise BedError(f"seen: {done.stderr.strip()}; wanted: a loop device for the disk; do: free one (losetup -a)")
     return done.stdout.strip()
@@ -106,8 +107,7 @@ def release_disk(machine: Machine) -> None:
 
 
 def _attached(machine: Machine) -> list[str]:
-    argv = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(machine.disk)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
+    return ran("losetup", "--noheadings", "--output", "NAME", "--associated", machine.disk).stdout.split()
 
 
 def running(machine: Machine) -> bool:
