@@ -190,9 +190,7 @@ def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
 def test_kernel_is_held(ask, wanted):
     """A module that was built for one kernel is missing in the next one, and the GPUs with it."""
     say.needs(ask.family() == "Debian", "apt only")
-    rows = ask(
-        "dpkg-query --show --showformat '${db:Status-Abbrev}|${Package}\\n' 'linux-*' 2>/dev/null || true"
-    ).splitlines()
+    rows = ask.found("dpkg-query --show --showformat '${db:Status-Abbrev}|${Package}\\n' 'linux-*'")
     patterns = [str(name) for name in wanted["base_held_kernels"]]
     mine = [row.split("|") for row in rows if any(fnmatch(row.split("|")[1], pattern) for pattern in patterns)]
     installed_ones = [row for row in mine if row[0][1] == "i"]

@@ -19,7 +19,7 @@ def configured_sources(ask):
     rows = ask.lines("chronyd -p -f %s", conf)
     folders = [row.split()[1] for row in rows if row.startswith("sourcedir ")]
     for folder in folders:
-        rows += ask.lines(f"cat {folder}/*.sources 2>/dev/null || true")
+        rows += ask.found(f"cat {folder}/*.sources")
     return {row.split()[1] for row in rows if row.split()[0] in ("server", "pool", "peer", "refclock")}
 
 

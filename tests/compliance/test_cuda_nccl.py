@@ -13,7 +13,7 @@ PACKAGES = ("libnccl*", "cuda-nvcc*", "cuda-cudart*")
 def test_one_nccl_of_the_pinned_version(ask, wanted):
     """Which of two libraries a program loads depends on its search path; jobs then differ between nodes."""
     places = "/usr/lib /usr/lib64 /usr/local/lib"
-    found = ask.lines(f"find {places} -name 'libnccl.so.*.*.*' 2>/dev/null || true")
+    found = ask.found(f"find {places} -name 'libnccl.so.*.*.*'")
     seen = sorted({path.rsplit(".so.", 1)[1] for path in found})
     say.same("NCCL is there as", seen, [str(wanted["cuda_nccl_nccl_version"])], "remove the other library")
 

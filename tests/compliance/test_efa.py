@@ -31,7 +31,7 @@ def test_libfabric_is_there(ask, wanted):
 def test_plugin_is_a_library_of_its_package(ask, wanted):
     """NCCL finds EFA through this plugin only; one that cannot be loaded is passed over without an error."""
     say.needs(not wanted["efa_minimal"], "efa_minimal: containers bring the plugin")
-    paths = ask.lines("find /opt/amazon/ofi-nccl/ /opt/aws-ofi-nccl/ -name %s 2>/dev/null || true", PLUGIN)
+    paths = ask.found("find /opt/amazon/ofi-nccl/ /opt/aws-ofi-nccl/ -name %s", PLUGIN)
     say.holds(paths, "no aws-ofi-nccl plugin below /opt/amazon/ofi-nccl", PLUGIN)
     files = ask.files(*paths)
     say.none(
@@ -74,7 +74,7 @@ def test_nccl_has_no_settings_of_strangers(ask, wanted):
     allowed = {str(key): str(value) for key, value in wanted["compliance_environment"].items()}
     found = []
     for path in paths:
-        for row in ask("cat %s 2>/dev/null || true", path).splitlines():
+        for row in ask.found("cat %s", path):
             key, mark, value = (word.strip() for word in row.partition("="))
             if mark and not row.lstrip().startswith("#") and allowed.get(key) != value:
                 found.append(f"{key}={value} in {path}")

@@ -15,14 +15,14 @@ SECRET = r"(AKIA|ASIA)[A-Z0-9]{16}|aws_secret_access_key *[=:] *[^ ]|-----BEGIN 
 @pytest.mark.parametrize("path", SYSTEM_PATHS)
 def test_nothing_is_world_writable(ask, path):
     """A file that anybody may write lets any job on the node change what root runs. Sticky directories are shared on purpose."""
-    found = ask("find %s -xdev ! -type l -perm -0002 ! -perm -1000 2>/dev/null || true", path).splitlines()
+    found = ask.found("find %s -xdev ! -type l -perm -0002 ! -perm -1000", path)
     say.none("world-writable", found, "nothing that anybody may write", "chmod o-w, and look who made it so")
 
 
 @pytest.mark.parametrize("path", ["/etc/systemd/system", "/etc/flightline", "/var/log/flightline", "/etc/default"])
 def test_no_secret_is_written_down(ask, path):
     """Unit files and logs are readable and shipped; keys belong to the instance role. Only the file's name is shown."""
-    found = ask("grep -rIlE -e %s %s 2>/dev/null || true", SECRET, path).splitlines()
+    found = ask.found("grep -rIlE -e %s %s", SECRET, path)
     say.none("a key or password in", found, "none in files", "revoke it, remove it, give the instance a role")
 
 
@@ -70,7 +70,7 @@ def test_the_host_has_its_name(ask):
 
 def test_traffic_is_not_shaped(ask):
     """A delay or a rate that somebody tried out stays until the next boot, and the whole collective waits for this node."""
-    rows = ask("tc qdisc show 2>/dev/null || true").splitlines()
+    rows = ask.found("tc qdisc show")
     kinds = {row.split()[1] for row in rows if row.startswith("qdisc ")}
     say.none(
         "traffic passes", sorted(kinds & {"netem", "tbf", "hfsc", "cake"}), "no shaper", "tc qdisc del dev NAME root"
@@ -155,9 +155,7 @@ def test_ownership_of_the_system_is_left_alone(ask, path):
 
 def test_device_rules_are_not_a_strangers(ask, strangers):
     """A udev rule decides who may open a GPU or an EFA device, and what runs when one appears."""
-    rows = ask(
-        "grep -rlE -e 'RUN|nvidia|infiniband|efa|nvme|MODE|PROGRAM' /etc/udev/rules.d /run/udev/rules.d 2>/dev/null || true"
-    ).splitlines()
+    rows = ask.found("grep -rlE -e 'RUN|nvidia|infiniband|efa|nvme|MODE|PROGRAM' /etc/udev/rules.d /run/udev/rules.d")
     strangers.none("udev follows", rows, "only rules of packages")
 
 
@@ -178,13 +176,13 @@ def test_no_package_is_trusted_without_a_signature(ask):
             for name, value in rows.items()
             if name.endswith(("::Verify-Peer", "::Verify-Host")) and value.strip('"').lower() in ("false", "no", "0")
         ]
-        found += ask(
-            "grep -rniE 'trusted *[:=] *yes|allow-(insecure|weak) *[:=] *yes' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true"
-        ).splitlines()
+        found += ask.found(
+            "grep -rniE 'trusted *[:=] *yes|allow-(insecure|weak) *[:=] *yes' /etc/apt/sources.list /etc/apt/sources.list.d"
+        )
     else:
-        found = ask(
-            "grep -rniE '^(gpgcheck|repo_gpgcheck|sslverify) *= *(0|no|false)' /etc/dnf /etc/yum.conf /etc/yum.repos.d 2>/dev/null || true"
-        ).splitlines()
+        found = ask.found(
+            "grep -rniE '^(gpgcheck|repo_gpgcheck|sslverify) *= *(0|no|false)' /etc/dnf /etc/yum.conf /etc/yum.repos.d"
+        )
     say.none("packages are taken on trust:", found, "every repository signed and verified", "remove the option")
 
 
@@ -211,7 +209,7 @@ def test_kernel_was_started_as_wanted(ask):
 
 def test_log_of_units_is_not_thrown_away(ask, strangers):
     """tmpfiles lines of strangers empty the directories that the evidence is in."""
-    files = ask(
-        "grep -lE '^[^#]*(/var/log/flightline|/var/log/journal|/var/lib/flightline|/etc/flightline|/opt/flightline)' /etc/tmpfiles.d/* /run/tmpfiles.d/* 2>/dev/null || true"
-    ).splitlines()
+    files = ask.found(
+        "grep -lE '^[^#]*(/var/log/flightline|/var/log/journal|/var/lib/flightline|/etc/flightline|/opt/flightline)' /etc/tmpfiles.d/* /run/tmpfiles.d/*"
+    )
     strangers.none("tmpfiles clears or changes our directories in", files, "only lines of packages and roles")

@@ -129,7 +129,5 @@ def test_hosts_of_the_inventory_have_their_addresses(ask, site, name):
 
 def test_permissions_are_not_a_strangers(ask, strangers):
     """A rule of polkit that says YES lets any user stop the services of the node."""
-    rows = ask(
-        "find /etc/polkit-1/rules.d /etc/polkit-1/localauthority /usr/local/share/polkit-1 -type f 2>/dev/null || true"
-    ).splitlines()
+    rows = ask.found("find /etc/polkit-1/rules.d /etc/polkit-1/localauthority /usr/local/share/polkit-1 -type f")
     strangers.none("polkit follows", rows, "only rules of packages")

@@ -41,16 +41,16 @@ VOUCHED = (
 
 def test_no_set_user_id_program_is_a_strangers(ask, strangers):
     """Whoever starts such a program becomes its owner; a copied shell is a door."""
-    found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
+    found = ask.found("find / -xdev -type f -perm /6000 -print")
     strangers.none("set-user-id or set-group-id", found, "only programs of packages")
 
 
 def test_no_packages_program_was_given_rights(ask, strangers):
     """chmod u+s on find, or a capability on python3: the package answers for the file and not for its mode."""
-    found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
+    found = ask.found("find / -xdev -type f -perm /6000 -print")
     given = [path for path in found if Path(path).name not in SET_ID_USUAL]
     if ask.has("getcap"):
-        rows = ask.lines("getcap -r /usr /opt 2>/dev/null || true")
+        rows = ask.found("getcap -r /usr /opt")
         given += [path for row in rows if Path(path := row.split(" ")[0]).name not in CAPABLE_USUAL]
     say.none(
         "more rights than its package gave has",
@@ -62,9 +62,9 @@ def test_no_packages_program_was_given_rights(ask, strangers):
 
 def test_programs_belong_to_root(ask, strangers):
     """dpkg compares what is in a file. Whoever owns it can change it tomorrow."""
-    rows = ask(
-        "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\) 2>/dev/null || true"
-    ).splitlines()
+    rows = ask.found(
+        "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\)"
+    )
     found = strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL)
     say.none("not root's alone", found, "root's files", "chown root, or reinstall the package")
 
@@ -80,10 +80,7 @@ def test_no_packages_file_was_set_aside(ask, strangers):
 def test_no_file_capability_is_a_strangers(ask, strangers):
     """A capability on a file is a set-user-id bit that find does not show."""
     say.needs(ask.has("getcap"), "getcap is not installed")
-    found = [
-        line.rsplit(" ", 1)[0]
-        for line in ask.lines("getcap -r /usr /opt /etc /home /root /srv /var/lib 2>/dev/null || true")
-    ]
+    found = [line.rsplit(" ", 1)[0] for line in ask.found("getcap -r /usr /opt /etc /home /root /srv /var/lib")]
     strangers.none("capabilities on", found, "only programs of packages")
 
 
@@ -105,8 +102,8 @@ def test_nothing_is_loaded_into_every_program(ask):
 
 def test_libraries_come_from_known_places(ask, strangers):
     """The linker's cache decides which libnccl, libcuda and libfabric a program gets."""
-    paths = ask.lines("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
-    files = ask.lines("ls -d /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
+    paths = ask.found("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf")
+    files = ask.found("ls -d /etc/ld.so.conf.d/*.conf")
     found = [path for path in paths if not path.startswith((*SEARCHED, "/lib"))]
     do = f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig"
     say.none("libraries are searched in", found, f"below {', '.join(SEARCHED)}", do)

@@ -12,7 +12,7 @@ PACKAGES = ("nvidia-*", "libnvidia-*", "libcuda1", "cuda-drivers*")
 
 def versions(ask):
     """Version of every NVIDIA driver library on the linker's paths."""
-    found = ask.lines("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f 2>/dev/null || true")
+    found = ask.found("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f")
     return {line.rsplit(".so.", 1)[1] for line in found}
 
 
@@ -45,7 +45,7 @@ def test_driver_is_its_packages(ask):
 def test_no_driver_package_is_half_installed(ask):
     """A half-installed driver works until the next boot."""
     say.needs(ask.family() == "Debian", "dpkg only")
-    rows = ask("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*' 2>/dev/null || true").splitlines()
+    rows = ask.found("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*'")
     do = "dpkg --configure -a"
     say.none("packages", [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")], "installed whole", do)
 

@@ -62,7 +62,7 @@ def test_scheduler_reads_the_clusters_settings(ask, unit):
     rows = ask.lines(f"ps -o args= -C {unit} || true")
     found = [row for row in rows if re.search(r" (-f|--conf\S*|-Z|-N)\b", row)]
     say.none(f"{unit} was started as", found, "its default settings", f"correct /etc/default/{unit}")
-    options = ask(f"cat /etc/default/{unit} /etc/sysconfig/{unit} 2>/dev/null || true").splitlines()
+    options = ask.found(f"cat /etc/default/{unit} /etc/sysconfig/{unit}")
     do = f"correct /etc/default/{unit}"
     say.none(f"{unit} gets", [row for row in options if re.match(r"\w*OPTIONS=.*-", row)], "no options", do)
 
@@ -106,7 +106,7 @@ def test_no_settings_beside_the_clusters(ask, strangers):
     known = {
         f"/etc/slurm/{name}" for name in ("slurm.conf", "gres.conf", "cgroup.conf", "topology.conf", "slurmdbd.conf")
     }
-    found = ask.lines("find /etc/slurm -type f 2>/dev/null || true")
+    found = ask.found("find /etc/slurm -type f")
     changed = [path for path in ask.altered(("slurm*",)) if path.startswith("/etc/slurm")]
     say.none(
         "changed settings of Slurm's packages", changed, "as the packages brought them", "reinstall the package's file"
