@@ -3,8 +3,6 @@
 Nothing here is measured on a network: bandwidth is drawn around 1 with the given noise, a fault lowers it.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time

@@ -4,36 +4,28 @@ The results are copies of one simulated node's real record with their own names,
 every hundredth node has a fault. Each phase is timed in a process of its own, so that the peak memory is its own.
 """
 
-from __future__ import annotations
-
-import argparse
 import copy
 import multiprocessing
 import random
 import resource
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from flightline.demo import prepare
+from bench.common import asked, workplace
 from flightline.record.intake import stamped
 from flightline.run.conclude import conclude
 from flightline.store import sqlite as stores
 from flightline.store.run_rows import RunRows
-from flightline_node import node, settings
-from flightline_node.ask.runner import Node
-from flightline_node.know.expected import resolve
+from tests.beds import simulated
 
 TYPE = "p5.48xlarge"
 NODES_A_RACK = 32
 
 
 def _template(directory: Path, faults: list[str]) -> dict[str, Any]:
-    demo = directory / f"node-{len(faults)}"
-    prepare({demo.name: {"demo_dir": str(demo), "instance_type": TYPE, "demo_faults": faults}})
-    identity = node.Identity(demo.name)
-    return node.run(Node(f"{demo}/root", (f"{demo}/tools",)), resolve(TYPE), settings.build(), identity)
+    made: dict[str, Any] = simulated(directory / f"node-{len(faults)}", TYPE, faults)
+    return made
 
 
 def _variant(template: dict[str, Any], number: int, rng: random.Random) -> dict[str, Any]:
@@ -109,11 +101,8 @@ setTimeout(() => {
 
 def main() -> None:
     """Fill a store, conclude the run once, open its page."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=10_000)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        directory = Path(name)
+    given = asked(__doc__, nodes=10_000)
+    with workplace() as directory:
         path = directory / "runs.sqlite"
         context = multiprocessing.get_context("spawn")
         for target, rest in ((_fill, (given.nodes,)), (_conclude, ()), (_open, ())):

@@ -4,26 +4,19 @@ The function runs in a process of its own, as in Lambda; DynamoDB and SNS are mo
 time is mostly the emulator's. CPU and memory are the function's own. Records are those of a simulated p5.48xlarge.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import gzip
 import json
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench.common import ROOT
+from bench.common import ROOT, workplace
 from flightline.cloud import items
-from flightline.demo import prepare
-from flightline_node import node, settings
-from flightline_node.ask.runner import Node
-from flightline_node.know import expected
 from flightline_node.tell import logline
+from tests.beds import ran, simulated
 from tests.emulated import Cloud
 
 BATCH_BYTES = 1_000_000
@@ -44,12 +37,6 @@ took = time.perf_counter() - started
 after_cpu, peak = used()
 print("\\n@" + json.dumps([answer, took, after_cpu - cpu, before, peak]))
 """
-
-
-def _record(demo: Path) -> dict[str, Any]:
-    prepare({"gpu-01": {"demo_dir": str(demo), "instance_type": "p5.48xlarge", "demo_faults": []}})
-    target = Node(f"{demo}/root", (f"{demo}/tools",))
-    return node.run(target, expected.resolve("p5.48xlarge"), settings.build(), node.Identity("gpu-01"))
 
 
 def _batch(record: dict[str, Any], bad_every: int) -> tuple[list[str], int]:
@@ -78,30 +65,23 @@ def _event(lines: list[str]) -> dict[str, Any]:
 def _measure(cloud: Cloud, event: Path) -> tuple[dict[str, int], float, float, float, float]:
     topic, _ = cloud.topic("alerts")
     cloud.seen.clear()
-    env = {**os.environ, **cloud.env}
-    env |= {
-        "FLIGHTLINE_CLUSTER": "bench",
-        "FLIGHTLINE_NAMESPACE": "Flightline/bench",
-        "FLIGHTLINE_RESULTS_TABLE": "results",
-        "FLIGHTLINE_TRAINING_TABLE": "training",
-        "FLIGHTLINE_RESULTS_BUCKET": "bench-results",
-        "FLIGHTLINE_CHANNELS": json.dumps({"topic": topic}),
-    }
-    command = [sys.executable, "-c", _CHILD.format(root=ROOT), str(event)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    own = {"CLUSTER": "bench", "NAMESPACE": "Flightline/bench", "CHANNELS": json.dumps({"topic": topic})}
+    own |= {"RESULTS_TABLE": "results", "TRAINING_TABLE": "training", "RESULTS_BUCKET": "bench-results"}
+    env = {**os.environ, **cloud.env, **{f"FLIGHTLINE_{name}": value for name, value in own.items()}}
+    done = ran(sys.executable, "-c", _CHILD.format(root=ROOT), event, env=env, check=True)
     answer, *numbers = json.loads(done.stdout.rpartition("@")[2])
     return answer, *numbers
 
 
 def main() -> None:
     """Print one line per batch: healthy, one node in ten bad, and the same batch once more."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        record = _record(Path(name) / "gpu-01")
+    with workplace() as place:
+        record = simulated(place / "gpu-01", "p5.48xlarge")
         cloud = Cloud()
         try:
             for title, bad_every in (("all go", 0), ("one in ten no-go", 10)):
                 lines, size = _batch(record, bad_every)
-                path = Path(name) / "event.json"
+                path = place / "event.json"
                 path.write_text(json.dumps(_event(lines)))
                 cloud.reset()
                 cloud.table("results")

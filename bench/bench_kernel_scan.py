@@ -7,8 +7,6 @@ The parser finds all its events, grep only counts one. Needs 1 GB in the tempora
     python -m bench.bench_kernel_scan [--mib 1024] [--runs 5] [--log plain]
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

@@ -4,17 +4,14 @@ The nodes' own work is the same processes on the same cores, so with many nodes 
 beside it; on a real cluster that work is spread over the nodes, and Ansible's is not.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import yaml
 
-from bench.common import BIN, demo_inventory, environment, seconds
+from bench.common import BIN, demo_inventory, environment, seconds, workplace
 from flightline.store.sqlite import SqliteStore
 from tests.healing import slurmbed
 from tools import nodepackage
@@ -31,8 +28,7 @@ def _named(path: Path, library: Path) -> None:
 
 def measure(nodes: int, with_ansible: bool) -> str:
     """The wall times in words. A row that is missing ends the process."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        place = Path(name)
+    with workplace() as place:
         inventory = demo_inventory(place / "fleet", nodes)
         library = place / "library"
         library.mkdir(mode=0o755)

@@ -4,20 +4,17 @@ The figure is the CPU time of a fresh interpreter less that of one that does not
 are not counted. The first run of a version on a node compiles the library, later runs find it compiled.
 """
 
-from __future__ import annotations
-
 import compileall
 import os
 import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
-from bench.common import ROOT
+from bench.common import ROOT, workplace
 from flightline.demo import prepare
+from tests.beds import ran
 
 _RUN = """
 import sys
@@ -48,17 +45,15 @@ def _kept(path: Path) -> Path:
 
 def _cpu_s(code: str, demo: Path, library: Path) -> float:
     env = {**os.environ, "PYTHONPATH": str(library)}
-    command = [sys.executable, "-S", "-c", code + _REPORT, str(demo)]
-    output = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-    return float(output.split()[-1])
+    return float(ran(sys.executable, "-S", "-c", code + _REPORT, demo, env=env, check=True).stdout.split()[-1])
 
 
 def main() -> None:
     """Print the medians of several runs."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        demo = Path(name) / "gpu-01"
+    with workplace() as place:
+        demo = place / "gpu-01"
         prepare({"gpu-01": {"demo_dir": str(demo), "instance_type": "p5.48xlarge", "demo_faults": []}})
-        sources, kept = _sources(Path(name) / "library.zip"), _kept(Path(name) / "kept")
+        sources, kept = _sources(place / "library.zip"), _kept(place / "kept")
         nothing = statistics.median(_cpu_s("pass", demo, kept) for _ in range(5))
         first = statistics.median(_cpu_s(_RUN, demo, sources) for _ in range(5)) - nothing
         later = statistics.median(_cpu_s(_RUN, demo, kept) for _ in range(9)) - nothing

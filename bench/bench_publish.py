@@ -4,12 +4,8 @@ Wanted: at most ceil(items / 25) batch requests and one digest. The table is mot
 time is not ours, and the real service's latency is not in it.
 """
 
-from __future__ import annotations
-
-import argparse
 import multiprocessing
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,11 +15,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from bench.common import asked, workplace
 from flightline.cloud.awsstore import AwsStore
 from flightline.cloud.batches import BATCH
 from flightline.cloud.clients import Clients
 from flightline.store.sqlite import SqliteStore
 from flightline.tell import digest as messages
+from flightline.tell.channels import sns
 
 from .bench_fleet import _fill
 
@@ -93,7 +91,7 @@ def _duplicates() -> None:
     first = messages.plan({}, alerts(), set(), "2026-11-21T10:00:00+00:00", 86_400.0)
     again = messages.plan(first.put, alerts(), set(), "2026-11-21T11:00:00+00:00", 86_400.0)
     digest = messages.Digest("made-up burst", tuple(first.tell))
-    size = len(messages.render(digest))
+    size = len(sns.message(digest, "arn:aws:sns:eu-west-1:123456789012:t")["Message"])
     used = time.process_time() - started
     print(
         f"{ALERTS} duplicate alerts: {len(first.tell)} told in one digest of {size} bytes, then {len(again.tell)} told "
@@ -103,12 +101,10 @@ def _duplicates() -> None:
 
 def main() -> None:
     """Publish a first run, a second one of the same GPUs, and a burst of alerts."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=1000)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name, _aws():
-        path = Path(name) / "runs.sqlite"
-        _fill(path, Path(name), given.nodes)
+    given = asked(__doc__, nodes=1000)
+    with workplace() as directory, _aws():
+        path = directory / "runs.sqlite"
+        _fill(path, directory, given.nodes)
         known = _publish(path, "first", set(), "all GPUs new")
         _publish(path, "second", known, "GPUs known")
     _duplicates()

@@ -3,8 +3,6 @@
 What is timed is the pure part: from what was seen and what is kept to the plan. The fleet is made here.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time
@@ -38,15 +36,9 @@ def main() -> None:
         Sighting(f"n{n}", f"i-{n}", groups[f"n{n}"], later(NOW, -n * 11), "run R", "quick", (trouble(rng, n),))
         for n in rng.sample(range(NODES), SICK)
     ]
+    seen = Moment(NOW, Happened.DETECTED, "run P")
     past = [
-        opened(
-            f"n{n}",
-            f"i-{n}",
-            groups[f"n{n}"],
-            "quick",
-            (trouble(rng, n),),
-            Moment(NOW, Happened.DETECTED, "run P"),
-        )
+        opened(f"n{n}", f"i-{n}", groups[f"n{n}"], "quick", (trouble(rng, n),), seen)
         for n in rng.choices(range(NODES), k=PAST)
     ]
     started = time.perf_counter()

@@ -4,25 +4,17 @@ Wanted: 0 rows lost, at most 500 MB. Memory is the proportional set size of ansi
 the modules' own processes, which run on the nodes of a real fleet, are left out.
 """
 
-from __future__ import annotations
-
-import argparse
 import sqlite3
 import subprocess
-import tempfile
 import time
-from pathlib import Path
 
-from bench.common import BIN, ROOT, TreeMemory, demo_inventory, environment
+from bench.common import BIN, ROOT, TreeMemory, asked, demo_inventory, environment, workplace
 
 
 def main() -> None:
     """Run once and print."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=1000)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        directory = Path(name)
+    given = asked(__doc__, nodes=1000)
+    with workplace() as directory:
         inventory = demo_inventory(directory / "fleet", given.nodes)
         store = directory / "runs.sqlite"
         command = [str(BIN / "ansible-playbook"), "-i", str(inventory), "playbooks/preflight.yml"]

@@ -5,8 +5,6 @@
 Everything here is simulated; `flightline/training/effective.py` says from which published figures.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import replace

@@ -4,15 +4,15 @@ At rest it follows a pipe, a simulated nvidia-smi that prints eight rows every 5
 the tools it runs are not counted. The drain is on a real slurmctld where Debian's Slurm is installed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys
-import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 
+from bench.common import workplace
+from tests.beds import program, until
 from tests.healing import slurmbed
 from tests.healing.faults import at
 from tests.healing.fleet import Watched, ready
@@ -26,8 +26,7 @@ ROW = "{i}, 00000000:{b:x}:00.0, GPU-{i}, 16530{i}, NVIDIA H100 80GB HBM3, Enabl
 
 def main() -> int:
     """Print the table; exit status 1 where a wanted number is not reached."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as text:
-        place = Path(text)
+    with workplace() as place:
         rows, good = at_rest(place)
         more, also = flood(place)
         drains, fast = drained(place)
@@ -60,9 +59,7 @@ def _tools(place: Path) -> Path:
     tools = place / "bin"
     tools.mkdir()
     rows = "".join(ROW.format(i=number, b=0x53 + number) for number in range(8))
-    tool = tools / "nvidia-smi"
-    tool.write_text(f"#!/bin/sh\n# simulated\nwhile :; do cat <<'EOF'\n{rows}EOF\nsleep 5; done\n")
-    tool.chmod(0o755)
+    program(tools / "nvidia-smi", f"#!/bin/sh\n# simulated\nwhile :; do cat <<'EOF'\n{rows}EOF\nsleep 5; done\n")
     return tools
 
 
@@ -176,15 +173,13 @@ def drained(place: Path) -> tuple[list[tuple[str, str, str]], bool]:
 
 def _until_drained(one: Watched, most_s: float = 10.0) -> float:
     """When scontrol had drained the node, by the marker (milliseconds after the call's end)."""
-    from datetime import datetime
 
-    end = time.monotonic() + most_s
-    while time.monotonic() < end:
-        marker = one.marker()
-        if marker and marker["scheduler"]["state"] == "drained":
-            return datetime.fromisoformat(marker["scheduler"]["at"].replace("Z", "+00:00")).timestamp()
-        time.sleep(0.002)
-    raise RuntimeError("not drained")
+    def drained_at() -> str:
+        marker = one.marker() or {"scheduler": {}}
+        return str(marker["scheduler"]["at"]) if marker["scheduler"].get("state") == "drained" else ""
+
+    at_s = until(drained_at, most_s, "drained", every_s=0.002)
+    return datetime.fromisoformat(at_s.replace("Z", "+00:00")).timestamp()
 
 
 if __name__ == "__main__":

@@ -1,16 +1,33 @@
-"""What the benchmarks share: a demo fleet, timing, memory of a process tree."""
+"""What the benchmarks share: their command line, a demo fleet, timing, memory of a process tree."""
 
-from __future__ import annotations
-
+import argparse
 import os
-import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-BIN = Path(sys.executable).parent
+from tests.beds import BIN as BIN
+from tests.beds import ROOT as ROOT
+from tests.beds import own_env, ran
+
+
+def asked(does: str | None, **numbers: int) -> argparse.Namespace:
+    """The command line: a whole number for each name, with its default."""
+    reader = argparse.ArgumentParser(description=does)
+    for name, default in numbers.items():
+        reader.add_argument(f"--{name}", type=int, default=default)
+    return reader.parse_args()
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """A folder that goes with the benchmark."""
+    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
+        yield Path(name)
 
 
 def demo_inventory(directory: Path, nodes: int, instance_type: str = "p5.48xlarge") -> Path:
@@ -22,16 +39,14 @@ def demo_inventory(directory: Path, nodes: int, instance_type: str = "p5.48xlarg
 
 def environment(store: Path) -> dict[str, str]:
     """The environment of a run: this checkout's ansible.cfg, a store of its own."""
-    inherited = ("ANSIBLE", "FLIGHTLINE", "PYTHON")
-    env = {name: value for name, value in os.environ.items() if not name.startswith(inherited)}
-    env.update(ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), FLIGHTLINE_STORE=str(store), PATH=f"{BIN}:{env['PATH']}")
-    return env
+    own = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "FLIGHTLINE_STORE": str(store)}
+    return own_env("ANSIBLE", "FLIGHTLINE", "PYTHON", **own, PATH=f"{BIN}:{os.environ['PATH']}")
 
 
 def seconds(command: list[str], env: dict[str, str], ok: tuple[int, ...] = (0,)) -> float:
     """Wall time of a command; its output is shown when it fails."""
     started = time.perf_counter()
-    run = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    run = ran(*command, env=env, cwd=ROOT)
     took = time.perf_counter() - started
     if run.returncode not in ok:
         sys.exit(f"{' '.join(command)}: exit {run.returncode}\n{run.stdout[-3000:]}\n{run.stderr[-3000:]}")

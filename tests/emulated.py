@@ -76,16 +76,10 @@ class Cloud:
     @property
     def env(self) -> dict[str, str]:
         """What a process needs to talk to it, and to nothing else."""
-        return {
-            "AWS_ENDPOINT_URL": self.url,
-            "AWS_ACCESS_KEY_ID": "made-up",
-            "AWS_SECRET_ACCESS_KEY": "made-up",
-            "AWS_SESSION_TOKEN": "made-up",
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_CONFIG_FILE": "/nonexistent",
-            "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
-        }
+        secrets = dict.fromkeys(("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"), "made-up")
+        files = dict.fromkeys(("CONFIG_FILE", "SHARED_CREDENTIALS_FILE"), "/nonexistent")
+        own = {"ENDPOINT_URL": self.url, "DEFAULT_REGION": REGION, "EC2_METADATA_DISABLED": "true"}
+        return {f"AWS_{name}": value for name, value in {**own, **secrets, **files}.items()}
 
     def client(self, service: str) -> Any:
         """One client per service: making one takes longer than most tests."""
@@ -116,16 +110,11 @@ class Cloud:
         refused = self.before(action) if self.before else None
         if refused:
             status, code = refused
-            body = _error(environ, code)
-            start_response(f"{status} refused", [("Content-Type", body[0]), ("Content-Length", str(len(body[1])))])
-            return [body[1]]
+            return _plain(start_response, f"{status} refused", *_error(environ, code))
         if action in self.instead:
             given = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
             text = json.dumps(self.instead[action](given)).encode()
-            start_response(
-                "200 OK", [("Content-Type", "application/x-amz-json-1.1"), ("Content-Length", str(len(text)))]
-            )
-            return [text]
+            return _plain(start_response, "200 OK", "application/x-amz-json-1.1", text)
         # DynamoDB's writes are atomic; moto looks at the condition first and writes then.
         with self._one_write if "DynamoDB" in environ.get("HTTP_X_AMZ_TARGET", "") else contextlib.nullcontext():
             answer = list(self._app(environ, start_response))
@@ -190,6 +179,11 @@ def lead_to(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
     return cloud
 
 
+def _plain(start_response: Any, status: str, kind: str, body: bytes) -> list[bytes]:
+    start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+    return [body]
+
+
 def _action(environ: dict[str, Any]) -> str:
     if _is_ec2(environ):
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -209,10 +203,5 @@ def _error(environ: dict[str, Any], code: str) -> tuple[str, bytes]:
         return "text/xml", f"<Response><Errors>{error}</Errors></Response>".encode()
     if environ.get("HTTP_X_AMZ_TARGET"):
         return "application/x-amz-json-1.0", json.dumps({"__type": code, "message": "refused by the test"}).encode()
-    if environ["PATH_INFO"] == "/":
-        text = (
-            f"<ErrorResponse><Error><Code>{code}</Code><Message>refused by the test</Message></Error></ErrorResponse>"
-        )
-    else:
-        text = f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>"
-    return "text/xml", text.encode()
+    text = f"<Error><Code>{code}</Code><Message>refused by the test</Message></Error>"
+    return "text/xml", (f"<ErrorResponse>{text}</ErrorResponse>" if environ["PATH_INFO"] == "/" else text).encode()

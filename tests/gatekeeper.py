@@ -1,7 +1,5 @@
 """What every check must have, as data: `gaps` names what a check lacks, `undrawn` what its own tests never saw."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What tests of checks and parsers share: judge facts or files without a node."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -108,15 +106,8 @@ def judge_facts(
     does not say what was measured and what was wanted.
     """
     settings = site.build(level=level, thresholds=thresholds, options=options)
-    findings = judging._judge_check(
-        CHECKS[check_id],
-        _Given(facts),
-        resolve(instance_type, expected),
-        settings,
-        NOW,
-        {} if measures is None else measures,
-        required,
-    )
+    on, taken = resolve(instance_type, expected), {} if measures is None else measures
+    findings = judging._judge_check(CHECKS[check_id], _Given(facts), on, settings, NOW, taken, required)
     assert not any(finding.message.startswith("the check itself broke") for finding in findings), findings
     failed = [finding for finding in findings if finding.status is Status.FAIL]
     assert not [finding for finding in failed if finding.measured is None or finding.expected is None]

@@ -1,7 +1,5 @@
 """A run store for tests that judge records without a file."""
 
-from __future__ import annotations
-
 from flightline.store.sqlite import Run
 
 

@@ -3,8 +3,6 @@
 Looked for where pyenv and uv keep theirs, then on the PATH; Debian 12 itself has 3.11 only.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

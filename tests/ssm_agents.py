@@ -4,8 +4,6 @@ Not the real service: who is managed, what comes of a command and how it ends fo
 proves a right, a quota or a delivery.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import threading
@@ -72,9 +70,8 @@ class Agents:
             thread.join(30)
 
     def _managed(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "InstanceInformationList": [{"InstanceId": name, "PingStatus": ping} for name, ping in self.ping.items()]
-        }
+        managed = [{"InstanceId": name, "PingStatus": ping} for name, ping in self.ping.items()]
+        return {"InstanceInformationList": managed}
 
     def _send(self, asked: dict[str, Any]) -> dict[str, Any]:
         script, (first, *_) = rendered(asked["Parameters"]), asked["Targets"]
@@ -94,9 +91,8 @@ class Agents:
             self._done[command][name] = (self.becomes[name], "")
             return
         own = {**self.env, "AWS_SSM_INSTANCE_ID": name}
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", script], env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(["/bin/sh", "-c", script], env=own, text=True, **pipes)
         self._processes.append(process)
         output = self.spoil(name, process.communicate()[0])
         if name not in self.no_bucket:

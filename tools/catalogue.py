@@ -4,11 +4,8 @@
 output the check reads, unless the check names a better one.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from flightline.fleet.checks import FLEET_CHECKS
 from flightline.record import reasons as control
@@ -18,9 +15,9 @@ from flightline_node.judge.checks import CHECKS, reasons_of
 from flightline_node.know.remedies import EC2, NODE, PERSON
 from flightline_node.model import LEVELS, Check, Reason, Remedy
 from flightline_node.read.parsers import PARSERS
-from tools.words import only_check
+from tools.words import ROOT, generate
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 PAGE = DOCS / "checks.md"
 
 READERS: Mapping[str, str] = {
@@ -149,14 +146,8 @@ def render(checks: Iterable[Check]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or with --check say that it is old."""
-    check = only_check("catalogue", "Write docs/checks.md from the check files.", arguments)
-    text = render(CHECKS.values())
-    old = PAGE.read_text(encoding="utf-8") != text
-    if old:
-        sys.stdout.write(f"{PAGE.relative_to(DOCS.parent)}\n")
-    if old and not check:
-        PAGE.write_text(text, encoding="utf-8")
-    return int(check and old)
+    does = "Write docs/checks.md from the check files."
+    return generate("catalogue", does, arguments, lambda: {PAGE: render(CHECKS.values())}, DOCS.parent)
 
 
 if __name__ == "__main__":

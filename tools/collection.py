@@ -5,9 +5,6 @@ collection. Text changes only where Ansible wants it: module_utils are imported 
 are used by it, and roles find the tree's files one folder deeper. docs/decisions/collection.md says what was decided.
 """
 
-from __future__ import annotations
-
-import argparse
 import re
 import shutil
 import subprocess
@@ -22,8 +19,8 @@ import yaml
 from flightline import node_package
 from tools import controlpackage
 from tools.nodepackage import LIBRARY
+from tools.words import ROOT, out_of
 
-ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE, NAME = "flightline", "gpu"
 FULL_NAME = f"{NAMESPACE}.{NAME}"
 UTILS = f"ansible_collections.{FULL_NAME}.plugins.module_utils"
@@ -133,6 +130,12 @@ def _runtime() -> dict[str, object]:
     return {"requires_ansible": REQUIRES_ANSIBLE, "plugin_routing": {"modules": lead, "action": actions}}
 
 
+def _run(name: str, draft: str, *command: object) -> None:
+    done = subprocess.run(list(map(str, command)), cwd=draft, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(f"{name}: {done.stderr.strip()[-400:]}")
+
+
 def build(out: Path) -> Path:
     """Write the collection's archive into a folder and return its path. Raises OSError or ValueError."""
     out.mkdir(parents=True, exist_ok=True)
@@ -142,10 +145,7 @@ def build(out: Path) -> Path:
             path = Path(draft) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        command = [str(galaxy), "collection", "build", draft, "--output-path", str(out.absolute()), "--force"]
-        done = subprocess.run(command, cwd=draft, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(f"ansible-galaxy: {done.stderr.strip()[-400:]}")
+        _run("ansible-galaxy", draft, galaxy, "collection", "build", draft, "--output-path", out.absolute(), "--force")
     return out / f"{NAMESPACE}-{NAME}-{version()}.tar.gz"
 
 
@@ -161,23 +161,15 @@ def wheel(out: Path, root: Path = ROOT) -> Path:
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, target)
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        command += ["--wheel-dir", str(out.absolute()), draft]
-        done = subprocess.run(command, cwd=draft, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(f"pip wheel: {done.stderr.strip()[-400:]}")
+        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+        _run("pip wheel", draft, *pip, "--wheel-dir", out.absolute(), draft)
     return out / f"flightline-{version(root)}-py3-none-any.whl"
 
 
 def main() -> int:
     """Build both where the command line says."""
-    reader = argparse.ArgumentParser(
-        "python -m tools.collection",
-        description="Build the Ansible collection flightline.gpu and the wheel of the control side.",
-        epilog="Example: python -m tools.collection .flightline/dist",
-    )
-    reader.add_argument("out", metavar="OUT_DIR", type=Path, help="where both files go; made where it is not")
-    out = reader.parse_args().out
+    does = "Build the Ansible collection flightline.gpu and the wheel of the control side."
+    out = out_of("collection", does, "OUT_DIR", ".flightline/dist", "where both files go; made where it is not")
     sys.stdout.write(f"{build(out)}\n{wheel(out)}\n")
     return 0
 

@@ -3,8 +3,6 @@
 python -m tools.controlpackage dist/flightline-control.tar.gz
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -13,7 +11,8 @@ import sys
 import tarfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools.words import ROOT, out_of, put
+
 FOLDERS = ("flightline", "module_utils", "library", "plugins", "playbooks")
 FILES = ("ansible.cfg", "LICENSE")
 NOT_THERE = re.compile(r"^(ansible|pulumi(-[a-z]+)?)==")
@@ -58,22 +57,13 @@ def _link(archive: tarfile.TarFile, name: str, target: str) -> None:
 
 def build(out: Path, root: Path = ROOT) -> Path:
     """Write the archive; a file that already has these bytes is left alone. Raises OSError."""
-    data = contents(root)
-    if not out.is_file() or out.read_bytes() != data:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: somebody may be reading the file that is there.
-        draft = out.with_name(f"{out.name}.{os.getpid()}")
-        draft.write_bytes(data)
-        draft.replace(out)
-    return out
+    return put(out, contents(root))
 
 
 def main() -> int:
     """Build the package where the command line says."""
-    if len(sys.argv) != 2:
-        sys.stderr.write("usage: python -m tools.controlpackage OUT.tar.gz\n")
-        return 2
-    sys.stdout.write(f"{build(Path(sys.argv[1]))}\n")
+    does = "Pack the control side for a head node."
+    sys.stdout.write(f"{build(out_of('controlpackage', does, 'OUT.tar.gz', 'dist/flightline-control.tar.gz'))}\n")
     return 0
 
 

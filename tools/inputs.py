@@ -3,17 +3,14 @@
 `python -m tools.inputs` writes the blocks between the marks; with `--check` it only says which are old.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flightline_node.inputs import INPUTS, Input
-from tools.words import only_check, renewed
+from tools.words import ROOT, generate, renewed
 
-ROOT = Path(__file__).parents[1]
 ROLE = "flightline_node"
 
 
@@ -94,13 +91,7 @@ def old(root: Path = ROOT) -> dict[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
-    check = only_check("inputs", "Write what follows from the list of run inputs.", arguments)
-    found = old()
-    for path, text in found.items():
-        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(found))
+    return generate("inputs", "Write what follows from the list of run inputs.", arguments, old)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,17 @@
 `python -m tools.must` writes the page; tests hold it to the table and to nodes whose outputs were taken away.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from flightline_node.judge import skips
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.must import Wanted, table_of
 from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS, Check, Site, SkipReason
+from tools.words import ROOT, generate
 
-PAGE = Path(__file__).parents[1] / "docs" / "must.md"
+PAGE = ROOT / "docs" / "must.md"
 KINDS = (
     "p3dn.24xlarge", "p4d.24xlarge", "p5.4xlarge", "p5.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge",
     "p6e-gb200.36xlarge", "g4dn.xlarge", "g5.48xlarge", "g6.xlarge", "g6e.12xlarge", "trn1.2xlarge", "trn1.32xlarge",
@@ -94,10 +92,9 @@ def render() -> str:
     return "".join(parts)
 
 
-def main() -> int:
-    """Write the page."""
-    PAGE.write_text(render(), encoding="utf-8")
-    return 0
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or with --check say that it is old."""
+    return generate("must", "Write docs/must.md from the checks' declarations.", arguments, lambda: {PAGE: render()})
 
 
 if __name__ == "__main__":

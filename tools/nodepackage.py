@@ -3,19 +3,16 @@
 python -m tools.nodepackage dist/flightline-node.pyz
 """
 
-from __future__ import annotations
-
-import argparse
 import hashlib
-import os
 import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from flightline.node_package import contents
+from tools.words import ROOT, out_of, put
 
-LIBRARY = Path(__file__).resolve().parents[1] / "module_utils" / "flightline_node"
+LIBRARY = ROOT / "module_utils" / "flightline_node"
 
 
 @dataclass(frozen=True)
@@ -29,13 +26,7 @@ class NodePackage:
 def build(out: Path, library: Path = LIBRARY) -> NodePackage:
     """Write the package; a file that already has these bytes is left alone. Raises OSError."""
     data = contents(library)
-    if not out.is_file() or out.read_bytes() != data:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: somebody may be reading the file that is there.
-        draft = out.with_name(f"{out.name}.{os.getpid()}")
-        draft.write_bytes(data)
-        draft.replace(out)
-    return NodePackage(out, hashlib.sha256(data).hexdigest())
+    return NodePackage(put(out, data), hashlib.sha256(data).hexdigest())
 
 
 def existing(path: Path) -> NodePackage:
@@ -49,13 +40,8 @@ def existing(path: Path) -> NodePackage:
 
 def main() -> int:
     """Build the package where the command line says."""
-    reader = argparse.ArgumentParser(
-        "python -m tools.nodepackage",
-        description="Build the node library as one file that Python runs.",
-        epilog="Example: python -m tools.nodepackage flightline-node.pyz",
-    )
-    reader.add_argument("out", metavar="OUT.pyz", type=Path, help="the file to write")
-    package = build(reader.parse_args().out)
+    does = "Build the node library as one file that Python runs."
+    package = build(out_of("nodepackage", does, "OUT.pyz", "flightline-node.pyz"))
     sys.stdout.write(f"{package.sha256}  {package.path}\n")
     return 0
 

@@ -4,8 +4,6 @@
 ships only modules that it sees imported and takes its list of roles as text; nobody has to write them.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +13,8 @@ from typing import Any
 import yaml
 from graphlib import CycleError, TopologicalSorter
 
-from tools.words import only_check, renewed
+from tools.words import ROOT, generate, renewed
 
-ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "module_utils" / "flightline_node"
 NAMES = "nccl_files"
 """Names of files that two parsers read, in a module of their own."""
@@ -148,16 +145,7 @@ def old() -> dict[Path, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
-    check = only_check("registries", "Write the lists of checks, parsers, roles and earlier names.", arguments)
-    try:
-        found = old()
-    except ValueError as error:
-        sys.exit(str(error))
-    for path, text in found.items():
-        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(found))
+    return generate("registries", "Write the lists of checks, parsers, roles and earlier names.", arguments, old)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@
 in meta/argument_specs.yml and its value in defaults/main.yml; both name the same variables with the same values.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from tools.words import only_check
+from tools.words import ROOT, only_check
 
-ROLES = Path(__file__).parents[1] / "roles"
+ROLES = ROOT / "roles"
 MAX_TASK_LINES = 60
 FILES = ("defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml", "vars/main.yml")
 

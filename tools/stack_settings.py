@@ -4,8 +4,6 @@ From infra/config/model.py: the `config` part of Pulumi.yaml, docs/settings.md, 
 outputs in flightline/contract.py and the role's variable in the inventory. A test compares them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,9 +14,8 @@ import yaml
 from flightline import contract
 from infra.config.declare import ARRAY, BOOLEAN, INTEGER, WANTED, Key, Value
 from infra.config.model import KEYS
-from tools.words import only_check, renewed
+from tools.words import ROOT, generate, renewed
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT, PAGE = ROOT / "Pulumi.yaml", ROOT / "docs" / "settings.md"
 CONTRACT, VARIABLES = ROOT / "flightline" / "contract.py", ROOT / "inventory" / "group_vars" / "aws_ec2" / "roles.yml"
 PATTERNS = {BOOLEAN: r"true|false", INTEGER: r"-?\d+"}
@@ -126,19 +123,16 @@ def _default(value: Value) -> str:
     return _scalar(value)
 
 
+def texts() -> dict[Path, str]:
+    """Each file with what it should say."""
+    blocks = {CONTRACT: outputs(), VARIABLES: variables()}
+    made = {path: renewed(path, path.read_text(encoding="utf-8"), "stack_settings", of) for path, of in blocks.items()}
+    return {**made, PROJECT: project(PROJECT.read_text(encoding="utf-8")), PAGE: page()}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write both files, or with --check name those that are old."""
-    check = only_check("stack_settings", "Write what follows from a stack's settings.", arguments)
-    texts = {path: path.read_text(encoding="utf-8") for path in (PROJECT, PAGE, CONTRACT, VARIABLES)}
-    blocks = {CONTRACT: outputs, VARIABLES: variables}
-    wanted = {path: renewed(path, texts[path], "stack_settings", made()) for path, made in blocks.items()}
-    wanted |= {PROJECT: project(texts[PROJECT]), PAGE: page()}
-    old = {path: text for path, text in wanted.items() if texts[path] != text}
-    for path, text in old.items():
-        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(old))
+    """Write the files, or with --check name those that are old."""
+    return generate("stack_settings", "Write what follows from a stack's settings.", arguments, texts)
 
 
 if __name__ == "__main__":

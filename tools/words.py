@@ -1,9 +1,12 @@
-"""What the generators share: their command line, and the block of a file that is theirs."""
-
-from __future__ import annotations
+"""What generators and packers share: their command lines, the block of a file that is theirs, how a file is written."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def only_check(name: str, does: str, arguments: Sequence[str] | None = None) -> bool:
@@ -22,3 +25,40 @@ def renewed(name: object, text: str, tool: str, block: Iterable[str]) -> str:
     if len(begin) != 1 or len(end) != 1 or begin > end:
         raise ValueError(f"saw {name} with {len(begin)} and {len(end)} marks; wanted one block; do: git diff {name}")
     return "\n".join([*lines[: begin[0] + 1], *block, *lines[end[0] :]]) + "\n"
+
+
+Texts = Callable[[], Mapping[Path, str]]
+
+
+def generate(name: str, does: str, arguments: Sequence[str] | None, texts: Texts, root: Path = ROOT) -> int:
+    """A generator's whole run: name each file that is not what it should say, and write it unless --check is given."""
+    check = only_check(name, does, arguments)
+    try:
+        wanted = texts()
+    except ValueError as error:
+        sys.exit(str(error))
+    old = {path: text for path, text in wanted.items() if path.read_text(encoding="utf-8") != text}
+    for path, text in old.items():
+        sys.stdout.write(f"{path.relative_to(root)}\n")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    return int(check and bool(old))
+
+
+def put(out: Path, data: bytes) -> Path:
+    """Write a package; a file that already has these bytes is left alone. Raises OSError."""
+    if not out.is_file() or out.read_bytes() != data:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside and renamed: somebody may be reading the file that is there.
+        draft = out.with_name(f"{out.name}.{os.getpid()}")
+        draft.write_bytes(data)
+        draft.replace(out)
+    return out
+
+
+def out_of(name: str, does: str, metavar: str, example: str, what: str = "the file to write") -> Path:
+    """Read a packer's only word: where its package goes."""
+    example = f"Example: python -m tools.{name} {example}"
+    reader = argparse.ArgumentParser(f"python -m tools.{name}", description=does, epilog=example)
+    reader.add_argument("out", metavar=metavar, type=Path, help=what)
+    return Path(reader.parse_args().out)

@@ -4,8 +4,6 @@ The nodes' package, the roles' bundle, the variables, the user data, names and t
 router is called as Lambda's event source mapping would call it; its message goes to the stack's topic, which a queue reads.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The suite's site: two machines of the bed, one emulated account, a metadata service and AWS' names before the emulator."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -5,8 +5,6 @@ of a hook below, after the Auto Scaling user guide ("How lifecycle hooks work"):
 the action or the time since launch or the last beat is over; CONTINUE puts it into service, everything else ends it.
 """
 
-from __future__ import annotations
-
 import http.client
 import ssl
 import threading

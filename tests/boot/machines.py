@@ -4,14 +4,13 @@ The image is Debian's with what AWS' own images bring: cloud-init (its Ec2 data 
 is on it. Of the machine only its address, its SSH keys, AWS' names in /etc/hosts and the bed's certificate authority are set.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.beds import ran
 from tests.integration.bed import bed as beds
 from tests.integration.bed import image, inventory, layout, machine, mounts, processes, vendors
 
@@ -90,10 +89,7 @@ class Metadata:
 
 def ssh(one: layout.Machine, command: str, *, check: bool = True) -> str:
     """Run a command as root; returns what it printed."""
-    state = layout.STATE
-    argv = ["ssh", "-i", str(state / "id_ed25519"), "-o", f"UserKnownHostsFile={state / 'known_hosts'}"]
-    argv += ["-o", "BatchMode=yes", "-o", "LogLevel=ERROR", f"{layout.USER}@{one.address}", "sudo", "bash", "-s"]
-    done = subprocess.run(argv, input=command, capture_output=True, text=True, check=False)
+    done = ran(*machine.ssh_words(one), "bash", "-s", input=command)
     assert done.returncode == 0 or not check, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 

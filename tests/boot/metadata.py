@@ -6,8 +6,6 @@ mean something on the outer machine. It wants a token (version 2), but not of cl
 firmware says EC2. Paths and forms after the EC2 user guide, "Instance metadata categories".
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -5,8 +5,6 @@ Simulated: AWS (moto, and a model of the launch hook), the metadata service, the
 node is judged by those that a machine of the bed can pass, until a test wants them all.
 """
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -3,8 +3,6 @@
 pytest tests/compliance --hosts=ansible://gpu_nodes --ansible-inventory=inventory/aws_ec2.yml
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -24,15 +22,8 @@ ASKED: dict[str, Asked] = {}
 """Answers by host, for the whole run."""
 APPLIED: dict[str, set[str]] = {}
 SYSTEM = (
-    *(
-        "/etc/passwd",
-        "/etc/shadow",
-        "/etc/sudoers",
-        "/etc/systemd/system",
-        "/usr/local/sbin",
-        "/opt",
-        "/var/cache/flightline",
-    ),
+    *("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/systemd/system", "/usr/local/sbin", "/opt"),
+    "/var/cache/flightline",
     *("/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline", "/etc/munge/munge.key"),
     *("/etc/slurm/slurm.conf", "/etc/slurm/cgroup.conf", "/opt/flightline/flightline-node.pyz"),
 )
@@ -56,7 +47,9 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_generate_tests(metafunc):
-    """`over(name)`: one test per key or entry of an inventory variable, over all hosts."""
+    """`over(name)`: one test per key or entry of an inventory variable, over all hosts. entry: a file of the test's role."""
+    if "entry" in metafunc.fixturenames:
+        metafunc.parametrize("entry", installed.of(values.role_of(metafunc.definition.path.name)), ids=str)
     marker = metafunc.definition.get_closest_marker("over")
     if marker:
         site = _site(metafunc.config)
@@ -147,14 +140,13 @@ def strangers(ask, wanted):
 
 
 @pytest.fixture
-def as_the_role_writes_it(ask, site, name):
+def as_the_role_writes_it(entry, ask, site, name):
     """Compare a file with what its role would write now."""
 
-    def compare(entry):
-        if entry.family not in ("", ask.family()):
-            pytest.skip(f"{entry.family} only")
-        if not site.of_role(name, entry.role, ask.facts()).template(f"{{{{ ({entry.when}) | bool }}}}"):
-            pytest.skip(f"the role writes it when {entry.when}")
+    def compare():
+        say.needs(entry.family in ("", ask.family()), f"{entry.family} only")
+        due = site.of_role(name, entry.role, ask.facts()).template(f"{{{{ ({entry.when}) | bool }}}}")
+        say.needs(due, f"the role writes it when {entry.when}")
         installed.compare(ask, entry.path, installed.wanted_sha256(entry, site, name, ask.facts()), entry.mode)
 
     return compare
@@ -165,14 +157,13 @@ def applies(site, request):
     """test_<role>.py is for the hosts that get the role, test_host*.py for all; waived findings are set aside with their reason."""
     host = _host_of(request)
     role = values.role_of(request.path.name)
-    if role and role not in applied(site, host):
-        pytest.skip(f"playbooks/site.yml does not apply the role {role} to {host}")
+    here = not role or role in applied(site, host)
+    say.needs(here, f"playbooks/site.yml does not apply the role {role} to {host}")
     entries = site.expected(host).get("compliance_waivers") or []
     what, why = waiving.verdict(
         waiving.parse(entries), request.node.originalname, host, datetime.now(timezone.utc).date()
     )
-    if what == "skip":
-        pytest.skip(why)
+    say.needs(what != "skip", why)
     if what == "fail":
         pytest.fail(why)
 

@@ -1,7 +1,5 @@
 """Role base: operating system settings of a training node, as the system's own tools give them."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatch
 
@@ -12,10 +10,9 @@ from .looking import installed, say, units
 SYSCTL = "/etc/sysctl.d/90-flightline.conf"
 
 
-@pytest.mark.parametrize("entry", installed.of("base"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """Whoever can write it decides how the system starts."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 @pytest.mark.over("base_packages")
@@ -26,8 +23,7 @@ def test_package_is_installed(host, item, part):
 
 def test_tools_are_their_packages(ask, wanted):
     """A tool of the preflight that was changed answers what somebody wrote into it."""
-    found = [path for path in ask.altered(wanted["base_packages"]) if not path.startswith("/etc/")]
-    say.none("not as their packages brought them", found, "unchanged files", "reinstall the package")
+    installed.unaltered(ask, wanted["base_packages"], "their packages")
 
 
 @pytest.mark.over("base_sysctl")
@@ -63,16 +59,11 @@ def test_kernel_parameter_survives_a_boot(ask, item, part):
 def test_huge_pages(ask, wanted):
     """EFA's provider takes huge pages where there are any; memory reserved by mistake is lost to training."""
     pages = int(wanted["base_hugepages"])
-    if pages < 0:
-        pytest.skip("base_hugepages leaves them to others")
+    say.needs(pages >= 0, "base_hugepages leaves them to others")
     say.same("vm.nr_hugepages is", int(ask("sysctl -n vm.nr_hugepages")), pages)
     at_boot = last(assignments(ask), "vm.nr_hugepages")
-    say.holds(
-        str(at_boot or 0) == str(pages),
-        f"at boot vm.nr_hugepages becomes {at_boot}",
-        str(pages),
-        f"correct the later file; {say.CONFIGURE}",
-    )
+    do = f"correct the later file; {say.CONFIGURE}"
+    say.holds(str(at_boot or 0) == str(pages), f"at boot vm.nr_hugepages becomes {at_boot}", str(pages), do)
 
 
 @pytest.mark.over("base_limits")
@@ -80,12 +71,8 @@ def test_limit_of_services(ask, item, part):
     """NCCL and EFA lock memory; with the default of 64 KiB the first job fails on registration."""
     value = str(part("base_limits")).replace("unlimited", "infinity")
     shown = ask("systemctl show --property=DefaultLimit%s --value", item.upper())
-    say.same(
-        f"systemd gives services {item}",
-        shown,
-        value,
-        f"systemd-analyze cat-config systemd/system.conf; {say.CONFIGURE}",
-    )
+    do = f"systemd-analyze cat-config systemd/system.conf; {say.CONFIGURE}"
+    say.same(f"systemd gives services {item}", shown, value, do)
     rows = [
         line.partition("=")[2]
         for line in ask.lines("systemd-analyze cat-config systemd/system.conf")
@@ -121,12 +108,8 @@ def test_limit_of_login_sessions(ask, item, part, wanted):
         groups = set(ask("id -Gn %s", user).split())
         for kind in ("soft", "hard"):
             saw = limit(rows, item, user, groups, kind)
-            say.same(
-                f"{user} gets the {kind} limit {item}",
-                saw,
-                value,
-                f"grep -rn {item} /etc/security; remove the later line",
-            )
+            do = f"grep -rn {item} /etc/security; remove the later line"
+            say.same(f"{user} gets the {kind} limit {item}", saw, value, do)
 
 
 @pytest.mark.over("base_limits")
@@ -146,25 +129,19 @@ def test_logins_get_their_limits(ask):
         " l=$(sed -nE 's/^@include +//p; s/^.*(include|substack) +([a-z-]+).*/\\2/p' $s);"
         " grep -qE '^[[:space:]]*-?session.*pam_limits' $s $l || echo $s; done"
     )
-    say.none(
-        "no pam_limits in the sessions of",
-        lists.split(),
-        "session required pam_limits.so",
-        "reinstall the package of the file in /etc/pam.d",
-    )
+    do = "reinstall the package of the file in /etc/pam.d"
+    say.none("no pam_limits in the sessions of", lists.split(), "session required pam_limits.so", do)
 
 
 def test_swap_is_off(ask, wanted):
     """A training process that swaps stalls its whole collective."""
-    if not wanted["base_swap_off"]:
-        pytest.skip("the site leaves swap on (base_swap_off)")
+    say.needs(wanted["base_swap_off"], "the site leaves swap on (base_swap_off)")
     say.none("swap on", ask("swapon --show=NAME --noheadings").split(), "none", "swapoff --all")
 
 
 def test_swap_stays_off(ask, wanted):
     """What fstab, a unit or a generator names is swapped to after the next boot."""
-    if not wanted["base_swap_off"]:
-        pytest.skip("the site leaves swap on (base_swap_off)")
+    say.needs(wanted["base_swap_off"], "the site leaves swap on (base_swap_off)")
     lines = ask("awk '$1 !~ /^#/ && $3 == \"swap\" {print $1}' /etc/fstab").split()
     lines += ask("find /etc/systemd/system /run/systemd/system -name '*.swap' 2>/dev/null || true").split()
     lines += ask("ls /etc/systemd/zram-generator.conf 2>/dev/null || true").split()
@@ -181,18 +158,10 @@ def config_value(ask, name, key):
 
 def test_journal_is_kept_over_a_boot(ask, wanted, strangers):
     """After a crash the kernel's last words are what tells a bad GPU from a bad job."""
-    say.same(
-        "the journal's Storage is",
-        config_value(ask, "journald.conf", "Storage"),
-        "persistent",
-        "remove the later file in journald.conf.d",
-    )
-    say.same(
-        "the journal's SystemMaxUse is",
-        config_value(ask, "journald.conf", "SystemMaxUse"),
-        str(wanted["base_journal_max_use"]),
-        "remove the later file in journald.conf.d",
-    )
+    do = "remove the later file in journald.conf.d"
+    say.same("the journal's Storage is", config_value(ask, "journald.conf", "Storage"), "persistent", do)
+    seen = config_value(ask, "journald.conf", "SystemMaxUse")
+    say.same("the journal's SystemMaxUse is", seen, str(wanted["base_journal_max_use"]), do)
     limited = [
         f"{key}={value}"
         for key in ("ReadKMsg", "MaxLevelStore", "MaxRetentionSec")
@@ -200,58 +169,40 @@ def test_journal_is_kept_over_a_boot(ask, wanted, strangers):
     ]
     say.none("the journal leaves out", limited, "the whole kernel log", "remove the line from journald.conf.d")
     here = ask("ls -d /var/log/journal/$(cat /etc/machine-id)/system.journal 2>/dev/null || true")
-    say.holds(
-        here,
-        "no journal of this machine below /var/log/journal",
-        "one on disk",
-        "systemctl restart systemd-journald; journalctl --flush",
-    )
+    do = "systemctl restart systemd-journald; journalctl --flush"
+    say.holds(here, "no journal of this machine below /var/log/journal", "one on disk", do)
     units.effective(ask, strangers, "systemd-journald.service")
     units.fresh(ask, "systemd-journald.service", "/etc/systemd/journald.conf", "/etc/systemd/journald.conf.d/*.conf")
 
 
 def test_drivers_are_held_back_from_automatic_upgrades(ask, wanted):
     """A driver that changes under a running job ends it, and Fabric Manager with it. apt is asked: a later file may clear the list."""
-    if ask.family() != "Debian":
-        pytest.skip("apt only")
+    say.needs(ask.family() == "Debian", "apt only")
     rows = ask.lines("apt-config dump Unattended-Upgrade::Package-Blacklist")
     patterns = [match.group(1) for row in rows if (match := re.search(r'Blacklist:: "(.*)";', row))]
     missing = [
         name for name in wanted["base_held_packages"] if not any(re.match(pattern, name) for pattern in patterns)
     ]
-    say.none(
-        "unattended-upgrades may change",
-        missing,
-        "all of base_held_packages held back",
-        "apt-config dump; remove the later #clear",
-    )
+    do = "apt-config dump; remove the later #clear"
+    say.none("unattended-upgrades may change", missing, "all of base_held_packages held back", do)
 
 
 def test_kernel_is_held(ask, wanted):
     """A module that was built for one kernel is missing in the next one, and the GPUs with it."""
-    if ask.family() != "Debian":
-        pytest.skip("apt only")
-    rows = ask(
-        "dpkg-query --show --showformat '${db:Status-Abbrev}|${Package}\\n' 'linux-*' 2>/dev/null || true"
-    ).splitlines()
+    say.needs(ask.family() == "Debian", "apt only")
+    rows = ask.found("dpkg-query --show --showformat '${db:Status-Abbrev}|${Package}\\n' 'linux-*'")
     patterns = [str(name) for name in wanted["base_held_kernels"]]
     mine = [row.split("|") for row in rows if any(fnmatch(row.split("|")[1], pattern) for pattern in patterns)]
     installed_ones = [row for row in mine if row[0][1] == "i"]
-    if not installed_ones:
-        pytest.skip("no package of base_held_kernels is installed")
-    say.none(
-        "an upgrade would change",
-        [name for state, name in installed_ones if state[0] != "h"],
-        "held",
-        "apt-mark hold them",
-    )
+    say.needs(installed_ones, "no package of base_held_kernels is installed")
+    do = "apt-mark hold them"
+    say.none("an upgrade would change", [name for state, name in installed_ones if state[0] != "h"], "held", do)
 
 
 def test_governor_is_set(ask, wanted):
     """A core that saves power wakes late, and every collective waits for it."""
     rows = ask("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor 2>/dev/null || true").split()
-    if not rows:
-        pytest.skip("no frequency scaling here: the hypervisor has it")
+    say.needs(rows, "no frequency scaling here: the hypervisor has it")
     say.none(
         "governors", sorted(set(rows) - {str(wanted["base_governor"])}), str(wanted["base_governor"]), say.CONFIGURE
     )

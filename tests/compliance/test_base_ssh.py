@@ -1,7 +1,5 @@
 """Role base: sshd, asked for every kind of connection."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -91,7 +89,7 @@ def test_ssh_opens_no_other_way(sshd_says, option):
 
 def test_nothing_runs_at_every_login(ask, strangers):
     """sshd runs these before each command, also before those of the cluster's key."""
-    rows = ask("ls -d /etc/ssh/sshrc /root/.ssh/rc /home/*/.ssh/rc 2>/dev/null || true").splitlines()
+    rows = ask.found("ls -d /etc/ssh/sshrc /root/.ssh/rc /home/*/.ssh/rc")
     strangers.none("each login over ssh runs", rows, "nothing")
 
 
@@ -103,17 +101,9 @@ def test_sshd_runs_as_configured(ask, strangers):
     if ask.unit(socket).get("ActiveState") != "active":
         units.runs(ask, strangers, f"{name}.service")
     words = set(re.findall(r"argv\[\]=(.*?) ;", unit.get("ExecStart", "")))
-    say.none(
-        "sshd is started as",
-        [row for row in words if re.search(r" -[fo]", row)],
-        "its default settings",
-        f"systemctl cat {name}",
-    )
-    extra = ask("cat /etc/default/ssh /etc/sysconfig/sshd 2>/dev/null || true").splitlines()
-    say.none(
-        "sshd gets options",
-        [row for row in extra if re.match(r"(SSHD_OPTS|OPTIONS)=.*-[fo]", row)],
-        "none",
-        "correct /etc/default/ssh",
-    )
+    do = f"systemctl cat {name}"
+    say.none("sshd is started as", [row for row in words if re.search(r" -[fo]", row)], "its default settings", do)
+    extra = ask.found("cat /etc/default/ssh /etc/sysconfig/sshd")
+    do = "correct /etc/default/ssh"
+    say.none("sshd gets options", [row for row in extra if re.match(r"(SSHD_OPTS|OPTIONS)=.*-[fo]", row)], "none", do)
     units.fresh(ask, f"{name}.service", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d/*.conf")

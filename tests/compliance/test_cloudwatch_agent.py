@@ -1,7 +1,5 @@
 """Role cloudwatch_agent."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -19,8 +17,8 @@ def config(ask):
 
 @pytest.fixture
 def sends(wanted):
-    if wanted["cloudwatch_agent_state"] != "started":
-        pytest.skip("cloudwatch_agent_state is valid: nothing is sent from here")
+    started = wanted["cloudwatch_agent_state"] == "started"
+    say.needs(started, "cloudwatch_agent_state is valid: nothing is sent from here")
 
 
 def test_agent_runs(ask, strangers, sends):
@@ -47,9 +45,7 @@ def test_agent_has_loaded_the_configuration(ask, sends, config):
 
 def test_agent_has_loaded_nothing_else(ask, sends):
     """The agent merges all files of this directory: another one can take metrics out, or send them elsewhere."""
-    found = ask.lines(
-        f"find {HOME}/etc/amazon-cloudwatch-agent.d -type f ! -name file_flightline.json ! -name default 2>/dev/null || true"
-    )
+    found = ask.found(f"find {HOME}/etc/amazon-cloudwatch-agent.d -type f ! -name file_flightline.json ! -name default")
     say.none("the agent also reads", found, "file_flightline.json alone", "remove it")
 
 
@@ -59,25 +55,18 @@ def test_configuration_is_the_inventorys(ask, site, name, wanted, sends, config)
         wanted["cloudwatch_agent_config"]
         or site.of_role(name, "cloudwatch_agent", ask.facts())["_cloudwatch_agent_rendered"]
     )
-    say.none(
-        "flightline.json has",
-        installed.differences(config, json.loads(json.dumps(plan))),
-        "the role's configuration",
-        say.CONFIGURE,
-    )
+    installed.agrees(config, plan, "flightline.json", "the role's configuration")
 
 
 def test_metrics_go_to_the_clusters_namespace(wanted, sends, config):
     """Alarms and dashboards look in this namespace only."""
-    if wanted["cloudwatch_agent_config"]:
-        pytest.skip("the site brings its own configuration")
+    say.needs(not wanted["cloudwatch_agent_config"], "the site brings its own configuration")
     say.same("metrics go to", config["metrics"]["namespace"], wanted["cloudwatch_agent_namespace"])
 
 
 def test_logs_have_a_retention(wanted, sends, config):
     """Logs without an end are kept, and billed, for ever."""
-    if wanted["cloudwatch_agent_config"]:
-        pytest.skip("the site brings its own configuration")
+    say.needs(not wanted["cloudwatch_agent_config"], "the site brings its own configuration")
     files = config["logs"]["logs_collected"]["files"]["collect_list"]
     days = {entry["retention_in_days"] for entry in files}
     say.same("logs are kept for days", days, {wanted["cloudwatch_agent_log_retention_days"]})
@@ -85,9 +74,4 @@ def test_logs_have_a_retention(wanted, sends, config):
 
 def test_configuration_belongs_to_root(ask, sends):
     """Whoever writes it decides what leaves the node."""
-    file = ask.file(f"{HOME}/etc/flightline.json")
-    say.holds(
-        (file["uid"], file["mode"] & 0o022) == (0, 0),
-        f"flightline.json: user {file['uid']}, mode {oct(file['mode'])}",
-        "root's alone",
-    )
+    installed.roots_alone(ask, f"{HOME}/etc/flightline.json")

@@ -1,10 +1,8 @@
 """Role cluster_ssh."""
 
-from __future__ import annotations
-
 import pytest
 
-from .looking import installed, say
+from .looking import say
 
 LAUNCH = "/usr/local/libexec/flightline-mpi-launch"
 
@@ -20,10 +18,9 @@ def sources(site, ask, name):
     return site.of_role(name, "cluster_ssh", ask.facts())["_cluster_ssh_sources"]
 
 
-@pytest.mark.parametrize("entry", installed.of("cluster_ssh"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """It decides what the cluster's key may start."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_key_is_readable_by_its_user_only(ask, wanted, home):
@@ -38,8 +35,7 @@ def test_key_is_the_clusters(ask, wanted, home, peer):
     """A node with a key of its own reaches nobody, and the others believe that it is down."""
     path = f"{home}/.ssh/id_flightline_mpi.pub"
     other = peer(str(wanted["cluster_ssh_hosts"][0]))
-    if other is None:
-        pytest.skip("the first node of the cluster does not answer")
+    say.needs(other is not None, "the first node of the cluster does not answer")
     say.same("the key has SHA-256", ask.file(path)["sha256"], other.file(path)["sha256"])
     derived = ask("ssh-keygen -yf %s | cut -d' ' -f2", f"{home}/.ssh/id_flightline_mpi")
     say.same("the private key belongs to", derived, ask("cut -d' ' -f2 %s", path))
@@ -52,20 +48,14 @@ def test_key_can_only_launch_mpi(ask, home, sources):
     mine = [line for line in ask.lines("cat %s", path) if public in line]
     say.holds(mine, f"{path} lacks the cluster's key", "the key, restricted")
     head = f'restrict,from="{",".join(sources)}",command="{LAUNCH}" '
-    say.none(
-        f"{path} has the cluster's key as",
-        [line[:60] for line in mine if not line.startswith(head)],
-        head.strip(),
-        f"remove the line, then {say.CONFIGURE}",
-    )
+    found = [line[:60] for line in mine if not line.startswith(head)]
+    say.none(f"{path} has the cluster's key as", found, head.strip(), f"remove the line, then {say.CONFIGURE}")
 
 
 def test_host_keys_of_the_cluster_are_known(ask, wanted, site, peer):
     """A wrong key lets another machine be the node; a missing one ends mpirun with a question. Each node is asked for its own."""
     rows = [
-        line.split()
-        for line in ask.lines("cat /etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2 2>/dev/null || true")
-        if line[0] != "#"
+        line.split() for line in ask.found("cat /etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2") if line[0] != "#"
     ]
     wrong = []
     for host in wanted["cluster_ssh_hosts"]:
@@ -116,12 +106,8 @@ def test_host_key_checking_stays_on(ask, wanted):
         ]
         if "~/.ssh/id_flightline_mpi" not in seen.get("identityfile", []):
             wrong.append(f"{host}: identityfile {', '.join(seen.get('identityfile', []))}")
-    say.none(
-        "ssh -G says",
-        wrong,
-        "strict checking against the cluster's own file, with the cluster's key",
-        "grep -rn . /etc/ssh/ssh_config* ~/.ssh/config",
-    )
+    do = "grep -rn . /etc/ssh/ssh_config* ~/.ssh/config"
+    say.none("ssh -G says", wrong, "strict checking against the cluster's own file, with the cluster's key", do)
 
 
 @pytest.mark.parametrize("who", ["login", "root"])
@@ -129,23 +115,16 @@ def test_host_key_checking_is_off_for_nobody(ask, wanted, who):
     """Also hosts outside the cluster, such as those that data and code come from."""
     user = wanted["ansible_user"] if who == "login" else "root"
     seen = client(ask, user, "host.example.org")
-    say.holds(
-        seen["stricthostkeychecking"][0] in ("ask", "true", "yes"),
-        f"ssh of {user}: StrictHostKeyChecking {seen['stricthostkeychecking'][0]}",
-        "ask or yes",
-        "grep -rn StrictHostKeyChecking /etc/ssh ~/.ssh",
-    )
-    say.none(
-        f"ssh of {user} keeps host keys in",
-        [one for one in seen.get("userknownhostsfile", []) if "/dev/null" in one],
-        "a file",
-        "grep -rn UserKnownHostsFile /etc/ssh ~/.ssh",
-    )
+    saw = f"ssh of {user}: StrictHostKeyChecking {seen['stricthostkeychecking'][0]}"
+    do = "grep -rn StrictHostKeyChecking /etc/ssh ~/.ssh"
+    say.holds(seen["stricthostkeychecking"][0] in ("ask", "true", "yes"), saw, "ask or yes", do)
+    found = [one for one in seen.get("userknownhostsfile", []) if "/dev/null" in one]
+    say.none(f"ssh of {user} keeps host keys in", found, "a file", "grep -rn UserKnownHostsFile /etc/ssh ~/.ssh")
 
 
 def test_no_other_host_key_is_trusted(ask, wanted, home):
     """A line of the user's own file is believed beside the cluster's."""
-    rows = ask.lines("cat %s 2>/dev/null || true", f"{home}/.ssh/known_hosts")
+    rows = ask.found("cat %s", f"{home}/.ssh/known_hosts")
     bad = [row.split()[0][:40] for row in rows if row.startswith("@cert-authority")]
     for host in wanted["cluster_ssh_hosts"]:
         found = ask.lines(

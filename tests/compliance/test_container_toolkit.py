@@ -1,13 +1,11 @@
 """Role container_toolkit."""
 
-from __future__ import annotations
-
 import json
 import re
 
 import pytest
 
-from .looking import say, units
+from .looking import installed, say, units
 
 
 @pytest.mark.over("container_toolkit_packages")
@@ -20,8 +18,7 @@ def test_package_has_the_pinned_version(host, item, part, wanted):
 
 def test_toolkit_is_its_packages(ask, wanted):
     """The runtime runs as root between the engine and every container."""
-    found = [path for path in ask.altered(wanted["container_toolkit_packages"]) if not path.startswith("/etc/")]
-    say.none("not as the toolkit's packages brought them", found, "unchanged files", "reinstall the package")
+    installed.unaltered(ask, wanted["container_toolkit_packages"], "the toolkit's packages")
 
 
 @pytest.mark.over("container_toolkit_engines")
@@ -32,11 +29,8 @@ def test_engine_knows_the_runtime(ask, item, part):
         said = ask("containerd config dump")
         names = re.findall(r"BinaryName = [\"'](.*)[\"']", said)
         say.holds("runtimes.nvidia" in said, "containerd has no runtime nvidia", "nvidia-container-runtime")
-        say.holds(
-            "/usr/bin/nvidia-container-runtime" in names,
-            f"containerd starts {', '.join(filter(None, names)) or 'runc'}",
-            "/usr/bin/nvidia-container-runtime",
-        )
+        saw = f"containerd starts {', '.join(filter(None, names)) or 'runc'}"
+        say.holds("/usr/bin/nvidia-container-runtime" in names, saw, "/usr/bin/nvidia-container-runtime")
     else:
         runtimes = json.loads(ask("cat /etc/docker/daemon.json 2>/dev/null || echo '{}'")).get("runtimes", {})
         path = str(runtimes.get("nvidia", {}).get("path"))

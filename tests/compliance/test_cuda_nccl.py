@@ -1,12 +1,10 @@
 """Role cuda_nccl."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from .looking import say
+from .looking import installed, say
 
 PROGRAMS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "alltoall_perf", "sendrecv_perf")
 PACKAGES = ("libnccl*", "cuda-nvcc*", "cuda-cudart*")
@@ -15,19 +13,14 @@ PACKAGES = ("libnccl*", "cuda-nvcc*", "cuda-cudart*")
 def test_one_nccl_of_the_pinned_version(ask, wanted):
     """Which of two libraries a program loads depends on its search path; jobs then differ between nodes."""
     places = "/usr/lib /usr/lib64 /usr/local/lib"
-    found = ask.lines(f"find {places} -name 'libnccl.so.*.*.*' 2>/dev/null || true")
+    found = ask.found(f"find {places} -name 'libnccl.so.*.*.*'")
     seen = sorted({path.rsplit(".so.", 1)[1] for path in found})
     say.same("NCCL is there as", seen, [str(wanted["cuda_nccl_nccl_version"])], "remove the other library")
 
 
 def test_libraries_are_their_packages(ask):
     """An emptied or exchanged library has the right name and the right version in it."""
-    say.none(
-        "not as their packages brought them",
-        ask.altered(PACKAGES),
-        "unchanged files",
-        "apt-get install --reinstall the package",
-    )
+    installed.unaltered(ask, PACKAGES, "their packages", "apt-get install --reinstall the package", "")
 
 
 def test_compiler_has_the_pinned_release(ask, wanted):
@@ -40,8 +33,7 @@ def test_compiler_has_the_pinned_release(ask, wanted):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program_of_nccl_tests(ask, wanted, program):
     """The preflight measures the fabric with them."""
-    if not wanted["cuda_nccl_tests"]:
-        pytest.skip("cuda_nccl_tests is false")
+    say.needs(wanted["cuda_nccl_tests"], "cuda_nccl_tests is false")
     path = f"{wanted['cuda_nccl_tests_prefix']}/{program}"
     file = ask.file(path)
     say.same(f"{path}: owner, and mode among 0133,", (file["uid"], oct(file["mode"] & 0o133)), (0, oct(0o111)))
@@ -50,8 +42,7 @@ def test_program_of_nccl_tests(ask, wanted, program):
 
 def test_nccl_tests_are_built_for_this_gpu(ask, wanted):
     """Programs for another architecture start with a slow translation, or not at all."""
-    if not wanted["cuda_nccl_tests"]:
-        pytest.skip("cuda_nccl_tests is false")
+    say.needs(wanted["cuda_nccl_tests"], "cuda_nccl_tests is false")
     build = json.loads(ask.text(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json"))
     say.same("built for architecture", build["architecture"], str(wanted["cuda_nccl_architecture"]))
     say.same("built from commit", build["revision"], wanted["cuda_nccl_tests_commit"])

@@ -1,7 +1,5 @@
 """Role efa."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say
@@ -12,10 +10,9 @@ PACKAGES = ("libnccl-ofi*", "libfabric*aws*", "efa", "efa-*", "rdma-core", "libi
 SETTINGS = ("/etc/nccl.conf", "/root/.nccl.conf")
 
 
-@pytest.mark.parametrize("entry", installed.of("efa"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """Without the module at boot a job that starts early sees no EFA device."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_bundle_has_the_pinned_version(ask, wanted):
@@ -26,17 +23,15 @@ def test_bundle_has_the_pinned_version(ask, wanted):
 
 def test_libfabric_is_there(ask, wanted):
     """NCCL falls back to TCP without it, at a tenth of the speed and without an error."""
-    if wanted["efa_minimal"]:
-        pytest.skip("efa_minimal: containers bring libfabric")
+    say.needs(not wanted["efa_minimal"], "efa_minimal: containers bring libfabric")
     mode = ask.file("/opt/amazon/efa/bin/fi_info")["mode"]
     say.holds(mode & 0o111, f"fi_info has mode {oct(mode)}", "a program")
 
 
 def test_plugin_is_a_library_of_its_package(ask, wanted):
     """NCCL finds EFA through this plugin only; one that cannot be loaded is passed over without an error."""
-    if wanted["efa_minimal"]:
-        pytest.skip("efa_minimal: containers bring the plugin")
-    paths = ask.lines("find /opt/amazon/ofi-nccl/ /opt/aws-ofi-nccl/ -name %s 2>/dev/null || true", PLUGIN)
+    say.needs(not wanted["efa_minimal"], "efa_minimal: containers bring the plugin")
+    paths = ask.found("find /opt/amazon/ofi-nccl/ /opt/aws-ofi-nccl/ -name %s", PLUGIN)
     say.holds(paths, "no aws-ofi-nccl plugin below /opt/amazon/ofi-nccl", PLUGIN)
     files = ask.files(*paths)
     say.none(
@@ -47,12 +42,7 @@ def test_plugin_is_a_library_of_its_package(ask, wanted):
 
 def test_bundle_is_its_packages(ask):
     """What the installer brought and what lies there now are two things."""
-    say.none(
-        "not as the installer's packages brought them",
-        ask.altered(PACKAGES),
-        "unchanged files",
-        "run the EFA installer again",
-    )
+    installed.unaltered(ask, PACKAGES, "the installer's packages", "run the EFA installer again", "")
 
 
 def test_modules_can_be_loaded(ask):
@@ -84,7 +74,7 @@ def test_nccl_has_no_settings_of_strangers(ask, wanted):
     allowed = {str(key): str(value) for key, value in wanted["compliance_environment"].items()}
     found = []
     for path in paths:
-        for row in ask("cat %s 2>/dev/null || true", path).splitlines():
+        for row in ask.found("cat %s", path):
             key, mark, value = (word.strip() for word in row.partition("="))
             if mark and not row.lstrip().startswith("#") and allowed.get(key) != value:
                 found.append(f"{key}={value} in {path}")
@@ -93,9 +83,4 @@ def test_nccl_has_no_settings_of_strangers(ask, wanted):
 
 def test_the_archive_belongs_to_root(ask):
     """Between download and installation nobody may exchange it."""
-    folder = ask.file("/var/cache/flightline")
-    say.holds(
-        (folder["uid"], folder["mode"] & 0o022) == (0, 0),
-        f"/var/cache/flightline: user {folder['uid']}, mode {oct(folder['mode'])}",
-        "root's alone",
-    )
+    installed.roots_alone(ask, "/var/cache/flightline")

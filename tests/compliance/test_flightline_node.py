@@ -1,7 +1,5 @@
 """Role flightline_node."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -11,10 +9,9 @@ from .looking import installed, say, units
 UNIT = "flightline-boot.service"
 
 
-@pytest.mark.parametrize("entry", installed.of("flightline_node"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """Root runs it at every boot and before every job; `exit 0` in it passes every node."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_package_is_what_the_role_installs(ask, wanted):
@@ -40,43 +37,28 @@ def test_installed_library_is_the_package(ask, wanted):
 @pytest.mark.parametrize("folder", ["/etc/flightline", "/var/lib/flightline", "/var/log/flightline", "/opt/flightline"])
 def test_directory_belongs_to_root(ask, folder):
     """Whoever can write the directory can exchange what is in it, whatever the files' modes."""
-    seen = ask.file(folder)
-    say.holds(
-        (seen["uid"], seen["mode"] & 0o022) == (0, 0),
-        f"{folder}: user {seen['uid']}, mode {oct(seen['mode'])}",
-        "root's alone",
-    )
-    say.none(f"{folder} has an access list", seen["attributes"], "none", f"setfacl -b {folder}")
+    installed.roots_alone(ask, folder)
+    say.none(f"{folder} has an access list", ask.file(folder)["attributes"], "none", f"setfacl -b {folder}")
 
 
 def test_node_expects_what_the_inventory_says(ask, site, name):
     """Expected values, skipped checks, thresholds and waivers come from the inventory, never from the node under test."""
     wanted = site.of_role(name, "flightline_node", ask.facts())["_flightline_node_settings"]
-    seen = json.loads(ask.text("/etc/flightline/node.json"))
-    found = installed.differences(seen, json.loads(json.dumps(wanted)))
-    say.none("/etc/flightline/node.json has", found, "the inventory's settings", say.CONFIGURE)
+    installed.agrees(json.loads(ask.text("/etc/flightline/node.json")), wanted, "/etc/flightline/node.json")
 
 
 def test_preflight_runs_at_every_boot(ask, strangers):
     """A node that was fine before a reboot need not be fine after it. systemd is asked: a drop-in may run /bin/true instead."""
     unit = units.effective(ask, strangers, UNIT, units.OWN)
     units.enabled(unit, UNIT)
-    say.holds(
-        "/usr/local/sbin/flightline-boot" in unit.get("ExecStart", ""),
-        f"systemd would run {unit.get('ExecStart') or 'nothing'}",
-        "flightline-boot",
-    )
+    units.starts(unit, "/usr/local/sbin/flightline-boot", "flightline-boot")
 
 
 def test_preflight_runs_before_the_scheduler(ask):
     """A job that starts before the verdict runs on a node nobody has judged."""
     before = ask.unit(UNIT).get("Before", "").split()
-    say.none(
-        "flightline-boot is not ordered before",
-        [one for one in ("slurmd.service", "kubelet.service") if one not in before],
-        "before the schedulers",
-        say.CONFIGURE,
-    )
+    found = [one for one in ("slurmd.service", "kubelet.service") if one not in before]
+    say.none("flightline-boot is not ordered before", found, "before the schedulers", say.CONFIGURE)
 
 
 def test_check_can_speak(ask):
@@ -86,26 +68,11 @@ def test_check_can_speak(ask):
         for path in ask.lines("for p in python3 timeout sh; do command -v $p; done")
         if not path.startswith(("/usr/bin/", "/bin/"))
     ]
-    say.none(
-        "flightline-check would start",
-        found,
-        "python3, timeout and sh of the system",
-        "remove the program that hides them",
-    )
-    packages = (
-        "python3-minimal",
-        "python3.*-minimal",
-        "libpython3.*-minimal",
-        "libpython3.*-stdlib",
-        "python3",
-        "python3-libs",
-    )
-    say.none(
-        "not as Python's packages brought them",
-        [path for path in ask.altered(packages) if not path.startswith("/etc/")],
-        "unchanged files",
-        "reinstall the package",
-    )
+    do = "remove the program that hides them"
+    say.none("flightline-check would start", found, "python3, timeout and sh of the system", do)
+    packages = ("python3", "python3-minimal", "python3.*-minimal", "python3-libs")
+    packages += ("libpython3.*-minimal", "libpython3.*-stdlib")
+    installed.unaltered(ask, packages, "Python's packages")
 
 
 def test_logs_are_rotated(ask):

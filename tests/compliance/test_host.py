@@ -1,7 +1,5 @@
 """What holds for every host, whatever its roles."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -17,14 +15,14 @@ SECRET = r"(AKIA|ASIA)[A-Z0-9]{16}|aws_secret_access_key *[=:] *[^ ]|-----BEGIN 
 @pytest.mark.parametrize("path", SYSTEM_PATHS)
 def test_nothing_is_world_writable(ask, path):
     """A file that anybody may write lets any job on the node change what root runs. Sticky directories are shared on purpose."""
-    found = ask("find %s -xdev ! -type l -perm -0002 ! -perm -1000 2>/dev/null || true", path).splitlines()
+    found = ask.found("find %s -xdev ! -type l -perm -0002 ! -perm -1000", path)
     say.none("world-writable", found, "nothing that anybody may write", "chmod o-w, and look who made it so")
 
 
 @pytest.mark.parametrize("path", ["/etc/systemd/system", "/etc/flightline", "/var/log/flightline", "/etc/default"])
 def test_no_secret_is_written_down(ask, path):
     """Unit files and logs are readable and shipped; keys belong to the instance role. Only the file's name is shown."""
-    found = ask("grep -rIlE -e %s %s 2>/dev/null || true", SECRET, path).splitlines()
+    found = ask.found("grep -rIlE -e %s %s", SECRET, path)
     say.none("a key or password in", found, "none in files", "revoke it, remove it, give the instance a role")
 
 
@@ -58,25 +56,21 @@ def test_nothing_runs_that_is_a_strangers(ask, strangers):
 
 def test_the_next_boot_ends_where_jobs_run(ask):
     """With another default target the node comes back without network or scheduler."""
-    say.holds(
-        ask("systemctl get-default") in ("multi-user.target", "graphical.target"),
-        f"the default target is {ask('systemctl get-default')}",
-        "multi-user.target",
-        "systemctl set-default multi-user.target",
-    )
+    saw = f"the default target is {ask('systemctl get-default')}"
+    do = "systemctl set-default multi-user.target"
+    say.holds(ask("systemctl get-default") in ("multi-user.target", "graphical.target"), saw, "multi-user.target", do)
 
 
 def test_the_host_has_its_name(ask):
     """slurmd finds its line, and the prolog the node that it drains, by this name; a boot sets the one on disk again."""
     on_disk = ask("cat /etc/hostname 2>/dev/null || true").strip().partition(".")[0]
-    if not on_disk:
-        pytest.skip("the name comes from the network at each boot: no /etc/hostname")
+    say.needs(on_disk, "the name comes from the network at each boot: no /etc/hostname")
     say.same("the host is called", ask("uname -n").partition(".")[0], on_disk, f"hostname {on_disk}")
 
 
 def test_traffic_is_not_shaped(ask):
     """A delay or a rate that somebody tried out stays until the next boot, and the whole collective waits for this node."""
-    rows = ask("tc qdisc show 2>/dev/null || true").splitlines()
+    rows = ask.found("tc qdisc show")
     kinds = {row.split()[1] for row in rows if row.startswith("qdisc ")}
     say.none(
         "traffic passes", sorted(kinds & {"netem", "tbf", "hfsc", "cake"}), "no shaper", "tc qdisc del dev NAME root"
@@ -90,16 +84,11 @@ FILTERS = ("nft list ruleset", "iptables-legacy-save", "ip6tables-legacy-save", 
 def test_no_packet_is_dropped_by_a_filter(ask):
     """NCCL's bootstrap, MPI and Slurm connect between all nodes at ports of their own choice; security groups keep others out."""
     has = {tool for tool in FILTERS if ask.answer(f"command -v {tool.split()[0]}").rc == 0}
-    if not has:
-        pytest.skip("no program that could make or show a rule: neither nft nor iptables-save")
+    say.needs(has, "no program that could make or show a rule: neither nft nor iptables-save")
     hidden = set(FILTERS[3:]) if FILTERS[0] in has else set()
     nft, *saved = (ask(tool) if tool in has - hidden else "" for tool in FILTERS)
-    say.none(
-        "packets meet",
-        filters.dropped(nft, saved),
-        "no rule that drops them",
-        "nft list ruleset; remove the rule, or a waiver for it",
-    )
+    do = "nft list ruleset; remove the rule, or a waiver for it"
+    say.none("packets meet", filters.dropped(nft, saved), "no rule that drops them", do)
 
 
 def test_hosts_of_the_inventory_have_a_way(ask, site):
@@ -133,25 +122,16 @@ def test_only_expected_ports_are_open(ask, wanted):
         allowed |= {6817, 6818, 6819}
     rows = ask.lines("ss -Hltn")
     ports = {int(row.split()[3].rsplit(":", 1)[1]) for row in rows if not re.match(r"(127\.|\[::1\])", row.split()[3])}
-    say.none(
-        "listeners on TCP ports",
-        sorted(ports - allowed),
-        "22, Slurm's and compliance_open_ports",
-        "ss -ltnp names the program",
-    )
+    do = "ss -ltnp names the program"
+    say.none("listeners on TCP ports", sorted(ports - allowed), "22, Slurm's and compliance_open_ports", do)
 
 
 def test_instance_metadata_needs_a_token(ask):
     """IMDSv1 hands the instance role's keys to any request that a program can be tricked into sending."""
     said = ask("python3 -c %s", PROBE).strip()
-    if said == "none":
-        pytest.skip("no instance metadata service answers: not an EC2 instance")
-    say.same(
-        "the metadata service answers a request without token with",
-        said,
-        "401",
-        "set HttpTokens required on the instance",
-    )
+    say.needs(said != "none", "no instance metadata service answers: not an EC2 instance")
+    do = "set HttpTokens required on the instance"
+    say.same("the metadata service answers a request without token with", said, "401", do)
 
 
 PROBE = """
@@ -175,9 +155,7 @@ def test_ownership_of_the_system_is_left_alone(ask, path):
 
 def test_device_rules_are_not_a_strangers(ask, strangers):
     """A udev rule decides who may open a GPU or an EFA device, and what runs when one appears."""
-    rows = ask(
-        "grep -rlE -e 'RUN|nvidia|infiniband|efa|nvme|MODE|PROGRAM' /etc/udev/rules.d /run/udev/rules.d 2>/dev/null || true"
-    ).splitlines()
+    rows = ask.found("grep -rlE -e 'RUN|nvidia|infiniband|efa|nvme|MODE|PROGRAM' /etc/udev/rules.d /run/udev/rules.d")
     strangers.none("udev follows", rows, "only rules of packages")
 
 
@@ -198,13 +176,13 @@ def test_no_package_is_trusted_without_a_signature(ask):
             for name, value in rows.items()
             if name.endswith(("::Verify-Peer", "::Verify-Host")) and value.strip('"').lower() in ("false", "no", "0")
         ]
-        found += ask(
-            "grep -rniE 'trusted *[:=] *yes|allow-(insecure|weak) *[:=] *yes' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true"
-        ).splitlines()
+        found += ask.found(
+            "grep -rniE 'trusted *[:=] *yes|allow-(insecure|weak) *[:=] *yes' /etc/apt/sources.list /etc/apt/sources.list.d"
+        )
     else:
-        found = ask(
-            "grep -rniE '^(gpgcheck|repo_gpgcheck|sslverify) *= *(0|no|false)' /etc/dnf /etc/yum.conf /etc/yum.repos.d 2>/dev/null || true"
-        ).splitlines()
+        found = ask.found(
+            "grep -rniE '^(gpgcheck|repo_gpgcheck|sslverify) *= *(0|no|false)' /etc/dnf /etc/yum.conf /etc/yum.repos.d"
+        )
     say.none("packages are taken on trust:", found, "every repository signed and verified", "remove the option")
 
 
@@ -224,17 +202,14 @@ def test_kernel_was_started_as_wanted(ask):
     """A word on the kernel's command line keeps a driver out or turns a protection off for the whole boot."""
     words = ask("cat /proc/cmdline").split()
     bad = r"(modprobe\.blacklist|module_blacklist|initcall_blacklist|rd\.driver\.blacklist)=\S*(nvidia|efa|ib_|gdrdrv)|systemd\.mask=\S+|init=/bin/\S+|single|nvidia\S*=\S+|swiotlb=force|iommu=\S*force"
-    say.none(
-        "the kernel was started with",
-        [word for word in words if re.fullmatch(bad, word)],
-        "nothing that keeps drivers or units out",
-        "correct the boot loader and reboot",
-    )
+    found = [word for word in words if re.fullmatch(bad, word)]
+    do = "correct the boot loader and reboot"
+    say.none("the kernel was started with", found, "nothing that keeps drivers or units out", do)
 
 
 def test_log_of_units_is_not_thrown_away(ask, strangers):
     """tmpfiles lines of strangers empty the directories that the evidence is in."""
-    files = ask(
-        "grep -lE '^[^#]*(/var/log/flightline|/var/log/journal|/var/lib/flightline|/etc/flightline|/opt/flightline)' /etc/tmpfiles.d/* /run/tmpfiles.d/* 2>/dev/null || true"
-    ).splitlines()
+    files = ask.found(
+        "grep -lE '^[^#]*(/var/log/flightline|/var/log/journal|/var/lib/flightline|/etc/flightline|/opt/flightline)' /etc/tmpfiles.d/* /run/tmpfiles.d/*"
+    )
     strangers.none("tmpfiles clears or changes our directories in", files, "only lines of packages and roles")

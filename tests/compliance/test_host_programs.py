@@ -1,13 +1,11 @@
 """Which programs and libraries a name means on a host, whatever its roles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
-from .looking import say
+from .looking import installed, say
 
 LOUD = re.compile(
     r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|PYTHON\w+|(NCCL|FI|OFI|CUDA|NVIDIA|OMPI|PMIX|UCX|SLURM|GLIBC|MALLOC)_\w+|BASH_ENV|ENV"
@@ -36,34 +34,23 @@ SEARCHED = ("/opt/amazon", "/usr/local/cuda", "/usr/local/lib", "/usr/lib")
 
 
 VOUCHED = (
-    "libc6",
-    "glibc",
-    "libpam*",
-    "pam",
-    "sudo",
-    "openssh-*",
-    "systemd*",
-    "bash",
-    "dash",
-    "coreutils",
-    "util-linux",
-    "mount",
-    "kmod",
+    *("libc6", "glibc", "libpam*", "pam", "sudo", "openssh-*", "systemd*"),
+    *("bash", "dash", "coreutils", "util-linux", "mount", "kmod"),
 )
 
 
 def test_no_set_user_id_program_is_a_strangers(ask, strangers):
     """Whoever starts such a program becomes its owner; a copied shell is a door."""
-    found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
+    found = ask.found("find / -xdev -type f -perm /6000 -print")
     strangers.none("set-user-id or set-group-id", found, "only programs of packages")
 
 
 def test_no_packages_program_was_given_rights(ask, strangers):
     """chmod u+s on find, or a capability on python3: the package answers for the file and not for its mode."""
-    found = ask("find / -xdev -type f -perm /6000 -print 2>/dev/null || true").splitlines()
+    found = ask.found("find / -xdev -type f -perm /6000 -print")
     given = [path for path in found if Path(path).name not in SET_ID_USUAL]
     if ask.has("getcap"):
-        rows = ask.lines("getcap -r /usr /opt 2>/dev/null || true")
+        rows = ask.found("getcap -r /usr /opt")
         given += [path for row in rows if Path(path := row.split(" ")[0]).name not in CAPABLE_USUAL]
     say.none(
         "more rights than its package gave has",
@@ -75,21 +62,16 @@ def test_no_packages_program_was_given_rights(ask, strangers):
 
 def test_programs_belong_to_root(ask, strangers):
     """dpkg compares what is in a file. Whoever owns it can change it tomorrow."""
-    rows = ask(
-        "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\) 2>/dev/null || true"
-    ).splitlines()
-    say.none(
-        "not root's alone",
-        strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL),
-        "root's files",
-        "chown root, or reinstall the package",
+    rows = ask.found(
+        "find /usr /opt/flightline -xdev ! -type l \\( ! -user root -o -perm -0020 ! -group root ! -group staff \\)"
     )
+    found = strangers.unnamed(path for path in rows if Path(path).name not in SET_ID_USUAL)
+    say.none("not root's alone", found, "root's files", "chown root, or reinstall the package")
 
 
 def test_no_packages_file_was_set_aside(ask, strangers):
     """A diversion moves a package's program away and lets another stand in its place; dpkg then verifies the one that was moved."""
-    if ask.family() != "Debian":
-        pytest.skip("dpkg only")
+    say.needs(ask.family() == "Debian", "dpkg only")
     rows = ask("dpkg-divert --list").splitlines()
     local = [row.split(" of ", 1)[1].split(" to ")[0] for row in rows if row.startswith("local diversion")]
     say.none("set aside by hand", strangers.unnamed(local), "only packages' diversions", "dpkg-divert --remove PATH")
@@ -97,12 +79,8 @@ def test_no_packages_file_was_set_aside(ask, strangers):
 
 def test_no_file_capability_is_a_strangers(ask, strangers):
     """A capability on a file is a set-user-id bit that find does not show."""
-    if not ask.has("getcap"):
-        pytest.skip("getcap is not installed")
-    found = [
-        line.rsplit(" ", 1)[0]
-        for line in ask.lines("getcap -r /usr /opt /etc /home /root /srv /var/lib 2>/dev/null || true")
-    ]
+    say.needs(ask.has("getcap"), "getcap is not installed")
+    found = [line.rsplit(" ", 1)[0] for line in ask.found("getcap -r /usr /opt /etc /home /root /srv /var/lib")]
     strangers.none("capabilities on", found, "only programs of packages")
 
 
@@ -124,15 +102,11 @@ def test_nothing_is_loaded_into_every_program(ask):
 
 def test_libraries_come_from_known_places(ask, strangers):
     """The linker's cache decides which libnccl, libcuda and libfabric a program gets."""
-    paths = ask.lines("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
-    files = ask.lines("ls -d /etc/ld.so.conf.d/*.conf 2>/dev/null || true")
+    paths = ask.found("grep -hvE '^ *(#|include|$)' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf")
+    files = ask.found("ls -d /etc/ld.so.conf.d/*.conf")
     found = [path for path in paths if not path.startswith((*SEARCHED, "/lib"))]
-    say.none(
-        "libraries are searched in",
-        found,
-        f"below {', '.join(SEARCHED)}",
-        f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig",
-    )
+    do = f"remove it from {', '.join(strangers.among(files)) or '/etc/ld.so.conf'}; ldconfig"
+    say.none("libraries are searched in", found, f"below {', '.join(SEARCHED)}", do)
 
 
 def test_linker_finds_known_libraries(ask):
@@ -160,12 +134,8 @@ def test_environment_is_the_sites(ask, wanted, who):
         f"{key}={value}" for key, value in sorted(seen.items()) if LOUD.fullmatch(key) and allowed.get(key) != value
     ]
     found = [entry for entry in found if not _searches_known(entry)]
-    say.none(
-        f"the environment of {who} has",
-        found,
-        "only what compliance_environment names",
-        "look in /etc/environment, /etc/profile.d, /etc/environment.d, system.conf.d",
-    )
+    do = "look in /etc/environment, /etc/profile.d, /etc/environment.d, system.conf.d"
+    say.none(f"the environment of {who} has", found, "only what compliance_environment names", do)
 
 
 def _searches_known(entry):
@@ -179,23 +149,11 @@ def test_programs_are_searched_in_known_places(ask, wanted, who):
     user = wanted["ansible_user"] if who == "login" else "root"
     home = ask("getent passwd %s", user).split(":")[5]
     places = ask("su - %s -c 'echo $PATH' </dev/null", user).split(":")
-    known = (
-        "/usr/",
-        "/bin",
-        "/sbin",
-        "/opt/amazon",
-        "/opt/slurm",
-        "/opt/aws",
-        "/snap/bin",
-        f"{home}/.local/bin",
-        f"{home}/bin",
-    )
-    say.none(
-        f"{user} searches programs in",
-        [place for place in places if not place.startswith(known)],
-        "the system's directories",
-        "look in /etc/environment, /etc/login.defs and /etc/profile.d",
-    )
+    known = ("/usr/", "/bin", "/sbin", "/opt/amazon", "/opt/slurm", "/opt/aws", "/snap/bin")
+    known += (f"{home}/.local/bin", f"{home}/bin")
+    found = [place for place in places if not place.startswith(known)]
+    do = "look in /etc/environment, /etc/login.defs and /etc/profile.d"
+    say.none(f"{user} searches programs in", found, "the system's directories", do)
 
 
 def test_python_starts_without_strangers(ask, strangers):
@@ -206,27 +164,14 @@ def test_python_starts_without_strangers(ask, strangers):
 
 def test_system_programs_are_their_packages(ask):
     """Everything else here asks these programs; a changed one can answer what it likes."""
-    found = [path for path in ask.altered(VOUCHED) if not path.startswith("/etc/")]
-    say.none(
-        "not as their packages brought them", found, "unchanged files", "reinstall the package, and look who changed it"
-    )
+    installed.unaltered(ask, VOUCHED, "their packages", "reinstall the package, and look who changed it")
 
 
 def test_nothing_is_mounted_over_the_system(ask, wanted):
     """A mount over a file hides what is there: the disk is right, and what runs is something else."""
     places = ask("findmnt --raw --noheadings --output TARGET").splitlines()
-    own = (
-        "/etc/",
-        "/usr/",
-        "/opt/",
-        "/root/",
-        "/var/lib/flightline",
-        "/var/lib/dpkg",
-        "/lib/",
-        "/bin/",
-        "/sbin/",
-        "/home/",
-    )
+    own = ("/etc/", "/usr/", "/opt/", "/root/", "/lib/", "/bin/", "/sbin/", "/home/")
+    own += ("/var/lib/flightline", "/var/lib/dpkg")
     known = [str(pattern) for pattern in wanted["compliance_known_files"]]
     found = [place for place in places if place.startswith(own) and place not in known]
     found = [

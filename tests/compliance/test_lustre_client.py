@@ -1,7 +1,5 @@
 """Role lustre_client."""
 
-from __future__ import annotations
-
 import pytest
 
 from .looking import installed, say, units
@@ -11,17 +9,15 @@ FIXED = ("noatime", "relatime", "nosuid", "nodev", "noexec", "ro", "rw", "flock"
 
 @pytest.fixture
 def mounts(wanted):
-    if not wanted["lustre_client_mounts"]:
-        pytest.skip("no file system in lustre_client_mounts")
+    say.needs(wanted["lustre_client_mounts"], "no file system in lustre_client_mounts")
     return [
         (entry, entry["path"][1:].replace("-", "\\x2d").replace("/", "-")) for entry in wanted["lustre_client_mounts"]
     ]
 
 
-@pytest.mark.parametrize("entry", installed.of("lustre_client"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """It decides how the client's modules are loaded."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_client_is_installed(ask):
@@ -31,12 +27,7 @@ def test_client_is_installed(ask):
 
 def test_client_is_its_packages(ask):
     """A mount program that was replaced mounts something else under the right name."""
-    say.none(
-        "not as the client's packages brought them",
-        ask.altered(("lustre-client*",)),
-        "unchanged files",
-        "reinstall the package",
-    )
+    installed.unaltered(ask, ("lustre-client*",), "the client's packages", but="")
 
 
 def test_file_systems_are_mounted_with_their_options(ask, mounts):
@@ -46,12 +37,8 @@ def test_file_systems_are_mounted_with_their_options(ask, mounts):
         seen = [row for row in rows if row[0] == entry["path"]]
         say.holds(seen, f"nothing is mounted on {entry['path']}", entry["dns_name"], f"mount {entry['path']}")
         # The last mount on a directory is what programs see there.
-        say.holds(
-            entry["dns_name"] in seen[-1][1],
-            f"{seen[-1][1]} on {entry['path']}",
-            entry["dns_name"],
-            f"umount {entry['path']}",
-        )
+        do = f"umount {entry['path']}"
+        say.holds(entry["dns_name"] in seen[-1][1], f"{seen[-1][1]} on {entry['path']}", entry["dns_name"], do)
 
 
 def test_mount_units_are_as_the_role_writes_them(ask, strangers, site, name, mounts):
@@ -72,8 +59,7 @@ def test_file_systems_are_mounted_at_boot(ask, strangers, wanted, mounts):
 
 def test_lnet_has_its_interface(ask, wanted):
     """LNet on the wrong interface is slow, or silent."""
-    if not wanted["lustre_client_lnet"]:
-        pytest.skip("lustre_client_lnet is false: the kernel has no Lustre modules")
+    say.needs(wanted["lustre_client_lnet"], "lustre_client_lnet is false: the kernel has no Lustre modules")
     shown = ask("lnetctl net show --net tcp")
     say.holds(
         wanted["lustre_client_lnet_interface"] in shown,

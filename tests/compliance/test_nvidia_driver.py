@@ -1,7 +1,5 @@
 """Role nvidia_driver."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -14,7 +12,7 @@ PACKAGES = ("nvidia-*", "libnvidia-*", "libcuda1", "cuda-drivers*")
 
 def versions(ask):
     """Version of every NVIDIA driver library on the linker's paths."""
-    found = ask.lines("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f 2>/dev/null || true")
+    found = ask.found("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f")
     return {line.rsplit(".so.", 1)[1] for line in found}
 
 
@@ -25,10 +23,9 @@ def kernel_rows(ask):
     ]
 
 
-@pytest.mark.parametrize("entry", installed.of("nvidia_driver"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """It decides which module takes the GPUs."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_driver_has_the_pinned_version(ask, wanted):
@@ -36,39 +33,26 @@ def test_driver_has_the_pinned_version(ask, wanted):
     pin = str(wanted["nvidia_driver_version"])
     found = versions(ask)
     say.holds(found, "no driver library", f"libnvidia-ml {pin}")
-    say.none(
-        "driver libraries",
-        sorted(one for one in found if not (one + ".").startswith(pin + ".")),
-        pin,
-        "remove the other driver",
-    )
+    do = "remove the other driver"
+    say.none("driver libraries", sorted(one for one in found if not (one + ".").startswith(pin + ".")), pin, do)
 
 
 def test_driver_is_its_packages(ask):
     """nvidia-smi and the libraries are what every check asks."""
-    found = [path for path in ask.altered(PACKAGES) if not path.startswith("/etc/")]
-    say.none(
-        "not as the driver's packages brought them", found, "unchanged files", "apt-get install --reinstall the package"
-    )
+    installed.unaltered(ask, PACKAGES, "the driver's packages", "apt-get install --reinstall the package")
 
 
 def test_no_driver_package_is_half_installed(ask):
     """A half-installed driver works until the next boot."""
-    if ask.family() != "Debian":
-        pytest.skip("dpkg only")
-    rows = ask("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*' 2>/dev/null || true").splitlines()
-    say.none(
-        "packages",
-        [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")],
-        "installed whole",
-        "dpkg --configure -a",
-    )
+    say.needs(ask.family() == "Debian", "dpkg only")
+    rows = ask.found("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*'")
+    do = "dpkg --configure -a"
+    say.none("packages", [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")], "installed whole", do)
 
 
 def test_driver_cannot_change_by_itself(ask):
     """apt keeps the driver where it is, also in an upgrade by hand. apt itself is asked: another pin may stand above the role's."""
-    if ask.family() != "Debian":
-        pytest.skip("apt only")
+    say.needs(ask.family() == "Debian", "apt only")
     names = ask(
         "dpkg-query -W -f '${db:Status-Abbrev}|${Package}\\n' 'nvidia-*' 'libnvidia-*' libcuda1 2>/dev/null | sed -n 's/^.i |//p'"
     ).split()
@@ -78,12 +62,8 @@ def test_driver_cannot_change_by_itself(ask):
         seen = dict(row.strip().split(": ", 1) for row in rows if ": " in row)
         if seen.get("Candidate") != seen.get("Installed"):
             moved.append(f"{name} {seen.get('Installed')} to {seen.get('Candidate')}")
-    say.none(
-        "apt would change",
-        moved,
-        "nothing of the driver",
-        "apt-cache policy NAME names the pin; remove the other preference",
-    )
+    do = "apt-cache policy NAME names the pin; remove the other preference"
+    say.none("apt would change", moved, "nothing of the driver", do)
 
 
 def test_nouveau_stays_out(ask):
@@ -100,12 +80,8 @@ def test_modules_can_be_loaded(ask):
         for row in rows
         if row[0] == "blacklist" or (row[0] in ("install", "remove") and "modprobe" not in row[2])
     ]
-    say.none(
-        "modprobe has",
-        bad,
-        "nothing that keeps the driver out",
-        "grep -rn nvidia /etc/modprobe.d /run/modprobe.d; remove the line",
-    )
+    do = "grep -rn nvidia /etc/modprobe.d /run/modprobe.d; remove the line"
+    say.none("modprobe has", bad, "nothing that keeps the driver out", do)
 
 
 def test_module_options_are_the_sites(ask, wanted):
@@ -122,18 +98,13 @@ def test_module_options_are_the_sites(ask, wanted):
         for word in row[2].split()
         if (row[1], word) not in given and not word.startswith("modeset=")
     ]
-    say.none(
-        "options of the driver",
-        other,
-        "those of nvidia_driver_module_options",
-        "grep -rn 'options nvidia' /etc/modprobe.d",
-    )
+    do = "grep -rn 'options nvidia' /etc/modprobe.d"
+    say.none("options of the driver", other, "those of nvidia_driver_module_options", do)
 
 
 def test_fabric_manager_has_the_drivers_version(ask, wanted):
     """Fabric Manager refuses any other driver, and CUDA then fails with error 802."""
-    if not wanted["nvidia_driver_fabric_manager"]:
-        pytest.skip("the instance type has no NVSwitch")
+    say.needs(wanted["nvidia_driver_fabric_manager"], "the instance type has no NVSwitch")
     said = ask("nv-fabricmanager --version").split(":")[-1].strip()
     say.holds(said in versions(ask), f"Fabric Manager {said}", f"one of {', '.join(sorted(versions(ask)))}")
 
@@ -146,29 +117,22 @@ def test_service_starts_at_boot(ask, strangers, wanted, unit):
         "nvidia-persistenced": "nvidia_driver_persistenced",
         "nvidia-imex": "nvidia_driver_imex_service",
     }[unit]
-    if not wanted[variable]:
-        pytest.skip(f"{variable} is false")
+    say.needs(wanted[variable], f"{variable} is false")
     units.enabled(units.effective(ask, strangers, f"{unit}.service"), unit)
 
 
 def test_the_driver_is_loaded(ask, wanted):
     """Installed and running are two things until the node has booted."""
-    if wanted["nvidia_driver_state"] != "loaded":
-        pytest.skip("the site loads no driver here (nvidia_driver_state)")
+    say.needs(wanted["nvidia_driver_state"] == "loaded", "the site loads no driver here (nvidia_driver_state)")
     loaded = ask("cat /sys/module/nvidia/version 2>/dev/null || echo none").strip()
-    say.holds(
-        loaded in versions(ask),
-        f"driver {loaded} is loaded",
-        f"{', '.join(sorted(versions(ask)))}",
-        "modprobe nvidia, or reboot",
-    )
+    do = "modprobe nvidia, or reboot"
+    say.holds(loaded in versions(ask), f"driver {loaded} is loaded", f"{', '.join(sorted(versions(ask)))}", do)
 
 
 def test_the_repository_is_signed_by_the_pinned_key(ask):
     """A repository without a key of its own is trusted by any key on the system."""
     path = "/etc/apt/sources.list.d/flightline-nvidia.sources"
-    if not ask.files(path):
-        pytest.skip("the driver does not come from the vendor's repository")
+    say.needs(ask.files(path), "the driver does not come from the vendor's repository")
     rows = ask.lines("cat %s", path)
     keys = [row.split(":", 1)[1].strip() for row in rows if row.startswith("Signed-By:")]
     say.holds(
@@ -180,11 +144,8 @@ def test_the_repository_is_signed_by_the_pinned_key(ask):
         pinned = key.rpartition("flightline-")[2].partition(".")[0]
         shown = ask("gpg --batch --show-keys --with-colons %s 2>/dev/null || true", key)
         prints = re.findall(r"^fpr:+([0-9A-F]{40})", shown, re.MULTILINE)
-        say.holds(
-            prints[:1] == [pinned] and shown.count("\npub:") + shown.startswith("pub:") == 1,
-            f"{key} holds {', '.join(prints) or 'no key'}",
-            pinned,
-        )
+        saw = f"{key} holds {', '.join(prints) or 'no key'}"
+        say.holds(prints[:1] == [pinned] and shown.count("\npub:") + shown.startswith("pub:") == 1, saw, pinned)
 
 
 def test_the_repository_is_the_vendors(ask, wanted):

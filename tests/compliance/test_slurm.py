@@ -1,7 +1,5 @@
 """Role slurm."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -12,15 +10,22 @@ MUNGE = "/etc/munge/munge.key"
 
 
 @pytest.fixture
+def controller(wanted, peer):
+    """The cluster's controller, asked as well."""
+    there = peer(str(wanted["slurm_controller"]))
+    say.needs(there is not None, "the controller does not answer")
+    return there
+
+
+@pytest.fixture
 def unit(wanted, name):
     """slurmd on workers, slurmctld on the controller."""
     return "slurmctld" if name == wanted["slurm_controller"] else "slurmd"
 
 
-@pytest.mark.parametrize("entry", installed.of("slurm"), ids=str)
-def test_file_is_as_the_role_writes_it(entry, as_the_role_writes_it):
+def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     """slurmd runs it as root before every job; `exit 0` in it lets every node in."""
-    as_the_role_writes_it(entry)
+    as_the_role_writes_it()
 
 
 def test_scheduler_runs(ask, strangers, unit):
@@ -31,8 +36,7 @@ def test_scheduler_runs(ask, strangers, unit):
 
 def test_jobs_inherit_the_nodes_cpus_and_memory(ask, unit):
     """prlimit or taskset on the running daemon: every job after it has less, and no file shows it."""
-    if unit != "slurmd":
-        pytest.skip("jobs are slurmd's")
+    say.needs(unit == "slurmd", "jobs are slurmd's")
     pid = ask.unit("slurmd.service").get("MainPID", "0")
     rows = ask.lines("for p in 1 %s; do sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$p/status; done", pid)
     say.same("slurmd may run on CPUs", rows[-1], rows[0], "systemctl restart slurmd")
@@ -56,25 +60,16 @@ def test_scheduler_starts_at_boot(ask, strangers, unit):
 def test_scheduler_reads_the_clusters_settings(ask, unit):
     """An option of its command line, or of /etc/default, sends it to another configuration."""
     rows = ask.lines(f"ps -o args= -C {unit} || true")
-    say.none(
-        f"{unit} was started as",
-        [row for row in rows if re.search(r" (-f|--conf\S*|-Z|-N)\b", row)],
-        "its default settings",
-        f"correct /etc/default/{unit}",
-    )
-    options = ask(f"cat /etc/default/{unit} /etc/sysconfig/{unit} 2>/dev/null || true").splitlines()
-    say.none(
-        f"{unit} gets",
-        [row for row in options if re.match(r"\w*OPTIONS=.*-", row)],
-        "no options",
-        f"correct /etc/default/{unit}",
-    )
+    found = [row for row in rows if re.search(r" (-f|--conf\S*|-Z|-N)\b", row)]
+    say.none(f"{unit} was started as", found, "its default settings", f"correct /etc/default/{unit}")
+    options = ask.found(f"cat /etc/default/{unit} /etc/sysconfig/{unit}")
+    do = f"correct /etc/default/{unit}"
+    say.none(f"{unit} gets", [row for row in options if re.match(r"\w*OPTIONS=.*-", row)], "no options", do)
 
 
 def test_programs_are_their_packages(ask):
     """slurmd is root on every node of every job."""
-    found = [path for path in ask.altered(("slurm*", "munge", "libmunge*")) if not path.startswith("/etc/")]
-    say.none("not as their packages brought them", found, "unchanged files", "reinstall the package")
+    installed.unaltered(ask, ("slurm*", "munge", "libmunge*"), "their packages")
 
 
 def test_munge_runs(ask, strangers):
@@ -90,11 +85,8 @@ def test_munge_key_is_secret(ask):
     say.same(f"{MUNGE} has owner and mode", (file["uid"], oct(file["mode"])), (uid, oct(0o400)))
 
 
-def test_munge_key_is_the_clusters(ask, wanted, peer):
+def test_munge_key_is_the_clusters(ask, controller):
     """A node with another key is down for the controller."""
-    controller = peer(str(wanted["slurm_controller"]))
-    if controller is None:
-        pytest.skip("the controller does not answer")
     say.holds(
         ask.file(MUNGE)["sha256"] == controller.file(MUNGE)["sha256"],
         "another munge.key than the controller's",
@@ -103,11 +95,8 @@ def test_munge_key_is_the_clusters(ask, wanted, peer):
 
 
 @pytest.mark.parametrize("file", ["slurm.conf", "cgroup.conf"])
-def test_settings_are_the_controllers(ask, wanted, peer, file):
+def test_settings_are_the_controllers(ask, controller, file):
     """Slurm wants one configuration on all nodes; a prolog left out on one lets jobs onto it unseen."""
-    controller = peer(str(wanted["slurm_controller"]))
-    if controller is None:
-        pytest.skip("the controller does not answer")
     path = f"/etc/slurm/{file}"
     installed.compare(ask, path, controller.file(path)["sha256"], 0o644)
 
@@ -117,7 +106,7 @@ def test_no_settings_beside_the_clusters(ask, strangers):
     known = {
         f"/etc/slurm/{name}" for name in ("slurm.conf", "gres.conf", "cgroup.conf", "topology.conf", "slurmdbd.conf")
     }
-    found = ask.lines("find /etc/slurm -type f 2>/dev/null || true")
+    found = ask.found("find /etc/slurm -type f")
     changed = [path for path in ask.altered(("slurm*",)) if path.startswith("/etc/slurm")]
     say.none(
         "changed settings of Slurm's packages", changed, "as the packages brought them", "reinstall the package's file"

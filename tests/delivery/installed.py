@@ -1,7 +1,5 @@
 """The collection and the wheel, installed where no checkout is."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -26,14 +24,9 @@ class Place:
 
     def env(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("TMPDIR", "LANG") if name in os.environ}
-        return {
-            **kept,
-            "PATH": f"{self.venv}/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": str(self.home),
-            "LC_ALL": "C.UTF-8",
-            "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
-            "ANSIBLE_CONFIG": str(self.root / "ansible.cfg"),
-        }
+        kept |= {"PATH": f"{self.venv}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
+        ansible = {"COLLECTIONS_PATH": str(self.collections), "CONFIG": str(self.root / "ansible.cfg")}
+        return kept | {f"ANSIBLE_{name}": value for name, value in ansible.items()}
 
     def run(self, *argv: object, **env: str) -> tuple[int, str]:
         done = subprocess.run(

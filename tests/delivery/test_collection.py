@@ -1,7 +1,5 @@
 """The collection and the wheel, installed where no checkout is: what `make collection` makes is enough to work with."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The node is simulated; Ansible, its module wrapper and the kept copy are the rea
 marked by the test, so that an answer tells which way it came.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -17,9 +15,9 @@ import pytest
 
 from flightline.demo import prepare
 from flightline_node import __version__
+from tests.beds import ROOT, own_env, ran
 from tools import nodepackage
 
-ROOT = Path(__file__).parents[2]
 MARKED = "kept copy"
 needs_system_python = pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no /usr/bin/python3 to find")
 
@@ -41,14 +39,14 @@ class Ground:
             f"      register: answer\n      ignore_errors: true\n{task}"
             f"    - copy: {{content: '{{{{ answer | to_json }}}}', dest: {out}}}\n"
         )
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "PYTHON"))}
         # A plain PATH: Ansible's search for a Python would trip over version managers' shims.
-        env.update(HOME=str(self.home), PATH="/usr/bin:/bin", ANSIBLE_LIBRARY=str(ROOT / "library"))
+        plain = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        env = own_env("ANSIBLE", "PYTHON", **plain, ANSIBLE_LIBRARY=str(ROOT / "library"))
         env.update(ANSIBLE_MODULE_UTILS=str(ROOT / "module_utils"), ANSIBLE_ACTION_PLUGINS=str(ROOT / "plugins/action"))
         command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", "-c", "local", str(play)]
         command += ["-e", f"ansible_python_interpreter={python} ansible_async_dir={self.home}/async"]
         command += ["-e", f"flightline_node_directory={self.installed}"]
-        run = subprocess.run(command, env=env, cwd=self.path, capture_output=True, text=True, timeout=120, check=False)
+        run = ran(*command, env=env, cwd=self.path, timeout=120)
         assert run.returncode == 0, run.stdout + run.stderr
         answer: dict = json.loads(out.read_text())
         return answer

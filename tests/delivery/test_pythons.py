@@ -1,7 +1,5 @@
 """The node library on every Python that a node may have: it imports, probes, and judges as this one does, byte by byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

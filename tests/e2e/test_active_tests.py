@@ -7,14 +7,13 @@ from datetime import datetime, timezone
 
 import pytest
 
-from flightline.demo import prepare
-from flightline_node import node, settings
+from flightline_node import settings
 from flightline_node.ask.probes import plan
-from flightline_node.ask.runner import Node
 from flightline_node.judge import judgement as judge
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.expected import resolve
 from flightline_node.read import bundle
+from tests.beds import simulated, statuses
 
 # What a node with NVIDIA GPUs is asked; neuron checks skip there.
 ACTIVE = {check.id for check in CHECKS.values() if check.level != "quick" and "neuron" not in check.tags}
@@ -26,24 +25,9 @@ def run(tmp_path):
     """Collect and judge a simulated node, keeping its bundle; returns the record."""
 
     def start(*faults, level="standard", **options):
-        directory = tmp_path / "node"
-        prepare({"node": {"demo_dir": directory, "instance_type": TYPE, "demo_faults": list(faults)}})
-        return node.run(
-            Node(str(directory / "root"), (str(directory / "tools"),)),
-            resolve(TYPE),
-            settings.build(level=level, options=options),
-            node.Identity("node"),
-            tmp_path / "bundle",
-        )
+        return simulated(tmp_path / "node", TYPE, faults, level, bundle=tmp_path / "bundle", options=options)
 
     return start
-
-
-def statuses(record):
-    found = {}
-    for finding in record["findings"]:
-        found.setdefault(finding["check"], set()).add(finding["status"])
-    return found
 
 
 @pytest.mark.parametrize("level", ["standard", "deep"])

@@ -1,30 +1,19 @@
 """playbooks/cleanup.yml through real Ansible on this machine: refused unless meant, and only old things of one's own."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.beds import BIN, ROOT, ran
 
 
 def play(*arguments, **variables):
-    given = {"cleanup_become": False, "cleanup_programs": [], **variables}
-    argv = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        "playbooks/cleanup.yml",
-        "-e",
-        json.dumps(given),
-        *arguments,
-    ]
+    given = json.dumps({"cleanup_become": False, "cleanup_programs": [], **variables})
+    argv = [BIN / "ansible-playbook", "playbooks/cleanup.yml", "-e", given, *arguments]
     env = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default"}
-    return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=180, check=False)
+    return ran(*argv, cwd=ROOT, env=env, timeout=180)
 
 
 @pytest.fixture
@@ -40,15 +29,17 @@ def names(places):
     return sorted(path.name for path in places.iterdir())
 
 
-def test_the_demo_fleet_is_refused(places):
-    done = play("-i", "inventory/demo", "--limit", "gpu-01", cleanup_paths=[f"{places}/flightline-*"])
-    assert done.returncode != 0 and "cleanup_local=true" in done.stdout
-    assert names(places) == ["flightline-old", "flightline-young"]
-
-
-def test_this_machine_is_refused_however_it_is_reached(places):
-    done = play("-i", "somewhere,", "-c", "local", cleanup_paths=[f"{places}/flightline-*"])
-    assert done.returncode != 0 and "the machine that Ansible runs on" in done.stdout
+@pytest.mark.parametrize(
+    ("reached", "said"),
+    [
+        (("-i", "inventory/demo", "--limit", "gpu-01"), "cleanup_local=true"),
+        (("-i", "somewhere,", "-c", "local"), "the machine that Ansible runs on"),
+    ],
+    ids=["demo fleet", "this machine"],
+)
+def test_the_machine_of_the_controller_is_refused_however_it_is_reached(places, reached, said):
+    done = play(*reached, cleanup_paths=[f"{places}/flightline-*"])
+    assert done.returncode != 0 and said in done.stdout
     assert names(places) == ["flightline-old", "flightline-young"]
 
 

@@ -2,35 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 from flightline.demo import FAULTS, write_inventory
 from flightline.demo.faults import FLEET
 from flightline.demo.inventory import node_names
-
-ROOT = Path(__file__).parents[2]
-PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+from tests.beds import BIN, ROOT, ran
 
 
 def preflight(inventory, out):
     """Run the playbook; returns the exit status and the report."""
-    environment = {
-        **os.environ,
-        "FLIGHTLINE_STORE": str(out / "runs.sqlite"),
-        "FLIGHTLINE_REPORT_DIR": str(out / "report"),
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-    }
-    done = subprocess.run(
-        [PLAYBOOK, "playbooks/preflight.yml", "-i", inventory],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    places = {"FLIGHTLINE_STORE": f"{out}/runs.sqlite", "FLIGHTLINE_REPORT_DIR": f"{out}/report"}
+    env = {**os.environ, **places, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    done = ran(BIN / "ansible-playbook", "playbooks/preflight.yml", "-i", inventory, cwd=ROOT, env=env, timeout=300)
     reports = list((out / "report").rglob("report.json"))
     assert len(reports) == 1, done.stdout[-3000:] + done.stderr[-3000:]
     return done.returncode, json.loads(reports[0].read_text())

@@ -3,12 +3,8 @@
 The page's way from end to end needs an account and Pulumi's command line; no test here has either.
 """
 
-from __future__ import annotations
-
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +12,9 @@ import boto3
 import pytest
 from botocore import xform_name
 
-from .test_readme import BIN, NO_ACCOUNT, ROOT, commands
+from tests.beds import BIN, ROOT, own_env, ran
+
+from .test_readme import NO_ACCOUNT, commands
 
 PAGE = "docs/deploy.md"
 TEXT = " ".join((ROOT / PAGE).read_text(encoding="utf-8").split())
@@ -56,32 +54,23 @@ def test_a_file_that_is_read_is_there(line):
 @pytest.mark.parametrize("line", starting("flightline "))
 def test_a_command_takes_the_options_it_is_given(line):
     words = shlex.split(line)
-    asked = subprocess.run(
-        [str(BIN / "flightline"), words[1], "--help"], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    asked = ran(BIN / "flightline", words[1], "--help", cwd=ROOT)
     assert asked.returncode == 0, asked.stderr
     missing = [word for word in words if word.startswith("--") and word not in asked.stdout]
     assert missing == [], missing
 
 
 def test_the_cost_of_a_stack_runs_without_an_account(tmp_path):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS", "FLIGHTLINE"))}
-    done = subprocess.run(
-        [str(BIN / "flightline"), "cost", "p5-reservation", "--offline"],
-        env={**kept, **NO_ACCOUNT, "FLIGHTLINE_STORE": str(tmp_path / "runs.sqlite")},
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    env = own_env("AWS", "FLIGHTLINE", **NO_ACCOUNT, FLIGHTLINE_STORE=str(tmp_path / "runs.sqlite"))
+    done = ran(BIN / "flightline", "cost", "p5-reservation", "--offline", env=env, cwd=ROOT)
     assert done.returncode == 2
-    assert (
-        "no price of 8 x p5.48xlarge" in done.stdout
-        and "saw no price kept, and nobody is asked (--offline)" in done.stdout
-    )
+    for said in ("no price of 8 x p5.48xlarge", "saw no price kept, and nobody is asked (--offline)"):
+        assert said in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_what_up_will_do_is_said_of_the_page_s_stack():
-    argv = [sys.executable, "-m", "infra.describe", "up", "p5-reservation"]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(sys.executable, "-m", "infra.describe", "up", "p5-reservation", cwd=ROOT)
     assert done.returncode == 0 and "Pulumi shows the preview next" in done.stdout
 
 
@@ -107,7 +96,6 @@ def test_its_links_lead_somewhere():
 
 
 def test_configure_before_up_says_what_is_missing(tmp_path):
-    argv = ["make", "-s", "configure", f"INVENTORY={tmp_path}/aws_ec2.yml"]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = ran("make", "-s", "configure", f"INVENTORY={tmp_path}/aws_ec2.yml", cwd=ROOT, timeout=300)
     assert done.returncode == 2 and "wanted the stack's outputs; do: make outputs" in done.stderr
     assert "ERROR" not in done.stdout + done.stderr

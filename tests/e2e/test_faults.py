@@ -8,13 +8,11 @@ recognised.
 """
 
 import dataclasses
-import os
 import re
-from pathlib import Path
 
 import pytest
 
-from flightline.demo import FAULTS, prepare
+from flightline.demo import FAULTS
 from flightline.demo.faults import FLEET, NODE, broken
 from flightline.demo.hardware import machine
 from flightline.demo.tree import healthy
@@ -23,12 +21,12 @@ from flightline.fleet.judgement import judge_run
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node import node, settings
 from flightline_node.ask import probes
-from flightline_node.ask.runner import Node
 from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import LEVELS, UNSAID, SettingsError, Status, Verdict
 from flightline_node.read import bundle
+from tests.beds import processes, simulated, statuses
 from tests.corpus.material import demo
 from tests.harness import NOW
 
@@ -84,24 +82,9 @@ def judged(park, request):
     """Collect and judge a simulated node as the Ansible module does; returns its record."""
 
     def run(instance_type, *faults, level="quick"):
-        host = re.sub(r"\W+", "-", request.node.name)
-        directory = park / host
-        prepare({host: {"demo_dir": directory, "instance_type": instance_type, "demo_faults": list(faults)}})
-        return node.run(
-            Node(str(directory / "root"), (str(directory / "tools"),)),
-            resolve(instance_type),
-            settings.build(level=level),
-            node.Identity(host),
-        )
+        return simulated(park / re.sub(r"\W+", "-", request.node.name), instance_type, faults, level)
 
     return run
-
-
-def statuses(record):
-    found = {}
-    for finding in record["findings"]:
-        found.setdefault(finding["check"], set()).add(finding["status"])
-    return found
 
 
 def as_stored(fault, directory):
@@ -130,27 +113,31 @@ def test_a_healthy_node_of_every_kind_is_go(judged, instance_type):
     assert "PASS" in statuses(record)["neuron_devices" if resolve(instance_type).has_neuron else "gpu_count"]
 
 
+def healthy_in_depth(judged, instance_type):
+    """The record at level deep, in which nothing is wrong."""
+    record = judged(instance_type, level="deep")
+    assert [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")] == []
+    assert record["verdict"] == str(Verdict.GO)
+    return record
+
+
 @pytest.mark.parametrize(
     "instance_type", ["p5.48xlarge", "p6-b200.48xlarge", "p4d.24xlarge", "g5.48xlarge", "g6.xlarge"]
 )
 def test_a_healthy_node_passes_the_active_tests(judged, instance_type):
-    record = judged(instance_type, level="deep")
-    assert [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")] == []
+    record = healthy_in_depth(judged, instance_type)
     assert statuses(record)["dcgm_diag"] == {"PASS"}
     assert "PASS" in statuses(record)["nccl_correctness"]
-    assert record["verdict"] == str(Verdict.GO)
 
 
 @pytest.mark.parametrize("instance_type", ["trn1.32xlarge", "trn1.2xlarge", "trn2.48xlarge", "inf2.24xlarge"])
 def test_a_healthy_neuron_node_passes_the_active_tests(judged, instance_type):
-    record = judged(instance_type, level="deep")
-    assert [finding for finding in record["findings"] if finding["status"] not in ("PASS", "SKIP", "INFO")] == []
+    record = healthy_in_depth(judged, instance_type)
     found = statuses(record)
     assert (found["nccom_test"], found["nccom_busbw"]) == ({"PASS"}, {"PASS"})
     asked = {probe["id"] for probe in record["probes"]}
     assert "neuron-ls" in asked
     assert not {name for name in asked if name.startswith(("nvidia", "nvlink", "dcgm", "nccl", "gpu"))}
-    assert record["verdict"] == str(Verdict.GO)
 
 
 def test_no_neuron_probe_runs_on_a_gpu_node(judged):
@@ -227,20 +214,7 @@ def test_a_hung_tool_leaves_no_process_behind(park, judged, monkeypatch):
     monkeypatch.setattr(node, "plan", lambda *_: short)
     record = judged("p5.48xlarge", "tool_hung")
     assert [probe["timed_out"] for probe in record["probes"]] == [True]
-    assert running(str(park)) == []
-
-
-def running(text):
-    """Command lines of live processes that name the text."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if text in line and int(entry.name) != os.getpid():
-            found.append(line)
-    return found
+    assert processes(str(park)) == []
 
 
 def test_each_fault_with_a_root_is_one_of_the_demo_s():

@@ -8,13 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from flightline.commands.judge import command
-from flightline.demo import FAULTS, prepare
-from flightline_node import node, settings
-from flightline_node.ask.runner import Node
+from flightline.demo import FAULTS
 from flightline_node.judge.checks import CHECKS
-from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS, UNSAID
 from flightline_node.tell.evidence import DIRECTORY
+from tests.beds import simulated
 
 ACTIVE = [name for name, fault in FAULTS.items() if fault.level in ("standard", "deep")]
 CASES = [
@@ -33,18 +31,8 @@ def park(tmp_path_factory):
 
 
 def on_the_node(park, host, instance_type, level, faults, keeps=False):
-    directory = park / host
-    prepare({host: {"demo_dir": directory, "instance_type": instance_type, "demo_faults": list(faults)}})
-    if keeps:
-        (directory / "root" / DIRECTORY).mkdir(parents=True)
-    record = node.run(
-        Node(str(directory / "root"), (str(directory / "tools"),)),
-        resolve(instance_type),
-        settings.build(level=level),
-        node.Identity(host),
-        directory / "bundle",
-    )
-    return record, directory / "bundle"
+    bundle, folders = park / host / "bundle", (DIRECTORY,) * keeps
+    return simulated(park / host, instance_type, faults, level, bundle=bundle, folders=folders), bundle
 
 
 def judged(bundle, *arguments):

@@ -3,11 +3,8 @@
 moto delivers EventBridge to SQS and SNS to SQS; in Lambda's place a thread hands the queue to the alert router.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
-import sys
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,10 +18,10 @@ from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.functions.common import services as common
 from flightline_host.trial import monitor
 from infra.planning import monitoring
+from tests.beds import BIN, ROOT, own_env, ran
 from tests.emulated import ACCOUNT, REGION, Cloud, lead_to
 from tests.infra import stacks
 
-ROOT = Path(__file__).parents[2]
 CLUSTER = "demo"
 NODE = "i-0123456789abcdef0"
 
@@ -106,10 +103,8 @@ def test_what_does_not_arrive_is_named_and_the_queue_removed(cloud, topic):
 def test_a_refused_event_is_an_error_with_the_reason(cloud, topic):
     class Refusing:
         def put_events(self, Entries):
-            return {
-                "FailedEntryCount": 1,
-                "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}],
-            }
+            entry = {"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"}
+            return {"FailedEntryCount": 1, "Entries": [entry]}
 
     clients = {**_clients(cloud), "events": Refusing()}
     with pytest.raises(monitor.ProbeError, match="slow down"):
@@ -160,31 +155,14 @@ def _play(cloud: Cloud, tmp_path: Path, topic: str, *more: str) -> subprocess.Co
     hosts = {"gpu-01": {"ansible_connection": "local", "instance_id": NODE, "instance_type": "p5.48xlarge"}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
-    given = {
-        "flightline_cluster": CLUSTER,
-        "flightline_topic_arn": topic,
-        "flightline_monitor_install": False,
-        "flightline_aws_endpoint_url": cloud.url,
-        "aws_region": REGION,
-        "flightline_monitor_poll_s": 0.5,
-    }
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "FLIGHTLINE"))}
-    env |= {
-        **cloud.env,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "PATH": f"{Path(sys.executable).parent}:{env['PATH']}",
-    }
-    command = [
-        "ansible-playbook",
-        "-i",
-        str(inventory),
-        "playbooks/monitor.yml",
-        "-e",
-        yaml.safe_dump(given, default_flow_style=True, width=10_000),
-    ]
-    return subprocess.run(
-        [*command, *more], env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
+    given = {"cluster": CLUSTER, "topic_arn": topic, "aws_endpoint_url": cloud.url}
+    given |= {"monitor_install": False, "monitor_poll_s": 0.5}
+    given = {"aws_region": REGION, **{f"flightline_{name}": value for name, value in given.items()}}
+    own = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    env = own_env("ANSIBLE", "FLIGHTLINE", **cloud.env, **own)
+    variables = yaml.safe_dump(given, default_flow_style=True, width=10_000)
+    command = ("ansible-playbook", "-i", inventory, "playbooks/monitor.yml", "-e", variables)
+    return ran(*command, *more, env=env, cwd=ROOT, timeout=300)
 
 
 def test_the_playbook_proves_the_whole_way(cloud, topic, way, tmp_path):

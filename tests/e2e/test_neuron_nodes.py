@@ -5,17 +5,20 @@ The tools are simulated.
 
 import pytest
 
-from flightline.demo import prepare
-from flightline_node import node, settings
-from flightline_node.ask.runner import Node
+from flightline_node import settings
 from flightline_node.judge import judgement as judging
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.expected import known_types, resolve
 from flightline_node.model import Status, Verdict
 from flightline_node.read.bundle import load
+from tests.beds import simulated
 from tests.harness import NOW
 
 NEURON = [name for name in known_types() if resolve(name).has_neuron]
+OF_NVIDIA = {
+    *("nvidia_smi", "nvidia_smi_topo", "nvlink", "dcgm_diag"),
+    *("nccl_tests", "nccl_debug", "nvbandwidth", "gpu_load"),
+}
 OF_NEURON = {check.id for check in CHECKS.values() if "neuron" in check.tags}
 
 
@@ -23,18 +26,17 @@ OF_NEURON = {check.id for check in CHECKS.values() if "neuron" in check.tags}
 def run(tmp_path):
     """Collect and judge a simulated node; `judged` is the type that the inventory names."""
 
-    def one(simulated, judged, level="quick"):
-        place = tmp_path / "node"
-        prepare({"node": {"demo_dir": place, "instance_type": simulated, "demo_faults": []}})
-        there = Node(str(place / "root"), (str(place / "tools"),))
-        return node.run(there, resolve(judged), settings.build(level=level), node.Identity("node"))
+    return lambda kind, judged, level="quick": simulated(tmp_path / "node", kind, level=level, judged_as=judged)
 
-    return one
+
+def without_outputs(place, name):
+    """The judgement of a node of which nothing was collected."""
+    return judging.judge(load(place), resolve(name), settings.build(level="deep"), NOW, required=True)
 
 
 @pytest.mark.parametrize("name", NEURON)
 def test_nothing_collected_is_unknown_and_no_go(tmp_path, name):
-    judged = judging.judge(load(tmp_path), resolve(name), settings.build(level="deep"), NOW, required=True)
+    judged = without_outputs(tmp_path, name)
     unknown = {finding.check for finding in judged.findings if finding.status is Status.UNKNOWN}
     assert judged.verdict is Verdict.NO_GO
     assert unknown >= OF_NEURON
@@ -42,23 +44,13 @@ def test_nothing_collected_is_unknown_and_no_go(tmp_path, name):
 
 @pytest.mark.parametrize("name", NEURON)
 def test_no_nvidia_check_waits_for_what_such_a_node_has_not(tmp_path, name):
-    judged = judging.judge(load(tmp_path), resolve(name), settings.build(level="deep"), NOW, required=True)
+    judged = without_outputs(tmp_path, name)
     waiting = {finding.check for finding in judged.findings if finding.status is not Status.SKIP}
-    gpu = {
-        "nvidia_smi",
-        "nvidia_smi_topo",
-        "nvlink",
-        "dcgm_diag",
-        "nccl_tests",
-        "nccl_debug",
-        "nvbandwidth",
-        "gpu_load",
-    }
-    assert {check for check in waiting if gpu & {*CHECKS[check].needs}} == set()
+    assert {check for check in waiting if OF_NVIDIA & {*CHECKS[check].needs}} == set()
 
 
 def test_neuron_checks_skip_every_other_type(tmp_path):
-    judged = judging.judge(load(tmp_path), resolve("p5.48xlarge"), settings.build(level="deep"), NOW, required=True)
+    judged = without_outputs(tmp_path, "p5.48xlarge")
     mine = [finding for finding in judged.findings if finding.check in OF_NEURON]
     assert {finding.status for finding in mine} == {Status.SKIP}
     assert {finding.message for finding in mine} == {"no Neuron device in p5.48xlarge"}

@@ -4,8 +4,6 @@ The hosts are this machine under several names, judged for little (instance type
 are about the plumbing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -20,19 +18,13 @@ import pytest
 import yaml
 
 from flightline.store.sqlite import SqliteStore
+from tests.beds import BIN, ROOT, answered, begun, place_env, processes, program, ran, until
 
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 PLAYBOOK = ("ansible-playbook", "playbooks/preflight.yml", "-i")
 COMMAND = ("flightline", "preflight", "-i")
+BOTH = pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
 DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_common_args": ""}
 SLEEPER = "#!/bin/sh\nexec sleep 60\n"
-
-
-def _hears_signals():
-    """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Bench:
@@ -42,34 +34,15 @@ class Bench:
         self.path = tmp_path
         self.store = tmp_path / "store" / "runs.sqlite"
         self.inventory = tmp_path / "hosts.yml"
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "FLIGHTLINE"))}
-        self.env.update(
-            FLIGHTLINE_STORE=str(self.store),
-            ANSIBLE_LOCAL_TEMP=str(tmp_path / "local"),
-            PATH=f"{BIN}:{os.environ['PATH']}",
-        )
+        self.env = place_env(self.store, tmp_path)
 
     def write(self, hosts, **variables):
-        base = {
-            "ansible_connection": "local",
-            "ansible_python_interpreter": sys.executable,
-            "instance_type": "none",
-            "flightline_checks": ["memory"],
-        }
-        self.inventory.write_text(
-            yaml.safe_dump({"all": {"hosts": hosts, "vars": {**base, **variables}}}, sort_keys=False)
-        )
+        base = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        base |= {"instance_type": "none", "flightline_checks": ["memory"], **variables}
+        self.inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": base}}, sort_keys=False))
 
     def start(self, command, *arguments, **env):
-        return subprocess.Popen(
-            [*command, str(self.inventory), *map(str, arguments)],
-            cwd=ROOT,
-            env={**self.env, **env},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=_hears_signals,
-        )
+        return begun(*command, self.inventory, *arguments, env={**self.env, **env})
 
     def run(self, command, *arguments, **env):
         process = self.start(command, *arguments, **env)
@@ -77,33 +50,20 @@ class Bench:
         return process.returncode, out
 
     def report(self, run="latest"):
-        done = subprocess.run(
-            [BIN / "flightline", "report", run, "--json", "-"],
-            env=self.env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ran(BIN / "flightline", "report", run, "--json", "-", env=self.env)
         return done.returncode, json.loads(done.stdout)
 
     def slow_tool(self):
         """A directory whose df never ends within the deadline's first seconds."""
         tools = self.path / "tools"
         tools.mkdir()
-        (tools / "df").write_text(SLEEPER)
-        (tools / "df").chmod(0o755)
+        program(tools / "df", SLEEPER)
         return [str(tools)]
 
     def wait_for_rows(self, wanted, process):
-        until = time.monotonic() + 180
-        while time.monotonic() < until and process.poll() is None:
-            if self.store.is_file():
-                with SqliteStore(self.store) as store:
-                    runs = store.runs(1)
-                    if runs and len(store.answered(runs[0].run_id)) >= wanted:
-                        return
-            time.sleep(0.05)
-        pytest.fail(f"no {wanted} rows in time: {process.communicate(timeout=5)[0]}")
+        until(lambda: answered(self.store) >= wanted or process.poll() is not None, 180, every_s=0.05)
+        if answered(self.store) < wanted:
+            pytest.fail(f"no {wanted} rows in time: {process.communicate(timeout=5)[0]}")
 
 
 @pytest.fixture
@@ -115,13 +75,7 @@ def rows(report):
     return {row["host"]: row for row in report["nodes"]}
 
 
-def left_over(bench):
-    """Processes of this test that still run: their command line names its directory."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if str(bench.path) in line and "pytest" not in line]
-
-
-@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+@BOTH
 def test_a_good_fleet_is_go_with_status_0(bench, command):
     bench.write({"b": None, "a": {"instance_id": "i-1"}})
     status, out = bench.run(command)
@@ -133,15 +87,8 @@ def test_a_good_fleet_is_go_with_status_0(bench, command):
     assert status == 0 and report["verdict"] == "go" and [row["host"] for row in report["nodes"]] == ["b", "a"]
     assert rows(report)["a"]["instance_id"] == "i-1" and rows(report)["a"]["cells"]["memory"] == "PASS"
     directory = next((bench.store.parent / "reports").iterdir())
-    assert {path.name for path in directory.iterdir()} == {
-        "report.json",
-        "junit.xml",
-        "report.html",
-        "no-go.txt",
-        "go.mpi",
-        "go.slurm",
-        "go.ini",
-    }
+    wanted = {"report.json", "junit.xml", "report.html", "no-go.txt", "go.mpi", "go.slurm", "go.ini"}
+    assert {path.name for path in directory.iterdir()} == wanted
 
 
 def test_unreachable_and_broken_hosts_have_rows_and_do_not_stop_the_others(bench):
@@ -183,17 +130,15 @@ def test_limit_and_check_mode(bench):
 def test_from_elsewhere_a_start_without_a_verdict_ends_with_2(bench, tmp_path, arguments, wanted):
     """The whole table is `make hostile`."""
     bench.write({})
-    command = [str(BIN / "ansible-playbook"), str(ROOT / "playbooks/preflight.yml"), "-i", str(bench.inventory)]
-    done = subprocess.run(
-        [*command, *arguments], cwd=tmp_path, env=bench.env, capture_output=True, text=True, check=False
-    )
+    command = [BIN / "ansible-playbook", ROOT / "playbooks/preflight.yml", "-i", bench.inventory]
+    done = ran(*command, *arguments, cwd=tmp_path, env=bench.env)
     assert done.returncode == 2 and wanted in done.stderr, done.stdout + done.stderr
 
 
 BAD = {"a": {"instance_type": "p99.metal"}, "b": {"flightline_thresholds": {"memory.nope": 1}}, "c": None}
 
 
-@pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
+@BOTH
 def test_a_bad_inventory_stops_before_any_node_with_every_mistake_and_status_2(bench, command):
     bench.write(BAD)
     status, out = bench.run(command)
@@ -289,7 +234,7 @@ def test_an_interrupted_run_ends_its_children_and_reports_what_was_measured(benc
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 1 and "NO-GO  1 of 2 nodes go" in out and "Traceback" not in out, out
     assert "the run ended before this host answered" in " ".join(out.split())
-    assert left_over(bench) == []
+    assert processes(str(bench.path)) == []
 
 
 @pytest.mark.slow
@@ -328,15 +273,10 @@ def test_the_gate_lets_only_good_hosts_through(bench):
 
 def test_playbooks_and_plugins_are_documented_and_lint(bench):
     for playbook in ("preflight.yml", "validate.yml"):
-        done = subprocess.run(
-            [BIN / "ansible-playbook", "--syntax-check", f"playbooks/{playbook}"],
-            cwd=ROOT, env=bench.env, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = ran(BIN / "ansible-playbook", "--syntax-check", f"playbooks/{playbook}", cwd=ROOT, env=bench.env)
         assert done.returncode == 0, done.stderr
     modules = ["flightline_node", "flightline_validate", "flightline_verdict_info"]
-    done = subprocess.run(
-        [BIN / "ansible-doc", "--json", *modules], cwd=ROOT, env=bench.env, capture_output=True, text=True, check=False
-    )
+    done = ran(BIN / "ansible-doc", "--json", *modules, cwd=ROOT, env=bench.env)
     described = json.loads(done.stdout)
     assert set(described) == set(modules)
     assert all(item["doc"]["description"] and item["examples"] for item in described.values())

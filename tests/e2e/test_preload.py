@@ -1,18 +1,14 @@
 """playbooks/preload.yml through real Ansible on this machine; lfs and the AWS CLI are simulated (test_preload of the role)."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.beds import BIN, ROOT, program, ran
 from tests.node_programs import installed
 from tests.unit.roles.test_preload import AWS, LFS, body
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = ROOT / ".venv" / "bin"
 INVENTORY = """gpu_nodes:
   hosts: {node-1: {}, node-2: {}}
   vars:
@@ -29,10 +25,8 @@ def play(tmp_path):
     for path in (tools, root):
         path.mkdir()
     for name, text in (("lfs", LFS), ("aws", AWS)):
-        (tools / name).write_text(text)
+        program(tools / name, text)
     installed("preload", tools)
-    for tool in (tools / "lfs", tools / "aws"):
-        tool.chmod(0o755)
     (tmp_path / "inventory.yml").write_text(INVENTORY)
 
     def call(keys, **given):
@@ -41,21 +35,12 @@ def play(tmp_path):
         (tmp_path / "m.json").write_text(body(objects=[{"key": key, "size": 1} for key in keys]))
         given = {"link": f"s3://b-data={root}", "progress_file": f"{tmp_path}/p", "preload_every_s": 1, **given}
         extra = [word for key, value in {**given, "ansible_become": False}.items() for word in ("-e", f"{key}={value}")]
-        return subprocess.run(
-            [BIN / "ansible-playbook", "-i", tmp_path / "inventory.yml", "playbooks/preload.yml", *extra],
-            cwd=ROOT,
-            # Ansible asks for a job in the account's home, and HOME may be another.
-            env={
-                **os.environ,
-                "HOME": str(Path("~root" if os.geteuid() == 0 else "~").expanduser()),
-                "PATH": f"{tools}:{BIN}:{os.environ['PATH']}",
-                "MANIFEST": str(tmp_path / "m.json"),
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        # Ansible asks for a job in the account's home, and HOME may be another.
+        home = str(Path("~root" if os.geteuid() == 0 else "~").expanduser())
+        env = {**os.environ, "HOME": home, "MANIFEST": str(tmp_path / "m.json")}
+        env["PATH"] = f"{tools}:{BIN}:{os.environ['PATH']}"
+        argv = [BIN / "ansible-playbook", "-i", tmp_path / "inventory.yml", "playbooks/preload.yml", *extra]
+        return ran(*argv, cwd=ROOT, env=env, timeout=120)
 
     return call
 

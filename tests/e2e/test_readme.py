@@ -1,17 +1,14 @@
 """The README's commands, run as they stand there; those that need an account or minutes are named here, with what they need."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
+from tests.beds import BIN, ROOT, own_env
+
 NOT_RUN = {
     "make test": "is what runs this",
     "make preflight": "is run by hand in a fresh clone; the same as scripts/preflight below",
@@ -42,10 +39,8 @@ class Work:
         self.path, self.first = path, ""
 
     def run(self, command: str) -> tuple[int, str]:
-        env = {
-            name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "AWS", "FLIGHTLINE"))
-        }
-        env.update(NO_ACCOUNT, PATH=f"{BIN}:{env['PATH']}", FLIGHTLINE_STORE=str(self.path / "runs.sqlite"))
+        own = {"PATH": f"{BIN}:{os.environ['PATH']}", "FLIGHTLINE_STORE": str(self.path / "runs.sqlite")}
+        env = own_env("ANSIBLE", "AWS", "FLIGHTLINE", **NO_ACCOUNT, **own)
         for word, meant in self.meant():
             command = re.sub(rf"(?<![\w-]){re.escape(word)}(?!\w)", meant, command)
         done = subprocess.run(

@@ -1,7 +1,5 @@
 """What a run cannot do at its end is refused before the first node is asked, and nothing is made above a named folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3
@@ -13,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from flightline.store.sqlite import SqliteStore
-from tests.e2e.test_preflight import COMMAND, PLAYBOOK, Bench
+from tests.beds import program
+from tests.e2e.test_preflight import BOTH, COMMAND, PLAYBOOK, Bench
 
 TODAY = datetime.now(timezone.utc).date()
 SHAPE = re.compile(r"\bsaw\b.*\bwanted\b", re.S)
@@ -25,9 +24,7 @@ class Place(Bench):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.asked = path / "asked"
-        self.python = path / "python3"
-        self.python.write_text(f'#!/bin/sh\n: > {self.asked}\nexec {sys.executable} "$@"\n')
-        self.python.chmod(0o755)
+        self.python = program(path / "python3", f'#!/bin/sh\n: > {self.asked}\nexec {sys.executable} "$@"\n')
         self.write({"a": None})
 
     def write(self, hosts, **variables):
@@ -57,43 +54,39 @@ def place(tmp_path):
     return Place(tmp_path)
 
 
-BOTH = pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
-
-
-@BOTH
-def test_a_store_that_is_a_directory(place, command):
+@pytest.fixture
+def taken(place):
+    """What stands in the way: a folder, a file, a text and another program's database. A run leaves all as it was."""
     (place.path / "there").mkdir()
-    place.refused(place.named(command, store=place.path / "there"), str(place.path / "there"), "wanted a file")
-    assert list((place.path / "there").iterdir()) == []
-
-
-@BOTH
-def test_a_store_in_a_folder_whose_own_is_not_there(place, command):
-    wanted = place.path / "no" / "such" / "runs.sqlite"
-    place.refused(place.named(command, store=wanted), str(place.path / "no"))
-    assert not (place.path / "no").exists()
-
-
-@BOTH
-def test_a_store_where_nobody_may_write(place, command):
-    place.refused(place.named(command, store="/proc/runs.sqlite"), "/proc")
-
-
-@BOTH
-def test_a_store_that_is_no_database(place, command):
-    other = place.path / "notes.txt"
-    other.write_text("my notes, " * 50)
-    place.refused(place.named(command, store=other), str(other), "not a database")
-    assert other.read_text() == "my notes, " * 50
-
-
-@BOTH
-def test_a_store_that_is_another_program_s_database(place, command):
-    other = place.path / "other.sqlite"
-    with sqlite3.connect(other) as db:
+    for name, text in (("taken", "a file"), ("notes.txt", "my notes, " * 50)):
+        (place.path / name).write_text(text)
+    with sqlite3.connect(place.path / "other.sqlite") as db:
         db.execute("CREATE TABLE mine (x)")
     db.close()
-    place.refused(place.named(command, store=other), str(other), "saw the table mine")
+    before = {name: (place.path / name).read_bytes() for name in ("taken", "notes.txt", "other.sqlite")}
+    yield place
+    assert list((place.path / "there").iterdir()) == [] and not (place.path / "no").exists()
+    assert {name: (place.path / name).read_bytes() for name in before} == before
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("setting", "wanted", "words"),
+    [
+        ("store", "there", ("/there", "wanted a file")),
+        ("store", "no/such/runs.sqlite", ("/no",)),
+        ("store", "/proc/runs.sqlite", ()),
+        ("store", "notes.txt", ("/notes.txt", "not a database")),
+        ("store", "other.sqlite", ("/other.sqlite", "saw the table mine")),
+        ("report_dir", "no/such/reports", ()),
+        ("report_dir", "taken/reports", ()),
+        ("report_dir", "taken", ()),
+    ],
+)
+def test_a_place_that_cannot_be(taken, command, setting, wanted, words):
+    where = "/proc" if wanted.startswith("/proc") else str(taken.path)
+    said = [f"{where}{word}" if word.startswith("/") else word for word in words] or [where]
+    taken.refused(taken.named(command, **{setting: taken.path / wanted}), *said)
 
 
 @pytest.mark.root
@@ -111,21 +104,10 @@ def test_a_store_that_is_read_only(place, command):
         subprocess.run(["umount", str(store)], check=True)
 
 
-@BOTH
-@pytest.mark.parametrize("wanted", ["no/such/reports", "taken/reports", "taken"])
-def test_a_report_s_directory_that_cannot_be(place, command, wanted):
-    (place.path / "taken").write_text("a file")
-    place.refused(place.named(command, report_dir=place.path / wanted), str(place.path))
-    assert not (place.path / "no").exists()
-
-
 @pytest.mark.parametrize("wanted", ["no/such/x.json", "taken/x.json", "there"])
-def test_a_json_report_s_place_that_cannot_be(place, wanted):
-    (place.path / "taken").write_text("a file")
-    (place.path / "there").mkdir()
-    status, out = place.named(COMMAND, json=place.path / wanted)
-    assert status == 2 and not place.asked.exists() and str(place.path / wanted.partition("/")[0]) in out, out
-    assert not (place.path / "no").exists()
+def test_a_json_report_s_place_that_cannot_be(taken, wanted):
+    status, out = taken.named(COMMAND, json=taken.path / wanted)
+    assert status == 2 and not taken.asked.exists() and str(taken.path / wanted.partition("/")[0]) in out, out
 
 
 def test_a_json_report_over_the_store(place):

@@ -1,19 +1,13 @@
 """The embedded demo fleet, judged once: two broken nodes, and a plan that an operator would sign. Simulated tools, real Ansible."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from flightline.demo import FAULTS
+from tests.beds import flightline
 from tests.e2e.test_demo_fleet import bad
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +16,7 @@ def call(tmp_path_factory):
     store = tmp_path_factory.mktemp("demo") / "runs.sqlite"
     env = {**os.environ, "FLIGHTLINE_STORE": str(store), "COLUMNS": "80"}
 
-    def call(*words):
-        argv = [sys.executable, "-m", "flightline", *words]
-        return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600, check=False)
-
-    return call
+    return lambda *words: flightline(*words, env=env, timeout=600)
 
 
 @pytest.fixture(scope="module")

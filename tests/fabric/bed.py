@@ -7,8 +7,6 @@ However the process that made a bed ends, killed too, its keeper ends what runs 
 `python -m tests.fabric.bed keep TAG` is the keeper: it waits until its standard input closes.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import shutil
@@ -20,7 +18,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import yaml
+
+from tests.beds import ROOT, program, ran
 
 RATE_MBIT = 16
 PREFIX = "flfab"
@@ -30,10 +31,17 @@ _RANDOM, _IP_DESTINATION = 0xFFFFF038, 30
 """Offsets of a classic BPF program: the kernel's random number, and the destination in an Ethernet frame."""
 NETWORK = "10.213.77"
 MISSING = [tool for tool in ("ip", "tc", "mpirun", "mpicc", "unshare") if shutil.which(tool) is None]
+NEEDED = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces"),
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"needs {', '.join(MISSING)}: apt-get install openmpi-bin libopenmpi-dev iproute2"
+    ),
+]
+"""Marks of tests on a bed."""
 
 
 def _run(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = ran(*argv)
     assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
     return done.stdout
 
@@ -46,10 +54,10 @@ def spaces(tag: str) -> list[str]:
 def remove(tag: str) -> None:
     """End what runs in a bed's hosts, and remove them. Raises nothing for what is gone already."""
     for space in spaces(tag):
-        for pid in subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True).stdout.split():
+        for pid in ran("ip", "netns", "pids", space).stdout.split():
             with suppress(OSError):
                 os.kill(int(pid), signal.SIGKILL)
-        subprocess.run(["ip", "netns", "del", space], check=False, capture_output=True)
+        ran("ip", "netns", "del", space)
 
 
 def remove_orphans() -> None:
@@ -118,9 +126,7 @@ class Bed:
         remove_orphans()
         argv = [sys.executable, "-m", "tests.fabric.bed", "keep", self.tag]
         # A session of its own: what a terminal or a runner sends to this process's group must not reach it.
-        self.keeper = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, start_new_session=True, cwd=Path(__file__).parents[2]
-        )
+        self.keeper = subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True, cwd=ROOT)
         _run("ip", "netns", "add", self.switch)
         self._switch("ip", "link", "add", "name", "sw0", "type", "bridge")
         self._switch("ip", "link", "set", "sw0", "up")
@@ -157,7 +163,7 @@ class Bed:
         space, port = self.space(name), f"p{self.names.index(name)}"
         for where, link in ((space, "eth0"), (self.switch, port)):
             tc = ["ip", "netns", "exec", where, "tc"]
-            subprocess.run([*tc, "qdisc", "del", "dev", link, "root"], capture_output=True, check=False)
+            ran(*tc, "qdisc", "del", "dev", link, "root")
             _run(*tc, "qdisc", "add", "dev", link, "root", "handle", "1:", "htb", "default", "1", "r2q", "1")
             rates = list((to or {}).items()) if link == "eth0" else []
             for minor, rate in enumerate([mbit, *(rate for _, rate in rates)], 1):
@@ -176,18 +182,15 @@ class Bed:
         lines = ["#!/bin/sh", "while :; do case $1 in -*) shift;; *) break;; esac; done", 'case "$1" in']
         hosts = {}
         for name in self.names:
-            python = self.place / f"python-{name}"
-            python.write_text("#!/bin/sh\n" + into.format(space=self.space(name), name=name, what=sys.executable))
-            python.chmod(0o755)
+            asked = into.format(space=self.space(name), name=name, what=sys.executable)
+            python = program(self.place / f"python-{name}", f"#!/bin/sh\n{asked}")
             lines += [f"{self.address(name)}|{name}) shift"]
             lines += [
                 f'  exec ip netns exec {self.space(name)} unshare --uts sh -c \'hostname {name}; exec sh -c "$*"\' sh "$@" ;;'
             ]
             hosts[name] = {"node_address": self.address(name), "ansible_python_interpreter": str(python)}
         lines += ["esac", "exit 255"]
-        rsh = self.place / "rsh"
-        rsh.write_text("\n".join(lines) + "\n")
-        rsh.chmod(0o755)
+        program(self.place / "rsh", "\n".join(lines) + "\n")
         self.inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": {"ansible_connection": "local"}}}))
         _run("mpicc", "-O2", "-o", str(self.program), str(Path(__file__).with_name("collective.c")))
         for name in COLLECTIVES[1:]:

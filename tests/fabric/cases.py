@@ -3,8 +3,6 @@
 python -m tests.fabric.cases [healthy|shaped] FIRST COUNT FILE: one line per case, and all of them as JSON lines in FILE.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

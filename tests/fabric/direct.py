@@ -3,8 +3,6 @@
 What Ansible adds to a case is its start, five times; the command itself is held to the same bed by test_on_bed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +11,7 @@ from flightline.fabric.drive import FabricNodes, FabricResult, RoundAnswer, driv
 from flightline_host.host import Host, Problem
 from flightline_host.trial import collective
 from flightline_node.know.expected import resolve
+from tests.beds import program as program_of
 
 from .bed import Bed
 
@@ -32,10 +31,8 @@ class Direct:
         for name in bed.names:
             place = bed.place / f"bin-{name}"
             place.mkdir(exist_ok=True)
-            launcher = place / "mpirun"
             into = f"exec ip netns exec {bed.space(name)} unshare --uts sh -c 'hostname {name}; exec \"$@\"' sh"
-            launcher.write_text(f'#!/bin/sh\n{into} /usr/bin/mpirun "$@"\n')
-            launcher.chmod(0o755)
+            program_of(place / "mpirun", f'#!/bin/sh\n{into} /usr/bin/mpirun "$@"\n')
 
     def __call__(self, name: str, tests: Mapping[str, Sequence[str]], collective_name: str) -> dict[str, RoundAnswer]:
         if not tests:

@@ -10,27 +10,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from flightline_host.trial import collective
+from tests.beds import ROOT, ran, until
 from tests.fabric import cases, direct
-from tests.fabric.bed import MISSING, RATE_MBIT, bed, spaces
+from tests.fabric.bed import NEEDED, RATE_MBIT, bed, spaces
 
 CASES = int(os.environ.get("FLIGHTLINE_FABRIC_CASES", "20"))
 COMMAND_CASES = int(os.environ.get("FLIGHTLINE_FABRIC_COMMAND_CASES", "2"))
 HOSTS = cases.HOSTS
-ROOT = Path(__file__).parents[2]
-
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces"),
-    pytest.mark.skipif(
-        bool(MISSING), reason=f"needs {', '.join(MISSING)}: apt-get install openmpi-bin libopenmpi-dev iproute2"
-    ),
-]
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +43,8 @@ def healthy_again(request):
 
 def command(hosts, place, *more, program=cases.PROGRAM, deadline_s=40, collectives=("all_reduce",)):
     argv = [sys.executable, "-m", "flightline", "fabric", "-i", str(hosts.inventory), "--ranks", "1"]
-    argv += [
-        "--program",
-        f"{hosts.program} {program}",
-        "--deadline",
-        str(deadline_s),
-        "--least-share",
-        str(cases.LEAST_SHARE),
-    ]
+    argv += ["--program", f"{hosts.program} {program}", "--deadline", str(deadline_s)]
+    argv += ["--least-share", str(cases.LEAST_SHARE)]
     argv += [f"--launcher-option={option}" for option in hosts.options]
     argv += [f"--collective={name}" for name in collectives]
     env = {**os.environ, "FLIGHTLINE_STORE": str(place / "runs.sqlite"), "PYTHONPATH": str(ROOT)}
@@ -66,7 +53,7 @@ def command(hosts, place, *more, program=cases.PROGRAM, deadline_s=40, collectiv
 
 def outcome(hosts, place, *more, **rest):
     argv, env = command(hosts, place, *more, **rest)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+    done = ran(*argv, env=env, cwd=ROOT)
     assert "Traceback" not in done.stdout + done.stderr
     result = json.loads((place / "result.json").read_text()) if (place / "result.json").exists() else {}
     return done, result
@@ -130,10 +117,7 @@ def test_ctrl_c_ends_the_test_on_every_node(hosts, tmp_path):
     def ours():
         return [pid for pid in os.listdir("/proc") if pid.isdecimal() and _runs(pid, str(hosts.program))]
 
-    until = time.monotonic() + 60
-    while time.monotonic() < until and len(ours()) < HOSTS:
-        time.sleep(0.2)
-    assert len(ours()) >= HOSTS
+    assert until(lambda: len(ours()) >= HOSTS)
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 2 and "Traceback" not in said and ours() == []
@@ -150,7 +134,7 @@ def test_every_collective_runs_over_all_nodes(hosts, tmp_path):
     every = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
     argv, env = command(hosts, tmp_path, collectives=every)
     argv[argv.index("--program") + 1] = f"{hosts.place}/{{collective}}_perf 256 512 3"
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+    done = ran(*argv, env=env, cwd=ROOT)
     result = json.loads((tmp_path / "result.json").read_text())
     assert done.returncode == 0 and list(result["together"]) == list(every), done.stdout
     assert all(log["busbw_gb_s"] > 0 and not log["trouble"] for log in result["together"].values())
@@ -174,9 +158,7 @@ def test_however_its_maker_ends_nothing_of_a_bed_is_left(tmp_path, number):
     assert tag and spaces(tag)
     maker.send_signal(number)
     maker.wait(60)
-    until = time.monotonic() + 60
-    while time.monotonic() < until and spaces(tag):
-        time.sleep(0.1)
+    until(lambda: not spaces(tag))
     assert spaces(tag) == []
 
 
@@ -185,7 +167,7 @@ def test_fewer_than_two_hosts_and_a_missing_program_are_said(hosts, tmp_path):
     assert done.returncode == 2 and "wanted two or more" in done.stderr
     argv, env = command(hosts, tmp_path)
     argv[argv.index("--program") + 1] = "/no/such/program"
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+    done = ran(*argv, env=env, cwd=ROOT)
     assert done.returncode == 1 and "no program /no/such/program" in done.stdout
 
 
@@ -197,15 +179,11 @@ def test_sigkill_of_mpirun_leaves_no_rank_on_any_host(hosts):
     tests = {hosts.names[0]: [hosts.address(name) for name in hosts.names[:3]]}
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(play, "r1", tests, "all_reduce")
-        until = time.monotonic() + 60
-        while time.monotonic() < until and _names(run_id).count("all_reduce_perf") < 3:
-            time.sleep(0.1)
+        until(lambda: _names(run_id).count("all_reduce_perf") >= 3)
         assert _names(run_id).count("all_reduce_perf") == 3
         for pid in [pid for pid, name in collective.strays(f"{run_id}-r1").items() if name in ("mpirun", "orterun")]:
             os.kill(pid, signal.SIGKILL)
-        until = time.monotonic() + 60
-        while time.monotonic() < until and _names(run_id):
-            time.sleep(0.2)
+        until(lambda: not _names(run_id))
         assert _names(run_id) == [] and answer.result(60)[hosts.names[0]].facts["rc"] != 0
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from flightline_host.host import Host
 from flightline_host.trial import collective
+from tests.beds import until
 from tests.healing import slurmbed
 
 pytestmark = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing() or "-")
@@ -33,10 +34,7 @@ def run(slurm, name, script, deadline_s=20, monkeypatch=None, nodes=None):
 
 
 def gone(name, within_s=15):
-    until = time.monotonic() + within_s
-    while time.monotonic() < until and collective.strays(name):
-        time.sleep(0.2)
-    return collective.strays(name) == {}
+    return until(lambda: not collective.strays(name), within_s)
 
 
 def test_every_rank_runs_on_its_node_and_its_log_comes_back(slurm, monkeypatch):
@@ -68,9 +66,7 @@ def test_a_killed_launcher_leaves_no_rank_beyond_the_deadline(slurm, monkeypatch
     given = ("s4", tuple(slurm.names), 1, ("/bin/sleep", "300"), 5, {}, "srun")
     argv = collective.argv_of(collective.Test(*given), "/usr/bin/srun")
     process = subprocess.Popen(argv, env={**os.environ, collective.MARK: "s4"})
-    until = time.monotonic() + 30
-    while time.monotonic() < until and len(_sleeping("s4")) < 3:
-        time.sleep(0.1)
+    until(lambda: len(_sleeping("s4")) >= 3, 30)
     assert len(_sleeping("s4")) == 3
     process.kill()
     process.wait(10)

@@ -7,7 +7,6 @@ nothing is measured here, what is tried is who starts it, where, and what become
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ from flightline.fabric.drive import READY, FabricNodes, drive
 from flightline.fabric.through_slurm import SlurmRounds
 from flightline_host.trial import collective
 from flightline_node.know.expected import resolve
+from tests.beds import program, until
 from tests.healing import slurmbed
 from tests.unit.fabric.test_drive import log
 
@@ -44,9 +44,7 @@ def play(slurm, tmp_path, monkeypatch):
         monkeypatch.setenv(key, value)
     for count in (2, 3, 4):
         (tmp_path / f"log-{count}").write_text(log(10.0, nodes=count))
-    program = tmp_path / "all_reduce_perf"
-    program.write_text(PROGRAM.format(place=tmp_path))
-    program.chmod(0o755)
+    program(tmp_path / "all_reduce_perf", PROGRAM.format(place=tmp_path))
     ring = tuple(slurm.names)
     fleet = FabricNodes(ring, {name: name for name in ring}, resolve("none"), ("all_reduce",), ranks=1)
     asked = FabricRequest((), program=(str(tmp_path / "{collective}_perf"),), launcher="srun", deadline_s=8)
@@ -91,13 +89,13 @@ def test_sigkill_of_who_started_it_leaves_no_rank(play, slurm):
     job, root = f"{play.run_id}-killed", os.getcwd()
     text = KILLED.format(root=root, job=job)
     starter = subprocess.Popen([sys.executable, "-c", text], env={**os.environ, **slurm.env})
-    until = time.monotonic() + 60
-    while time.monotonic() < until and list(collective.strays(job).values()).count("sleep") < 2:
-        time.sleep(0.1)
-    assert list(collective.strays(job).values()).count("sleep") == 2
+
+    def asleep():
+        return list(collective.strays(job).values()).count("sleep")
+
+    until(lambda: asleep() >= 2)
+    assert asleep() == 2
     starter.kill()
     starter.wait()
-    until = time.monotonic() + 60
-    while time.monotonic() < until and collective.strays(job):
-        time.sleep(0.2)
+    until(lambda: not collective.strays(job))
     assert collective.strays(job) == {}

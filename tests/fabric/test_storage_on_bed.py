@@ -5,21 +5,20 @@ The directory is a disk of this machine, bound to a mount point that all hosts s
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from flightline.fabric import storage
 from flightline.fabric.ansible import FabricRequest, Rounds, fleet_of
-from tests.fabric.bed import MISSING, bed
+from tests.beds import until
+from tests.fabric.bed import NEEDED, bed
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
 SLOW_BYTES_S = 1 << 20
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces"),
-    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
+    *NEEDED,
     pytest.mark.skipif(
         not (BLKIO / "blkio.throttle.write_bps_device").exists(), reason="needs the control group blkio"
     ),
@@ -45,9 +44,7 @@ def throttled(shared):
     for way in ("read", "write"):
         (group / f"blkio.throttle.{way}_bps_device").write_text(f"{shared[1]} {SLOW_BYTES_S}")
     yield group
-    until = time.monotonic() + 60
-    while (group / "cgroup.procs").read_text().split() and time.monotonic() < until:
-        time.sleep(0.2)
+    until(lambda: not (group / "cgroup.procs").read_text().split())
     group.rmdir()
 
 

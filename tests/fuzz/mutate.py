@@ -1,7 +1,5 @@
 """Mutations of tool outputs: what truncation, broken disks, wrong locales and hostile names do to text."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

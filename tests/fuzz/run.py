@@ -6,8 +6,6 @@ the fixtures that the parser accepts as they are, and cut-down copies of them: m
 made of small seeds, because a small case runs many times faster and reaches the same code.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import gc

@@ -1,7 +1,5 @@
 """Controllers over a world of the tests."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone

@@ -3,8 +3,6 @@
 Every node's watcher reads its day from a pipe, as fast as it comes. A quarantine is a good node taken out of service.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -4,8 +4,6 @@ Real: slurmctld, slurmd, munged, sbatch jobs, scontrol, the watchers as processe
 can make a kernel say an Xid without a GPU. The controller heals after each wave: healer.py says what is simulated of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random
@@ -15,6 +13,8 @@ import tempfile
 import time
 from datetime import date, datetime
 from pathlib import Path
+
+from tests.beds import until
 
 from . import slurmbed
 from .fleet import Watched, ready
@@ -88,14 +88,10 @@ class Run:
             kind = self.pick.choice(sorted(FAULTS))
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
             self.said[name] = self.nodes[name].say(*FAULTS[kind](self.pick))
-        end = time.monotonic() + WAIT_S
-        drained: dict[str, float] = {}
         self.load.append(os.getloadavg()[0])
-        while time.monotonic() < end and set(drained) != set(sick):
-            time.sleep(0.2)
-            drained = self.drained(sick)
+        until(lambda: set(self.drained(sick)) == set(sick), WAIT_S, every_s=0.2)
         time.sleep(0.5)
-        self.count(sick, drained)
+        self.count(sick, self.drained(sick))
         self.heal(sick)
 
     def drained(self, sick: list[str]) -> dict[str, float]:

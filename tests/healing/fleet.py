@@ -1,7 +1,5 @@
 """Watchers as processes, one a node, each with a pipe in /dev/kmsg's place."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -11,6 +9,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.beds import until
 
 F_SETPIPE_SZ = 1031
 """fcntl(2); Python names it from 3.10 on."""
@@ -109,8 +109,4 @@ class Watched:
 
 def ready(watched: list[Watched], most_s: float = 300.0) -> None:
     """Wait until every watcher reads its pipe: it has written its first heartbeat."""
-    end = time.monotonic() + most_s
-    while not all((one.place / "beat.jsonl").exists() for one in watched):
-        if time.monotonic() > end:
-            raise RuntimeError("the watchers did not start")
-        time.sleep(0.05)
+    until(lambda: all((one.place / "beat.jsonl").exists() for one in watched), most_s, "the watchers start", 0.05)

@@ -4,8 +4,6 @@ A fault is healed by the step that its finding asks for, or, one time in four, o
 person mends here, and asks for the node to be judged again.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter
@@ -25,6 +23,7 @@ from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import NodeFacts, Ports, StepOutcome, Verified
 from flightline.healing.steps.slurm import SlurmScheduler
 from flightline_node.model import Remedy
+from tests.beds import until
 
 from .fleet import Watched
 
@@ -90,12 +89,9 @@ class Healer:
         for host in sick:
             marker = self.nodes.watched[host].marker() or {}
             self.nodes.sick[host] = self._healed_by([one["remedy"] for one in marker.get("findings", ())])
-        end = time.monotonic() + WAVE_S
-        while time.monotonic() < end:
-            self._round()
-            places = self.slurm.places(sick)
-            if not any(place.out for place in places.values()):
-                break
+        until(
+            lambda: self._round() or not any(place.out for place in self.slurm.places(sick).values()), WAVE_S, every_s=0
+        )
         self.stranded += sum(place.out for place in self.slurm.places(sick).values())
 
     def _healed_by(self, remedies: list[str]) -> Remedy | None:

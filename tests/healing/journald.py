@@ -1,17 +1,16 @@
 """A real systemd-journald apart from this machine's: mounts of its own, and a pipe in /dev/kmsg's place."""
 
-from __future__ import annotations
-
 import array
 import fcntl
 import os
 import shutil
 import subprocess
 import termios
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.beds import until
 
 PROGRAM = "/lib/systemd/systemd-journald"
 WAIT_S = 30.0
@@ -53,15 +52,15 @@ class Journald:
         self._kernel = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
         argv = ("unshare", "--mount", "sh", "-c", _PLACE, "sh", str(pipe))
         self._running["place"] = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-        self._until(lambda: self._is_there("-p", "/dev/kmsg"), "a place for journald")
+        until(lambda: self._is_there("-p", "/dev/kmsg"), WAIT_S, "a place for journald", 0.005)
         self.start()
 
     def start(self) -> None:
         self._running["journald"] = subprocess.Popen([*self.within, PROGRAM], stdin=subprocess.DEVNULL)
-        self._until(lambda: self._is_there("-S", "/run/systemd/journal/stdout"), "journald")
+        until(lambda: self._is_there("-S", "/run/systemd/journal/stdout"), WAIT_S, "journald", 0.005)
         # It tells the kernel of a file that was not closed, into the same pipe: two records there at once come as one.
         self.run("journalctl", "--sync")
-        self._until(self._is_read, "journald to read its own words")
+        until(self._is_read, WAIT_S, "journald to read its own words", 0.005)
 
     def kill(self) -> None:
         """As a crash: nothing is said, nothing is flushed."""
@@ -77,7 +76,7 @@ class Journald:
     def say(self, record: bytes) -> None:
         """A record of the kernel; back when journald has taken it, for it reads one record at a time."""
         os.write(self._kernel, record)
-        self._until(self._is_read, "journald to read")
+        until(self._is_read, WAIT_S, "journald to read", 0.005)
 
     def _is_read(self) -> bool:
         waiting = array.array("i", [0])
@@ -86,13 +85,6 @@ class Journald:
 
     def _is_there(self, kind: str, path: str) -> bool:
         return subprocess.run([*self.within, "test", kind, path], check=False).returncode == 0
-
-    def _until(self, good, what: str) -> None:
-        end = time.monotonic() + WAIT_S
-        while not good():
-            if time.monotonic() > end:
-                raise RuntimeError(f"{what}: not within {WAIT_S:g} s")
-            time.sleep(0.005)
 
     def down(self) -> None:
         for one in reversed(list(self._running.values())):

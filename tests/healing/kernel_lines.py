@@ -3,8 +3,6 @@
 Written by hand after the documented message shapes (see tests/unit/fixtures/kernel/README.md); no line is from a machine.
 """
 
-from __future__ import annotations
-
 import random
 
 GPUS = ("0000:53:00", "0000:64:00", "0000:75:00", "0000:86:00", "0000:97:00", "0000:a8:00", "0000:b9:00", "0000:ca:00")

@@ -1,7 +1,5 @@
 """What must hold of a world whatever happened to its controllers."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 DESTRUCTIVE = {"RESTART_APP", "RESET_GPU", "REBOOT"}

@@ -1,7 +1,5 @@
 """A real Slurm (Debian's slurmctld, slurmd and munged) in a directory of its own, with ports of its own: no GPU, no host."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
@@ -11,6 +9,8 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.beds import ran
 
 TOOLS = ("slurmctld", "slurmd", "munged", "scontrol", "squeue", "sbatch")
 WAIT_S = 30.0
@@ -84,9 +84,12 @@ class Bed:
         for name in reversed(list(self._running)):
             self._stop(name)
 
-    def run(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, **self.env}
-        return subprocess.run(argv, env=env, capture_output=True, text=True, check=check, timeout=30)
+    def run(self, *argv: str, check: bool = True, **given: str) -> subprocess.CompletedProcess[str]:
+        return ran(*argv, env={**os.environ, **self.env}, check=check, timeout=30, **given)
+
+    def idle_again(self) -> None:
+        """Wait for all nodes, after a test that took some of them."""
+        _until(lambda: set(self.states()) == {"IDLE"}, "all nodes idle again", self.states)
 
     def states(self) -> list[str]:
         return self.run("sinfo", "-h", "-N", "-o", "%T").stdout.upper().split()
@@ -95,10 +98,7 @@ class Bed:
         """Submit a job to a node; its id, once it runs."""
         script = f"#!/bin/sh\nsleep {seconds}\n"
         argv = ["sbatch", "--parsable", "-w", name, "--requeue", "-o", "/dev/null", "-J", "sleeper"]
-        done = subprocess.run(
-            argv, input=script, env={**os.environ, **self.env}, text=True, capture_output=True, check=True, timeout=30
-        )
-        job = done.stdout.strip()
+        job = self.run(*argv, input=script).stdout.strip()
         _until(lambda: self.job_state(job) == "RUNNING", f"job {job} runs", lambda: self.job_state(job))
         return job
 

@@ -1,7 +1,6 @@
 """What a machine does to its watcher: real processes, a real journald, Slurm's own daemons; the kernel is a pipe."""
 
-from __future__ import annotations
-
+import functools
 import os
 import random
 import signal
@@ -11,27 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.beds import program
+from tests.beds import until as until_true
+
 from . import journald, slurmbed
 from .fleet import Watched, ready
 from .kernel_lines import DAILY, FAULTS, SELDOM
 
 pytestmark = [pytest.mark.slow]
-WAIT_S = 120.0
 QUIET = "eth0: renamed from veth12ab34"
 XID_79 = FAULTS["Xid 79"](random.Random(16))[0]
 NEEDS_JOURNALD = pytest.mark.skipif(bool(journald.missing()), reason=journald.missing())
 NEEDS_SLURM = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing())
 
 
-def until(seen, most_s=WAIT_S):
-    """The first answer that is true, else the last one."""
-    end = time.monotonic() + most_s
-    while time.monotonic() < end:
-        found = seen()
-        if found:
-            return found
-        time.sleep(0.05)
-    return seen()
+WAIT_S = 120.0
+until = functools.partial(until_true, most_s=WAIT_S, every_s=0.05)
 
 
 def checks(one):
@@ -83,35 +77,38 @@ def kernel(tmp_path, watch):
         yield made
 
 
-@NEEDS_JOURNALD
-def test_journald_has_what_the_buffer_lost(kernel):
-    kernel.say(*[QUIET] * 20, XID_79, *[QUIET] * 20, watcher=False)
-    kernel.say(QUIET)
-    assert until(lambda: "gpu_lost" in checks(kernel.one))
-    assert "kernel_errors" not in checks(kernel.one)
+def restarted(journal):
+    journal.kill()
+    journal.start()
 
 
-@NEEDS_JOURNALD
-def test_journald_restarted_and_rotated_between_loses_nothing(kernel):
+def rotated_and_restarted(kernel, *between):
+    """The watcher hears nothing of it but the last line."""
     kernel.say(*[QUIET] * 5, watcher=False)
     kernel.journal.run("journalctl", "--rotate")
-    kernel.say(XID_79, *[QUIET] * 5, watcher=False)
-    kernel.journal.kill()
-    kernel.journal.start()
+    kernel.say(*between, watcher=False)
+    restarted(kernel.journal)
     kernel.say(*[QUIET] * 5, watcher=False)
     kernel.say(QUIET)
+
+
+def lost_in_the_buffer(kernel):
+    kernel.say(*[QUIET] * 20, XID_79, *[QUIET] * 20, watcher=False)
+    kernel.say(QUIET)
+
+
+@NEEDS_JOURNALD
+@pytest.mark.parametrize("lose", [lost_in_the_buffer, lambda kernel: rotated_and_restarted(kernel, XID_79, *[QUIET] * 5)],
+                         ids=["lost in the buffer", "journald restarted and rotated between"])  # fmt: skip
+def test_journald_has_what_the_watcher_did_not_hear(kernel, lose):
+    lose(kernel)
     assert until(lambda: "gpu_lost" in checks(kernel.one))
     assert "kernel_errors" not in checks(kernel.one)
 
 
 @NEEDS_JOURNALD
 def test_a_healthy_node_stays_when_journald_was_rotated_and_restarted(kernel):
-    kernel.say(*[QUIET] * 5, watcher=False)
-    kernel.journal.run("journalctl", "--rotate")
-    kernel.journal.kill()
-    kernel.journal.start()
-    kernel.say(*[QUIET] * 5, watcher=False)
-    kernel.say(QUIET)
+    rotated_and_restarted(kernel)
     assert until(lambda: b"asking the journal" in (kernel.one.place / "said").read_bytes())
     time.sleep(25)  # longer than all its questions
     assert kernel.one.marker() is None
@@ -126,8 +123,7 @@ def test_what_journald_lost_too_is_no_pass(kernel, how):
         kernel.journal.run("journalctl", "--rotate")
         kernel.journal.run("journalctl", "--vacuum-files=1")
     else:
-        kernel.journal.kill()
-        kernel.journal.start()
+        restarted(kernel.journal)
     kernel.say(*[QUIET] * 5)
     assert until(lambda: checks(kernel.one)) == {"kernel_errors"}
     assert kernel.one.marker()["findings"][0]["status"] == "UNKNOWN"
@@ -170,7 +166,7 @@ def most_kib(one):
 def test_lines_that_another_cpu_wrote_into_are_no_pass(watch, lines):
     one = watch()
     one.say(*[pick(random.Random(1)) for pick in (*DAILY, *SELDOM)], *lines, QUIET)
-    assert until(lambda: one.marker(), 20)
+    assert until(one.marker, most_s=20)
 
 
 @NEEDS_SLURM
@@ -214,7 +210,7 @@ def freezer(tmp_path):
     held.mkdir()
     yield held
     (held / "freezer.state").write_text("THAWED")
-    until(lambda: not (held / "cgroup.procs").read_text(), 10)
+    until(lambda: not (held / "cgroup.procs").read_text(), most_s=10)
     held.rmdir()
     subprocess.run(["umount", str(place)], check=True)
 
@@ -224,9 +220,7 @@ def test_an_nvidia_smi_that_cannot_be_killed_is_found_and_holds_nothing(tmp_path
     tools = tmp_path / "bin"
     tools.mkdir()
     row = "0, 00000000:53:00.0, GPU-0, 165300, NVIDIA H100 80GB HBM3, Enabled, Disabled, 0, 0, No, No, None"
-    tool = tools / "nvidia-smi"
-    tool.write_text(f"#!/bin/sh\necho $$ >> {tools}/started\nwhile :; do echo '{row}'; sleep 1; done\n")
-    tool.chmod(0o755)
+    program(tools / "nvidia-smi", f"#!/bin/sh\necho $$ >> {tools}/started\nwhile :; do echo '{row}'; sleep 1; done\n")
     one = watch(tool_path=str(tools), smi_every_s=1, boot_grace_s=0)
     (pid,) = until(lambda: (tools / "started").exists() and (tools / "started").read_text().split())
     (freezer / "cgroup.procs").write_text(pid)

@@ -1,13 +1,13 @@
-"""The same promises on DynamoDB (moto's server): one writer, one open lease, nothing written under an old token."""
+"""What every journal promises, in a file and on DynamoDB (moto's server): one writer, one lease, nothing under an old token."""
 
-from __future__ import annotations
+from contextlib import nullcontext
 
 import pytest
 
 from flightline.cloud.clients import Clients
 from flightline.healing.journal.dynamo import DynamoLedger
 from flightline.healing.journal.lease import LeaseLostError
-from flightline.healing.journal.ledger import ConflictError
+from flightline.healing.journal.ledger import ConflictError, SqliteLedger
 from tests.emulated import REGION, lead_to
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
@@ -15,9 +15,25 @@ from tests.unit.healing.made import H, attempted, incident, proven, through
 
 
 @pytest.fixture
-def ledger(server, monkeypatch):
+def dynamo(server, monkeypatch):
     cloud = lead_to(server, monkeypatch)
     return DynamoLedger(cloud.table(), Clients(REGION))
+
+
+@pytest.fixture(params=["file", "dynamo"])
+def ledgers(request, tmp_path):
+    """Two that have the same journal open."""
+    if request.param == "dynamo":
+        one = request.getfixturevalue("dynamo")
+        yield one, DynamoLedger(one.table, Clients(REGION))
+    else:
+        with SqliteLedger(tmp_path / "runs.sqlite") as one, SqliteLedger(tmp_path / "runs.sqlite") as other:
+            yield one, other
+
+
+@pytest.fixture
+def ledger(ledgers):
+    return ledgers[0]
 
 
 def test_an_incident_comes_back_as_it_was(ledger):
@@ -29,23 +45,26 @@ def test_an_incident_comes_back_as_it_was(ledger):
 def test_a_write_over_anothers_is_refused(ledger):
     one = ledger.save(incident(), None)
     ledger.save(one, None)
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError, match="changed by somebody else"):
         ledger.save(one, None)
     with pytest.raises(ConflictError):
         ledger.save(incident(), None)
 
 
-def test_one_lease_and_no_write_under_an_old_one(ledger):
+def test_one_lease_and_no_write_under_an_old_one(ledgers):
+    ledger, other = ledgers
     first = ledger.acquire("one", 1000.0, 60)
-    assert ledger.acquire("two", 1030.0, 60) is None
+    assert other.acquire("two", 1000.0, 60) is None and other.acquire("two", 1030.0, 60) is None
+    assert other.holder().owner == "one"
     ledger.renew(first, 1050.0, 60)
-    assert ledger.acquire("two", 1100.0, 60) is None
-    second = ledger.acquire("two", 1116.0, 60)
+    assert other.acquire("two", 1100.0, 60) is None
+    second = other.acquire("two", 1116.0, 60)
     assert second.token == first.token + 1
     assert ledger.holder().owner == "two"
-    for write in (lambda: ledger.save(incident(), first), lambda: ledger.renew(first, 1117.0, 60)):
-        with pytest.raises(LeaseLostError):
-            write()
+    with pytest.raises(LeaseLostError, match=r"(two|another remediator) has the lease now"):
+        ledger.renew(first, 1117.0, 60)
+    with pytest.raises(LeaseLostError):
+        ledger.save(incident(), first)
     with pytest.raises(LeaseLostError):
         ledger.stop("p5", "why", "now", first)
     assert ledger.incidents() == []
@@ -62,6 +81,7 @@ def test_open_ones_and_those_of_a_name(ledger):
     ledger.save(over, None)
     assert [one.host for one in ledger.incidents(only_open=True)] == ["n1"]
     assert [one.host for one in ledger.incidents(name="i-n2")] == ["n2"]
+    assert ledger.incidents(name="nobody") == []
     assert {one.host for one in ledger.incidents(name="1650000000001")} == {"n1", "n2"}
     assert [one.host for one in ledger.incidents(since="2026-11-22T11:30:00+00:00")] == ["n1"]
 
@@ -75,25 +95,14 @@ def test_breakers_are_kept_and_reset(ledger):
     assert ledger.stops() == {}
 
 
-def test_a_node_is_healed_with_its_journal_in_the_table(ledger, tmp_path, monkeypatch):
-    class Here:
-        def __init__(self, _):
-            pass
-
-        def __enter__(self):
-            return ledger
-
-        def __exit__(self, *_):
-            return None
-
-    monkeypatch.setattr("tests.healing.control.SqliteLedger", Here)
-    world, clock = World(tmp_path / "world"), Clock()
-    world.make([f"n{number}" for number in range(1, 21)])
-    world.set("n1", fault="REBOOT")
+def test_a_node_is_healed_with_its_journal_in_the_table(dynamo, tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.healing.control.SqliteLedger", lambda _: nullcontext(dynamo))
+    clock = Clock()
+    world = World(tmp_path / "world").make([f"n{number}" for number in range(1, 21)], {"n1": "REBOOT"})
     for number in range(6):
         clock.forward(30)
         with controller("", world, clock) as one:
             one.round([sighting(world, clock, "n1")] if number == 0 else [], groups(world))
-    (one,) = ledger.incidents()
+    (one,) = dynamo.incidents()
     assert one.closed_at
     assert [attempt.outcome for attempt in one.attempts] == ["done"]

@@ -3,8 +3,6 @@
 moto has no capacity reservations and no ReportInstanceStatus: those requests are validated, and answered here.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import boto3

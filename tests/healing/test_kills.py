@@ -1,7 +1,5 @@
 """Controllers that die at any point, and two at once: real processes, a real SQLite file, a simulated world."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
@@ -87,10 +85,7 @@ def mortal(store, world, clock, at, monkeypatch):
 @pytest.mark.parametrize("seed", range(50))
 def test_killed_at_a_random_point(tmp_path, monkeypatch, seed):
     rng = random.Random(seed)
-    world, clock, store = World(tmp_path / "world"), Clock(), tmp_path / "runs.sqlite"
-    world.make(HOSTS)
-    for host, fault in FAULTS.items():
-        world.set(host, fault=fault)
+    world, clock, store = World(tmp_path / "world").make(HOSTS, FAULTS), Clock(), tmp_path / "runs.sqlite"
     killed = 0
     for _ in range(3):
         status = mortal(store, world, clock, rng.randint(1, MOST_POINTS if killed else FIRST_POINTS), monkeypatch)
@@ -123,10 +118,8 @@ class Running(Clock):
 
 def test_two_at_once(tmp_path, monkeypatch):
     """Both run for real and fall asleep in the middle of steps for longer than their lease lasts."""
-    world, store = World(tmp_path / "world"), tmp_path / "runs.sqlite"
-    world.make(HOSTS)
-    for number in range(1, 10):
-        world.set(f"n{number}", fault=("REBOOT", "RESET_GPU", "RESTART_APP")[number % 3])
+    faults = {f"n{number}": ("REBOOT", "RESET_GPU", "RESTART_APP")[number % 3] for number in range(1, 10)}
+    world, store = World(tmp_path / "world").make(HOSTS, faults), tmp_path / "runs.sqlite"
     monkeypatch.setattr(ledgers, "SKEW_S", 0.0)
     SqliteLedger(store).close()
     children = [born(lambda name=name: one_of_two(name, store, world)) for name in ("one", "two")]

@@ -3,14 +3,11 @@
 The world and its effects are simulated; the journal is a real SQLite file behind a network that is lost.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +20,7 @@ from flightline.healing.journal.ledger import ConflictError, SqliteLedger
 from flightline.healing.steps.ports import EdgeError
 from flightline.healing.steps.slurm import SchedulerError
 from flightline.store.sqlite import StoreError
+from tests.beds import program, until
 from tests.emulated import Cloud, lead_to
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.rules import check
@@ -95,10 +93,7 @@ class FarWorld(World):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_no_step_is_repeated_and_no_node_is_stranded(tmp_path, monkeypatch, seed):
-    world, clock, store = FarWorld(tmp_path / "world"), Clock(), tmp_path / "runs.sqlite"
-    world.make(HOSTS)
-    for host, fault in FAULTS.items():
-        world.set(host, fault=fault)
+    world, clock, store = FarWorld(tmp_path / "world").make(HOSTS, FAULTS), Clock(), tmp_path / "runs.sqlite"
     network = Network(seed)
     FarLedger.network = network
     broken_off = 0
@@ -152,18 +147,13 @@ class Service:
 
     def start(self) -> None:
         for name, text in (("scontrol", SCONTROL), ("squeue", "#!/bin/sh\necho '7|root|n1|train'\n")):
-            (self.place / name).write_text(text)
-            (self.place / name).chmod(0o755)
+            program(self.place / name, text)
         env = {**os.environ, **self.env, "PATH": f"{self.place}:{os.environ['PATH']}", "COLUMNS": "200"}
         argv = [
             sys.executable,
             "-m",
             "flightline",
-            "remediate",
-            "--mode=act",
-            "--every=1",
-            "--store=aws",
-            "--scheduler=slurm",
+            *["remediate", "--mode=act", "--every=1", "--store=aws", "--scheduler=slurm"],
         ]
         with (self.place / "said").open("wb") as said:
             self.process = subprocess.Popen([*argv, "-i", "n1,n2,"], env=env, stdout=said, stderr=said)
@@ -174,10 +164,8 @@ class Service:
 
     def until(self, what) -> None:
         assert self.process is not None
-        end = time.monotonic() + 300
-        while not what():
-            assert time.monotonic() < end and self.process.poll() is None, self.said
-            time.sleep(0.1)
+        until(lambda: what() or self.process.poll() is not None, 300)
+        assert what(), self.said
 
     def stop(self) -> int:
         assert self.process is not None

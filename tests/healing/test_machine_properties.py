@@ -1,7 +1,5 @@
 """Whatever happens to a cluster in whatever order: faults, jobs, operators, a scheduler that is down, controllers cut off."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """One thread per incident, on moto's SNS; what cannot be sent costs no step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -12,7 +10,7 @@ from flightline.cloud.telling import voice_of
 from flightline.healing.journal.incident import from_dict
 from flightline.healing.journal.notice import Notices
 from flightline_node.model import SettingsError
-from tests.emulated import REGION, Cloud, lead_to
+from tests.emulated import REGION, lead_to
 from tests.unit.healing.made import H, incident, through
 from tests.unit.tell.receiver import TOKEN, Receiver
 
@@ -22,10 +20,8 @@ def noticing(wanted, say):
 
 
 @pytest.fixture
-def cloud(monkeypatch):
-    made = Cloud()
-    yield lead_to(made, monkeypatch)
-    made.close()
+def cloud(server, monkeypatch):
+    return lead_to(server, monkeypatch)
 
 
 def test_every_message_of_an_incident_has_its_subject(cloud):

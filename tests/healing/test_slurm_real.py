@@ -1,9 +1,5 @@
 """The controller on a real Slurm: Debian's slurmctld and slurmd with real jobs. Nodes' faults are made by the test."""
 
-from __future__ import annotations
-
-import time
-
 import pytest
 
 from flightline.healing.controller import Controller
@@ -12,6 +8,7 @@ from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import Ports
 from flightline.healing.steps.slurm import SlurmScheduler
+from tests.beds import until
 from tests.healing import slurmbed
 from tests.healing.control import groups, sighting
 from tests.healing.test_kills import Running
@@ -35,8 +32,7 @@ def cluster(tmp_path_factory):
 def heal(cluster, tmp_path, monkeypatch):
     """Rounds of a controller with Slurm as its scheduler and a world's nodes; gives back the incidents."""
     monkeypatch.setenv("SLURM_CONF", str(cluster.config))
-    world, clock = World(tmp_path / "world"), Running()
-    world.make(cluster.names)
+    world, clock = World(tmp_path / "world").make(cluster.names), Running()
 
     def rounds(count, hosts=(), timeout_s=15.0):
         with SqliteLedger(tmp_path / "runs.sqlite") as ledger:
@@ -61,9 +57,7 @@ def test_drain_wait_repair_prove_resume(cluster, heal):
     assert cluster.job_state(job) == "RUNNING"
     assert SlurmScheduler().place("n1").reason.startswith("flightline: xid GPU 3 run at ")
     cluster.run("scancel", job)
-    until = time.monotonic() + 20
-    while SlurmScheduler().place("n1").jobs and time.monotonic() < until:
-        time.sleep(0.2)
+    until(lambda: not SlurmScheduler().place("n1").jobs, 20)
     (one,) = heal(6)
     assert [str(event.what) for event in one.events][-1] == "returned"
     assert not SlurmScheduler().place("n1").out

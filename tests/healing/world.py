@@ -4,8 +4,6 @@ Everything is on disk, so that a controller that is killed and the next one see 
 of effects.log, written before the effect shows, as a reboot that was asked for is not taken back by our death.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -34,13 +32,13 @@ class World:
     measured: object = None
     """The checks that a preflight measures; None: all."""
 
-    def make(self, hosts, scheduler_up=True):
+    def make(self, hosts, faults=()):
+        """Nodes that are well but for the faults, by host."""
         self.place_.mkdir(parents=True, exist_ok=True)
-        nodes = {
-            host: {"fault": "", "out": False, "reason": "", "jobs": [], "boot": 1, "up": True, "token": 0}
-            for host in hosts
-        }
-        self._write({"nodes": nodes, "up": scheduler_up, "runs": 0})
+        well = {"fault": "", "out": False, "reason": "", "jobs": [], "boot": 1, "up": True, "token": 0}
+        nodes = {host: {**well, "fault": dict(faults).get(host, "")} for host in hosts}
+        self._write({"nodes": nodes, "up": True, "runs": 0})
+        return self
 
     @contextmanager
     def changing(self):
@@ -97,26 +95,27 @@ class World:
     def place(self, host):
         return self.places([host]).get(host, SchedulerView(known=False))
 
-    def drain(self, host, reason):
-        self.pause("drain")
+    @contextmanager
+    def _ordered(self, what, host):
+        """A node that the scheduler gives into our hands for an order."""
+        self.pause(what)
         with self.changing() as state:
             node = state["nodes"][host]
             if not state["up"] or (node["out"] and not node["reason"].startswith("flightline: ")):
-                raise SchedulerError(f"drain {host}: refused")
+                raise SchedulerError(f"{what} {host}: refused")
+            yield node
+        self.pause(f"{what.removesuffix('e')}ed")
+
+    def drain(self, host, reason):
+        with self._ordered("drain", host) as node:
             self._log("drain", host)
             node.update(out=True, reason=reason)
-        self.pause("drained")
 
     def resume(self, host):
-        self.pause("resume")
-        with self.changing() as state:
-            node = state["nodes"][host]
-            if not state["up"] or (node["out"] and not node["reason"].startswith("flightline: ")):
-                raise SchedulerError(f"resume {host}: refused")
+        with self._ordered("resume", host) as node:
             if node["out"]:
                 self._log("resume", host, fault=node["fault"])
                 node.update(out=False, reason="")
-        self.pause("resumed")
 
     def requeue(self, job):
         with self.changing() as state:
@@ -166,14 +165,8 @@ class World:
             found = {}
             for host in hosts:
                 if nodes[host]["up"]:
-                    fault = nodes[host]["fault"]
-                    found[host] = Verified(
-                        not fault,
-                        run,
-                        f"xid asks for {fault}" if fault else "",
-                        at=self.nodes_clock,
-                        measured=self.measured,
-                    )
+                    fault, seen = nodes[host]["fault"], {"at": self.nodes_clock, "measured": self.measured}
+                    found[host] = Verified(not fault, run, f"xid asks for {fault}" if fault else "", **seen)
                     self._log("judged", host, go=not fault, level=level)
         self.pause("verified")
         return found

@@ -3,8 +3,6 @@
 A sentence stands here as it is printed, with the file names of the tests; what is not printed alike everywhere is left out.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 

@@ -1,10 +1,7 @@
 """Run the real playbook against hostile nodes: this machine under many names, each with a Python of its own."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,12 +16,11 @@ from bench.common import TreeMemory
 from flightline.fleet.judgement import judge_run
 from flightline.fleet.result import Report
 from flightline.store.sqlite import SqliteStore
+from tests.beds import ROOT, answered, place_env, processes, program, until
 
 from . import node
 from .generator import ESCAPE, START, TYPE, good
 
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 MARK = '{"flightline_call": '
 CHECKS = ("memory", "load", "swap")
 RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]")
@@ -63,18 +59,13 @@ class Ground:
         home = path / "home"
         (home / ".ansible" / "flightline" / key()).mkdir(parents=True)
         shutil.copy(node.__file__, path / "node.py")
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "FLIGHTLINE"))}
-        self.env.update(
-            HOME=str(home), FLIGHTLINE_STORE=str(self.store), ANSIBLE_LOCAL_TEMP=str(path / "local"),
-            PATH=f"{BIN}:{os.environ['PATH']}",
-        )  # fmt: skip
+        self.env = place_env(self.store, path, HOME=str(home))
 
     def add(self, host: str, plan: Mapping[str, Any], **variables: Any) -> None:
         """A node that answers by a plan."""
         python = self.path / "bin" / host / "python3"
         python.parent.mkdir(parents=True)
-        python.write_text(f'#!/bin/sh\nexec {sys.executable} {self.path}/node.py {host} "$@"\n')
-        python.chmod(0o755)
+        program(python, f'#!/bin/sh\nexec {sys.executable} {self.path}/node.py {host} "$@"\n')
         self.plan[host] = dict(plan)
         self.variables[host] = {"ansible_python_interpreter": str(python), **variables}
 
@@ -115,27 +106,11 @@ class Ground:
 
     def wait_for_rows(self, wanted: int, seconds: float = 180) -> None:
         """Until so many hosts have answered."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if self.store.is_file():
-                with SqliteStore(self.store) as store:
-                    runs = store.runs(1)
-                    if runs and len(store.answered(runs[0].run_id)) >= wanted:
-                        return
-            time.sleep(0.1)
-        raise TimeoutError(f"no {wanted} rows in {seconds:g} s")
+        until(lambda: answered(self.store) >= wanted, seconds, f"{wanted} rows")
 
     def left_over(self) -> list[str]:
         """Processes of this place that still run."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if str(self.path) in line:
-                found.append(line)
-        return found
+        return processes(str(self.path))
 
 
 def answer(record: Any, host: str) -> str:
@@ -166,6 +141,7 @@ MUCH = answer(real(), "{HOST}").replace("memory seen", "{MUCH}")
 
 def rogues() -> dict[str, dict[str, Any]]:
     """Nodes that are broken beyond any record: name -> plan. Each stands for something that was seen."""
+    bare, evil = {"verdict": "go", "findings": real()["findings"][:1]}, {"ansible_python_interpreter": "/bin/evil"}
     five_mb = put_message(real(), "y" * 5_000_000)
     fail, ok = ('"status": "FAIL"', '"status": "PASS"')
     doubled = json.dumps(real()).replace(ok, f"{fail}, {ok}", 1)
@@ -186,12 +162,8 @@ def rogues() -> dict[str, dict[str, Any]]:
         "escapes": {"text": f"{MARK}{json.dumps({**WARNING, 'record': 5})}}}"},
         "sings": {"module": json.dumps(WARNING)},
         "sings-well": {"module": json.dumps({**WARNING, "failed": False, "record": real()})},
-        "bare": {
-            "module": json.dumps({"verdict": "go", "record": {"verdict": "go", "findings": real()["findings"][:1]}})
-        },
-        "facts": {
-            "module": json.dumps({"ansible_facts": {"ansible_python_interpreter": "/bin/evil"}, "verdict": "go"})
-        },
+        "bare": {"module": json.dumps({"verdict": "go", "record": bare})},
+        "facts": {"module": json.dumps({"ansible_facts": evil, "verdict": "go"})},
     }
 
 

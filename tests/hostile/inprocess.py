@@ -1,7 +1,5 @@
 """Hostile answers through the gate, the store and the judgement of a fleet, in this process."""
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

@@ -4,8 +4,6 @@ Called as the kept library is (`-c START directory parameters`) or, where it say
 a module. {CALL} in a text becomes the id of the call, {NOW} the time.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

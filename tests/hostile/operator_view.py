@@ -4,8 +4,6 @@ A job of N ranks wants N whole GPUs of one kind, their memory, their links to on
 that speaks for them, and a host that holds them. The computed table may ask for more, never for less.
 """
 
-from __future__ import annotations
-
 HOST = frozenset({
     "cpu", "memory", "disk_space", "load", "kernel_version", "kernel_errors", "uptime", "stuck_processes",
     "clock_sync", "kernel_modules", "pcie_aer",

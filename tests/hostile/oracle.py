@@ -5,8 +5,6 @@ skipped -> (checks of which one has found something, checks of which one was mea
 type must have measured at all stands in operator_view.py, written by hand.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

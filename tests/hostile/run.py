@@ -1,7 +1,5 @@
 """`make hostile`: hostile answers in this process and from nodes of the real playbook; a table at the end."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import resource

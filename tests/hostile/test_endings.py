@@ -1,7 +1,5 @@
 """Every start of the preflight, from everywhere: 0 stands beside a verdict alone, or where Ansible only reads and that is said."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

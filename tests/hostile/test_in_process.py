@@ -1,7 +1,5 @@
 """A sample of `make hostile`: each answer through the gate, the store and a fleet's judgement."""
 
-from __future__ import annotations
-
 import itertools
 
 from flightline.record import intake

@@ -1,7 +1,5 @@
 """What is said of a node while the run goes is what its row says at the end."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.hostile import ground

@@ -3,8 +3,6 @@
 `make hostile` runs the same over 20,000 answers.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from flightline_node.judge import judgement

@@ -1,7 +1,5 @@
 """Hostile nodes against the real playbook. One run per way to start it, looked at by many tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.hostile import ground

@@ -4,8 +4,6 @@ The nodes are those of the demo fleet: invented outputs, judged by the real chec
 (an EFA loopback) is put in by hand.
 """
 
-from __future__ import annotations
-
 import atexit
 import copy
 import itertools

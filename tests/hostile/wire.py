@@ -1,7 +1,5 @@
 """Generated answers as nodes of the real playbook, with what each should come to."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The bed as fixtures. It is made once per run and removed afterwards, unless it was up before."""
 
-from __future__ import annotations
-
-import subprocess
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.beds import ran
 from tools import nodepackage
 
 from . import play as plays
 from . import shelf
 from .bed import bed as beds
-from .bed import layout
+from .bed import layout, machine
 from .mirror import Mirror
 
 SITE = layout.ROOT / "playbooks" / "site.yml"
@@ -45,19 +44,11 @@ class Bed:
 
     def ssh(self, name: str, command: str, *, check: bool = True) -> str:
         """Run a command as root on a machine; returns what it printed."""
-        state = self.inventory.parent
-        argv = ["ssh", "-i", str(state / "id_ed25519"), "-o", f"UserKnownHostsFile={state / 'known_hosts'}"]
-        argv += ["-o", "BatchMode=yes", "-o", "LogLevel=ERROR", f"{layout.USER}@{self.machine(name).address}"]
-        done = subprocess.run(
-            [*argv, "sudo", "sh", "-c", _quoted(command)], capture_output=True, text=True, check=False
-        )
+        words = machine.ssh_words(self.machine(name), state=self.inventory.parent)
+        done = ran(*words, "sh", "-c", shlex.quote(command))
         if check:
             assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,8 +6,6 @@ instance-store disks and mounts it on /opt/dlami/nvme. The machines' kernel has 
 label, and a tmpfs stands for the volume.
 """
 
-from __future__ import annotations
-
 from . import shelf_gpu
 from .mirror import Deb, Executable, Mirror, pack
 
@@ -43,49 +41,15 @@ WantedBy=multi-user.target
 def debs() -> list[Deb]:
     """What the image has, as packages and one tree of files."""
     version = f"{DRIVER}-1"
-    smi = Executable(f'#!/bin/sh\necho "{shelf_gpu.NO_DRIVER}"\nexit 9\n')
     compiler = shelf_gpu.cuda_debs()[0].files["/usr/local/cuda/bin/nvcc"]
-    major, minor, patch = NCCL.split(".")
+    containerd = shelf_gpu.service("containerd", "containerd", "/usr/bin/containerd")
     return [
-        Deb("nvidia-open", version, files={"/usr/bin/nvidia-smi": smi}),
-        Deb(
-            "libnvidia-compute-580",
-            version,
-            files={f"{shelf_gpu.LIBRARIES}/libnvidia-ml.so.{DRIVER}": "stand-in\n"},
-        ),
-        Deb(
-            "nvidia-persistenced",
-            version,
-            files={
-                "/usr/bin/nvidia-persistenced": shelf_gpu.sleeper(),
-                "/lib/systemd/system/nvidia-persistenced.service": shelf_gpu.unit(
-                    "Persistence", "/usr/bin/nvidia-persistenced"
-                ),
-            },
-        ),
-        Deb(
-            "nvidia-fabricmanager",
-            version,
-            files={
-                "/usr/bin/nv-fabricmanager": Executable(
-                    f'#!/bin/sh\n[ "$1" = --version ] && echo "Fabric Manager version is : {DRIVER}" && exit\n'
-                    "exec sleep infinity\n"
-                ),
-                "/lib/systemd/system/nvidia-fabricmanager.service": shelf_gpu.unit(
-                    "Fabric Manager", "/usr/bin/nv-fabricmanager"
-                ),
-            },
-        ),
+        Deb("nvidia-open", version, files=shelf_gpu.smi()),
+        Deb("libnvidia-compute-580", version, files=shelf_gpu.library(DRIVER)),
+        Deb("nvidia-persistenced", version, files=shelf_gpu.PERSISTENCED),
+        Deb("nvidia-fabricmanager", version, files=shelf_gpu.fabric_manager(DRIVER)),
         Deb("nvlsm", "2025.06.5-1"),
-        Deb(
-            "containerd.io",
-            "1.7.27-1",
-            conflicts=["containerd"],
-            files={
-                "/usr/bin/containerd": shelf_gpu.sleeper(),
-                "/lib/systemd/system/containerd.service": shelf_gpu.unit("containerd", "/usr/bin/containerd"),
-            },
-        ),
+        Deb("containerd.io", "1.7.27-1", conflicts=["containerd"], files=containerd),
         # An image's kernel follows a package without a version in its name.
         Deb("linux-image-cloud-amd64", "6.1.1-1"),
         Deb(
@@ -94,9 +58,7 @@ def debs() -> list[Deb]:
             files={
                 "/usr/local/cuda/bin/nvcc": compiler,
                 f"/usr/local/cuda-13.0/lib/libnccl.so.{NCCL}": "stand-in\n",
-                "/usr/local/cuda-13.0/include/nccl.h": (
-                    f"#define NCCL_MAJOR {major}\n#define NCCL_MINOR {minor}\n#define NCCL_PATCH {patch}\n"
-                ),
+                "/usr/local/cuda-13.0/include/nccl.h": shelf_gpu.nccl_header(NCCL),
                 "/opt/amazon/efa_installed_packages": (
                     f"# EFA installer version: 1.45.0\n# Debug packages installed: no\n# Packages installed:\n{RECORD}\n"
                 ),

@@ -12,8 +12,6 @@ The packages are stand-ins with the names, versions and layout of the vendors'; 
 The key is made anew in each directory and signs nothing outside it.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
@@ -106,12 +104,8 @@ def pack(deb: Deb, pool: Path) -> Path:
             (tree / path.lstrip("/")).symlink_to(target)
         tree.chmod(0o755)
         package = pool / deb.file_name
-        subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(tree), str(package)],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)},
-        )
+        argv = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(tree), str(package)]
+        subprocess.run(argv, check=True, capture_output=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(EPOCH)})
     return package
 
 

@@ -1,8 +1,5 @@
 """Run playbooks against the bed and read what they did."""
 
-from __future__ import annotations
-
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.beds import own_env, ran
 
 from .bed import layout
 
@@ -76,26 +75,12 @@ def command(
 
 def environment() -> dict[str, str]:
     """The caller's, without what would change Ansible's output."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
-    return {
-        **kept,
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_FORCE_COLOR": "0",
-        "ANSIBLE_TIMEOUT": ANSWERS_WITHIN_S,
-        "ANSIBLE_ROLES_PATH": str(layout.ROOT / "roles"),
-    }
+    own = {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_TIMEOUT": ANSWERS_WITHIN_S}
+    return own_env("ANSIBLE_", **own, ANSIBLE_ROLES_PATH=str(layout.ROOT / "roles"))
 
 
 def play(inventory: Path, playbook: Path, **given: Any) -> Played:
     """Run a playbook to its end."""
-    done = subprocess.run(
-        command(inventory, playbook, **given),
-        cwd=layout.ROOT,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PLAY_TIMEOUT_S,
-        check=False,
-    )
+    argv, where = command(inventory, playbook, **given), {"cwd": layout.ROOT, "env": environment()}
+    done = ran(*argv, **where, stdin=subprocess.DEVNULL, timeout=PLAY_TIMEOUT_S)
     return Played(done.returncode, done.stdout + done.stderr)

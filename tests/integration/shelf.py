@@ -1,7 +1,5 @@
 """What the bed offers and what its inventory says, beside addresses and keys."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from typing import Any

@@ -4,8 +4,7 @@ Names, versions, paths and options are the vendors'; what the programs do and pr
 without GPU, EFA and Lustre. Debian's own driver packages are real: one machine of the bed installs those.
 """
 
-from __future__ import annotations
-
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -36,51 +35,47 @@ def sleeper() -> Executable:
     return Executable("#!/bin/sh\nexec sleep infinity\n")
 
 
+def service(name: str, description: str, program: str, runs: Executable | None = None) -> dict[str, Content]:
+    """A program and the unit that starts it; without `runs` it sleeps."""
+    return {program: runs or sleeper(), f"/lib/systemd/system/{name}.service": unit(description, program)}
+
+
+def smi() -> dict[str, Content]:
+    """nvidia-smi where no driver is loaded."""
+    return {"/usr/bin/nvidia-smi": Executable(f'#!/bin/sh\necho "{NO_DRIVER}"\nexit 9\n')}
+
+
+def fabric_manager(driver: str) -> dict[str, Content]:
+    said = f'[ "$1" = --version ] && echo "Fabric Manager version is : {driver}" && exit'
+    program = Executable(f"#!/bin/sh\n{said}\nexec sleep infinity\n")
+    return service("nvidia-fabricmanager", "Fabric Manager", "/usr/bin/nv-fabricmanager", program)
+
+
+def library(driver: str) -> dict[str, Content]:
+    return {f"{LIBRARIES}/libnvidia-ml.so.{driver}": "stand-in\n"}
+
+
+PERSISTENCED = service("nvidia-persistenced", "Persistence", "/usr/bin/nvidia-persistenced")
+IMEX = {
+    **service("nvidia-imex", "IMEX", "/usr/bin/nvidia-imex"),
+    "/etc/nvidia-imex/config.cfg": "IMEX_NODE_CONFIG_FILE=/etc/nvidia-imex/nodes_config.cfg\n",
+}
+
+
 def driver_debs() -> list[Deb]:
     version = f"{DRIVER}-1"
-    smi = Executable(f'#!/bin/sh\necho "{NO_DRIVER}"\nexit 9\n')
-    manager = Executable(
-        f'#!/bin/sh\n[ "$1" = --version ] && echo "Fabric Manager version is : {DRIVER}" && exit\nexec sleep infinity\n'
-    )
     return [
-        Deb(
-            "nvidia-open",
-            version,
-            depends=[f"libnvidia-compute-580 (= {version})"],
-            files={"/usr/bin/nvidia-smi": smi},
-        ),
-        Deb("libnvidia-compute-580", version, files={f"{LIBRARIES}/libnvidia-ml.so.{DRIVER}": "stand-in\n"}),
-        Deb(
-            "nvidia-fabricmanager",
-            version,
-            files={
-                "/usr/bin/nv-fabricmanager": manager,
-                "/lib/systemd/system/nvidia-fabricmanager.service": unit("Fabric Manager", "/usr/bin/nv-fabricmanager"),
-            },
-        ),
-        Deb(
-            "nvidia-persistenced",
-            version,
-            files={
-                "/usr/bin/nvidia-persistenced": sleeper(),
-                "/lib/systemd/system/nvidia-persistenced.service": unit("Persistence", "/usr/bin/nvidia-persistenced"),
-            },
-        ),
+        Deb("nvidia-open", version, depends=[f"libnvidia-compute-580 (= {version})"], files=smi()),
+        Deb("libnvidia-compute-580", version, files=library(DRIVER)),
+        Deb("nvidia-fabricmanager", version, files=fabric_manager(DRIVER)),
+        Deb("nvidia-persistenced", version, files=PERSISTENCED),
         # A later driver that the pin must keep out.
         Deb("libnvidia-nscq", version, files={f"{LIBRARIES}/libnvidia-nscq.so.{DRIVER}": "stand-in\n"}),
         Deb("nvlsm", "2025.06.5-1"),
         Deb("libnvsdm", version),
-        Deb(
-            "nvidia-imex",
-            version,
-            files={
-                "/usr/bin/nvidia-imex": sleeper(),
-                "/etc/nvidia-imex/config.cfg": "IMEX_NODE_CONFIG_FILE=/etc/nvidia-imex/nodes_config.cfg\n",
-                "/lib/systemd/system/nvidia-imex.service": unit("IMEX", "/usr/bin/nvidia-imex"),
-            },
-        ),
-        Deb("nvidia-open", "580.105.08-1", files={"/usr/bin/nvidia-smi": smi}),
-        Deb("libnvidia-compute-580", "580.105.08-1", files={f"{LIBRARIES}/libnvidia-ml.so.580.105.08": "stand-in\n"}),
+        Deb("nvidia-imex", version, files=IMEX),
+        Deb("nvidia-open", "580.105.08-1", files=smi()),
+        Deb("libnvidia-compute-580", "580.105.08-1", files=library("580.105.08")),
     ]
 
 
@@ -98,36 +93,28 @@ def cuda_debs() -> list[Deb]:
 
 
 def nccl_debs(nccl: str, cuda: str) -> list[Deb]:
-    major, minor, patch = nccl.split(".")
-    header = f"#define NCCL_MAJOR {major}\n#define NCCL_MINOR {minor}\n#define NCCL_PATCH {patch}\n"
     return [
         Deb("libnccl2", f"{nccl}-1+cuda{cuda}", files={f"{LIBRARIES}/libnccl.so.{nccl}": "stand-in\n"}),
-        Deb("libnccl-dev", f"{nccl}-1+cuda{cuda}", files={"/usr/include/nccl.h": header}),
+        Deb("libnccl-dev", f"{nccl}-1+cuda{cuda}", files={"/usr/include/nccl.h": nccl_header(nccl)}),
     ]
 
 
+def nccl_header(nccl: str) -> str:
+    numbers = zip(("MAJOR", "MINOR", "PATCH"), nccl.split("."))
+    return "".join(f"#define NCCL_{name} {number}\n" for name, number in numbers)
+
+
 def dcgm_deb() -> Deb:
-    return Deb(
-        "datacenter-gpu-manager-4-cuda13",
-        f"1:{DCGM}-1",
-        files={
-            "/usr/bin/nv-hostengine": sleeper(),
-            "/usr/bin/dcgmi": Executable('#!/bin/sh\necho "0 GPUs found."\n'),
-            "/lib/systemd/system/nvidia-dcgm.service": unit("DCGM", "/usr/bin/nv-hostengine"),
-        },
-    )
+    tool = {"/usr/bin/dcgmi": Executable('#!/bin/sh\necho "0 GPUs found."\n')}
+    files = {**service("nvidia-dcgm", "DCGM", "/usr/bin/nv-hostengine"), **tool}
+    return Deb("datacenter-gpu-manager-4-cuda13", f"1:{DCGM}-1", files=files)
 
 
 def debs_of_other_types() -> list[Deb]:
     """What check mode names for types that no machine is configured as, and nobody installs."""
-    versions = {
-        "cuda-drivers": f"{DRIVER}-1",
-        "nvidia-open": "595.45.04-1",
-        "cuda-nvcc-12-9": "12.9.86-1",
-        "cuda-cudart-dev-12-9": "12.9.79-1",
-        "datacenter-gpu-manager-4-cuda12": f"1:{DCGM}-1",
-    }
-    return [*(Deb(name, version) for name, version in versions.items()), *nccl_debs(NCCL, "12.9")]
+    drivers = [Deb("cuda-drivers", f"{DRIVER}-1"), Deb("nvidia-open", "595.45.04-1")]
+    cuda = [Deb("cuda-nvcc-12-9", "12.9.86-1"), Deb("cuda-cudart-dev-12-9", "12.9.79-1")]
+    return [*drivers, *cuda, Deb("datacenter-gpu-manager-4-cuda12", f"1:{DCGM}-1"), *nccl_debs(NCCL, "12.9")]
 
 
 def toolkit_debs() -> list[Deb]:
@@ -199,35 +186,22 @@ def tests_members() -> dict[str, str | Executable]:
 
 def agent_schema() -> str:
     """The agent's schema in small: its sections and their closed lists, by hand after the agent's documentation."""
-    import json
-
     section = {"type": "object", "minProperties": 1, "additionalProperties": True}
     names = ("cpu", "mem", "swap", "disk", "diskio", "net", "ethtool", "nvidia_gpu", "efa", "netstat", "processes")
+
+    def closed(properties: dict[str, object]) -> dict[str, object]:
+        return {"type": "object", "properties": properties, "additionalProperties": False}
+
     metrics = {
-        "type": "object",
-        "properties": {
-            "namespace": {"type": "string", "minLength": 1, "maxLength": 255},
-            "append_dimensions": {"type": "object"},
-            "aggregation_dimensions": {"type": "array"},
-            "force_flush_interval": {"type": "integer", "minimum": 1},
-            "metrics_collected": {
-                "type": "object",
-                "properties": dict.fromkeys(names, section),
-                "additionalProperties": False,
-            },
-        },
-        "required": ["metrics_collected"],
-        "additionalProperties": False,
+        "namespace": {"type": "string", "minLength": 1, "maxLength": 255},
+        "append_dimensions": {"type": "object"},
+        "aggregation_dimensions": {"type": "array"},
+        "force_flush_interval": {"type": "integer", "minimum": 1},
+        "metrics_collected": closed(dict.fromkeys(names, section)),
     }
-    top = {"agent": {"type": "object"}, "metrics": metrics, "logs": {"type": "object"}, "traces": {"type": "object"}}
-    return json.dumps(
-        {
-            "$schema": "http://json-schema.org/draft-04/schema#",
-            "type": "object",
-            "properties": top,
-            "additionalProperties": False,
-        }
-    )
+    top = {name: {"type": "object"} for name in ("agent", "logs", "traces")}
+    top["metrics"] = {**closed(metrics), "required": ["metrics_collected"]}
+    return json.dumps({"$schema": "http://json-schema.org/draft-04/schema#", **closed(top)})
 
 
 def agent_deb() -> Deb:
@@ -251,19 +225,13 @@ status)
     fi ;;
 esac
 """
-    return Deb(
-        "amazon-cloudwatch-agent",
-        f"{AGENT}-1",
-        files={
-            f"{home}/bin/amazon-cloudwatch-agent-ctl": Executable(control),
-            f"{home}/bin/amazon-cloudwatch-agent": sleeper(),
-            f"{home}/bin/CWAGENT_VERSION": f"{AGENT}\n",
-            f"{home}/doc/amazon-cloudwatch-agent-schema.json": agent_schema(),
-            "/lib/systemd/system/amazon-cloudwatch-agent.service": unit(
-                "CloudWatch agent", f"{home}/bin/amazon-cloudwatch-agent"
-            ),
-        },
-    )
+    files = {
+        **service("amazon-cloudwatch-agent", "CloudWatch agent", f"{home}/bin/amazon-cloudwatch-agent"),
+        f"{home}/bin/amazon-cloudwatch-agent-ctl": Executable(control),
+        f"{home}/bin/CWAGENT_VERSION": f"{AGENT}\n",
+        f"{home}/doc/amazon-cloudwatch-agent-schema.json": agent_schema(),
+    }
+    return Deb("amazon-cloudwatch-agent", f"{AGENT}-1", files=files)
 
 
 def stock(mirror: Mirror) -> dict[str, object]:
@@ -286,9 +254,8 @@ def repositories(fingerprint: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for role in ("nvidia_repository", "container_toolkit", "lustre_client"):
         name = role if role == "nvidia_repository" else f"{role}_repository"
-        key = role
         found |= {f"{name}_url": "{url}/apt", f"{name}_suites": "bookworm", f"{name}_components": ["main"]}
-        found |= {f"{key}_key_url": "{url}/key.asc", f"{key}_key_fingerprint": fingerprint}
+        found |= {f"{role}_key_url": "{url}/key.asc", f"{role}_key_fingerprint": fingerprint}
     return found
 
 

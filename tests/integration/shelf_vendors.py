@@ -3,8 +3,6 @@
 Nothing is pointed elsewhere: addresses, suites, package names and versions are the roles' defaults.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,12 +1,11 @@
 """The real hosts themselves: fast, small, apart from each other, known by their keys, and gone without a trace."""
 
-from __future__ import annotations
-
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.beds import ran, until
 
 from .bed import bed as beds
 from .bed import layout, machine, mounts, network, processes
@@ -65,12 +64,7 @@ def test_a_machine_reaches_the_bridge_and_nothing_else(bed):
 
 
 def test_the_proxy_asks_no_other_host(bed):
-    answer = subprocess.run(
-        ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-x", bed.url, "http://another.invalid/"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    answer = ran("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-x", bed.url, "http://another.invalid/")
     assert answer.stdout == "403"
 
 
@@ -83,13 +77,13 @@ def test_a_killed_machine_leaves_no_process_and_no_mount(spare):
 
 def _left(one):
     """Processes and mounts of a machine; the kernel ends a name space a moment after its first process."""
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while True:
+
+    def found():
         rows = Path("/proc/self/mountinfo").read_text().splitlines()
-        found = [*processes.marked(str(one.directory)), *(row for row in rows if str(one.directory) in row)]
-        if not found or time.monotonic() > deadline:
-            return found
-        time.sleep(0.2)
+        return [*processes.marked(str(one.directory)), *(row for row in rows if str(one.directory) in row)]
+
+    until(lambda: not found(), GONE_WITHIN_S)
+    return found()
 
 
 def test_the_bridge_belongs_to_one_checkout(bed, tmp_path):

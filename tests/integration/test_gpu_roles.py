@@ -4,7 +4,7 @@ Drivers, EFA, Lustre and the CloudWatch agent are stand-ins from the signed shel
 units and mounts are the real ones.
 """
 
-from __future__ import annotations
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,6 +14,7 @@ from .mirror import Mirror
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 OTHER_FINGERPRINT = "0123456789ABCDEF0123456789ABCDEF01234567"
 RECORD = "/opt/amazon/efa_installed_packages"
+AGENT_CONFIG = "/opt/aws/amazon-cloudwatch-agent/etc/flightline.json"
 
 
 @pytest.fixture
@@ -55,86 +56,70 @@ def refused(played, *words):
     assert "Traceback" not in text
 
 
-def other_key(tmp_path):
-    """A second key, as somebody would have who replaces a file on the way."""
-    return Mirror(tmp_path / "stranger")
+@contextmanager
+def unchanged(bed, host, path=RECORD):
+    """What is installed, or the file, is as it was."""
+    before = bed.ssh(host, f"cat {path} 2>/dev/null || echo none")
+    yield
+    assert bed.ssh(host, f"cat {path} 2>/dev/null || echo none") == before
+
+
+def absent(bed, host, path):
+    return "absent" in bed.ssh(host, f"test -e {path} || echo absent")
+
+
+def repository(bed, name, **changes):
+    """The variables of a repository of the shelf's."""
+    given = {"name": name, "url": f"{bed.url}/apt", "suites": "bookworm", "components": ["main"]}
+    given |= {"key_url": f"{bed.url}/key.asc", "key_fingerprint": bed.mirror.fingerprint, **changes}
+    return {f"package_repository_{key}": value for key, value in given.items()}
+
+
+def efa(version, digest, url):
+    return {"efa_version": version, "efa_url": url, "efa_sha256": digest}
 
 
 def test_a_repository_with_another_key_is_refused_and_the_rerun_converges(bed, host, role):
-    url = f"{bed.url}/apt"
-    base = {
-        "package_repository_name": "flightline-probe",
-        "package_repository_url": url,
-        "package_repository_suites": "bookworm",
-    }
-    base |= {"package_repository_components": ["main"], "package_repository_key_url": f"{bed.url}/key.asc"}
-    wrong = role("package_repository", **base, package_repository_key_fingerprint=OTHER_FINGERPRINT)
+    wrong = role("package_repository", **repository(bed, "flightline-probe", key_fingerprint=OTHER_FINGERPRINT))
     refused(wrong, OTHER_FINGERPRINT, bed.mirror.fingerprint, "nothing was installed")
-    assert "absent" in bed.ssh(host, "test -e /etc/apt/sources.list.d/flightline-probe.sources || echo absent")
-    right = {**base, "package_repository_key_fingerprint": bed.mirror.fingerprint}
+    assert absent(bed, host, "/etc/apt/sources.list.d/flightline-probe.sources")
+    right = repository(bed, "flightline-probe")
     assert converges(role("package_repository", **right), host).changed > 0
     assert converges(role("package_repository", **right), host).changed == 0
     bed.ssh(host, "rm /etc/apt/sources.list.d/flightline-probe.sources")
 
 
 def test_an_unreachable_repository_is_named_and_taken_out_again(bed, host, role):
-    variables = {
-        "package_repository_name": "flightline-away",
-        "package_repository_url": "http://127.0.0.1:9/apt",
-        "package_repository_suites": "bookworm",
-        "package_repository_components": ["main"],
-        "package_repository_key_url": f"{bed.url}/key.asc",
-        "package_repository_key_fingerprint": bed.mirror.fingerprint,
-    }
-    refused(role("package_repository", **variables), "127.0.0.1:9", "taken out again")
-    assert "absent" in bed.ssh(host, "test -e /etc/apt/sources.list.d/flightline-away.sources || echo absent")
+    away = repository(bed, "flightline-away", url="http://127.0.0.1:9/apt")
+    refused(role("package_repository", **away), "127.0.0.1:9", "taken out again")
+    assert absent(bed, host, "/etc/apt/sources.list.d/flightline-away.sources")
     bed.ssh(host, "apt-get update -qq")
 
 
 def test_an_efa_archive_with_another_checksum_installs_nothing(bed, host, role):
-    before = bed.ssh(host, f"cat {RECORD} 2>/dev/null || echo none")
-    refused(
-        role(
-            "efa",
-            efa_version="1.45.0",
-            efa_url=f"{bed.url}/files/aws-efa-installer-{shelf_gpu.EFA}.tar.gz",
-            efa_sha256="0" * 64,
-        )
-    )
-    assert bed.ssh(host, f"cat {RECORD} 2>/dev/null || echo none") == before
+    with unchanged(bed, host):
+        refused(role("efa", **efa("1.45.0", "0" * 64, f"{bed.url}/files/aws-efa-installer-{shelf_gpu.EFA}.tar.gz")))
 
 
 def test_an_efa_archive_signed_by_a_stranger_installs_nothing(bed, host, role, tmp_path):
-    stranger = other_key(tmp_path)
+    stranger = Mirror(tmp_path / "stranger")  # a second key, as somebody would have who replaces a file on the way
     digest = stranger.add_tarball("aws-efa-installer-1.45.0.tar.gz", shelf_gpu.efa_members())
     for name in ("", ".sig"):
         source = stranger.directory / "files" / f"aws-efa-installer-1.45.0.tar.gz{name}"
         (bed.mirror.directory / "files" / source.name).write_bytes(source.read_bytes())
     stranger.close()
-    before = bed.ssh(host, f"cat {RECORD} 2>/dev/null || echo none")
-    url = f"{bed.url}/files/aws-efa-installer-1.45.0.tar.gz"
-    refused(
-        role("efa", efa_version="1.45.0", efa_url=url, efa_sha256=digest),
-        bed.mirror.fingerprint,
-        "nothing was installed",
-    )
-    assert bed.ssh(host, f"cat {RECORD} 2>/dev/null || echo none") == before
+    with unchanged(bed, host):
+        played = role("efa", **efa("1.45.0", digest, f"{bed.url}/files/aws-efa-installer-1.45.0.tar.gz"))
+        refused(played, bed.mirror.fingerprint, "nothing was installed")
 
 
 def test_versions_that_do_not_go_together_install_nothing(bed, host, role):
     digest = bed.mirror.add_tarball("aws-efa-installer-1.43.0.tar.gz", shelf_gpu.efa_members(driver="2.17.2"))
     bed.mirror.close()
-    before = bed.ssh(host, f"cat {RECORD} 2>/dev/null || echo none")
-    played = role(
-        "efa",
-        efa_version="1.43.0",
-        efa_url=f"{bed.url}/files/aws-efa-installer-1.43.0.tar.gz",
-        efa_sha256=digest,
-        efa_nccl_version="2.31.2",
-        efa_nvidia_driver_version="580.95.05",
-    )
-    refused(played, "EFA driver 2.17.2 with NVIDIA driver 580.95.05", "NCCL 2.31.2 with aws-ofi-nccl 1.17.1")
-    assert bed.ssh(host, f"cat {RECORD} 2>/dev/null || echo none") == before
+    given = efa("1.43.0", digest, f"{bed.url}/files/aws-efa-installer-1.43.0.tar.gz")
+    with unchanged(bed, host):
+        played = role("efa", **given, efa_nccl_version="2.31.2", efa_nvidia_driver_version="580.95.05")
+        refused(played, "EFA driver 2.17.2 with NVIDIA driver 580.95.05", "NCCL 2.31.2 with aws-ofi-nccl 1.17.1")
 
 
 def test_the_right_bundle_converges_afterwards_and_stays(host, role):
@@ -158,12 +143,18 @@ def test_an_interrupted_installation_of_its_own_is_finished(bed, host, role):
     assert converges(role("nvidia_driver"), host).changed == 0
 
 
-def test_another_driver_branch_than_the_pin_is_named(host, role):
-    refused(
-        role("nvidia_driver", nvidia_driver_source="image", nvidia_driver_version="570"),
-        "driver 580.95.05",
-        "driver 570",
-    )
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("nvidia_driver", {"source": "image", "version": "570"}, ("driver 580.95.05", "driver 570")),
+        ("nvidia_driver", {"version": "580.99.99"}, ("580.99.99", "apt-cache madison")),
+        ("dcgm", {"supported": ["Ubuntu 24.04"]}, ("Debian 12", "one of Ubuntu 24.04")),
+    ],
+    ids=["another branch than the pin", "a version that nobody offers", "a wrong system"],
+)
+def test_what_does_not_fit_the_host_is_named(role, name, given, words):
+    own = "_" if "supported" in given else ""
+    refused(role(name, **{f"{own}{name}_{key}": value for key, value in given.items()}), *words)
 
 
 def test_imex_starts_at_boot_with_the_racks_nodes(bed, host, role):
@@ -184,20 +175,11 @@ def test_imex_starts_at_boot_with_the_racks_nodes(bed, host, role):
     converges(role("nvidia_driver"), host)
 
 
-def test_a_driver_version_that_nobody_offers_is_named(host, role):
-    refused(role("nvidia_driver", nvidia_driver_version="580.99.99"), "580.99.99", "apt-cache madison")
-
-
-def test_a_wrong_system_is_refused(host, role):
-    refused(role("dcgm", _dcgm_supported=["Ubuntu 24.04"]), "Debian 12", "one of Ubuntu 24.04")
-
-
 def test_a_file_system_that_does_not_resolve_is_named_and_nothing_is_mounted(bed, host, role):
     mounts = [{"dns_name": "fs-0.fsx.invalid", "mount_name": "abc", "path": "/lost"}]
-    refused(
-        role("lustre_client", lustre_client_mounts=mounts), "fs-0.fsx.invalid does not resolve", "nothing was mounted"
-    )
-    assert "absent" in bed.ssh(host, "test -e /etc/systemd/system/lost.mount || echo absent")
+    played = role("lustre_client", lustre_client_mounts=mounts)
+    refused(played, "fs-0.fsx.invalid does not resolve", "nothing was mounted")
+    assert absent(bed, host, "/etc/systemd/system/lost.mount")
 
 
 def test_a_file_system_is_mounted_with_its_options(bed, host, role):
@@ -208,21 +190,14 @@ def test_a_file_system_is_mounted_with_its_options(bed, host, role):
 
 def test_an_agent_configuration_that_the_schema_refuses_changes_nothing(bed, host, role):
     converges(role("cloudwatch_agent"), host)
-    path = "/opt/aws/amazon-cloudwatch-agent/etc/flightline.json"
-    before = bed.ssh(host, f"cat {path}")
-    refused(role("cloudwatch_agent", cloudwatch_agent_config={"metrics": {"colour": "red"}}), "colour is not allowed")
-    assert bed.ssh(host, f"cat {path}") == before
+    config = {"metrics": {"colour": "red"}}
+    with unchanged(bed, host, AGENT_CONFIG):
+        refused(role("cloudwatch_agent", cloudwatch_agent_config=config), "colour is not allowed")
 
 
 def test_an_agent_configuration_that_the_agent_refuses_is_taken_back(bed, host, role):
-    path = "/opt/aws/amazon-cloudwatch-agent/etc/flightline.json"
-    before = bed.ssh(host, f"cat {path}")
-    config = {
-        "metrics": {
-            "namespace": "refused-by-the-agent",
-            "metrics_collected": {"mem": {"measurement": ["used_percent"]}},
-        }
-    }
-    refused(role("cloudwatch_agent", cloudwatch_agent_config=config), "Configuration validation second phase failed")
-    assert bed.ssh(host, f"cat {path}") == before
+    metrics = {"namespace": "refused-by-the-agent", "metrics_collected": {"mem": {"measurement": ["used_percent"]}}}
+    with unchanged(bed, host, AGENT_CONFIG):
+        played = role("cloudwatch_agent", cloudwatch_agent_config={"metrics": metrics})
+        refused(played, "Configuration validation second phase failed")
     assert bed.ssh(host, "systemctl is-active amazon-cloudwatch-agent").strip() == "active"

@@ -4,15 +4,14 @@ Real: systemd, sshd, slurmctld, slurmd, a job, the watcher, the remediator's uni
 A pipe stands in for /dev/kmsg of the sick node, for its kernel is the outer machine's.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-import time
 
 import pytest
 import yaml
+
+from tests.beds import until
 
 from .bed import layout
 from .shelf import HOST_CHECKS
@@ -29,17 +28,6 @@ CHECKS = [*(check for check in HOST_CHECKS if check != "sysctl"), "kernel_errors
 DMESG = "#!/bin/sh\n# Simulated: a container may not read the kernel's log.\necho '[    0.000000] Linux version 6.1.0-1-amd64'\n"
 LEDGER = "/usr/local/bin/flightline incidents --json"
 WAIT_S = 420.0
-
-
-def until(seen, most_s=WAIT_S):
-    """The first answer that is true, else the last one."""
-    end = time.monotonic() + most_s
-    while time.monotonic() < end:
-        found = seen()
-        if found:
-            return found
-        time.sleep(1)
-    return seen()
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +75,14 @@ def test_a_node_leaves_and_returns_healed_without_a_person(acting):
     edit = f"import json; p='/etc/flightline/watch.json'; s=json.load(open(p)); s['kmsg']='{PIPE}'; json.dump(s,open(p,'w'))"
     bed.ssh(SICK, f'python3 -c "{edit}" && systemctl restart flightline-watch')
     job = bed.ssh(HEAD, f"sbatch --parsable -w {SICK} -o /dev/null --wrap 'sleep 45'").split()[0]
-    assert until(lambda: "R" in bed.ssh(HEAD, f"squeue -h -j {job} -o %t"), 60)
+    assert until(lambda: "R" in bed.ssh(HEAD, f"squeue -h -j {job} -o %t"), 60, every_s=1)
     boot = bed.ssh(SICK, "cat /proc/sys/kernel/random/boot_id")
     bed.ssh(SICK, f"echo '3,7,7000,-;{FAULT}' > {PIPE}")
 
     state = lambda: bed.ssh(HEAD, f"sinfo -h -N -n {SICK} -o '%T|%E'")  # noqa: E731
-    assert until(lambda: "flightline: kernel_errors" in state(), 30), state()
+    assert until(lambda: "flightline: kernel_errors" in state(), 30, every_s=1), state()
     assert "R" in bed.ssh(HEAD, f"squeue -h -j {job} -o %t"), "the drain ends no job"
-    closed = until(lambda: [one for one in incidents(bed) if one["closed_at"]])
+    closed = until(lambda: [one for one in incidents(bed) if one["closed_at"]], WAIT_S, every_s=1)
     assert closed, show(bed)
     events = [event["what"] for event in closed[0]["events"]]
     assert events[-1] == "returned", (events, show(bed))

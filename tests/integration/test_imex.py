@@ -3,8 +3,6 @@
 The daemon is Ubuntu's package, fetched by its address in the archive and unpacked, not installed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

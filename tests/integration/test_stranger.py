@@ -5,19 +5,17 @@ volume group over the disks, mounted by its own service. What a stranger's inven
 in shelf_vendors.exceptions. The last test loses a node in the middle of a role.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
 from flightline_node.know.expected import known_types
+from tests.beds import until
 
 from . import play as plays
 from . import shelf_gpu, shelf_vendors
@@ -55,11 +53,7 @@ def stranger(bed):
 
 
 def troubles(played):
-    return (
-        played.output[played.output.find("CONFIGURE") :][-4000:]
-        if "CONFIGURE" in played.output
-        else played.output[-4000:]
-    )
+    return played.output[max(0, played.output.find("CONFIGURE")) :][-4000:]
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +226,5 @@ def test_another_version_of_nccl_takes_the_place_of_the_one_that_is_held(bed, st
 
 def test_hosts_go_with_nothing_mounted_behind():
     """Mounts of machines live in name spaces of their own; none is seen from outside while they run either."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and str(layout.STATE) in Path("/proc/self/mountinfo").read_text():
-        time.sleep(0.2)
+    until(lambda: str(layout.STATE) not in Path("/proc/self/mountinfo").read_text(), 120)
     assert str(layout.STATE) not in Path("/proc/self/mountinfo").read_text()

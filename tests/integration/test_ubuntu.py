@@ -3,18 +3,15 @@
 Two hosts, of which the first is also Slurm's controller; nothing of Slurm is said in the inventory but who that is.
 """
 
-from __future__ import annotations
-
-import subprocess
-
 import pytest
 import yaml
 
+from tests.beds import ran
 from tools import nodepackage
 
 from . import play as plays
 from .bed import bed as beds
-from .bed import image, inventory, layout, ubuntu
+from .bed import image, inventory, layout, machine, ubuntu
 from .conftest import SITE, Bed
 from .mirror import Mirror
 from .shelf import HOST_CHECKS
@@ -50,9 +47,7 @@ def fleet():
 def ssh(name, command):
     """Run a command as root on a machine; returns what it printed."""
     found = next(one for one in beds.existing() if one.name == name)
-    argv = ["ssh", "-i", str(layout.STATE / "id_ed25519"), "-o", f"UserKnownHostsFile={layout.STATE / 'known_hosts'}"]
-    argv += ["-o", "BatchMode=yes", "-o", "LogLevel=ERROR", f"{layout.USER}@{found.address}", "sudo", command]
-    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    return ran(*machine.ssh_words(found), command).stdout
 
 
 @pytest.fixture(scope="module")

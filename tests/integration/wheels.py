@@ -1,7 +1,5 @@
 """Python packages for the head node's environment, from the outer machine's own index to the bed's shelf."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ modules at their published versions, and etcd; go.sum holds the checksums. kwok 
 its own go.mod: their pins are other ones than the API server's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -31,30 +29,21 @@ OTHERS = {"kwok": (KWOK, "./cmd/kwok"), "jobset": (JOBSET, ".")}
 """File -> module and its package."""
 LIFE = "node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease", "pod/fast/pod-ready"
 """What kwok plays, of its own stages: nodes are ready and stay so, pods run and do not end by themselves."""
-ENDS = """
+_STAGE = """\
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
-metadata: {name: pod-end}
+metadata: {{name: pod-{name}}}
 spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
+  resourceRef: {{apiGroup: v1, kind: Pod}}
   selector:
     matchExpressions:
-    - {key: .metadata.deletionTimestamp, operator: Exists}
-    - {key: .status.phase, operator: In, values: [Pending, Running]}
-  next: {statusTemplate: "phase: Failed"}
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: pod-delete}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-    - {key: .metadata.deletionTimestamp, operator: Exists}
-    - {key: .status.phase, operator: In, values: [Failed, Succeeded]}
-  next: {delete: true}
+    - {{key: .metadata.deletionTimestamp, operator: Exists}}
+    - {{key: .status.phase, operator: In, values: [{phases}]}}
+  next: {{{after}}}
 """
+_ENDED = _STAGE.format(name="end", phases="Pending, Running", after='statusTemplate: "phase: Failed"')
+ENDS = f"\n{_ENDED}{_STAGE.format(name='delete', phases='Failed, Succeeded', after='delete: true')}"
 """As kubelet ends a pod that is deleted: it has failed first. kwok's own stage leaves it running, and a Job would wait for it."""
 STAGES = "kwok.yaml"
 ENV = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}

@@ -1,7 +1,5 @@
 """A real kube-apiserver over a real etcd, on ports of their own; scheduler, controllers and kwok where a test wants them."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json
@@ -21,6 +19,8 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from tests.beds import ran
+
 from . import binaries
 
 WAIT_S = float(os.environ.get("FLIGHTLINE_WAIT_S", "180"))
@@ -39,6 +39,12 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def made(kind: str, name: str, namespace: str = "", api: str = "v1", **rest: Any) -> dict[str, Any]:
+    """An object of the API; `metadata` of the rest is more of it."""
+    where = {"namespace": namespace} if namespace else {}
+    return {"apiVersion": api, "kind": kind, **rest, "metadata": {"name": name, **where, **rest.get("metadata", {})}}
 
 
 @dataclass
@@ -139,8 +145,7 @@ class Cluster:
 
     def kubectl(self, *words: str, given: str | None = None, check: bool = True) -> str:
         """What kubectl prints; both streams where it may fail."""
-        argv = ["kubectl", f"--kubeconfig={self.place}/kubeconfig", f"--cache-dir={self.place}/cache", *words]
-        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=WAIT_S, check=False)
+        done = ran(*self.client, *words, input=given, timeout=WAIT_S)
         if check and done.returncode:
             raise AssertionError(f"kubectl {' '.join(words)}: {done.returncode}: {done.stderr}")
         return done.stdout if check else done.stdout + done.stderr
@@ -157,6 +162,27 @@ class Cluster:
         request = urllib.request.Request(self.server + path, data, headers, method=method)
         with urllib.request.urlopen(request, timeout=30, context=self._trust()) as answer:
             return json.loads(answer.read())
+
+    def merge(self, path: str, body: Any) -> Any:
+        """Change an object by what is given of it; None takes away."""
+        return self.ask("PATCH", path, body, kind="application/merge-patch+json")
+
+    def merge_node(self, name: str, **body: Any) -> Any:
+        """The same of a Node."""
+        return self.merge(f"/api/v1/nodes/{name}", body)
+
+    def say_status(self, path: str, status: dict[str, Any]) -> Any:
+        """What only kubelet or a controller would say of an object."""
+        return self.ask("PATCH", f"{path}/status", {"status": status}, kind="application/strategic-merge-patch+json")
+
+    def create(self, given: Any, *words: str) -> str:
+        """What `kubectl create` says of an object, also where it refuses it."""
+        return self.kubectl("create", *words, "-f", "-", given=json.dumps(given), check=False)
+
+    @property
+    def client(self) -> tuple[str, ...]:
+        """kubectl's words for an administrator."""
+        return "kubectl", f"--kubeconfig={self.place}/kubeconfig", f"--cache-dir={self.place}/cache"
 
     def node(self, name: str) -> dict[str, Any]:
         return self.ask("GET", f"/api/v1/nodes/{name}")
@@ -193,16 +219,9 @@ class Cluster:
         }  # fmt: skip
 
     def _start(self, name: str, program: str, *words: str) -> None:
-        log = (self.place / f"{name}.log").open("ab")
-        argv = [str(binaries.place() / program), *words]
-        self._running[name] = subprocess.Popen(
-            argv,
-            stdout=log,
-            stderr=log,
-            stdin=subprocess.DEVNULL,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.place)},
-        )
-        log.close()
+        argv, env = [str(binaries.place() / program), *words], {"PATH": os.environ["PATH"], "HOME": str(self.place)}
+        with (self.place / f"{name}.log").open("ab") as log:
+            self._running[name] = subprocess.Popen(argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
 
     def _stop(self, name: str) -> None:
         one = self._running.pop(name)

@@ -1,7 +1,5 @@
 """One control plane for all tests of this folder; where it cannot be had they are skipped, and say why."""
 
-from __future__ import annotations
-
 import pytest
 
 from . import binaries

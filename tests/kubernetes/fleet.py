@@ -14,7 +14,7 @@ from flightline import contract
 from flightline.kubernetes import agent, namespaces, rights, site
 from tests.healing.fleet import Watched
 
-from .cluster import Cluster
+from .cluster import Cluster, made
 
 OUTPUTS = {
     "cluster_name": "demo",
@@ -27,6 +27,7 @@ OUTPUTS = {
     "fsx_mount_name": "abcd1234",
 }
 SITE = site.of_outputs(OUTPUTS)
+XID = "NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 
 
 def named(test: str) -> str:
@@ -55,22 +56,18 @@ def register(plane: Cluster, name: str, kwok: dict[str, str] | None = None, **sp
         contract.KUBE_TYPE_LABEL: "p5.48xlarge",
         "kubernetes.io/hostname": name,
     }
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": [startup], "providerID": f"aws:///us-east-1a/i-{name:0>17}", **spec},
-        "status": {"capacity": kwok, "allocatable": kwok},
-    }
-    made = plane.ask("POST", "/api/v1/nodes", node)
+    whole = {"taints": [startup], "providerID": f"aws:///us-east-1a/i-{name:0>17}", **spec}
+    capacity = {"capacity": kwok, "allocatable": kwok}
+    node = plane.ask(
+        "POST", "/api/v1/nodes", made("Node", name, metadata={"labels": labels}, spec=whole, status=capacity)
+    )
     if kwok:
-        return made
+        return node
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "made by the test"}
-    status = {"status": {"conditions": [ready], "capacity": {"cpu": "192", contract.KUBE_GPU_RESOURCE: "8"}}}
-    plane.ask("PATCH", f"/api/v1/nodes/{name}/status", status, kind="application/strategic-merge-patch+json")
+    capacity = {"cpu": "192", contract.KUBE_GPU_RESOURCE: "8"}
+    plane.say_status(f"/api/v1/nodes/{name}", {"conditions": [ready], "capacity": capacity})
     # The API server adds not-ready to a new node; the node lifecycle controller takes it away again, here the test does.
-    there = {"spec": {"taints": node["spec"]["taints"]}}
-    return plane.ask("PATCH", f"/api/v1/nodes/{name}", there, kind="application/merge-patch+json")
+    return plane.merge_node(name, spec={"taints": whole["taints"]})
 
 
 def alive(node: dict[str, Any]) -> bool:
@@ -83,20 +80,11 @@ def alive(node: dict[str, Any]) -> bool:
 def token(plane: Cluster, node: str, seconds: int = 3600) -> str:
     """The token that kubelet would give to the agent's pod on a node: bound to the pod, and by it to the node."""
     account = contract.KUBE_AGENT
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"agent-{node}", "namespace": contract.KUBE_NAMESPACE},
-        "spec": {
-            "serviceAccountName": account,
-            "nodeName": node,
-            "tolerations": [{"operator": "Exists"}],
-            "containers": [{"name": "judge", "image": "none"}],
-        },
-    }
+    spec = {"serviceAccountName": account, "nodeName": node, "tolerations": [{"operator": "Exists"}]}
+    spec["containers"] = [{"name": "judge", "image": "none"}]
     where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}"
-    made = plane.ask("POST", f"{where}/pods", pod)
-    bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": made["metadata"]["uid"]}
+    pod = plane.ask("POST", f"{where}/pods", made("Pod", f"agent-{node}", contract.KUBE_NAMESPACE, spec=spec))
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": f"agent-{node}", "uid": pod["metadata"]["uid"]}
     asked = {"spec": {"expirationSeconds": seconds, "boundObjectRef": bound}}
     return plane.ask("POST", f"{where}/serviceaccounts/{account}/token", asked)["status"]["token"]
 
@@ -145,17 +133,15 @@ class KubeNode:
 
     def join(self, *more: str, every_s: float = 3600) -> KubeNode:
         """The agent."""
-        log = (self.place / "agent.log").open("ab")
-        self.judge = subprocess.Popen(
-            [
-                sys.executable, "-m", "flightline_node", "kubernetes", "--settings", str(self.settings),
-                "--log", str(self.place / "records.jsonl"), "--directory", str(self.place / "watched" / "lib"),
-                "--metrics-address", "127.0.0.1", "--metrics-port", "0", "--every", str(every_s), "--look-every", "0.3",
-                "--kmsg", str(self.place / "watched" / "kmsg"), *more,
-            ],
-            stderr=log, stdout=log, stdin=subprocess.DEVNULL, env={**os.environ, **self.watched.env},
-        )  # fmt: skip
-        log.close()
+        argv = [
+            sys.executable, "-m", "flightline_node", "kubernetes", "--settings", str(self.settings),
+            "--log", str(self.place / "records.jsonl"), "--directory", str(self.place / "watched" / "lib"),
+            "--metrics-address", "127.0.0.1", "--metrics-port", "0", "--every", str(every_s), "--look-every", "0.3",
+            "--kmsg", str(self.place / "watched" / "kmsg"), *more,
+        ]  # fmt: skip
+        env = {**os.environ, **self.watched.env}
+        with (self.place / "agent.log").open("ab") as log:
+            self.judge = subprocess.Popen(argv, stderr=log, stdout=log, stdin=subprocess.DEVNULL, env=env)
         return self
 
     def said(self) -> str:

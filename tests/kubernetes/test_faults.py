@@ -1,7 +1,5 @@
 """A fault taints the node: kernel line to taint, by the real API server. The kernel is a pipe; the watcher is a process."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -79,8 +77,7 @@ def test_a_fault_taints_within_a_second(plane, nodes, capsys):
         took += [seen.at[name] - when for name, when in said.items()]
         for one in nodes:
             one.watched.release(f"healed-{number}")
-            healed = {"metadata": {"annotations": {"flightline/standing": None}}, "spec": {"taints": None}}
-            plane.ask("PATCH", f"/api/v1/nodes/{one.name}", healed, kind="application/merge-patch+json")
+            plane.merge_node(one.name, metadata={"annotations": {"flightline/standing": None}}, spec={"taints": None})
             one.watched.say("healed", priority=6)
         plane.until(lambda: not seen.at, "every node is healed")
         time.sleep(0.3)  # a pipe has no numbers to read again from: the release is read before the next fault
@@ -97,7 +94,7 @@ def test_pods_that_run_there_stay_and_the_reason_is_on_the_node(plane, nodes):
     one = nodes[NODES]
     where = f"/api/v1/namespaces/{contract.KUBE_NAMESPACE}/pods"
     there = {pod["metadata"]["name"] for pod in plane.ask("GET", where)["items"]}
-    one.watched.say("NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
+    one.watched.say(fleet.XID)
     plane.until(lambda: one.condition().get("status") == "False", "the condition is False")
     assert one.condition()["message"].startswith("flightline: xid ")
     assert there == {pod["metadata"]["name"] for pod in plane.ask("GET", where)["items"]}
@@ -107,7 +104,7 @@ def test_pods_that_run_there_stay_and_the_reason_is_on_the_node(plane, nodes):
 
 def test_a_quarantined_node_is_no_go_until_its_proof_and_go_after_it(plane, nodes):
     one = nodes[NODES + 1]
-    one.watched.say("NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
+    one.watched.say(fleet.XID)
     plane.until(lambda: one.condition().get("status") == "False", "unclean")
     plane.until(lambda: one.watched.marker(), "the marker is there")
     one.join(every_s=1)  # the agent's own judgement finds nothing: the marker alone holds
@@ -115,8 +112,7 @@ def test_a_quarantined_node_is_no_go_until_its_proof_and_go_after_it(plane, node
     plane.until(lambda: (one.place / "records.jsonl").exists(), "it was judged")
     assert contract.KUBE_FAULT_TAINT in one.taints()
     proof = json.dumps({"run": "nightly-1", "judged_at": ""})
-    note = {"metadata": {"annotations": {"flightline/release": proof}}}
-    plane.ask("PATCH", f"/api/v1/nodes/{one.name}", note, kind="application/merge-patch+json")
+    plane.merge_node(one.name, metadata={"annotations": {"flightline/release": proof}})
     plane.until(lambda: not one.taints(), "go after the release")
     assert one.watched.marker() is None
     plane.until(lambda: one.condition().get("status") == "True", "and said")

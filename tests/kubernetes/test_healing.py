@@ -1,7 +1,5 @@
 """Healing through a real API server: cordon, evict within the budget, uncordon; what others set stays."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -14,6 +12,7 @@ from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
 
 from . import fleet
+from .cluster import made
 
 WHERE = "jobs"
 REASON = "flightline: xid GPU 3 run nightly-1"
@@ -22,11 +21,7 @@ REASON = "flightline: xid GPU 3 run nightly-1"
 @pytest.fixture(scope="module")
 def jobs(plane):
     fleet.install(plane)
-    meta = {"namespace": WHERE}
-    plane.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WHERE}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**meta, "name": "default"}},
-    )
+    plane.apply(made("Namespace", WHERE), made("ServiceAccount", "default", WHERE))
     return plane
 
 
@@ -34,35 +29,24 @@ def jobs(plane):
 def node(jobs, request):
     name = fleet.named(request.node.name)
     fleet.register(jobs, name)
-    jobs.ask("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, kind="application/merge-patch+json")
+    jobs.merge_node(name, spec={"taints": None})
     return name
 
 
 @pytest.fixture
 def scheduler(jobs):
-    return KubernetesScheduler(("kubectl", f"--kubeconfig={jobs.place}/kubeconfig", f"--cache-dir={jobs.place}/cache"))
+    return KubernetesScheduler(jobs.client)
 
 
 def pod(plane, node, name, gpus=8, **labels):
     limits = {"limits": {contract.KUBE_GPU_RESOURCE: str(gpus)}} if gpus else {}
     spec = {"schedulerName": "test", "containers": [{"name": "x", "image": "x", "resources": limits}]}
-    made = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": WHERE, "labels": labels},
-        "spec": spec,
-    }
-    plane.ask("POST", f"/api/v1/namespaces/{WHERE}/pods", made)
-    bound = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": name},
-        "target": {"kind": "Node", "name": node},
-    }
-    plane.ask("POST", f"/api/v1/namespaces/{WHERE}/pods/{name}/binding", bound)  # as a scheduler does
-    status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
-    path = f"/api/v1/namespaces/{WHERE}/pods/{name}/status"
-    plane.ask("PATCH", path, status, kind="application/strategic-merge-patch+json")
+    where = f"/api/v1/namespaces/{WHERE}/pods"
+    plane.ask("POST", where, made("Pod", name, WHERE, metadata={"labels": labels}, spec=spec))
+    bound = made("Binding", name, target={"kind": "Node", "name": node})
+    plane.ask("POST", f"{where}/{name}/binding", bound)  # as a scheduler does
+    ready = [{"type": "Ready", "status": "True"}]
+    plane.say_status(f"{where}/{name}", {"phase": "Running", "conditions": ready})
 
 
 def test_a_cordon_with_its_reason_and_back(jobs, scheduler, node):
@@ -108,8 +92,7 @@ def test_a_node_of_eks_that_auto_mode_does_not_run_is_healed(jobs, scheduler, no
 def test_the_agents_taint_is_out_of_service_with_its_reason(jobs, scheduler, node):
     taint = {"key": contract.KUBE_FAULT_TAINT, "effect": "NoSchedule"}
     words = json.dumps({"verdict": "no-go", "level": "quick", "run": "r", "at": "t", "boot": "b", "why": REASON})
-    body = {"metadata": {"annotations": {"flightline/standing": words}}, "spec": {"taints": [taint]}}
-    jobs.ask("PATCH", f"/api/v1/nodes/{node}", body, kind="application/merge-patch+json")
+    jobs.merge_node(node, metadata={"annotations": {"flightline/standing": words}}, spec={"taints": [taint]})
     assert scheduler.place(node).ours and scheduler.place(node).reason == REASON
     scheduler.resume(node)
     assert jobs.node(node)["spec"]["taints"] == [taint], "only the agent's go lifts it"
@@ -125,6 +108,11 @@ def test_pods_with_gpus_are_its_jobs_and_are_evicted(jobs, scheduler, node):
     assert _pod(jobs, "sidecar") == "running"
 
 
+def end(plane, name):
+    """As kubelet ends a pod, which may be gone already."""
+    plane.kubectl("delete", "pod", "-n", WHERE, name, "--force", "--grace-period=0", "--ignore-not-found")
+
+
 def _pod(plane, name):
     for one in plane.ask("GET", f"/api/v1/namespaces/{WHERE}/pods")["items"]:
         if one["metadata"]["name"] == name:
@@ -132,23 +120,21 @@ def _pod(plane, name):
     return None
 
 
+def keep_one(plane, namespace, name):
+    """A budget by which one pod of an app has to stay; its path."""
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+    plane.apply(made("PodDisruptionBudget", name, namespace, "policy/v1", spec=spec))
+    return f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{name}"
+
+
 def budget(jobs, name):
     """One that never allows an eviction."""
-    selected = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
-    jobs.apply(
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": name, "namespace": WHERE},
-            "spec": selected,
-        }
-    )
-    path = f"/apis/policy/v1/namespaces/{WHERE}/poddisruptionbudgets/{name}"
-    made = jobs.ask("GET", path)
+    path = keep_one(jobs, WHERE, name)
+    generation = jobs.ask("GET", path)["metadata"]["generation"]
     # As the controller manager counts: one is there and one has to stay.
-    counted = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 0, "currentHealthy": 1}
+    counted = {"observedGeneration": generation, "disruptionsAllowed": 0, "currentHealthy": 1}
     counted |= {"desiredHealthy": 1, "expectedPods": 1}
-    jobs.ask("PATCH", f"{path}/status", {"status": counted}, kind="application/merge-patch+json")
+    jobs.merge(f"{path}/status", {"status": counted})
 
 
 def test_a_budget_that_never_allows_eviction_is_said_and_the_pod_stays(jobs, scheduler, node):
@@ -180,10 +166,15 @@ def test_a_server_that_is_away_is_said(jobs, tmp_path):
 
 @pytest.fixture
 def world(tmp_path, node):
-    made = World(tmp_path / "world")
-    made.make([node, *(f"well-{number}" for number in range(9))])
-    made.set(node, fault="REBOOT")
-    return made
+    return sick_world(tmp_path, node, [node])
+
+
+def sick_world(place, sick, known):
+    """A world in which one node has a fault, with so many more that the budget lets it go."""
+    world = World(place / "world")
+    world.make([*known, *(f"well-{number}" for number in range(9))])
+    world.set(sick, fault="REBOOT")
+    return world
 
 
 def rounds(jobs, scheduler, world, store, clock, count, hosts=(), **site):
@@ -204,9 +195,7 @@ def test_a_sick_node_is_cordoned_its_pod_evicted_and_it_returns_with_proof(jobs,
     assert scheduler.place(node).ours and "SchedulingDisabled" in jobs.kubectl("get", "node", node)
     rounds(jobs, scheduler, world, store, clock, 3, requeue_after_min=1)
     assert _pod(jobs, "rank-1") in (None, "ending")
-    jobs.kubectl(
-        "delete", "pod", "-n", WHERE, "rank-1", "--force", "--grace-period=0", "--ignore-not-found"
-    )  # as kubelet
+    end(jobs, "rank-1")
     rounds(jobs, scheduler, world, store, clock, 8, requeue_after_min=1)
     assert not scheduler.place(node).out and "SchedulingDisabled" not in jobs.kubectl("get", "node", node)
     assert [line["what"] for line in world.effects()] == ["REBOOT", "judged", "release"]
@@ -233,15 +222,13 @@ def test_a_pod_that_never_ends_keeps_its_node_out_and_nothing_is_repaired_under_
     clock, store = Clock(), tmp_path / "runs.sqlite"
     pod(jobs, node, "stuck-1")
     path = f"/api/v1/namespaces/{WHERE}/pods/stuck-1"
-    held = {"metadata": {"finalizers": ["site.example/never"]}}
-    jobs.ask("PATCH", path, held, kind="application/merge-patch+json")
+    jobs.merge(path, {"metadata": {"finalizers": ["site.example/never"]}})
     said = rounds(jobs, scheduler, world, store, clock, 10, [node], requeue_after_min=1)
     assert _pod(jobs, "stuck-1") == "ending", "it was evicted, and does not go"
     assert not world.effects() and scheduler.place(node).ours, said
     assert [job.id for job in scheduler.place(node).jobs] == [f"{WHERE}/stuck-1"]
-    free = {"metadata": {"finalizers": None}}
-    jobs.ask("PATCH", path, free, kind="application/merge-patch+json")
-    jobs.kubectl("delete", "pod", "-n", WHERE, "stuck-1", "--force", "--grace-period=0", "--ignore-not-found")
+    jobs.merge(path, {"metadata": {"finalizers": None}})
+    end(jobs, "stuck-1")
 
 
 def test_a_node_that_was_replaced_under_its_name_meanwhile_is_its_agents_to_prove(

@@ -1,7 +1,5 @@
 """A node joins tainted, is judged, and becomes schedulable: a real API server, the agent as a process, no kubelet."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 

@@ -3,11 +3,10 @@
 JobSet, TrainJob and its runtime, PodMonitor, PrometheusRule: by their own CustomResourceDefinitions, from the Go registry.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
+from functools import partial
 
 import pytest
 import yaml
@@ -17,7 +16,10 @@ from flightline.kubernetes import agent, monitoring, render, site, training
 from flightline_node.kubernetes import metrics
 
 from . import binaries, fleet
+from .cluster import made
 
+TRAINING = contract.KUBE_TRAINING_NAMESPACE
+STRICTLY = ("--dry-run=server", "--validate=strict")
 TRAINER = "github.com/kubeflow/trainer/v2@v2.2.0"
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.91.0"
 OPERATORS = "example/prometheus-operator-crd/monitoring.coreos.com"
@@ -100,39 +102,29 @@ def _tried(plane, one):
 def test_the_jobsets_job_is_taken_by_kubernetes_and_its_pod_by_pod_security(plane, objects):
     found = next(one for one in objects if one["kind"] == "JobSet")
     for part in found["spec"]["replicatedJobs"]:
-        job = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": {"name": "train", "namespace": "flightline-training"},
-        }
-        text = json.dumps({**job, "spec": part["template"]["spec"]})
+        text = json.dumps(made("Job", "train", TRAINING, "batch/v1", spec=part["template"]["spec"]))
         said = plane.kubectl("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-", given=text)
         assert "serverside-applied" in said
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "rank-0", "namespace": "flightline-training"}}
-        text = json.dumps({**pod, "spec": part["template"]["spec"]["template"]["spec"]})
-        assert "rank-0" in plane.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", given=text)
-    assert (
-        training.JOB
-        in found["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["command"][5]
-    )
+        pod = made("Pod", "rank-0", TRAINING, spec=part["template"]["spec"]["template"]["spec"])
+        assert "pod/rank-0 created" in plane.create(pod, *STRICTLY)
+    (container, *_) = found["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    assert training.JOB in container["command"][5]
 
 
 def test_the_quota_refuses_more_gpus_than_the_stack_has(plane, objects):
-    pod = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "too-many", "namespace": "flightline-training"},
-        "spec": {"serviceAccountName": contract.KUBE_TRAINER, "containers": [
-            {"name": "x", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "33"}, "requests": {"nvidia.com/gpu": "33"}}}
-        ]},
-    }  # fmt: skip
+    gpus = {"nvidia.com/gpu": "33"}
+    containers = [{"name": "x", "image": "x", "resources": {"limits": gpus, "requests": gpus}}]
+    pod = made(
+        "Pod", "too-many", TRAINING, spec={"serviceAccountName": contract.KUBE_TRAINER, "containers": containers}
+    )
 
     def said():
-        return plane.kubectl("create", "--dry-run=server", "-f", "-", given=json.dumps(pod), check=False)
+        return plane.create(pod, "--dry-run=server")
 
     plane.apply(*[one for one in objects if one["kind"] in ("Namespace", "ResourceQuota", "ServiceAccount")])
     quota = next(one for one in objects if one["kind"] == "ResourceQuota")["spec"]["hard"]
-    path = "/api/v1/namespaces/flightline-training/resourcequotas/training/status"
-    counted = {"status": {"hard": quota, "used": dict.fromkeys(quota, "0")}}  # as the controller manager counts
-    plane.ask("PATCH", path, counted, kind="application/merge-patch+json")
+    counted = {"hard": quota, "used": dict.fromkeys(quota, "0")}  # as the controller manager counts
+    plane.merge(f"/api/v1/namespaces/{TRAINING}/resourcequotas/training/status", {"status": counted})
     plane.until(lambda: "exceeded quota" in said(), "the quota is known")
     pod["spec"]["containers"][0]["resources"] = {}
     pod["spec"]["containers"][0]["securityContext"] = {"privileged": True}
@@ -161,11 +153,6 @@ def test_the_pods_of_control_side_and_service_are_taken_by_pod_security(plane, o
     assert set(templates) == {"vllm", "flightline-remediate", "nightly"}
     plane.apply(*[one for one in objects if one["kind"] in ("Namespace", "ServiceAccount")])
     for name, (where, spec) in templates.items():
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-0", "namespace": where}, "spec": spec}
-
-        def said(pod=pod):
-            return plane.kubectl(
-                "create", "--dry-run=server", "--validate=strict", "-f", "-", given=json.dumps(pod), check=False
-            )
-
+        pod = made("Pod", f"{name}-0", where, spec=spec)
+        said = partial(plane.create, pod, *STRICTLY)
         plane.until(lambda said=said, name=name: f"pod/{name}-0 created" in said(), f"{name} is taken: {said()}")

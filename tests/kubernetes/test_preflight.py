@@ -2,21 +2,20 @@
 the test runs `exec` here, on the demo fleet, and hands everything else to the real one.
 """
 
-from __future__ import annotations
-
+import os
 import shutil
-import subprocess
 
 import pytest
 
 from flightline import contract
 from flightline.kubernetes.agent import library_name, own_library_name
-from tests.launchers.conftest import BIN, NODES, demo, package
+from tests.beds import BIN, program, ran
+from tests.launchers.conftest import NODES, demo, package
 from tests.launchers.test_slurm import found_alike, judged
 from tools import nodepackage
 
 from . import fleet as nodes
-from .cluster import cluster
+from .cluster import cluster, made
 
 __all__ = ["package"]
 HOSTS = [f"gpu-{number:02}" for number in range(1, NODES + 1)]
@@ -41,32 +40,24 @@ def agents(plane, tmp_path_factory):
         for name in HOSTS:
             nodes.register(own, name)
             library = library_name(b"another") if name == "gpu-04" else own_library_name()
-            pod = {
-                "metadata": {"name": f"agent-{name}", "labels": {"app.kubernetes.io/name": contract.KUBE_AGENT}},
-                "spec": {
-                    "serviceAccountName": contract.KUBE_AGENT, "nodeName": name, "containers": [{"name": "judge", "image": "x"}],
-                    "volumes": [{"name": "library", "configMap": {"name": library}}],
-                },
-            }  # fmt: skip
-            own.ask("POST", where, {"apiVersion": "v1", "kind": "Pod", **pod})
-            status = {"status": {"phase": "Running"}}
-            own.ask("PATCH", f"{where}/agent-{name}/status", status, kind="application/strategic-merge-patch+json")
+            spec = {"serviceAccountName": contract.KUBE_AGENT, "nodeName": name}
+            spec["containers"] = [{"name": "judge", "image": "x"}]
+            spec["volumes"] = [{"name": "library", "configMap": {"name": library}}]
+            labels = {"app.kubernetes.io/name": contract.KUBE_AGENT}
+            own.ask("POST", where, made("Pod", f"agent-{name}", metadata={"labels": labels}, spec=spec))
+            own.say_status(f"{where}/agent-{name}", {"phase": "Running"})
         yield own
 
 
 @pytest.fixture
 def fleet(tmp_path, agents, package, monkeypatch):
-    made = demo(tmp_path, {}, package, lambda number: {})
+    asked = demo(tmp_path, {}, package, lambda number: {})
     built = nodepackage.build(tmp_path / "flightline-node.pyz").path
-    tool = tmp_path / "bin" / "kubectl"
-    tool.parent.mkdir()
     words = {"real": shutil.which("kubectl"), "config": agents.place / "kubeconfig", "cache": agents.place / "cache"}
-    tool.write_text(KUBECTL.format(**words, package=str(built).replace("/", "\\/")))
-    tool.chmod(0o755)
-    import os
-
-    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    return made
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin" / "kubectl", KUBECTL.format(**words, package=str(built).replace("/", "\\/")))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    return asked
 
 
 def test_verdict_and_findings_are_those_of_ansible_but_for_agents_that_cannot_be_asked(fleet):
@@ -121,15 +112,13 @@ def test_the_clusters_inventory_and_the_sites_say_the_same_as_ansible(fleet):
 
 def test_a_cluster_that_cannot_be_asked_is_no_verdict(fleet, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    env = {**fleet.env, "PATH": str(BIN)}
-    argv = ["flightline", "preflight", "-i", "kubernetes", "--store", str(fleet.place / "runs.sqlite")]
-    done = subprocess.run([BIN / argv[0], *argv[1:]], env=env, capture_output=True, text=True, timeout=400, check=False)
+    argv = [BIN / "flightline", "preflight", "-i", "kubernetes", "--store", fleet.place / "runs.sqlite"]
+    done = ran(*argv, env={**fleet.env, "PATH": str(BIN)}, timeout=400)
     assert done.returncode == 2 and "saw no kubectl on the PATH" in done.stderr and "Traceback" not in done.stderr
 
 
-def preflight(fleet, *words):
-    argv = ["flightline", "preflight", "--store", str(fleet.place / "runs.sqlite"), *words]
-    done = subprocess.run(argv, env=fleet.env, capture_output=True, text=True, timeout=400, check=False)
+def preflight(fleet, *words, command="preflight"):
+    done = ran("flightline", command, "--store", fleet.place / "runs.sqlite", *words, env=fleet.env, timeout=400)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -137,7 +126,7 @@ def test_healing_finds_the_cluster_by_the_run_and_cordons_the_sick_node_alone(fl
     """No word of Kubernetes on the command line: the run was by its inventory."""
     fleet.set(lambda demo: demo["hosts"]["gpu-02"].update(demo_faults=["ecc_uncorrected"]))
     for name in HOSTS:  # their agents have said go
-        agents.ask("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, kind="application/merge-patch+json")
+        agents.merge_node(name, spec={"taints": None})
     sources = ("-i", "kubernetes", "-i", str(fleet.inventory))
     status, said = preflight(fleet, *sources, "--limit", "gpu-01,gpu-02,gpu-05")
     assert status == 1, said
@@ -151,7 +140,6 @@ def test_healing_finds_the_cluster_by_the_run_and_cordons_the_sick_node_alone(fl
 
 
 def remediate(fleet, *words):
-    argv = ["flightline", "remediate", "--store", str(fleet.place / "runs.sqlite"), *words]
-    done = subprocess.run(argv, env=fleet.env, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return done.returncode, done.stdout + done.stderr
+    status, said = preflight(fleet, *words, command="remediate")
+    assert status in (0, 1), said
+    return status, said

@@ -1,7 +1,5 @@
 """What the agent's token may do: over its own Node what is Flightline's, and nothing else. RBAC and admission are real."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 
@@ -11,6 +9,7 @@ from flightline import contract
 from flightline.kubernetes import control, rights, site
 
 from . import fleet
+from .cluster import made
 
 MERGE = "application/merge-patch+json"
 STATUS = "application/strategic-merge-patch+json"
@@ -91,15 +90,9 @@ def test_it_lists_nothing(plane, own, path):
 def test_an_event_of_another_node_is_denied(plane, own):
     def event(name):
         about = {"apiVersion": "v1", "kind": "Node", "name": name}
-        meta = {"generateName": "x", "namespace": "default"}
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": meta,
-            "involvedObject": about,
-            "reason": "X",
-            "message": "x",
-        }
+        return made(
+            "Event", "", "default", involvedObject=about, reason="X", message="x", metadata={"generateName": "x"}
+        )
 
     plane.ask("POST", "/api/v1/namespaces/default/events", event("rights-1"), own)
     with pytest.raises(urllib.error.HTTPError) as raised:
@@ -143,20 +136,18 @@ def test_the_control_side_steps_into_agents_and_evicts_and_no_more(plane, own, w
 
 def gpu_pod(gpus="8", **spec):
     held = {"limits": {contract.KUBE_GPU_RESOURCE: gpus}} if gpus else {}
-    meta = {"name": "wanted", "namespace": "default"}
     containers = [{"name": "x", "image": "x", "resources": held}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers, **spec}}
+    return made("Pod", "wanted", "default", spec={"containers": containers, **spec})
 
 
 def tried(plane, pod):
     """What kubectl says; the pod is not made."""
-    return plane.kubectl("create", "--dry-run=server", "-f", "-", given=json.dumps(pod), check=False)
+    return plane.create(pod, "--dry-run=server")
 
 
 @pytest.fixture(scope="module")
 def gate(plane, own):
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
-    plane.apply(account)
+    plane.apply(made("ServiceAccount", "default", "default"))
     plane.until(lambda: "scheduler" in tried(plane, gpu_pod(nodeName="rights-1")), "the policy holds")
     return plane
 
@@ -180,25 +171,16 @@ def test_a_pod_with_gpus_that_tolerates_the_gate_is_refused(gate, tolerated, may
 
 
 def test_a_running_pod_of_before_may_still_be_changed_and_gains_no_toleration(gate):
-    gate.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "debug"}})
+    gate.apply(made("Namespace", "debug"))
     gate.kubectl("label", "namespace", "debug", f"{rights.UNGATED_LABEL}=")
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "debug"}}
-    gate.apply(account)
+    gate.apply(made("ServiceAccount", "default", "debug"))
     pod = gpu_pod(nodeName="rights-1", tolerations=[{"operator": "Exists"}])
     pod["metadata"]["namespace"] = "debug"
-    gate.until(
-        lambda: "created" in gate.kubectl("create", "-f", "-", given=json.dumps(pod), check=False), "it is let in"
-    )
+    gate.until(lambda: "created" in gate.create(pod), "it is let in")
     gate.kubectl("label", "namespace", "debug", f"{rights.UNGATED_LABEL}-")
-    more = (
-        '[{"op": "add", "path": "/spec/tolerations/-", "value": {"key": "flightline/unclean", "operator": "Exists"}}]'
-    )
-
-    def gains():
-        return gate.kubectl(
-            "patch", "pod", "-n", "debug", "wanted", "--type=json", "--dry-run=server", "-p", more, check=False
-        )
-
-    gate.until(lambda: "name the keys" in gains(), "a further toleration is refused")
+    gained = {"key": "flightline/unclean", "operator": "Exists"}
+    more = json.dumps([{"op": "add", "path": "/spec/tolerations/-", "value": gained}])
+    patch = ("patch", "pod", "-n", "debug", "wanted", "--type=json", "--dry-run=server", "-p", more)
+    gate.until(lambda: "name the keys" in gate.kubectl(*patch, check=False), "a further toleration is refused")
     assert "labeled" in gate.kubectl("label", "pod", "-n", "debug", "wanted", "site/owner=x")
     gate.kubectl("delete", "pod", "-n", "debug", "wanted", "--force", "--grace-period=0")

@@ -4,8 +4,6 @@ Simulated: kubelets (kwok), faults, repairs and proofs (tests/healing/world.py).
 manager, JobSet's controller with its webhooks, kubectl, the agent of the first test, the healing controller.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -19,16 +17,12 @@ from flightline.commands import kube
 from flightline.healing.steps.kubernetes import KubernetesError, KubernetesScheduler
 from tests.healing.control import Clock
 from tests.healing.fleet import ready
-from tests.healing.world import World
 
 from . import fleet
-from .cluster import cluster
+from .cluster import cluster, made
 from .fleet import KubeNode
-from .test_healing import REASON, rounds
-from .test_manifests import DECIDED, FOREIGN, define
-
-TRAINING = contract.KUBE_TRAINING_NAMESPACE
-XID = "NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+from .test_healing import REASON, keep_one, rounds, sick_world
+from .test_manifests import DECIDED, FOREIGN, TRAINING, define
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +83,7 @@ def pod_spec(jobs, gpus=8, efas=32):
 
 
 def pod(plane, jobs, name, **wanted):
-    meta = {"name": name, "namespace": jobs}
-    plane.apply({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec(jobs, **wanted)})
+    plane.apply(made("Pod", name, jobs, spec=pod_spec(jobs, **wanted)))
 
 
 def pods(plane, namespace, selector=""):
@@ -133,7 +126,7 @@ def test_a_gpu_pod_waits_for_the_agents_go_and_leaves_an_unclean_node_alone(staf
         staffed.until(lambda: placed(staffed, jobs) == {"rank-0": node.name}, "it runs there")
         running = time.monotonic()
         ready([node.watched])
-        node.watched.say(XID)
+        node.watched.say(fleet.XID)
         staffed.until(lambda: contract.KUBE_FAULT_TAINT in node.taints(), "a fault taints")
         pod(staffed, jobs, "rank-1", gpus=4, efas=16)
         held(staffed, jobs, "rank-1", "untolerated taint")
@@ -162,22 +155,21 @@ def test_a_node_that_offers_a_gpu_less_gets_no_pod_of_a_whole_node(staffed, jobs
 
 
 def scheduler(plane):
-    return KubernetesScheduler(
-        ("kubectl", f"--kubeconfig={plane.place}/kubeconfig", f"--cache-dir={plane.place}/cache")
-    )
+    return KubernetesScheduler(plane.client)
 
 
 def work(plane, jobs, kind="Job", count=1):
     """Somebody's Job or Deployment with whole nodes."""
-    meta = {"name": "work", "namespace": jobs}
     template = {"metadata": {"labels": {"app": "work"}}, "spec": pod_spec(jobs)}
     if kind == "Job":
-        own = {"apiVersion": "batch/v1", "spec": {"parallelism": count, "completions": count, "template": template}}
+        own = made(kind, "work", jobs, "batch/v1", spec={"parallelism": count, "completions": count})
     else:
         template["spec"].pop("restartPolicy")
-        selected = {"matchLabels": {"app": "work"}}
-        own = {"apiVersion": "apps/v1", "spec": {"replicas": count, "selector": selected, "template": template}}
-    plane.apply({"kind": kind, "metadata": meta, **own})
+        own = made(
+            kind, "work", jobs, "apps/v1", spec={"replicas": count, "selector": {"matchLabels": {"app": "work"}}}
+        )
+    own["spec"]["template"] = template
+    plane.apply(own)
     plane.until(lambda: len(placed(plane, jobs)) == count, f"the {kind} runs")
     return placed(plane, jobs)
 
@@ -186,9 +178,7 @@ def test_an_evicted_pod_of_a_job_comes_back_on_a_healthy_node(staffed, jobs, nod
     names = nodes(2)
     ((first, sick),) = work(staffed, jobs).items()
     (well,) = set(names) - {sick}
-    world, clock, store = World(tmp_path / "world"), Clock(), tmp_path / "runs.sqlite"
-    world.make([*names, *(f"else-{number}" for number in range(9))])
-    world.set(sick, fault="REBOOT")
+    world, clock, store = sick_world(tmp_path, sick, names), Clock(), tmp_path / "runs.sqlite"
     rounds(staffed, scheduler(staffed), world, store, clock, 4, [sick], requeue_after_min=1)
     staffed.until(lambda: list(placed(staffed, jobs).values()) == [well], "the Job has another pod, on the other node")
     assert first not in placed(staffed, jobs)
@@ -202,9 +192,7 @@ def test_a_node_deleted_while_healing_is_not_repaired_and_its_job_goes_on_elsewh
     names = nodes(2)
     ((first, sick),) = work(staffed, jobs).items()
     (well,) = set(names) - {sick}
-    world, clock, store = World(tmp_path / "world"), Clock(), tmp_path / "runs.sqlite"
-    world.make([*names, *(f"else-{number}" for number in range(9))])
-    world.set(sick, fault="REBOOT")
+    world, clock, store = sick_world(tmp_path, sick, names), Clock(), tmp_path / "runs.sqlite"
     rounds(staffed, scheduler(staffed), world, store, clock, 2, [sick])
     assert scheduler(staffed).place(sick).ours
     staffed.kubectl("delete", "node", sick)
@@ -217,10 +205,7 @@ def test_a_node_deleted_while_healing_is_not_repaired_and_its_job_goes_on_elsewh
 def test_a_budget_counted_by_its_controller_holds_the_only_replica_and_lets_one_of_two_go(staffed, jobs, nodes):
     nodes(2)
     ((only, _),) = work(staffed, jobs, "Deployment").items()
-    budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "work"}}}
-    meta = {"name": "work", "namespace": jobs}
-    staffed.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": budget})
-    path = f"/apis/policy/v1/namespaces/{jobs}/poddisruptionbudgets/work"
+    path = keep_one(staffed, jobs, "work")
 
     def allowed():
         found = staffed.ask("GET", path)

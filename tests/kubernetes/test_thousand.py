@@ -6,8 +6,6 @@ repairs and proofs (tests/healing/world.py). Real: the API server with its admis
 agent's own code under its own token, kubectl, the controller and its journal.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -150,9 +148,7 @@ def healed(plane, agents, store, at_join, later):
     The later faults are those that only the fleet's preflight finds: the budget decides when their nodes leave service.
     """
     clock, world, most, told = Clock(), agents.world, 0, []
-    scheduler = KubernetesScheduler(
-        ("kubectl", f"--kubeconfig={plane.place}/kubeconfig", f"--cache-dir={plane.place}/cache"), timeout_s=120
-    )
+    scheduler = KubernetesScheduler(plane.client, timeout_s=120)
     sick = hosts = [*at_join, *later]
     for number in range(1, MOST_ROUNDS):
         clock.forward(60)

@@ -2,9 +2,8 @@
 tools are simulated.
 """
 
-from __future__ import annotations
-
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ import yaml
 
 from flightline import contract
 from flightline.store.sqlite import SqliteStore
+from tests.beds import BIN, begun, own_env, ran
 from tests.emulated import REGION, Cloud, lead_to
 from tests.healing import slurmbed
 from tests.infra.test_contract import OUTPUTS
@@ -23,7 +23,6 @@ from tests.ssm_agents import Agents
 from tools import nodepackage
 
 NODES = 8
-BIN = Path(sys.executable).parent
 
 
 @dataclass
@@ -35,15 +34,9 @@ class Fleet:
 
     @property
     def env(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if not name.startswith("FLIGHTLINE")}
         # A home without a node library that an earlier run has left.
-        return {
-            **own,
-            **self.launcher_env,
-            "HOME": str(self.place),
-            "PATH": f"{BIN}:{os.environ['PATH']}",
-            "COLUMNS": "200",
-        }
+        own = {"HOME": str(self.place), "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "200"}
+        return own_env("FLIGHTLINE", **{**self.launcher_env, **own})
 
     @property
     def inventory(self) -> Path:
@@ -57,9 +50,29 @@ class Fleet:
         path.write_text(yaml.safe_dump(document))
 
     def preflight(self, *more: str, timeout: float = 150, store: str = "runs.sqlite") -> tuple[int, str]:
-        argv = ["flightline", "preflight", "-i", str(self.inventory), "--store", str(self.place / store), *more]
-        done = subprocess.run(argv, env=self.env, capture_output=True, text=True, timeout=timeout, check=False)
+        given = ("-i", self.inventory, "--store", self.place / store, *more)
+        done = ran("flightline", "preflight", *given, env=self.env, timeout=timeout)
         return done.returncode, done.stdout + done.stderr
+
+    def interrupted(self, *more: str) -> str:
+        """A preflight to which Ctrl-C comes when only one node has not answered; what it said to its end."""
+        argv = ("flightline", "preflight", "-i", self.inventory, "--store", self.place / "runs.sqlite", *more)
+        run = begun(*argv, env=self.env, cwd=None, preexec_fn=None)
+        assert run.stdout
+        next((line for line in run.stdout if line.startswith(f"[{NODES - 1}/{NODES}]")), None)
+        run.send_signal(signal.SIGINT)
+        said = run.communicate(timeout=120)[0]
+        assert run.returncode == 1 and "NO-GO" in said, said
+        return said
+
+    def without_library(self, *via: str) -> None:
+        """A node that has no library says what to do, and the others are judged."""
+        nowhere = str(self.place / "nothing")
+        self.set(lambda demo: demo["hosts"]["gpu-01"].update(flightline_node_directory=nowhere))
+        status, _ = self.preflight(*via)
+        rows = self.rows()
+        assert status == 1 and "--tags flightline_node" in rows["gpu-01"]["findings"][0]["message"]
+        assert rows["gpu-02"]["verdict"] == "go"
 
     def rows(self) -> dict[str, dict]:
         """The records of the latest run by host."""
@@ -89,15 +102,12 @@ def slurm(tmp_path_factory):
 SICK = ("gpu_fallen_off_bus=gpu-03", "remap_pending=gpu-06")
 
 
-def demo(
-    place: Path,
-    launcher_env: Mapping[str, str],
-    package: Path,
-    known_as: Callable[[int], dict],
-    faults: Sequence[str] = SICK,
-) -> Fleet:
+Known = Callable[[int], dict]
+
+
+def demo(place: Path, env: Mapping[str, str], package: Path, known_as: Known, faults: Sequence[str] = SICK) -> Fleet:
     """A fleet of NODES, two of them sick. known_as: variables by which the launcher knows a host, by its number."""
-    made = Fleet(place, launcher_env)
+    made = Fleet(place, env)
     named_faults = [word for fault in faults for word in ("--fault", fault)]
     argv = ["flightline", "demo", "--out", str(made.inventory), "--nodes", str(NODES), *named_faults]
     subprocess.run(argv, env=made.env, check=True, capture_output=True)
@@ -119,14 +129,12 @@ def fleet(tmp_path, slurm, package):
     slurm.run("scancel", "--user=root", check=False)
     for name in slurm.names:
         slurm.run("scontrol", "update", f"NodeName={name}", "State=RESUME", check=False)
-    slurmbed._until(lambda: set(slurm.states()) == {"IDLE"}, "all nodes idle again", slurm.states)
+    slurm.idle_again()
 
 
 @pytest.fixture(scope="session")
-def cloud():
-    made = Cloud()
-    yield made
-    made.close()
+def cloud(server):
+    return server
 
 
 def instance(number: int) -> str:

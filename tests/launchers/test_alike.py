@@ -4,13 +4,10 @@ Real: Ansible, Slurm, the stack's document as processes, the node library. Stand
 agents, and kubectl (its lists are files, its `exec` runs here; tests/kubernetes has a real API server).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -21,8 +18,8 @@ from flightline import contract
 from flightline.kubernetes.agent import LIBRARY, PACKAGE, own_library_name
 from flightline.report.junit import attribute
 from flightline.store.sqlite import SqliteStore
+from tests.beds import program, ran
 from tests.emulated import lead_to
-from tests.healing import slurmbed
 from tools import nodepackage
 
 from .conftest import NODES, demo, instance, managed
@@ -30,15 +27,10 @@ from .test_slurm import OF_ONE_RUN
 
 WAYS = ("ansible", "slurm", "ssm", "kubernetes")
 SILENT = 5
-FAULTS = (
-    "gpu_fallen_off_bus=gpu-01",
-    "remap_pending=gpu-02",
-    "driver_drift=gpu-03",
-    "tool_hung=gpu-04",
-    f"unreachable=gpu-{SILENT:02}",
-    "tool_garbage=gpu-06",
-    "xid_replace=gpu-07",
-)
+BROKEN = ("gpu_fallen_off_bus", "remap_pending", "driver_drift", "tool_hung", "unreachable")
+BROKEN += ("tool_garbage", "xid_replace")
+FAULTS = tuple(f"{fault}=gpu-{number:02}" for number, fault in enumerate(BROKEN, 1))
+"""The silent node is the unreachable one."""
 LATE = f"gpu-{SILENT:02}"
 
 KUBECTL = """\
@@ -69,9 +61,8 @@ def kubectl(place: Path) -> Path:
     for kind, items in lists.items():
         (place / f"{kind}.json").write_text(json.dumps({"items": items}))
     words = {"place": str(place), "inside": f"{LIBRARY}/{PACKAGE}", "package": shlex.quote(str(package))}
-    tool = place / "kubectl"
-    tool.write_text(KUBECTL.format(python=sys.executable, **{name: repr(text) for name, text in words.items()}))
-    tool.chmod(0o755)
+    text = KUBECTL.format(python=sys.executable, **{name: repr(text) for name, text in words.items()})
+    program(place / "kubectl", text)
     return place
 
 
@@ -81,17 +72,15 @@ def everywhere(tmp_path, slurm, cloud, package, monkeypatch):
     lead_to(cloud, monkeypatch)
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{kubectl(tmp_path / 'bin')}:/usr/sbin:{os.environ['PATH']}")
-    both = {**slurm.env, **cloud.env}
-    fleet = demo(
-        tmp_path, both, package, lambda n: {"slurm_node_name": f"n{n}", "instance_id": instance(n)}, FAULTS
-    )  # fmt: skip
+    known = lambda n: {"slurm_node_name": f"n{n}", "instance_id": instance(n)}  # noqa: E731
+    fleet = demo(tmp_path, {**slurm.env, **cloud.env}, package, known, FAULTS)
     managed(fleet, cloud)
     fleet.agents.ping[instance(SILENT)] = "ConnectionLost"
     slurm.run("scontrol", "update", f"NodeName=n{SILENT}", "State=DOWN", "Reason=silent")
     yield fleet
     fleet.agents.close()
     slurm.run("scontrol", "update", f"NodeName=n{SILENT}", "State=RESUME", check=False)
-    slurmbed._until(lambda: set(slurm.states()) == {"IDLE"}, "all nodes idle again", slurm.states)
+    slurm.idle_again()
 
 
 def plain(path: Path, run_id: str, silent: str) -> str:
@@ -121,10 +110,7 @@ def again_of(fleet, store: str) -> dict[str, str]:
     run_id, silent = words_of(where)
     made = {kind: where.parent / f"again.{kind}" for kind in ("json", "junit")}
     flags = [word for kind, path in made.items() for word in (f"--{kind}", str(path))]
-    done = subprocess.run(
-        ["flightline", "report", run_id, "--store", str(where), *flags],
-        env=fleet.env, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    done = ran("flightline", "report", run_id, "--store", where, *flags, env=fleet.env, timeout=120)
     assert done.returncode == 1, done.stdout + done.stderr
     return {kind: plain(path, run_id, silent) for kind, path in made.items()}
 

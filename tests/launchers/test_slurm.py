@@ -1,14 +1,8 @@
 """`flightline preflight --via slurm` on a real slurmctld and slurmd; the nodes' tools are simulated."""
 
-from __future__ import annotations
-
-import signal
-import subprocess
-import time
-
 import pytest
 
-from .conftest import BIN
+from tests.beds import BIN, ran, until
 
 VIA = ("--via", "slurm")
 OF_ONE_RUN = ("call_id", "started_at", "seconds", "library_cpu_s", "probes", "evidence")
@@ -74,31 +68,17 @@ def test_a_node_that_stays_busy_is_unreachable_at_the_deadline_and_its_job_lives
     assert fleet.slurm.run("squeue", "-h", "-o", "%j").stdout.split() == ["sleeper"], "ours has left the queue"
 
 
-def test_a_node_without_the_library_says_what_to_do(fleet, tmp_path):
-    fleet.set(lambda demo: demo["hosts"]["gpu-01"].update(flightline_node_directory=str(tmp_path / "nothing")))
-    status, _ = fleet.preflight(*VIA)
-    rows = fleet.rows()
-    assert status == 1 and "--tags flightline_node" in rows["gpu-01"]["findings"][0]["message"]
-    assert rows["gpu-02"]["verdict"] == "go"
+def test_a_node_without_the_library_says_what_to_do(fleet):
+    fleet.without_library(*VIA)
 
 
 def test_an_interrupted_run_judges_what_it_has_and_leaves_no_job(fleet):
     fleet.slurm.sleep_on("n2")
-    argv = ["flightline", "preflight", "-i", str(fleet.inventory), "--store", str(fleet.place / "runs.sqlite"), *VIA]
-    run = subprocess.Popen(argv, env=fleet.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert run.stdout
-    for line in run.stdout:
-        if line.startswith("[7/8]"):
-            break
-    run.send_signal(signal.SIGINT)
-    said = run.communicate(timeout=120)[0]
-    assert run.returncode == 1 and "NO-GO" in said, said
+    fleet.interrupted(*VIA)
     rows = fleet.rows()
     assert rows["gpu-01"]["verdict"] == "go" and rows["gpu-02"]["verdict"] == "no-go"
-    until = time.monotonic() + 20
-    while fleet.slurm.run("squeue", "-h", "-o", "%j").stdout.split() != ["sleeper"]:
-        assert time.monotonic() < until, fleet.slurm.run("squeue").stdout
-        time.sleep(0.2)
+    jobs = lambda: fleet.slurm.run("squeue", "-h", "-o", "%j").stdout.split()  # noqa: E731
+    until(lambda: jobs() == ["sleeper"], 20, "ours has left the queue")
 
 
 def test_two_hosts_of_one_slurm_node_are_refused_before_any_is_asked(fleet):
@@ -108,9 +88,8 @@ def test_two_hosts_of_one_slurm_node_are_refused_before_any_is_asked(fleet):
 
 
 def test_without_slurm_it_says_what_is_missing(fleet, tmp_path):
-    argv = [BIN / "flightline", "preflight", "-i", fleet.inventory, "--store", tmp_path / "s.sqlite", *VIA]
-    env = {**fleet.env, "PATH": str(tmp_path)}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+    argv = (BIN / "flightline", "preflight", "-i", fleet.inventory, "--store", tmp_path / "s.sqlite", *VIA)
+    done = ran(*argv, env={**fleet.env, "PATH": str(tmp_path)}, timeout=120)
     assert done.returncode == 2 and "sinfo" in done.stderr and "head node" in done.stderr, done.stderr
     assert done.stderr.count("saw ") == 1, done.stderr
 

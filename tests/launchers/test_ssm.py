@@ -1,12 +1,8 @@
 """`flightline preflight --via ssm`: the stack's own document as real processes, on simulated tools and an emulated AWS."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
-import signal
-import subprocess
 import threading
 import time
 import zlib
@@ -17,6 +13,7 @@ from flightline.cloud.functions.common import services
 from flightline.cloud.functions.verdict import handler
 from flightline.record.outputs import BEGUN, ENDED
 from flightline_node.tell.frames import MARK, frames, join
+from tests.beds import ran
 
 from .conftest import instance
 from .test_slurm import found_alike, judged
@@ -61,14 +58,8 @@ def test_nodes_that_cannot_be_asked_are_rows_with_the_reason(stack):
     status, said = stack.preflight(*VIA)
     rows = stack.rows()
     why = {host: (row["findings"][0]["status"], row["findings"][0]["message"]) for host, row in rows.items()}
-    wanted = {
-        "01": "manages no",
-        "02": "ConnectionLost",
-        "04": "Undeliverable",
-        "05": "DeliveryTimedOut",
-        "07": "Terminated",
-    }
-    for host, words in wanted.items():
+    wanted = {"01": "manages no", "02": "ConnectionLost", "04": "Undeliverable", "05": "DeliveryTimedOut"}
+    for host, words in {**wanted, "07": "Terminated"}.items():
         assert why[f"gpu-{host}"][0] == "UNREACHABLE" and words in why[f"gpu-{host}"][1], why
     assert rows[instance(99)]["findings"][0]["check"] == "absent"
     assert rows["gpu-08"]["verdict"] == "go" and status == 1, said
@@ -166,27 +157,29 @@ def test_an_output_that_cannot_be_read_keeps_no_other_from_being_read(stack, clo
     assert any(foreign in asked for asked in cloud.seen), "it was tried"
 
 
-def test_a_refused_copy_is_asked_for_again(stack, cloud):
-    stack.agents.no_bucket = {instance(1)}
-    left = [6]
+def throttled(cloud, action: str, times: int) -> list[int]:
+    """Refuse an action so many times; how many are left."""
+    left = [times]
 
-    def throttled(action: str) -> tuple[int, str] | None:
-        if action == "GetCommandInvocation" and left[0]:
+    def before(asked: str) -> tuple[int, str] | None:
+        if asked == action and left[0]:
             left[0] -= 1
             return 400, "ThrottlingException"
         return None
 
-    cloud.before = throttled
+    cloud.before = before
+    return left
+
+
+def test_a_refused_copy_is_asked_for_again(stack, cloud):
+    stack.agents.no_bucket = {instance(1)}
+    left = throttled(cloud, "GetCommandInvocation", 6)
     said = stack.preflight(*VIA)[1]
     assert stack.rows()["gpu-01"]["verdict"] == "go" and not left[0], said
 
 
-def test_a_node_without_the_library_says_what_to_do(stack, tmp_path):
-    stack.set(lambda demo: demo["hosts"]["gpu-01"].update(flightline_node_directory=str(tmp_path / "nothing")))
-    status, _ = stack.preflight(*VIA)
-    rows = stack.rows()
-    assert status == 1 and "--tags flightline_node" in rows["gpu-01"]["findings"][0]["message"]
-    assert rows["gpu-02"]["verdict"] == "go"
+def test_a_node_without_the_library_says_what_to_do(stack):
+    stack.without_library(*VIA)
 
 
 @pytest.mark.parametrize(
@@ -206,30 +199,14 @@ def test_what_aws_refuses_before_a_node_is_asked_ends_the_run_in_words(stack, cl
 
 
 def test_a_throttled_poll_loses_no_node(stack, cloud):
-    left = [12]
-
-    def throttled(action: str) -> tuple[int, str] | None:
-        if action == "ListCommands" and left[0]:
-            left[0] -= 1
-            return 400, "ThrottlingException"
-        return None
-
-    cloud.before = throttled
+    left = throttled(cloud, "ListCommands", 12)
     status, said = stack.preflight(*VIA)
     assert status == 1 and "NO-GO  6 of 8 nodes go, 2 no-go" in said and not left[0], said
 
 
 def test_an_interrupted_run_judges_what_it_has_and_cancels_its_command(stack):
     stack.agents.spoil = lambda name, text: time.sleep(60) or text if name == instance(2) else text
-    argv = ["flightline", "preflight", "-i", str(stack.inventory), "--store", str(stack.place / "runs.sqlite"), *VIA]
-    run = subprocess.Popen(argv, env=stack.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert run.stdout
-    for line in run.stdout:
-        if line.startswith("[7/8]"):
-            break
-    run.send_signal(signal.SIGINT)
-    said = run.communicate(timeout=120)[0]
-    assert run.returncode == 1 and "NO-GO" in said, said
+    stack.interrupted(*VIA)
     assert stack.rows()["gpu-02"]["verdict"] == "no-go" and stack.rows()["gpu-01"]["verdict"] == "go"
     assert len(stack.agents.cancelled) == 1
 
@@ -272,9 +249,6 @@ def test_a_run_that_nobody_waits_for_has_the_same_verdict(stack, cloud):
     body = json.dumps({"Records": events})
     record = {"eventSource": "aws:sqs", "messageId": "1", "receiptHandle": "r", "body": body}
     assert function.handle({"Records": [record]}) == {"batchItemFailures": []} and len(keys) == 9
-    done = subprocess.run(
-        ["flightline", "report", run_id, "--store", str(stack.place / "runs.sqlite")],
-        env=stack.env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = ran("flightline", "report", run_id, "--store", stack.place / "runs.sqlite", env=stack.env)
     assert done.returncode == 1 and "NO-GO  6 of 8 nodes go, 2 no-go" in done.stdout, done.stdout + done.stderr
     found_alike(judged(stack), waited)

@@ -1,30 +1,14 @@
 """Changes to a check's judging code, one at a time, each a small lie a test should notice."""
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.GtE,
-    ast.LtE: ast.Gt,
-    ast.Gt: ast.LtE,
-    ast.GtE: ast.Lt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+OPPOSITES = ((ast.Lt, ast.GtE), (ast.Gt, ast.LtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn))
+FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {**dict(OPPOSITES), **{other: one for one, other in OPPOSITES}}
 SHIFTED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
-BLOCKING_CALLS = {
-    "fail": "FAIL answered as PASS",
-    "unknown": "UNKNOWN answered as PASS",
-    "warn": "WARN answered as PASS",
-}
+BLOCKING_CALLS = {name: f"{name.upper()} answered as PASS" for name in ("fail", "unknown", "warn")}
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@
 process loads the changed source in place of the module and runs pytest there. --write keeps tests/mutation/result.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib
@@ -103,14 +101,13 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     total, dead = sum(pair[0] for pair in per_check.values()), sum(pair[1] for pair in per_check.values())
     sys.stdout.write(f"{dead} of {total} killed, {total - dead} survived, {time.monotonic() - started:.0f} s\n")
+    drawn = f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
     result = {
         "checks": len(per_check),
         "mutants": total,
         "killed": dead,
         "survived": total - dead,
-        "sampling": f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
-        if options.per_check
-        else "all of them",
+        "sampling": drawn if options.per_check else "all of them",
         "kinds": {kind: [count["total"], count["killed"]] for kind, count in sorted(kinds.items())},
         "unmeasured": unmeasured,
         "not_all_killed": {name: pair for name, pair in per_check.items() if pair[0] != pair[1]},

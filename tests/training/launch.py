@@ -1,7 +1,5 @@
 """Start the reference job as a user does, and disturb it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,9 +1,6 @@
 """The table of faults that a run of these tests prints: what was broken, who was named, and what it cost."""
 
-from __future__ import annotations
-
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +9,7 @@ from typing import Any
 
 from flightline.training import flight, journals
 from flightline.training.blame import RankBlame, blames
+from tests.beds import until as until_true
 
 from .launch import DEADLINE_S, events
 
@@ -33,11 +31,7 @@ STALLS: list[tuple[float, float, float, int]] = []
 
 def until(what: Callable[[], Any], why: str) -> Any:
     """The first value that is true."""
-    end = time.monotonic() + DEADLINE_S
-    while not (value := what()):
-        assert time.monotonic() < end, f"not within {DEADLINE_S:.0f} s: {why}"
-        time.sleep(0.05)
-    return value
+    return until_true(what, DEADLINE_S, why, 0.05)
 
 
 def blame(logs: Path) -> list[RankBlame]:

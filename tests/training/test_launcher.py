@@ -3,8 +3,6 @@
 Two nodes are two launchers on this machine, each with its own torchrun; the rendezvous is c10d's own, over loopback.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ FLIGHTLINE_TRAINING_HOSTS=1 and root. Three machines of the hosts bed, of which 
 directory of the outer machine for FSx for Lustre, PyTorch's CPU build bound into the machines, one rank for a node's GPUs. A pipe is the kernel log of the watched nodes.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -4,8 +4,6 @@ Real: torchtitan 0.2.0, its FSDP2, loader and asynchronous checkpoints, torchrun
 (titan_cpu.py), a tokenizer of bytes, a page of ours for C4.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

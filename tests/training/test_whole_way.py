@@ -5,8 +5,6 @@ What stands in: moto for EC2, S3, DynamoDB and Systems Manager; this test for th
 (it runs the script, and hands the lines on); a script for systemctl; a command that writes down each ask for the gate.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Ways to break one thing on a host: how it is done, how it is put back, and how to see that it is whole again."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass
@@ -29,15 +27,10 @@ def _slot(path: str) -> str:
 def _changed(test: str, what: str, path: str, command: str, left: str, then: str) -> Mutation:
     slot = _slot(path)
     after = f" && {then}" if then else ""
+    change = f"mkdir -p {KEPT} && cp -a {path} {slot} && {command}{after}"
+    back = f"if [ -e {slot} ]; then cp -a --remove-destination {slot} {path} && rm {slot}{after}; fi"
     same = f"cmp -s {slot} {path} && [ \"$(stat -c '%a %u %g' {slot})\" = \"$(stat -c '%a %u %g' {path})\" ]"
-    return Mutation(
-        test,
-        what,
-        f"mkdir -p {KEPT} && cp -a {path} {slot} && {command}{after}",
-        f"if [ -e {slot} ]; then cp -a --remove-destination {slot} {path} && rm {slot}{after}; fi",
-        same,
-        left,
-    )
+    return Mutation(test, what, change, back, same, left)
 
 
 def edit(test: str, path: str, expression: str, left: str = "", then: str = "") -> Mutation:
@@ -53,10 +46,8 @@ def append(test: str, path: str, line: str, left: str = "", then: str = "") -> M
 
 def replace(test: str, path: str, text: str, left: str = "", then: str = "") -> Mutation:
     """Give a file another content; its mode stays."""
-    shown = text.replace("\n", "; ") if text else "nothing"
-    return _changed(
-        test, f"{path} replaced by {shown}", path, f"printf '%s\\n' {shlex.quote(text)} > {path}", left, then
-    )
+    what = f"{path} replaced by {text.replace(chr(10), '; ') or 'nothing'}"
+    return _changed(test, what, path, f"printf '%s\\n' {shlex.quote(text)} > {path}", left, then)
 
 
 def empty(test: str, path: str, left: str = "") -> Mutation:
@@ -67,14 +58,9 @@ def empty(test: str, path: str, left: str = "") -> Mutation:
 def mode(test: str, path: str, bits: str = "0666", left: str = "") -> Mutation:
     """Change a file's mode."""
     slot = _slot(path)
-    return Mutation(
-        test,
-        f"{path}: mode {bits}",
-        f"mkdir -p {KEPT} && stat -c %a {path} > {slot} && chmod {bits} {path}",
-        f"chmod $(cat {slot}) {path}",
-        f"[ $(stat -c %a {path}) = $(cat {slot}) ]",
-        left,
-    )
+    change = f"mkdir -p {KEPT} && stat -c %a {path} > {slot} && chmod {bits} {path}"
+    same = f"[ $(stat -c %a {path}) = $(cat {slot}) ]"
+    return Mutation(test, f"{path}: mode {bits}", change, f"chmod $(cat {slot}) {path}", same, left)
 
 
 def add(test: str, path: str, text: str, left: str, then: str = "", bits: str = "0644") -> Mutation:
@@ -102,17 +88,15 @@ def stop(test: str, unit: str, left: str = "") -> Mutation:
 def disable(test: str, unit: str, left: str = "") -> Mutation:
     """Disable a unit."""
     ask = f"systemctl is-enabled --quiet {unit}"
-    return Mutation(
-        test, f"{unit} disabled", f"systemctl disable --quiet {unit}", f"systemctl enable --quiet {unit}", ask, left
-    )
+    do = "systemctl {} --quiet " + unit
+    return Mutation(test, f"{unit} disabled", do.format("disable"), do.format("enable"), ask, left)
 
 
 def mask(test: str, unit: str, left: str = "") -> Mutation:
     """Mask a unit that is not a file of /etc."""
     ask = f"[ $(systemctl show --property=LoadState --value {unit}) = loaded ]"
-    return Mutation(
-        test, f"{unit} masked", f"systemctl mask --quiet {unit}", f"systemctl unmask --quiet {unit}", ask, left
-    )
+    do = "systemctl {} --quiet " + unit
+    return Mutation(test, f"{unit} masked", do.format("mask"), do.format("unmask"), ask, left)
 
 
 def dropin(test: str, unit: str, text: str, left: str = "") -> Mutation:
@@ -128,24 +112,12 @@ def remove(test: str, package: str, left: str = "") -> Mutation:
     slot = _slot(package)
     install = "DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --allow-downgrades"
     ask = f"dpkg-query -W -f '${{db:Status-Abbrev}}' {package} 2>/dev/null | grep -q '^.i'"
-    return Mutation(
-        test,
-        f"package {package} removed",
-        f"mkdir -p {KEPT} && dpkg-query -W -f '${{Version}}' {package} > {slot} && dpkg --remove --force-depends {package}",
-        f"{ask} || {install} {package}=$(cat {slot})",
-        ask,
-        left,
-    )
+    away = f"dpkg-query -W -f '${{Version}}' {package} > {slot} && dpkg --remove --force-depends {package}"
+    back = f"{ask} || {install} {package}=$(cat {slot})"
+    return Mutation(test, f"package {package} removed", f"mkdir -p {KEPT} && {away}", back, ask, left)
 
 
 def mount(test: str, source: str, path: str, left: str) -> Mutation:
     """A bind mount over a file."""
-    put = f"mount --bind {source} {path}"
-    return Mutation(
-        test,
-        f"{source} mounted over {path}",
-        put,
-        f"umount {path}",
-        f"! mountpoint -q {path} && ! findmnt {path} >/dev/null",
-        left,
-    )
+    put, gone = f"mount --bind {source} {path}", f"! mountpoint -q {path} && ! findmnt {path} >/dev/null"
+    return Mutation(test, f"{source} mounted over {path}", put, f"umount {path}", gone, left)

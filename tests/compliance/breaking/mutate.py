@@ -6,8 +6,6 @@ python -m tests.compliance.breaking.mutate --inventory FILE --host NAME [--first
 The host must be one that may be broken.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -199,14 +197,9 @@ def page(rows: list[Row]) -> str:
     caught = sum(row.result == "caught" for row in rows)
     tried = sum(row.repair != NOT_TRIED for row in rows)
     mended = sum(row.repair == "repaired" for row in rows)
-    lines = [
-        HEAD.read_text().rstrip(),
-        "",
-        f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with.",
-        "",
-        "| test | what was broken | result | `make configure` |",
-        "|---|---|---|---|",
-    ]
+    total = f"{caught} of {len(rows)} mutations caught; `make configure` repairs {mended} of {tried} that it was tried with."
+    lines = [HEAD.read_text().rstrip(), "", total, ""]
+    lines += ["| test | what was broken | result | `make configure` |", "|---|---|---|---|"]
     alike: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         why = row.mutation.left.removeprefix(f"{REFUSED}: ")
@@ -216,13 +209,8 @@ def page(rows: list[Row]) -> str:
         alike.setdefault((row.mutation.test, row.result, after), []).append(cell(row.mutation.what))
     for (test, result, after), what in alike.items():
         lines.append(f"| `{test}` | {'<br>'.join(what)} | {cell(result)} | {cell(after)} |")
-    lines += [
-        "",
-        "Tests that nothing can break on the test bed, where they are skipped:",
-        "",
-        "| test | why |",
-        "|---|---|",
-    ]
+    lines += ["", "Tests that nothing can break on the test bed, where they are skipped:", ""]
+    lines += ["| test | why |", "|---|---|"]
     lines += [f"| `{test}` | {why} |" for test, why in sorted(UNBREAKABLE.items())]
     return "\n".join(lines) + "\n"
 

@@ -1,7 +1,5 @@
 """What is broken on a host, one thing at a time, and the test that must notice."""
 
-from __future__ import annotations
-
 from .break_things import (
     Mutation,
     add,

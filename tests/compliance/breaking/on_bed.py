@@ -4,8 +4,6 @@ Two of the real hosts (docs/hosts.md), configured by the roles as `make integrat
 Hosts that were up before stay up.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
@@ -62,16 +60,8 @@ def main() -> int:
     try:
         inventory = prepare()
         configure(inventory)
-        argv = [
-            sys.executable,
-            "-m",
-            "tests.compliance.breaking.mutate",
-            "--inventory",
-            str(inventory),
-            "--host",
-            WORKER,
-        ]
-        argv += ["--repair", "--only", given.only, *(["--write"] if given.write else [])]
+        argv = [sys.executable, "-m", "tests.compliance.breaking.mutate", "--inventory", str(inventory)]
+        argv += ["--host", WORKER, "--repair", "--only", given.only, *(["--write"] if given.write else [])]
         return subprocess.run(argv, cwd=layout.ROOT, check=False).returncode
     finally:
         if not was_up:

@@ -115,6 +115,10 @@ class Asked:
         """The lines of an answer, without empty ones."""
         return [line for line in self(command, *arguments).splitlines() if line.strip()]
 
+    def found(self, command: str, *arguments: str) -> list[str]:
+        """The lines of a command that may find nothing: what is not there ends it badly, and is no finding."""
+        return self.lines(f"{command} 2>/dev/null || true", *arguments)
+
     def has(self, program: str) -> bool:
         """Is the program on root's PATH?"""
         return self.answer("command -v %s", program).rc == 0

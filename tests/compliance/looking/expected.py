@@ -1,7 +1,5 @@
 """Expected values: the variables that the roles themselves were given, by the same inventory and the same defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path

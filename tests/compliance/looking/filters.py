@@ -4,8 +4,6 @@ What a host only forwards is its containers' matter: Docker lets nothing of stra
 filtering and firewalls, docs.docker.com), also where it keeps them from a container's own address.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

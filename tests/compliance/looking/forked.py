@@ -75,14 +75,6 @@ def main(inventory: str, host: str, work: Callable[[Loop], int]) -> int:
     expected.site((inventory,))
     AnsibleRunner.get_runner(inventory).get_hosts("all")
     loop = Loop(work)
-    argv = [
-        str(SUITE),
-        "-q",
-        "-s",
-        "-p",
-        "no:cacheprovider",
-        f"--hosts=ansible://{host}",
-        f"--ansible-inventory={inventory}",
-    ]
-    pytest.main(argv, plugins=[loop])
+    argv = [str(SUITE), "-q", "-s", "-p", "no:cacheprovider"]
+    pytest.main([*argv, f"--hosts=ansible://{host}", f"--ansible-inventory={inventory}"], plugins=[loop])
     return loop.status

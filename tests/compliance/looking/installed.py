@@ -4,12 +4,10 @@ What root runs, or reads to decide what runs, is compared byte by byte. Files th
 or that depend on what other hosts answered (ssh_known_hosts, slurm.conf) have tests of their own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,112 +34,93 @@ class Installed:
     mode: int = 0o644
     family: str = EVERYWHERE
     when: str = "true"
-    """As the task's own condition, of the role's variables."""
 
     def __str__(self) -> str:
         return self.path
 
 
-PROGRAM = 0o755
-FILES = (
-    Installed("base", "/etc/security/limits.d/90-flightline.conf", "limits.conf.j2"),
-    Installed("base", "/etc/systemd/system.conf.d/90-flightline.conf", "system.conf.j2"),
-    Installed("base", "/etc/systemd/journald.conf.d/90-flightline.conf", "journald.conf.j2"),
-    Installed("base", "/etc/ssh/sshd_config.d/00-flightline.conf", "sshd.conf.j2", mode=0o600),
-    Installed("base", "/etc/sysctl.d/90-flightline.conf", "sysctl.conf.j2"),
-    Installed("base", "/etc/tmpfiles.d/flightline-governor.conf", "governor.conf.j2"),
-    Installed("base", "/etc/apt/apt.conf.d/60flightline", "unattended-upgrades.j2", family=APT),
-    Installed("nvidia_driver", "/etc/modprobe.d/flightline-nvidia.conf", "modprobe.j2"),
-    Installed(
-        "nvidia_driver",
-        "/etc/modules-load.d/flightline-nvidia.conf",
-        "modules-load.j2",
-        when="_nvidia_driver_modules | length > 0",
-    ),
-    Installed(
-        "nvidia_driver",
-        "/etc/systemd/system/nvidia-persistenced.service.d/flightline.conf",
-        "persistenced.conf.j2",
-        when="nvidia_driver_persistenced | bool and ansible_facts.distribution == 'Ubuntu'",
-    ),
-    Installed(
-        "nvidia_driver",
-        "/etc/nvidia-imex/nodes_config.cfg",
-        "imex-nodes.j2",
-        when="nvidia_driver_imex_service | bool",
-    ),
-    Installed("dcgm", "/etc/apt/preferences.d/flightline-dcgm", "preferences.j2", family=APT),
-    Installed("efa", "/etc/modules-load.d/flightline-efa.conf", "modules.j2"),
-    Installed("lustre_client", "/etc/modprobe.d/flightline-lustre.conf", "modprobe.j2"),
-    Installed(
-        "lustre_client",
-        "/usr/local/bin/flightline-preload",
-        "flightline-preload.j2",
-        mode=PROGRAM,
-    ),
-    Installed("cluster_ssh", "/usr/local/libexec/flightline-mpi-launch", "mpi-launch.j2", mode=PROGRAM),
-    Installed("flightline_node", "/usr/local/sbin/flightline-check", "flightline-check.j2", mode=PROGRAM),
-    Installed(
-        "flightline_node",
-        "/usr/local/sbin/flightline-boot",
-        copy="roles/flightline_node/files/flightline-boot",
-        mode=PROGRAM,
-    ),
-    Installed(
-        "flightline_node",
-        "/etc/systemd/system/flightline-boot.service",
-        copy="roles/flightline_node/files/flightline-boot.service",
-    ),
-    Installed("flightline_node", "/etc/default/flightline-boot", "flightline-boot.j2"),
-    Installed("flightline_node", "/etc/logrotate.d/flightline", "logrotate.j2"),
-    Installed(
-        "flightline_notice",
-        "/usr/local/bin/flightline-notice",
-        "flightline-notice.j2",
-        mode=PROGRAM,
-    ),
-    Installed("flightline_notice", "/etc/systemd/system/flightline-notice.service", "flightline-notice.service.j2"),
-    Installed(
-        "training",
-        "/usr/local/bin/flightline-train",
-        "flightline-train.j2",
-        mode=0o755,
-    ),
-    Installed("training", "/etc/systemd/system/flightline-train@.service", "flightline-train@.service.j2"),
-    Installed("training", "/etc/flightline/flightline-train.sbatch", "flightline-train.sbatch.j2", mode=0o755),
-    Installed("training", "/etc/logrotate.d/flightline-train", "logrotate.j2"),
-    Installed(
-        "flightline_remediate",
-        "/etc/systemd/system/flightline-remediate.service",
-        "flightline-remediate.service.j2",
-        when="flightline_remediate_enabled | bool",
-    ),
-    Installed("flightline_remediate", "/etc/flightline/remediate.env", "remediate.env.j2"),
-    Installed("flightline_remediate", "/usr/local/bin/flightline", "flightline.j2", mode=PROGRAM),
-    Installed("flightline_watch", "/etc/systemd/system/flightline-watch.service", "flightline-watch.service.j2"),
-    Installed(
-        "flightline_watch",
-        "/etc/systemd/system/flightline-train@.service.d/50-flightline-quarantine.conf",
-        "quarantine.conf.j2",
-    ),
-    Installed(
-        "instance_store",
-        "/etc/systemd/system/flightline-instance-store.service",
-        "flightline-instance-store.service.j2",
-    ),
-    *(
-        Installed(
-            "instance_store",
-            f"/opt/flightline/host/flightline_host/{name}",
-            copy=f"module_utils/flightline_host/{name}",
-        )
-        for name in HOST_CODE
-    ),
-    *(
-        Installed("slurm", f"/usr/local/libexec/flightline-slurm-{name}", f"flightline-slurm-{name}.j2", mode=PROGRAM)
+SYSTEMD, HOST = "/etc/systemd/system", "/opt/flightline/host/flightline_host"
+WRITTEN = {
+    "base": {
+        "/etc/security/limits.d/90-flightline.conf": "limits.conf.j2",
+        "/etc/systemd/system.conf.d/90-flightline.conf": "system.conf.j2",
+        "/etc/systemd/journald.conf.d/90-flightline.conf": "journald.conf.j2",
+        "/etc/ssh/sshd_config.d/00-flightline.conf": "sshd.conf.j2",
+        "/etc/sysctl.d/90-flightline.conf": "sysctl.conf.j2",
+        "/etc/tmpfiles.d/flightline-governor.conf": "governor.conf.j2",
+        "/etc/apt/apt.conf.d/60flightline": "unattended-upgrades.j2",
+    },
+    "nvidia_driver": {
+        "/etc/modprobe.d/flightline-nvidia.conf": "modprobe.j2",
+        "/etc/modules-load.d/flightline-nvidia.conf": "modules-load.j2",
+        f"{SYSTEMD}/nvidia-persistenced.service.d/flightline.conf": "persistenced.conf.j2",
+        "/etc/nvidia-imex/nodes_config.cfg": "imex-nodes.j2",
+    },
+    "dcgm": {"/etc/apt/preferences.d/flightline-dcgm": "preferences.j2"},
+    "efa": {"/etc/modules-load.d/flightline-efa.conf": "modules.j2"},
+    "lustre_client": {
+        "/etc/modprobe.d/flightline-lustre.conf": "modprobe.j2",
+        "/usr/local/bin/flightline-preload": "flightline-preload.j2",
+    },
+    "cluster_ssh": {"/usr/local/libexec/flightline-mpi-launch": "mpi-launch.j2"},
+    "flightline_node": {
+        "/usr/local/sbin/flightline-check": "flightline-check.j2",
+        "/usr/local/sbin/flightline-boot": "roles/flightline_node/files/flightline-boot",
+        f"{SYSTEMD}/flightline-boot.service": "roles/flightline_node/files/flightline-boot.service",
+        "/etc/default/flightline-boot": "flightline-boot.j2",
+        "/etc/logrotate.d/flightline": "logrotate.j2",
+    },
+    "flightline_notice": {
+        "/usr/local/bin/flightline-notice": "flightline-notice.j2",
+        f"{SYSTEMD}/flightline-notice.service": "flightline-notice.service.j2",
+    },
+    "training": {
+        "/usr/local/bin/flightline-train": "flightline-train.j2",
+        f"{SYSTEMD}/flightline-train@.service": "flightline-train@.service.j2",
+        "/etc/flightline/flightline-train.sbatch": "flightline-train.sbatch.j2",
+        "/etc/logrotate.d/flightline-train": "logrotate.j2",
+    },
+    "flightline_remediate": {
+        f"{SYSTEMD}/flightline-remediate.service": "flightline-remediate.service.j2",
+        "/etc/flightline/remediate.env": "remediate.env.j2",
+        "/usr/local/bin/flightline": "flightline.j2",
+    },
+    "flightline_watch": {
+        f"{SYSTEMD}/flightline-watch.service": "flightline-watch.service.j2",
+        f"{SYSTEMD}/flightline-train@.service.d/50-flightline-quarantine.conf": "quarantine.conf.j2",
+    },
+    "instance_store": {
+        f"{SYSTEMD}/flightline-instance-store.service": "flightline-instance-store.service.j2",
+        **{f"{HOST}/{name}": f"module_utils/flightline_host/{name}" for name in HOST_CODE},
+    },
+    "slurm": {
+        f"/usr/local/libexec/flightline-slurm-{name}": f"flightline-slurm-{name}.j2"
         for name in ("prolog", "epilog", "health", "unkillable")
+    },
+}
+"""Role -> path -> what it is made of: a template of the role's, or a file of this checkout by its path."""
+PROGRAMS = ("/usr/local/bin/", "/usr/local/sbin/", "/usr/local/libexec/")
+MODES = {"/etc/ssh/sshd_config.d/00-flightline.conf": 0o600, "/etc/flightline/flightline-train.sbatch": 0o755}
+"""Of files that are neither programs' nor like all settings."""
+FAMILIES = {"/etc/apt/apt.conf.d/60flightline": APT, "/etc/apt/preferences.d/flightline-dcgm": APT}
+WHEN = {
+    "/etc/modules-load.d/flightline-nvidia.conf": "_nvidia_driver_modules | length > 0",
+    f"{SYSTEMD}/nvidia-persistenced.service.d/flightline.conf": (
+        "nvidia_driver_persistenced | bool and ansible_facts.distribution == 'Ubuntu'"
     ),
-)
+    "/etc/nvidia-imex/nodes_config.cfg": "nvidia_driver_imex_service | bool",
+    f"{SYSTEMD}/flightline-remediate.service": "flightline_remediate_enabled | bool",
+}
+"""As the task's own condition, of the role's variables."""
+
+
+def _file(role: str, path: str, source: str) -> Installed:
+    made = {"copy": source} if "/" in source else {"template": source}
+    mode = MODES.get(path, 0o755 if path.startswith(PROGRAMS) else 0o644)
+    return Installed(role, path, **made, mode=mode, family=FAMILIES.get(path, EVERYWHERE), when=WHEN.get(path, "true"))
+
+
+FILES = tuple(_file(role, path, source) for role, files in WRITTEN.items() for path, source in files.items())
 ELSEWHERE = {
     "cluster_ssh/addresses.j2": "a part of ssh_config.j2",
     "cluster_ssh/known_hosts.j2": "test_cluster_ssh.py asks the hosts for their keys",
@@ -202,6 +181,26 @@ def compare(ask: Asked, path: str, sha256: str, mode: int) -> None:
     say.holds(
         not file["fixed"], f"{path} is immutable or append-only", "a file that a role can write", f"chattr -ia {path}"
     )
+
+
+def roots_alone(ask: Asked, path: str) -> None:
+    """A finding when others than root may change the file or directory."""
+    file = ask.file(path)
+    seen = f"{path}: user {file['uid']}, mode {oct(file['mode'])}"
+    say.holds((file["uid"], file["mode"] & 0o022) == (0, 0), seen, "root's alone")
+
+
+def unaltered(
+    ask: Asked, packages: Iterable[str], whose: str, do: str = "reinstall the package", but: str = "/etc/"
+) -> None:
+    """A finding that names files of packages which are gone or changed. but: where the site's own changes stand."""
+    found = [path for path in ask.altered(packages) if not (but and path.startswith(but))]
+    say.none(f"not as {whose} brought them", found, "unchanged files", do)
+
+
+def agrees(seen: Mapping[str, Any], wanted: Any, path: str, what: str = "the inventory's settings") -> None:
+    """A finding that names each setting in which a file of JSON is not what its role would write."""
+    say.none(f"{path} has", differences(seen, json.loads(json.dumps(wanted))), what, say.CONFIGURE)
 
 
 def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,5 @@
 """How a finding is said: what was seen, what was wanted, what to do. A bare assert would leave the reader to guess."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -14,6 +12,12 @@ MOST_NAMED = 8
 def finding(saw: str, wanted: str, do: str) -> NoReturn:
     """Fail the test with one line."""
     pytest.fail(f"saw: {saw}; wanted: {wanted}; do: {do}", pytrace=False)
+
+
+def needs(good: Any, why: str) -> None:
+    """Skip the test, with the reason, where there is nothing for it to look at."""
+    if not good:
+        pytest.skip(why)
 
 
 def holds(good: Any, saw: str, wanted: str, do: str = CONFIGURE) -> None:

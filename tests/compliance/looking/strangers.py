@@ -1,7 +1,5 @@
 """What neither a package nor a role nor the site has put on a host. Each such file decides something: it needs an owner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from typing import Any

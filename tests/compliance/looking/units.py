@@ -1,7 +1,5 @@
 """Units as systemd runs them: the file it took, its drop-ins, whether it is masked, and whether it read the file's last version."""
 
-from __future__ import annotations
-
 from . import say
 from .ask import Asked
 from .strangers import Strangers
@@ -14,25 +12,13 @@ def effective(ask: Asked, strangers: Strangers, name: str, places: tuple[str, ..
     """The unit's properties; a finding when it is masked, shadowed, changed by somebody, or not read again after a change."""
     unit = ask.unit(name)
     state, path = unit.get("LoadState", ""), unit.get("FragmentPath", "")
-    say.holds(
-        state == "loaded",
-        f"{name} is {state or 'unknown'}",
-        "a unit that systemd has loaded",
-        f"systemctl unmask {name}; {say.CONFIGURE}",
-    )
-    say.holds(
-        path.startswith(places),
-        f"{name} comes from {path}",
-        f"a file in {places[0]}",
-        f"remove {path} and systemctl daemon-reload",
-    )
+    do = f"systemctl unmask {name}; {say.CONFIGURE}"
+    say.holds(state == "loaded", f"{name} is {state or 'unknown'}", "a unit that systemd has loaded", do)
+    do = f"remove {path} and systemctl daemon-reload"
+    say.holds(path.startswith(places), f"{name} comes from {path}", f"a file in {places[0]}", do)
     strangers.none(f"drop-ins change {name}", unit.get("DropInPaths", "").split(), "only those of packages")
-    say.same(
-        f"{name} needs daemon-reload:",
-        unit.get("NeedDaemonReload"),
-        "no",
-        "systemctl daemon-reload, and look what changed",
-    )
+    do = "systemctl daemon-reload, and look what changed"
+    say.same(f"{name} needs daemon-reload:", unit.get("NeedDaemonReload"), "no", do)
     return unit
 
 
@@ -60,12 +46,14 @@ def moves(ask: Asked, unit: dict[str, str], name: str) -> None:
 def enabled(unit: dict[str, str], name: str) -> None:
     """A finding unless systemd starts the unit at boot."""
     state = unit.get("UnitFileState")
-    say.holds(
-        state in ("enabled", "static", "alias", "generated", "indirect"),
-        f"{name} is {state}",
-        "enabled",
-        f"systemctl enable {name}",
-    )
+    do = f"systemctl enable {name}"
+    say.holds(state in ("enabled", "static", "alias", "generated", "indirect"), f"{name} is {state}", "enabled", do)
+
+
+def starts(unit: dict[str, str], program: str, wanted: str = "") -> None:
+    """A finding unless systemd would run the program: a drop-in may put another in its place."""
+    seen = unit.get("ExecStart", "")
+    say.holds(program in seen, f"systemd would run {seen or 'nothing'}", wanted or program)
 
 
 def since_s(ask: Asked, unit: dict[str, str]) -> float:
@@ -79,9 +67,5 @@ def fresh(ask: Asked, name: str, *patterns: str) -> None:
     since = since_s(ask, ask.unit(name))
     paths = ask.lines(f"ls -d {' '.join(patterns)} 2>/dev/null || true")
     late = [path for path, file in ask.files(*paths).items() if file["written_s"] > since + 1] if paths else []
-    say.none(
-        f"{name} still runs with what it read before these were written",
-        late,
-        "a unit as young as its files",
-        f"systemctl reload-or-restart {name}",
-    )
+    do = f"systemctl reload-or-restart {name}"
+    say.none(f"{name} still runs with what it read before these were written", late, "a unit as young as its files", do)

@@ -1,7 +1,5 @@
 """Findings that the site has set aside: variable compliance_waivers, entries with check, scope, reason, owner, expiry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """`scripts/hosts up [N] | down | status`: make, end or list the real hosts."""
 
-from __future__ import annotations
-
 import sys
 import time
 

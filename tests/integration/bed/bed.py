@@ -1,7 +1,5 @@
 """Make and end the whole bed. Both can be repeated, and `down` clears what a killed `up` left."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -4,8 +4,6 @@ Without one all machines would keep their services in the same groups, and a ser
 another's systemd removes that group at the same moment (status 219/CGROUP).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The image that all machines share: Debian bookworm, or an Ubuntu, from debootstrap, made once per recipe."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -10,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from tests.beds import ran
 
 from . import layout, mounts, ubuntu
 
@@ -92,10 +92,7 @@ def outer_sources() -> list[Source]:
     form = "$(REPO_URI)|$(RELEASE)|$(CREATED_BY)"
     if not shutil.which("apt-get"):
         return []
-    done = subprocess.run(
-        ["apt-get", "indextargets", "--no-release-info", "--format", form], capture_output=True, text=True, check=False
-    )
-    return read_sources(done.stdout)
+    return read_sources(ran("apt-get", "indextargets", "--no-release-info", "--format", form).stdout)
 
 
 def apt_files(sources: list[Source], settings: str) -> dict[str, str]:
@@ -105,12 +102,8 @@ def apt_files(sources: list[Source], settings: str) -> dict[str, str]:
         for source in sources
     ]
     kept = [line for line in settings.splitlines() if line.startswith(KEPT_SETTINGS)]
-    return {
-        "etc/apt/sources.list": "".join(lines),
-        "etc/apt/apt.conf.d/80bed": "\n".join(
-            [*kept, 'Acquire::Retries "5";', 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]
-        ),
-    }
+    own = ['Acquire::Retries "5";', 'APT::Install-Recommends "false";', 'Acquire::Languages "none";', ""]
+    return {"etc/apt/sources.list": "".join(lines), "etc/apt/apt.conf.d/80bed": "\n".join([*kept, *own])}
 
 
 def recipe(sources: list[Source]) -> str:
@@ -167,7 +160,7 @@ def build(state: Path = layout.STATE) -> Path:
     mounts.remove(draft)
     log.unlink(missing_ok=True)
     _run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", *_target(draft, sources, state)], log)
-    settings = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False).stdout
+    settings = ran("apt-config", "dump").stdout
     given = apt_files(sources, settings) if sources else {}
     _write(draft, {**FILES, **given, "setup.sh": SETUP})
     _kernel_parameters(draft)

@@ -1,7 +1,5 @@
 """The inventory of the bed: addresses, login and host keys. Host-key checking stays on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

@@ -1,7 +1,5 @@
 """Names, addresses and paths of the bed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
 """One machine: cloned from the image, given a name, keys and an address, booted and ended."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import socket
 import subprocess
 import time
 from pathlib import Path
+
+from tests.beds import ran
 
 from . import cgroups, layout, processes, timesource
 from .layout import BedError, Machine
@@ -70,6 +70,13 @@ def clone(machine: Machine, fleet: list[Machine], login_key: str, uid: int) -> N
         disk.truncate(DISK_MIB << 20)
 
 
+def ssh_words(machine: Machine, *options: str, state: Path = layout.STATE) -> list[str]:
+    """The beginning of a command as root on a machine, whose host key is known."""
+    files = ["-i", str(state / "id_ed25519"), "-o", f"UserKnownHostsFile={state / 'known_hosts'}"]
+    quiet = ["-o", "BatchMode=yes", "-o", "LogLevel=ERROR", *options]
+    return ["ssh", *files, *quiet, f"{layout.USER}@{machine.address}", "sudo"]
+
+
 def make_key(path: Path) -> None:
     """An SSH key pair without a passphrase, unless it is there."""
     if not path.exists():
@@ -78,8 +85,7 @@ def make_key(path: Path) -> None:
 
 
 def _loop(machine: Machine) -> str:
-    argv = ["losetup", "--find", "--show", str(machine.disk)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = ran("losetup", "--find", "--show", machine.disk)
     if done.returncode:
         raise BedError(f"seen: {done.stderr.strip()}; wanted: a loop device for the disk; do: free one (losetup -a)")
     return done.stdout.strip()
@@ -101,8 +107,7 @@ def release_disk(machine: Machine) -> None:
 
 
 def _attached(machine: Machine) -> list[str]:
-    argv = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(machine.disk)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
+    return ran("losetup", "--noheadings", "--output", "NAME", "--associated", machine.disk).stdout.split()
 
 
 def running(machine: Machine) -> bool:

@@ -1,7 +1,5 @@
 """Directories of the bed are removed without walking into what is mounted below them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

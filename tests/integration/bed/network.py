@@ -1,10 +1,9 @@
 """The bridge between the outer machine and the hosts."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 from pathlib import Path
+
+from tests.beds import ran
 
 from . import layout, timesource
 
@@ -13,7 +12,7 @@ HALF_MADE = "nobody"
 
 
 def _ip(*arguments: str) -> str:
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    done = ran("ip", *arguments)
     if done.returncode:
         seen = done.stderr.strip()
         raise layout.BedError(

@@ -1,7 +1,5 @@
 """Processes of the bed, by process id: never ended by a pattern that another program could match."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -4,8 +4,6 @@
 those of the outer machine's apt configuration. Packages are kept in STATE/cache; indexes are always asked for again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

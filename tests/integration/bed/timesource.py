@@ -3,8 +3,6 @@
 Simulated: it shows that a machine's chrony asks the right address and follows it, nothing about accuracy.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

@@ -4,8 +4,6 @@ FLIGHTLINE_SUITE=jammy or noble chooses one; give such a bed a number of its own
 reached, the tests say so.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 import urllib.request

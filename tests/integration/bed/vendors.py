@@ -4,15 +4,14 @@ With it the roles run with their default addresses. What is served lies in STATE
 for each bed and trusted only by machines that are told to.
 """
 
-from __future__ import annotations
-
 import ssl
-import subprocess
 from collections.abc import Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from tests.beds import ran
 
 from . import layout
 
@@ -52,11 +51,10 @@ def issue(place: Path, name: str, hosts: Sequence[str]) -> Path:
 
 
 def _openssl(place: Path, *words: str) -> None:
-    done = subprocess.run(["openssl", *words], cwd=place, capture_output=True, text=True, check=False)
+    done = ran("openssl", *words, cwd=place)
     if done.returncode:
-        raise layout.BedError(
-            f"seen: openssl {words[0]}: {done.stderr.strip()}; wanted: a certificate; do: install openssl"
-        )
+        seen = f"openssl {words[0]}: {done.stderr.strip()}"
+        raise layout.BedError(f"seen: {seen}; wanted: a certificate; do: install openssl")
 
 
 class Request(BaseHTTPRequestHandler):

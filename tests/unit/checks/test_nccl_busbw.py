@@ -141,23 +141,23 @@ def test_one_node_is_compared_with_the_fleet_and_a_group_with_its_own_kind():
     assert measures["nccl_all_reduce_busbw"]["values"] == {"2 node(s) of p5.48xlarge": 479}
 
 
-def sizes(*rows):
-    return [{"bytes": size << 20, "busbw_gb_s": out, "in_place_gb_s": place} for size, out, place in rows]
+def by_size(*rows):
+    return run(
+        480, sizes=[{"bytes": size << 20, "busbw_gb_s": out, "in_place_gb_s": place} for size, out, place in rows]
+    )
 
 
-@pytest.mark.parametrize(
-    ("rows", "wanted", "measured"),
-    [
-        (sizes((1024, 460, 461), (4096, 470, 471), (8192, 480, 480)), Status.PASS, 480),
-        (sizes((1024, 460, 461), (4096, 60, 471), (8192, 480, 480)), Status.FAIL, 60),
-        (sizes((1024, 460, 461), (4096, 470, 60), (8192, 480, 480)), Status.FAIL, 60),
-        (sizes((16, 250, 250), (32, 90, 250), (64, 280, 280), (8192, 480, 480)), Status.WARN, 90),
-        (sizes((16, 250, None), (64, 280, None), (8192, 480, None)), Status.PASS, 480),
-        (sizes((1, 0.1, 0.1), (2, 30, 30), (8192, 480, 480)), Status.PASS, 480),
-    ],
-)
-def test_every_size_and_both_groups_of_columns_count(rows, wanted, measured):
-    assert only(judge(run(480, sizes=rows)), wanted).measured == measured
+test_every_size_and_both_groups_of_columns_count = table(*(
+    row(f"{wanted} {measured}", judge(by_size(*rows)), wanted, measured=measured)
+    for rows, wanted, measured in [
+        (((1024, 460, 461), (4096, 470, 471), (8192, 480, 480)), PASS, 480),
+        (((1024, 460, 461), (4096, 60, 471), (8192, 480, 480)), FAIL, 60),
+        (((1024, 460, 461), (4096, 470, 61), (8192, 480, 480)), FAIL, 61),
+        (((16, 250, 250), (32, 90, 250), (64, 280, 280), (8192, 480, 480)), WARN, 90),
+        (((16, 250, None), (64, 280, None), (8192, 480, None)), PASS, 480),
+        (((1, 0.1, 0.1), (2, 30, 30), (8192, 480, 480)), PASS, 480),
+    ]
+))  # fmt: skip
 
 
 def test_the_rows_of_a_log_are_judged_size_by_size():
