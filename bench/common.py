@@ -40,7 +40,8 @@ def demo_inventory(directory: Path, nodes: int, instance_type: str = "p5.48xlarg
 def environment(store: Path) -> dict[str, str]:
     """The environment of a run: this checkout's ansible.cfg, a store of its own."""
     own = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "FLIGHTLINE_STORE": str(store)}
-    return own_env("ANSIBLE", "FLIGHTLINE", "PYTHON", **own, PATH=f"{BIN}:{os.environ['PATH']}")
+    made: dict[str, str] = own_env("ANSIBLE", "FLIGHTLINE", "PYTHON", **own, PATH=f"{BIN}:{os.environ['PATH']}")
+    return made
 
 
 def seconds(command: list[str], env: dict[str, str], ok: tuple[int, ...] = (0,)) -> float:
