@@ -25,6 +25,8 @@ BLOCKING_CALLS = {
     "unknown": "UNKNOWN answered as PASS",
     "warn": "WARN answered as PASS",
 }
+CONTEXTS = ("context", "one")
+"""What a finding is asked of: the check's context, or that of one device."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def _compare(node: ast.Compare) -> Iterator[tuple[str, Change]]:
 
 def _call(node: ast.Call) -> Iterator[tuple[str, Change]]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if name in BLOCKING_CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id == "context":
+    if name in BLOCKING_CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id in CONTEXTS:
 
         def answer_ok(found: ast.Call) -> None:
             found.func.attr = "ok"

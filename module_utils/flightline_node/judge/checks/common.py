@@ -51,9 +51,9 @@ def gpus(context: Context) -> Iterator[Facts]:
     yield from context.facts("nvidia_smi").get("gpus", [])
 
 
-def about(gpu: Facts, measured: Any = None, expected: Any = None, unit: str = "") -> Dict[str, Any]:
-    """The keyword arguments of a finding about one GPU."""
-    return {"device": gpu_device(gpu), "measured": measured, "expected": expected, "unit": unit}
+def of_gpu(context: Context, gpu: Facts) -> Context:
+    """The context of one GPU: its findings and measures name it."""
+    return context.of(gpu_device(gpu), gpu_label(gpu))
 
 
 def field_of(facts: Any, path: str) -> Any:
@@ -181,7 +181,7 @@ def judge_gpus(
 ) -> Iterator[Finding]:
     """Judge one field of every GPU: the findings of `judge`, UNKNOWN for what cannot be read, one PASS if all is well.
 
-    judge yields nothing (or INFO) for a good GPU. good makes the PASS message of the values.
+    judge sees one GPU (of_gpu), and yields nothing (or INFO) for a good one. good makes the PASS message of the values.
     """
     if not any(True for _ in gpus(context)):
         yield context.unknown(reasons.NO_GPU_LISTED, NO_GPU)
@@ -189,7 +189,7 @@ def judge_gpus(
     reading = read(context, path, readable)
     findings = list(unreadable(context, reading, what, mig_hides))
     for gpu, value in reading.values:
-        findings += judge(context, gpu, value)
+        findings += judge(of_gpu(context, gpu), gpu, value)
     yield from findings
     if any(finding.status is not Status.INFO for finding in findings):
         return

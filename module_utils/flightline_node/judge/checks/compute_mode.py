@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the compute mode keeps programs from the GPU", Remedy.FIX_CONFIG, "GPU")
 
@@ -18,8 +18,7 @@ GOOD = "Default"
 def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     """One process on a GPU (Exclusive_Process) is a site's choice, and enough for a rank of a job."""
     if mode.lower() == _CLOSED:
-        message = f"{gpu_label(gpu)}: compute mode {mode}, wanted {GOOD}: no program can use the GPU"
-        yield context.fail(OTHER_MODE, message, **about(gpu, mode, GOOD))
+        yield context.fail(OTHER_MODE, f"compute mode {mode}, wanted {GOOD}: no program can use the GPU", mode, GOOD)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -54,9 +54,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         if not findings and overall == "Healthy":
             yield context.ok("DCGM's watches saw nothing", measured=overall, expected="Healthy")
         elif not findings:
-            yield context.unknown(
-                NAMES_NOTHING, f"DCGM's overall health is {overall}, and it names nothing", measured=overall
-            )
+            yield context.unknown(NAMES_NOTHING, f"DCGM's overall health is {overall}, and it names nothing", overall)
 
 
 CHECK = Check(

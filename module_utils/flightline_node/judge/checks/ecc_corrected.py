@@ -7,30 +7,17 @@ from typing import Iterator
 from ...model import Check, Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    all_mig,
-    ecc_off,
-    gpu_label,
-    is_number,
-    judge_gpus,
-    nvidia_gpus_expected,
-    spread,
-    untyped,
-)
+from .common import OF_GPU_FIELD, all_mig, ecc_off, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
 
 MANY = Reason("many", "many corrected memory errors", device="GPU")
 
 
 def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
-    context.measure("ecc_corrected_volatile", count, "errors", gpu_label(gpu))
+    context.measure("ecc_corrected_volatile", count, "errors")
     most = context.threshold("max_corrected")
     if count > most:
-        message = (
-            f"{gpu_label(gpu)}: {count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
-        )
-        yield context.warn(MANY, message, **about(gpu, count, most, "errors"))
+        message = f"{count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
+        yield context.warn(MANY, message, count, most, "errors")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -7,15 +7,15 @@ from typing import Iterator
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_flag, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, is_flag, judge_gpus, nvidia_gpus_expected
 
 EXCEEDED = Reason("exceeded", "the GPU's uncorrectable SRAM errors exceed NVIDIA's threshold", Remedy.REPLACE, "GPU")
 
 
 def _judge(context: Context, gpu: Facts, exceeded: bool) -> Iterator[Finding]:
     if exceeded:
-        message = f"{gpu_label(gpu)}: more uncorrectable SRAM errors in its life than NVIDIA's threshold"
-        yield context.fail(EXCEEDED, message, **about(gpu, exceeded, False))
+        message = "more uncorrectable SRAM errors in its life than NVIDIA's threshold"
+        yield context.fail(EXCEEDED, message, exceeded, False)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -9,12 +9,10 @@ from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
-    about,
     all_mig,
     best_of_twins,
     ecc_off,
     field_of,
-    gpu_label,
     is_number,
     judge_gpus,
     mig_on,
@@ -41,26 +39,30 @@ def _only_here(context: Context, gpu: Facts, path: str) -> bool:
 
 
 def _judge(context: Context, gpu: Facts, volatile: float) -> Iterator[Finding]:
-    context.measure("ecc_uncorrected_volatile", volatile, "errors", gpu_label(gpu))
+    context.measure("ecc_uncorrected_volatile", volatile, "errors")
     history = gpu.get("ecc_uncorrected_aggregate")
-    context.measure("ecc_uncorrected_aggregate", history, "errors", gpu_label(gpu))
+    context.measure("ecc_uncorrected_aggregate", history, "errors")
     lacking = [name for name in _COUNTERS if not mig_on(gpu) and _only_here(context, gpu, f"ecc.volatile.{name}")]
     if volatile <= 0 and lacking:
-        message = f"{gpu_label(gpu)}: no {', '.join(lacking)} count, where other GPUs of the same model have one"
-        yield context.unknown(reasons.VALUE_LACKING, message, **about(gpu))
+        message = f"no {', '.join(lacking)} count, where other GPUs of the same model have one"
+        yield context.unknown(reasons.VALUE_LACKING, message)
     elif volatile > 0:
         yield context.fail(
             SINCE_LOAD,
-            f"{gpu_label(gpu)}: {volatile:g} uncorrectable memory errors since the driver was loaded",
+            f"{volatile:g} uncorrectable memory errors since the driver was loaded",
+            volatile,
+            0,
+            "errors",
             evidence=_parts(gpu, "volatile"),
-            **about(gpu, volatile, 0, "errors"),
         )
     elif is_number(history) and history > 0:
         yield context.info(
             IN_ITS_LIFE,
-            f"{gpu_label(gpu)}: {history:g} uncorrectable memory errors in its life, none since the driver was loaded",
+            f"{history:g} uncorrectable memory errors in its life, none since the driver was loaded",
+            history,
+            None,
+            "errors",
             evidence=_parts(gpu, "aggregate"),
-            **about(gpu, history, None, "errors"),
         )
 
 

@@ -9,10 +9,8 @@ from .. import skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
-    about,
     best_of_twins,
     field_of,
-    gpu_label,
     is_number,
     judge_gpus,
     nvidia_gpus_expected,
@@ -28,18 +26,17 @@ SLOW_WITHOUT_REASON = Reason(
 
 
 def _judge(context: Context, gpu: Facts, maximum: float) -> Iterator[Finding]:
-    label = gpu_label(gpu)
-    context.measure("gpu_max_sm_clock_mhz", maximum, "MHz", label)
+    context.measure("gpu_max_sm_clock_mhz", maximum, "MHz")
     for name in ("sm_mhz", "memory_mhz"):
         clock, best = field_of(gpu, f"clocks_max.{name}"), best_of_twins(context, gpu, f"clocks_max.{name}")
         if is_number(clock) and best and clock < best:
-            message = f"{label}: maximum {name[:-4]} clock {clock:g} MHz, other GPUs of the node {best:g} MHz"
-            yield context.warn(LOWER_MAXIMUM, message, **about(gpu, clock, best, "MHz"))
+            message = f"maximum {name[:-4]} clock {clock:g} MHz, other GPUs of the node {best:g} MHz"
+            yield context.warn(LOWER_MAXIMUM, message, clock, best, "MHz")
     now, least = field_of(gpu, "clocks.sm_mhz"), maximum * context.threshold("min_loaded_percent") / 100
     # Idle GPUs and GPUs that name a reason are slow for good cause.
     if under_load(gpu) and gpu.get("throttle_active") == [] and is_number(now) and now < least:
-        message = f"{label}: under load at {now:g} MHz of {maximum:g} MHz without a reason"
-        yield context.warn(SLOW_WITHOUT_REASON, message, **about(gpu, now, maximum, "MHz"))
+        message = f"under load at {now:g} MHz of {maximum:g} MHz without a reason"
+        yield context.warn(SLOW_WITHOUT_REASON, message, now, maximum, "MHz")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

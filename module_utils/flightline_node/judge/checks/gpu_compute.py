@@ -57,11 +57,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += [*_by_itself(context, gpu, label), *_against_twins(context, gpu, gpus, label)]
     wanted = context.expected.gpu_count
     if wanted is not None and len(gpus) < wanted:
-        findings.append(
-            context.unknown(
-                FEWER_COMPARED, f"{len(gpus)} of {wanted} GPUs compared", measured=len(gpus), expected=wanted
-            )
-        )
+        findings.append(context.unknown(FEWER_COMPARED, f"{len(gpus)} of {wanted} GPUs compared", len(gpus), wanted))
     yield from findings
     if not findings:
         done = sum(gpu["products"] for gpu in gpus)

@@ -7,16 +7,7 @@ from typing import Iterator
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    gpu_label,
-    is_word,
-    judge_gpus,
-    nvidia_gpus_expected,
-    one_of_each,
-    version_tuple,
-)
+from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, version_tuple
 
 OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's version", Remedy.UPDATE_SOFTWARE, "GPU")
 
@@ -24,9 +15,9 @@ OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's ve
 def _judge(context: Context, gpu: Facts, firmware: str) -> Iterator[Finding]:
     driver = context.facts("nvidia_smi").get("driver_version")
     if isinstance(driver, str) and version_tuple(firmware) != version_tuple(driver):
-        message = f"{gpu_label(gpu)}: GSP firmware {firmware}, driver {driver}"
+        message = f"GSP firmware {firmware}, driver {driver}"
         # The driver loads its own firmware or none at all: the GPU works, but one of the two numbers is wrong.
-        yield context.warn(OTHER_VERSION, message, **about(gpu, firmware, driver))
+        yield context.warn(OTHER_VERSION, message, firmware, driver)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -7,18 +7,7 @@ from typing import Any, Dict, Iterator, Tuple
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    gpu_device,
-    gpu_label,
-    gpus,
-    is_broken,
-    is_word,
-    judge_gpus,
-    nvidia_gpus_expected,
-    one_of_each,
-)
+from .common import OF_GPU_FIELD, gpus, is_broken, is_word, judge_gpus, nvidia_gpus_expected, of_gpu, one_of_each
 
 CORRUPTED = Reason("corrupted", "the InfoROM is corrupted", Remedy.REPLACE, "GPU")
 FIELD_UNREAD = Reason("field_unread", "a field of the InfoROM could not be read", device="GPU")
@@ -34,11 +23,11 @@ def _corrupt(context: Context) -> Iterator[Finding]:
             yield context.fail(CORRUPTED, "nvidia-smi: the InfoROM is corrupted", evidence=[text], **rest)
     for gpu in gpus(context):
         for name, value in _objects(gpu):
-            message = f"{gpu_label(gpu)}: InfoROM {name}: {value}"
+            one, message = of_gpu(context, gpu), f"InfoROM {name}: {value}"
             if "corrupt" in value.lower():
-                yield context.fail(CORRUPTED, message, evidence=[value], **about(gpu, "corrupted", "valid"))
+                yield one.fail(CORRUPTED, message, "corrupted", "valid", evidence=[value])
             elif name != "image" and is_broken(value):
-                yield context.warn(FIELD_UNREAD, message, device=gpu_device(gpu), evidence=[value])
+                yield one.warn(FIELD_UNREAD, message, evidence=[value])
 
 
 def _objects(gpu: Facts) -> Iterator[Tuple[str, str]]:

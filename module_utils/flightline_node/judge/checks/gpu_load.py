@@ -42,8 +42,7 @@ def _speed(context: Context, gpu: Facts, label: str, others: List[float]) -> Ite
         message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
         yield context.fail(SLOWER, message, expected=round(fail, 1), **rest)
     elif tflops < peak:
-        message = f"{label}: {tflops:g} TFLOPS, wanted {peak:g}"
-        yield context.fail(BELOW_PEAK, message, expected=peak, **rest)
+        yield context.fail(BELOW_PEAK, f"{label}: {tflops:g} TFLOPS, wanted {peak:g}", expected=peak, **rest)
     elif rate is None and known:
         message = f"{label}: {tflops:g} TFLOPS, and no expected gpu_tflops is known of the type"
         yield context.unknown(NO_PEAK, message, **rest)

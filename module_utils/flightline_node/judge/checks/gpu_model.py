@@ -8,7 +8,7 @@ from typing import Iterator
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 OTHER_MODEL = Reason("other_model", "a GPU is of another model", device="GPU")
 
@@ -27,9 +27,7 @@ def _judge(context: Context, gpu: Facts, name: str) -> Iterator[Finding]:
     # A driver older than the board knows it by this name only.
     remedy = Remedy.UPDATE_SOFTWARE if "Graphics Device" in name else Remedy.FIX_CONFIG
     wanted = expected.gpu_model or " ".join(expected.gpu_name_has)
-    yield context.fail(
-        OTHER_MODEL, f"{gpu_label(gpu)}: {name}, wanted {wanted}", remedy=remedy, **about(gpu, name, wanted)
-    )
+    yield context.fail(OTHER_MODEL, f"{name}, wanted {wanted}", name, wanted, remedy=remedy)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Any, Iterator, List
 from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
 
 EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a GPU", device="GPU")
 PROCESS = Reason("process", "a process uses a GPU", Remedy.RESTART_APP, "GPU")
@@ -28,23 +28,23 @@ def stray(processes: List[Any]) -> List[Facts]:
 
 
 def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Finding]:
-    label, used, beside = gpu_label(gpu), gpu.get("memory_used_mib"), context.level == "quick"
+    used, beside = gpu.get("memory_used_mib"), context.level == "quick"
     most = context.threshold("max_idle_mib")
     left = stray(processes)
     if left:
         shown = [f"pid {p.get('pid')} {p.get('name')} {p.get('used_mib')} MiB" for p in left]
-        message = f"{label}: {len(left)} compute processes ({shown[0]})"
-        rest = about(gpu, len(left), 0, "processes")
+        message = f"{len(left)} compute processes ({shown[0]})"
+        rest = (len(left), 0, "processes")
         if beside:
-            yield context.info(EXPECTED_PROCESS, message, evidence=shown, **rest)
+            yield context.info(EXPECTED_PROCESS, message, *rest, evidence=shown)
         else:
-            yield context.fail(PROCESS, message, evidence=shown, **rest)
+            yield context.fail(PROCESS, message, *rest, evidence=shown)
     elif is_broken(used):
-        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: memory in use could not be read: {used}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"memory in use could not be read: {used}")
     elif is_number(used) and used > most:
-        message = f"{label}: {used:g} MiB in use and no process to be seen"
-        rest = about(gpu, used, most, "MiB")
-        yield context.info(HIDDEN_MEMORY, message, **rest) if beside else context.warn(HIDDEN_MEMORY, message, **rest)
+        message = f"{used:g} MiB in use and no process to be seen"
+        rest = (used, most, "MiB")
+        yield context.info(HIDDEN_MEMORY, message, *rest) if beside else context.warn(HIDDEN_MEMORY, message, *rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

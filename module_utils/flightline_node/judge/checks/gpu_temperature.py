@@ -7,7 +7,7 @@ from typing import Iterator, Optional
 from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread
+from .common import OF_GPU_FIELD, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread
 
 TOO_HOT = Reason("too_hot", "a GPU is near its limit of temperature", Remedy.REPLACE, "GPU")
 NOT_PLAUSIBLE = Reason("not_plausible", "a temperature is not plausible", device="GPU")
@@ -31,28 +31,22 @@ def _memory_headroom(gpu: Facts) -> Optional[float]:
 
 def _near(context: Context, gpu: Facts, what: str, celsius: float, left: float) -> Iterator[Finding]:
     spare = context.threshold("warn_headroom_c")
-    rest = about(gpu, celsius, f"below {celsius + left - spare:g}", "C")
-    message = (
-        f"{gpu_label(gpu)}: {what} at {celsius:g} C, {left:g} C below its limit, wanted more than {spare:g} C below"
-    )
+    rest = (celsius, f"below {celsius + left - spare:g}", "C")
+    message = f"{what} at {celsius:g} C, {left:g} C below its limit, wanted more than {spare:g} C below"
     if left <= context.threshold("fail_headroom_c"):
-        yield context.fail(TOO_HOT, message, **rest)
+        yield context.fail(TOO_HOT, message, *rest)
     elif left <= spare:
-        yield context.warn(TOO_HOT, message, remedy=Remedy.INVESTIGATE, **rest)
+        yield context.warn(TOO_HOT, message, *rest, remedy=Remedy.INVESTIGATE)
 
 
 def _judge(context: Context, gpu: Facts, celsius: float) -> Iterator[Finding]:
-    context.measure("gpu_temperature_c", celsius, "C", gpu_label(gpu))
-    context.measure("gpu_memory_temperature_c", gpu.get("temperature_memory_c"), "C", gpu_label(gpu))
+    context.measure("gpu_temperature_c", celsius, "C")
+    context.measure("gpu_memory_temperature_c", gpu.get("temperature_memory_c"), "C")
     for name in ("temperature_tlimit_c", "temperature_memory_c"):
         if is_broken(gpu.get(name)):
-            yield context.unknown(
-                reasons.VALUE_UNREAD, f"{gpu_label(gpu)}: {name} could not be read: {gpu[name]}", **about(gpu)
-            )
+            yield context.unknown(reasons.VALUE_UNREAD, f"{name} could not be read: {gpu[name]}")
     if not _PLAUSIBLE_C[0] <= celsius <= _PLAUSIBLE_C[1]:
-        yield context.unknown(
-            NOT_PLAUSIBLE, f"{gpu_label(gpu)}: {celsius:g} C is no plausible temperature", **about(gpu, celsius)
-        )
+        yield context.unknown(NOT_PLAUSIBLE, f"{celsius:g} C is no plausible temperature", celsius)
         return
     yield from _near(context, gpu, "GPU", celsius, _gpu_headroom(context, gpu, celsius))
     left = _memory_headroom(gpu)

@@ -7,7 +7,7 @@ from typing import Dict, Iterator, Set
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpus, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 NOT_PINNED = Reason("not_pinned", "the VBIOS is not the pinned one", Remedy.REPLACE, "GPU")
 DIFFERS = Reason("differs", "the VBIOS differs within the node")
@@ -17,8 +17,7 @@ def _judge(context: Context, gpu: Facts, version: str) -> Iterator[Finding]:
     pinned = context.expected.vbios_version
     # Hexadecimal groups (96.00.A5.00.01): compared as text, whole groups at a time.
     if pinned and not (version + ".").lower().startswith(pinned.lower() + "."):
-        message = f"{gpu_label(gpu)}: VBIOS {version}, pinned to {pinned}"
-        yield context.fail(NOT_PINNED, message, **about(gpu, version, pinned))
+        yield context.fail(NOT_PINNED, f"VBIOS {version}, pinned to {pinned}", version, pinned)
 
 
 def _differing(context: Context) -> Iterator[Finding]:
@@ -29,7 +28,7 @@ def _differing(context: Context) -> Iterator[Finding]:
     for model, versions in by_model.items():
         if len(versions) > 1:
             shown = one_of_each(versions)
-            yield context.warn(DIFFERS, f"{model}: VBIOS differs within the node: {shown}", measured=shown)
+            yield context.warn(DIFFERS, f"{model}: VBIOS differs within the node: {shown}", shown)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

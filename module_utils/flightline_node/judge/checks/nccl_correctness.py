@@ -22,9 +22,7 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     # One node's wrong numbers are its own; among several nodes the culprit is not known yet.
     remedy = Remedy.REPLACE if run.get("hosts", 1) <= 1 else Remedy.INVESTIGATE
     if bad:
-        yield context.fail(
-            WRONG_VALUES, f"{name}: {bad} wrong values", remedy=remedy, measured=bad, expected=0, unit="values"
-        )
+        yield context.fail(WRONG_VALUES, f"{name}: {bad} wrong values", bad, 0, "values", remedy=remedy)
     elif not run.get("complete") or outside is None or not run.get("rows"):
         cause = f": {run['cause']}" if run.get("cause") else ""
         text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"

@@ -9,10 +9,8 @@ from .. import skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
-    about,
     best_of_twins,
     field_of,
-    gpu_label,
     is_number,
     judge_gpus,
     no_pcie,
@@ -27,18 +25,16 @@ LOW_UNDER_LOAD = Reason("low_under_load", "the PCIe generation is low under load
 
 
 def _judge(context: Context, gpu: Facts, reachable: float) -> Iterator[Finding]:
-    label, now = gpu_label(gpu), field_of(gpu, "pcie.gen")
-    context.measure("pcie_gen_max", reachable, "generation", label)
+    now = field_of(gpu, "pcie.gen")
+    context.measure("pcie_gen_max", reachable, "generation")
     wanted, twin = context.expected.pcie_gen or 0, best_of_twins(context, gpu, "pcie.gen_max") or 0
     if reachable < wanted:
-        message = f"{label}: PCIe generation {reachable:g} at most, wanted {wanted}"
-        yield context.fail(BELOW_TYPE, message, **about(gpu, reachable, wanted))
+        yield context.fail(BELOW_TYPE, f"PCIe generation {reachable:g} at most, wanted {wanted}", reachable, wanted)
     elif reachable < twin:
-        message = f"{label}: PCIe generation {reachable:g} at most, other GPUs of the node {twin:g}"
-        yield context.fail(BELOW_TWINS, message, **about(gpu, reachable, twin))
+        message = f"PCIe generation {reachable:g} at most, other GPUs of the node {twin:g}"
+        yield context.fail(BELOW_TWINS, message, reachable, twin)
     elif under_load(gpu) and is_number(now) and now < reachable:
-        message = f"{label}: PCIe generation {now:g} of {reachable:g} under load"
-        yield context.warn(LOW_UNDER_LOAD, message, **about(gpu, now, reachable))
+        yield context.warn(LOW_UNDER_LOAD, f"PCIe generation {now:g} of {reachable:g} under load", now, reachable)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

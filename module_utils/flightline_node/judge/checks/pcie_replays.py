@@ -9,9 +9,7 @@ from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
-    about,
     field_of,
-    gpu_label,
     gpus,
     is_broken,
     is_number,
@@ -41,19 +39,17 @@ def _limit(context: Context, gpu: Facts) -> float:
 
 
 def _judge(context: Context, gpu: Facts, replays: float) -> Iterator[Finding]:
-    label, most = gpu_label(gpu), _limit(context, gpu)
+    most = _limit(context, gpu)
     rollovers = field_of(gpu, "pcie.replay_rollovers")
-    context.measure("pcie_replays", replays, "replays", label)
+    context.measure("pcie_replays", replays, "replays")
     if is_broken(rollovers):
-        yield context.unknown(
-            reasons.VALUE_UNREAD, f"{label}: PCIe replay rollovers could not be read: {rollovers}", **about(gpu)
-        )
+        yield context.unknown(reasons.VALUE_UNREAD, f"PCIe replay rollovers could not be read: {rollovers}")
     elif is_number(rollovers) and rollovers > 0:
-        message = f"{label}: the PCIe link gave up repeating a packet {rollovers:g} times"
-        yield context.warn(ROLLOVERS, message, **about(gpu, rollovers, 0, "rollovers"))
+        message = f"the PCIe link gave up repeating a packet {rollovers:g} times"
+        yield context.warn(ROLLOVERS, message, rollovers, 0, "rollovers")
     if replays > most:
-        message = f"{label}: {replays:g} PCIe packets repeated since the driver was loaded, wanted at most {most:g}"
-        yield context.warn(REPLAYS, message, **about(gpu, replays, most, "replays"))
+        message = f"{replays:g} PCIe packets repeated since the driver was loaded, wanted at most {most:g}"
+        yield context.warn(REPLAYS, message, replays, most, "replays")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -7,18 +7,7 @@ from typing import Iterator, Optional
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    best_of_twins,
-    field_of,
-    gpu_label,
-    is_number,
-    judge_gpus,
-    no_pcie,
-    nvidia_gpus_expected,
-    spread,
-)
+from .common import OF_GPU_FIELD, best_of_twins, field_of, is_number, judge_gpus, no_pcie, nvidia_gpus_expected, spread
 
 BELOW_TYPE = Reason("below_type", "the PCIe width is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe width is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -34,19 +23,17 @@ def wanted_lanes(context: Context, widest: float) -> Optional[float]:
 
 
 def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:
-    label, widest = gpu_label(gpu), field_of(gpu, "pcie.width_max")
-    context.measure("pcie_width", width, "lanes", label)
+    widest = field_of(gpu, "pcie.width_max")
+    context.measure("pcie_width", width, "lanes")
     wanted = wanted_lanes(context, widest if is_number(widest) else 0) or 0
     twin = best_of_twins(context, gpu, "pcie.width") or 0
     if width < wanted:
-        message = f"{label}: PCIe x{width:g}, wanted x{wanted:g}"
-        yield context.fail(BELOW_TYPE, message, **about(gpu, width, wanted, "lanes"))
+        yield context.fail(BELOW_TYPE, f"PCIe x{width:g}, wanted x{wanted:g}", width, wanted, "lanes")
     elif width < twin:
-        message = f"{label}: PCIe x{width:g}, other GPUs of the node x{twin:g}"
-        yield context.fail(BELOW_TWINS, message, **about(gpu, width, twin, "lanes"))
+        yield context.fail(BELOW_TWINS, f"PCIe x{width:g}, other GPUs of the node x{twin:g}", width, twin, "lanes")
     elif not wanted and is_number(widest) and width < widest:
-        message = f"{label}: PCIe x{width:g} of x{widest:g}; set expected pcie_width if that is normal on this type"
-        yield context.warn(BELOW_WIDEST, message, **about(gpu, width, widest, "lanes"))
+        message = f"PCIe x{width:g} of x{widest:g}; set expected pcie_width if that is normal on this type"
+        yield context.warn(BELOW_WIDEST, message, width, widest, "lanes")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ...model import Check, Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the persistence mode is not the wanted one", Remedy.FIX_CONFIG, "GPU")
 DEFAULT = "Enabled"
@@ -15,10 +15,10 @@ DEFAULT = "Enabled"
 def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     wanted = context.expected.persistence_mode or DEFAULT
     if mode.lower() != wanted.lower():
-        message = f"{gpu_label(gpu)}: persistence mode {mode}, wanted {wanted}"
+        message = f"persistence mode {mode}, wanted {wanted}"
         # It slows the start of a job and breaks nothing: only a site that asks for it gives up a node for it.
         judge = context.fail if context.expected.persistence_mode else context.warn
-        yield judge(OTHER_MODE, message, **about(gpu, mode, wanted))
+        yield judge(OTHER_MODE, message, mode, wanted)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

@@ -7,18 +7,7 @@ from typing import Iterator
 from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    field_of,
-    gpu_label,
-    is_broken,
-    is_number,
-    judge_gpus,
-    nvidia_gpus_expected,
-    spread,
-    untyped,
-)
+from .common import OF_GPU_FIELD, field_of, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
 
 NO_DEFAULT = Reason("no_default", "no default limit to compare with", Remedy.NONE, "GPU")
 LOWERED = Reason("lowered", "the power limit is below its default", Remedy.FIX_CONFIG, "GPU")
@@ -27,21 +16,21 @@ _ROUNDING_W = 1.0
 
 
 def _judge(context: Context, gpu: Facts, limit: float) -> Iterator[Finding]:
-    label, default, draw = gpu_label(gpu), field_of(gpu, "power.default_limit_w"), field_of(gpu, "power.draw_w")
-    context.measure("gpu_power_limit_w", limit, "W", label)
-    context.measure("gpu_power_draw_w", draw, "W", label)
+    default, draw = field_of(gpu, "power.default_limit_w"), field_of(gpu, "power.draw_w")
+    context.measure("gpu_power_limit_w", limit, "W")
+    context.measure("gpu_power_draw_w", draw, "W")
     for name, value in (("default power limit", default), ("power draw", draw)):
         if is_broken(value):
-            yield context.unknown(reasons.VALUE_UNREAD, f"{label}: {name} could not be read: {value}", **about(gpu))
-    rest = about(gpu, limit, default, "W")
+            yield context.unknown(reasons.VALUE_UNREAD, f"{name} could not be read: {value}")
+    rest = (limit, default, "W")
     if default is None:
-        yield context.warn(NO_DEFAULT, f"{label}: limit {limit:g} W, and no default limit to compare with", **rest)
+        yield context.warn(NO_DEFAULT, f"limit {limit:g} W, and no default limit to compare with", *rest)
     elif is_number(default) and limit < default - _ROUNDING_W:
-        message = f"{label}: power limit {limit:g} W, default {default:g} W"
+        message = f"power limit {limit:g} W, default {default:g} W"
         if limit < default * context.threshold("min_percent") / 100:
-            yield context.fail(LOWERED, message, **rest)
+            yield context.fail(LOWERED, message, *rest)
         else:
-            yield context.warn(LOWERED, message, **rest)
+            yield context.warn(LOWERED, message, *rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:

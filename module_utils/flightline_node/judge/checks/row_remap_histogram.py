@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, all_mig, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, all_mig, is_number, judge_gpus, nvidia_gpus_expected
 
 EMPTY = Reason("empty", "the histogram counts no bank", device="GPU")
 NONE_LEFT = Reason("none_left", "memory banks have no spare row left", Remedy.REPLACE, "GPU")
@@ -21,15 +21,15 @@ def _is_histogram(value: Any) -> bool:
 
 
 def _judge(context: Context, gpu: Facts, banks: Dict[str, int]) -> Iterator[Finding]:
-    label, empty, low = gpu_label(gpu), banks["none"], banks["low"]
-    context.measure("remap_banks_without_spares", empty, "banks", label)
+    empty, low = banks["none"], banks["low"]
+    context.measure("remap_banks_without_spares", empty, "banks")
     if not sum(banks[name] for name in _BUCKETS):
-        yield context.unknown(EMPTY, f"{label}: the histogram counts no bank at all", **about(gpu))
+        yield context.unknown(EMPTY, "the histogram counts no bank at all")
     elif empty:
-        message = f"{label}: {empty} memory banks have no spare row left: plan the replacement"
-        yield context.warn(NONE_LEFT, message, **about(gpu, empty, 0, "banks"))
+        message = f"{empty} memory banks have no spare row left: plan the replacement"
+        yield context.warn(NONE_LEFT, message, empty, 0, "banks")
     elif low:
-        yield context.info(LOW, f"{label}: {low} memory banks are low on spare rows", **about(gpu, low, 0, "banks"))
+        yield context.info(LOW, f"{low} memory banks are low on spare rows", low, 0, "banks")
 
 
 def _good(histograms: List[Dict[str, int]]) -> str:

@@ -7,7 +7,7 @@ from typing import Iterator, List
 from ...model import Check, Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
 
 HELD_DOWN = Reason("held_down", "the hardware holds a GPU's clock down", Remedy.REPLACE, "GPU")
 COOLING = Reason("cooling", "the driver lowered a GPU's clock to stay cool", device="GPU")
@@ -21,11 +21,9 @@ def _judge(context: Context, gpu: Facts, reasons: List[str]) -> Iterator[Finding
     watch = [reason for reason in reasons if reason in _WATCH]
     shown = ", ".join(bad + watch)
     if bad:
-        message = f"{gpu_label(gpu)}: clock held down by the hardware: {shown}"
-        yield context.fail(HELD_DOWN, message, **about(gpu, reasons, []))
+        yield context.fail(HELD_DOWN, f"clock held down by the hardware: {shown}", reasons, [])
     elif watch:
-        message = f"{gpu_label(gpu)}: clock lowered by the driver to stay cool: {shown}"
-        yield context.warn(COOLING, message, **about(gpu, reasons, []))
+        yield context.warn(COOLING, f"clock lowered by the driver to stay cool: {shown}", reasons, [])
 
 
 def _good(found: List[List[str]]) -> str:
