@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ...know.expected import NO_TYPE
-from ...model import Device, Facts, Finding, Skip, SkipReason, Status
+from ...model import Check, Device, Facts, Finding, Skip, SkipReason, Status
 from .. import reasons, skips
 from ..context import Context
 
@@ -244,6 +245,10 @@ def nvidia_gpus_expected(context: Context) -> Optional[Skip]:
     if neuron and neuron.get("driver") and context.optional("nvidia_smi") is None:
         return skips.NEURON_MACHINE.because("a machine with Neuron devices, and nvidia-smi was not asked")
     return None
+
+
+gpu_check = partial(Check, needs=("nvidia_smi",), applies=nvidia_gpus_expected, skips=OF_GPU)
+"""A check of NVIDIA GPUs: of what nvidia-smi says, and skipped for OF_GPU alone, where it does not say otherwise."""
 
 
 def nvlink_expected(context: Context) -> Optional[Skip]:

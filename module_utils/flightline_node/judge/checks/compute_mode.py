@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the compute mode keeps programs from the GPU", Remedy.FIX_CONFIG, "GPU")
 
@@ -35,7 +35,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="compute_mode",
     order=320,
     title="Compute mode",
@@ -46,9 +46,7 @@ CHECK = Check(
     out_of_service="Yes when prohibited: no program can start. Exclusive mode is a choice.",
     first="nvidia-smi --query-gpu=index,compute_mode --format=csv",
     source="nvidia-smi manual, Compute Mode: Prohibited means no contexts are allowed per device (no compute apps)",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

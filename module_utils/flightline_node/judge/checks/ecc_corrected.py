@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, all_mig, ecc_off, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
+from .common import OF_GPU_FIELD, all_mig, ecc_off, gpu_check, is_number, judge_gpus, spread, untyped
 
 MANY = Reason("many", "many corrected memory errors", device="GPU")
 
@@ -35,7 +35,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_corrected",
     order=170,
     title="Corrected ECC errors",
@@ -46,7 +46,6 @@ CHECK = Check(
     out_of_service="No: they were corrected; many of them warn.",
     first="nvidia-smi -q -d ECC",
     source="AWS SageMaker HyperPod notes (over 100 correctable errors a day: replace)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     thresholds=(
         Threshold(
@@ -58,7 +57,6 @@ CHECK = Check(
             0,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
     evaluate=evaluate,
 )

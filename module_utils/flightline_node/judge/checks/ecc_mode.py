@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, untyped
+from .common import OF_GPU_FIELD, gpu_check, is_broken, is_word, judge_gpus, one_of_each, untyped
 
 PENDING_UNREAD = Reason("pending_unread", "the pending ECC mode could not be read", device="GPU")
 WAITS_FOR_RESET = Reason("waits_for_reset", "the wanted ECC mode waits for a reset", Remedy.RESET_GPU, "GPU")
@@ -52,7 +52,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_mode",
     order=150,
     title="ECC mode",
@@ -63,9 +63,7 @@ CHECK = Check(
     out_of_service="Yes when off on a data-centre GPU: errors spoil a model unseen. A change to come warns.",
     first="nvidia-smi -q -d ECC",
     source="NVIDIA GPU memory error management; DCGM (ECC_DISABLED, severity CONFIG)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_flag, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, gpu_check, is_flag, judge_gpus
 
 EXCEEDED = Reason("exceeded", "the GPU's uncorrectable SRAM errors exceed NVIDIA's threshold", Remedy.REPLACE, "GPU")
 
@@ -32,7 +32,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_sram_threshold",
     order=180,
     title="SRAM error threshold",
@@ -43,9 +43,7 @@ CHECK = Check(
     out_of_service="Yes: NVIDIA asks for the GPU to be replaced.",
     first="nvidia-smi -q -d ECC",
     source="NVIDIA GPU memory error management; DCGM (SRAM_THRESHOLD, severity ISOLATE)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

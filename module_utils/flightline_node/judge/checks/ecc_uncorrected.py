@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import reasons, skips
 from ..context import Context
 from .common import (
@@ -13,10 +13,10 @@ from .common import (
     best_of_twins,
     ecc_off,
     field_of,
+    gpu_check,
     is_number,
     judge_gpus,
     mig_on,
-    nvidia_gpus_expected,
     untyped,
 )
 
@@ -80,7 +80,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_uncorrected",
     order=160,
     title="Uncorrectable ECC errors",
@@ -91,9 +91,7 @@ CHECK = Check(
     out_of_service="Yes: the driver has lost data since it was loaded; a reset clears it.",
     first="nvidia-smi -q -d ECC,ROW_REMAPPER",
     source="NVIDIA GPU memory error management; NVIDIA GPU debug guidelines",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
     evaluate=evaluate,
 )

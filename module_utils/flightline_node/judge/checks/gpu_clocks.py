@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    best_of_twins,
-    field_of,
-    is_number,
-    judge_gpus,
-    nvidia_gpus_expected,
-    spread,
-    under_load,
-    untyped,
-)
+from .common import OF_GPU_FIELD, best_of_twins, field_of, gpu_check, is_number, judge_gpus, spread, under_load, untyped
 
 LOWER_MAXIMUM = Reason("lower_maximum", "the maximum clock is below the other GPUs'", device="GPU")
 SLOW_WITHOUT_REASON = Reason(
@@ -53,7 +43,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_clocks",
     order=260,
     title="GPU clocks",
@@ -64,7 +54,6 @@ CHECK = Check(
     out_of_service="No by itself: lower clocks warn; gpu_load measures what they cost.",
     first="nvidia-smi -q -d CLOCK,PERFORMANCE",
     source="nvidia-smi manual, Clocks and Max Clocks",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     thresholds=(
         Threshold(
@@ -77,7 +66,6 @@ CHECK = Check(
             100,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import gpu_check
 from .gpu_load import loaded_device, twins
 
 NOT_REPEATED = Reason("not_repeated", "products differ from run to run", Remedy.REPLACE, "GPU")
@@ -65,7 +65,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{compared} on {len(gpus)} GPUs is right", measured=0, expected=0, unit="products")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_compute",
     order=830,
     title="GPU arithmetic",
@@ -80,7 +80,5 @@ CHECK = Check(
     needs=("gpu_load",),
     tags=("gpu",),
     level="standard",
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

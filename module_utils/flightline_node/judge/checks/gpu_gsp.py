@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each, version_tuple
+from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each, version_tuple
 
 OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's version", Remedy.UPDATE_SOFTWARE, "GPU")
 
@@ -34,7 +34,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_gsp",
     order=130,
     title="GSP firmware",
@@ -43,9 +43,7 @@ CHECK = Check(
     remedy="Install driver and firmware of the same release, and reboot.",
     out_of_service="No: the driver loads its own firmware, so the GPU works.",
     source="NVIDIA driver README, GSP Firmware chapter",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NO_GSP),
     evaluate=evaluate,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
-from .common import OF_GPU, median, nvidia_gpus_expected, spread
+from .common import gpu_check, median, spread
 
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 
@@ -100,7 +100,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{spread(speeds)} TFLOPS on {len(speeds)} GPUs for {facts.get('seconds') or 0:g} s{unseen}")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_load",
     order=820,
     title="GPUs under load",
@@ -136,7 +136,5 @@ CHECK = Check(
             "site choice: a moment at the start is no fault", 0, 100,
         ),
     ),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

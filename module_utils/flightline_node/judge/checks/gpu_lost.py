@@ -7,11 +7,11 @@ from typing import Any, Dict, Iterator, List, Optional, Set
 from ...know.catalog import nvml
 from ...know.catalog import xid as catalogue
 from ...know.catalog.nvml import Saying
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import reasons
 from ..context import Context
 from ..kernel_history import current, device_at, fallen_off_bus, pci_key, unsplit
-from .common import OF_GPU, is_broken, is_number, nvidia_gpus_expected, of_gpu
+from .common import gpu_check, is_broken, is_number, of_gpu
 
 _CORE = ("uuid", "name", "serial", "memory_total_mib", "temperature_c", "performance_state")
 _SENSORS = ("temperature_c", "performance_state")
@@ -143,7 +143,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"no GPU lost, by {', '.join(looked)}")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_lost",
     order=40,
     title="GPU lost",
@@ -156,8 +156,7 @@ CHECK = Check(
     first="journalctl -k -b | grep -i nvrm; lspci -d 10de:",
     source="NVIDIA GPU debug guidelines (Xid 79: restart); nvidia-smi's own messages",
     needs_any=("nvidia_smi", "kernel", "lspci"),
+    needs=(),
     tags=("gpu", "pcie"),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each
 
 OTHER_MODEL = Reason("other_model", "a GPU is of another model", device="GPU")
 
@@ -40,7 +40,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from judge_gpus(context, "name", is_word, "product name", _judge, lambda names: f"all {one_of_each(names)}")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_model",
     order=20,
     title="GPU model",
@@ -50,9 +50,7 @@ CHECK = Check(
     "older than the GPU: update it.",
     out_of_service="Yes: it is not the machine that is paid for.",
     source="AWS instance type tables; product names printed by nvidia-smi",
-    needs=("nvidia_smi",),
     tags=("gpu",),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, gpu_check, is_broken, is_items, is_number, judge_gpus
 
 EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a GPU", device="GPU")
 PROCESS = Reason("process", "a process uses a GPU", Remedy.RESTART_APP, "GPU")
@@ -43,8 +43,8 @@ def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Findi
         yield context.unknown(reasons.VALUE_UNREAD, f"memory in use could not be read: {used}")
     elif is_number(used) and used > most:
         message = f"{used:g} MiB in use and no process to be seen"
-        rest = (used, most, "MiB")
-        yield context.info(HIDDEN_MEMORY, message, *rest) if beside else context.warn(HIDDEN_MEMORY, message, *rest)
+        give = context.info if beside else context.warn
+        yield give(HIDDEN_MEMORY, message, used, most, "MiB")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_processes",
     order=310,
     title="Processes on the GPUs",
@@ -72,7 +72,6 @@ CHECK = Check(
     out_of_service="Yes from level standard, where someone's program would spoil tests and job; quick only tells.",
     first="nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
     source="DCGM level 1 software test (graphics and compute processes)",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
     thresholds=(
         Threshold(
@@ -84,7 +83,6 @@ CHECK = Check(
             0,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

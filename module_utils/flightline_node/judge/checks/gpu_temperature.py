@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons
 from ..context import Context
-from .common import OF_GPU_FIELD, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread
+from .common import OF_GPU_FIELD, gpu_check, is_broken, is_number, judge_gpus, spread
 
 TOO_HOT = Reason("too_hot", "a GPU is near its limit of temperature", Remedy.REPLACE, "GPU")
 NOT_PLAUSIBLE = Reason("not_plausible", "a temperature is not plausible", device="GPU")
@@ -61,7 +61,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_temperature",
     order=240,
     title="GPU temperature",
@@ -72,7 +72,6 @@ CHECK = Check(
     out_of_service="Yes at the limit where the GPU slows down; near it warns.",
     first="nvidia-smi -q -d TEMPERATURE",
     source="nvidia-smi manual, Temperature: T.Limit counts down to 0 at the maximum operating temperature",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     thresholds=(
         Threshold(
@@ -103,7 +102,6 @@ CHECK = Check(
             110,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=OF_GPU_FIELD,
     evaluate=evaluate,
 )

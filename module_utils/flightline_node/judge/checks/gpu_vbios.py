@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, Set
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpus, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_word, judge_gpus, one_of_each
 
 NOT_PINNED = Reason("not_pinned", "the VBIOS is not the pinned one", Remedy.REPLACE, "GPU")
 DIFFERS = Reason("differs", "the VBIOS differs within the node")
@@ -44,7 +44,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             yield finding
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_vbios",
     order=110,
     title="VBIOS version",
@@ -55,9 +55,7 @@ CHECK = Check(
     out_of_service="Yes where the site pins it; GPUs that differ warn.",
     first="nvidia-smi --query-gpu=index,vbios_version --format=csv",
     source="NVIDIA GPU debug guidelines; the site's pin",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

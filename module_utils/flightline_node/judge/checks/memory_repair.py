@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from .. import reasons, skips
 from ..context import Context
-from .common import NO_GPU, OF_GPU_FIELD, gpus, is_flag, no_value, nvidia_gpus_expected, of_gpu, read, unreadable
+from .common import NO_GPU, OF_GPU_FIELD, gpu_check, gpus, is_flag, no_value, of_gpu, read, unreadable
 
 _FLAGS = (
     ("unrepairable_memory", Remedy.REPLACE, "has memory that cannot be repaired"),
@@ -46,7 +46,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="memory_repair",
     order=230,
     title="GPU memory repair",
@@ -58,9 +58,7 @@ CHECK = Check(
     first="nvidia-smi -q | grep -i repair",
     source="nvidia-smi manual (Channel Repair Pending, TPC Repair Pending); NVML nvmlDeviceGetRepairStatus, "
     "nvmlDeviceGetBankRemapperStatus (615)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

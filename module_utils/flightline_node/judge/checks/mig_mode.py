@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_broken, is_word, judge_gpus, one_of_each
 
 PENDING_UNREAD = Reason("pending_unread", "the pending MIG mode could not be read", device="GPU")
 PENDING_OTHER = Reason("pending_other", "another MIG mode is set for the next reset", device="GPU")
@@ -48,7 +48,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="mig_mode",
     order=330,
     title="MIG mode",
@@ -58,9 +58,7 @@ CHECK = Check(
     out_of_service="Yes where the site expects another mode, or one waits for a reset; else it warns.",
     first="nvidia-smi --query-gpu=mig.mode.current,mig.mode.pending --format=csv",
     source="NVIDIA MIG user guide, Application Considerations",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NO_MIG, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

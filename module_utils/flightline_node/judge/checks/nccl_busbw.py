@@ -7,10 +7,10 @@ from typing import Iterator, Optional
 from ...know import nccl
 from ...know.expected import NO_TYPE
 from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import OF_GPU, gpu_check
 
 UNFINISHED = Reason("unfinished", "a collective did not finish")
 ENDED_BADLY_AFTER = Reason("ended_badly_after", "a collective ended badly after its table")
@@ -127,7 +127,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield _judge(context, run)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="nccl_busbw",
     order=870,
     title="NCCL bandwidth",
@@ -154,7 +154,6 @@ CHECK = Check(
             110,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU, skips.ONE_GPU, skips.UNTYPED, skips.TOO_SMALL),
     evaluate=evaluate,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import gpu_check
 
 WRONG_VALUES = Reason("wrong_values", "a collective gave wrong values")
 UNFINISHED = Reason("unfinished", "a collective did not finish")
@@ -49,7 +49,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"no wrong value in {', '.join(passed)}", measured=0, expected=0, unit="values")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="nccl_correctness",
     order=860,
     title="NCCL correctness",
@@ -62,7 +62,5 @@ CHECK = Check(
     needs=("nccl_tests",),
     tags=("nccl",),
     level="standard",
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

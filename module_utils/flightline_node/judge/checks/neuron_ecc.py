@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Set
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from .. import reasons
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, neuron_expected
+from .neuron_common import device, label, neuron_check
 
 UNCORRECTED = Reason("uncorrected", "uncorrectable memory errors", device="Neuron device")
 COUNTER_UNREAD = Reason("counter_unread", "a counter could not be read", device="Neuron device")
@@ -82,7 +82,7 @@ def _unread(context: Context) -> Iterator[Finding]:
             return
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_ecc",
     order=950,
     title="Neuron uncorrectable ECC errors",
@@ -95,7 +95,5 @@ CHECK = Check(
     needs_any=("neuron_sysfs", "neuron_monitor"),
     wants=("neuron_ls", "neuron_log"),
     tags=("neuron", "memory"),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )

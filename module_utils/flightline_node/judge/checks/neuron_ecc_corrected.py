@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Finding, Reason, Threshold
+from ...model import Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, neuron_expected
+from .neuron_common import OF_NEURON, device, label, neuron_check
 
 MANY = Reason("many", "many corrected memory errors", device="Neuron device")
 
@@ -37,7 +37,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"at most {most:g} corrected memory errors on each device")
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_ecc_corrected",
     order=960,
     title="Neuron corrected ECC errors",
@@ -56,7 +56,6 @@ CHECK = Check(
             "as for GPUs: AWS SageMaker HyperPod notes speak of over 100 a day; AWS names none for Neuron", 0,
         ),
     ),
-    applies=neuron_expected,
     skips=(*OF_NEURON, skips.ONLY_ADVICE),
     evaluate=evaluate,
 )  # fmt: skip

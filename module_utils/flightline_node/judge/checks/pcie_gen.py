@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    best_of_twins,
-    field_of,
-    is_number,
-    judge_gpus,
-    no_pcie,
-    nvidia_gpus_expected,
-    spread,
-    under_load,
-)
+from .common import OF_GPU_FIELD, best_of_twins, field_of, gpu_check, is_number, judge_gpus, no_pcie, spread, under_load
 
 BELOW_TYPE = Reason("below_type", "the PCIe generation is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe generation is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -51,7 +41,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="pcie_gen",
     order=290,
     title="PCIe generation",
@@ -63,9 +53,7 @@ CHECK = Check(
     out_of_service="Yes: a generation less is half the speed.",
     first="nvidia-smi --query-gpu=pcie.link.gen.gpucurrent,pcie.link.gen.max --format=csv",
     source="nvidia-smi manual, PCIe Generation; DCGM PCIe test (PCIE_GENERATION, severity TRIAGE)",
-    needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Facts, Finding, Reason, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    field_of,
-    gpus,
-    is_broken,
-    is_number,
-    judge_gpus,
-    median,
-    no_pcie,
-    nvidia_gpus_expected,
-    spread,
-)
+from .common import OF_GPU_FIELD, field_of, gpu_check, gpus, is_broken, is_number, judge_gpus, median, no_pcie, spread
 
 ROLLOVERS = Reason("rollovers", "the PCIe link gave up repeating packets", device="GPU")
 REPLAYS = Reason("replays", "many PCIe packets were repeated", device="GPU")
@@ -66,7 +55,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="pcie_replays",
     order=300,
     title="PCIe replays",
@@ -77,7 +66,6 @@ CHECK = Check(
     out_of_service="No: every packet arrived; many replays warn.",
     first="nvidia-smi -q | grep -i replay",
     source="DCGM PCIe test, max_pcie_replays (PCI_REPLAY_RATE); NVIDIA/DCGM issue 184",
-    needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
     thresholds=(
         Threshold(
@@ -89,7 +77,6 @@ CHECK = Check(
             0,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, best_of_twins, field_of, is_number, judge_gpus, no_pcie, nvidia_gpus_expected, spread
+from .common import OF_GPU_FIELD, best_of_twins, field_of, gpu_check, is_number, judge_gpus, no_pcie, spread
 
 BELOW_TYPE = Reason("below_type", "the PCIe width is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe width is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -50,7 +50,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="pcie_width",
     order=280,
     title="PCIe width",
@@ -61,9 +61,7 @@ CHECK = Check(
     out_of_service="Yes: half the lanes are half the speed of host copies and GPUDirect.",
     first="nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.width.max --format=csv",
     source="DCGM PCIe test (PCIE_WIDTH); influxdata/telegraf captures; aws-parallelcluster-cookbook 2803",
-    needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU_FIELD, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the persistence mode is not the wanted one", Remedy.FIX_CONFIG, "GPU")
 DEFAULT = "Enabled"
@@ -28,7 +28,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="persistence_mode",
     order=140,
     title="Persistence mode",
@@ -39,9 +39,7 @@ CHECK = Check(
     out_of_service="No: starts are slower, and it can be set on a running node. Yes where the site expects it.",
     first="systemctl status nvidia-persistenced",
     source="DCGM level 1 software test (PERSISTENCE_MODE, severity CONFIG)",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=OF_GPU_FIELD,
     evaluate=evaluate,
 )

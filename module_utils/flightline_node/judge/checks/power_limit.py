@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, field_of, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread, untyped
+from .common import OF_GPU_FIELD, field_of, gpu_check, is_broken, is_number, judge_gpus, spread, untyped
 
 NO_DEFAULT = Reason("no_default", "no default limit to compare with", Remedy.NONE, "GPU")
 LOWERED = Reason("lowered", "the power limit is below its default", Remedy.FIX_CONFIG, "GPU")
@@ -47,7 +47,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="power_limit",
     order=270,
     title="Power limit",
@@ -58,7 +58,6 @@ CHECK = Check(
     out_of_service="Yes far below the board's default, as it costs speed; a little below warns.",
     first="nvidia-smi -q -d POWER",
     source="nvidia-smi manual, Power Readings; DCGM (ENFORCED_POWER_LIMIT, severity CONFIG)",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     thresholds=(
         Threshold(
@@ -71,7 +70,6 @@ CHECK = Check(
             100,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpus, is_broken, is_flag, is_word, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_broken, is_flag, is_word, judge_gpus
 
 # nvmlDeviceGpuRecoveryAction_t of nvml.h; nvidia-smi prints some with and some without the first word.
 _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
@@ -60,7 +60,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="recovery_action",
     order=220,
     title="GPU recovery action",
@@ -71,9 +71,7 @@ CHECK = Check(
     out_of_service="Yes: the driver itself asks for it.",
     first="nvidia-smi -q | grep -i 'recovery action'",
     source="NVML nvmlDeviceGpuRecoveryAction_t; NVIDIA Xid catalog (Xid 154); DCGM GPU_RECOVERY_* errors",
-    needs=("nvidia_smi",),
     tags=("gpu",),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpus, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_flag, is_number, judge_gpus
 
 TOO_MANY = Reason("too_many", "as many pages are retired as NVIDIA replaces a GPU for", Remedy.REPLACE, "GPU")
 PENDING = Reason("pending", "a page retirement waits for a reset", Remedy.RESET_GPU, "GPU")
@@ -58,7 +58,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="retired_pages",
     order=210,
     title="Retired memory pages",
@@ -69,7 +69,6 @@ CHECK = Check(
     out_of_service="Yes when a retirement is pending or the limit for a return is reached.",
     first="nvidia-smi -q -d PAGE_RETIREMENT",
     source="NVIDIA Dynamic Page Retirement guide",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     thresholds=(
         Threshold(
@@ -82,7 +81,6 @@ CHECK = Check(
             64,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.REMAPS_ROWS),
     evaluate=evaluate,
 )

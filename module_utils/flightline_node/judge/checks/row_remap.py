@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, all_mig, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, all_mig, gpu_check, is_flag, is_number, judge_gpus
 
 FAILED = Reason("failed", "a bad memory row could not be remapped", Remedy.REPLACE, "GPU")
 USED_UP = Reason("used_up", "the spare rows are used up", Remedy.REPLACE, "GPU")
@@ -54,7 +54,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="row_remap",
     order=190,
     title="Row remapping",
@@ -66,7 +66,6 @@ CHECK = Check(
     out_of_service="Yes when a remapping failed or waits for a reset; rows in use are information.",
     first="nvidia-smi -q -d ROW_REMAPPER",
     source="NVIDIA GPU memory error management, Row Remapping and RMA criteria",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     thresholds=(
         Threshold(
@@ -78,7 +77,6 @@ CHECK = Check(
             1,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, all_mig, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, all_mig, gpu_check, is_number, judge_gpus
 
 EMPTY = Reason("empty", "the histogram counts no bank", device="GPU")
 NONE_LEFT = Reason("none_left", "memory banks have no spare row left", Remedy.REPLACE, "GPU")
@@ -52,7 +52,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="row_remap_histogram",
     order=200,
     title="Spare rows per memory bank",
@@ -62,9 +62,7 @@ CHECK = Check(
     out_of_service="No: a bank without spares still works; it warns before row_remap fails.",
     first="nvidia-smi -q -d ROW_REMAPPER",
     source="NVIDIA GPU memory error management, Row-remapping histogram",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

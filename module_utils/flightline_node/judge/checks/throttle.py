@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_items, judge_gpus, one_of_each
 
 HELD_DOWN = Reason("held_down", "the hardware holds a GPU's clock down", Remedy.REPLACE, "GPU")
 COOLING = Reason("cooling", "the driver lowered a GPU's clock to stay cool", device="GPU")
@@ -44,7 +44,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="throttle",
     order=250,
     title="Clock slowdown",
@@ -56,9 +56,7 @@ CHECK = Check(
     out_of_service="Yes when the hardware holds the clock down: it sets the job's pace. The driver's own warns.",
     first="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     source="NVML clocks event reasons; Azure healthagent default mask 0xE8",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )
