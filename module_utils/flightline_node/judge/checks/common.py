@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Device, Facts, Finding, Skip, SkipReason, Status
+from ...model import Check, Device, Evaluate, Facts, Finding, Skip, SkipReason, Status
 from .. import reasons, skips
 from ..context import Context
 
@@ -198,6 +198,32 @@ def judge_gpus(
         yield context.ok(good([value for _, value in reading.values]))
     else:
         yield no_value(context, reading, what, absent, na)
+
+
+Normal = Union[None, Skip, Callable[[Context], Optional[Skip]]]
+"""Why a value is lacking by rights: always the same, or as the node is."""
+
+
+def each_gpu(
+    says: str,
+    path: str,
+    readable: Callable[[Any], bool],
+    what: str,
+    judge: Judge,
+    good: Callable[[List[Any]], str],
+    *,
+    absent: Normal = None,
+    na: Normal = None,
+    mig_hides: bool = False,
+) -> Evaluate:
+    """A whole check of one field of every GPU (judge_gpus). says: how it judges, for the docs."""
+
+    def evaluate(context: Context) -> Iterator[Finding]:
+        here = [normal(context) if callable(normal) else normal for normal in (absent, na)]
+        return judge_gpus(context, path, readable, what, judge, good, absent=here[0], na=here[1], mig_hides=mig_hides)
+
+    evaluate.__doc__ = says
+    return evaluate
 
 
 def spread(values: Iterable[Any]) -> str:

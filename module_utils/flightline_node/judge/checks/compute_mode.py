@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_word, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the compute mode keeps programs from the GPU", Remedy.FIX_CONFIG, "GPU")
 
@@ -19,20 +19,6 @@ def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     """One process on a GPU (Exclusive_Process) is a site's choice, and enough for a rank of a job."""
     if mode.lower() == _CLOSED:
         yield context.fail(OTHER_MODE, f"compute mode {mode}, wanted {GOOD}: no program can use the GPU", mode, GOOD)
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Any mode but Prohibited."""
-    yield from judge_gpus(
-        context,
-        "compute_mode",
-        is_word,
-        "compute mode",
-        _judge,
-        lambda modes: f"compute mode {one_of_each(modes)}",
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-        na=skips.DRIVER_SILENT.because("this product has none"),
-    )
 
 
 CHECK = gpu_check(
@@ -48,5 +34,14 @@ CHECK = gpu_check(
     source="nvidia-smi manual, Compute Mode: Prohibited means no contexts are allowed per device (no compute apps)",
     tags=("gpu", "software"),
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.DRIVER_SILENT),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Any mode but Prohibited.",
+        "compute_mode",
+        is_word,
+        "compute mode",
+        _judge,
+        lambda modes: f"compute mode {one_of_each(modes)}",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=skips.DRIVER_SILENT.because("this product has none"),
+    ),
 )

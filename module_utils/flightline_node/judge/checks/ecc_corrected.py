@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, all_mig, ecc_off, gpu_check, is_number, judge_gpus, spread, untyped
+from .common import OF_GPU_FIELD, all_mig, each_gpu, ecc_off, gpu_check, is_number, spread, untyped
 
 MANY = Reason("many", "many corrected memory errors", device="GPU")
 
@@ -18,21 +18,6 @@ def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
     if count > most:
         message = f"{count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
         yield context.warn(MANY, message, count, most, "errors")
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Corrected errors do no harm by themselves: a high count is a warning."""
-    yield from judge_gpus(
-        context,
-        "ecc_corrected_volatile",
-        is_number,
-        "count of corrected errors",
-        _judge,
-        lambda counts: f"{spread(counts)} corrected memory errors per GPU",
-        absent=skips.NOT_PRINTED.because("not printed"),
-        na=ecc_off(context) or all_mig(context) or untyped(context),
-        mig_hides=True,
-    )
 
 
 CHECK = gpu_check(
@@ -58,5 +43,15 @@ CHECK = gpu_check(
         ),
     ),
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Corrected errors do no harm by themselves: a high count is a warning.",
+        "ecc_corrected_volatile",
+        is_number,
+        "count of corrected errors",
+        _judge,
+        lambda counts: f"{spread(counts)} corrected memory errors per GPU",
+        absent=skips.NOT_PRINTED.because("not printed"),
+        na=lambda context: ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
+    ),
 )

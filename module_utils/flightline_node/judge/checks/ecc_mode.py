@@ -8,7 +8,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_broken, is_word, judge_gpus, one_of_each, untyped
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_broken, is_word, one_of_each, untyped
 
 PENDING_UNREAD = Reason("pending_unread", "the pending ECC mode could not be read", device="GPU")
 WAITS_FOR_RESET = Reason("waits_for_reset", "the wanted ECC mode waits for a reset", Remedy.RESET_GPU, "GPU")
@@ -39,19 +39,6 @@ def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
             yield context.fail(OTHER_MODE, message, *rest)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Current mode as wanted, and the pending mode equal to it."""
-    yield from judge_gpus(
-        context,
-        "ecc_mode",
-        is_word,
-        "ECC mode",
-        _judge,
-        lambda modes: f"ECC {one_of_each(modes)}, nothing pending",
-        na=untyped(context),
-    )
-
-
 CHECK = gpu_check(
     id="ecc_mode",
     order=150,
@@ -65,5 +52,13 @@ CHECK = gpu_check(
     source="NVIDIA GPU memory error management; DCGM (ECC_DISABLED, severity CONFIG)",
     tags=("gpu", "memory"),
     skips=(*OF_GPU_FIELD, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Current mode as wanted, and the pending mode equal to it.",
+        "ecc_mode",
+        is_word,
+        "ECC mode",
+        _judge,
+        lambda modes: f"ECC {one_of_each(modes)}, nothing pending",
+        na=untyped,
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_flag, judge_gpus
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_flag
 
 EXCEEDED = Reason("exceeded", "the GPU's uncorrectable SRAM errors exceed NVIDIA's threshold", Remedy.REPLACE, "GPU")
 
@@ -16,20 +16,6 @@ def _judge(context: Context, gpu: Facts, exceeded: bool) -> Iterator[Finding]:
     if exceeded:
         message = "more uncorrectable SRAM errors in its life than NVIDIA's threshold"
         yield context.fail(EXCEEDED, message, exceeded, False)
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """The flag is NVIDIA's own judgement and outlives resets."""
-    yield from judge_gpus(
-        context,
-        "sram_threshold_exceeded",
-        is_flag,
-        "SRAM threshold flag",
-        _judge,
-        lambda _flags: "SRAM errors below NVIDIA's threshold on all GPUs",
-        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
-        na=skips.DRIVER_SILENT.because("not kept for this product"),
-    )
 
 
 CHECK = gpu_check(
@@ -45,5 +31,14 @@ CHECK = gpu_check(
     source="NVIDIA GPU memory error management; DCGM (SRAM_THRESHOLD, severity ISOLATE)",
     tags=("gpu", "memory"),
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "The flag is NVIDIA's own judgement and outlives resets.",
+        "sram_threshold_exceeded",
+        is_flag,
+        "SRAM threshold flag",
+        _judge,
+        lambda _flags: "SRAM errors below NVIDIA's threshold on all GPUs",
+        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
+        na=skips.DRIVER_SILENT.because("not kept for this product"),
+    ),
 )

@@ -11,11 +11,11 @@ from .common import (
     OF_GPU_FIELD,
     all_mig,
     best_of_twins,
+    each_gpu,
     ecc_off,
     field_of,
     gpu_check,
     is_number,
-    judge_gpus,
     mig_on,
     untyped,
 )
@@ -66,20 +66,6 @@ def _judge(context: Context, gpu: Facts, volatile: float) -> Iterator[Finding]:
         )
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Volatile counts must be zero; aggregate counts are history, which row remapping has dealt with."""
-    yield from judge_gpus(
-        context,
-        "ecc_uncorrected_volatile",
-        is_number,
-        "count of uncorrectable errors",
-        _judge,
-        lambda _counts: "no uncorrectable memory error since the driver was loaded",
-        na=ecc_off(context) or all_mig(context) or untyped(context),
-        mig_hides=True,
-    )
-
-
 CHECK = gpu_check(
     id="ecc_uncorrected",
     order=160,
@@ -93,5 +79,14 @@ CHECK = gpu_check(
     source="NVIDIA GPU memory error management; NVIDIA GPU debug guidelines",
     tags=("gpu", "memory"),
     skips=(*OF_GPU_FIELD, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Volatile counts must be zero; aggregate counts are history, which row remapping has dealt with.",
+        "ecc_uncorrected_volatile",
+        is_number,
+        "count of uncorrectable errors",
+        _judge,
+        lambda _counts: "no uncorrectable memory error since the driver was loaded",
+        na=lambda context: ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, best_of_twins, field_of, gpu_check, is_number, judge_gpus, spread, under_load, untyped
+from .common import OF_GPU_FIELD, best_of_twins, each_gpu, field_of, gpu_check, is_number, spread, under_load, untyped
 
 LOWER_MAXIMUM = Reason("lower_maximum", "the maximum clock is below the other GPUs'", device="GPU")
 SLOW_WITHOUT_REASON = Reason(
@@ -27,20 +27,6 @@ def _judge(context: Context, gpu: Facts, maximum: float) -> Iterator[Finding]:
     if under_load(gpu) and gpu.get("throttle_active") == [] and is_number(now) and now < least:
         message = f"under load at {now:g} MHz of {maximum:g} MHz without a reason"
         yield context.warn(SLOW_WITHOUT_REASON, message, now, maximum, "MHz")
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Maximum clocks are compared within the node; the current clock only of a GPU under load."""
-    yield from judge_gpus(
-        context,
-        "clocks_max.sm_mhz",
-        is_number,
-        "maximum clock",
-        _judge,
-        lambda clocks: f"maximum SM clock {spread(clocks)} MHz",
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-        na=untyped(context),
-    )
 
 
 CHECK = gpu_check(
@@ -67,5 +53,14 @@ CHECK = gpu_check(
         ),
     ),
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Maximum clocks are compared within the node; the current clock only of a GPU under load.",
+        "clocks_max.sm_mhz",
+        is_number,
+        "maximum clock",
+        _judge,
+        lambda clocks: f"maximum SM clock {spread(clocks)} MHz",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=untyped,
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each, version_tuple
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_word, one_of_each, version_tuple
 
 OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's version", Remedy.UPDATE_SOFTWARE, "GPU")
 
@@ -18,20 +18,6 @@ def _judge(context: Context, gpu: Facts, firmware: str) -> Iterator[Finding]:
         message = f"GSP firmware {firmware}, driver {driver}"
         # The driver loads its own firmware or none at all: the GPU works, but one of the two numbers is wrong.
         yield context.warn(OTHER_VERSION, message, firmware, driver)
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Firmware equal to the driver; N/A means that the driver runs the GPUs without it."""
-    yield from judge_gpus(
-        context,
-        "gsp_firmware_version",
-        is_word,
-        "GSP firmware version",
-        _judge,
-        lambda versions: f"GSP firmware {one_of_each(versions)}, as the driver",
-        absent=skips.NO_GSP.because("not printed by this driver (before 510)"),
-        na=skips.NO_GSP.because(),
-    )
 
 
 CHECK = gpu_check(
@@ -45,5 +31,14 @@ CHECK = gpu_check(
     source="NVIDIA driver README, GSP Firmware chapter",
     tags=("gpu", "software"),
     skips=(*OF_GPU_FIELD, skips.NO_GSP),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Firmware equal to the driver; N/A means that the driver runs the GPUs without it.",
+        "gsp_firmware_version",
+        is_word,
+        "GSP firmware version",
+        _judge,
+        lambda versions: f"GSP firmware {one_of_each(versions)}, as the driver",
+        absent=skips.NO_GSP.because("not printed by this driver (before 510)"),
+        na=skips.NO_GSP.because(),
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any, Iterator, List
 from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_broken, is_items, is_number, judge_gpus
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_broken, is_items, is_number
 
 EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a GPU", device="GPU")
 PROCESS = Reason("process", "a process uses a GPU", Remedy.RESTART_APP, "GPU")
@@ -47,19 +47,6 @@ def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Findi
         yield give(HIDDEN_MEMORY, message, used, most, "MiB")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """`quick` may run beside a job, so that processes are only reported; later levels need the GPUs alone."""
-    yield from judge_gpus(
-        context,
-        "processes",
-        is_items,
-        "process list",
-        _judge,
-        lambda _lists: "no compute process on the GPUs",
-        absent=skips.NOT_PRINTED.because("not printed"),
-    )
-
-
 CHECK = gpu_check(
     id="gpu_processes",
     order=310,
@@ -84,5 +71,13 @@ CHECK = gpu_check(
         ),
     ),
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "`quick` may run beside a job, so that processes are only reported; later levels need the GPUs alone.",
+        "processes",
+        is_items,
+        "process list",
+        _judge,
+        lambda _lists: "no compute process on the GPUs",
+        absent=skips.NOT_PRINTED.because("not printed"),
+    ),
 )

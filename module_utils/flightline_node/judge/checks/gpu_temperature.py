@@ -7,7 +7,7 @@ from typing import Iterator, Optional
 from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_broken, is_number, judge_gpus, spread
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_broken, is_number, spread
 
 TOO_HOT = Reason("too_hot", "a GPU is near its limit of temperature", Remedy.REPLACE, "GPU")
 NOT_PLAUSIBLE = Reason("not_plausible", "a temperature is not plausible", device="GPU")
@@ -54,13 +54,6 @@ def _judge(context: Context, gpu: Facts, celsius: float) -> Iterator[Finding]:
         yield from _near(context, gpu, "memory", gpu["temperature_memory_c"], left)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Compare with the limits that the GPU itself prints, in either style."""
-    yield from judge_gpus(
-        context, "temperature_c", is_number, "temperature", _judge, lambda values: f"GPUs at {spread(values)} C"
-    )
-
-
 CHECK = gpu_check(
     id="gpu_temperature",
     order=240,
@@ -103,5 +96,12 @@ CHECK = gpu_check(
         ),
     ),
     skips=OF_GPU_FIELD,
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Compare with the limits that the GPU itself prints, in either style.",
+        "temperature_c",
+        is_number,
+        "temperature",
+        _judge,
+        lambda values: f"GPUs at {spread(values)} C",
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, best_of_twins, field_of, gpu_check, is_number, judge_gpus, no_pcie, spread, under_load
+from .common import OF_GPU_FIELD, best_of_twins, each_gpu, field_of, gpu_check, is_number, no_pcie, spread, under_load
 
 BELOW_TYPE = Reason("below_type", "the PCIe generation is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe generation is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -27,20 +27,6 @@ def _judge(context: Context, gpu: Facts, reachable: float) -> Iterator[Finding]:
         yield context.warn(LOW_UNDER_LOAD, f"PCIe generation {now:g} of {reachable:g} under load", now, reachable)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """The generation in use says nothing of an idle GPU, which lowers it to save power."""
-    yield from judge_gpus(
-        context,
-        "pcie.gen_max",
-        is_number,
-        "maximum PCIe generation",
-        _judge,
-        lambda found: f"PCIe generation {spread(found)} reachable",
-        absent=None if context.expected.pcie_gen else skips.NOT_PRINTED.because("not printed"),
-        na=no_pcie(context),
-    )
-
-
 CHECK = gpu_check(
     id="pcie_gen",
     order=290,
@@ -55,5 +41,14 @@ CHECK = gpu_check(
     source="nvidia-smi manual, PCIe Generation; DCGM PCIe test (PCIE_GENERATION, severity TRIAGE)",
     tags=("gpu", "pcie"),
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "The generation in use says nothing of an idle GPU, which lowers it to save power.",
+        "pcie.gen_max",
+        is_number,
+        "maximum PCIe generation",
+        _judge,
+        lambda found: f"PCIe generation {spread(found)} reachable",
+        absent=lambda context: None if context.expected.pcie_gen else skips.NOT_PRINTED.because("not printed"),
+        na=no_pcie,
+    ),
 )

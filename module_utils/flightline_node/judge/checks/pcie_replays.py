@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, field_of, gpu_check, gpus, is_broken, is_number, judge_gpus, median, no_pcie, spread
+from .common import OF_GPU_FIELD, each_gpu, field_of, gpu_check, gpus, is_broken, is_number, median, no_pcie, spread
 
 ROLLOVERS = Reason("rollovers", "the PCIe link gave up repeating packets", device="GPU")
 REPLAYS = Reason("replays", "many PCIe packets were repeated", device="GPU")
@@ -41,20 +41,6 @@ def _judge(context: Context, gpu: Facts, replays: float) -> Iterator[Finding]:
         yield context.warn(REPLAYS, message, replays, most, "replays")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """A warning, as a replayed packet did arrive; doubled per PCIe generation, higher where all GPUs count alike."""
-    yield from judge_gpus(
-        context,
-        "pcie.replays",
-        is_number,
-        "PCIe replay count",
-        _judge,
-        lambda counts: f"{spread(counts)} PCIe replays per GPU",
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-        na=no_pcie(context),
-    )
-
-
 CHECK = gpu_check(
     id="pcie_replays",
     order=300,
@@ -78,5 +64,14 @@ CHECK = gpu_check(
         ),
     ),
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "A warning, as a replayed packet did arrive; doubled per PCIe generation, higher where all GPUs count alike.",
+        "pcie.replays",
+        is_number,
+        "PCIe replay count",
+        _judge,
+        lambda counts: f"{spread(counts)} PCIe replays per GPU",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=no_pcie,
+    ),
 )

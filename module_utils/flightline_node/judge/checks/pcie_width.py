@@ -7,7 +7,7 @@ from typing import Iterator, Optional
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, best_of_twins, field_of, gpu_check, is_number, judge_gpus, no_pcie, spread
+from .common import OF_GPU_FIELD, best_of_twins, each_gpu, field_of, gpu_check, is_number, no_pcie, spread
 
 BELOW_TYPE = Reason("below_type", "the PCIe width is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe width is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -36,20 +36,6 @@ def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:
         yield context.warn(BELOW_WIDEST, message, width, widest, "lanes")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Against the site's or the family's width, then the other GPUs, then the GPU's own maximum."""
-    yield from judge_gpus(
-        context,
-        "pcie.width",
-        is_number,
-        "PCIe width",
-        _judge,
-        lambda widths: f"PCIe x{spread(widths)}",
-        absent=None if context.expected.pcie_width else skips.NOT_PRINTED.because("not printed"),
-        na=no_pcie(context),
-    )
-
-
 CHECK = gpu_check(
     id="pcie_width",
     order=280,
@@ -63,5 +49,14 @@ CHECK = gpu_check(
     source="DCGM PCIe test (PCIE_WIDTH); influxdata/telegraf captures; aws-parallelcluster-cookbook 2803",
     tags=("gpu", "pcie"),
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Against the site's or the family's width, then the other GPUs, then the GPU's own maximum.",
+        "pcie.width",
+        is_number,
+        "PCIe width",
+        _judge,
+        lambda widths: f"PCIe x{spread(widths)}",
+        absent=lambda context: None if context.expected.pcie_width else skips.NOT_PRINTED.because("not printed"),
+        na=no_pcie,
+    ),
 )

@@ -6,7 +6,7 @@ from typing import Iterator
 
 from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_word, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the persistence mode is not the wanted one", Remedy.FIX_CONFIG, "GPU")
 DEFAULT = "Enabled"
@@ -19,13 +19,6 @@ def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
         # It slows the start of a job and breaks nothing: only a site that asks for it gives up a node for it.
         judge = context.fail if context.expected.persistence_mode else context.warn
         yield judge(OTHER_MODE, message, mode, wanted)
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Off warns; where the site expects a mode, another one fails."""
-    yield from judge_gpus(
-        context, "persistence_mode", is_word, "persistence mode", _judge, lambda modes: f"{one_of_each(modes)}"
-    )
 
 
 CHECK = gpu_check(
@@ -41,5 +34,12 @@ CHECK = gpu_check(
     source="DCGM level 1 software test (PERSISTENCE_MODE, severity CONFIG)",
     tags=("gpu", "software"),
     skips=OF_GPU_FIELD,
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Off warns; where the site expects a mode, another one fails.",
+        "persistence_mode",
+        is_word,
+        "persistence mode",
+        _judge,
+        lambda modes: f"{one_of_each(modes)}",
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Iterator
 from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, field_of, gpu_check, is_broken, is_number, judge_gpus, spread, untyped
+from .common import OF_GPU_FIELD, each_gpu, field_of, gpu_check, is_broken, is_number, spread, untyped
 
 NO_DEFAULT = Reason("no_default", "no default limit to compare with", Remedy.NONE, "GPU")
 LOWERED = Reason("lowered", "the power limit is below its default", Remedy.FIX_CONFIG, "GPU")
@@ -31,20 +31,6 @@ def _judge(context: Context, gpu: Facts, limit: float) -> Iterator[Finding]:
             yield context.fail(LOWERED, message, *rest)
         else:
             yield context.warn(LOWERED, message, *rest)
-
-
-def evaluate(context: Context) -> Iterator[Finding]:
-    """A limit below the default warns, one far below fails; power draw must be readable."""
-    yield from judge_gpus(
-        context,
-        "power.limit_w",
-        is_number,
-        "power limit",
-        _judge,
-        lambda limits: f"power limit {spread(limits)} W, not below the default",
-        absent=skips.NOT_PRINTED.because("not printed"),
-        na=untyped(context),
-    )
 
 
 CHECK = gpu_check(
@@ -71,5 +57,14 @@ CHECK = gpu_check(
         ),
     ),
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "A limit below the default warns, one far below fails; power draw must be readable.",
+        "power.limit_w",
+        is_number,
+        "power limit",
+        _judge,
+        lambda limits: f"power limit {spread(limits)} W, not below the default",
+        absent=skips.NOT_PRINTED.because("not printed"),
+        na=untyped,
+    ),
 )

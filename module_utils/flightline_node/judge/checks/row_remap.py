@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator
 from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, all_mig, gpu_check, is_flag, is_number, judge_gpus
+from .common import OF_GPU_FIELD, all_mig, each_gpu, gpu_check, is_flag, is_number
 
 FAILED = Reason("failed", "a bad memory row could not be remapped", Remedy.REPLACE, "GPU")
 USED_UP = Reason("used_up", "the spare rows are used up", Remedy.REPLACE, "GPU")
@@ -38,22 +38,6 @@ def _judge(context: Context, gpu: Facts, remap: Dict[str, Any]) -> Iterator[Find
         yield context.info(SOME, f"{rows} rows remapped after uncorrectable errors", rows, most, "rows")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """A failure outranks a used-up supply, which outranks a pending remapping."""
-    yield from judge_gpus(
-        context,
-        "remap",
-        _is_remap,
-        "row remapping state",
-        _judge,
-        lambda _remaps: "no row remapping failed or pending",
-        absent=skips.RETIRES_PAGES.because("not printed by this driver"),
-        na=all_mig(context)
-        or skips.RETIRES_PAGES.because("this product retires pages instead (Volta, Turing), or has no ECC memory"),
-        mig_hides=True,
-    )
-
-
 CHECK = gpu_check(
     id="row_remap",
     order=190,
@@ -78,5 +62,18 @@ CHECK = gpu_check(
         ),
     ),
     skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "A failure outranks a used-up supply, which outranks a pending remapping.",
+        "remap",
+        _is_remap,
+        "row remapping state",
+        _judge,
+        lambda _remaps: "no row remapping failed or pending",
+        absent=skips.RETIRES_PAGES.because("not printed by this driver"),
+        na=lambda context: (
+            all_mig(context)
+            or skips.RETIRES_PAGES.because("this product retires pages instead (Volta, Turing), or has no ECC memory")
+        ),
+        mig_hides=True,
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, all_mig, gpu_check, is_number, judge_gpus
+from .common import OF_GPU_FIELD, all_mig, each_gpu, gpu_check, is_number
 
 EMPTY = Reason("empty", "the histogram counts no bank", device="GPU")
 NONE_LEFT = Reason("none_left", "memory banks have no spare row left", Remedy.REPLACE, "GPU")
@@ -37,21 +37,6 @@ def _good(histograms: List[Dict[str, int]]) -> str:
     return f"every memory bank has spare rows, at least {full} banks of each GPU all of theirs"
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """No spare row left is not yet a fault: the next bad row there will be one."""
-    yield from judge_gpus(
-        context,
-        "remap.histogram",
-        _is_histogram,
-        "row remapping histogram",
-        _judge,
-        _good,
-        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
-        na=all_mig(context) or skips.RETIRES_PAGES.because("this product has no row remapping"),
-        mig_hides=True,
-    )
-
-
 CHECK = gpu_check(
     id="row_remap_histogram",
     order=200,
@@ -64,5 +49,15 @@ CHECK = gpu_check(
     source="NVIDIA GPU memory error management, Row-remapping histogram",
     tags=("gpu", "memory"),
     skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES, skips.DRIVER_SILENT),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "No spare row left is not yet a fault: the next bad row there will be one.",
+        "remap.histogram",
+        _is_histogram,
+        "row remapping histogram",
+        _judge,
+        _good,
+        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
+        na=lambda context: all_mig(context) or skips.RETIRES_PAGES.because("this product has no row remapping"),
+        mig_hides=True,
+    ),
 )

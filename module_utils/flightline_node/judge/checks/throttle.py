@@ -7,7 +7,7 @@ from typing import Iterator, List
 from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, gpu_check, is_items, judge_gpus, one_of_each
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_items, one_of_each
 
 HELD_DOWN = Reason("held_down", "the hardware holds a GPU's clock down", Remedy.REPLACE, "GPU")
 COOLING = Reason("cooling", "the driver lowered a GPU's clock to stay cool", device="GPU")
@@ -31,19 +31,6 @@ def _good(found: List[List[str]]) -> str:
     return f"no hardware slowdown (active: {active or 'nothing'})"
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Hardware reasons fail, software thermal warns; idle, clock settings and the power cap are normal."""
-    yield from judge_gpus(
-        context,
-        "throttle_active",
-        is_items,
-        "clock event reasons",
-        _judge,
-        _good,
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-    )
-
-
 CHECK = gpu_check(
     id="throttle",
     order=250,
@@ -58,5 +45,13 @@ CHECK = gpu_check(
     source="NVML clocks event reasons; Azure healthagent default mask 0xE8",
     tags=("gpu", "thermal"),
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Hardware reasons fail, software thermal warns; idle, clock settings and the power cap are normal.",
+        "throttle_active",
+        is_items,
+        "clock event reasons",
+        _judge,
+        _good,
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+    ),
 )
