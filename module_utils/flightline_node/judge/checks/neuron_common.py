@@ -59,6 +59,11 @@ def device(context: Context, index: Any) -> Device:
     return found
 
 
+def of_device(context: Context, index: Any) -> Context:
+    """The context of one device: its findings and measures name it."""
+    return context.of(device(context, index), label(index))
+
+
 def told(context: Context) -> Iterator[str]:
     """The sentence with which neuron-ls says that there is no device."""
     error = context.facts("neuron_ls").get("error")
