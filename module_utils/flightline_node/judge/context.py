@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, Optional
@@ -50,8 +49,8 @@ class Context:
 
     def of(self, device: Device, label: str) -> Context:
         """The same view for one device: every message begins with its label, findings and measures carry it."""
-        bound = copy.copy(self)
-        bound._device, bound._label = device, label
+        bound = object.__new__(Context)  # ten times as fast as copy.copy, and made for each GPU of each check
+        bound.__dict__.update(self.__dict__, _device=device, _label=label)
         return bound
 
     def facts(self, parser: str) -> Facts:
