@@ -11,9 +11,7 @@ short_description: Verify a downloaded file's checksum and detached signature
 description:
   - Fails before anything is installed when the SHA-256 differs, or when the signature is not by the pinned key.
   - The key is used in a key ring of its own, which is removed again.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   path:
     description: The file on the node.
@@ -37,11 +35,7 @@ options:
     default: ""
 attributes:
   check_mode:
-    support: full
     description: It only reads; a file that check mode did not fetch is reported as not verified.
-  diff_mode:
-    support: none
-    description: Nothing is changed.
 """
 
 EXAMPLES = r"""

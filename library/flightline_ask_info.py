@@ -11,9 +11,7 @@ short_description: Ask a node several things in one call
 description:
   - Runs commands that only read, reads files, and says which packages are missing and which files differ.
   - A module call costs a node a Python interpreter; a role asks once for all that it decides by.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   commands:
     description: Argument list by a name for its answer. They must change nothing; they run in check mode as well.
@@ -42,11 +40,7 @@ options:
     default: []
 attributes:
   check_mode:
-    support: full
     description: It only reads.
-  diff_mode:
-    support: none
-    description: Nothing is changed.
 """
 
 EXAMPLES = r"""

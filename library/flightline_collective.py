@@ -12,9 +12,7 @@ description:
   - Starts a program with Open MPI's mpirun or Slurm's srun from this node on several nodes, with a deadline that ends
     every rank on its own node whatever became of the launcher.
   - With O(state=ended) it ends what is left of a test on this node, found by the test's id in the environment.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   state:
     description: V(ready) says who this node is and whether it could start a test; V(run) runs it; V(ended) ends it.
@@ -64,10 +62,8 @@ options:
     default: [/opt/amazon/openmpi5/bin, /opt/amazon/openmpi/bin]
 attributes:
   check_mode:
-    support: full
     description: Starts and ends nothing.
   diff_mode:
-    support: none
     description: There is nothing to show.
 """
 

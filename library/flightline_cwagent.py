@@ -12,9 +12,7 @@ description:
   - Checks the configuration against the JSON schema that the installed agent brings, before anything is written.
   - Loads it with C(amazon-cloudwatch-agent-ctl -a fetch-config) and asks the agent whether it runs. What the agent
     refuses is taken back, and the previous configuration is loaded again.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   config:
     description: The configuration.
@@ -35,7 +33,6 @@ options:
     default: started
 attributes:
   check_mode:
-    support: full
     description: Validates the same; nothing is written.
   diff_mode:
     support: full

@@ -14,9 +14,7 @@ description:
     that EFA driver, libfabric, aws-ofi-nccl, NCCL and NVIDIA driver go together. Only then does the installer run.
   - On any mismatch nothing is installed. A bundle of this or a later version that is already there is kept and verified
     by the same rules.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   state:
     description: V(verified) only looks, and fails when neither the version nor a later one is installed.
@@ -85,7 +83,6 @@ options:
     default: ""
 attributes:
   check_mode:
-    support: full
     description: Verifies what is there; an archive that is not fetched yet cannot be verified. Nothing is installed.
   diff_mode:
     support: full

@@ -13,9 +13,7 @@ description:
     two module calls each; the cost of a call is a Python interpreter on the node.
   - A file is replaced whole, with its owner and mode, after the program that validates it took it.
   - A link is not followed; a directory in the place of a file is refused, not removed.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   files:
     description: What is wanted, in the order in which it is made.
@@ -63,7 +61,6 @@ options:
         default: []
 attributes:
   check_mode:
-    support: full
     description: Says what would change.
   diff_mode:
     support: full

@@ -12,9 +12,7 @@ description:
   - Finds the instance-store disks of an EC2 instance, stripes several into one array (RAID 0), makes an xfs file system
     and mounts it. What is there already is kept.
   - Refuses a disk with anybody else's data, and an array that lost a disk.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   path:
     description: Where to mount it.
@@ -38,7 +36,6 @@ options:
     default: false
 attributes:
   check_mode:
-    support: full
     description: Looks the same; makes nothing.
   diff_mode:
     support: full

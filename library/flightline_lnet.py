@@ -12,9 +12,7 @@ description:
   - Adds the interfaces that a network lacks, removes those that should not be there, and then looks again, because
     interfaces can fail to attach without an error.
   - EFA devices are those whose driver is C(efa); P6 instances also show other RDMA devices.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   state:
     description: V(verified) only looks, and fails when something is to be changed.
@@ -54,7 +52,6 @@ options:
     default: true
 attributes:
   check_mode:
-    support: full
     description: Looks and plans the same; nothing is changed.
   diff_mode:
     support: full

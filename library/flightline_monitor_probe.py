@@ -14,9 +14,7 @@ description:
     a queue on that topic has it. The queue and its subscription are removed afterwards.
   - Looks whether the agents of the given nodes report.
   - Runs where boto3 and credentials are, usually on the control node.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 requirements:
   - boto3
 options:
@@ -64,7 +62,6 @@ attributes:
     support: partial
     description: Nothing is sent; only the topic and the nodes are looked at.
   diff_mode:
-    support: none
     description: Nothing that stays is changed.
 """
 

@@ -13,9 +13,7 @@ description:
     A second NCCL is a problem; which one a program loads would depend on its search path.
   - With O(source) it builds nccl-tests for one GPU architecture. Source, architecture, CUDA, NCCL and MPI are kept
     beside the programs, and a change of any of them builds again.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   version:
     description: NCCL version or its beginning; any when empty.
@@ -55,7 +53,6 @@ options:
     default: 4
 attributes:
   check_mode:
-    support: full
     description: Looks and compares the same; nothing is built.
   diff_mode:
     support: full

@@ -16,9 +16,7 @@ description:
     (option C(evidence_dir)), and after a failed GPU check above V(quick) NVIDIA's bug report (option C(bug_report));
     not in check mode.
     It does not fail on a bad node; the answer is in RV(verdict).
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   # begin: made by python -m tools.inputs
   instance_type:
@@ -96,11 +94,7 @@ options:
   # end: made by python -m tools.inputs
 attributes:
   check_mode:
-    support: full
     description: The module only reads, so check mode gives the same answer.
-  diff_mode:
-    support: none
-    description: Nothing is changed.
 """
 
 EXAMPLES = r"""

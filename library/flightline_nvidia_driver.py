@@ -14,9 +14,7 @@ description:
   - With O(state=loaded) an installed driver replaces an older one that still runs, without a reboot. A process on a
     GPU is never ended; it is named and the module fails.
   - All problems are reported at once, each with what was seen, what was wanted and what to do.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   state:
     description:
@@ -51,7 +49,6 @@ options:
     default: false
 attributes:
   check_mode:
-    support: full
     description: Looks and judges the same; only the reload is left out.
   diff_mode:
     support: full

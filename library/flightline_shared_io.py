@@ -12,9 +12,7 @@ module: flightline_shared_io
 short_description: Write and read a shared file system at the same moment as other nodes
 description:
   - Waits for a moment, writes a nameless file for some seconds, reads it back and compares every byte.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   mount:
     description: Where the shared file system is mounted.
@@ -34,10 +32,8 @@ options:
     default: 4096
 attributes:
   check_mode:
-    support: full
     description: Writes nothing.
   diff_mode:
-    support: none
     description: There is nothing to show.
 """
 

@@ -15,9 +15,7 @@ description:
     is older than O(min_age_hours). Paths that a living process stands in, runs, has open or names on its command line
     stay, and so does what changed since the oldest preflight began that is still running.
   - Stopping a stray test program is what frees the GPU memory it holds; who still holds some is reported.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   programs:
     description: Names of test programs, as the kernel shows them (at most 15 characters).
@@ -42,7 +40,6 @@ options:
     default: ""
 attributes:
   check_mode:
-    support: full
     description: Looks the same; stops and removes nothing.
   diff_mode:
     support: full

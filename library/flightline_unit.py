@@ -15,14 +15,33 @@ description:
   - Also restarts a unit whose program was replaced, or that stands still by a signal, and thaws a frozen one.
     systemd calls all of these active.
   - Also fails when the unit does not run after it was started, for example because a condition of it is not met.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 options:
   name:
     description: Name of the unit.
     type: str
     default: ""
+  state: &state
+    description:
+      - Whether the unit runs and is enabled, is enabled and left alone until the next boot, cannot start, or is
+        disabled and stopped.
+    type: str
+    choices: [running, at_boot, masked, stopped]
+    default: running
+  files: &files
+    description: What the unit reads when it starts; shell patterns are allowed. A file that is not there is ignored.
+    type: list
+    elements: str
+    default: []
+  on_change: &on_change
+    description: How the unit takes a younger file.
+    type: str
+    choices: [restart, reload]
+    default: restart
+  stale: &stale
+    description: Restart or reload it for a reason that no file shows.
+    type: bool
+    default: false
   units:
     description: Several units in place of one, in the order given; each with the other options of this module.
     type: list
@@ -33,46 +52,10 @@ options:
         description: Name of the unit.
         type: str
         required: true
-      files:
-        description: As below.
-        type: list
-        elements: str
-        default: []
-      on_change:
-        description: As below.
-        type: str
-        choices: [restart, reload]
-        default: restart
-      state:
-        description: As below.
-        type: str
-        choices: [running, at_boot, masked, stopped]
-        default: running
-      stale:
-        description: As below.
-        type: bool
-        default: false
-  state:
-    description:
-      - Whether the unit runs and is enabled, is enabled and left alone until the next boot, cannot start, or is
-        disabled and stopped.
-    type: str
-    choices: [running, at_boot, masked, stopped]
-    default: running
-  files:
-    description: What the unit reads when it starts; shell patterns are allowed. A file that is not there is ignored.
-    type: list
-    elements: str
-    default: []
-  on_change:
-    description: How the unit takes a younger file.
-    type: str
-    choices: [restart, reload]
-    default: restart
-  stale:
-    description: Restart or reload it for a reason that no file shows.
-    type: bool
-    default: false
+      files: *files
+      on_change: *on_change
+      state: *state
+      stale: *stale
   written:
     description:
       - What the units read, as M(flightline_files) takes it; made first, in the same call. A unit whose directory of
@@ -83,7 +66,6 @@ options:
     default: []
 attributes:
   check_mode:
-    support: full
     description: Looks the same; a unit that is not installed yet would change.
   diff_mode:
     support: full

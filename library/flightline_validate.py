@@ -13,9 +13,7 @@ description:
     nodes for every host of the play, and fails with all mistakes at once, each with its hosts.
   - Runs on the controller and touches no node, except that it puts up the simulated nodes of the demo fleet.
   - Run it once for the whole play.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 requirements:
   - the flightline package in the controller's Python
 options: {}
@@ -25,11 +23,7 @@ notes:
     C(flightline_options), C(flightline_publish), C(demo_dir) and C(demo_faults)."
 attributes:
   check_mode:
-    support: full
     description: Gives the same answer; the simulated nodes are put up as well, or there would be none to probe.
-  diff_mode:
-    support: none
-    description: Nothing is changed.
 """
 
 EXAMPLES = r"""

@@ -12,9 +12,7 @@ description:
   - Judges a stored run again and fails when the hosts in question are not all go.
   - A host that the run did not judge, and a run that is too old, are no-go as well.
   - Runs on the controller; run it once for the whole play.
-version_added: "0.1.0"
-author:
-  - Flightline contributors (@flightline)
+extends_documentation_fragment: [flightline_module]
 requirements:
   - the flightline package in the controller's Python
 options:
@@ -41,11 +39,7 @@ options:
     default: true
 attributes:
   check_mode:
-    support: full
     description: It only reads, so check mode gives the same answer.
-  diff_mode:
-    support: none
-    description: Nothing is changed.
 """
 
 EXAMPLES = r"""

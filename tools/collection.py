@@ -33,6 +33,7 @@ FOLDERS = {
     "module_utils": "plugins/module_utils",
     "plugins/action": "plugins/action",
     "plugins/callback": "plugins/callback",
+    "plugins/doc_fragments": "plugins/doc_fragments",
     "plugins/filter": "plugins/filter",
     "plugins/inventory": "plugins/inventory",
     "roles": "roles",
@@ -45,7 +46,7 @@ RENAMED = {"flightline_verdict": "flightline_verdict_info", "flightline_verify":
 """Modules by their former names: the collection's runtime.yml leads on to the present ones."""
 
 _CHECKOUT_ONLY = re.compile(
-    r"^(inventory|library|module_utils|(action|callback|filter|inventory)_plugins|roles_path) *=.*\n"
+    r"^(inventory|library|module_utils|(action|callback|doc_fragment|filter|inventory)_plugins|roles_path) *=.*\n"
     r"|^# Found in the .*\n",
     re.M,
 )
@@ -82,6 +83,7 @@ def _text(name: str, data: bytes, filters: set[str]) -> bytes:
     if name.startswith("plugins/") and not name.startswith("plugins/module_utils/"):
         text = text.replace("from ansible.module_utils.flightline_", f"from {UTILS}.flightline_")
         text = text.replace("from ansible.module_utils import flightline_", f"from {UTILS} import flightline_")
+        text = text.replace("_fragment: [flightline_", f"_fragment: [{FULL_NAME}.flightline_")
     elif name.startswith(("roles/", "playbooks/")):
         text = re.sub(rf"\| *({'|'.join(sorted(filters))})\b", rf"| {FULL_NAME}.\1", text)
         text = text.replace("/../../module_utils/", "/../../plugins/module_utils/")

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from flightline.record.schema import SCHEMA_FILE, published
 from flightline.report import jsonfile
@@ -15,6 +16,7 @@ from flightline_node.model import Remedy
 from tools.words import generate
 
 REPORT_FILE = Path(jsonfile.__file__).with_name("schema.json")
+LINE = 100
 _REMEDIES = re.compile(r'("title": "Remedy",\n.*\n *"enum": )\[.*\]')
 
 
@@ -22,7 +24,19 @@ def texts() -> dict[Path, str]:
     """Each file with what it should say."""
     words = json.dumps([str(remedy) for remedy in Remedy])
     report = _REMEDIES.sub(rf"\g<1>{words}", REPORT_FILE.read_text(encoding="utf-8"))
-    return {SCHEMA_FILE: json.dumps(published(), indent=2) + "\n", REPORT_FILE: report}
+    return {SCHEMA_FILE: laid_out(published()) + "\n", REPORT_FILE: report}
+
+
+def laid_out(value: Any, depth: int = 0) -> str:
+    """JSON in which what fits on a line stands on one, as in the report's schema."""
+    line = json.dumps(value)
+    if depth and (not isinstance(value, (dict, list)) or 2 * depth + len(line) < LINE):
+        return line
+    inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
+    if isinstance(value, list):
+        return f"[{inner}{f',{inner}'.join(laid_out(item, depth + 1) for item in value)}{outer}]"
+    members = (f"{json.dumps(key)}: {laid_out(item, depth + 1)}" for key, item in value.items())
+    return f"{{{inner}{f',{inner}'.join(members)}{outer}}}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

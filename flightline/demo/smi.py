@@ -17,121 +17,125 @@ _IDLE_SM_MHZ = 345
 def xml(machine: Machine) -> str:
     """`nvidia-smi -q -x`."""
     gpus = "".join(_gpu(machine, index, pci) for index, pci in enumerate(machine.gpu_pci()))
-    return f"""<?xml version="1.0" ?>
-<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v13.dtd">
-<nvidia_smi_log>
-\t<timestamp>Fri Nov 20 09:30:00 2026</timestamp>
-\t<driver_version>{machine.driver}</driver_version>
-\t<cuda_version>{machine.cuda}</cuda_version>
-\t<attached_gpus>{machine.gpu_count}</attached_gpus>
-{gpus}</nvidia_smi_log>
-"""
+    log = f"""
+nvidia_smi_log
+ timestamp = Fri Nov 20 09:30:00 2026
+ driver_version = {machine.driver}
+ cuda_version = {machine.cuda}
+ attached_gpus = {machine.gpu_count}
+{gpus}"""
+    return f'<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v13.dtd">\n{_elements(log)}'
 
 
-_GPU = """\t<gpu id="{bus_id}">
-\t\t<product_name>{gpu.name}</product_name>
-\t\t<product_brand>{brand}</product_brand>
-\t\t<product_architecture>{gpu.architecture}</product_architecture>
-\t\t<display_mode>{deprecated}</display_mode>
-\t\t<display_attached>No</display_attached>
-\t\t<display_active>Disabled</display_active>
-\t\t<persistence_mode>Enabled</persistence_mode>
-\t\t<addressing_mode>{addressing}</addressing_mode>
-\t\t<mig_mode>
-\t\t\t<current_mig>{mig}</current_mig>
-\t\t\t<pending_mig>{mig}</pending_mig>
-\t\t</mig_mode>
-\t\t<mig_devices>
-\t\t\tNone
-\t\t</mig_devices>
-\t\t<accounting_mode>Disabled</accounting_mode>
-\t\t<accounting_mode_buffer_size>4000</accounting_mode_buffer_size>
-\t\t<driver_model>
-\t\t\t<current_dm>N/A</current_dm>
-\t\t\t<pending_dm>N/A</pending_dm>
-\t\t</driver_model>
-\t\t<serial>@SERIAL{index}@</serial>
-\t\t<uuid>@UUID{index}@</uuid>
-\t\t<minor_number>{index}</minor_number>
-\t\t<vbios_version>{gpu.vbios}</vbios_version>
-\t\t<multigpu_board>No</multigpu_board>
-\t\t<board_id>0x{board}</board_id>
-\t\t<board_part_number>N/A</board_part_number>
-\t\t<gpu_part_number>{gpu.pci_id}-885-A1</gpu_part_number>
-\t\t<gpu_fru_part_number>N/A</gpu_fru_part_number>
-\t\t<platformInfo>
-\t\t\t<chassis_serial_number>N/A</chassis_serial_number>
-\t\t\t<slot_number>N/A</slot_number>
-\t\t\t<tray_index>N/A</tray_index>
-\t\t\t<host_id>N/A</host_id>
-\t\t\t<peer_type>N/A</peer_type>
-\t\t\t<module_id>{module}</module_id>
-\t\t\t<gpu_fabric_guid>N/A</gpu_fabric_guid>
-\t\t</platformInfo>
-\t\t<inforom_version>
-\t\t\t<img_version>G520.0200.00.05</img_version>
-\t\t\t<oem_object>2.1</oem_object>
-\t\t\t<ecc_object>7.16</ecc_object>
-\t\t\t<pwr_object>N/A</pwr_object>
-\t\t</inforom_version>
-\t\t<inforom_bbx_flush>
-\t\t\t<latest_timestamp>N/A</latest_timestamp>
-\t\t\t<latest_duration>N/A</latest_duration>
-\t\t</inforom_bbx_flush>
-\t\t<gpu_operation_mode>
-\t\t\t<current_gom>N/A</current_gom>
-\t\t\t<pending_gom>N/A</pending_gom>
-\t\t</gpu_operation_mode>
-\t\t<c2c_mode>N/A</c2c_mode>
-\t\t<gpu_virtualization_mode>
-\t\t\t<virtualization_mode>Pass-Through</virtualization_mode>
-\t\t\t<host_vgpu_mode>N/A</host_vgpu_mode>
-\t\t\t<vgpu_heterogeneous_mode>N/A</vgpu_heterogeneous_mode>
-\t\t</gpu_virtualization_mode>
-\t\t<gpu_recovery_action>None</gpu_recovery_action>
-\t\t<gsp_firmware_version>{gsp}</gsp_firmware_version>
-\t\t<ibmnpu>
-\t\t\t<relaxed_ordering_mode>N/A</relaxed_ordering_mode>
-\t\t</ibmnpu>
-{pci}\t\t<fan_speed>N/A</fan_speed>
-\t\t<performance_state>P0</performance_state>
-{clock_events}\t\t<sparse_operation_mode>N/A</sparse_operation_mode>
-{memory}\t\t<compute_mode>Default</compute_mode>
-\t\t<utilization>
-\t\t\t<gpu_util>0 %</gpu_util>
-\t\t\t<memory_util>0 %</memory_util>
-\t\t\t<encoder_util>0 %</encoder_util>
-\t\t\t<decoder_util>0 %</decoder_util>
-\t\t\t<jpeg_util>0 %</jpeg_util>
-\t\t\t<ofa_util>0 %</ofa_util>
-\t\t</utilization>
-\t\t<encoder_stats>
-\t\t\t<session_count>0</session_count>
-\t\t\t<average_fps>0</average_fps>
-\t\t\t<average_latency>0</average_latency>
-\t\t</encoder_stats>
-\t\t<fbc_stats>
-\t\t\t<session_count>0</session_count>
-\t\t\t<average_fps>0</average_fps>
-\t\t\t<average_latency>0</average_latency>
-\t\t</fbc_stats>
-\t\t<dram_encryption_mode>
-\t\t\t<current_dram_encryption>N/A</current_dram_encryption>
-\t\t\t<pending_dram_encryption>N/A</pending_dram_encryption>
-\t\t</dram_encryption_mode>
-\t\t<ecc_mode>
-\t\t\t<current_ecc>Enabled</current_ecc>
-\t\t\t<pending_ecc>Enabled</pending_ecc>
-\t\t</ecc_mode>
-{health}\t\t<processes>
-\t\t</processes>
-\t\t<accounted_processes>
-\t\t</accounted_processes>
-\t\t<capabilities>
-\t\t\t<egm>disabled</egm>
-\t\t</capabilities>
-\t</gpu>
+def _elements(outline: str) -> str:
+    """An outline as XML, a blank for each depth: `names = value`; a name alone holds the deeper lines; `: ` is text."""
+    lines: List[str] = []
+    held: List[str] = []
+
+    def close(depth: int) -> None:
+        while len(held) > depth:
+            lines.append("\t" * (len(held) - 1) + f"</{held.pop()}>")
+
+    for line in filter(None, outline.splitlines()):
+        said = line.lstrip(" ")
+        depth = len(line) - len(said)
+        close(depth)
+        names, is_leaf, value = said.partition(" = ")
+        if is_leaf:
+            lines += ["\t" * depth + f"<{name}>{value}</{name}>" for name in names.split()]
+        elif said.startswith(": "):
+            lines.append("\t" * depth + said[2:])
+        else:
+            lines.append("\t" * depth + f"<{said}>")
+            held.append(said.split()[0])
+    close(0)
+    return "\n".join(lines) + "\n"
+
+
+_GPU = """
+ gpu id="{bus_id}"
+  product_name = {gpu.name}
+  product_brand = {brand}
+  product_architecture = {gpu.architecture}
+  display_mode = {deprecated}
+  display_attached = No
+  display_active = Disabled
+  persistence_mode = Enabled
+  addressing_mode = {addressing}
+  mig_mode
+   current_mig pending_mig = {mig}
+  mig_devices
+   : None
+  accounting_mode = Disabled
+  accounting_mode_buffer_size = 4000
+  driver_model
+   current_dm pending_dm = N/A
+  serial = @SERIAL{index}@
+  uuid = @UUID{index}@
+  minor_number = {index}
+  vbios_version = {gpu.vbios}
+  multigpu_board = No
+  board_id = 0x{board}
+  board_part_number = N/A
+  gpu_part_number = {gpu.pci_id}-885-A1
+  gpu_fru_part_number = N/A
+  platformInfo
+   chassis_serial_number slot_number tray_index host_id peer_type = N/A
+   module_id = {module}
+   gpu_fabric_guid = N/A
+  inforom_version
+   img_version = G520.0200.00.05
+   oem_object = 2.1
+   ecc_object = 7.16
+   pwr_object = N/A
+  inforom_bbx_flush
+   latest_timestamp latest_duration = N/A
+  gpu_operation_mode
+   current_gom pending_gom = N/A
+  c2c_mode = N/A
+  gpu_virtualization_mode
+   virtualization_mode = Pass-Through
+   host_vgpu_mode vgpu_heterogeneous_mode = N/A
+  gpu_recovery_action = None
+  gsp_firmware_version = {gsp}
+  ibmnpu
+   relaxed_ordering_mode = N/A
+{pci}
+  fan_speed = N/A
+  performance_state = P0
+  clocks_event_reasons
+   clocks_event_reason_gpu_idle = Active
+   {clock_events} = Not Active
+  clocks_event_reasons_counters
+   {clock_counters} = 0 us
+  sparse_operation_mode = N/A
+{memory}
+  compute_mode = Default
+  utilization
+   gpu_util memory_util encoder_util decoder_util jpeg_util ofa_util = 0 %
+  encoder_stats
+   session_count average_fps average_latency = 0
+  fbc_stats
+   session_count average_fps average_latency = 0
+  dram_encryption_mode
+   current_dram_encryption pending_dram_encryption = N/A
+  ecc_mode
+   current_ecc pending_ecc = Enabled
+{health}
+  processes
+  accounted_processes
+  capabilities
+   egm = disabled
 """
+_EVENTS = (
+    "applications_clocks_setting sw_power_cap hw_slowdown hw_thermal_slowdown hw_power_brake_slowdown sync_boost"
+    " sw_thermal_slowdown display_clocks_setting"
+)
+_COUNTED = "sw_power_cap sync_boost sw_therm_slowdown hw_therm_slowdown hw_power_brake"
+
+
+def _each(form: str, names: str) -> str:
+    return " ".join(form.format(name) for name in names.split())
 
 
 def _gpu(machine: Machine, index: int, pci: str) -> str:
@@ -148,7 +152,8 @@ def _gpu(machine: Machine, index: int, pci: str) -> str:
         gsp="N/A" if "nogsp" in gpu.flags else machine.driver,
         mig="Disabled" if "mig" in gpu.flags else "N/A",
         pci=_pci(gpu, pci, bus_id),
-        clock_events=_clock_events(),
+        clock_events=_each("clocks_event_reason_{}", _EVENTS),
+        clock_counters=_each("clocks_event_reasons_counters_{}", _COUNTED),
         memory=_memory(gpu),
         health=_health(machine, index),
     )
@@ -164,277 +169,184 @@ def _health(machine: Machine, index: int) -> str:
 
 def _pci(gpu: GpuModel, pci: str, bus_id: str) -> str:
     # Host slots of g4dn and g5 give a x16 part eight lanes: a current width below the maximum is normal there.
-    return f"""\t\t<pci>
-\t\t\t<pci_bus>{pci[5:7].upper()}</pci_bus>
-\t\t\t<pci_device>{pci[8:10].upper()}</pci_device>
-\t\t\t<pci_domain>0000</pci_domain>
-\t\t\t<pci_base_class>3</pci_base_class>
-\t\t\t<pci_sub_class>2</pci_sub_class>
-\t\t\t<pci_device_id>{gpu.pci_id}10DE</pci_device_id>
-\t\t\t<pci_bus_id>{bus_id}</pci_bus_id>
-\t\t\t<pci_sub_system_id>16C110DE</pci_sub_system_id>
-\t\t\t<pci_gpu_link_info>
-\t\t\t\t<pcie_gen>
-\t\t\t\t\t<max_link_gen>{gpu.pcie_gen}</max_link_gen>
-\t\t\t\t\t<current_link_gen>{gpu.pcie_gen}</current_link_gen>
-\t\t\t\t\t<device_current_link_gen>{gpu.pcie_gen}</device_current_link_gen>
-\t\t\t\t\t<max_device_link_gen>{gpu.pcie_gen}</max_device_link_gen>
-\t\t\t\t\t<max_host_link_gen>{gpu.pcie_gen}</max_host_link_gen>
-\t\t\t\t</pcie_gen>
-\t\t\t\t<link_widths>
-\t\t\t\t\t<max_link_width>16x</max_link_width>
-\t\t\t\t\t<current_link_width>{gpu.width}x</current_link_width>
-\t\t\t\t</link_widths>
-\t\t\t</pci_gpu_link_info>
-\t\t\t<pci_bridge_chip>
-\t\t\t\t<bridge_chip_type>N/A</bridge_chip_type>
-\t\t\t\t<bridge_chip_fw>N/A</bridge_chip_fw>
-\t\t\t</pci_bridge_chip>
-\t\t\t<replay_counter>0</replay_counter>
-\t\t\t<replay_rollover_counter>0</replay_rollover_counter>
-\t\t\t<tx_util>485 KB/s</tx_util>
-\t\t\t<rx_util>528 KB/s</rx_util>
-\t\t\t<atomic_caps_outbound>N/A</atomic_caps_outbound>
-\t\t\t<atomic_caps_inbound>N/A</atomic_caps_inbound>
-\t\t</pci>
+    return f"""
+  pci
+   pci_bus = {pci[5:7].upper()}
+   pci_device = {pci[8:10].upper()}
+   pci_domain = 0000
+   pci_base_class = 3
+   pci_sub_class = 2
+   pci_device_id = {gpu.pci_id}10DE
+   pci_bus_id = {bus_id}
+   pci_sub_system_id = 16C110DE
+   pci_gpu_link_info
+    pcie_gen
+     max_link_gen current_link_gen device_current_link_gen max_device_link_gen max_host_link_gen = {gpu.pcie_gen}
+    link_widths
+     max_link_width = 16x
+     current_link_width = {gpu.width}x
+   pci_bridge_chip
+    bridge_chip_type bridge_chip_fw = N/A
+   replay_counter replay_rollover_counter = 0
+   tx_util = 485 KB/s
+   rx_util = 528 KB/s
+   atomic_caps_outbound atomic_caps_inbound = N/A
 """
-
-
-def _clock_events() -> str:
-    reasons = (
-        ("gpu_idle", "Active"),
-        *((name, "Not Active") for name in ("applications_clocks_setting", "sw_power_cap", "hw_slowdown")),
-        *((name, "Not Active") for name in ("hw_thermal_slowdown", "hw_power_brake_slowdown", "sync_boost")),
-        *((name, "Not Active") for name in ("sw_thermal_slowdown", "display_clocks_setting")),
-    )
-    lines = [f"\t\t\t<clocks_event_reason_{name}>{said}</clocks_event_reason_{name}>\n" for name, said in reasons]
-    counters = [
-        f"\t\t\t<clocks_event_reasons_counters_{name}>0 us</clocks_event_reasons_counters_{name}>\n"
-        for name in ("sw_power_cap", "sync_boost", "sw_therm_slowdown", "hw_therm_slowdown", "hw_power_brake")
-    ]
-    return (
-        f"\t\t<clocks_event_reasons>\n{''.join(lines)}\t\t</clocks_event_reasons>\n"
-        f"\t\t<clocks_event_reasons_counters>\n{''.join(counters)}\t\t</clocks_event_reasons_counters>\n"
-    )
 
 
 def _memory(gpu: GpuModel) -> str:
     reserved = max(gpu.memory // 130, 300)
-    return f"""\t\t<fb_memory_usage>
-\t\t\t<total>{gpu.memory} MiB</total>
-\t\t\t<reserved>{reserved} MiB</reserved>
-\t\t\t<used>1 MiB</used>
-\t\t\t<free>{gpu.memory - reserved - 1} MiB</free>
-\t\t</fb_memory_usage>
-\t\t<bar1_memory_usage>
-\t\t\t<total>{gpu.bar1} MiB</total>
-\t\t\t<used>1 MiB</used>
-\t\t\t<free>{gpu.bar1 - 1} MiB</free>
-\t\t</bar1_memory_usage>
-\t\t<cc_protected_memory_usage>
-\t\t\t<total>0 MiB</total>
-\t\t\t<used>0 MiB</used>
-\t\t\t<free>0 MiB</free>
-\t\t</cc_protected_memory_usage>
+    return f"""
+  fb_memory_usage
+   total = {gpu.memory} MiB
+   reserved = {reserved} MiB
+   used = 1 MiB
+   free = {gpu.memory - reserved - 1} MiB
+  bar1_memory_usage
+   total = {gpu.bar1} MiB
+   used = 1 MiB
+   free = {gpu.bar1 - 1} MiB
+  cc_protected_memory_usage
+   total used free = 0 MiB
 """
 
 
-_BIT_COUNTERS = (
-    "device_memory",
-    "register_file",
-    "l1_cache",
-    "l2_cache",
-    "texture_memory",
-    "texture_shm",
-    "cbu",
-    "total",
-)
-
-
-def _lines(depth: int, names: List[str], value: str) -> str:
-    return "".join("\t" * depth + f"<{name}>{value}</{name}>\n" for name in names)
+_BIT_COUNTERS = "device_memory register_file l1_cache l2_cache texture_memory texture_shm cbu total"
 
 
 def _ecc(gpu: GpuModel) -> str:
     if gpu.architecture == "Volta":  # counts single and double bits per structure
-        bits = "".join(
-            f"\t\t\t\t<{kind}_bit>\n{_lines(5, list(_BIT_COUNTERS), '0')}\t\t\t\t</{kind}_bit>\n"
-            for kind in ("single", "double")
+        counts = f"    single_bit\n     {_BIT_COUNTERS} = 0\n    double_bit\n     {_BIT_COUNTERS} = 0"
+    elif gpu.architecture == "Turing":
+        counts = "    sram_correctable sram_uncorrectable dram_correctable dram_uncorrectable = 0"
+    else:
+        counts = (
+            "    sram_correctable sram_uncorrectable_parity sram_uncorrectable_secded dram_correctable"
+            " dram_uncorrectable = 0"
         )
-        return (
-            f"\t\t<ecc_errors>\n\t\t\t<volatile>\n{bits}\t\t\t</volatile>\n"
-            f"\t\t\t<aggregate>\n{bits}\t\t\t</aggregate>\n\t\t</ecc_errors>\n"
-        )
-    if gpu.architecture == "Turing":
-        counts = _lines(4, ["sram_correctable", "sram_uncorrectable", "dram_correctable", "dram_uncorrectable"], "0")
-        return (
-            f"\t\t<ecc_errors>\n\t\t\t<volatile>\n{counts}\t\t\t</volatile>\n"
-            f"\t\t\t<aggregate>\n{counts}\t\t\t</aggregate>\n\t\t</ecc_errors>\n"
-        )
-    names = "sram_correctable sram_uncorrectable_parity sram_uncorrectable_secded dram_correctable dram_uncorrectable"
-    counts = _lines(4, names.split(), "0")
-    sources = _lines(4, [f"sram_{part}" for part in ("l2", "sm", "microcontroller", "pcie", "other")], "0")
-    blackwell = gpu.architecture == "Blackwell"
-    repairs = _lines(3, ["channel_repair_pending", "tpc_repair_pending"], "No" if blackwell else "N/A")
-    return f"""\t\t<ecc_errors>
-\t\t\t<volatile>
-{counts}\t\t\t</volatile>
-\t\t\t<aggregate>
-{counts}\t\t\t\t<sram_threshold_exceeded>No</sram_threshold_exceeded>
-\t\t\t</aggregate>
-\t\t\t<aggregate_uncorrectable_sram_sources>
-{sources}\t\t\t</aggregate_uncorrectable_sram_sources>
-{repairs}\t\t</ecc_errors>
+    errors = f"  ecc_errors\n   volatile\n{counts}\n   aggregate\n{counts}\n"
+    if gpu.architecture in ("Volta", "Turing"):
+        return errors
+    sources = _each("sram_{}", "l2 sm microcontroller pcie other")
+    return f"""{errors}
+    sram_threshold_exceeded = No
+   aggregate_uncorrectable_sram_sources
+    {sources} = 0
+   channel_repair_pending tpc_repair_pending = {"No" if gpu.architecture == "Blackwell" else "N/A"}
 """
 
 
 def _retired(gpu: GpuModel) -> str:
-    count, answer, pages = ("N/A", "N/A", "N/A") if gpu.banks else ("0", "No", "\n\t\t\t\t")
-    return f"""\t\t<retired_pages>
-\t\t\t<multiple_single_bit_retirement>
-\t\t\t\t<retired_count>{count}</retired_count>
-\t\t\t\t<retired_pagelist>{pages}</retired_pagelist>
-\t\t\t</multiple_single_bit_retirement>
-\t\t\t<double_bit_retirement>
-\t\t\t\t<retired_count>{count}</retired_count>
-\t\t\t\t<retired_pagelist>{pages}</retired_pagelist>
-\t\t\t</double_bit_retirement>
-\t\t\t<pending_blacklist>{answer}</pending_blacklist>
-\t\t\t<pending_retirement>{answer}</pending_retirement>
-\t\t</retired_pages>
+    count, answer, pages = ("N/A", "N/A", " = N/A") if gpu.banks else ("0", "No", "")
+    return f"""
+  retired_pages
+   multiple_single_bit_retirement
+    retired_count = {count}
+    retired_pagelist{pages}
+   double_bit_retirement
+    retired_count = {count}
+    retired_pagelist{pages}
+   pending_blacklist pending_retirement = {answer}
 """
-
-
-_HISTOGRAM = ("max", "high", "partial", "low", "none")
 
 
 def _remapped(gpu: GpuModel) -> str:
     if not gpu.banks:
-        return "\t\t<remapped_rows>N/A</remapped_rows>\n"
-    counts = ((f"row_remapper_histogram_{name}", gpu.banks * (name == "max")) for name in _HISTOGRAM)
-    banks = "".join(f"\t\t\t\t<{name}>{count} bank(s)</{name}>\n" for name, count in counts)
-    return f"""\t\t<remapped_rows>
-\t\t\t<remapped_row_corr>0</remapped_row_corr>
-\t\t\t<remapped_row_unc>0</remapped_row_unc>
-\t\t\t<remapped_row_pending>No</remapped_row_pending>
-\t\t\t<remapped_row_failure>No</remapped_row_failure>
-\t\t\t<row_remapper_histogram>
-{banks}\t\t\t</row_remapper_histogram>
-\t\t</remapped_rows>
+        return "  remapped_rows = N/A\n"
+    return f"""
+  remapped_rows
+   remapped_row_corr remapped_row_unc = 0
+   remapped_row_pending remapped_row_failure = No
+   row_remapper_histogram
+    row_remapper_histogram_max = {gpu.banks} bank(s)
+    {_each("row_remapper_histogram_{}", "high partial low none")} = 0 bank(s)
 """
 
 
 def _temperature(gpu: GpuModel, temp: int) -> str:
     shutdown, slowdown, highest = gpu.temps
     infix, left = ("_tlimit", f"{87 - temp} C") if gpu.tlimit else ("", "N/A")
-    infix_mem = f"gpu_temp_max_mem{infix}_threshold"
     hbm = gpu.architecture in ("Volta", "Ampere", "Hopper", "Blackwell") and gpu.memory >= 32768
-    return f"""\t\t<temperature>
-\t\t\t<gpu_temp>{temp} C</gpu_temp>
-\t\t\t<gpu_temp_tlimit>{left}</gpu_temp_tlimit>
-\t\t\t<gpu_temp_max{infix}_threshold>{shutdown} C</gpu_temp_max{infix}_threshold>
-\t\t\t<gpu_temp_slow{infix}_threshold>{slowdown} C</gpu_temp_slow{infix}_threshold>
-\t\t\t<gpu_temp_max_gpu{infix}_threshold>{highest} C</gpu_temp_max_gpu{infix}_threshold>
-\t\t\t<gpu_target_temperature>N/A</gpu_target_temperature>
-\t\t\t<memory_temp>{f"{temp + 8} C" if hbm else "N/A"}</memory_temp>
-\t\t\t<{infix_mem}>{("0 C" if gpu.tlimit else "95 C") if hbm else "N/A"}</{infix_mem}>
-\t\t</temperature>
-\t\t<supported_gpu_target_temp>
-\t\t\t<gpu_target_temp_min>N/A</gpu_target_temp_min>
-\t\t\t<gpu_target_temp_max>N/A</gpu_target_temp_max>
-\t\t</supported_gpu_target_temp>
+    return f"""
+  temperature
+   gpu_temp = {temp} C
+   gpu_temp_tlimit = {left}
+   gpu_temp_max{infix}_threshold = {shutdown} C
+   gpu_temp_slow{infix}_threshold = {slowdown} C
+   gpu_temp_max_gpu{infix}_threshold = {highest} C
+   gpu_target_temperature = N/A
+   memory_temp = {f"{temp + 8} C" if hbm else "N/A"}
+   gpu_temp_max_mem{infix}_threshold = {("0 C" if gpu.tlimit else "95 C") if hbm else "N/A"}
+  supported_gpu_target_temp
+   gpu_target_temp_min gpu_target_temp_max = N/A
 """
 
 
 def _power(gpu: GpuModel, index: int) -> str:
     draw = gpu.power * (10 + index % 3) / 100
-    limits = [f"{kind}_power_limit" for kind in ("current", "requested", "default", "min", "max")]
-    return f"""\t\t<gpu_power_readings>
-\t\t\t<power_state>{_DEPRECATED}</power_state>
-\t\t\t<average_power_draw>{draw:.2f} W</average_power_draw>
-\t\t\t<instant_power_draw>{draw:.2f} W</instant_power_draw>
-\t\t\t<current_power_limit>{gpu.power}.00 W</current_power_limit>
-\t\t\t<requested_power_limit>{gpu.power}.00 W</requested_power_limit>
-\t\t\t<default_power_limit>{gpu.power}.00 W</default_power_limit>
-\t\t\t<min_power_limit>{gpu.power * 2 // 7}.00 W</min_power_limit>
-\t\t\t<max_power_limit>{gpu.power}.00 W</max_power_limit>
-\t\t</gpu_power_readings>
-\t\t<gpu_memory_power_readings>
-\t\t\t<average_power_draw>N/A</average_power_draw>
-\t\t\t<instant_power_draw>N/A</instant_power_draw>
-\t\t</gpu_memory_power_readings>
-\t\t<module_power_readings>
-\t\t\t<power_state>{_DEPRECATED}</power_state>
-{_lines(3, ["average_power_draw", "instant_power_draw", *limits], "N/A")}\t\t</module_power_readings>
-\t\t<power_smoothing>N/A</power_smoothing>
-\t\t<power_profiles>
-\t\t\t<power_profile_requested_profiles>N/A</power_profile_requested_profiles>
-\t\t\t<power_profile_enforced_profiles>N/A</power_profile_enforced_profiles>
-\t\t</power_profiles>
+    return f"""
+  gpu_power_readings
+   power_state = {_DEPRECATED}
+   average_power_draw instant_power_draw = {draw:.2f} W
+   current_power_limit requested_power_limit default_power_limit = {gpu.power}.00 W
+   min_power_limit = {gpu.power * 2 // 7}.00 W
+   max_power_limit = {gpu.power}.00 W
+  gpu_memory_power_readings
+   average_power_draw instant_power_draw = N/A
+  module_power_readings
+   power_state = {_DEPRECATED}
+   average_power_draw instant_power_draw = N/A
+   {_each("{}_power_limit", "current requested default min max")} = N/A
+  power_smoothing = N/A
+  power_profiles
+   power_profile_requested_profiles power_profile_enforced_profiles = N/A
 """
 
 
 def _clocks(gpu: GpuModel) -> str:
-    return f"""\t\t<clocks>
-\t\t\t<graphics_clock>{_IDLE_SM_MHZ} MHz</graphics_clock>
-\t\t\t<sm_clock>{_IDLE_SM_MHZ} MHz</sm_clock>
-\t\t\t<mem_clock>{gpu.memory_clock} MHz</mem_clock>
-\t\t\t<video_clock>765 MHz</video_clock>
-\t\t</clocks>
-\t\t<applications_clocks>
-\t\t\t<graphics_clock>{_DEPRECATED}</graphics_clock>
-\t\t\t<mem_clock>{_DEPRECATED}</mem_clock>
-\t\t</applications_clocks>
-\t\t<default_applications_clocks>
-\t\t\t<graphics_clock>{_DEPRECATED}</graphics_clock>
-\t\t\t<mem_clock>{_DEPRECATED}</mem_clock>
-\t\t</default_applications_clocks>
-\t\t<deferred_clocks>
-\t\t\t<mem_clock>N/A</mem_clock>
-\t\t</deferred_clocks>
-\t\t<max_clocks>
-\t\t\t<graphics_clock>{gpu.sm_clock} MHz</graphics_clock>
-\t\t\t<sm_clock>{gpu.sm_clock} MHz</sm_clock>
-\t\t\t<mem_clock>{gpu.memory_clock} MHz</mem_clock>
-\t\t\t<video_clock>{gpu.sm_clock * 9 // 10} MHz</video_clock>
-\t\t</max_clocks>
-\t\t<max_customer_boost_clocks>
-\t\t\t<graphics_clock>{gpu.sm_clock} MHz</graphics_clock>
-\t\t</max_customer_boost_clocks>
-\t\t<clock_policy>
-\t\t\t<auto_boost>N/A</auto_boost>
-\t\t\t<auto_boost_default>N/A</auto_boost_default>
-\t\t</clock_policy>
+    return f"""
+  clocks
+   graphics_clock sm_clock = {_IDLE_SM_MHZ} MHz
+   mem_clock = {gpu.memory_clock} MHz
+   video_clock = 765 MHz
+  applications_clocks
+   graphics_clock mem_clock = {_DEPRECATED}
+  default_applications_clocks
+   graphics_clock mem_clock = {_DEPRECATED}
+  deferred_clocks
+   mem_clock = N/A
+  max_clocks
+   graphics_clock sm_clock = {gpu.sm_clock} MHz
+   mem_clock = {gpu.memory_clock} MHz
+   video_clock = {gpu.sm_clock * 9 // 10} MHz
+  max_customer_boost_clocks
+   graphics_clock = {gpu.sm_clock} MHz
+  clock_policy
+   auto_boost auto_boost_default = N/A
 """
 
 
-_FABRIC_HEALTH = {
-    "bandwidth": "N/A",
-    "route_recovery_in_progress": "False",
-    "route_unhealthy": "False",
-    "access_timeout_recovery": "False",
-    "incorrect_configuration": "None",
-}
-
-
 def _fabric(machine: Machine) -> str:
-    if (
-        not machine.switched or machine.gpu.architecture == "Ampere"
-    ):  # A100's driver leaves the fabric block to later parts
-        health = f"\t\t\t<health>\n{_lines(4, ['summary', *_FABRIC_HEALTH], 'N/A')}\t\t\t</health>\n"
-        return (
-            f"\t\t<fabric>\n{_lines(3, ['state', 'status', 'cliqueId', 'clusterUuid'], 'N/A')}{health}\t\t</fabric>\n"
-        )
-    health = "".join(f"\t\t\t\t<{name}>{answer}</{name}>\n" for name, answer in _FABRIC_HEALTH.items())
-    return f"""\t\t<fabric>
-\t\t\t<state>Completed</state>
-\t\t\t<status>Success</status>
-\t\t\t<cliqueId>0</cliqueId>
-\t\t\t<clusterUuid>00000000-0000-0000-0000-000000000000</clusterUuid>
-\t\t\t<health>
-\t\t\t\t<summary>Healthy</summary>
-{health}\t\t\t</health>
-\t\t</fabric>
+    joined = machine.switched and machine.gpu.architecture != "Ampere"  # A100's driver leaves the block to later parts
+    if not joined:
+        return """
+  fabric
+   state status cliqueId clusterUuid = N/A
+   health
+    summary bandwidth route_recovery_in_progress route_unhealthy access_timeout_recovery = N/A
+    incorrect_configuration = N/A
+"""
+    return """
+  fabric
+   state = Completed
+   status = Success
+   cliqueId = 0
+   clusterUuid = 00000000-0000-0000-0000-000000000000
+   health
+    summary = Healthy
+    bandwidth = N/A
+    route_recovery_in_progress route_unhealthy access_timeout_recovery = False
+    incorrect_configuration = None
 """
 
 

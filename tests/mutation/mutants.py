@@ -9,6 +9,8 @@ OPPOSITES = ((ast.Lt, ast.GtE), (ast.Gt, ast.LtE), (ast.Eq, ast.NotEq), (ast.Is,
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {**dict(OPPOSITES), **{other: one for one, other in OPPOSITES}}
 SHIFTED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 BLOCKING_CALLS = {name: f"{name.upper()} answered as PASS" for name in ("fail", "unknown", "warn")}
+CONTEXTS = ("context", "one")
+"""What a finding is asked of: the check's context, or that of one device."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ def _compare(node: ast.Compare) -> Iterator[tuple[str, Change]]:
 
 def _call(node: ast.Call) -> Iterator[tuple[str, Change]]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    if name in BLOCKING_CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id == "context":
+    if name in BLOCKING_CALLS and isinstance(node.func.value, ast.Name) and node.func.value.id in CONTEXTS:
 
         def answer_ok(found: ast.Call) -> None:
             found.func.attr = "ok"

@@ -11,20 +11,17 @@ from .. import active
 from ..hardware import Machine
 from ..tree import Entry, text
 from .change import edited, set_tool, target
-from .fault import Apply, Change, DoesNotApply, Fault
+from .fault import Apply, Change, DoesNotApply, Fault, applied
 
 
-def _nccl_log(collective: str, **how: Any) -> Apply:
+@applied
+def _nccl_log(files: Mapping[str, Entry], machine: Machine, /, collective: str, **how: Any) -> Change:
     """Write another log of one of nccl-tests' programs; see active.nccl for how."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        if machine.gpu_count == 1:
-            raise DoesNotApply("one GPU has nothing to send")
-        if machine.neuron:
-            raise DoesNotApply("it has no GPU")
-        return {f"out/nccl-{collective}.log": active.nccl(machine, collective, **how).encode()}
-
-    return apply
+    if machine.gpu_count == 1:
+        raise DoesNotApply("one GPU has nothing to send")
+    if machine.neuron:
+        raise DoesNotApply("it has no GPU")
+    return {f"out/nccl-{collective}.log": active.nccl(machine, collective, **how).encode()}
 
 
 def _dcgm_failed(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -47,18 +44,17 @@ def _dcgm_failed(files: Mapping[str, Entry], machine: Machine) -> Change:
     }
 
 
-def _stored(file: str, change: Callable[[Dict[str, Any], int], None]) -> Apply:
+@applied
+def _stored(
+    files: Mapping[str, Entry], machine: Machine, file: str, change: Callable[[Dict[str, Any], int], None]
+) -> Change:
     """Change the stored JSON of a test of our own; `change` gets the document and the faulty GPU's index."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        path = f"root/run/flightline/{file}"
-        document: Dict[str, Any] = json.loads(text(files, path))
-        if file == "fs-io.json" and not document["targets"]:
-            raise DoesNotApply("it has no instance store")
-        change(document, target(machine))
-        return {path: (json.dumps(document, indent=1) + "\n").encode()}
-
-    return apply
+    path = f"root/run/flightline/{file}"
+    document: Dict[str, Any] = json.loads(text(files, path))
+    if file == "fs-io.json" and not document["targets"]:
+        raise DoesNotApply("it has no instance store")
+    change(document, target(machine))
+    return {path: (json.dumps(document, indent=1) + "\n").encode()}
 
 
 def _loaded(**fields: Any) -> Apply:
@@ -76,22 +72,19 @@ def _not_run(document: Dict[str, Any], gpu: int) -> None:
     document["not_run"] = "libcublas.so.13: libcublas.so.13: cannot open shared object file: No such file or directory"
 
 
-def _copies(share: float, peers: bool) -> Apply:
+@applied
+def _copies(files: Mapping[str, Entry], machine: Machine, share: float, peers: bool) -> Change:
     """One GPU's copies, from and to the host or its peers, at a share of their speed."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        document, gpu = json.loads(text(files, "out/nvbandwidth.json")), target(machine)
-        tests = [t for t in document["nvbandwidth"]["testcases"] if t["name"].startswith("device_to_device") is peers]
-        if not all("bandwidth_matrix" in test for test in tests):
-            raise DoesNotApply("its GPUs cannot copy to each other")
-        for test in tests:
-            for row, cells in enumerate(test["bandwidth_matrix"]):
-                for column, cell in enumerate(cells):
-                    if cell != "N/A" and gpu in ((row, column) if peers else (column,)):
-                        cells[column] = f"{float(cell) * share:.2f}"
-        return {"out/nvbandwidth.json": (json.dumps(document, indent=3) + "\n").encode()}
-
-    return apply
+    document, gpu = json.loads(text(files, "out/nvbandwidth.json")), target(machine)
+    tests = [t for t in document["nvbandwidth"]["testcases"] if t["name"].startswith("device_to_device") is peers]
+    if not all("bandwidth_matrix" in test for test in tests):
+        raise DoesNotApply("its GPUs cannot copy to each other")
+    for test in tests:
+        for row, cells in enumerate(test["bandwidth_matrix"]):
+            for column, cell in enumerate(cells):
+                if cell != "N/A" and gpu in ((row, column) if peers else (column,)):
+                    cells[column] = f"{float(cell) * share:.2f}"
+    return {"out/nvbandwidth.json": (json.dumps(document, indent=3) + "\n").encode()}
 
 
 _ONE_SILENT = """\

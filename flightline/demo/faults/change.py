@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 from .. import host
 from ..hardware import HOSTNAME, Machine
 from ..tree import Entry, Tool, text
-from .fault import Apply, Change, DoesNotApply
+from .fault import Apply, Change, DoesNotApply, applied
 
 GPU = 3
 """The GPU that faults of one GPU are about (the only one on a type that has one)."""
@@ -30,75 +30,60 @@ def substituted(content: str, pattern: str, new: str, what: str) -> str:
     return changed
 
 
-def set_smi(*edits: Tuple[str, str]) -> Apply:
+@applied
+def set_smi(files: Mapping[str, Entry], machine: Machine, *edits: Tuple[str, str]) -> Change:
     """Set elements of one GPU in nvidia-smi's XML; each is ('section/tag', value), the section optional."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        content = text(files, "out/nvidia-smi.xml")
-        blocks = content.split("\t<gpu id=")
-        block = blocks[1 + target(machine)]
-        for path, value in edits:
-            section, _, tag = path.rpartition("/")
-            before, found, rest = block.partition(f"<{section}>") if section else ("", "", block)
-            if section and not found:
-                raise DoesNotApply(f"no {section} in the output of this instance type")
-            old = re.search(f"<{tag}>([^<]*)</{tag}>", rest)
-            # An N/A says that the part has no such thing to break.
-            if not old or (old.group(1) == "N/A" and value != "N/A"):
-                raise DoesNotApply(f"{machine.gpu.name} has no {tag}")
-            block = before + found + rest[: old.start(1)] + value + rest[old.end(1) :]
-        blocks[1 + target(machine)] = block
-        return {"out/nvidia-smi.xml": "\t<gpu id=".join(blocks).encode()}
-
-    return apply
+    content = text(files, "out/nvidia-smi.xml")
+    blocks = content.split("\t<gpu id=")
+    block = blocks[1 + target(machine)]
+    for path, value in edits:
+        section, _, tag = path.rpartition("/")
+        before, found, rest = block.partition(f"<{section}>") if section else ("", "", block)
+        if section and not found:
+            raise DoesNotApply(f"no {section} in the output of this instance type")
+        old = re.search(f"<{tag}>([^<]*)</{tag}>", rest)
+        # An N/A says that the part has no such thing to break.
+        if not old or (old.group(1) == "N/A" and value != "N/A"):
+            raise DoesNotApply(f"{machine.gpu.name} has no {tag}")
+        block = before + found + rest[: old.start(1)] + value + rest[old.end(1) :]
+    blocks[1 + target(machine)] = block
+    return {"out/nvidia-smi.xml": "\t<gpu id=".join(blocks).encode()}
 
 
-def logged(*messages: str) -> Apply:
+@applied
+def logged(files: Mapping[str, Entry], machine: Machine, *messages: str) -> Change:
     """Kernel messages some minutes after boot; {pci} is the GPU without function, {pcif} with it."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        full = machine.gpu_pci()[target(machine)]
-        lines = [
-            f"{host.stamp(0)[:11]}09:1{index // 60}:{index % 60:02d}+0000 {HOSTNAME} kernel: "
-            + message.format(pci=full[:-2], pcif=full, index=target(machine))
-            for index, message in enumerate(messages)
-        ]
-        return {"out/kernel.log": (text(files, "out/kernel.log") + "\n".join(lines) + "\n").encode()}
-
-    return apply
+    full = machine.gpu_pci()[target(machine)]
+    lines = [
+        f"{host.stamp(0)[:11]}09:1{index // 60}:{index % 60:02d}+0000 {HOSTNAME} kernel: "
+        + message.format(pci=full[:-2], pcif=full, index=target(machine))
+        for index, message in enumerate(messages)
+    ]
+    return {"out/kernel.log": (text(files, "out/kernel.log") + "\n".join(lines) + "\n").encode()}
 
 
-def edited(path: str, pattern: str, new: str) -> Apply:
+@applied
+def edited(files: Mapping[str, Entry], machine: Machine, path: str, pattern: str, new: str) -> Change:
     """Replace the first match of a pattern in a stored file."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        if path not in files:
-            raise DoesNotApply(f"no {path} on this instance type")
-        return {path: substituted(text(files, path), pattern, new, path.rpartition("/")[2]).encode()}
-
-    return apply
+    if path not in files:
+        raise DoesNotApply(f"no {path} on this instance type")
+    return {path: substituted(text(files, path), pattern, new, path.rpartition("/")[2]).encode()}
 
 
-def together(*steps: Apply) -> Apply:
+@applied
+def together(files: Mapping[str, Entry], machine: Machine, *steps: Apply) -> Change:
     """Several changes, each seeing those before it."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        done: Dict[str, Optional[Entry]] = {}
-        for step in steps:
-            done.update(step({**files, **{path: entry for path, entry in done.items() if entry is not None}}, machine))
-        return done
-
-    return apply
+    done: Dict[str, Optional[Entry]] = {}
+    for step in steps:
+        done.update(step({**files, **{path: entry for path, entry in done.items() if entry is not None}}, machine))
+    return done
 
 
-def set_tool(name: str, **fields: Any) -> Apply:
+@applied
+def set_tool(files: Mapping[str, Entry], machine: Machine, /, name: str, **fields: Any) -> Change:
     """Change fields of a simulated tool."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        tool = files[f"tools/{name}"]
-        return {f"tools/{name}": replace(tool, **fields) if isinstance(tool, Tool) else tool}
-
-    return apply
+    tool = files[f"tools/{name}"]
+    return {f"tools/{name}": replace(tool, **fields) if isinstance(tool, Tool) else tool}
 
 
 def without_line(content: str, pci: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import Callable, Mapping, Optional, Tuple
+from typing import Callable, Concatenate, Mapping, Optional, ParamSpec, Tuple
 
 from flightline_node.model import Remedy, Status, Verdict
 from flightline_node.names import check_id
@@ -16,6 +17,17 @@ Change = Mapping[str, Optional[Entry]]
 
 
 Apply = Callable[[Mapping[str, Entry], Machine], Change]
+P = ParamSpec("P")
+
+
+def applied(change: Callable[Concatenate[Mapping[str, Entry], Machine, P], Change]) -> Callable[P, Apply]:
+    """A change that needs more words than files and machine: called with those, it is an Apply."""
+
+    @functools.wraps(change)
+    def worded(*given: P.args, **named: P.kwargs) -> Apply:
+        return lambda files, machine: change(files, machine, *given, **named)
+
+    return worded
 
 
 ACTIVE = (

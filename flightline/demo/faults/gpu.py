@@ -20,19 +20,16 @@ from .change import (
     target,
     without_line,
 )
-from .fault import ACTIVE, FLEET, Apply, Change, DoesNotApply, Fault
+from .fault import ACTIVE, FLEET, Apply, Change, DoesNotApply, Fault, applied
 
 
-def _smi_all(tag: str, value: str) -> Apply:
+@applied
+def _smi_all(files: Mapping[str, Entry], machine: Machine, tag: str, value: str) -> Change:
     """Set an element of every GPU."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        content, count = re.subn(f"<{tag}>[^<]*</{tag}>", f"<{tag}>{value}</{tag}>", text(files, "out/nvidia-smi.xml"))
-        if not count:
-            raise DoesNotApply(f"{machine.gpu.name} has no {tag}")
-        return {"out/nvidia-smi.xml": content.encode()}
-
-    return apply
+    content, count = re.subn(f"<{tag}>[^<]*</{tag}>", f"<{tag}>{value}</{tag}>", text(files, "out/nvidia-smi.xml"))
+    if not count:
+        raise DoesNotApply(f"{machine.gpu.name} has no {tag}")
+    return {"out/nvidia-smi.xml": content.encode()}
 
 
 def _xid(code: int, rest: str, process: str = "pid='<unknown>', name=<unknown>") -> Apply:
@@ -86,34 +83,26 @@ def _gpu_fallen_off(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {**change, **log(files, machine)}
 
 
-def _smi_says(message: str, rc: int) -> Apply:
+@applied
+def _smi_says(files: Mapping[str, Entry], machine: Machine, message: str, rc: int) -> Change:
     """Answer every question to nvidia-smi with one message and fail."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        tool = files["tools/nvidia-smi"]
-        outputs = tool.answers.values() if isinstance(tool, Tool) else ()
-        said: Dict[str, Optional[Entry]] = {f"out/{file}": (message + "\n").encode() for file in outputs}
-        return {**said, **set_tool("nvidia-smi", rc=rc)(files, machine)}
-
-    return apply
+    tool = files["tools/nvidia-smi"]
+    outputs = tool.answers.values() if isinstance(tool, Tool) else ()
+    said: Dict[str, Optional[Entry]] = {f"out/{file}": (message + "\n").encode() for file in outputs}
+    return {**said, **set_tool("nvidia-smi", rc=rc)(files, machine)}
 
 
-def _smi_warns(message: str) -> Apply:
+@applied
+def _smi_warns(files: Mapping[str, Entry], machine: Machine, message: str) -> Change:
     """Print a line about one GPU after nvidia-smi's XML, as NVML's warnings are."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        line = message.format(pci=machine.gpu_pci()[target(machine)])
-        return {"out/nvidia-smi.xml": (text(files, "out/nvidia-smi.xml") + line + "\n").encode()}
-
-    return apply
+    line = message.format(pci=machine.gpu_pci()[target(machine)])
+    return {"out/nvidia-smi.xml": (text(files, "out/nvidia-smi.xml") + line + "\n").encode()}
 
 
-def _driver(version: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        paths = ("out/nvidia-smi.xml", "out/kernel.log", "root/sys/module/nvidia/version")
-        return {path: text(files, path).replace(machine.driver, version).encode() for path in paths}
-
-    return apply
+@applied
+def _driver(files: Mapping[str, Entry], machine: Machine, version: str) -> Change:
+    paths = ("out/nvidia-smi.xml", "out/kernel.log", "root/sys/module/nvidia/version")
+    return {path: text(files, path).replace(machine.driver, version).encode() for path in paths}
 
 
 _PROCESS = """<processes>
@@ -149,13 +138,11 @@ _DOUBLE_BIT = (
 _PYTHON = "pid=4711, name=python3"
 
 
-def _nccl(version: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        change: Dict[str, Optional[Entry]] = dict.fromkeys(f"root/{path}" for path in host.nccl_files())
-        change.update((f"root/{path}", b"") for path in host.nccl_files(version))
-        return change
-
-    return apply
+@applied
+def _nccl(files: Mapping[str, Entry], machine: Machine, version: str) -> Change:
+    change: Dict[str, Optional[Entry]] = dict.fromkeys(f"root/{path}" for path in host.nccl_files())
+    change.update((f"root/{path}", b"") for path in host.nccl_files(version))
+    return change
 
 
 FAULTS: Tuple[Fault, ...] = (

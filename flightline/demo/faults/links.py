@@ -11,49 +11,42 @@ from flightline_node.model import Remedy
 from ..hardware import Machine
 from ..tree import Entry, text
 from .change import logged, set_smi, substituted, target, together
-from .fault import Apply, Change, DoesNotApply, Fault
+from .fault import Change, DoesNotApply, Fault, applied
 
 
-def _nvlink(link: int, state: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        if not machine.links:
-            raise DoesNotApply(f"{machine.expected.instance_type} has no NVLink")
-        blocks = text(files, "out/nvlink-status.txt").split("GPU ")
-        index = 1 + target(machine)
-        blocks[index] = substituted(blocks[index], f"Link {link}: [^\n]*", f"Link {link}: {state}", "link")
-        return {"out/nvlink-status.txt": "GPU ".join(blocks).encode()}
-
-    return apply
+@applied
+def _nvlink(files: Mapping[str, Entry], machine: Machine, link: int, state: str) -> Change:
+    if not machine.links:
+        raise DoesNotApply(f"{machine.expected.instance_type} has no NVLink")
+    blocks = text(files, "out/nvlink-status.txt").split("GPU ")
+    index = 1 + target(machine)
+    blocks[index] = substituted(blocks[index], f"Link {link}: [^\n]*", f"Link {link}: {state}", "link")
+    return {"out/nvlink-status.txt": "GPU ".join(blocks).encode()}
 
 
-def _topology(link: str) -> Apply:
+@applied
+def _topology(files: Mapping[str, Entry], machine: Machine, link: str) -> Change:
     """Give one GPU another kind of way to every other GPU."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        if not machine.switched:
-            raise DoesNotApply("it has no NVSwitch")
-        index, lines = target(machine), text(files, "out/nvidia-smi-topo.txt").split("\n")
-        for row in range(machine.gpu_count):
-            cells = lines[row + 1].split("\t")
-            for column in range(machine.gpu_count):
-                if row != column and index in (row, column):
-                    cells[column + 1] = link
-            lines[row + 1] = "\t".join(cells)
-        return {"out/nvidia-smi-topo.txt": "\n".join(lines).encode()}
-
-    return apply
+    if not machine.switched:
+        raise DoesNotApply("it has no NVSwitch")
+    index, lines = target(machine), text(files, "out/nvidia-smi-topo.txt").split("\n")
+    for row in range(machine.gpu_count):
+        cells = lines[row + 1].split("\t")
+        for column in range(machine.gpu_count):
+            if row != column and index in (row, column):
+                cells[column + 1] = link
+        lines[row + 1] = "\t".join(cells)
+    return {"out/nvidia-smi-topo.txt": "\n".join(lines).encode()}
 
 
-def _link_error(counter: str, count: int) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        blocks = re.split(r"^(?=GPU \d+)", text(files, "out/nvlink-errors.txt"), flags=re.MULTILINE)
-        index = 1 + target(machine)
-        if len(blocks) <= index:
-            raise DoesNotApply("it has no NVLink")
-        blocks[index] = substituted(blocks[index], f"Link 7: {counter}: 0", f"Link 7: {counter}: {count}", counter)
-        return {"out/nvlink-errors.txt": "".join(blocks).encode()}
-
-    return apply
+@applied
+def _link_error(files: Mapping[str, Entry], machine: Machine, counter: str, count: int) -> Change:
+    blocks = re.split(r"^(?=GPU \d+)", text(files, "out/nvlink-errors.txt"), flags=re.MULTILINE)
+    index = 1 + target(machine)
+    if len(blocks) <= index:
+        raise DoesNotApply("it has no NVLink")
+    blocks[index] = substituted(blocks[index], f"Link 7: {counter}: 0", f"Link 7: {counter}: {count}", counter)
+    return {"out/nvlink-errors.txt": "".join(blocks).encode()}
 
 
 def _switched(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -66,15 +59,13 @@ def _switched(files: Mapping[str, Entry], machine: Machine) -> Change:
 _SWITCH = "nvidia-nvswitch3: SXid (PCI:0000:d3:00.0): 20034, "
 
 
-def _service(unit: str, active: str, sub: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        units: List[Dict[str, str]] = json.loads(text(files, "out/services.json"))
-        if not any(entry["unit"] == unit for entry in units):
-            raise DoesNotApply(f"{machine.expected.instance_type} does not run {unit}")
-        units = [{**entry, "active": active, "sub": sub} if entry["unit"] == unit else entry for entry in units]
-        return {"out/services.json": (json.dumps(units) + "\n").encode()}
-
-    return apply
+@applied
+def _service(files: Mapping[str, Entry], machine: Machine, unit: str, active: str, sub: str) -> Change:
+    units: List[Dict[str, str]] = json.loads(text(files, "out/services.json"))
+    if not any(entry["unit"] == unit for entry in units):
+        raise DoesNotApply(f"{machine.expected.instance_type} does not run {unit}")
+    units = [{**entry, "active": active, "sub": sub} if entry["unit"] == unit else entry for entry in units]
+    return {"out/services.json": (json.dumps(units) + "\n").encode()}
 
 
 FAULTS: Tuple[Fault, ...] = (

@@ -10,7 +10,7 @@ from .. import kernelfs
 from ..hardware import Machine
 from ..tree import Entry, paths_below, text, without_efa
 from .change import edited, logged, together, without_line
-from .fault import Apply, Change, DoesNotApply, Fault
+from .fault import Change, DoesNotApply, Fault, applied
 
 
 def _efa_missing(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -35,14 +35,12 @@ def _efa_no_provider(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {"tools/fi_info": without_efa(files["tools/fi_info"]), "out/fi-info.txt": b""}
 
 
-def _efa_port(state: str, physical: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        if not machine.efa_count:
-            raise DoesNotApply(f"{machine.expected.instance_type} has no EFA")
-        base = f"root/sys/class/infiniband/{machine.efa_devices()[-1]}/ports/1"
-        return {f"{base}/state": f"{state}\n".encode(), f"{base}/phys_state": f"{physical}\n".encode()}
-
-    return apply
+@applied
+def _efa_port(files: Mapping[str, Entry], machine: Machine, state: str, physical: str) -> Change:
+    if not machine.efa_count:
+        raise DoesNotApply(f"{machine.expected.instance_type} has no EFA")
+    base = f"root/sys/class/infiniband/{machine.efa_devices()[-1]}/ports/1"
+    return {f"{base}/state": f"{state}\n".encode(), f"{base}/phys_state": f"{physical}\n".encode()}
 
 
 def _no_p2p(files: Mapping[str, Entry], machine: Machine) -> Change:

@@ -12,7 +12,7 @@ from .. import neuron
 from ..hardware import HOSTNAME, Machine
 from ..tree import Entry, paths_below, text
 from .change import HANG, set_tool, together
-from .fault import ACTIVE, Apply, Change, Fault
+from .fault import ACTIVE, Apply, Change, Fault, applied
 
 DEVICE = 5
 """The device that faults of one device are about (the last where a type has fewer)."""
@@ -26,49 +26,37 @@ def _device_index(machine: Machine) -> int:
     return min(DEVICE, machine.neuron_count - 1)
 
 
-def listed(change: Callable[[List[Dict[str, Any]], int], None]) -> Apply:
+@applied
+def listed(files: Mapping[str, Entry], machine: Machine, change: Callable[[List[Dict[str, Any]], int], None]) -> Change:
     """Change neuron-ls's list; `change` gets it and the faulty device's index."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        devices = json.loads(text(files, _LS))
-        change(devices, _device_index(machine))
-        return {_LS: (json.dumps(devices, indent=4) + "\n").encode()}
-
-    return apply
+    devices = json.loads(text(files, _LS))
+    change(devices, _device_index(machine))
+    return {_LS: (json.dumps(devices, indent=4) + "\n").encode()}
 
 
-def reported(change: Callable[[Dict[str, Any], int], None]) -> Apply:
+@applied
+def reported(files: Mapping[str, Entry], machine: Machine, change: Callable[[Dict[str, Any], int], None]) -> Change:
     """Change neuron-monitor's report."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        report = json.loads(text(files, _MONITOR))
-        change(report, _device_index(machine))
-        return {_MONITOR: (json.dumps(report) + "\n").encode()}
-
-    return apply
+    report = json.loads(text(files, _MONITOR))
+    change(report, _device_index(machine))
+    return {_MONITOR: (json.dumps(report) + "\n").encode()}
 
 
-def said(message: str) -> Apply:
+@applied
+def said(files: Mapping[str, Entry], machine: Machine, message: str) -> Change:
     """A kernel line some minutes after boot; {nd} is the device."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        stamp = "2026-11-20T09:11:00+0000"
-        line = f"{stamp} {HOSTNAME} kernel: {message.format(nd=_device_index(machine))}\n"
-        return {_LOG: (text(files, _LOG) + line).encode()}
-
-    return apply
+    stamp = "2026-11-20T09:11:00+0000"
+    line = f"{stamp} {HOSTNAME} kernel: {message.format(nd=_device_index(machine))}\n"
+    return {_LOG: (text(files, _LOG) + line).encode()}
 
 
-def counted(counter: str, count: int = 1) -> Apply:
+@applied
+def counted(files: Mapping[str, Entry], machine: Machine, counter: str, count: int = 1) -> Change:
     """An ECC count of one device, in the driver's files and in neuron-monitor's report."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        index, path = _device_index(machine), f"{neuron.CLASS}/neuron{_device_index(machine)}/stats/hardware/{counter}"
-        text(files, _MONITOR)
-        shown = reported(lambda report, _: _row(report, index).update({counter: count}))(files, machine)
-        return {**shown, **({path: f"{count}\n".encode()} if path in files else {})}
-
-    return apply
+    index, path = _device_index(machine), f"{neuron.CLASS}/neuron{_device_index(machine)}/stats/hardware/{counter}"
+    text(files, _MONITOR)
+    shown = reported(lambda report, _: _row(report, index).update({counter: count}))(files, machine)
+    return {**shown, **({path: f"{count}\n".encode()} if path in files else {})}
 
 
 def _row(report: Dict[str, Any], index: int) -> Dict[str, Any]:
@@ -105,14 +93,11 @@ def unlinked(devices: List[Dict[str, Any]], index: int) -> None:
     devices[other]["connected_to"].remove(index)
 
 
-def driver(version: str) -> Apply:
+@applied
+def driver(files: Mapping[str, Entry], machine: Machine, version: str) -> Change:
     """Another driver, installed and loaded."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        packages = text(files, "out/neuron-packages.txt").replace(neuron.DRIVER, version)
-        return {"root/sys/module/neuron/version": f"{version}\n".encode(), "out/neuron-packages.txt": packages.encode()}
-
-    return apply
+    packages = text(files, "out/neuron-packages.txt").replace(neuron.DRIVER, version)
+    return {"root/sys/module/neuron/version": f"{version}\n".encode(), "out/neuron-packages.txt": packages.encode()}
 
 
 def unloaded(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -157,15 +142,11 @@ def slow(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {_TEST: re.sub(r"(?m)^(.*\S)\s+([\d.]+)$", crawl, text(files, _TEST)).encode()}
 
 
-def tested(line: str, end: bool) -> Apply:
+@applied
+def tested(files: Mapping[str, Entry], machine: Machine, line: str, end: bool) -> Change:
     """A line below nccom-test's rows; without `end` the table stops there."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        del machine
-        head, mark, tail = text(files, _TEST).partition("Avg bus")
-        return {_TEST: (head + line + "\n" + (mark + tail if end else "")).encode()}
-
-    return apply
+    head, mark, tail = text(files, _TEST).partition("Avg bus")
+    return {_TEST: (head + line + "\n" + (mark + tail if end else "")).encode()}
 
 
 def cut(files: Mapping[str, Entry], machine: Machine) -> Change:

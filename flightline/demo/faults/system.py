@@ -13,7 +13,7 @@ from .. import host, kernelfs
 from ..hardware import Machine
 from ..tree import Entry, paths_below, text
 from .change import edited, logged, set_tool, together, without_line
-from .fault import ACTIVE, FLEET, Apply, Change, DoesNotApply, Fault
+from .fault import ACTIVE, FLEET, Apply, Change, DoesNotApply, Fault, applied
 
 
 def _cpu_offline(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -27,13 +27,11 @@ def _cpu_offline(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {"out/cpuinfo.json": (json.dumps(tree, indent=3) + "\n").encode()}
 
 
-def _memory(percent: int) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        memory_mib = (machine.expected.memory_mib or 0) * percent // 100
-        smaller = replace(machine, expected=replace(machine.expected, memory_mib=memory_mib))
-        return {"root/proc/meminfo": host.meminfo(smaller).encode()}
-
-    return apply
+@applied
+def _memory(files: Mapping[str, Entry], machine: Machine, percent: int) -> Change:
+    memory_mib = (machine.expected.memory_mib or 0) * percent // 100
+    smaller = replace(machine, expected=replace(machine.expected, memory_mib=memory_mib))
+    return {"root/proc/meminfo": host.meminfo(smaller).encode()}
 
 
 def _nvme_missing(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -56,13 +54,11 @@ def _read_only(mount: str) -> Apply:
     )
 
 
-def _metadata(path: str, value: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        document = json.loads(text(files, "root/run/flightline/imds.json"))
-        document[path] = value
-        return {"root/run/flightline/imds.json": json.dumps(document, indent=1).encode()}
-
-    return apply
+@applied
+def _metadata(files: Mapping[str, Entry], machine: Machine, path: str, value: str) -> Change:
+    document = json.loads(text(files, "root/run/flightline/imds.json"))
+    document[path] = value
+    return {"root/run/flightline/imds.json": json.dumps(document, indent=1).encode()}
 
 
 def _one_numa_node(files: Mapping[str, Entry], machine: Machine) -> Change:

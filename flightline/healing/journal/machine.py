@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 
+from flightline_node.word import Word
 
-class NodeState(str, enum.Enum):
+
+class NodeState(Word):
     """Where a node is between service and service."""
 
     IN_SERVICE = "in service"
@@ -16,11 +17,8 @@ class NodeState(str, enum.Enum):
     VERIFYING = "verifying"
     HELD = "held"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Happened(str, enum.Enum):
+class Happened(Word):
     """What an incident's line of time is made of."""
 
     DETECTED = "detected"
@@ -37,9 +35,6 @@ class Happened(str, enum.Enum):
     CLEARED = "cleared"
     LEFT = "left to others"
     NOTED = "noted"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 _S, _H = NodeState, Happened

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.remedies import REPLACE_INSTANCE
 from flightline_node.model import Remedy
+from flightline_node.word import Word
 
 from ...fleet.checks import FLEET_CHECKS
 from ...store.rows import NODE, REACHABLE
@@ -26,7 +26,7 @@ OURS = "flightline: "
 _WORDS = frozenset({*CHECKS, *FLEET_CHECKS, NODE, REACHABLE, "quarantine", "marker", "nothing"})
 
 
-class Do(str, enum.Enum):
+class Do(Word):
     """What the next step of a node is."""
 
     QUARANTINE = "quarantine"
@@ -42,9 +42,6 @@ class Do(str, enum.Enum):
     HOLD = "hold"
     LEAVE = "leave"
     HELD = "held"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 CHANGES = frozenset(set(Do) - {Do.WAIT, Do.HELD})

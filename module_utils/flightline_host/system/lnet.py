@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..host import Host, Problem
 from ..outcome import Outcome
@@ -177,9 +177,3 @@ def _listed(have: Sequence[LnetInterface]) -> Dict[str, List[str]]:
 
 def _words(what: str, pairs: Sequence[Tuple[str, str]]) -> str:
     return f"{what}: {', '.join(f'{net} on {name}' for net, name in pairs)} " if pairs else ""
-
-
-def default_interface(host: Host) -> Optional[str]:
-    """The interface of the default route (proc_net route: destination 0)."""
-    rows = [line.split() for line in (host.read("/proc/net/route") or "").splitlines()[1:]]
-    return next((row[0] for row in rows if len(row) > 7 and row[1] == "00000000"), None)

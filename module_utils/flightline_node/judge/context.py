@@ -44,6 +44,14 @@ class Context:
         self._lookup = lookup
         self._thresholds = thresholds
         self._measures = measures
+        self._device: Device = {}
+        self._label = ""
+
+    def of(self, device: Device, label: str) -> Context:
+        """The same view for one device: every message begins with its label, findings and measures carry it."""
+        bound = object.__new__(Context)  # ten times as fast as copy.copy, and made for each GPU of each check
+        bound.__dict__.update(self.__dict__, _device=device, _label=label)
+        return bound
 
     def facts(self, parser: str) -> Facts:
         """Facts of a parser in `needs`; the judge has made sure that they are there."""
@@ -69,51 +77,52 @@ class Context:
             # Part of a name may come from a tool's output; a record takes plain words only.
             plain = _NOT_PLAIN.sub("_", name.lower())[:MAX_NAME_CHARS]
             entry = self._measures.setdefault(plain, {"unit": unit, "values": {}})
-            entry["values"][device] = value
+            entry["values"][device or self._label] = value
 
     def finding(
         self,
         status: Status,
         message: str,
-        *,
-        remedy: Remedy = Remedy.NONE,
-        device: Optional[Device] = None,
         measured: Any = None,
         expected: Any = None,
         unit: str = "",
+        *,
+        remedy: Remedy = Remedy.NONE,
+        device: Optional[Device] = None,
         evidence: Iterable[str] = (),
         reason: str = "",
     ) -> Finding:
         """Build a finding of this check. reason: the id of its Reason, or SkipReason; a PASS alone has none."""
+        said, about = f"{self._label}: {message}" if self._label else message, device or self._device
         shown = clip_evidence(evidence)
-        return Finding(self.check.id, status, message, remedy, device or {}, measured, expected, unit, shown, reason)
+        return Finding(self.check.id, status, said, remedy, about, measured, expected, unit, shown, reason)
 
     def because(
-        self, status: Status, reason: Reason, message: str, *, remedy: Optional[Remedy] = None, **rest: Any
+        self, status: Status, reason: Reason, message: str, *seen: Any, remedy: Optional[Remedy] = None, **rest: Any
     ) -> Finding:
-        """A finding for a reason, which says the remedy where the caller does not."""
+        """A finding for a reason, which says the remedy where the caller does not. seen: measured, expected, unit."""
         asked = reason.remedy if remedy is None else remedy
-        return self.finding(status, message, remedy=asked, reason=reason.id, **rest)
+        return self.finding(status, message, *seen, remedy=asked, reason=reason.id, **rest)
 
-    def ok(self, message: str, **rest: Any) -> Finding:
+    def ok(self, message: str, *seen: Any, **rest: Any) -> Finding:
         """PASS: say what was seen."""
-        return self.finding(Status.PASS, message, **rest)
+        return self.finding(Status.PASS, message, *seen, **rest)
 
-    def info(self, reason: Reason, message: str, **rest: Any) -> Finding:
+    def info(self, reason: Reason, message: str, *seen: Any, **rest: Any) -> Finding:
         """INFO: worth knowing, never blocks, and asks for nothing."""
-        return self.because(Status.INFO, reason, message, **{"remedy": Remedy.NONE, **rest})
+        return self.because(Status.INFO, reason, message, *seen, **{"remedy": Remedy.NONE, **rest})
 
-    def warn(self, reason: Reason, message: str, **rest: Any) -> Finding:
+    def warn(self, reason: Reason, message: str, *seen: Any, **rest: Any) -> Finding:
         """WARN: does not block the node."""
-        return self.because(Status.WARN, reason, message, **rest)
+        return self.because(Status.WARN, reason, message, *seen, **rest)
 
-    def fail(self, reason: Reason, message: str, **rest: Any) -> Finding:
+    def fail(self, reason: Reason, message: str, *seen: Any, **rest: Any) -> Finding:
         """FAIL: blocks the node."""
-        return self.because(Status.FAIL, reason, message, **rest)
+        return self.because(Status.FAIL, reason, message, *seen, **rest)
 
-    def unknown(self, reason: Reason, message: str, **rest: Any) -> Finding:
+    def unknown(self, reason: Reason, message: str, *seen: Any, **rest: Any) -> Finding:
         """UNKNOWN: could not be measured; blocks like FAIL."""
-        return self.because(Status.UNKNOWN, reason, message, **rest)
+        return self.because(Status.UNKNOWN, reason, message, *seen, **rest)
 
     def skip(self, skip: Skip, **rest: Any) -> Finding:
         """SKIP: does not apply, with the reason."""

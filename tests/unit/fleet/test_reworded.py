@@ -105,7 +105,9 @@ def test_no_message_decides_anything(as_it_is, monkeypatch):
     _, found = as_it_is
     plainly = Context.finding
     monkeypatch.setattr(
-        Context, "finding", lambda self, status, message, **rest: plainly(self, status, reworded(message), **rest)
+        Context,
+        "finding",
+        lambda self, status, message, *seen, **rest: plainly(self, status, reworded(message), *seen, **rest),
     )
     again = answers()
     for one in again:

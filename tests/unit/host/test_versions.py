@@ -8,7 +8,7 @@ from flightline_host import version
 from flightline_host.host import Host, Problem
 from flightline_host.software import efa_matrix
 from flightline_host.software.driver import fabric_manager_package
-from flightline_host.system.lnet import default_interface, spread
+from flightline_host.system.lnet import spread
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,6 @@ def test_an_unknown_version_does_not_pass_a_minimum():
 def test_spread_takes_devices_at_even_distances():
     assert spread([f"d{index}" for index in range(32)], 8) == [f"d{index}" for index in range(0, 32, 4)]
     assert spread(["a", "b", "c"], 3) == ["a", "b", "c"]
-
-
-def test_the_interface_of_the_default_route(tmp_path):
-    (tmp_path / "proc/net").mkdir(parents=True)
-    (tmp_path / "proc/net/route").write_text(
-        "Iface Destination Gateway Flags RefCnt Use Metric Mask\n"
-        "ens6 0000A8C0 00000000 0001 0 0 0 00FFFFFF\nens5 00000000 0100000A 0003 0 0 100 00000000\n"
-    )
-    assert default_interface(Host(root=str(tmp_path))) == "ens5"
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):

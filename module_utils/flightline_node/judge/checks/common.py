@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ...know.expected import NO_TYPE
-from ...model import Device, Facts, Finding, Skip, SkipReason, Status
+from ...model import Check, Device, Evaluate, Facts, Finding, Skip, SkipReason, Status
 from .. import reasons, skips
 from ..context import Context
 
@@ -51,9 +52,9 @@ def gpus(context: Context) -> Iterator[Facts]:
     yield from context.facts("nvidia_smi").get("gpus", [])
 
 
-def about(gpu: Facts, measured: Any = None, expected: Any = None, unit: str = "") -> Dict[str, Any]:
-    """The keyword arguments of a finding about one GPU."""
-    return {"device": gpu_device(gpu), "measured": measured, "expected": expected, "unit": unit}
+def of_gpu(context: Context, gpu: Facts) -> Context:
+    """The context of one GPU: its findings and measures name it."""
+    return context.of(gpu_device(gpu), gpu_label(gpu))
 
 
 def field_of(facts: Any, path: str) -> Any:
@@ -181,7 +182,7 @@ def judge_gpus(
 ) -> Iterator[Finding]:
     """Judge one field of every GPU: the findings of `judge`, UNKNOWN for what cannot be read, one PASS if all is well.
 
-    judge yields nothing (or INFO) for a good GPU. good makes the PASS message of the values.
+    judge sees one GPU (of_gpu), and yields nothing (or INFO) for a good one. good makes the PASS message of the values.
     """
     if not any(True for _ in gpus(context)):
         yield context.unknown(reasons.NO_GPU_LISTED, NO_GPU)
@@ -189,7 +190,7 @@ def judge_gpus(
     reading = read(context, path, readable)
     findings = list(unreadable(context, reading, what, mig_hides))
     for gpu, value in reading.values:
-        findings += judge(context, gpu, value)
+        findings += judge(of_gpu(context, gpu), gpu, value)
     yield from findings
     if any(finding.status is not Status.INFO for finding in findings):
         return
@@ -197,6 +198,32 @@ def judge_gpus(
         yield context.ok(good([value for _, value in reading.values]))
     else:
         yield no_value(context, reading, what, absent, na)
+
+
+Normal = Union[None, Skip, Callable[[Context], Optional[Skip]]]
+"""Why a value is lacking by rights: always the same, or as the node is."""
+
+
+def each_gpu(
+    says: str,
+    path: str,
+    readable: Callable[[Any], bool],
+    what: str,
+    judge: Judge,
+    good: Callable[[List[Any]], str],
+    *,
+    absent: Normal = None,
+    na: Normal = None,
+    mig_hides: bool = False,
+) -> Evaluate:
+    """A whole check of one field of every GPU (judge_gpus). says: how it judges, for the docs."""
+
+    def evaluate(context: Context) -> Iterator[Finding]:
+        here = [normal(context) if callable(normal) else normal for normal in (absent, na)]
+        return judge_gpus(context, path, readable, what, judge, good, absent=here[0], na=here[1], mig_hides=mig_hides)
+
+    evaluate.__doc__ = says
+    return evaluate
 
 
 def spread(values: Iterable[Any]) -> str:
@@ -244,6 +271,10 @@ def nvidia_gpus_expected(context: Context) -> Optional[Skip]:
     if neuron and neuron.get("driver") and context.optional("nvidia_smi") is None:
         return skips.NEURON_MACHINE.because("a machine with Neuron devices, and nvidia-smi was not asked")
     return None
+
+
+gpu_check = partial(Check, needs=("nvidia_smi",), applies=nvidia_gpus_expected, skips=OF_GPU)
+"""A check of NVIDIA GPUs: of what nvidia-smi says, and skipped for OF_GPU alone, where it does not say otherwise."""
 
 
 def nvlink_expected(context: Context) -> Optional[Skip]:

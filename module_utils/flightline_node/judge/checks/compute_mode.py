@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_word, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the compute mode keeps programs from the GPU", Remedy.FIX_CONFIG, "GPU")
 
@@ -18,25 +18,10 @@ GOOD = "Default"
 def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     """One process on a GPU (Exclusive_Process) is a site's choice, and enough for a rank of a job."""
     if mode.lower() == _CLOSED:
-        message = f"{gpu_label(gpu)}: compute mode {mode}, wanted {GOOD}: no program can use the GPU"
-        yield context.fail(OTHER_MODE, message, **about(gpu, mode, GOOD))
+        yield context.fail(OTHER_MODE, f"compute mode {mode}, wanted {GOOD}: no program can use the GPU", mode, GOOD)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Any mode but Prohibited."""
-    yield from judge_gpus(
-        context,
-        "compute_mode",
-        is_word,
-        "compute mode",
-        _judge,
-        lambda modes: f"compute mode {one_of_each(modes)}",
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-        na=skips.DRIVER_SILENT.because("this product has none"),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="compute_mode",
     order=320,
     title="Compute mode",
@@ -47,9 +32,16 @@ CHECK = Check(
     out_of_service="Yes when prohibited: no program can start. Exclusive mode is a choice.",
     first="nvidia-smi --query-gpu=index,compute_mode --format=csv",
     source="nvidia-smi manual, Compute Mode: Prohibited means no contexts are allowed per device (no compute apps)",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.DRIVER_SILENT),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Any mode but Prohibited.",
+        "compute_mode",
+        is_word,
+        "compute mode",
+        _judge,
+        lambda modes: f"compute mode {one_of_each(modes)}",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=skips.DRIVER_SILENT.because("this product has none"),
+    ),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import OF_GPU, gpu_check
 
 NOT_READY = Reason("not_ready", "confidential computing does not let programs use the GPUs", Remedy.FIX_CONFIG)
 STATE_ON = Reason("state_on", "confidential computing is on", Remedy.FIX_CONFIG)
@@ -35,7 +35,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="conf_compute",
     order=340,
     title="Confidential computing",
@@ -46,7 +46,6 @@ CHECK = Check(
     source="nvidia-smi manual, conf-compute; NVIDIA trusted computing deployment guide",
     needs=("conf_compute",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -35,8 +35,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
     elif offline:
         shown = ", ".join(map(str, offline[:_LISTED])) + (" ..." if len(offline) > _LISTED else "")
-        message = f"{online} of {wanted} CPUs online: offline are {shown}"
-        yield context.fail(OFFLINE, message, **rest)
+        yield context.fail(OFFLINE, f"{online} of {wanted} CPUs online: offline are {shown}", **rest)
     else:
         message = f"{online} of {wanted} CPUs: the rest is not there (CPU options of the launch, or maxcpus= at boot)"
         yield context.fail(TOO_FEW, message, **rest)

@@ -48,8 +48,7 @@ def _judge(context: Context, policy: Dict[str, Any]) -> Iterator[Finding]:
     rest = {"measured": governor, "expected": "performance"}
     where = f"{policy['policies']} frequency policies ({driver})"
     if governor == "powersave" and driver not in _AUTONOMOUS:
-        message = f"{where}: governor powersave keeps them at the lowest frequency"
-        yield context.warn(POWERSAVE, message, **rest)
+        yield context.warn(POWERSAVE, f"{where}: governor powersave keeps them at the lowest frequency", **rest)
     elif preference in _SLOW_PREFERENCES and governor != "performance":
         yield context.warn(PREFERENCE, f"{where}: the energy preference is {preference}", **rest)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Finding
+from ...model import Finding
 from ..context import Context
-from .common import OF_GPU, judge_version, nvidia_gpus_expected
+from .common import gpu_check, judge_version
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -16,7 +16,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield judge_version(context, "CUDA", measured, expected.cuda_version, expected.cuda_minimum)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="cuda_version",
     order=100,
     title="CUDA version of the driver",
@@ -26,9 +26,6 @@ CHECK = Check(
     out_of_service="Yes where the site pins it or the type does not run with less.",
     first="nvidia-smi --query-gpu=driver_version --format=csv; ldconfig -p | grep libcuda",
     source="AWS DLAMI support pages for P6 (CUDA minimums); NVIDIA CUDA compatibility guide; the site's pin",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -6,9 +6,9 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from ...know.catalog import cuda, nvml
 from ...know.catalog import dcgm as catalog
-from ...model import Check, Device, Facts, Finding, Reason, Remedy
+from ...model import Device, Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU, gpu_device, nvidia_gpus_expected
+from .common import gpu_check, gpu_device
 from .pcie_width import wanted_lanes
 
 FAILED = Reason("failed", "a test of DCGM failed", device="GPU")
@@ -150,7 +150,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from _statuses(context, facts)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="dcgm_diag",
     order=810,
     title="DCGM diagnostic",
@@ -165,7 +165,5 @@ CHECK = Check(
     wants=("nvidia_smi",),
     tags=("dcgm", "gpu"),
     level="standard",
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

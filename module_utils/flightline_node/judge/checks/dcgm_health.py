@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...know.catalog import dcgm as catalog
-from ...model import Check, Device, Facts, Finding, Reason
+from ...model import Device, Facts, Finding, Reason
 from .. import skips
 from ..context import Context
-from .common import OF_GPU, gpu_device, nvidia_gpus_expected
+from .common import OF_GPU, gpu_check, gpu_device
 
 WATCH_FAILED = Reason("watch_failed", "a watch of DCGM failed", device="GPU")
 WATCH_WARNED = Reason("watch_warned", "a watch of DCGM warned", device="GPU")
@@ -54,12 +54,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         if not findings and overall == "Healthy":
             yield context.ok("DCGM's watches saw nothing", measured=overall, expected="Healthy")
         elif not findings:
-            yield context.unknown(
-                NAMES_NOTHING, f"DCGM's overall health is {overall}, and it names nothing", measured=overall
-            )
+            yield context.unknown(NAMES_NOTHING, f"DCGM's overall health is {overall}, and it names nothing", overall)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="dcgm_health",
     order=800,
     title="DCGM health watches",
@@ -72,7 +70,6 @@ CHECK = Check(
     needs=("dcgm_health",),
     wants=("nvidia_smi",),
     tags=("dcgm", "gpu"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU, skips.DCGM_IDLE, skips.NO_DCGM),
     evaluate=evaluate,
 )

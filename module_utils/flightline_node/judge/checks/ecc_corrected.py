@@ -4,51 +4,23 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    all_mig,
-    ecc_off,
-    gpu_label,
-    is_number,
-    judge_gpus,
-    nvidia_gpus_expected,
-    spread,
-    untyped,
-)
+from .common import OF_GPU_FIELD, all_mig, each_gpu, ecc_off, gpu_check, is_number, spread, untyped
 
 MANY = Reason("many", "many corrected memory errors", device="GPU")
 
 
 def _judge(context: Context, gpu: Facts, count: float) -> Iterator[Finding]:
-    context.measure("ecc_corrected_volatile", count, "errors", gpu_label(gpu))
+    context.measure("ecc_corrected_volatile", count, "errors")
     most = context.threshold("max_corrected")
     if count > most:
-        message = (
-            f"{gpu_label(gpu)}: {count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
-        )
-        yield context.warn(MANY, message, **about(gpu, count, most, "errors"))
+        message = f"{count:g} corrected memory errors since the driver was loaded, wanted at most {most:g}"
+        yield context.warn(MANY, message, count, most, "errors")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Corrected errors do no harm by themselves: a high count is a warning."""
-    yield from judge_gpus(
-        context,
-        "ecc_corrected_volatile",
-        is_number,
-        "count of corrected errors",
-        _judge,
-        lambda counts: f"{spread(counts)} corrected memory errors per GPU",
-        absent=skips.NOT_PRINTED.because("not printed"),
-        na=ecc_off(context) or all_mig(context) or untyped(context),
-        mig_hides=True,
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_corrected",
     order=170,
     title="Corrected ECC errors",
@@ -59,7 +31,6 @@ CHECK = Check(
     out_of_service="No: they were corrected; many of them warn.",
     first="nvidia-smi -q -d ECC",
     source="AWS SageMaker HyperPod notes (over 100 correctable errors a day: replace)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     thresholds=(
         Threshold(
@@ -71,7 +42,16 @@ CHECK = Check(
             0,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Corrected errors do no harm by themselves: a high count is a warning.",
+        "ecc_corrected_volatile",
+        is_number,
+        "count of corrected errors",
+        _judge,
+        lambda counts: f"{spread(counts)} corrected memory errors per GPU",
+        absent=skips.NOT_PRINTED.because("not printed"),
+        na=lambda context: ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
+    ),
 )

@@ -5,20 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    gpu_label,
-    is_broken,
-    is_word,
-    judge_gpus,
-    nvidia_gpus_expected,
-    one_of_each,
-    untyped,
-)
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_broken, is_word, one_of_each, untyped
 
 PENDING_UNREAD = Reason("pending_unread", "the pending ECC mode could not be read", device="GPU")
 WAITS_FOR_RESET = Reason("waits_for_reset", "the wanted ECC mode waits for a reset", Remedy.RESET_GPU, "GPU")
@@ -32,37 +22,24 @@ _OPTIONAL = re.compile(r"\b(?:RTX|GeForce|TITAN)\b", re.IGNORECASE)
 
 def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     wanted = context.expected.ecc_mode or DEFAULT
-    pending, label = gpu.get("ecc_mode_pending"), gpu_label(gpu)
-    rest = about(gpu, mode, wanted)
+    pending = gpu.get("ecc_mode_pending")
+    rest = (mode, wanted)
     if is_broken(pending):
-        yield context.unknown(PENDING_UNREAD, f"{label}: pending ECC mode could not be read: {pending}", **rest)
+        yield context.unknown(PENDING_UNREAD, f"pending ECC mode could not be read: {pending}", *rest)
     elif pending is not None and pending != mode and str(pending).lower() == wanted.lower():
-        yield context.fail(WAITS_FOR_RESET, f"{label}: ECC {mode}, {pending} after the next reset", **rest)
+        yield context.fail(WAITS_FOR_RESET, f"ECC {mode}, {pending} after the next reset", *rest)
     elif pending is not None and pending != mode:
         # It is as wanted until someone resets the GPU.
-        yield context.warn(PENDING_OTHER, f"{label}: ECC {mode}, but {pending} after the next reset", **rest)
+        yield context.warn(PENDING_OTHER, f"ECC {mode}, but {pending} after the next reset", *rest)
     elif mode.lower() != wanted.lower():
-        message = f"{label}: ECC {mode}, wanted {wanted}"
+        message = f"ECC {mode}, wanted {wanted}"
         if context.expected.ecc_mode is None and _OPTIONAL.search(str(gpu.get("name"))):
-            yield context.warn(OTHER_MODE, message + " (optional on this board)", **rest)
+            yield context.warn(OTHER_MODE, message + " (optional on this board)", *rest)
         else:
-            yield context.fail(OTHER_MODE, message, **rest)
+            yield context.fail(OTHER_MODE, message, *rest)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Current mode as wanted, and the pending mode equal to it."""
-    yield from judge_gpus(
-        context,
-        "ecc_mode",
-        is_word,
-        "ECC mode",
-        _judge,
-        lambda modes: f"ECC {one_of_each(modes)}, nothing pending",
-        na=untyped(context),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_mode",
     order=150,
     title="ECC mode",
@@ -73,9 +50,15 @@ CHECK = Check(
     out_of_service="Yes when off on a data-centre GPU: errors spoil a model unseen. A change to come warns.",
     first="nvidia-smi -q -d ECC",
     source="NVIDIA GPU memory error management; DCGM (ECC_DISABLED, severity CONFIG)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Current mode as wanted, and the pending mode equal to it.",
+        "ecc_mode",
+        is_word,
+        "ECC mode",
+        _judge,
+        lambda modes: f"ECC {one_of_each(modes)}, nothing pending",
+        na=untyped,
+    ),
 )

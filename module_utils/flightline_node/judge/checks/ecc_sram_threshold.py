@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_flag, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_flag
 
 EXCEEDED = Reason("exceeded", "the GPU's uncorrectable SRAM errors exceed NVIDIA's threshold", Remedy.REPLACE, "GPU")
 
 
 def _judge(context: Context, gpu: Facts, exceeded: bool) -> Iterator[Finding]:
     if exceeded:
-        message = f"{gpu_label(gpu)}: more uncorrectable SRAM errors in its life than NVIDIA's threshold"
-        yield context.fail(EXCEEDED, message, **about(gpu, exceeded, False))
+        message = "more uncorrectable SRAM errors in its life than NVIDIA's threshold"
+        yield context.fail(EXCEEDED, message, exceeded, False)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """The flag is NVIDIA's own judgement and outlives resets."""
-    yield from judge_gpus(
-        context,
-        "sram_threshold_exceeded",
-        is_flag,
-        "SRAM threshold flag",
-        _judge,
-        lambda _flags: "SRAM errors below NVIDIA's threshold on all GPUs",
-        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
-        na=skips.DRIVER_SILENT.because("not kept for this product"),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_sram_threshold",
     order=180,
     title="SRAM error threshold",
@@ -43,9 +29,16 @@ CHECK = Check(
     out_of_service="Yes: NVIDIA asks for the GPU to be replaced.",
     first="nvidia-smi -q -d ECC",
     source="NVIDIA GPU memory error management; DCGM (SRAM_THRESHOLD, severity ISOLATE)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "The flag is NVIDIA's own judgement and outlives resets.",
+        "sram_threshold_exceeded",
+        is_flag,
+        "SRAM threshold flag",
+        _judge,
+        lambda _flags: "SRAM errors below NVIDIA's threshold on all GPUs",
+        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
+        na=skips.DRIVER_SILENT.because("not kept for this product"),
+    ),
 )

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
-    about,
     all_mig,
     best_of_twins,
+    each_gpu,
     ecc_off,
     field_of,
-    gpu_label,
+    gpu_check,
     is_number,
-    judge_gpus,
     mig_on,
-    nvidia_gpus_expected,
     untyped,
 )
 
@@ -41,44 +39,34 @@ def _only_here(context: Context, gpu: Facts, path: str) -> bool:
 
 
 def _judge(context: Context, gpu: Facts, volatile: float) -> Iterator[Finding]:
-    context.measure("ecc_uncorrected_volatile", volatile, "errors", gpu_label(gpu))
+    context.measure("ecc_uncorrected_volatile", volatile, "errors")
     history = gpu.get("ecc_uncorrected_aggregate")
-    context.measure("ecc_uncorrected_aggregate", history, "errors", gpu_label(gpu))
+    context.measure("ecc_uncorrected_aggregate", history, "errors")
     lacking = [name for name in _COUNTERS if not mig_on(gpu) and _only_here(context, gpu, f"ecc.volatile.{name}")]
     if volatile <= 0 and lacking:
-        message = f"{gpu_label(gpu)}: no {', '.join(lacking)} count, where other GPUs of the same model have one"
-        yield context.unknown(reasons.VALUE_LACKING, message, **about(gpu))
+        message = f"no {', '.join(lacking)} count, where other GPUs of the same model have one"
+        yield context.unknown(reasons.VALUE_LACKING, message)
     elif volatile > 0:
         yield context.fail(
             SINCE_LOAD,
-            f"{gpu_label(gpu)}: {volatile:g} uncorrectable memory errors since the driver was loaded",
+            f"{volatile:g} uncorrectable memory errors since the driver was loaded",
+            volatile,
+            0,
+            "errors",
             evidence=_parts(gpu, "volatile"),
-            **about(gpu, volatile, 0, "errors"),
         )
     elif is_number(history) and history > 0:
         yield context.info(
             IN_ITS_LIFE,
-            f"{gpu_label(gpu)}: {history:g} uncorrectable memory errors in its life, none since the driver was loaded",
+            f"{history:g} uncorrectable memory errors in its life, none since the driver was loaded",
+            history,
+            None,
+            "errors",
             evidence=_parts(gpu, "aggregate"),
-            **about(gpu, history, None, "errors"),
         )
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Volatile counts must be zero; aggregate counts are history, which row remapping has dealt with."""
-    yield from judge_gpus(
-        context,
-        "ecc_uncorrected_volatile",
-        is_number,
-        "count of uncorrectable errors",
-        _judge,
-        lambda _counts: "no uncorrectable memory error since the driver was loaded",
-        na=ecc_off(context) or all_mig(context) or untyped(context),
-        mig_hides=True,
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="ecc_uncorrected",
     order=160,
     title="Uncorrectable ECC errors",
@@ -89,9 +77,16 @@ CHECK = Check(
     out_of_service="Yes: the driver has lost data since it was loaded; a reset clears it.",
     first="nvidia-smi -q -d ECC,ROW_REMAPPER",
     source="NVIDIA GPU memory error management; NVIDIA GPU debug guidelines",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.ECC_OFF, skips.MIG_ON, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Volatile counts must be zero; aggregate counts are history, which row remapping has dealt with.",
+        "ecc_uncorrected_volatile",
+        is_number,
+        "count of uncorrectable errors",
+        _judge,
+        lambda _counts: "no uncorrectable memory error since the driver was loaded",
+        na=lambda context: ecc_off(context) or all_mig(context) or untyped(context),
+        mig_hides=True,
+    ),
 )

@@ -22,7 +22,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     controllers: Dict[str, Dict[str, Any]] = context.facts("sysfs").get("edac", {})
     findings: List[Finding] = []
     for name, counters in controllers.items():
-        findings += _judge(context, name, counters)
+        findings += _judge(context.of({"name": name}, name), counters)
     yield from findings
     if not controllers:
         yield context.skip(skips.NONE_HERE.because(ABSENT))
@@ -37,21 +37,20 @@ def _sum(counters: Dict[str, Any], names: Any) -> int:
     return max((int(counters[name]) for name in names if is_number(counters.get(name))), default=0)
 
 
-def _judge(context: Context, name: str, counters: Dict[str, Any]) -> Iterator[Finding]:
-    device = {"name": name}
+def _judge(context: Context, counters: Dict[str, Any]) -> Iterator[Finding]:
     if not is_number(counters.get("ue_count")) or not is_number(counters.get("ce_count")):
         shown = counters.get("ue_count") if not is_number(counters.get("ue_count")) else counters.get("ce_count")
-        yield context.unknown(COUNTERS_UNREAD, f"{name}: the error counters could not be read: {shown}", device=device)
+        yield context.unknown(COUNTERS_UNREAD, f"the error counters could not be read: {shown}")
         return
     uncorrected, corrected = _sum(counters, _UNCORRECTED), _sum(counters, _CORRECTED)
-    context.measure("edac_corrected", corrected, "errors", name)
+    context.measure("edac_corrected", corrected, "errors")
     limit = context.threshold("corrected")
     if uncorrected:
-        message = f"{name}: {uncorrected} memory errors that ECC could not correct"
-        yield context.fail(UNCORRECTED, message, device=device, measured=uncorrected, expected=0, unit="errors")
+        message = f"{uncorrected} memory errors that ECC could not correct"
+        yield context.fail(UNCORRECTED, message, uncorrected, 0, "errors")
     if corrected >= limit:
-        message = f"{name}: {corrected} corrected memory errors, wanted under {limit:g}"
-        yield context.warn(CORRECTED, message, device=device, measured=corrected, expected=limit, unit="errors")
+        message = f"{corrected} corrected memory errors, wanted under {limit:g}"
+        yield context.warn(CORRECTED, message, corrected, limit, "errors")
 
 
 CHECK = Check(

@@ -11,7 +11,7 @@ from .. import reasons, skips
 from ..context import Context
 from .common import (
     OF_GPU_FIELD,
-    about,
+    gpu_device,
     gpu_label,
     gpus,
     is_broken,
@@ -68,25 +68,23 @@ def _bad_health(health: Any) -> List[str]:
 
 
 def _judge(context: Context, gpu: Facts, state: str) -> Iterator[Finding]:
-    label, status = gpu_label(gpu), gpu.get("fabric_status")
-    rest = about(gpu, f"{state}, {status}", "Completed, Success")
+    status = gpu.get("fabric_status")
+    rest = (f"{state}, {status}", "Completed, Success")
     if state.lower() in _WAITING:
-        message = f"{label}: fabric {state}: not registered with the fabric manager"
-        yield context.fail(NOT_REGISTERED, message, **rest)
+        yield context.fail(NOT_REGISTERED, f"fabric {state}: not registered with the fabric manager", *rest)
     elif state.lower() != "completed":
-        yield context.unknown(UNKNOWN_STATE, f"{label}: unknown fabric state '{state}'", **rest)
+        yield context.unknown(UNKNOWN_STATE, f"unknown fabric state '{state}'", *rest)
     elif status is None:
-        yield context.unknown(NO_STATUS, f"{label}: fabric completed, but no status printed", **rest)
+        yield context.unknown(NO_STATUS, "fabric completed, but no status printed", *rest)
     elif str(status).lower() != "success":
-        yield context.fail(FAILED, f"{label}: fabric completed with status {status}", **rest)
+        yield context.fail(FAILED, f"fabric completed with status {status}", *rest)
     else:
         bad = _bad_health(gpu.get("fabric_health"))
         unread = [text for text in bad if is_broken(text)]
         if unread:
-            message = f"{label}: fabric health could not be read ({', '.join(unread)})"
-            yield context.unknown(reasons.VALUE_UNREAD, message, **rest)
+            yield context.unknown(reasons.VALUE_UNREAD, f"fabric health could not be read ({', '.join(unread)})", *rest)
         elif bad:
-            yield context.fail(UNHEALTHY, f"{label}: fabric unhealthy ({', '.join(bad)})", evidence=bad, **rest)
+            yield context.fail(UNHEALTHY, f"fabric unhealthy ({', '.join(bad)})", *rest, evidence=bad)
 
 
 def _one_domain(context: Context) -> Iterator[Finding]:
@@ -103,8 +101,7 @@ def _one_domain(context: Context) -> Iterator[Finding]:
         whose = f", {gpu_label(one)} from the others" if one else ""
         message = f"the GPUs of the node are in different NVLink domains{whose} ({name}: {shown}), wanted one domain"
         lines = [f"{gpu_label(gpu)}: {name} {value}" for gpu, value in told]
-        rest = about(one, shown, "one domain") if one else {"measured": shown, "expected": "one domain"}
-        yield context.fail(DIVIDED, message, evidence=lines, **rest)
+        yield context.fail(DIVIDED, message, shown, "one domain", evidence=lines, device=gpu_device(one) if one else {})
 
 
 def _silent(context: Context) -> Optional[Skip]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
+from typing import Iterator
 
 from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
@@ -16,38 +16,29 @@ NOTHING_WRITTEN = Reason("nothing_written", "nothing was written and compared", 
 
 
 def _speed(context: Context, target: Facts) -> Iterator[Finding]:
-    mount = target["mount"]
     for way in ("write", "read"):
         speed, floor = target.get(f"{way}_mb_s"), context.threshold(f"min_{way}_mb_s")
-        context.measure(f"fs_{way}_mb_s", speed, "MB/s", mount)
+        context.measure(f"fs_{way}_mb_s", speed, "MB/s")
         if speed is not None and speed < floor:
-            message = f"{mount}: {way} at {speed:g} MB/s, wanted {floor:g}"
-            rest: Dict[str, Any] = {"measured": speed, "expected": floor, "unit": "MB/s"}
-            yield context.warn(SLOW, message, device={"mount": mount}, **rest)
+            yield context.warn(SLOW, f"{way} at {speed:g} MB/s, wanted {floor:g}", speed, floor, "MB/s")
 
 
 def _judge(context: Context, target: Facts) -> Iterator[Finding]:
     mount = target.get("mount", "?")
-    device = {"mount": mount}
+    context = context.of({"mount": mount}, mount)
     if target.get("wrong"):
-        message = f"{mount}: what was read is not what was written, at {target['wrong']}"
+        message = f"what was read is not what was written, at {target['wrong']}"
         remedy = Remedy.REPLACE if target.get("kind") == "instance-store" else Remedy.CONTACT_SUPPORT
-        yield context.fail(
-            WRONG_DATA, message, remedy=remedy, device=device, measured=target["wrong"], expected="what was written"
-        )
+        yield context.fail(WRONG_DATA, message, target["wrong"], "what was written", remedy=remedy)
     elif target.get("error"):
-        message, rest = f"{mount}: writing and reading failed: {target['error']}", {"measured": target["error"]}
-        yield context.fail(IO_ERROR, message, device=device, expected="what was written", **rest)
+        message = f"writing and reading failed: {target['error']}"
+        yield context.fail(IO_ERROR, message, target["error"], "what was written")
     elif target.get("refused"):
         read_only = "read-only" in target["refused"]
-        message = f"{mount}: not tested, {target['refused']}"
-        yield (
-            context.skip(skips.READ_ONLY.because(message), device=device)
-            if read_only
-            else context.unknown(REFUSED, message, device=device)
-        )
+        message = f"not tested, {target['refused']}"
+        yield context.skip(skips.READ_ONLY.because(message)) if read_only else context.unknown(REFUSED, message)
     elif not target.get("verified") or not target.get("write_mb_s") or not target.get("read_mb_s"):
-        yield context.unknown(NOTHING_WRITTEN, f"{mount}: nothing was written and compared", device=device)
+        yield context.unknown(NOTHING_WRITTEN, "nothing was written and compared")
     else:
         yield from _speed(context, target)
 

@@ -7,9 +7,9 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 from ...know import links
 from ...know.catalog import cuda
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
-from .common import OF_GPU, median, nvidia_gpus_expected, spread
+from .common import gpu_check, median, spread
 
 LINK_UNKNOWN = Reason("link_unknown", "nothing is known of this link of the type", device="GPU")
 BELOW_FLOOR = Reason("below_floor", "a copy is slower than its floor", Remedy.REBOOT, "GPU")
@@ -148,7 +148,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(", ".join(f"{what} {spread(values)}" for what, values in speeds.items() if values) + " GB/s")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_bandwidth",
     order=840,
     title="GPU copy bandwidth",
@@ -184,7 +184,5 @@ CHECK = Check(
             "site choice: half of the lanes or links cost 50 %", 0, 100,
         ),
     ),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

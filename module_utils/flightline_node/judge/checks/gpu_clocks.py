@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    best_of_twins,
-    field_of,
-    gpu_label,
-    is_number,
-    judge_gpus,
-    nvidia_gpus_expected,
-    spread,
-    under_load,
-    untyped,
-)
+from .common import OF_GPU_FIELD, best_of_twins, each_gpu, field_of, gpu_check, is_number, spread, under_load, untyped
 
 LOWER_MAXIMUM = Reason("lower_maximum", "the maximum clock is below the other GPUs'", device="GPU")
 SLOW_WITHOUT_REASON = Reason(
@@ -28,35 +16,20 @@ SLOW_WITHOUT_REASON = Reason(
 
 
 def _judge(context: Context, gpu: Facts, maximum: float) -> Iterator[Finding]:
-    label = gpu_label(gpu)
-    context.measure("gpu_max_sm_clock_mhz", maximum, "MHz", label)
+    context.measure("gpu_max_sm_clock_mhz", maximum, "MHz")
     for name in ("sm_mhz", "memory_mhz"):
         clock, best = field_of(gpu, f"clocks_max.{name}"), best_of_twins(context, gpu, f"clocks_max.{name}")
         if is_number(clock) and best and clock < best:
-            message = f"{label}: maximum {name[:-4]} clock {clock:g} MHz, other GPUs of the node {best:g} MHz"
-            yield context.warn(LOWER_MAXIMUM, message, **about(gpu, clock, best, "MHz"))
+            message = f"maximum {name[:-4]} clock {clock:g} MHz, other GPUs of the node {best:g} MHz"
+            yield context.warn(LOWER_MAXIMUM, message, clock, best, "MHz")
     now, least = field_of(gpu, "clocks.sm_mhz"), maximum * context.threshold("min_loaded_percent") / 100
     # Idle GPUs and GPUs that name a reason are slow for good cause.
     if under_load(gpu) and gpu.get("throttle_active") == [] and is_number(now) and now < least:
-        message = f"{label}: under load at {now:g} MHz of {maximum:g} MHz without a reason"
-        yield context.warn(SLOW_WITHOUT_REASON, message, **about(gpu, now, maximum, "MHz"))
+        message = f"under load at {now:g} MHz of {maximum:g} MHz without a reason"
+        yield context.warn(SLOW_WITHOUT_REASON, message, now, maximum, "MHz")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Maximum clocks are compared within the node; the current clock only of a GPU under load."""
-    yield from judge_gpus(
-        context,
-        "clocks_max.sm_mhz",
-        is_number,
-        "maximum clock",
-        _judge,
-        lambda clocks: f"maximum SM clock {spread(clocks)} MHz",
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-        na=untyped(context),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_clocks",
     order=260,
     title="GPU clocks",
@@ -67,7 +40,6 @@ CHECK = Check(
     out_of_service="No by itself: lower clocks warn; gpu_load measures what they cost.",
     first="nvidia-smi -q -d CLOCK,PERFORMANCE",
     source="nvidia-smi manual, Clocks and Max Clocks",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     thresholds=(
         Threshold(
@@ -80,7 +52,15 @@ CHECK = Check(
             100,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Maximum clocks are compared within the node; the current clock only of a GPU under load.",
+        "clocks_max.sm_mhz",
+        is_number,
+        "maximum clock",
+        _judge,
+        lambda clocks: f"maximum SM clock {spread(clocks)} MHz",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=untyped,
+    ),
 )

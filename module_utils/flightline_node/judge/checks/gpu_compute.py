@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
-from .gpu_load import loaded_device, twins
+from .common import gpu_check
+from .gpu_load import loaded, twins
 
 NOT_REPEATED = Reason("not_repeated", "products differ from run to run", Remedy.REPLACE, "GPU")
 CHANGED_IN_MEMORY = Reason("changed_in_memory", "a result changed in memory", Remedy.REPLACE, "GPU")
@@ -18,31 +18,29 @@ NOT_STARTED = Reason("not_started", "no numbers were computed", Remedy.FIX_CONFI
 FEWER_COMPARED = Reason("fewer_compared", "not every GPU was compared")
 
 
-def _by_itself(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
+def _by_itself(context: Context, gpu: Facts) -> Iterator[Finding]:
     wrong, first = gpu.get("mismatches"), gpu.get("first_mismatch") or {}
-    device = loaded_device(gpu)
     if wrong:
         where = f"element {first.get('element', '?')} off by {first.get('off_by', '?')}"
-        message = f"{label}: {wrong} of {gpu.get('products', '?')} products differ from the first, {where}"
-        yield context.fail(NOT_REPEATED, message, device=device, measured=wrong, expected=0, unit="products")
+        message = f"{wrong} of {gpu.get('products', '?')} products differ from the first, {where}"
+        yield context.fail(NOT_REPEATED, message, wrong, 0, "products")
     elif gpu.get("digest") != gpu.get("digest_at_end"):
-        message = f"{label}: a result changed in its memory while it was kept there"
-        digests = {"measured": str(gpu.get("digest_at_end"))[:16], "expected": str(gpu.get("digest"))[:16]}
-        yield context.fail(CHANGED_IN_MEMORY, message, device=device, **digests)
+        message = "a result changed in its memory while it was kept there"
+        yield context.fail(CHANGED_IN_MEMORY, message, *(str(gpu.get(key))[:16] for key in ("digest_at_end", "digest")))
     elif wrong is None or not gpu.get("products") or not gpu.get("digest"):
         why = gpu.get("error") or "no product was compared"
-        yield context.unknown(NOT_COMPARED, f"{label}: numbers not compared: {why}", device=device)
+        yield context.unknown(NOT_COMPARED, f"numbers not compared: {why}")
 
 
-def _against_twins(context: Context, gpu: Facts, gpus: List[Facts], label: str) -> Iterator[Finding]:
+def _against_twins(context: Context, gpu: Facts, gpus: List[Facts]) -> Iterator[Finding]:
     mine = gpu.get("digest")
     others = Counter(twin["digest"] for twin in twins(gpu, gpus) if twin.get("digest"))
     if not mine or not others:
         return
     agreed, count = others.most_common(1)[0]
     if others[mine] < count:
-        message = f"{label}: another result than {count} of {sum(others.values())} GPUs of its kind, every time"
-        yield context.fail(OTHER_RESULT, message, device=loaded_device(gpu), measured=mine[:16], expected=agreed[:16])
+        message = f"another result than {count} of {sum(others.values())} GPUs of its kind, every time"
+        yield context.fail(OTHER_RESULT, message, mine[:16], agreed[:16])
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -53,15 +51,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     gpus, findings = facts["gpus"], []
     for gpu in gpus:
-        label = f"GPU {gpu.get('index', '?')}"
-        findings += [*_by_itself(context, gpu, label), *_against_twins(context, gpu, gpus, label)]
+        one = loaded(context, gpu)
+        findings += [*_by_itself(one, gpu), *_against_twins(one, gpu, gpus)]
     wanted = context.expected.gpu_count
     if wanted is not None and len(gpus) < wanted:
-        findings.append(
-            context.unknown(
-                FEWER_COMPARED, f"{len(gpus)} of {wanted} GPUs compared", measured=len(gpus), expected=wanted
-            )
-        )
+        findings.append(context.unknown(FEWER_COMPARED, f"{len(gpus)} of {wanted} GPUs compared", len(gpus), wanted))
     yield from findings
     if not findings:
         done = sum(gpu["products"] for gpu in gpus)
@@ -69,7 +63,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{compared} on {len(gpus)} GPUs is right", measured=0, expected=0, unit="products")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_compute",
     order=830,
     title="GPU arithmetic",
@@ -84,7 +78,5 @@ CHECK = Check(
     needs=("gpu_load",),
     tags=("gpu",),
     level="standard",
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU, is_word, nvidia_gpus_expected
+from .common import gpu_check, is_word
 
 NOT_LISTED = Reason("not_listed", "nvidia-smi could not list the GPUs")
 TWICE = Reason("listed_twice", "nvidia-smi lists a GPU twice")
@@ -38,7 +38,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{listed} GPUs", **rest)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_count",
     order=10,
     title="GPU count",
@@ -49,10 +49,7 @@ CHECK = Check(
     out_of_service="Yes: a job that asks for all GPUs does not start.",
     first="nvidia-smi -L; lspci -d 10de:",
     source="AWS instance type tables; device count row of NVIDIA's GPU debug guidelines",
-    needs=("nvidia_smi",),
     expects=("gpu_count",),
     tags=("gpu",),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

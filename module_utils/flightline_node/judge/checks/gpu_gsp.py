@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    gpu_label,
-    is_word,
-    judge_gpus,
-    nvidia_gpus_expected,
-    one_of_each,
-    version_tuple,
-)
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_word, one_of_each, version_tuple
 
 OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's version", Remedy.UPDATE_SOFTWARE, "GPU")
 
@@ -24,26 +15,12 @@ OTHER_VERSION = Reason("other_version", "the GSP firmware is not the driver's ve
 def _judge(context: Context, gpu: Facts, firmware: str) -> Iterator[Finding]:
     driver = context.facts("nvidia_smi").get("driver_version")
     if isinstance(driver, str) and version_tuple(firmware) != version_tuple(driver):
-        message = f"{gpu_label(gpu)}: GSP firmware {firmware}, driver {driver}"
+        message = f"GSP firmware {firmware}, driver {driver}"
         # The driver loads its own firmware or none at all: the GPU works, but one of the two numbers is wrong.
-        yield context.warn(OTHER_VERSION, message, **about(gpu, firmware, driver))
+        yield context.warn(OTHER_VERSION, message, firmware, driver)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Firmware equal to the driver; N/A means that the driver runs the GPUs without it."""
-    yield from judge_gpus(
-        context,
-        "gsp_firmware_version",
-        is_word,
-        "GSP firmware version",
-        _judge,
-        lambda versions: f"GSP firmware {one_of_each(versions)}, as the driver",
-        absent=skips.NO_GSP.because("not printed by this driver (before 510)"),
-        na=skips.NO_GSP.because(),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_gsp",
     order=130,
     title="GSP firmware",
@@ -52,9 +29,16 @@ CHECK = Check(
     remedy="Install driver and firmware of the same release, and reboot.",
     out_of_service="No: the driver loads its own firmware, so the GPU works.",
     source="NVIDIA driver README, GSP Firmware chapter",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NO_GSP),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Firmware equal to the driver; N/A means that the driver runs the GPUs without it.",
+        "gsp_firmware_version",
+        is_word,
+        "GSP firmware version",
+        _judge,
+        lambda versions: f"GSP firmware {one_of_each(versions)}, as the driver",
+        absent=skips.NO_GSP.because("not printed by this driver (before 510)"),
+        na=skips.NO_GSP.because(),
+    ),
 )

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Tuple
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    gpu_device,
-    gpu_label,
-    gpus,
-    is_broken,
-    is_word,
-    judge_gpus,
-    nvidia_gpus_expected,
-    one_of_each,
-)
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_broken, is_word, judge_gpus, of_gpu, one_of_each
 
 CORRUPTED = Reason("corrupted", "the InfoROM is corrupted", Remedy.REPLACE, "GPU")
 FIELD_UNREAD = Reason("field_unread", "a field of the InfoROM could not be read", device="GPU")
@@ -34,11 +23,11 @@ def _corrupt(context: Context) -> Iterator[Finding]:
             yield context.fail(CORRUPTED, "nvidia-smi: the InfoROM is corrupted", evidence=[text], **rest)
     for gpu in gpus(context):
         for name, value in _objects(gpu):
-            message = f"{gpu_label(gpu)}: InfoROM {name}: {value}"
+            one, message = of_gpu(context, gpu), f"InfoROM {name}: {value}"
             if "corrupt" in value.lower():
-                yield context.fail(CORRUPTED, message, evidence=[value], **about(gpu, "corrupted", "valid"))
+                yield one.fail(CORRUPTED, message, "corrupted", "valid", evidence=[value])
             elif name != "image" and is_broken(value):
-                yield context.warn(FIELD_UNREAD, message, device=gpu_device(gpu), evidence=[value])
+                yield one.warn(FIELD_UNREAD, message, evidence=[value])
 
 
 def _objects(gpu: Facts) -> Iterator[Tuple[str, str]]:
@@ -66,7 +55,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_inforom",
     order=120,
     title="InfoROM",
@@ -76,9 +65,7 @@ CHECK = Check(
     do="The InfoROM cannot be rewritten from inside an EC2 instance.",
     out_of_service="Yes when corrupted: the GPU no longer remembers its bad memory. An unreadable version warns.",
     source="DCGM deployment test (CORRUPT_INFOROM, severity TRIAGE); nvidia-smi manual, Inforom Version",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NO_INFOROM, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Iterator, List, Optional
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
-from .common import OF_GPU, median, nvidia_gpus_expected, spread
+from .common import gpu_check, median, spread
 
 _HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 
@@ -21,9 +21,10 @@ FEWER_LOADED = Reason("fewer_loaded", "not every GPU was loaded")
 NOT_STARTED = Reason("not_started", "the load program did not start", Remedy.FIX_CONFIG)
 
 
-def loaded_device(gpu: Facts) -> Dict[str, Any]:
-    """The identity of a GPU of the load program's facts."""
-    return {key: gpu[key] for key in ("index", "pci", "name") if gpu.get(key) is not None}
+def loaded(context: Context, gpu: Facts) -> Context:
+    """The context of a GPU of the load program's facts: its findings and measures name it."""
+    device = {key: gpu[key] for key in ("index", "pci", "name") if gpu.get(key) is not None}
+    return context.of(device, f"GPU {gpu.get('index', '?')}")
 
 
 def twins(gpu: Facts, gpus: List[Facts]) -> List[Facts]:
@@ -32,50 +33,45 @@ def twins(gpu: Facts, gpus: List[Facts]) -> List[Facts]:
     return [other for other in gpus if other is not gpu and (other.get("name"), other.get("sm_count")) == kind]
 
 
-def _speed(context: Context, gpu: Facts, label: str, others: List[float]) -> Iterator[Finding]:
-    tflops, rest = gpu["tflops"], {"device": loaded_device(gpu), "measured": gpu["tflops"], "unit": "TFLOPS"}
+def _speed(context: Context, tflops: float, others: List[float]) -> Iterator[Finding]:
     rate, known = context.expected.gpu_tflops, context.expected.instance_type != NO_TYPE
     peak = (rate or 0) * (context.expected.gpu_share or 1) * context.threshold("min_peak_percent") / 100
     usual = median(others)
+    message = f"{tflops:g} TFLOPS, the other GPUs {usual:g}"
     warn, fail = (usual * (1 - context.threshold(f"{what}_slower_percent") / 100) for what in ("warn", "fail"))
     if tflops < fail:
-        message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
-        yield context.fail(SLOWER, message, expected=round(fail, 1), **rest)
+        yield context.fail(SLOWER, message, tflops, round(fail, 1), "TFLOPS")
     elif tflops < peak:
-        message = f"{label}: {tflops:g} TFLOPS, wanted {peak:g}"
-        yield context.fail(BELOW_PEAK, message, expected=peak, **rest)
+        yield context.fail(BELOW_PEAK, f"{tflops:g} TFLOPS, wanted {peak:g}", tflops, peak, "TFLOPS")
     elif rate is None and known:
-        message = f"{label}: {tflops:g} TFLOPS, and no expected gpu_tflops is known of the type"
-        yield context.unknown(NO_PEAK, message, **rest)
+        message = f"{tflops:g} TFLOPS, and no expected gpu_tflops is known of the type"
+        yield context.unknown(NO_PEAK, message, tflops, None, "TFLOPS")
     elif tflops < warn:
-        message = f"{label}: {tflops:g} TFLOPS, the other GPUs {usual:g}"
-        yield context.warn(SLOWER, message, remedy=Remedy.INVESTIGATE, expected=round(warn, 1), **rest)
+        yield context.warn(SLOWER, message, tflops, round(warn, 1), "TFLOPS", remedy=Remedy.INVESTIGATE)
 
 
-def _heat(context: Context, gpu: Facts, label: str) -> Iterator[Finding]:
+def _heat(context: Context, gpu: Facts) -> Iterator[Finding]:
     samples, throttled = gpu.get("samples") or 0, gpu.get("throttled") or {}
     hard = {name: count for name, count in throttled.items() if name in _HARDWARE}
     warm = throttled.get("sw_thermal_slowdown", 0)
     seen = f"in {max(throttled.values(), default=0)} of {samples} samples, {gpu.get('temperature_c_max', '?')} C"
     if hard:
-        message = f"{label}: clock held down by the hardware under load ({', '.join(hard)}) {seen}"
-        yield context.fail(HELD_DOWN, message, device=loaded_device(gpu), measured=hard, expected=0)
+        yield context.fail(HELD_DOWN, f"clock held down by the hardware under load ({', '.join(hard)}) {seen}", hard, 0)
     elif samples and warm > samples * context.threshold("max_warm_percent") / 100:
-        message = f"{label}: clock lowered to stay cool {seen}"
-        yield context.warn(WARM, message, device=loaded_device(gpu), measured=warm)
+        yield context.warn(WARM, f"clock lowered to stay cool {seen}", warm)
 
 
 def _judge(context: Context, gpu: Facts, gpus: List[Facts]) -> Iterator[Finding]:
-    label, tflops = f"GPU {gpu.get('index', '?')}", gpu.get("tflops")
-    yield from _heat(context, gpu, label)
+    tflops = gpu.get("tflops")
+    yield from _heat(context, gpu)
     if not tflops:
         why = gpu.get("error") or "no product was timed"
-        yield context.unknown(NOT_LOADED, f"{label}: not measured under load: {why}", device=loaded_device(gpu))
+        yield context.unknown(NOT_LOADED, f"not measured under load: {why}")
         return
-    context.measure("gpu_load_tflops", tflops, "TFLOPS", label)
-    context.measure("gpu_load_sm_mhz", gpu.get("sm_mhz_median"), "MHz", label)
-    context.measure("gpu_load_temperature_c", gpu.get("temperature_c_max"), "C", label)
-    yield from _speed(context, gpu, label, [twin["tflops"] for twin in twins(gpu, gpus) if twin.get("tflops")])
+    context.measure("gpu_load_tflops", tflops, "TFLOPS")
+    context.measure("gpu_load_sm_mhz", gpu.get("sm_mhz_median"), "MHz")
+    context.measure("gpu_load_temperature_c", gpu.get("temperature_c_max"), "C")
+    yield from _speed(context, tflops, [twin["tflops"] for twin in twins(gpu, gpus) if twin.get("tflops")])
 
 
 def _missing(context: Context, facts: Facts) -> Optional[Finding]:
@@ -91,7 +87,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if facts.get("not_run"):
         yield context.unknown(NOT_STARTED, f"the GPUs were not loaded: {facts['not_run']}")
         return
-    findings = [finding for gpu in facts["gpus"] for finding in _judge(context, gpu, facts["gpus"])]
+    findings = [finding for gpu in facts["gpus"] for finding in _judge(loaded(context, gpu), gpu, facts["gpus"])]
     missing = _missing(context, facts)
     yield from findings + ([missing] if missing else [])
     speeds = [gpu["tflops"] for gpu in facts["gpus"] if gpu.get("tflops")]
@@ -101,7 +97,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{spread(speeds)} TFLOPS on {len(speeds)} GPUs for {facts.get('seconds') or 0:g} s{unseen}")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_load",
     order=820,
     title="GPUs under load",
@@ -137,7 +133,5 @@ CHECK = Check(
             "site choice: a moment at the start is no fault", 0, 100,
         ),
     ),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )  # fmt: skip

@@ -7,11 +7,11 @@ from typing import Any, Dict, Iterator, List, Optional, Set
 from ...know.catalog import nvml
 from ...know.catalog import xid as catalogue
 from ...know.catalog.nvml import Saying
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import reasons
 from ..context import Context
 from ..kernel_history import current, device_at, fallen_off_bus, pci_key, unsplit
-from .common import OF_GPU, about, gpu_label, is_broken, is_number, nvidia_gpus_expected
+from .common import gpu_check, is_broken, is_number, of_gpu
 
 _CORE = ("uuid", "name", "serial", "memory_total_mib", "temperature_c", "performance_state")
 _SENSORS = ("temperature_c", "performance_state")
@@ -47,11 +47,10 @@ def _gpu(context: Context, gpu: Facts) -> Iterator[Finding]:
     broken = [f"{key}: {gpu[key]}" for key in _CORE if is_broken(gpu.get(key)) and not _refused(gpu[key])]
     if known and known[1]:
         text, said = known[0], known[1]
-        rest = about(gpu, said.meaning, ANSWER)
-        yield context.fail(_SAID[said.id], f"{gpu_label(gpu)}: {said.meaning}", evidence=[text], **rest)
+        yield context.fail(_SAID[said.id], said.meaning, said.meaning, ANSWER, evidence=[text])
     elif broken and not (len(broken) == 1 and broken[0].startswith(_SENSORS)):
-        message = f"{gpu_label(gpu)}: does not answer ({'; '.join(broken)})"
-        yield context.fail(NO_ANSWER, message, evidence=broken, **about(gpu, "no answer", ANSWER))
+        message = f"does not answer ({'; '.join(broken)})"
+        yield context.fail(NO_ANSWER, message, "no answer", ANSWER, evidence=broken)
 
 
 def _refused(text: str) -> bool:
@@ -106,8 +105,7 @@ def _bus(context: Context, listed: Optional[int]) -> Iterator[Finding]:
     seen, there = facts.get("nvidia_gpus"), facts.get("gpu_addresses", [])
     for address in facts.get("rev_ff", []):
         if address in there:
-            message = "lspci: a GPU has fallen off the bus (rev ff)"
-            yield context.fail(OFF_BUS, message, device={"pci": address}, **GONE)
+            yield context.fail(OFF_BUS, "lspci: a GPU has fallen off the bus (rev ff)", device={"pci": address}, **GONE)
     if is_number(seen) and wanted is not None and seen < wanted:
         message = f"lspci lists {seen} of {wanted} GPUs"
         fewer = FEWER_ON_BUS if seen else NONE_ON_BUS
@@ -121,7 +119,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     """Look for the words of a lost GPU in nvidia-smi and the kernel log, and count on the bus."""
     smi = context.optional("nvidia_smi")
     listed = smi.get("gpus", []) if smi is not None else []
-    findings = [finding for gpu in listed for finding in _gpu(context, gpu)]
+    findings = [finding for gpu in listed for finding in _gpu(of_gpu(context, gpu), gpu)]
     findings += _errors(context, (smi or {}).get("errors", []), _told(findings))
     findings += _kernel(context, _told(findings))
     findings += _bus(context, None if smi is None else len(listed))
@@ -145,7 +143,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"no GPU lost, by {', '.join(looked)}")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_lost",
     order=40,
     title="GPU lost",
@@ -158,8 +156,7 @@ CHECK = Check(
     first="journalctl -k -b | grep -i nvrm; lspci -d 10de:",
     source="NVIDIA GPU debug guidelines (Xid 79: restart); nvidia-smi's own messages",
     needs_any=("nvidia_smi", "kernel", "lspci"),
+    needs=(),
     tags=("gpu", "pcie"),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

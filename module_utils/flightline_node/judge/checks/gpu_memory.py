@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_number, judge_gpus, nvidia_gpus_expected, spread
+from .common import OF_GPU_FIELD, gpu_check, is_number, judge_gpus, spread
 
 TOO_LITTLE = Reason("too_little", "a GPU has less memory than its model", Remedy.REPLACE, "GPU")
 TOO_MUCH = Reason("too_much", "a GPU has more memory than its model", Remedy.FIX_CONFIG, "GPU")
 
 
 def _judge(context: Context, gpu: Facts, total_mib: float) -> Iterator[Finding]:
-    context.measure("gpu_memory_total_mib", total_mib, "MiB", gpu_label(gpu))
+    context.measure("gpu_memory_total_mib", total_mib, "MiB")
     wanted = context.expected.gpu_memory_mib or 0
-    message = f"{gpu_label(gpu)}: {total_mib:g} MiB of memory, wanted about {wanted} MiB"
-    rest = about(gpu, total_mib, wanted, "MiB")
+    message = f"{total_mib:g} MiB of memory, wanted about {wanted} MiB"
+    rest = (total_mib, wanted, "MiB")
     if total_mib * 100 < wanted * (100 - context.threshold("tolerance_percent")):
-        yield context.fail(TOO_LITTLE, message, **rest)
+        yield context.fail(TOO_LITTLE, message, *rest)
     elif total_mib * 100 > wanted * (100 + context.threshold("excess_percent")):
-        yield context.fail(TOO_MUCH, message + ": another model than expected", **rest)
+        yield context.fail(TOO_MUCH, message + ": another model than expected", *rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_memory",
     order=30,
     title="GPU memory size",
@@ -41,7 +41,6 @@ CHECK = Check(
     do="Too large: the inventory names another instance type.",
     out_of_service="Yes: the job runs out of memory on that GPU; a few percent are within the tolerance.",
     source="EC2 describe-instance-types (GpuInfo); nvidia-smi captures",
-    needs=("nvidia_smi",),
     expects=("gpu_memory_mib",),
     tags=("gpu", "memory"),
     thresholds=(
@@ -64,7 +63,6 @@ CHECK = Check(
             100,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=OF_GPU_FIELD,
     evaluate=evaluate,
 )

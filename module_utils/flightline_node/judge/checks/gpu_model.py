@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_word, judge_gpus, one_of_each
 
 OTHER_MODEL = Reason("other_model", "a GPU is of another model", device="GPU")
 
@@ -27,9 +27,7 @@ def _judge(context: Context, gpu: Facts, name: str) -> Iterator[Finding]:
     # A driver older than the board knows it by this name only.
     remedy = Remedy.UPDATE_SOFTWARE if "Graphics Device" in name else Remedy.FIX_CONFIG
     wanted = expected.gpu_model or " ".join(expected.gpu_name_has)
-    yield context.fail(
-        OTHER_MODEL, f"{gpu_label(gpu)}: {name}, wanted {wanted}", remedy=remedy, **about(gpu, name, wanted)
-    )
+    yield context.fail(OTHER_MODEL, f"{name}, wanted {wanted}", name, wanted, remedy=remedy)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -42,7 +40,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     yield from judge_gpus(context, "name", is_word, "product name", _judge, lambda names: f"all {one_of_each(names)}")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_model",
     order=20,
     title="GPU model",
@@ -52,9 +50,7 @@ CHECK = Check(
     "older than the GPU: update it.",
     out_of_service="Yes: it is not the machine that is paid for.",
     source="AWS instance type tables; product names printed by nvidia-smi",
-    needs=("nvidia_smi",),
     tags=("gpu",),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.UNTYPED),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_items, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_broken, is_items, is_number
 
 EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a GPU", device="GPU")
 PROCESS = Reason("process", "a process uses a GPU", Remedy.RESTART_APP, "GPU")
@@ -28,39 +28,26 @@ def stray(processes: List[Any]) -> List[Facts]:
 
 
 def _judge(context: Context, gpu: Facts, processes: List[Any]) -> Iterator[Finding]:
-    label, used, beside = gpu_label(gpu), gpu.get("memory_used_mib"), context.level == "quick"
+    used, beside = gpu.get("memory_used_mib"), context.level == "quick"
     most = context.threshold("max_idle_mib")
     left = stray(processes)
     if left:
         shown = [f"pid {p.get('pid')} {p.get('name')} {p.get('used_mib')} MiB" for p in left]
-        message = f"{label}: {len(left)} compute processes ({shown[0]})"
-        rest = about(gpu, len(left), 0, "processes")
+        message = f"{len(left)} compute processes ({shown[0]})"
+        rest = (len(left), 0, "processes")
         if beside:
-            yield context.info(EXPECTED_PROCESS, message, evidence=shown, **rest)
+            yield context.info(EXPECTED_PROCESS, message, *rest, evidence=shown)
         else:
-            yield context.fail(PROCESS, message, evidence=shown, **rest)
+            yield context.fail(PROCESS, message, *rest, evidence=shown)
     elif is_broken(used):
-        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: memory in use could not be read: {used}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"memory in use could not be read: {used}")
     elif is_number(used) and used > most:
-        message = f"{label}: {used:g} MiB in use and no process to be seen"
-        rest = about(gpu, used, most, "MiB")
-        yield context.info(HIDDEN_MEMORY, message, **rest) if beside else context.warn(HIDDEN_MEMORY, message, **rest)
+        message = f"{used:g} MiB in use and no process to be seen"
+        give = context.info if beside else context.warn
+        yield give(HIDDEN_MEMORY, message, used, most, "MiB")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """`quick` may run beside a job, so that processes are only reported; later levels need the GPUs alone."""
-    yield from judge_gpus(
-        context,
-        "processes",
-        is_items,
-        "process list",
-        _judge,
-        lambda _lists: "no compute process on the GPUs",
-        absent=skips.NOT_PRINTED.because("not printed"),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_processes",
     order=310,
     title="Processes on the GPUs",
@@ -72,7 +59,6 @@ CHECK = Check(
     out_of_service="Yes from level standard, where someone's program would spoil tests and job; quick only tells.",
     first="nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
     source="DCGM level 1 software test (graphics and compute processes)",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
     thresholds=(
         Threshold(
@@ -84,7 +70,14 @@ CHECK = Check(
             0,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "`quick` may run beside a job, so that processes are only reported; later levels need the GPUs alone.",
+        "processes",
+        is_items,
+        "process list",
+        _judge,
+        lambda _lists: "no compute process on the GPUs",
+        absent=skips.NOT_PRINTED.because("not printed"),
+    ),
 )

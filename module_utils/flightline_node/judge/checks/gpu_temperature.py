@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_number, judge_gpus, nvidia_gpus_expected, spread
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_broken, is_number, spread
 
 TOO_HOT = Reason("too_hot", "a GPU is near its limit of temperature", Remedy.REPLACE, "GPU")
 NOT_PLAUSIBLE = Reason("not_plausible", "a temperature is not plausible", device="GPU")
@@ -31,28 +31,22 @@ def _memory_headroom(gpu: Facts) -> Optional[float]:
 
 def _near(context: Context, gpu: Facts, what: str, celsius: float, left: float) -> Iterator[Finding]:
     spare = context.threshold("warn_headroom_c")
-    rest = about(gpu, celsius, f"below {celsius + left - spare:g}", "C")
-    message = (
-        f"{gpu_label(gpu)}: {what} at {celsius:g} C, {left:g} C below its limit, wanted more than {spare:g} C below"
-    )
+    rest = (celsius, f"below {celsius + left - spare:g}", "C")
+    message = f"{what} at {celsius:g} C, {left:g} C below its limit, wanted more than {spare:g} C below"
     if left <= context.threshold("fail_headroom_c"):
-        yield context.fail(TOO_HOT, message, **rest)
+        yield context.fail(TOO_HOT, message, *rest)
     elif left <= spare:
-        yield context.warn(TOO_HOT, message, remedy=Remedy.INVESTIGATE, **rest)
+        yield context.warn(TOO_HOT, message, *rest, remedy=Remedy.INVESTIGATE)
 
 
 def _judge(context: Context, gpu: Facts, celsius: float) -> Iterator[Finding]:
-    context.measure("gpu_temperature_c", celsius, "C", gpu_label(gpu))
-    context.measure("gpu_memory_temperature_c", gpu.get("temperature_memory_c"), "C", gpu_label(gpu))
+    context.measure("gpu_temperature_c", celsius, "C")
+    context.measure("gpu_memory_temperature_c", gpu.get("temperature_memory_c"), "C")
     for name in ("temperature_tlimit_c", "temperature_memory_c"):
         if is_broken(gpu.get(name)):
-            yield context.unknown(
-                reasons.VALUE_UNREAD, f"{gpu_label(gpu)}: {name} could not be read: {gpu[name]}", **about(gpu)
-            )
+            yield context.unknown(reasons.VALUE_UNREAD, f"{name} could not be read: {gpu[name]}")
     if not _PLAUSIBLE_C[0] <= celsius <= _PLAUSIBLE_C[1]:
-        yield context.unknown(
-            NOT_PLAUSIBLE, f"{gpu_label(gpu)}: {celsius:g} C is no plausible temperature", **about(gpu, celsius)
-        )
+        yield context.unknown(NOT_PLAUSIBLE, f"{celsius:g} C is no plausible temperature", celsius)
         return
     yield from _near(context, gpu, "GPU", celsius, _gpu_headroom(context, gpu, celsius))
     left = _memory_headroom(gpu)
@@ -60,14 +54,7 @@ def _judge(context: Context, gpu: Facts, celsius: float) -> Iterator[Finding]:
         yield from _near(context, gpu, "memory", gpu["temperature_memory_c"], left)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Compare with the limits that the GPU itself prints, in either style."""
-    yield from judge_gpus(
-        context, "temperature_c", is_number, "temperature", _judge, lambda values: f"GPUs at {spread(values)} C"
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_temperature",
     order=240,
     title="GPU temperature",
@@ -78,7 +65,6 @@ CHECK = Check(
     out_of_service="Yes at the limit where the GPU slows down; near it warns.",
     first="nvidia-smi -q -d TEMPERATURE",
     source="nvidia-smi manual, Temperature: T.Limit counts down to 0 at the maximum operating temperature",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     thresholds=(
         Threshold(
@@ -109,7 +95,13 @@ CHECK = Check(
             110,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=OF_GPU_FIELD,
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Compare with the limits that the GPU itself prints, in either style.",
+        "temperature_c",
+        is_number,
+        "temperature",
+        _judge,
+        lambda values: f"GPUs at {spread(values)} C",
+    ),
 )

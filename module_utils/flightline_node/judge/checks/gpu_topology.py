@@ -83,9 +83,7 @@ def _judge(context: Context, paths: Dict[str, int], gpu_count: int, listed_pairs
     if odd or sum(paths.values()) < pairs:
         unread = pairs - sum(count for path, count in paths.items() if path not in odd)
         message = f"topology of {unread} of {pairs} GPU pairs could not be read: {shown or 'no GPU pair'}"
-        return context.unknown(
-            PAIRS_UNREAD if paths else NO_PAIR, message, measured=shown, expected=f"{pairs} pairs", evidence=lines
-        )
+        return context.unknown(PAIRS_UNREAD if paths else NO_PAIR, message, shown, f"{pairs} pairs", evidence=lines)
     mixed = len({path.startswith("NV") for path in paths}) > 1
     if mixed and context.expected.nvlink_links_per_gpu is None:
         message = f"some GPU pairs have NVLink and some not: {shown}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, Set
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_word, judge_gpus, one_of_each
 
 NOT_PINNED = Reason("not_pinned", "the VBIOS is not the pinned one", Remedy.REPLACE, "GPU")
 DIFFERS = Reason("differs", "the VBIOS differs within the node")
@@ -17,8 +17,7 @@ def _judge(context: Context, gpu: Facts, version: str) -> Iterator[Finding]:
     pinned = context.expected.vbios_version
     # Hexadecimal groups (96.00.A5.00.01): compared as text, whole groups at a time.
     if pinned and not (version + ".").lower().startswith(pinned.lower() + "."):
-        message = f"{gpu_label(gpu)}: VBIOS {version}, pinned to {pinned}"
-        yield context.fail(NOT_PINNED, message, **about(gpu, version, pinned))
+        yield context.fail(NOT_PINNED, f"VBIOS {version}, pinned to {pinned}", version, pinned)
 
 
 def _differing(context: Context) -> Iterator[Finding]:
@@ -29,7 +28,7 @@ def _differing(context: Context) -> Iterator[Finding]:
     for model, versions in by_model.items():
         if len(versions) > 1:
             shown = one_of_each(versions)
-            yield context.warn(DIFFERS, f"{model}: VBIOS differs within the node: {shown}", measured=shown)
+            yield context.warn(DIFFERS, f"{model}: VBIOS differs within the node: {shown}", shown)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -45,7 +44,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             yield finding
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="gpu_vbios",
     order=110,
     title="VBIOS version",
@@ -56,9 +55,7 @@ CHECK = Check(
     out_of_service="Yes where the site pins it; GPUs that differ warn.",
     first="nvidia-smi --query-gpu=index,vbios_version --format=csv",
     source="NVIDIA GPU debug guidelines; the site's pin",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

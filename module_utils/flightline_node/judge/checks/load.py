@@ -22,8 +22,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     share, most = round(load / processors, 3), context.threshold("max_per_cpu")
     rest = {"measured": share, "expected": most, "unit": "tasks per CPU"}
     if share > most:
-        message = f"load {load:g} on {processors} CPUs: something runs here already"
-        yield context.warn(BUSY, message, **rest)
+        yield context.warn(BUSY, f"load {load:g} on {processors} CPUs: something runs here already", **rest)
     else:
         yield context.ok(f"load {load:g} on {processors} CPUs", **rest)
 

@@ -81,8 +81,7 @@ def _mount(context: Context, entry: Dict[str, Any]) -> Iterator[Finding]:
         # Data sets are often mounted so on purpose; the inventory does not say.
         yield context.info(READ_ONLY_MOUNT, f"{mount} is mounted read-only", **rest)
     if not {"flock", "localflock"} & set(options):
-        message = f"{mount} is mounted without flock: programs that lock files on it fail"
-        yield context.warn(NO_FLOCK, message, **rest)
+        yield context.warn(NO_FLOCK, f"{mount} is mounted without flock: programs that lock files on it fail", **rest)
 
 
 def _events(kernel: Facts, *kinds: str) -> List[Facts]:

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from .. import reasons, skips
 from ..context import Context
-from .common import (
-    NO_GPU,
-    OF_GPU_FIELD,
-    about,
-    gpu_label,
-    gpus,
-    is_flag,
-    no_value,
-    nvidia_gpus_expected,
-    read,
-    unreadable,
-)
+from .common import NO_GPU, OF_GPU_FIELD, gpu_check, gpus, is_flag, no_value, of_gpu, read, unreadable
 
 _FLAGS = (
     ("unrepairable_memory", Remedy.REPLACE, "has memory that cannot be repaired"),
@@ -41,11 +30,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         findings += unreadable(context, reading, path)
         for gpu, flag in reading.values:
             if flag:
-                findings.append(
-                    context.fail(
-                        FLAGGED.of(path), f"{gpu_label(gpu)}: {meaning}", remedy=remedy, **about(gpu, True, False)
-                    )
-                )
+                one = of_gpu(context, gpu)
+                findings.append(one.fail(FLAGGED.of(path), meaning, True, False, remedy=remedy))
     yield from findings
     seen = [path for (path, _, _), reading in zip(_FLAGS, readings) if reading.values]
     if not findings and seen:
@@ -60,7 +46,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="memory_repair",
     order=230,
     title="GPU memory repair",
@@ -72,9 +58,7 @@ CHECK = Check(
     first="nvidia-smi -q | grep -i repair",
     source="nvidia-smi manual (Channel Repair Pending, TPC Repair Pending); NVML nvmlDeviceGetRepairStatus, "
     "nvmlDeviceGetBankRemapperStatus (615)",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_broken, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, gpu_check, is_broken, is_word, judge_gpus, one_of_each
 
 PENDING_UNREAD = Reason("pending_unread", "the pending MIG mode could not be read", device="GPU")
 PENDING_OTHER = Reason("pending_other", "another MIG mode is set for the next reset", device="GPU")
@@ -18,19 +18,19 @@ DEFAULT = "Disabled"
 
 def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     expected = context.expected
-    wanted, pending, label = expected.mig_mode or DEFAULT, gpu.get("mig_mode_pending"), gpu_label(gpu)
-    rest = about(gpu, mode, wanted)
+    wanted, pending = expected.mig_mode or DEFAULT, gpu.get("mig_mode_pending")
+    rest = (mode, wanted)
     if is_broken(pending):
-        yield context.unknown(PENDING_UNREAD, f"{label}: pending MIG mode could not be read: {pending}", **rest)
+        yield context.unknown(PENDING_UNREAD, f"pending MIG mode could not be read: {pending}", *rest)
     elif pending is not None and pending != mode:
         remedy = Remedy.RESET_GPU if str(pending).lower() == wanted.lower() else Remedy.FIX_CONFIG
-        yield context.fail(PENDING_OTHER, f"{label}: MIG {mode}, {pending} after the next reset", remedy=remedy, **rest)
+        yield context.fail(PENDING_OTHER, f"MIG {mode}, {pending} after the next reset", *rest, remedy=remedy)
     elif mode.lower() != wanted.lower():
-        message = f"{label}: MIG {mode}, wanted {wanted}"
+        message = f"MIG {mode}, wanted {wanted}"
         if expected.mig_mode or (expected.gpu_count or 0) > 1:
-            yield context.fail(OTHER_MODE, message, **rest)
+            yield context.fail(OTHER_MODE, message, *rest)
         else:
-            yield context.warn(OTHER_MODE, message, **rest)
+            yield context.warn(OTHER_MODE, message, *rest)
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="mig_mode",
     order=330,
     title="MIG mode",
@@ -58,9 +58,7 @@ CHECK = Check(
     out_of_service="Yes where the site expects another mode, or one waits for a reset; else it warns.",
     first="nvidia-smi --query-gpu=mig.mode.current,mig.mode.pending --format=csv",
     source="NVIDIA MIG user guide, Application Considerations",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NO_MIG, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -29,7 +29,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     if unread:
         yield context.unknown(
-            MTU_UNREAD, f"the MTU could not be read: {', '.join(unread)}", measured=found[unread[0]].get("mtu")
+            MTU_UNREAD, f"the MTU could not be read: {', '.join(unread)}", found[unread[0]].get("mtu")
         )
     if sizes:
         yield from _judge(context, sizes)
@@ -47,8 +47,7 @@ def _judge(context: Context, sizes: Dict[str, Any]) -> Iterator[Finding]:
         message = f"the ENA interfaces have different MTUs: {', '.join(map(str, seen))}"
         yield context.warn(SMALL_MTU, message, measured=seen, unit="bytes", evidence=shown)
     elif not wrong:
-        message = f"{len(sizes)} ENA interfaces: MTU {seen[0]}"
-        yield context.ok(message, measured=seen[0], expected=wanted, unit="bytes")
+        yield context.ok(f"{len(sizes)} ENA interfaces: MTU {seen[0]}", measured=seen[0], expected=wanted, unit="bytes")
 
 
 CHECK = Check(

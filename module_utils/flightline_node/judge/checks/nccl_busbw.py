@@ -7,10 +7,10 @@ from typing import Iterator, Optional
 from ...know import nccl
 from ...know.expected import NO_TYPE
 from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
-from ...model import RANK, Check, Facts, Finding, Reason, Status, Threshold
+from ...model import RANK, Facts, Finding, Reason, Status, Threshold
 from .. import skips
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import OF_GPU, gpu_check
 
 UNFINISHED = Reason("unfinished", "a collective did not finish")
 ENDED_BADLY_AFTER = Reason("ended_badly_after", "a collective ended badly after its table")
@@ -153,7 +153,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield _judge(context, run)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="nccl_busbw",
     order=870,
     title="NCCL bandwidth",
@@ -190,7 +190,6 @@ CHECK = Check(
             90,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU, skips.ONE_GPU, skips.UNTYPED, skips.TOO_SMALL),
     evaluate=evaluate,
 )

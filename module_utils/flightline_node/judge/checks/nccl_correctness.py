@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import gpu_check
 
 WRONG_VALUES = Reason("wrong_values", "a collective gave wrong values")
 UNFINISHED = Reason("unfinished", "a collective did not finish")
@@ -22,9 +22,7 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     # One node's wrong numbers are its own; among several nodes the culprit is not known yet.
     remedy = Remedy.REPLACE if run.get("hosts", 1) <= 1 else Remedy.INVESTIGATE
     if bad:
-        yield context.fail(
-            WRONG_VALUES, f"{name}: {bad} wrong values", remedy=remedy, measured=bad, expected=0, unit="values"
-        )
+        yield context.fail(WRONG_VALUES, f"{name}: {bad} wrong values", bad, 0, "values", remedy=remedy)
     elif not run.get("complete") or outside is None or not run.get("rows"):
         cause = f": {run['cause']}" if run.get("cause") else ""
         text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"
@@ -51,7 +49,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"no wrong value in {', '.join(passed)}", measured=0, expected=0, unit="values")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="nccl_correctness",
     order=860,
     title="NCCL correctness",
@@ -64,7 +62,5 @@ CHECK = Check(
     needs=("nccl_tests",),
     tags=("nccl",),
     level="standard",
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 from ...know.expected import NO_TYPE
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Facts, Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
 from .nccom_test import name_of
-from .neuron_common import OF_NEURON, neuron_expected
+from .neuron_common import OF_NEURON, neuron_check
 
 INCOMPLETE = Reason("incomplete", "a collective did not come to its end")
 NOTHING_MOVED = Reason("nothing_moved", "nothing was moved")
@@ -57,7 +57,7 @@ def _judge(context: Context, run: Facts) -> Finding:
     return context.ok(seen, expected=least, **rest)
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="nccom_busbw",
     order=1010,
     title="Neuron collective bandwidth",
@@ -75,7 +75,6 @@ CHECK = Check(
             "the floors are low because AWS publishes none: calibrate on known-good nodes", 50, 1000,
         ),
     ),
-    applies=neuron_expected,
     skips=(*OF_NEURON, skips.NO_FLOOR, skips.TOO_SMALL, skips.UNTYPED),
     evaluate=evaluate,
 )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .neuron_common import OF_NEURON, neuron_expected
+from .neuron_common import neuron_check
 
 _NO_DRIVER = ("driver is not running", "no neuron device", "neuron driver version")
 _NO_TOOL = ("nccom-test: not found", "nccom-test: command not found", "neuron-bench: not found")
@@ -54,7 +54,7 @@ def _judge(context: Context, run: Facts) -> Finding:
     return context.ok(f"{name} completed, {run['rows']} sizes, {checked}", measured=run["rows"], unit="sizes")
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="nccom_test",
     order=1000,
     title="Neuron collectives",
@@ -67,7 +67,5 @@ CHECK = Check(
     needs=("nccom_test",),
     tags=("neuron", "nccl"),
     level="standard",
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...know.expected import NO_TYPE
-from ...model import Device, Facts, Skip, SkipReason
+from ...model import Check, Device, Facts, Skip, SkipReason
 from .. import skips
 from ..context import Context
 
@@ -24,6 +25,10 @@ def neuron_expected(context: Context) -> Optional[Skip]:
     if expected.has_neuron is None and expected.gpu_count:
         return skips.NO_NEURON.because(f"{expected.instance_type} is judged as a machine with GPUs")
     return None
+
+
+neuron_check = partial(Check, applies=neuron_expected, skips=OF_NEURON)
+"""A check of Neuron devices, skipped for OF_NEURON alone where it does not say otherwise."""
 
 
 def typed(context: Context) -> bool:
@@ -52,6 +57,11 @@ def device(context: Context, index: Any) -> Device:
         if row.get("index") == index and row.get("serial"):
             found["serial"] = row["serial"]
     return found
+
+
+def of_device(context: Context, index: Any) -> Context:
+    """The context of one device: its findings and measures name it."""
+    return context.of(device(context, index), label(index))
 
 
 def told(context: Context) -> Iterator[str]:

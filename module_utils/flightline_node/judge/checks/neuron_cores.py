@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
 from .common import one_of_each
-from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
+from .neuron_common import device, label, listed, neuron_check
 
 GROUPING_DIFFERS = Reason("grouping_differs", "the logical cores' size differs between devices", Remedy.FIX_CONFIG)
 NONE_LISTED = Reason("none_listed", "neuron-ls lists no device")
@@ -72,7 +72,7 @@ def _may_be_logical(context: Context, row: Facts) -> bool:
     return context.expected.gpu_generation == "neuron-v3" and not row.get("lnc") and _grouped(context, row) == 1
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_cores",
     order=900,
     title="NeuronCores",
@@ -85,7 +85,5 @@ CHECK = Check(
     needs=("neuron_ls",),
     wants=("neuron_sysfs", "neuron_monitor"),
     tags=("neuron",),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )

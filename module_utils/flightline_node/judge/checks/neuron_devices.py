@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from ..context import Context
-from .neuron_common import OF_NEURON, listed, neuron_expected, told, typed
+from .neuron_common import listed, neuron_check, told, typed
 
 PCI, DRIVER, TOOL = "PCI (lspci)", "driver (sysfs)", "neuron-ls"
 
@@ -53,7 +53,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"{least} Neuron devices: {seen}", **rest)
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_devices",
     order=890,
     title="Neuron device count",
@@ -68,7 +68,5 @@ CHECK = Check(
     needs=("neuron_ls",),
     wants=("neuron_sysfs", "lspci"),
     tags=("neuron",),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from ..context import Context
 from .common import judge_version, version_tuple
-from .neuron_common import OF_NEURON, neuron_expected
+from .neuron_common import neuron_check
 
 PACKAGE = "aws-neuronx-dkms"
 
@@ -52,7 +52,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.warn(NOT_THE_INSTALLED, message, measured=running, expected=package)
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_driver",
     order=930,
     title="Neuron driver",
@@ -66,7 +66,5 @@ CHECK = Check(
     needs_any=("neuron_sysfs", "neuron_packages"),
     wants=("neuron_log",),
     tags=("neuron", "software"),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Set
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from .. import reasons
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, neuron_expected
+from .neuron_common import neuron_check, of_device
 
 UNCORRECTED = Reason("uncorrected", "uncorrectable memory errors", device="Neuron device")
 COUNTER_UNREAD = Reason("counter_unread", "a counter could not be read", device="Neuron device")
@@ -44,7 +44,7 @@ def _indexes(context: Context) -> Set[int]:
 def evaluate(context: Context) -> Iterator[Finding]:
     """Every device needs both counts; a count that the driver could not read shows as 0 and is no evidence."""
     counts = _counts(context)
-    findings = [finding for index in sorted(counts) for finding in _judge(context, index, counts[index])]
+    findings = [finding for index in sorted(counts) for finding in _judge(of_device(context, index), counts[index])]
     findings += _unread(context)
     yield from findings
     if not counts:
@@ -53,25 +53,20 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"no uncorrectable memory error on {len(counts)} devices")
 
 
-def _judge(context: Context, index: int, counts: Dict[str, List[Any]]) -> Iterator[Finding]:
-    name = label(index)
-    where: Dict[str, Any] = {"device": device(context, index), "unit": "errors"}
+def _judge(context: Context, counts: Dict[str, List[Any]]) -> Iterator[Finding]:
     for counter, (what, remedy) in COUNTERS.items():
         said = counts.get(counter, [])
         numbers = [value for value in said if isinstance(value, int)]
         if numbers:
             most = max(numbers)
-            context.measure(f"neuron_{counter}", most, "errors", name)
+            context.measure(f"neuron_{counter}", most, "errors")
             if most > 0:
-                message = f"{name}: {most} {what}"
                 evidence = [f"{counter}: {value}" for value in said]
-                yield context.fail(
-                    UNCORRECTED, message, remedy=remedy, measured=most, expected=0, evidence=evidence, **where
-                )
+                yield context.fail(UNCORRECTED, f"{most} {what}", most, 0, "errors", remedy=remedy, evidence=evidence)
         elif said:
-            yield context.unknown(COUNTER_UNREAD, f"{name}: {counter} could not be read: {said[0]}", **where)
+            yield context.unknown(COUNTER_UNREAD, f"{counter} could not be read: {said[0]}", unit="errors")
         elif counter in NEEDED:
-            yield context.unknown(NO_COUNT, f"{name}: no {counter} count", **where)
+            yield context.unknown(NO_COUNT, f"no {counter} count", unit="errors")
 
 
 def _unread(context: Context) -> Iterator[Finding]:
@@ -82,7 +77,7 @@ def _unread(context: Context) -> Iterator[Finding]:
             return
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_ecc",
     order=950,
     title="Neuron uncorrectable ECC errors",
@@ -95,7 +90,5 @@ CHECK = Check(
     needs_any=("neuron_sysfs", "neuron_monitor"),
     wants=("neuron_ls", "neuron_log"),
     tags=("neuron", "memory"),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )

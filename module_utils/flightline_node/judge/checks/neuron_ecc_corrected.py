@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Finding, Reason, Threshold
+from ...model import Finding, Reason, Threshold
 from .. import skips
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, neuron_expected
+from .neuron_common import OF_NEURON, neuron_check, of_device
 
 MANY = Reason("many", "many corrected memory errors", device="Neuron device")
 
@@ -19,17 +19,16 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings: List[Finding] = []
     most, seen = context.threshold("max_corrected"), 0
     for row in context.facts("neuron_monitor").get("devices", []):
-        name = label(row["index"])
+        one = of_device(context, row["index"])
         for counter in COUNTERS:
             count = row.get(counter)
             if not isinstance(count, int):
                 continue
             seen += 1
-            context.measure(f"neuron_{counter}", count, "errors", name)
+            one.measure(f"neuron_{counter}", count, "errors")
             if count > most:
-                rest = {"measured": count, "expected": most, "unit": "errors", "device": device(context, row["index"])}
-                message = f"{name}: {count} corrected memory errors ({counter}), wanted at most {most:g}"
-                findings.append(context.warn(MANY, message, **rest))
+                message = f"{count} corrected memory errors ({counter}), wanted at most {most:g}"
+                findings.append(one.warn(MANY, message, count, most, "errors"))
     yield from findings
     if not seen:
         yield context.skip(skips.ONLY_ADVICE.because("neuron-monitor shows no count of corrected errors"))
@@ -37,7 +36,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(f"at most {most:g} corrected memory errors on each device")
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_ecc_corrected",
     order=960,
     title="Neuron corrected ECC errors",
@@ -56,7 +55,6 @@ CHECK = Check(
             "as for GPUs: AWS SageMaker HyperPod notes speak of over 100 a day; AWS names none for Neuron", 0,
         ),
     ),
-    applies=neuron_expected,
     skips=(*OF_NEURON, skips.ONLY_ADVICE),
     evaluate=evaluate,
 )  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, neuron_expected
+from .neuron_common import OF_NEURON, device, label, neuron_check
 
 NOT_MONITORED = Reason("not_monitored", "neuron-monitor could not measure")
 UNCORRECTED = Reason("uncorrected", "uncorrectable errors", device="Neuron device")
@@ -81,7 +81,7 @@ def _lines(runtime: Facts) -> List[str]:
     return [f"{key}: {value}" for part in ("errors", "executions") for key, value in runtime[part].items() if value]
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_errors",
     order=970,
     title="Neuron runtime errors",
@@ -95,7 +95,6 @@ CHECK = Check(
     needs_any=("neuron_sysfs", "neuron_monitor"),
     wants=("neuron_ls",),
     tags=("neuron",),
-    applies=neuron_expected,
     skips=(*OF_NEURON, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Finding, Reason, Remedy, Threshold
+from ...model import Finding, Reason, Remedy, Threshold
 from ..context import Context
 from .common import spread
-from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
+from .neuron_common import device, label, listed, neuron_check
 
 NO_SIZE = Reason("no_size", "neuron-ls gives no memory size", device="Neuron device")
 TOO_LITTLE = Reason("too_little", "a device has less memory than its model", Remedy.REPLACE, "Neuron device")
@@ -49,7 +49,7 @@ def _good(context: Context, findings: List[Finding], sizes: List[float]) -> Iter
         yield context.ok(f"{spread(sizes)} MiB of memory on each of {len(sizes)} devices")
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_memory",
     order=910,
     title="Neuron device memory",
@@ -68,7 +68,5 @@ CHECK = Check(
             "site choice: the guide's figure is exact (96 GiB); a part of a device lost is an eighth or more", 0, 50,
         ),
     ),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     evaluate=evaluate,
 )  # fmt: skip

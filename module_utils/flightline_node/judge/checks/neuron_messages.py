@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, neuron_expected
+from .neuron_common import device, label, neuron_check
 
 if TYPE_CHECKING:
     from ...know.catalog.neuron import MessagePattern
@@ -78,7 +78,7 @@ def _asked(event: Facts) -> Optional[Remedy]:
     return Remedy.REBOOT if "REBOOT" in action or "RELOAD" in action else None
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_messages",
     order=980,
     title="Neuron driver messages",
@@ -98,8 +98,6 @@ CHECK = Check(
             "site choice: the driver retries a copy that met a reset, a device that works does not repeat it", 0,
         ),
     ),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     informs=True,
     evaluate=evaluate,
 )  # fmt: skip

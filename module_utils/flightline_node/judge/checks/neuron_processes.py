@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, listed, neuron_expected
+from .neuron_common import device, label, listed, neuron_check
 
 EXPECTED_PROCESS = Reason("expected_process", "a process that belongs to the system uses a device")
 PROCESS = Reason("process", "a process uses a device", Remedy.RESTART_APP)
@@ -45,7 +45,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok("no process on the Neuron devices")
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_processes",
     order=990,
     title="Processes on the Neuron devices",
@@ -57,8 +57,6 @@ CHECK = Check(
     needs=("neuron_ls",),
     wants=("neuron_sysfs",),
     tags=("neuron", "software"),
-    applies=neuron_expected,
-    skips=OF_NEURON,
     informs=True,
     evaluate=evaluate,
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional
 
-from ...model import Check, Finding, Reason, Remedy
+from ...model import Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
 from .common import version_reaches, version_tuple
-from .neuron_common import OF_NEURON, neuron_expected
+from .neuron_common import OF_NEURON, neuron_check
 from .neuron_driver import PACKAGE, installed, loaded
 
 OLD_PART = Reason("old_part", "a part is older than another needs", Remedy.UPDATE_SOFTWARE)
@@ -80,7 +80,7 @@ def _pair(context: Context, runtime: Optional[str], collectives: Optional[str]) 
         yield context.warn(COLLECTIVES_DIFFER, message, measured=collectives, expected=runtime)
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_software",
     order=940,
     title="Neuron software compatibility",
@@ -92,7 +92,6 @@ CHECK = Check(
     needs=("neuron_packages",),
     wants=("neuron_sysfs", "neuron_log"),
     tags=("neuron", "software"),
-    applies=neuron_expected,
     skips=(*OF_NEURON, skips.NO_PINS),
     evaluate=evaluate,
 )

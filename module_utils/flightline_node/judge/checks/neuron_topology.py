@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .neuron_common import OF_NEURON, device, label, listed, neuron_expected, typed
+from .neuron_common import OF_NEURON, device, label, listed, neuron_check, typed
 
 NONE_SHOWN = Reason("none_shown", "neuron-ls shows no neighbours")
 FEWER = Reason("fewer_neighbours", "a device lacks NeuronLink neighbours", Remedy.REPLACE, "Neuron device")
@@ -87,7 +87,7 @@ def _judge(
         yield context.warn(OTHER_ORDER, message, expected=_names(right), **rest)
 
 
-CHECK = Check(
+CHECK = neuron_check(
     id="neuron_topology",
     order=920,
     title="NeuronLink topology",
@@ -102,7 +102,6 @@ CHECK = Check(
     needs=("neuron_ls",),
     wants=("neuron_sysfs",),
     tags=("neuron",),
-    applies=neuron_expected,
     skips=(*OF_NEURON, skips.ONE_DEVICE),
     evaluate=evaluate,
 )

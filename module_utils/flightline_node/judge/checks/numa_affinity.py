@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from typing import Iterator
 
-from ...model import Check, Finding, Reason
+from ...model import Finding, Reason
 from .. import skips
 from ..context import Context
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import OF_GPU, gpu_check
 
 NO_GPU = Reason("no_gpu", "no GPU in the topology matrix")
 ONE_SIDED = Reason("one_sided", "the GPUs are on fewer NUMA nodes than there are")
@@ -46,7 +46,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.ok(shown, measured=shown, expected=f"{nodes} NUMA nodes")
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="numa_affinity",
     order=400,
     title="GPU NUMA affinity",
@@ -60,7 +60,6 @@ CHECK = Check(
     needs=("nvidia_smi_topo",),
     expects=("numa_nodes",),
     tags=("gpu", "numa"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

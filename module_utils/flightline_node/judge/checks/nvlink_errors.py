@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expected
+from .common import OF_GPU, is_number, no_nvlink, nvlink_expected, of_gpu
 
 # The link was lost and came back (up to Hopper), or did not come back (Blackwell).
 _FATAL = re.compile(r"^recovery errors?|^link recovery failed")
@@ -48,18 +48,16 @@ def _sort(context: Context, errors: Dict[str, Any]) -> Tuple[List[str], List[str
     return fatal, watch, broken
 
 
-def _judge(context: Context, gpu: Facts, errors: Dict[str, Any]) -> Iterator[Finding]:
-    label = gpu_label(gpu)
+def _judge(context: Context, errors: Dict[str, Any]) -> Iterator[Finding]:
     fatal, watch, broken = _sort(context, errors)
     if fatal:
-        message = f"{label}: NVLinks lost their connection ({', '.join(fatal)})"
-        yield context.fail(RECOVERED, message, evidence=fatal + watch, **about(gpu, fatal[0], 0))
+        message = f"NVLinks lost their connection ({', '.join(fatal)})"
+        yield context.fail(RECOVERED, message, fatal[0], 0, evidence=fatal + watch)
     elif broken:
-        message = f"{label}: NVLink counters could not be read"
-        yield context.unknown(reasons.VALUE_UNREAD, message, evidence=broken, **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, "NVLink counters could not be read", evidence=broken)
     elif watch:
-        message = f"{label}: NVLink errors since the driver was loaded ({', '.join(watch)})"
-        yield context.warn(ERRORS, message, evidence=watch, **about(gpu, watch[0], 0))
+        message = f"NVLink errors since the driver was loaded ({', '.join(watch)})"
+        yield context.warn(ERRORS, message, watch[0], 0, evidence=watch)
 
 
 def _dark(context: Context, gpu: Facts, some: bool) -> Iterator[Finding]:
@@ -70,9 +68,9 @@ def _dark(context: Context, gpu: Facts, some: bool) -> Iterator[Finding]:
     wanted, links, said = context.expected.nvlink_links_per_gpu, gpu.get("links"), gpu.get("errors_inactive")
     if not said or not (wanted or some) or (wanted and is_number(links) and links < wanted):
         return
-    message = f"{gpu_label(gpu)}: the error counters show links that are down, wanted {wanted or 'all'} active"
+    message = f"the error counters show links that are down, wanted {wanted or 'all'} active"
     give, remedy = (context.fail, DOWN.remedy) if wanted else (context.warn, Remedy.INVESTIGATE)
-    yield give(DOWN, message, remedy=remedy, evidence=[str(text) for text in said], **about(gpu, said[0], wanted))
+    yield give(DOWN, message, said[0], wanted, remedy=remedy, evidence=[str(text) for text in said])
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -87,14 +85,14 @@ def evaluate(context: Context) -> Iterator[Finding]:
     findings: List[Finding] = []
     some = any(gpu.get("errors") for gpu in listed)
     for gpu in listed:
-        errors, dark = gpu.get("errors"), list(_dark(context, gpu, some))
+        one, errors = of_gpu(context, gpu), gpu.get("errors")
+        dark = list(_dark(one, gpu, some))
         findings += dark
         if isinstance(errors, dict) and any(value is not None for value in errors.values()):
             counted += 1
-            findings += _judge(context, gpu, errors)
+            findings += _judge(one, errors)
         elif context.expected.nvlink_links_per_gpu and not dark:
-            message = f"{gpu_label(gpu)}: no NVLink error counters"
-            findings.append(context.unknown(NO_COUNTERS, message, **about(gpu)))
+            findings.append(one.unknown(NO_COUNTERS, "no NVLink error counters"))
     yield from findings
     if findings:
         return

@@ -8,7 +8,7 @@ from ...know.catalog import nvml
 from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU, about, gpu_label, is_number, no_nvlink, nvlink_expected, spread
+from .common import OF_GPU, is_number, no_nvlink, nvlink_expected, of_gpu, spread
 
 FEWER_ACTIVE = Reason("fewer_active", "NVLinks of a GPU are not active", Remedy.REBOOT, "GPU")
 ALL_INACTIVE = Reason("all_inactive", "no NVLink of the node is active", Remedy.FIX_CONFIG, "GPU")
@@ -25,38 +25,36 @@ def _speeds(gpu: Facts) -> List[float]:
 
 def _links(context: Context, gpu: Facts, wanted: float, dark: bool) -> Iterator[Finding]:
     """Active links; one that is down is printed as inactive, or not at all."""
-    label, links, inactive = gpu_label(gpu), gpu.get("links"), gpu.get("inactive") or 0
+    links, inactive = gpu.get("links"), gpu.get("inactive") or 0
     if not is_number(links) or not is_number(inactive):
-        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: NVLink status could not be read: {links}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"NVLink status could not be read: {links}")
         return
-    context.measure("nvlink_links", links, "links", label)
+    context.measure("nvlink_links", links, "links")
     if inactive == 0 and links >= wanted:
         return
-    message = f"{label}: {links} of {wanted} NVLinks active, {inactive} printed as inactive"
+    message = f"{links} of {wanted} NVLinks active, {inactive} printed as inactive"
     evidence = [str(gpu[key]) for key in ("message", "other_links") if gpu.get(key)]
-    rest = about(gpu, links, wanted, "links")
+    rest = (links, wanted, "links")
     if context.expected.nvlink_links_per_gpu is None:
-        yield context.warn(FEWER_ACTIVE, message, remedy=Remedy.INVESTIGATE, evidence=evidence, **rest)
+        yield context.warn(FEWER_ACTIVE, message, *rest, remedy=Remedy.INVESTIGATE, evidence=evidence)
     else:
-        yield context.fail(ALL_INACTIVE if dark else FEWER_ACTIVE, message, evidence=evidence, **rest)
+        yield context.fail(ALL_INACTIVE if dark else FEWER_ACTIVE, message, *rest, evidence=evidence)
 
 
 def _speed(context: Context, gpu: Facts, wanted: float) -> Iterator[Finding]:
     speeds, share = _speeds(gpu), 1 - context.threshold("speed_tolerance_percent") / 100
     slow = [speed for speed in speeds if speed < wanted * share]
     if speeds:
-        context.measure("nvlink_gb_s_per_link", min(speeds), "GB/s", gpu_label(gpu))
+        context.measure("nvlink_gb_s_per_link", min(speeds), "GB/s")
     if slow:
-        message = (
-            f"{gpu_label(gpu)}: {len(slow)} of {len(speeds)} NVLinks slow ({spread(slow)} GB/s), wanted {wanted:g}"
-        )
-        rest = about(gpu, min(slow), wanted, "GB/s")
+        message = f"{len(slow)} of {len(speeds)} NVLinks slow ({spread(slow)} GB/s), wanted {wanted:g}"
+        rest = (min(slow), wanted, "GB/s")
         if context.expected.nvlink_links_per_gpu is None:  # GPUs of several models may share the node
-            yield context.warn(SLOW, message, remedy=Remedy.INVESTIGATE, **rest)
+            yield context.warn(SLOW, message, *rest, remedy=Remedy.INVESTIGATE)
         else:
-            yield context.fail(SLOW, message, **rest)
+            yield context.fail(SLOW, message, *rest)
     elif not speeds and gpu.get("links"):
-        yield context.unknown(reasons.VALUE_UNREAD, f"{gpu_label(gpu)}: NVLink speed could not be read", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, "NVLink speed could not be read")
 
 
 def _whole(context: Context, facts: Facts, listed: int) -> Iterator[Finding]:
@@ -99,10 +97,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
     fastest = known or max((speed for gpu in listed for speed in _speeds(gpu)), default=0.0)
     findings = list(_whole(context, facts, len(listed)))
     for gpu in listed:
+        one = of_gpu(context, gpu)
         # The last one of an output that ends too early lacks the links that were not printed any more.
         if not (gpu is listed[-1] and _cut_off(context, gpu, len(listed), wanted)):
-            findings += _links(context, gpu, wanted, dark=most == 0)
-        findings += _speed(context, gpu, fastest)
+            findings += _links(one, gpu, wanted, dark=most == 0)
+        findings += _speed(one, gpu, fastest)
     yield from findings
     if findings:
         return

@@ -33,8 +33,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         message = f"{len(found)} of {wanted} instance-store disks: {wanted - len(found)} missing"
         yield context.fail(TOO_FEW, message, evidence=[_line(item) for item in found], **rest)
     elif len(found) > wanted:
-        message = f"{len(found)} instance-store disks, wanted {wanted}: wrong instance type"
-        yield context.fail(TOO_MANY, message, **rest)
+        yield context.fail(TOO_MANY, f"{len(found)} instance-store disks, wanted {wanted}: wrong instance type", **rest)
     wrong = list(_sizes(context, found))
     yield from wrong
     if len(found) == wanted and not wrong:

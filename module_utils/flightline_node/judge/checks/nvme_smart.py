@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List
+from typing import Iterator, List
 
-from ...model import Check, Device, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from .. import skips
 from ..context import Context
 
@@ -48,29 +48,26 @@ def _blank(disk: Facts) -> bool:
 
 
 def _judge(context: Context, disk: Facts) -> Iterator[Finding]:
-    name = disk["name"]
-    device: Device = {key: disk[key] for key in ("name", "serial") if key in disk}
+    context = context.of({key: disk[key] for key in ("name", "serial") if key in disk}, str(disk["name"]))
     warning, used = disk.get("critical_warning"), disk.get("percentage_used")
     spare, least = disk.get("available_spare"), disk.get("spare_threshold")
-    context.measure("nvme_percentage_used", used, "%", str(name))
-    context.measure("nvme_media_errors", disk.get("media_errors"), "errors", str(name))
+    context.measure("nvme_percentage_used", used, "%")
+    context.measure("nvme_media_errors", disk.get("media_errors"), "errors")
     evidence = [", ".join(f"{key} {value}" for key, value in disk.items() if key not in ("name", "serial"))]
-    rest: Any = {"device": device, "evidence": evidence}
     if warning is None:
-        yield context.unknown(WARNING_UNREAD, f"{name}: the critical warning could not be read", **rest)
+        yield context.unknown(WARNING_UNREAD, "the critical warning could not be read", evidence=evidence)
     elif warning:
         said = "; ".join(text for bit, text in _BITS if warning & bit) or f"critical warning {warning:#x}"
-        yield context.fail(CRITICAL_WARNING, f"{name}: {said}", measured=warning, expected=0, **rest)
+        yield context.fail(CRITICAL_WARNING, said, warning, 0, evidence=evidence)
     elif spare is not None and least is not None and spare < least:
-        message = f"{name}: {spare} % spare blocks left, its own limit is {least} %"
-        yield context.fail(SPARE_LOW, message, measured=spare, expected=least, unit="%", **rest)
+        message = f"{spare} % spare blocks left, its own limit is {least} %"
+        yield context.fail(SPARE_LOW, message, spare, least, "%", evidence=evidence)
     elif (disk.get("media_errors") or 0) > context.threshold("media_errors"):
         count = disk["media_errors"]
-        message = f"{name}: {count} reads or writes that it could not correct"
-        yield context.warn(MEDIA_ERRORS, message, measured=count, expected=0, unit="errors", **rest)
+        message = f"{count} reads or writes that it could not correct"
+        yield context.warn(MEDIA_ERRORS, message, count, 0, "errors", evidence=evidence)
     elif used is not None and used >= context.threshold("wear"):
-        message = f"{name}: {used} % of its rated writes are used"
-        yield context.warn(WORN, message, measured=used, unit="%", expected=100, **rest)
+        yield context.warn(WORN, f"{used} % of its rated writes are used", used, 100, "%", evidence=evidence)
 
 
 CHECK = Check(

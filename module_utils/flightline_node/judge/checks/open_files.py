@@ -27,8 +27,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if best is None:
         yield context.skip(skips.ONLY_ADVICE.because("no limit of open files printed"))
     elif _number(best) < least:
-        message = f"jobs may open only {best} files ({name}), wanted {least:g}"
-        yield context.warn(TOO_FEW, message, **rest)
+        yield context.warn(TOO_FEW, f"jobs may open only {best} files ({name}), wanted {least:g}", **rest)
     else:
         yield context.ok(f"open files: {best} ({name})", **rest)
 

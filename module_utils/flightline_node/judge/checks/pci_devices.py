@@ -48,11 +48,9 @@ def _gpus(context: Context, facts: Facts) -> Iterator[Finding]:
     if found is None:
         yield context.unknown(NOT_COUNTED, "the GPUs on the PCI bus were not counted", **rest)
     elif found < wanted:
-        message = f"{found} of {wanted} GPUs on the PCI bus: {wanted - found} missing"
-        yield context.fail(GPUS_MISSING, message, **rest)
+        yield context.fail(GPUS_MISSING, f"{found} of {wanted} GPUs on the PCI bus: {wanted - found} missing", **rest)
     elif found > wanted:
-        message = f"{found} GPUs on the PCI bus, wanted {wanted}: wrong instance type"
-        yield context.fail(MORE_GPUS, message, **rest)
+        yield context.fail(MORE_GPUS, f"{found} GPUs on the PCI bus, wanted {wanted}: wrong instance type", **rest)
 
 
 def _switches(context: Context, facts: Facts) -> Iterator[Finding]:

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    best_of_twins,
-    field_of,
-    gpu_label,
-    is_number,
-    judge_gpus,
-    no_pcie,
-    nvidia_gpus_expected,
-    spread,
-    under_load,
-)
+from .common import OF_GPU_FIELD, best_of_twins, each_gpu, field_of, gpu_check, is_number, no_pcie, spread, under_load
 
 BELOW_TYPE = Reason("below_type", "the PCIe generation is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe generation is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -27,35 +15,19 @@ LOW_UNDER_LOAD = Reason("low_under_load", "the PCIe generation is low under load
 
 
 def _judge(context: Context, gpu: Facts, reachable: float) -> Iterator[Finding]:
-    label, now = gpu_label(gpu), field_of(gpu, "pcie.gen")
-    context.measure("pcie_gen_max", reachable, "generation", label)
+    now = field_of(gpu, "pcie.gen")
+    context.measure("pcie_gen_max", reachable, "generation")
     wanted, twin = context.expected.pcie_gen or 0, best_of_twins(context, gpu, "pcie.gen_max") or 0
     if reachable < wanted:
-        message = f"{label}: PCIe generation {reachable:g} at most, wanted {wanted}"
-        yield context.fail(BELOW_TYPE, message, **about(gpu, reachable, wanted))
+        yield context.fail(BELOW_TYPE, f"PCIe generation {reachable:g} at most, wanted {wanted}", reachable, wanted)
     elif reachable < twin:
-        message = f"{label}: PCIe generation {reachable:g} at most, other GPUs of the node {twin:g}"
-        yield context.fail(BELOW_TWINS, message, **about(gpu, reachable, twin))
+        message = f"PCIe generation {reachable:g} at most, other GPUs of the node {twin:g}"
+        yield context.fail(BELOW_TWINS, message, reachable, twin)
     elif under_load(gpu) and is_number(now) and now < reachable:
-        message = f"{label}: PCIe generation {now:g} of {reachable:g} under load"
-        yield context.warn(LOW_UNDER_LOAD, message, **about(gpu, now, reachable))
+        yield context.warn(LOW_UNDER_LOAD, f"PCIe generation {now:g} of {reachable:g} under load", now, reachable)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """The generation in use says nothing of an idle GPU, which lowers it to save power."""
-    yield from judge_gpus(
-        context,
-        "pcie.gen_max",
-        is_number,
-        "maximum PCIe generation",
-        _judge,
-        lambda found: f"PCIe generation {spread(found)} reachable",
-        absent=None if context.expected.pcie_gen else skips.NOT_PRINTED.because("not printed"),
-        na=no_pcie(context),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="pcie_gen",
     order=290,
     title="PCIe generation",
@@ -67,9 +39,16 @@ CHECK = Check(
     out_of_service="Yes: a generation less is half the speed.",
     first="nvidia-smi --query-gpu=pcie.link.gen.gpucurrent,pcie.link.gen.max --format=csv",
     source="nvidia-smi manual, PCIe Generation; DCGM PCIe test (PCIE_GENERATION, severity TRIAGE)",
-    needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "The generation in use says nothing of an idle GPU, which lowers it to save power.",
+        "pcie.gen_max",
+        is_number,
+        "maximum PCIe generation",
+        _judge,
+        lambda found: f"PCIe generation {spread(found)} reachable",
+        absent=lambda context: None if context.expected.pcie_gen else skips.NOT_PRINTED.because("not printed"),
+        na=no_pcie,
+    ),
 )

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Facts, Finding, Reason, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    field_of,
-    gpu_label,
-    gpus,
-    is_broken,
-    is_number,
-    judge_gpus,
-    median,
-    no_pcie,
-    nvidia_gpus_expected,
-    spread,
-)
+from .common import OF_GPU_FIELD, each_gpu, field_of, gpu_check, gpus, is_broken, is_number, median, no_pcie, spread
 
 ROLLOVERS = Reason("rollovers", "the PCIe link gave up repeating packets", device="GPU")
 REPLAYS = Reason("replays", "many PCIe packets were repeated", device="GPU")
@@ -41,36 +28,20 @@ def _limit(context: Context, gpu: Facts) -> float:
 
 
 def _judge(context: Context, gpu: Facts, replays: float) -> Iterator[Finding]:
-    label, most = gpu_label(gpu), _limit(context, gpu)
+    most = _limit(context, gpu)
     rollovers = field_of(gpu, "pcie.replay_rollovers")
-    context.measure("pcie_replays", replays, "replays", label)
+    context.measure("pcie_replays", replays, "replays")
     if is_broken(rollovers):
-        yield context.unknown(
-            reasons.VALUE_UNREAD, f"{label}: PCIe replay rollovers could not be read: {rollovers}", **about(gpu)
-        )
+        yield context.unknown(reasons.VALUE_UNREAD, f"PCIe replay rollovers could not be read: {rollovers}")
     elif is_number(rollovers) and rollovers > 0:
-        message = f"{label}: the PCIe link gave up repeating a packet {rollovers:g} times"
-        yield context.warn(ROLLOVERS, message, **about(gpu, rollovers, 0, "rollovers"))
+        message = f"the PCIe link gave up repeating a packet {rollovers:g} times"
+        yield context.warn(ROLLOVERS, message, rollovers, 0, "rollovers")
     if replays > most:
-        message = f"{label}: {replays:g} PCIe packets repeated since the driver was loaded, wanted at most {most:g}"
-        yield context.warn(REPLAYS, message, **about(gpu, replays, most, "replays"))
+        message = f"{replays:g} PCIe packets repeated since the driver was loaded, wanted at most {most:g}"
+        yield context.warn(REPLAYS, message, replays, most, "replays")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """A warning, as a replayed packet did arrive; doubled per PCIe generation, higher where all GPUs count alike."""
-    yield from judge_gpus(
-        context,
-        "pcie.replays",
-        is_number,
-        "PCIe replay count",
-        _judge,
-        lambda counts: f"{spread(counts)} PCIe replays per GPU",
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-        na=no_pcie(context),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="pcie_replays",
     order=300,
     title="PCIe replays",
@@ -81,7 +52,6 @@ CHECK = Check(
     out_of_service="No: every packet arrived; many replays warn.",
     first="nvidia-smi -q | grep -i replay",
     source="DCGM PCIe test, max_pcie_replays (PCI_REPLAY_RATE); NVIDIA/DCGM issue 184",
-    needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
     thresholds=(
         Threshold(
@@ -93,7 +63,15 @@ CHECK = Check(
             0,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "A warning, as a replayed packet did arrive; doubled per PCIe generation, higher where all GPUs count alike.",
+        "pcie.replays",
+        is_number,
+        "PCIe replay count",
+        _judge,
+        lambda counts: f"{spread(counts)} PCIe replays per GPU",
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+        na=no_pcie,
+    ),
 )

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    best_of_twins,
-    field_of,
-    gpu_label,
-    is_number,
-    judge_gpus,
-    no_pcie,
-    nvidia_gpus_expected,
-    spread,
-)
+from .common import OF_GPU_FIELD, best_of_twins, each_gpu, field_of, gpu_check, is_number, no_pcie, spread
 
 BELOW_TYPE = Reason("below_type", "the PCIe width is below the type's", Remedy.REBOOT, "GPU")
 BELOW_TWINS = Reason("below_twins", "the PCIe width is below the other GPUs'", Remedy.REBOOT, "GPU")
@@ -34,36 +23,20 @@ def wanted_lanes(context: Context, widest: float) -> Optional[float]:
 
 
 def _judge(context: Context, gpu: Facts, width: float) -> Iterator[Finding]:
-    label, widest = gpu_label(gpu), field_of(gpu, "pcie.width_max")
-    context.measure("pcie_width", width, "lanes", label)
+    widest = field_of(gpu, "pcie.width_max")
+    context.measure("pcie_width", width, "lanes")
     wanted = wanted_lanes(context, widest if is_number(widest) else 0) or 0
     twin = best_of_twins(context, gpu, "pcie.width") or 0
     if width < wanted:
-        message = f"{label}: PCIe x{width:g}, wanted x{wanted:g}"
-        yield context.fail(BELOW_TYPE, message, **about(gpu, width, wanted, "lanes"))
+        yield context.fail(BELOW_TYPE, f"PCIe x{width:g}, wanted x{wanted:g}", width, wanted, "lanes")
     elif width < twin:
-        message = f"{label}: PCIe x{width:g}, other GPUs of the node x{twin:g}"
-        yield context.fail(BELOW_TWINS, message, **about(gpu, width, twin, "lanes"))
+        yield context.fail(BELOW_TWINS, f"PCIe x{width:g}, other GPUs of the node x{twin:g}", width, twin, "lanes")
     elif not wanted and is_number(widest) and width < widest:
-        message = f"{label}: PCIe x{width:g} of x{widest:g}; set expected pcie_width if that is normal on this type"
-        yield context.warn(BELOW_WIDEST, message, **about(gpu, width, widest, "lanes"))
+        message = f"PCIe x{width:g} of x{widest:g}; set expected pcie_width if that is normal on this type"
+        yield context.warn(BELOW_WIDEST, message, width, widest, "lanes")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Against the site's or the family's width, then the other GPUs, then the GPU's own maximum."""
-    yield from judge_gpus(
-        context,
-        "pcie.width",
-        is_number,
-        "PCIe width",
-        _judge,
-        lambda widths: f"PCIe x{spread(widths)}",
-        absent=None if context.expected.pcie_width else skips.NOT_PRINTED.because("not printed"),
-        na=no_pcie(context),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="pcie_width",
     order=280,
     title="PCIe width",
@@ -74,9 +47,16 @@ CHECK = Check(
     out_of_service="Yes: half the lanes are half the speed of host copies and GPUDirect.",
     first="nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.width.max --format=csv",
     source="DCGM PCIe test (PCIE_WIDTH); influxdata/telegraf captures; aws-parallelcluster-cookbook 2803",
-    needs=("nvidia_smi",),
     tags=("gpu", "pcie"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.OVER_C2C, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Against the site's or the family's width, then the other GPUs, then the GPU's own maximum.",
+        "pcie.width",
+        is_number,
+        "PCIe width",
+        _judge,
+        lambda widths: f"PCIe x{spread(widths)}",
+        absent=lambda context: None if context.expected.pcie_width else skips.NOT_PRINTED.because("not printed"),
+        na=no_pcie,
+    ),
 )

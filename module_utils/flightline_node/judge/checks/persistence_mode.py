@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_word, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_word, one_of_each
 
 OTHER_MODE = Reason("other_mode", "the persistence mode is not the wanted one", Remedy.FIX_CONFIG, "GPU")
 DEFAULT = "Enabled"
@@ -15,20 +15,13 @@ DEFAULT = "Enabled"
 def _judge(context: Context, gpu: Facts, mode: str) -> Iterator[Finding]:
     wanted = context.expected.persistence_mode or DEFAULT
     if mode.lower() != wanted.lower():
-        message = f"{gpu_label(gpu)}: persistence mode {mode}, wanted {wanted}"
+        message = f"persistence mode {mode}, wanted {wanted}"
         # It slows the start of a job and breaks nothing: only a site that asks for it gives up a node for it.
         judge = context.fail if context.expected.persistence_mode else context.warn
-        yield judge(OTHER_MODE, message, **about(gpu, mode, wanted))
+        yield judge(OTHER_MODE, message, mode, wanted)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Off warns; where the site expects a mode, another one fails."""
-    yield from judge_gpus(
-        context, "persistence_mode", is_word, "persistence mode", _judge, lambda modes: f"{one_of_each(modes)}"
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="persistence_mode",
     order=140,
     title="Persistence mode",
@@ -39,9 +32,14 @@ CHECK = Check(
     out_of_service="No: starts are slower, and it can be set on a running node. Yes where the site expects it.",
     first="systemctl status nvidia-persistenced",
     source="DCGM level 1 software test (PERSISTENCE_MODE, severity CONFIG)",
-    needs=("nvidia_smi",),
     tags=("gpu", "software"),
-    applies=nvidia_gpus_expected,
     skips=OF_GPU_FIELD,
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Off warns; where the site expects a mode, another one fails.",
+        "persistence_mode",
+        is_word,
+        "persistence mode",
+        _judge,
+        lambda modes: f"{one_of_each(modes)}",
+    ),
 )

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import (
-    OF_GPU_FIELD,
-    about,
-    field_of,
-    gpu_label,
-    is_broken,
-    is_number,
-    judge_gpus,
-    nvidia_gpus_expected,
-    spread,
-    untyped,
-)
+from .common import OF_GPU_FIELD, each_gpu, field_of, gpu_check, is_broken, is_number, spread, untyped
 
 NO_DEFAULT = Reason("no_default", "no default limit to compare with", Remedy.NONE, "GPU")
 LOWERED = Reason("lowered", "the power limit is below its default", Remedy.FIX_CONFIG, "GPU")
@@ -27,38 +16,24 @@ _ROUNDING_W = 1.0
 
 
 def _judge(context: Context, gpu: Facts, limit: float) -> Iterator[Finding]:
-    label, default, draw = gpu_label(gpu), field_of(gpu, "power.default_limit_w"), field_of(gpu, "power.draw_w")
-    context.measure("gpu_power_limit_w", limit, "W", label)
-    context.measure("gpu_power_draw_w", draw, "W", label)
+    default, draw = field_of(gpu, "power.default_limit_w"), field_of(gpu, "power.draw_w")
+    context.measure("gpu_power_limit_w", limit, "W")
+    context.measure("gpu_power_draw_w", draw, "W")
     for name, value in (("default power limit", default), ("power draw", draw)):
         if is_broken(value):
-            yield context.unknown(reasons.VALUE_UNREAD, f"{label}: {name} could not be read: {value}", **about(gpu))
-    rest = about(gpu, limit, default, "W")
+            yield context.unknown(reasons.VALUE_UNREAD, f"{name} could not be read: {value}")
+    rest = (limit, default, "W")
     if default is None:
-        yield context.warn(NO_DEFAULT, f"{label}: limit {limit:g} W, and no default limit to compare with", **rest)
+        yield context.warn(NO_DEFAULT, f"limit {limit:g} W, and no default limit to compare with", *rest)
     elif is_number(default) and limit < default - _ROUNDING_W:
-        message = f"{label}: power limit {limit:g} W, default {default:g} W"
+        message = f"power limit {limit:g} W, default {default:g} W"
         if limit < default * context.threshold("min_percent") / 100:
-            yield context.fail(LOWERED, message, **rest)
+            yield context.fail(LOWERED, message, *rest)
         else:
-            yield context.warn(LOWERED, message, **rest)
+            yield context.warn(LOWERED, message, *rest)
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """A limit below the default warns, one far below fails; power draw must be readable."""
-    yield from judge_gpus(
-        context,
-        "power.limit_w",
-        is_number,
-        "power limit",
-        _judge,
-        lambda limits: f"power limit {spread(limits)} W, not below the default",
-        absent=skips.NOT_PRINTED.because("not printed"),
-        na=untyped(context),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="power_limit",
     order=270,
     title="Power limit",
@@ -69,7 +44,6 @@ CHECK = Check(
     out_of_service="Yes far below the board's default, as it costs speed; a little below warns.",
     first="nvidia-smi -q -d POWER",
     source="nvidia-smi manual, Power Readings; DCGM (ENFORCED_POWER_LIMIT, severity CONFIG)",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
     thresholds=(
         Threshold(
@@ -82,7 +56,15 @@ CHECK = Check(
             100,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED, skips.UNTYPED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "A limit below the default warns, one far below fails; power draw must be readable.",
+        "power.limit_w",
+        is_number,
+        "power limit",
+        _judge,
+        lambda limits: f"power limit {spread(limits)} W, not below the default",
+        absent=skips.NOT_PRINTED.because("not printed"),
+        na=untyped,
+    ),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_broken, is_flag, is_word, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_broken, is_flag, is_word, judge_gpus
 
 # nvmlDeviceGpuRecoveryAction_t of nvml.h; nvidia-smi prints some with and some without the first word.
 _ACTIONS: Dict[str, Optional[Tuple[Remedy, str]]] = {
@@ -28,11 +28,9 @@ def _flags(context: Context, gpu: Facts, _value: Any) -> Iterator[Finding]:
     for name, meaning in _FLAGS:
         value = gpu.get(name)
         if value is True:
-            message = f"{gpu_label(gpu)}: the driver asks for {meaning}"
-            yield context.fail(ASKED, message, **about(gpu, name, "None"))
+            yield context.fail(ASKED, f"the driver asks for {meaning}", name, "None")
         elif is_broken(value):
-            message = f"{gpu_label(gpu)}: {name} could not be read: {value}"
-            yield context.unknown(reasons.VALUE_UNREAD, message, **about(gpu))
+            yield context.unknown(reasons.VALUE_UNREAD, f"{name} could not be read: {value}")
 
 
 def _action(context: Context, gpu: Facts, action: str) -> Iterator[Finding]:
@@ -41,11 +39,9 @@ def _action(context: Context, gpu: Facts, action: str) -> Iterator[Finding]:
         name = name[len(word) :] if name.startswith(word) else name
     known = _ACTIONS.get(name)
     if known:
-        message = f"{gpu_label(gpu)}: recovery action '{action}': {known[1]}"
-        yield context.fail(ASKED, message, remedy=known[0], **about(gpu, action, "None"))
+        yield context.fail(ASKED, f"recovery action '{action}': {known[1]}", action, "None", remedy=known[0])
     elif name not in _ACTIONS:
-        message = f"{gpu_label(gpu)}: unknown recovery action '{action}'"
-        yield context.unknown(UNKNOWN_ACTION, message, **about(gpu, action, "None"))
+        yield context.unknown(UNKNOWN_ACTION, f"unknown recovery action '{action}'", action, "None")
     yield from _flags(context, gpu, None)
 
 
@@ -64,7 +60,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="recovery_action",
     order=220,
     title="GPU recovery action",
@@ -75,9 +71,7 @@ CHECK = Check(
     out_of_service="Yes: the driver itself asks for it.",
     first="nvidia-smi -q | grep -i 'recovery action'",
     source="NVML nvmlDeviceGpuRecoveryAction_t; NVIDIA Xid catalog (Xid 154); DCGM GPU_RECOVERY_* errors",
-    needs=("nvidia_smi",),
     tags=("gpu",),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.DRIVER_SILENT),
     evaluate=evaluate,
 )

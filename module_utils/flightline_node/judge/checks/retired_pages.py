@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, gpus, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, gpu_check, gpus, is_flag, is_number, judge_gpus
 
 TOO_MANY = Reason("too_many", "as many pages are retired as NVIDIA replaces a GPU for", Remedy.REPLACE, "GPU")
 PENDING = Reason("pending", "a page retirement waits for a reset", Remedy.RESET_GPU, "GPU")
@@ -21,19 +21,18 @@ def _is_pages(value: Any) -> bool:
 
 
 def _judge(context: Context, gpu: Facts, pages: Dict[str, Any]) -> Iterator[Finding]:
-    label, most = gpu_label(gpu), context.threshold("max_pages")
+    most = context.threshold("max_pages")
     total = sum(pages[name] for name in _COUNTS if is_number(pages.get(name)))
-    context.measure("retired_pages", total, "pages", label)
+    context.measure("retired_pages", total, "pages")
     if total >= most:
-        message = f"{label}: {total} memory pages retired, NVIDIA replaces a GPU from {most:g}"
-        yield context.fail(TOO_MANY, message, **about(gpu, total, most, "pages"))
+        message = f"{total} memory pages retired, NVIDIA replaces a GPU from {most:g}"
+        yield context.fail(TOO_MANY, message, total, most, "pages")
     elif pages.get("pending") is True:
-        message = f"{label}: a page retirement waits for a reset"
-        yield context.fail(PENDING, message, **about(gpu, True, False))
+        yield context.fail(PENDING, "a page retirement waits for a reset", True, False)
     elif not (is_flag(pages.get("pending")) and all(is_number(pages[name]) for name in _COUNTS if name in pages)):
-        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: retired pages could not be read: {pages}", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"retired pages could not be read: {pages}")
     elif total:
-        yield context.info(SOME, f"{label}: {total} memory pages retired", **about(gpu, total, most, "pages"))
+        yield context.info(SOME, f"{total} memory pages retired", total, most, "pages")
 
 
 def _kept(found: List[Any]) -> bool:
@@ -59,7 +58,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     )
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="retired_pages",
     order=210,
     title="Retired memory pages",
@@ -70,7 +69,6 @@ CHECK = Check(
     out_of_service="Yes when a retirement is pending or the limit for a return is reached.",
     first="nvidia-smi -q -d PAGE_RETIREMENT",
     source="NVIDIA Dynamic Page Retirement guide",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     thresholds=(
         Threshold(
@@ -83,7 +81,6 @@ CHECK = Check(
             64,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.REMAPS_ROWS),
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Threshold
 from .. import reasons, skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, all_mig, gpu_label, is_flag, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, all_mig, each_gpu, gpu_check, is_flag, is_number
 
 FAILED = Reason("failed", "a bad memory row could not be remapped", Remedy.REPLACE, "GPU")
 USED_UP = Reason("used_up", "the spare rows are used up", Remedy.REPLACE, "GPU")
@@ -20,44 +20,25 @@ def _is_remap(value: Any) -> bool:
 
 
 def _judge(context: Context, gpu: Facts, remap: Dict[str, Any]) -> Iterator[Finding]:
-    label, rows, most = gpu_label(gpu), remap.get("uncorrected"), context.threshold("max_uncorrected_rows")
-    context.measure("remapped_rows_uncorrected", rows, "rows", label)
-    context.measure("remapped_rows_corrected", remap.get("corrected"), "rows", label)
+    rows, most = remap.get("uncorrected"), context.threshold("max_uncorrected_rows")
+    context.measure("remapped_rows_uncorrected", rows, "rows")
+    context.measure("remapped_rows_corrected", remap.get("corrected"), "rows")
     unread = [name for name in ("failure", "pending") if not is_flag(remap.get(name))]
     if remap.get("failure") is True:
-        message = f"{label}: a bad memory row could not be remapped"
-        yield context.fail(FAILED, message, **about(gpu, True, False))
+        yield context.fail(FAILED, "a bad memory row could not be remapped", True, False)
     elif is_number(rows) and rows >= most:
-        message = f"{label}: {rows} rows remapped after uncorrectable errors: the spare rows are used up"
-        yield context.fail(USED_UP, message, **about(gpu, rows, most, "rows"))
+        message = f"{rows} rows remapped after uncorrectable errors: the spare rows are used up"
+        yield context.fail(USED_UP, message, rows, most, "rows")
     elif remap.get("pending") is True:
-        message = f"{label}: a row remapping waits for a reset"
-        yield context.fail(PENDING, message, **about(gpu, True, False))
+        yield context.fail(PENDING, "a row remapping waits for a reset", True, False)
     elif unread or ("uncorrected" in remap and not is_number(rows)):
         shown = ", ".join(f"{name}: {remap.get(name)}" for name in [*unread, "uncorrected"])
-        yield context.unknown(reasons.VALUE_UNREAD, f"{label}: row remapping could not be read ({shown})", **about(gpu))
+        yield context.unknown(reasons.VALUE_UNREAD, f"row remapping could not be read ({shown})")
     elif is_number(rows) and rows > 0:
-        message = f"{label}: {rows} rows remapped after uncorrectable errors"
-        yield context.info(SOME, message, **about(gpu, rows, most, "rows"))
+        yield context.info(SOME, f"{rows} rows remapped after uncorrectable errors", rows, most, "rows")
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """A failure outranks a used-up supply, which outranks a pending remapping."""
-    yield from judge_gpus(
-        context,
-        "remap",
-        _is_remap,
-        "row remapping state",
-        _judge,
-        lambda _remaps: "no row remapping failed or pending",
-        absent=skips.RETIRES_PAGES.because("not printed by this driver"),
-        na=all_mig(context)
-        or skips.RETIRES_PAGES.because("this product retires pages instead (Volta, Turing), or has no ECC memory"),
-        mig_hides=True,
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="row_remap",
     order=190,
     title="Row remapping",
@@ -69,7 +50,6 @@ CHECK = Check(
     out_of_service="Yes when a remapping failed or waits for a reset; rows in use are information.",
     first="nvidia-smi -q -d ROW_REMAPPER",
     source="NVIDIA GPU memory error management, Row Remapping and RMA criteria",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
     thresholds=(
         Threshold(
@@ -81,7 +61,19 @@ CHECK = Check(
             1,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "A failure outranks a used-up supply, which outranks a pending remapping.",
+        "remap",
+        _is_remap,
+        "row remapping state",
+        _judge,
+        lambda _remaps: "no row remapping failed or pending",
+        absent=skips.RETIRES_PAGES.because("not printed by this driver"),
+        na=lambda context: (
+            all_mig(context)
+            or skips.RETIRES_PAGES.because("this product retires pages instead (Volta, Turing), or has no ECC memory")
+        ),
+        mig_hides=True,
+    ),
 )

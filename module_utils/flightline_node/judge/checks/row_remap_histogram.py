@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, all_mig, gpu_label, is_number, judge_gpus, nvidia_gpus_expected
+from .common import OF_GPU_FIELD, all_mig, each_gpu, gpu_check, is_number
 
 EMPTY = Reason("empty", "the histogram counts no bank", device="GPU")
 NONE_LEFT = Reason("none_left", "memory banks have no spare row left", Remedy.REPLACE, "GPU")
@@ -21,15 +21,15 @@ def _is_histogram(value: Any) -> bool:
 
 
 def _judge(context: Context, gpu: Facts, banks: Dict[str, int]) -> Iterator[Finding]:
-    label, empty, low = gpu_label(gpu), banks["none"], banks["low"]
-    context.measure("remap_banks_without_spares", empty, "banks", label)
+    empty, low = banks["none"], banks["low"]
+    context.measure("remap_banks_without_spares", empty, "banks")
     if not sum(banks[name] for name in _BUCKETS):
-        yield context.unknown(EMPTY, f"{label}: the histogram counts no bank at all", **about(gpu))
+        yield context.unknown(EMPTY, "the histogram counts no bank at all")
     elif empty:
-        message = f"{label}: {empty} memory banks have no spare row left: plan the replacement"
-        yield context.warn(NONE_LEFT, message, **about(gpu, empty, 0, "banks"))
+        message = f"{empty} memory banks have no spare row left: plan the replacement"
+        yield context.warn(NONE_LEFT, message, empty, 0, "banks")
     elif low:
-        yield context.info(LOW, f"{label}: {low} memory banks are low on spare rows", **about(gpu, low, 0, "banks"))
+        yield context.info(LOW, f"{low} memory banks are low on spare rows", low, 0, "banks")
 
 
 def _good(histograms: List[Dict[str, int]]) -> str:
@@ -37,22 +37,7 @@ def _good(histograms: List[Dict[str, int]]) -> str:
     return f"every memory bank has spare rows, at least {full} banks of each GPU all of theirs"
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """No spare row left is not yet a fault: the next bad row there will be one."""
-    yield from judge_gpus(
-        context,
-        "remap.histogram",
-        _is_histogram,
-        "row remapping histogram",
-        _judge,
-        _good,
-        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
-        na=all_mig(context) or skips.RETIRES_PAGES.because("this product has no row remapping"),
-        mig_hides=True,
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="row_remap_histogram",
     order=200,
     title="Spare rows per memory bank",
@@ -62,9 +47,17 @@ CHECK = Check(
     out_of_service="No: a bank without spares still works; it warns before row_remap fails.",
     first="nvidia-smi -q -d ROW_REMAPPER",
     source="NVIDIA GPU memory error management, Row-remapping histogram",
-    needs=("nvidia_smi",),
     tags=("gpu", "memory"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.MIG_ON, skips.RETIRES_PAGES, skips.DRIVER_SILENT),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "No spare row left is not yet a fault: the next bad row there will be one.",
+        "remap.histogram",
+        _is_histogram,
+        "row remapping histogram",
+        _judge,
+        _good,
+        absent=skips.DRIVER_SILENT.because("not printed by this driver"),
+        na=lambda context: all_mig(context) or skips.RETIRES_PAGES.because("this product has no row remapping"),
+        mig_hides=True,
+    ),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from ...know.catalog import sxid as catalogue
-from ...model import Check, Facts, Finding, Reason, Remedy, Status, Threshold
+from ...model import Facts, Finding, Reason, Remedy, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, driver_loaded_after, dropped, span, unsplit
-from .common import OF_GPU, nvidia_gpus_expected
+from .common import gpu_check
 
 SXID = Reason("sxid", "an NVSwitch reported an SXid", device="NVSwitch")
 UNREAD_LINES = Reason("unread_lines", "SXid lines could not be read")
@@ -103,7 +103,7 @@ def _not_started(context: Context, facts: Facts, hours: float) -> Iterator[Findi
             yield context.fail(COULD_NOT_START, message, measured=len(events), expected=0, **rest)
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="sxid",
     order=60,
     title="NVSwitch errors (SXid)",
@@ -128,7 +128,5 @@ CHECK = Check(
             8760,
         ),
     ),
-    applies=nvidia_gpus_expected,
-    skips=OF_GPU,
     evaluate=evaluate,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Facts, Finding, Reason, Remedy
 from .. import skips
 from ..context import Context
-from .common import OF_GPU_FIELD, about, gpu_label, is_items, judge_gpus, nvidia_gpus_expected, one_of_each
+from .common import OF_GPU_FIELD, each_gpu, gpu_check, is_items, one_of_each
 
 HELD_DOWN = Reason("held_down", "the hardware holds a GPU's clock down", Remedy.REPLACE, "GPU")
 COOLING = Reason("cooling", "the driver lowered a GPU's clock to stay cool", device="GPU")
@@ -21,11 +21,9 @@ def _judge(context: Context, gpu: Facts, reasons: List[str]) -> Iterator[Finding
     watch = [reason for reason in reasons if reason in _WATCH]
     shown = ", ".join(bad + watch)
     if bad:
-        message = f"{gpu_label(gpu)}: clock held down by the hardware: {shown}"
-        yield context.fail(HELD_DOWN, message, **about(gpu, reasons, []))
+        yield context.fail(HELD_DOWN, f"clock held down by the hardware: {shown}", reasons, [])
     elif watch:
-        message = f"{gpu_label(gpu)}: clock lowered by the driver to stay cool: {shown}"
-        yield context.warn(COOLING, message, **about(gpu, reasons, []))
+        yield context.warn(COOLING, f"clock lowered by the driver to stay cool: {shown}", reasons, [])
 
 
 def _good(found: List[List[str]]) -> str:
@@ -33,20 +31,7 @@ def _good(found: List[List[str]]) -> str:
     return f"no hardware slowdown (active: {active or 'nothing'})"
 
 
-def evaluate(context: Context) -> Iterator[Finding]:
-    """Hardware reasons fail, software thermal warns; idle, clock settings and the power cap are normal."""
-    yield from judge_gpus(
-        context,
-        "throttle_active",
-        is_items,
-        "clock event reasons",
-        _judge,
-        _good,
-        absent=skips.NOT_PRINTED.because("not printed by this driver"),
-    )
-
-
-CHECK = Check(
+CHECK = gpu_check(
     id="throttle",
     order=250,
     title="Clock slowdown",
@@ -58,9 +43,15 @@ CHECK = Check(
     out_of_service="Yes when the hardware holds the clock down: it sets the job's pace. The driver's own warns.",
     first="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     source="NVML clocks event reasons; Azure healthagent default mask 0xE8",
-    needs=("nvidia_smi",),
     tags=("gpu", "thermal"),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU_FIELD, skips.NOT_PRINTED),
-    evaluate=evaluate,
+    evaluate=each_gpu(
+        "Hardware reasons fail, software thermal warns; idle, clock settings and the power cap are normal.",
+        "throttle_active",
+        is_items,
+        "clock event reasons",
+        _judge,
+        _good,
+        absent=skips.NOT_PRINTED.because("not printed by this driver"),
+    ),
 )

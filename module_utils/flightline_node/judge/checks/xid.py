@@ -6,7 +6,7 @@ import re
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ...know.catalog import xid as catalogue
-from ...model import BLOCKING, RANK, Check, Facts, Finding, Reason, Remedy, Status, Threshold
+from ...model import BLOCKING, RANK, Facts, Finding, Reason, Remedy, Status, Threshold
 from .. import skips, xid_policy
 from ..context import Context
 from ..kernel_history import (
@@ -22,7 +22,7 @@ from ..kernel_history import (
     unsplit,
 )
 from ..xid_policy import RECOVERY, Decision
-from .common import OF_GPU, nvidia_gpus_expected, version_tuple
+from .common import OF_GPU, gpu_check, version_tuple
 
 REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
@@ -193,7 +193,7 @@ def _fails(code: int) -> bool:
     return entry is not None and entry.status == Status.FAIL
 
 
-CHECK = Check(
+CHECK = gpu_check(
     id="xid",
     order=50,
     title="Xid errors",
@@ -228,7 +228,6 @@ CHECK = Check(
             1000,
         ),
     ),
-    applies=nvidia_gpus_expected,
     skips=(*OF_GPU, skips.POLICY),
     evaluate=evaluate,
 )

@@ -43,8 +43,21 @@ class EventPattern:
         return found
 
 
-def _rx(pattern: str, flags: int = 0) -> Lazy:
-    return Lazy(pattern.replace("{PCI}", PCI), flags)
+def _event(
+    name: str,
+    needles: str,
+    pattern: str,
+    *,
+    key: str = "",
+    fields: Optional[Callable[[Match[str]], Fields]] = None,
+    hints: str = "",
+    flags: int = 0,
+    **extra: str,
+) -> EventPattern:
+    """An event: needles and hints with a bar between, the key's groups with a blank. extra: facts of every match."""
+    sought = tuple(needle.encode() for needle in needles.split("|"))
+    shape = Lazy(pattern.replace("{PCI}", PCI), flags)
+    return EventPattern(name, sought, shape, tuple(key.split()), fields, tuple(extra.items()), tuple(hints.split("|")))
 
 
 # Without what stands around them: grep --color and dmesg --color put codes there.
@@ -59,7 +72,7 @@ _MLX5 = r"mlx5_core (?P<pci>{PCI})(?: \S{1,32})?: (?:\S{1,48}:\d{1,6}:(?:\(pid \
 
 def _mlx5(kind: str, pattern: str) -> EventPattern:
     """drivers/net/ethernet/mellanox/mlx5/core: health.c, main.c, cmd.c, events.c, en_main.c, en/reporter_tx.c."""
-    return EventPattern("mlx5", (b"mlx5_core",), _rx(_MLX5 + "(?:" + pattern + ")"), ("pci",), None, (("kind", kind),))
+    return _event("mlx5", "mlx5_core", _MLX5 + "(?:" + pattern + ")", key="pci", kind=kind)
 
 
 MLX5: Tuple[EventPattern, ...] = (
@@ -85,7 +98,7 @@ MLX5: Tuple[EventPattern, ...] = (
 
 def _lustre(kind: str, pattern: str) -> EventPattern:
     """Lustre 2.15 to 2.17: lnet, lnet/klnds, lustre/ptlrpc, lustre/osc. Older ones number the messages ("11-0: ")."""
-    return EventPattern("lustre", (b"LustreError", b"LNet", b"Lustre: "), _rx(pattern), (), None, (("kind", kind),))
+    return _event("lustre", "LustreError|LNet|Lustre: ", pattern, kind=kind)
 
 
 _LNET = (
@@ -102,479 +115,352 @@ LUSTRE_TROUBLE: Tuple[EventPattern, ...] = (
 )
 
 
-def _driver(kind: str, pattern: str, *hints: str) -> EventPattern:
-    shape = _rx("NVRM:.*?(?:" + pattern + ")")
-    return EventPattern("nvidia_driver", NVRM, shape, (), fallen, (("kind", kind),), hints or (pattern,))
+def _driver(kind: str, pattern: str, hints: str = "") -> EventPattern:
+    shape = "NVRM:.*?(?:" + pattern + ")"
+    return _event("nvidia_driver", "NVRM", shape, fields=fallen, hints=hints or pattern, kind=kind)
 
 
-def _built_for_another_kernel(name: str, module: str) -> Tuple[EventPattern, ...]:
+def _built_for_another_kernel(name: str, module: str) -> EventPattern:
     """kernel/module: built for another kernel. Of the driver's own module only: without it there is no device."""
-    needles = (b"version magic '", b"version of symbol ", b"Unknown symbol ", b"no symbol version for ")
-    shape = _rx(
-        module + r": (?:version magic '|disagrees about version of symbol |Unknown symbol |no symbol version for )"
-    )
-    return (EventPattern(name, needles, shape, (), None, (("kind", "not_loaded"),)),)
+    said = "version magic '|version of symbol |Unknown symbol |no symbol version for "
+    shape = r": (?:version magic '|disagrees about version of symbol |Unknown symbol |no symbol version for )"
+    return _event(name, said, module + shape, kind="not_loaded")
 
 
 RULES: Tuple[EventPattern, ...] = (
-    EventPattern(
+    _event(
         "xids",
-        NVRM,
-        _rx(
-            r"NVRM: Xid \((?:PCI:)?(?P<pci>{PCI})(?:[ ,]+GPU-I:(?P<gpu_instance>\w{1,8}))?"
-            r"(?:[ ,]+GPU-CI:(?P<compute_instance>\w{1,8}))?[^()]{0,60}\) ?: *(?P<code>\d{1,5})\b(?P<rest>.*)",
-            re.IGNORECASE,
-        ),
-        ("code", "pci"),
-        xid,
+        "NVRM",
+        r"NVRM: Xid \((?:PCI:)?(?P<pci>{PCI})(?:[ ,]+GPU-I:(?P<gpu_instance>\w{1,8}))?"
+        r"(?:[ ,]+GPU-CI:(?P<compute_instance>\w{1,8}))?[^()]{0,60}\) ?: *(?P<code>\d{1,5})\b(?P<rest>.*)",
+        key="code pci",
+        fields=xid,
+        flags=re.I,
     ),
-    EventPattern("unread_xids", NVRM, _rx(r"NVRM: (?:GPU\d{1,3} )?Xid\b"), hints=("Xid",)),
-    EventPattern(
+    _event("unread_xids", "NVRM", r"NVRM: (?:GPU\d{1,3} )?Xid\b", hints="Xid"),
+    _event(
         "sxids",
-        SXID,
-        _rx(
-            r"nvidia-nvswitch(?P<switch>\d{1,4}): SXid \((?:PCI:)?(?P<pci>{PCI})\): *(?P<code>\d{1,6})\b(?P<rest>.*)",
-            re.I,
-        ),
-        ("code", "pci"),
-        sxid,
+        "nvidia-nvswitch",
+        r"nvidia-nvswitch(?P<switch>\d{1,4}): SXid \((?:PCI:)?(?P<pci>{PCI})\): *(?P<code>\d{1,6})\b(?P<rest>.*)",
+        key="code pci",
+        fields=sxid,
+        flags=re.I,
     ),
-    EventPattern("unread_sxids", SXID, _rx(r"nvidia-nvswitch\d*: SXid \(")),
-    EventPattern(
+    _event("unread_sxids", "nvidia-nvswitch", r"nvidia-nvswitch\d*: SXid \("),
+    # kernel-open/nvidia/linux_nvswitch.c
+    _event(
         "nvswitch_failed",
-        (b"nvidia-nvswitch",),
-        # kernel-open/nvidia/linux_nvswitch.c
-        _rx(
-            r"nvidia-nvswitch(?P<switch>\d{1,4})?: ?(?:Failed (?:to (?:initialize|enable|request|map)|during) "
-            r"|failed to get IRQ|Interrupts disabled to avoid a storm|unrecoverable error in ISR"
-            r"|(?P<version>Version mismatch))"
-        ),
-        ("switch", "version"),
-        None,
-        (),
-        ("Failed ", "failed ", "Interrupts disabled", "unrecoverable", "Version mismatch"),
+        "nvidia-nvswitch",
+        r"nvidia-nvswitch(?P<switch>\d{1,4})?: ?(?:Failed (?:to (?:initialize|enable|request|map)|during) "
+        r"|failed to get IRQ|Interrupts disabled to avoid a storm|unrecoverable error in ISR"
+        r"|(?P<version>Version mismatch))",
+        key="switch version",
+        hints="Failed |failed |Interrupts disabled|unrecoverable|Version mismatch",
     ),
-    EventPattern(
-        "fallen_off_bus", NVRM, _rx(r"NVRM:.*(?:fallen off|GPU lost from) the bus"), (), fallen, (), ("the bus",)
-    ),
-    EventPattern(
-        "fallen_off_bus", (b"GPU has fallen off the bus",), _rx(r"nvidia.*GPU has fallen off the bus"), (), fallen
-    ),
-    EventPattern(
+    _event("fallen_off_bus", "NVRM", r"NVRM:.*(?:fallen off|GPU lost from) the bus", fields=fallen, hints="the bus"),
+    _event("fallen_off_bus", "GPU has fallen off the bus", r"nvidia.*GPU has fallen off the bus", fields=fallen),
+    _event(
         "gpu_uuids",
-        NVRM,
-        _rx(r"NVRM: GPU at PCI:(?P<pci>{PCI}): (?P<uuid>GPU-[0-9a-fA-F-]{36})"),
-        ("pci",),
-        lower_pci,
+        "NVRM",
+        r"NVRM: GPU at PCI:(?P<pci>{PCI}): (?P<uuid>GPU-[0-9a-fA-F-]{36})",
+        key="pci",
+        fields=lower_pci,
     ),
-    EventPattern("", NVRM, _rx(r"NVRM: The NVIDIA GPU (?P<pci>{PCI})"), ()),
-    EventPattern(
+    _event("", "NVRM", r"NVRM: The NVIDIA GPU (?P<pci>{PCI})"),
+    _event(
         "driver_loads",
-        NVRM,
-        _rx(r"NVRM: loading NVIDIA UNIX .*Kernel Module(?: for \S+)?  ?(?P<version>\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)"),
+        "NVRM",
+        r"NVRM: loading NVIDIA UNIX .*Kernel Module(?: for \S+)?  ?(?P<version>\d{2,4}\.\d{1,4}(?:\.\d{1,4})?)",
     ),
     _driver(
         "init_failed",
         "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
         "|Fatal Error while attempting to resize PCIe BARs",
-        "RmInitAdapter",
-        "failed to initialize module",
-        "resize PCIe BARs",
-        "rm_init_adapter failed",
+        "RmInitAdapter|failed to initialize module|resize PCIe BARs|rm_init_adapter failed",
     ),
     _driver("api_mismatch", "API mismatch"),
     _driver(
         "probe_failed",
         "routine failed|were initialized|No NVIDIA (?:PCI |graphics )?(?:GPU|devices|adapters?) (?:found|probed)"
         "|Cannot use this GPU|Failed to re-allocate BAR1|pci_enable_device failed",
-        "routine failed",
-        "were initialized",
-        "No NVIDIA ",
-        "Cannot use this GPU",
-        "re-allocate BAR1",
-        "pci_enable_device failed",
+        "routine failed|were initialized|No NVIDIA |Cannot use this GPU|re-allocate BAR1|pci_enable_device failed",
     ),
     _driver("driver_conflict", "probe routine was not called"),
     # The driver prints both lines at once; only the second names the GPU.
     _driver(
         "bar_invalid",
         r"assigned to your NVIDIA device is invalid|BAR\d is \d{1,12}M @ 0x[0-9a-f]{1,16} \(PCI:{PCI}",
-        "assigned to your NVIDIA device is invalid",
-        " (PCI:",
+        "assigned to your NVIDIA device is invalid| (PCI:",
     ),
     _driver("uvm_fatal", "uvm encountered global fatal error"),
+    # 0xf and, below, 0x62 are the codes of these errors in nvstatuscodes.h.
     _driver(
         "gpu_is_lost",
-        # 0xf and, below, 0x62 are the codes of these errors in nvstatuscodes.h.
         r"NV_ERR_GPU_IS_LOST|API_GPU_ATTACHED_SANITY_CHECK failed|GPU reg read ?: 0x[fF]{8}\b"
         r"|rpcSendMessage failed with status 0x0000000f|GspRm\w{1,20} failed: .*status=0x0000000f",
-        "NV_ERR_GPU_IS_LOST",
-        "status=0x0000000f",
-        "API_GPU_ATTACHED_SANITY_CHECK",
-        "GPU reg read",
-        "rpcSendMessage failed",
+        "NV_ERR_GPU_IS_LOST|status=0x0000000f|API_GPU_ATTACHED_SANITY_CHECK|GPU reg read|rpcSendMessage failed",
     ),
     _driver(
         "reset_required",
         r"NV_ERR_RESET_REQUIRED|GPU marked for reset|GspRm\w{1,20} failed: .*status=0x00000062",
-        "NV_ERR_RESET_REQUIRED",
-        "GPU marked for reset",
-        "status=0x00000062",
+        "NV_ERR_RESET_REQUIRED|GPU marked for reset|status=0x00000062",
     ),
+    # The lines are broken as the driver prints them: "by the" may be the end of one.
     _driver(
         "unsupported",
-        # The lines are broken as the driver prints them: "by the" may be the end of one.
         "is not supported by (?:open|the NVIDIA|the *$)|supported through the NVIDIA"
         "|requires use of the NVIDIA open kernel modules",
-        "is not supported by",
-        "supported through the NVIDIA",
-        "requires use of the NVIDIA open",
+        "is not supported by|supported through the NVIDIA|requires use of the NVIDIA open",
     ),
     _driver(
         "nvlink_discovery",
         "ostRxDetLinkMask failed|Failed to update Rx Detect Link mask",
-        "LinkMask failed",
-        "Rx Detect Link mask",
+        "LinkMask failed|Rx Detect Link mask",
     ),
+    # kernel_gsp.c: after each of these the driver marks the GPU for a reset, with Xid 119, 120 or 175.
     _driver(
         "gsp_dead",
-        # kernel_gsp.c: after each of these the driver marks the GPU for a reset, with Xid 119, 120 or 175.
         r"(?i:GSP RM heartbeat timed out|Heartbeat timed out, currentTimeMs|GSP-RM unresponsive|GSP core unresponsive"
         r"|GSP-?CrashCat Report|Back to back GSP RPC timeout|Gpu marked for reset|Memory Subsystem Error detected"
         r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM"
         r"|IRQSTAT_FATAL_ERROR|GPU (?:is likely|may be) in a bad state"
         r"|signal from GSP (?:that PMU has halted|to trigger bugcheck)"
         r"|Timed out waiting for GSP (?:falcon reset|reset PLM)|LibOS heartbeat timed out)",
-        "bad state",
-        "eartbeat timed out",
-        "unresponsive",
-        "rash",
-        "RASH",
-        "marked for reset",
-        "GSP RPC timeout",
-        "ubsystem",
-        "GSP",
+        "bad state|eartbeat timed out|unresponsive|rash|RASH|marked for reset|GSP RPC timeout|ubsystem|GSP",
     ),
+    # kernel_nvlink: after an error that could not be contained the GPU is used without its links, if at all.
     _driver(
         "nvlink_degraded",
-        # kernel_nvlink: after an error that could not be contained the GPU is used without its links, if at all.
         "uncontained NVLINK error|marked Degraded|lead to NVLINK Degradation",
-        "uncontained NVLINK error",
-        "marked Degraded",
-        "NVLINK Degradation",
+        "uncontained NVLINK error|marked Degraded|NVLINK Degradation",
     ),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
-    EventPattern(
+    # drivers/base/dd.c, to Linux 6.10 and since.
+    _event(
         "nvidia_driver",
-        (b"failed with error -",),
-        # drivers/base/dd.c, to Linux 6.10 and since.
-        _rx(r"nvidia(?:: probe of {PCI}| {PCI}: probe with driver nvidia) failed with error -\d"),
-        (),
-        fallen,
-        (("kind", "probe_failed"),),
+        "failed with error -",
+        r"nvidia(?:: probe of {PCI}| {PCI}: probe with driver nvidia) failed with error -\d",
+        fields=fallen,
+        kind="probe_failed",
     ),
-    *_built_for_another_kernel("nvidia_driver", "nvidia"),
-    *_built_for_another_kernel("efa_admin", "efa"),
-    EventPattern(
+    _built_for_another_kernel("nvidia_driver", "nvidia"),
+    _built_for_another_kernel("efa_admin", "efa"),
+    # kernel/module/signing.c names no module; the second is kernel_lockdown(7).
+    _event(
         "module_refused",
-        (b"unsigned module ", b"module with un"),
-        # kernel/module/signing.c names no module; the second is kernel_lockdown(7).
-        _rx(
-            r"(?:Loading of (?:unsigned module|module with un\w+ \w+) is rejected"
-            r"|Lockdown: .{1,32}: unsigned module loading is restricted)",
-            re.I,
-        ),
+        "unsigned module |module with un",
+        r"(?:Loading of (?:unsigned module|module with un\w+ \w+) is rejected"
+        r"|Lockdown: .{1,32}: unsigned module loading is restricted)",
+        flags=re.I,
     ),
-    EventPattern(
+    # The older wording is that of Linux 5.7 to 5.17.
+    _event(
         "nvidia_driver",
-        (b"naccessible",),
-        # The older wording is that of Linux 5.7 to 5.17.
-        _rx(
-            r"nvidia {PCI}: (?:Unable to change power state .{1,40}device inaccessible"
-            r"|can't change power state .{1,40}config space inaccessible)"
-        ),
-        (),
-        fallen,
-        (("kind", "gpu_is_lost"),),
+        "naccessible",
+        r"nvidia {PCI}: (?:Unable to change power state .{1,40}device inaccessible"
+        r"|can't change power state .{1,40}config space inaccessible)",
+        fields=fallen,
+        kind="gpu_is_lost",
     ),
-    EventPattern(
+    # "GspRmControl failed" and its like say that a call was refused, as any call may be: no word on the firmware.
+    _event(
         "nvidia_driver",
-        NVRM,
-        # "GspRmControl failed" and its like say that a call was refused, as any call may be: no word on the firmware.
-        _rx(
-            r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?:[Tt]imeout waiting for .{0,40}GSP"
-            r"|(?i:GSP).{0,80}?(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash|CRASH))"
-        ),
-        (),
-        fallen,
-        (("kind", "gsp"),),
-        ("GSP", "gsp", "Gsp"),
+        "NVRM",
+        r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?:[Tt]imeout waiting for .{0,40}GSP"
+        r"|(?i:GSP).{0,80}?(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash|CRASH))",
+        fields=fallen,
+        kind="gsp",
+        hints="GSP|gsp|Gsp",
     ),
-    EventPattern(
+    # "Kill process 7 (x) score 9 or sacrifice child" is the wording to Linux 4.20, with a "Killed" line after it.
+    _event(
         "oom",
-        # "Kill process 7 (x) score 9 or sacrifice child" is the wording to Linux 4.20, with a "Killed" line after it.
-        (b"Killed process ", b"Kill process "),
-        _rx(
-            r"(?:(?P<cgroup>Memory cgroup )?[Oo]ut of memory(?: \([^)]*\))?: )?"
-            r"Kill(?:ed)? process (?P<pid>\d{1,9}),? (?:UID \d{1,10},? )?\((?P<process>[^)]{0,64})\)"
-        ),
-        ("process",),
-        lambda match: {"pid": int(match.group("pid")), "cgroup": match.group("cgroup") is not None},
+        "Killed process |Kill process ",
+        r"(?:(?P<cgroup>Memory cgroup )?[Oo]ut of memory(?: \([^)]*\))?: )?"
+        r"Kill(?:ed)? process (?P<pid>\d{1,9}),? (?:UID \d{1,10},? )?\((?P<process>[^)]{0,64})\)",
+        key="process",
+        fields=lambda match: {"pid": int(match.group("pid")), "cgroup": match.group("cgroup") is not None},
     ),
-    EventPattern(
+    _event(
         "soft_lockup",
-        (b"BUG: ",),
-        _rx(r"(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?P<cpu>\d{1,5}) stuck for (?P<seconds>\d{1,9})s!"),
-        (),
-        lambda match: {"cpu": int(match.group("cpu")), "seconds": int(match.group("seconds"))},
+        "BUG: ",
+        r"(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?P<cpu>\d{1,5}) stuck for (?P<seconds>\d{1,9})s!",
+        fields=lambda match: {"cpu": int(match.group("cpu")), "seconds": int(match.group("seconds"))},
     ),
-    EventPattern(
+    _event(
         "hard_lockup",
-        (b" LOCKUP on cpu",),
-        _rx(r"(?:NMI )?(?:watchdog: )?(?:CPU\d{1,5}: )?Watchdog detected hard LOCKUP on cpu"),
+        " LOCKUP on cpu",
+        r"(?:NMI )?(?:watchdog: )?(?:CPU\d{1,5}: )?Watchdog detected hard LOCKUP on cpu",
     ),
-    EventPattern(
-        "kernel_bug",
-        (b"BUG: ",),
-        _rx(r"BUG: (?P<kind>unable to handle|kernel NULL pointer|Bad page|Bad rss|workqueue lockup)"),
+    _event(
+        "kernel_bug", "BUG: ", r"BUG: (?P<kind>unable to handle|kernel NULL pointer|Bad page|Bad rss|workqueue lockup)"
     ),
-    EventPattern(
+    # die() of x86 (newer kernels begin it with "Oops: ") and arm64: message, error code, count.
+    _event(
         "kernel_bug",
-        (b"[#",),
-        # die() of x86 (newer kernels begin it with "Oops: ") and arm64: message, error code, count.
-        _rx(
-            r"(?:Oops|Internal error|general protection|invalid opcode|invalid TSS|divide error|double fault"
-            r"|stack segment|segment not present|alignment check|control protection|int3|bounds|overflow)"
-            r"\b.{0,200}?: ?[0-9a-f]{4,16} \[#\d"
-        ),
-        (),
-        None,
-        (("kind", "oops"),),
+        "[#",
+        r"(?:Oops|Internal error|general protection|invalid opcode|invalid TSS|divide error|double fault"
+        r"|stack segment|segment not present|alignment check|control protection|int3|bounds|overflow)"
+        r"\b.{0,200}?: ?[0-9a-f]{4,16} \[#\d",
+        kind="oops",
     ),
     # libcfs's end of a failed assertion (lbug_with_loc): the thread never goes on, nor what waits for its locks.
-    EventPattern("kernel_bug", (b" LBUG",), _rx(r"LustreError: .{1,200}\(\)\) (?P<kind>LBUG)$")),
+    _event("kernel_bug", " LBUG", r"LustreError: .{1,200}\(\)\) (?P<kind>LBUG)$"),
     # In the log of the boot that it ended: the console's output, or a crash dump's.
-    EventPattern("kernel_bug", (b"Kernel panic - not syncing",), _rx("(?P<kind>Kernel panic) - not syncing")),
-    EventPattern(
+    _event("kernel_bug", "Kernel panic - not syncing", "(?P<kind>Kernel panic) - not syncing"),
+    _event(
         "hung_task",
-        (b"INFO: ",),
-        _rx(
-            r"INFO: task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
-            r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds"
-        ),
-        ("process",),
-        lambda match: {"pid": int(match.group("pid")), "seconds": int(match.group("seconds"))},
+        "INFO: ",
+        r"INFO: task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
+        r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds",
+        key="process",
+        fields=lambda match: {"pid": int(match.group("pid")), "seconds": int(match.group("seconds"))},
     ),
-    EventPattern("rcu_stall", (b"INFO: ",), _rx(r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected .*stall")),
-    EventPattern(
+    _event("rcu_stall", "INFO: ", r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected .*stall"),
+    _event(
         "nvme_timeout",
-        (b"QID ",),
-        _rx(r"nvme (?P<device>nvme\d+|{PCI}): I/O .{0,80}?QID \d+ timeout(?:, (?P<outcome>.{0,60}))?"),
-        ("device",),
+        "QID ",
+        r"nvme (?P<device>nvme\d+|{PCI}): I/O .{0,80}?QID \d+ timeout(?:, (?P<outcome>.{0,60}))?",
+        key="device",
     ),
-    EventPattern(
+    _event(
         "nvme_down",
-        (b"controller is down; will reset", b"Removing after probe failure", b"Disabling device after reset failure"),
-        _rx(
-            r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure"
-            r"|Disabling device after reset failure)"
-        ),
-        ("device",),
+        "controller is down; will reset|Removing after probe failure|Disabling device after reset failure",
+        r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure"
+        r"|Disabling device after reset failure)",
+        key="device",
     ),
-    EventPattern(
+    # blk_errors of block/blk-core.c, without what a device refuses by rights. A target's error counts for reads
+    # and writes only: disks answer so to a discard they do not know. Nor does a discard (3), a secure erase (5) or
+    # a write of zeroes (9: the kernel then writes them itself) that fails with an I/O error lose data.
+    _event(
         "io_error",
-        (
-            b"I/O error",
-            b"critical medium error",
-            b"critical target error",
-            b"timeout error",
-            b"protection error",
-            b"device offline error",
-            b"recoverable transport error",
-        ),
-        # blk_errors of block/blk-core.c, without what a device refuses by rights. A target's error counts for reads
-        # and writes only: disks answer so to a discard they do not know. Nor does a discard (3), a secure erase (5) or
-        # a write of zeroes (9: the kernel then writes them itself) that fails with an I/O error lose data.
-        _rx(
-            r"(?:blk_update_request: |print_req_error: |end_request: )?(?:Buffer )?"
-            r"(?:I/O(?! error,.{0,80} op 0x[359]:\()|critical medium|timeout|device offline|protection"
-            r"|recoverable transport|critical target(?=.{0,80} op 0x[01]:\()) error,? "
-            r"(?:on )?dev(?:ice)? (?P<device>[\w!-]{1,32}),(?P<what>.{0,100})"
-        ),
-        ("device",),
+        "I/O error|critical medium error|critical target error|timeout error|protection error"
+        "|device offline error|recoverable transport error",
+        r"(?:blk_update_request: |print_req_error: |end_request: )?(?:Buffer )?"
+        r"(?:I/O(?! error,.{0,80} op 0x[359]:\()|critical medium|timeout|device offline|protection"
+        r"|recoverable transport|critical target(?=.{0,80} op 0x[01]:\()) error,? "
+        r"(?:on )?dev(?:ice)? (?P<device>[\w!-]{1,32}),(?P<what>.{0,100})",
+        key="device",
     ),
-    EventPattern(
+    _event(
         "io_error",
-        (b"no available path",),
-        _rx(r"block (?P<device>[\w!-]{1,32}): no available path - failing I/O"),  # drivers/nvme/host/multipath.c
-        ("device",),
+        "no available path",
+        (r"block (?P<device>[\w!-]{1,32}): no available path - failing I/O"),
+        key="device",
     ),
-    EventPattern(
+    # fs/btrfs/volumes.c counts over the life of the volume: what is printed as an error has just grown.
+    _event(
         "io_error",
-        (b" errs: wr ",),
-        # fs/btrfs/volumes.c counts over the life of the volume: what is printed as an error has just grown.
-        _rx(r"BTRFS error \(device (?P<device>[\w!-]{1,32})[^)]{0,40}\): bdev \S{1,64} errs: wr \d"),
-        ("device",),
+        " errs: wr ",
+        r"BTRFS error \(device (?P<device>[\w!-]{1,32})[^)]{0,40}\): bdev \S{1,64} errs: wr \d",
+        key="device",
     ),
-    EventPattern(
+    _event(
         "readonly_remount",
-        (b"forced readonly",),
-        _rx(r"BTRFS \w{1,8} \(device (?P<device>[\w!-]{1,32})[^)]{0,40}\).{0,40}forced readonly"),
-        ("device",),
+        "forced readonly",
+        r"BTRFS \w{1,8} \(device (?P<device>[\w!-]{1,32})[^)]{0,40}\).{0,40}forced readonly",
+        key="device",
     ),
-    EventPattern(
+    _event(
         "nfs",
-        (b" not responding, ", b"ock reclaim failed"),
-        _rx(r"(?:nfs: server (?P<server>\S{1,253}) not responding, |NFS: \w{1,40}: [Ll]ock reclaim failed)"),
-        ("server",),
+        " not responding, |ock reclaim failed",
+        r"(?:nfs: server (?P<server>\S{1,253}) not responding, |NFS: \w{1,40}: [Ll]ock reclaim failed)",
+        key="server",
     ),
-    EventPattern("conntrack", (b"table full, dropping",), _rx(r"(?:nf_conntrack: )+table full, dropping packet")),
-    EventPattern(
+    _event("conntrack", "table full, dropping", r"(?:nf_conntrack: )+table full, dropping packet"),
+    # drivers/md/raid0.c prints no colon between level and array.
+    _event(
         "raid_failure",
-        (b" Disk failure on ",),
-        # drivers/md/raid0.c prints no colon between level and array.
-        _rx(r"md/raid[\w/-]{0,8}?:?(?P<array>md\w{0,30}): Disk failure on (?P<device>[\w!-]{1,32})"),
-        ("device",),
+        " Disk failure on ",
+        r"md/raid[\w/-]{0,8}?:?(?P<array>md\w{0,30}): Disk failure on (?P<device>[\w!-]{1,32})",
+        key="device",
     ),
-    EventPattern(
+    _event(
         "fs_error",
-        (b"XFS (", b"EXT4-fs error"),
-        _rx(
-            r"(?:EXT4-fs error \(device (?P<device>[\w-]{1,32})\)|XFS \((?P<volume>[\w-]{1,32})\): .*?"
-            r"(?:I/O error|[Ss]hutting down filesystem|Filesystem has been shut down|corruption detected|CRC error"
-            r"|Internal error|recovery failed|log mount failed|run xfs_repair|Failing async write|writeback error))",
-            re.IGNORECASE,
-        ),
-        ("device", "volume"),
+        "XFS (|EXT4-fs error",
+        r"(?:EXT4-fs error \(device (?P<device>[\w-]{1,32})\)|XFS \((?P<volume>[\w-]{1,32})\): .*?"
+        r"(?:I/O error|[Ss]hutting down filesystem|Filesystem has been shut down|corruption detected|CRC error"
+        r"|Internal error|recovery failed|log mount failed|run xfs_repair|Failing async write|writeback error))",
+        key="device volume",
+        flags=re.I,
     ),
     # fs/jbd2/journal.c: "-8" is the journal's inode. After it the file system takes no more writes.
-    EventPattern(
-        "fs_error", (b"Aborting journal",), _rx(r"Aborting journal on device (?P<device>[\w!-]{1,32}?)-\d{1,9}\.")
-    ),
-    EventPattern(
+    _event("fs_error", "Aborting journal", r"Aborting journal on device (?P<device>[\w!-]{1,32}?)-\d{1,9}\."),
+    _event("fs_error", "JBD2: ", r"JBD2: I/O error when updating journal superblock for (?P<device>[\w!-]{1,32}?)-\d"),
+    # Not "EXT4-fs (": every mount begins so.
+    _event(
         "fs_error",
-        (b"JBD2: ",),
-        _rx(r"JBD2: I/O error when updating journal superblock for (?P<device>[\w!-]{1,32}?)-\d"),
+        "I/O error while writing superblock|error loading journal|convert unwritten extents"
+        "|block allocation failed|This should not happen!!",
+        r"EXT4-fs \((?P<device>[\w!-]{1,32})\): (?:I/O error while writing superblock|error loading journal"
+        r"|failed to convert unwritten extents|Delayed block allocation failed|This should not happen!!)",
+        key="device",
     ),
-    EventPattern(
-        "fs_error",
-        # Not "EXT4-fs (": every mount begins so.
-        (
-            b"I/O error while writing superblock",
-            b"error loading journal",
-            b"convert unwritten extents",
-            b"block allocation failed",
-            b"This should not happen!!",
-        ),
-        _rx(
-            r"EXT4-fs \((?P<device>[\w!-]{1,32})\): (?:I/O error while writing superblock|error loading journal"
-            r"|failed to convert unwritten extents|Delayed block allocation failed|This should not happen!!)"
-        ),
-        ("device",),
-    ),
-    EventPattern(
+    _event(
         "readonly_remount",
-        (b"Remounting filesystem read-only",),
-        _rx(
-            r"(?:[\w-]{1,16} )?\((?:device )?(?P<device>[\w-]{1,32})[^)]{0,40}\).{0,80}?Remounting filesystem read-only"
-        ),
-        ("device",),
+        "Remounting filesystem read-only",
+        r"(?:[\w-]{1,16} )?\((?:device )?(?P<device>[\w-]{1,32})[^)]{0,40}\).{0,80}?Remounting filesystem read-only",
+        key="device",
     ),
-    EventPattern("", (b"Error records from previous boot",), _rx(r"BERT: Error records from previous boot")),
-    EventPattern(
-        "mce", (b"[Hardware Error]",), _rx(r"(?:mce: |BERT: )?(?P<sequence>\{\d+\})?\[Hardware Error\].*"), (), mce
-    ),
-    EventPattern(
+    _event("", "Error records from previous boot", r"BERT: Error records from previous boot"),
+    _event("mce", "[Hardware Error]", r"(?:mce: |BERT: )?(?P<sequence>\{\d+\})?\[Hardware Error\].*", fields=mce),
+    # mm/memory-failure.c: a page with an uncorrectable error was taken out of use, and its users were killed.
+    _event(
         "mce",
-        (b"Memory failure: ",),
-        # mm/memory-failure.c: a page with an uncorrectable error was taken out of use, and its users were killed.
-        _rx(
-            r"(?P<sequence>)Memory failure: 0x[0-9a-f]{1,16}: "
-            r"(?:recovery action for|Sending SIGBUS|Killing |unrecoverable)"
-        ),
-        (),
-        lambda match: {"uncorrected": True},
+        "Memory failure: ",
+        r"(?P<sequence>)Memory failure: 0x[0-9a-f]{1,16}: "
+        r"(?:recovery action for|Sending SIGBUS|Killing |unrecoverable)",
+        fields=lambda match: {"uncorrected": True},
     ),
-    EventPattern(
+    _event(
         "edac",
-        (b"EDAC MC",),
-        _rx(r"EDAC (?P<controller>MC\d+): (?P<number>\d{1,9}) (?P<kind>CE|UE)\b"),
-        ("controller", "kind"),
-        edac,
+        "EDAC MC",
+        r"EDAC (?P<controller>MC\d+): (?P<number>\d{1,9}) (?P<kind>CE|UE)\b",
+        key="controller kind",
+        fields=edac,
     ),
-    EventPattern(
+    _event(
         "aer",
-        (b"PCIe Bus Error: ",),
-        _rx(r"(?P<driver>\S{1,40}) (?P<pci>{PCI}): (?:AER: )?PCIe Bus Error: severity=" + _SEVERITY),
-        ("severity", "pci"),
-        aer,
-        (("shape", "detail"),),
+        "PCIe Bus Error: ",
+        r"(?P<driver>\S{1,40}) (?P<pci>{PCI}): (?:AER: )?PCIe Bus Error: severity=" + _SEVERITY,
+        key="severity pci",
+        fields=aer,
+        shape="detail",
     ),
-    EventPattern(
+    _event(
         "aer",
-        (b" error received", b" error message received", b" errors received"),
-        _rx(
-            r"(?P<driver>\S{1,40}) {PCI}: AER: (?:Multiple )?" + _SEVERITY + r" error(?:s)? (?:message )?received"
-            r"(?:: | from )(?P<pci>{PCI})"
-        ),
-        ("severity", "pci"),
-        aer,
-        (("shape", "report"),),
+        " error received| error message received| errors received",
+        r"(?P<driver>\S{1,40}) {PCI}: AER: (?:Multiple )?" + _SEVERITY + r" error(?:s)? (?:message )?received"
+        r"(?:: | from )(?P<pci>{PCI})",
+        key="severity pci",
+        fields=aer,
+        shape="report",
     ),
-    EventPattern(
+    _event(
         "aer",
-        (b"DPC: containment event",),
-        _rx(
-            r"(?P<driver>\S{1,40}) (?P<port>{PCI}): DPC: containment event, status:(?P<status>0x[0-9a-f]{1,4})"
-            r"\b(?!: software)"
-            r"(?: source:(?P<source>0x[0-9a-f]{1,4})|,? ERR_\w{1,10} received from (?P<sender>{PCI}))?"
-        ),
-        ("status", "port"),
-        dpc,
-        (("shape", "report"),),
+        "DPC: containment event",
+        r"(?P<driver>\S{1,40}) (?P<port>{PCI}): DPC: containment event, status:(?P<status>0x[0-9a-f]{1,4})"
+        r"\b(?!: software)"
+        r"(?: source:(?P<source>0x[0-9a-f]{1,4})|,? ERR_\w{1,10} received from (?P<sender>{PCI}))?",
+        key="status port",
+        fields=dpc,
+        shape="report",
     ),
-    EventPattern(
-        "lustre",
-        (b"LustreError", b"Lustre: "),
-        _rx(r"Lustre(?:Error)?: .*This client was evicted"),
-        (),
-        None,
-        (("kind", "evicted"),),
-    ),
-    EventPattern(
-        "lustre",
-        (b"LustreError", b"Lustre: "),
-        _rx(r"Lustre(?:Error)?: .*Connection to .* was lost"),
-        (),
-        None,
-        (("kind", "lost"),),
-    ),
-    EventPattern("lustre", (b"Lustre: ",), _rx(r"Lustre: .*Connection restored to"), (), None, (("kind", "restored"),)),
-    EventPattern(
-        "lustre",
-        (b"LustreError",),
-        _rx(r"LustreError: .*(?:Unable to mount|15c-8: .* failed from MGS)"),
-        (),
-        None,
-        (("kind", "mount_failed"),),
+    _event("lustre", "LustreError|Lustre: ", r"Lustre(?:Error)?: .*This client was evicted", kind="evicted"),
+    _event("lustre", "LustreError|Lustre: ", r"Lustre(?:Error)?: .*Connection to .* was lost", kind="lost"),
+    _event("lustre", "Lustre: ", r"Lustre: .*Connection restored to", kind="restored"),
+    _event(
+        "lustre", "LustreError", r"LustreError: .*(?:Unable to mount|15c-8: .* failed from MGS)", kind="mount_failed"
     ),
     *LUSTRE_TROUBLE,
-    EventPattern(
-        "lustre", (b"Lustre: ",), _rx(r"Lustre: Mounted (?P<target>\S{1,64})"), (), None, (("kind", "mounted"),)
-    ),
-    EventPattern(
+    _event("lustre", "Lustre: ", r"Lustre: Mounted (?P<target>\S{1,64})", kind="mounted"),
+    _event(
         "network_reset",
+        "Keep alive watchdog timeout|above the threshold (|above threshold (|too long (threshold "
+        "|NETDEV WATCHDOG: |unhealthy state, reset|admin queue is not in",
         (
-            b"Keep alive watchdog timeout",
-            b"above the threshold (",
-            b"above threshold (",
-            b"too long (threshold ",
-            b"NETDEV WATCHDOG: ",
-            b"unhealthy state, reset",
-            b"admin queue is not in",
-        ),
-        _rx(
             r"(?:(?P<driver>ena|efa) (?P<pci>{PCI})\S*(?: \S+)?: .*"
             r"(?:watchdog timeout|ompletions (?:is|are) above (?:the )?threshold|unhealthy state, reset is requested"
             r"|admin queue is not in running state|is paused for too long)"
@@ -582,121 +468,95 @@ RULES: Tuple[EventPattern, ...] = (
             r"|(?:NETDEV WATCHDOG: |(?:\S{1,32} \S{1,40} )?(?=[^\s:]{1,32}: NETDEV WATCHDOG: CPU))"
             r"(?P<device>[^\s:]{1,32}))"
         ),
-        ("driver", "pci", "device"),
-        None,
-        (("kind", "cause"),),
+        key="driver pci device",
+        kind="cause",
     ),
-    EventPattern(
+    _event(
         "network_reset",
-        (b"Device reset completed",),
-        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: Device reset completed"),
-        ("pci",),
-        None,
-        (("kind", "done"),),
+        "Device reset completed",
+        r"ena (?P<pci>{PCI})(?: \S{1,32})?: Device reset completed",
+        key="pci",
+        kind="done",
     ),
-    EventPattern(
+    _event(
         "network_failed",
-        (b"Can not reset", b"Restore attempt failed"),
-        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed)"),
-        ("pci",),
+        "Can not reset|Restore attempt failed",
+        r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed)",
+        key="pci",
     ),
-    EventPattern(
+    # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
+    # until it is reset. A command that the device refuses by its status is not among them.
+    _event(
         "efa_admin",
-        (
-            b"admin cmd ",
-            b"(polling) timeout",
-            b"Admin queue is closed",
-            b"Reset indication didn't",
-            b"Device isn't ready",
-        ),
-        # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
-        # until it is reset. A command that the device refuses by its status is not among them.
-        _rx(
-            r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
-            r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|Admin queue is closed"
-            r"|Reset indication didn't turn|Device isn't ready)"
-        ),
-        ("device", "pci"),
-        None,
-        (("kind", "admin"),),
+        "admin cmd |(polling) timeout|Admin queue is closed|Reset indication didn't|Device isn't ready",
+        r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
+        r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|Admin queue is closed"
+        r"|Reset indication didn't turn|Device isn't ready)",
+        key="device pci",
+        kind="admin",
     ),
-    EventPattern(
+    _event(
         "efa_admin",
-        (b"failed with error -",),
-        _rx(r"efa(?:: probe of| (?={PCI}: probe with driver efa)) ?(?P<pci>{PCI}).{0,24} failed with error -\d"),
-        ("pci",),
-        None,
-        (("kind", "probe_failed"),),
+        "failed with error -",
+        r"efa(?:: probe of| (?={PCI}: probe with driver efa)) ?(?P<pci>{PCI}).{0,24} failed with error -\d",
+        key="pci",
+        kind="probe_failed",
     ),
-    EventPattern(
+    _event(
         "network_failed",
-        (b"failed with error -",),
-        _rx(r"ena(?:: probe of| (?={PCI}: probe with driver ena)) ?(?P<pci>{PCI}).{0,24} failed with error -\d"),
-        ("pci",),
+        "failed with error -",
+        r"ena(?:: probe of| (?={PCI}: probe with driver ena)) ?(?P<pci>{PCI}).{0,24} failed with error -\d",
+        key="pci",
     ),
-    EventPattern(
+    _event(
         "mlx5",
-        (b"failed with error -",),
-        _rx(r"mlx5_core(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d"),
-        ("pci",),
-        None,
-        (("kind", "dead"),),
+        "failed with error -",
+        r"mlx5_core(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d",
+        key="pci",
+        kind="dead",
     ),
-    EventPattern(
+    _event(
         "efa_refused",
-        (b" to process command ", b" to submit command "),
-        _rx(
-            r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
-            r"Failed to (?:process|submit) command (?P<command>\w{1,32})"
-        ),
-        ("device", "pci", "command"),
+        " to process command | to submit command ",
+        r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
+        r"Failed to (?:process|submit) command (?P<command>\w{1,32})",
+        key="device pci command",
     ),
     *MLX5,
-    EventPattern(
+    # fs/ext4/page-io.c: what was written did not reach the disk.
+    _event(
         "io_error",
-        (b"I/O error",),
-        # fs/ext4/page-io.c: what was written did not reach the disk.
-        _rx(r"EXT4-fs warning \(device (?P<device>[\w-]{1,32})\): ext4_end_bio:\d{1,6}: I/O error"),
-        ("device",),
+        "I/O error",
+        r"EXT4-fs warning \(device (?P<device>[\w-]{1,32})\): ext4_end_bio:\d{1,6}: I/O error",
+        key="device",
     ),
-    EventPattern(
-        "beyond_end", (b"attempt to access beyond",), _rx(r"(?:\S{1,24}: )?attempt to access beyond end of device")
-    ),
-    EventPattern("file_max", (b"file-max limit ",), _rx(r"VFS: file-max limit (?P<limit>\d{1,20}) reached")),
-    EventPattern(
+    _event("beyond_end", "attempt to access beyond", r"(?:\S{1,24}: )?attempt to access beyond end of device"),
+    _event("file_max", "file-max limit ", r"VFS: file-max limit (?P<limit>\d{1,20}) reached"),
+    _event(
         "library_crash",
-        (b" in libnccl", b" in libcuda", b" in libnvidia-", b" in libfabric"),
-        _rx(
-            r"(?:traps: )?(?P<process>[^\[\]]{1,16}?)\[\d{1,9}\]:? (?:segfault at |general protection|trap ).{0,120}?"
-            r" in (?P<library>lib[\w+-]{1,60})"
-        ),
-        ("process", "library"),
+        " in libnccl| in libcuda| in libnvidia-| in libfabric",
+        r"(?:traps: )?(?P<process>[^\[\]]{1,16}?)\[\d{1,9}\]:? (?:segfault at |general protection|trap ).{0,120}?"
+        r" in (?P<library>lib[\w+-]{1,60})",
+        key="process library",
     ),
-    EventPattern(
+    # include/asm-generic/bug.h, to Linux 6.18 and since: of the drivers that a training job stands on.
+    _event(
         "kernel_warning",
-        (b"WARNING: ",),
-        # include/asm-generic/bug.h, to Linux 6.18 and since: of the drivers that a training job stands on.
-        _rx(
-            r"WARNING: (?:CPU: \d{1,5} PID: \d{1,9} at )?\S{0,160}"
-            r"\b(?:efa|ena|mlx5|nvidia|lustre|lnet|ksocklnd|kefalnd)"
-        ),
-        (),
-        None,
-        (),
-        ("efa", "ena", "mlx5", "nvidia", "lustre", "lnet", "ksocklnd", "kefalnd"),
+        "WARNING: ",
+        r"WARNING: (?:CPU: \d{1,5} PID: \d{1,9} at )?\S{0,160}"
+        r"\b(?:efa|ena|mlx5|nvidia|lustre|lnet|ksocklnd|kefalnd)",
+        hints="efa|ena|mlx5|nvidia|lustre|lnet|ksocklnd|kefalnd",
     ),
-    EventPattern(
+    # drivers/pci/hotplug/pciehp_ctrl.c
+    _event(
         "pcie_slot",
-        (b"pciehp: Slot(",),
-        # drivers/pci/hotplug/pciehp_ctrl.c
-        _rx(
-            r"pcieport (?P<pci>{PCI}): pciehp: Slot\((?P<slot>[\w-]{1,16})\): "
-            r"(?P<kind>Link Down|Link Up|Card not present|Card present)"
-        ),
-        ("slot", "kind"),
+        "pciehp: Slot(",
+        r"pcieport (?P<pci>{PCI}): pciehp: Slot\((?P<slot>[\w-]{1,16})\): "
+        r"(?P<kind>Link Down|Link Up|Card not present|Card present)",
+        key="slot kind",
     ),
-    EventPattern("boots", (b"Linux version ",), _rx(r"Linux version (?P<kernel>\S{1,100})")),
-    EventPattern("boots", (b"-- Boot ",), _rx(r"-- Boot [0-9a-f]{32}\b")),
+    _event("boots", "Linux version ", r"Linux version (?P<kernel>\S{1,100})"),
+    _event("boots", "-- Boot ", r"-- Boot [0-9a-f]{32}\b"),
 )
 
 CORES: Tuple[bytes, ...] = (

@@ -20,45 +20,43 @@ from .nvidia_messages import Messages, device_gone, is_error_value
 
 XML, TEXT = 0, 1
 
-# fact | kind | XML paths | text paths (lower case, without " specification"); the first path
-# that is printed with a value other than N/A counts.
+# fact | kind | XML paths | text paths (lower case, without " specification"), where they are not the XML's with blanks
+# in place of underscores; the first path that is printed with a value other than N/A counts.
 _TOP = """
-timestamp | word | timestamp | timestamp
-driver_version | version | driver_version, kmd_version | driver version, kmd version
-cuda_version | version | cuda_version, cuda_umd_version | cuda version, cuda umd version
-attached_gpus | number | attached_gpus | attached gpus
+timestamp | word | timestamp
+driver_version | version | driver_version, kmd_version
+cuda_version | version | cuda_version, cuda_umd_version
+attached_gpus | number | attached_gpus
 """
 
 _GPU = """
 uuid | word | uuid | gpu uuid
 serial | word | serial | serial number
 pci_bus_id | word | pci/pci_bus_id | pci/bus id
-minor_number | number | minor_number | minor number
-name | word | product_name | product name
-product_brand | word | product_brand | product brand
-product_architecture | word | product_architecture | product architecture
-persistence_mode | word | persistence_mode | persistence mode
-performance_state | word | performance_state | performance state
-compute_mode | word | compute_mode | compute mode
-vbios_version | word | vbios_version | vbios version
-gsp_firmware_version | word | gsp_firmware_version | gsp firmware version
+minor_number | number | minor_number
+name | word | product_name
+product_brand | word | product_brand
+product_architecture | word | product_architecture
+persistence_mode | word | persistence_mode
+performance_state | word | performance_state
+compute_mode | word | compute_mode
+vbios_version | word | vbios_version
+gsp_firmware_version | word | gsp_firmware_version
 inforom.image | word | inforom_version/img_version | inforom version/image version
-inforom.oem | word | inforom_version/oem_object | inforom version/oem object
-inforom.ecc | word | inforom_version/ecc_object | inforom version/ecc object
+inforom.oem | word | inforom_version/oem_object
+inforom.ecc | word | inforom_version/ecc_object
 inforom.power | word | inforom_version/pwr_object | inforom version/power management object
 mig_mode | word | mig_mode/current_mig | mig mode/current
 mig_mode_pending | word | mig_mode/pending_mig | mig mode/pending
 ecc_mode | word | ecc_mode/current_ecc | ecc mode/current
 ecc_mode_pending | word | ecc_mode/pending_ecc | ecc mode/pending
-recovery_action | word | gpu_recovery_action | gpu recovery action
-reset_required | flag | gpu_reset_status/reset_required | gpu reset status/reset required
-drain_and_reset_recommended | flag
-    | gpu_reset_status/drain_and_reset_recommended
-    | gpu reset status/drain and reset recommended
-memory_total_mib | number | fb_memory_usage/total | fb memory usage/total
-memory_reserved_mib | number | fb_memory_usage/reserved | fb memory usage/reserved
-memory_used_mib | number | fb_memory_usage/used | fb memory usage/used
-memory_free_mib | number | fb_memory_usage/free | fb memory usage/free
+recovery_action | word | gpu_recovery_action
+reset_required | flag | gpu_reset_status/reset_required
+drain_and_reset_recommended | flag | gpu_reset_status/drain_and_reset_recommended
+memory_total_mib | number | fb_memory_usage/total
+memory_reserved_mib | number | fb_memory_usage/reserved
+memory_used_mib | number | fb_memory_usage/used
+memory_free_mib | number | fb_memory_usage/free
 cc_protected_memory_total_mib | number | cc_protected_memory_usage/total | conf compute protected memory usage/total
 temperature_c | number | temperature/gpu_temp | temperature/gpu current temp
 temperature_memory_c | number | temperature/memory_temp | temperature/memory current temp
@@ -83,32 +81,22 @@ temperature_max_operating_tlimit_c | number
 temperature_memory_max_operating_tlimit_c | number
     | temperature/gpu_temp_max_mem_tlimit_threshold
     | temperature/memory max operating t.limit temp
-ecc.SCOPE.dram_uncorrectable | number
-    | ecc_errors/SCOPE/dram_uncorrectable, ecc_errors/SCOPE/double_bit/device_memory
-    | ecc errors/SCOPE/dram uncorrectable, ecc errors/SCOPE/double bit/device memory
-ecc.SCOPE.dram_correctable | number
-    | ecc_errors/SCOPE/dram_correctable, ecc_errors/SCOPE/single_bit/device_memory
-    | ecc errors/SCOPE/dram correctable, ecc errors/SCOPE/single bit/device memory
-ecc.SCOPE.sram_uncorrectable | number | ecc_errors/SCOPE/sram_uncorrectable | ecc errors/SCOPE/sram uncorrectable
-ecc.SCOPE.sram_uncorrectable_parity | number
-    | ecc_errors/SCOPE/sram_uncorrectable_parity
-    | ecc errors/SCOPE/sram uncorrectable parity
+ecc.SCOPE.dram_uncorrectable | number | ecc_errors/SCOPE/dram_uncorrectable, ecc_errors/SCOPE/double_bit/device_memory
+ecc.SCOPE.dram_correctable | number | ecc_errors/SCOPE/dram_correctable, ecc_errors/SCOPE/single_bit/device_memory
+ecc.SCOPE.sram_uncorrectable | number | ecc_errors/SCOPE/sram_uncorrectable
+ecc.SCOPE.sram_uncorrectable_parity | number | ecc_errors/SCOPE/sram_uncorrectable_parity
 ecc.SCOPE.sram_uncorrectable_secded | number
     | ecc_errors/SCOPE/sram_uncorrectable_secded
     | ecc errors/SCOPE/sram uncorrectable sec-ded
-ecc.SCOPE.sram_correctable | number | ecc_errors/SCOPE/sram_correctable | ecc errors/SCOPE/sram correctable
-ecc.SCOPE.double_bit_total | number | ecc_errors/SCOPE/double_bit/total | ecc errors/SCOPE/double bit/total
-ecc.SCOPE.single_bit_total | number | ecc_errors/SCOPE/single_bit/total | ecc errors/SCOPE/single bit/total
-sram_threshold_exceeded | flag
-    | ecc_errors/aggregate/sram_threshold_exceeded
-    | ecc errors/aggregate/sram threshold exceeded
-channel_repair_pending | flag | ecc_errors/channel_repair_pending | ecc errors/channel repair pending
-tpc_repair_pending | flag | ecc_errors/tpc_repair_pending | ecc errors/tpc repair pending
-unrepairable_memory | flag | ecc_errors/unrepairable_memory | ecc errors/unrepairable memory
+ecc.SCOPE.sram_correctable | number | ecc_errors/SCOPE/sram_correctable
+ecc.SCOPE.double_bit_total | number | ecc_errors/SCOPE/double_bit/total
+ecc.SCOPE.single_bit_total | number | ecc_errors/SCOPE/single_bit/total
+sram_threshold_exceeded | flag | ecc_errors/aggregate/sram_threshold_exceeded
+channel_repair_pending | flag | ecc_errors/channel_repair_pending
+tpc_repair_pending | flag | ecc_errors/tpc_repair_pending
+unrepairable_memory | flag | ecc_errors/unrepairable_memory
 remap.corrected | number | remapped_rows/remapped_row_corr | remapped rows/correctable error
-remap.corrected_inactive | number
-    | remapped_rows/remapped_row_corr_inactive
-    | remapped rows/inactive correctable error
+remap.corrected_inactive | number | remapped_rows/remapped_row_corr_inactive | remapped rows/inactive correctable error
 remap.uncorrected | number | remapped_rows/remapped_row_unc | remapped rows/uncorrectable error
 remap.uncorrected_inactive | number
     | remapped_rows/remapped_row_unc_inactive
@@ -126,8 +114,8 @@ retired_pages.double_bit | number | retired_pages/double_bit_retirement/retired_
 retired_pages.pending | flag
     | retired_pages/pending_retirement, retired_pages/pending_blacklist
     | retired pages/pending page blacklist, retired pages/pending, retired pages/pending retirement
-fabric_state | word | fabric/state | fabric/state
-fabric_status | word | fabric/status | fabric/status
+fabric_state | word | fabric/state
+fabric_status | word | fabric/status
 fabric_clique_id | number | fabric/cliqueId | fabric/cliqueid
 fabric_cluster_uuid | word | fabric/clusterUuid | fabric/clusteruuid
 pcie.gen | number
@@ -151,13 +139,9 @@ power.instant_draw_w | number | POWER/instant_power_draw | TPOWER/instantaneous 
 power.limit_w | number
     | POWER/current_power_limit, POWER/gpu_ceiling_power_limit/current_power_limit, POWER/enforced_power_limit,
       POWER/power_limit
-    | TPOWER/current power limit, TPOWER/gpu ceiling power limit/current power limit, TPOWER/enforced power limit,
-      TPOWER/power limit
-power.default_limit_w | number
-    | POWER/default_power_limit, POWER/gpu_ceiling_power_limit/default_power_limit
-    | TPOWER/default power limit, TPOWER/gpu ceiling power limit/default power limit
-power.min_limit_w | number | POWER/min_power_limit | TPOWER/min power limit
-power.max_limit_w | number | POWER/max_power_limit | TPOWER/max power limit
+power.default_limit_w | number | POWER/default_power_limit, POWER/gpu_ceiling_power_limit/default_power_limit
+power.min_limit_w | number | POWER/min_power_limit
+power.max_limit_w | number | POWER/max_power_limit
 clocks.graphics_mhz | number | clocks/graphics_clock | clocks/graphics
 clocks.sm_mhz | number | clocks/sm_clock | clocks/sm
 clocks.memory_mhz | number | clocks/mem_clock | clocks/memory
@@ -470,8 +454,10 @@ def _expand(line: str) -> Iterator[str]:
 
 
 def _parse_row(row: str) -> _Field:
-    fact, kind, xml, text = (cell.strip() for cell in row.split("|"))
-    return _Field(tuple(fact.split(".")), _KINDS[kind], (_sources(xml), _sources(text)))
+    fact, kind, xml, *text = (cell.strip() for cell in row.split("|"))
+    paths = _sources(xml)
+    shown = _sources(text[0]) if text else tuple(path.replace("_", " ") for path in paths)
+    return _Field(tuple(fact.split(".")), _KINDS[kind], (paths, shown))
 
 
 def _sources(cell: str) -> Tuple[str, ...]:

@@ -1,1 +1,0 @@
-flightline_verdict_info.py
