@@ -21,13 +21,11 @@ from flightline.cloud import items, orders
 from flightline.cloud.functions.alert_router import boots
 from flightline.cloud.functions.common.claims import LEASE_S
 from flightline.cloud.functions.verdict import arrivals
-from infra.components.functions import Functions, FunctionsArgs
-from infra.components.roles import RoleMaker
+from infra.components.functions import Functions
 from infra.guard import PolicyGuard
 from infra.planning import documents, tables, user_data
 from infra.planning import functions as planning
 from infra.planning.names import FUNCTIONS
-from infra.planning.tags import common_tags
 from infra.policies import PolicyContext
 from tests import pythons
 from tests.infra import engine, stacks
@@ -41,20 +39,12 @@ RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "
 
 @pytest.fixture(scope="module")
 def run() -> engine.Run:
-    settings, names = stacks.settings(STACK), stacks.planned_names(STACK)
-    args = FunctionsArgs(
-        slack=settings.notifications.slack,
-        boot_failures=settings.boot.failures,
-        retention_days=settings.monitoring.log_retention_days,
-        maker=RoleMaker(names, stacks.place(STACK), settings.permissions_boundary, common_tags(settings, STACK)),
-        topic_key_arn="arn:aws:kms:us-east-1:123456789012:key/k",
-        results_log_group=names.results_log_group,
-        results_bucket=names.results_bucket,
-    )
+    names = stacks.planned_names(STACK)
+    args = ("arn:aws:kms:us-east-1:123456789012:key/k", names.results_log_group, names.results_bucket)
 
     def program() -> None:
         PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
-        Functions("functions", args)
+        Functions("functions", stacks.plan(STACK), *args)
 
     made = engine.run(program)
     assert made.error is None, made.error

@@ -24,11 +24,10 @@ from flightline_node.know import expected
 from flightline_node.know.catalog import xid
 from flightline_node.tell import cwagent, training_run
 from flightline_node.watch import report
-from infra.components.monitoring import Monitoring, MonitoringArgs
+from infra.components.monitoring import Monitoring
 from infra.guard import PolicyGuard
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
-from infra.planning.tags import common_tags
 from infra.policies import PolicyContext
 from tests.infra import engine, stacks
 from training import journal
@@ -285,22 +284,12 @@ def test_widgets_of_the_dashboard_do_not_overlap():
 
 
 def monitored(stack: str) -> engine.Run:
-    settings, names = stacks.settings(stack), stacks.planned_names(stack)
-    thresholds = dataclasses.replace(settings.monitoring.thresholds, **FULL)
+    plan = stacks.plan(stack, thresholdGpuPowerW=FULL["gpu_power_w"])
 
     def program() -> None:
         PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
-        args = MonitoringArgs(
-            nodes=settings.nodes,
-            thresholds=thresholds,
-            names=names,
-            place=stacks.place(stack),
-            topic_arn="arn:aws:sns:us-east-1:123456789012:alerts",
-            router_queue_arn="arn:aws:sqs:us-east-1:123456789012:q",
-            system_log_group=names.system_log_group,
-            tags=common_tags(settings, stack),
-        )
-        Monitoring("monitoring", args)
+        topic, queue = "arn:aws:sns:us-east-1:123456789012:alerts", "arn:aws:sqs:us-east-1:123456789012:q"
+        Monitoring("monitoring", plan, topic, queue, plan.names.system_log_group)
 
     made = engine.run(program)
     assert made.error is None, made.error
