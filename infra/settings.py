@@ -8,7 +8,6 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config, get_config_env, is_config_secret
 
 from infra import node_package
-from infra.config.errors import ConfigError
 from infra.config.model import BY_NAME, StackSettings
 from infra.config.reader import read
 from infra.config.values import warnings
