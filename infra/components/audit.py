@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pulumi_aws as aws
+
+from infra.planning.resource_policies import Statement, grant, service
 
 from .base import ClusterPlan, Component
 from .bucket import Bucket
-
-SERVICE = "cloudtrail.amazonaws.com"
 
 
 class Audit(Component):
@@ -48,24 +46,12 @@ def _selectors(plan: ClusterPlan) -> list[aws.cloudtrail.TrailEventSelectorArgs]
     ]
 
 
-def _statements(plan: ClusterPlan) -> list[dict[str, Any]]:
+def _statements(plan: ClusterPlan) -> list[Statement]:
     bucket = f"arn:{plan.place.partition}:s3:::{plan.names.trail_bucket}"
-    trail = plan.place.arn("cloudtrail", f"trail/{plan.names.trail}")
-    own = {"aws:SourceArn": trail}
-    service = {"Effect": "Allow", "Principal": {"Service": SERVICE}}
+    own = {"aws:SourceArn": plan.place.arn("cloudtrail", f"trail/{plan.names.trail}")}
+    written = {"StringEquals": {**own, "s3:x-amz-acl": "bucket-owner-full-control"}}
+    logs = f"{bucket}/AWSLogs/{plan.place.account}/*"
     return [
-        {
-            **service,
-            "Sid": "TrailLooks",
-            "Action": "s3:GetBucketAcl",
-            "Resource": bucket,
-            "Condition": {"StringEquals": own},
-        },
-        {
-            **service,
-            "Sid": "TrailWrites",
-            "Action": "s3:PutObject",
-            "Resource": f"{bucket}/AWSLogs/{plan.place.account}/*",
-            "Condition": {"StringEquals": {**own, "s3:x-amz-acl": "bucket-owner-full-control"}},
-        },
+        grant("TrailLooks", service("cloudtrail"), "s3:GetBucketAcl", bucket, {"StringEquals": own}),
+        grant("TrailWrites", service("cloudtrail"), "s3:PutObject", logs, written),
     ]

@@ -74,38 +74,18 @@ def rules(names: Names, block: str = "", agent: bool = True) -> list[EventRule]:
     CloudWatch; without, they are of an EKS node group, whose Auto Scaling group EKS names.
     """
     groups: list[Any] = [names.node_group] if agent else [{"prefix": f"eks-{names.node_group}-"}]
-    mine = [{"prefix": alarm_prefix(names.cluster)}]
+    mine = {"alarmName": [{"prefix": alarm_prefix(names.cluster)}]}
+    alarms = ["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"]
+    kept_out = "Nodes that could not be launched, or that their boot preflight kept out"
+    state, states = ["EC2 Instance State-change Notification"], "running shutting-down stopped stopping terminated"
+    health = ("Scheduled changes and hardware events", "aws.health", ["AWS Health Event"], {"service": ["EC2"]})
     return [
-        _rule(
-            "alarms",
-            "The fleet's alarms and their nodes",
-            "aws.cloudwatch",
-            ["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"],
-            {"alarmName": mine},
-        ),
-        _rule(
-            "maintenance",
-            "Scheduled changes and hardware events",
-            "aws.health",
-            ["AWS Health Event"],
-            {"service": ["EC2"]},
-        ),
+        _rule("alarms", "The fleet's alarms and their nodes", "aws.cloudwatch", alarms, mine),
+        _rule("maintenance", *health),
         _rule("spot", "Spot interruptions", "aws.ec2", ["EC2 Spot Instance Interruption Warning"]),
         _rule("rebalance", "Rebalance recommendations", "aws.ec2", ["EC2 Instance Rebalance Recommendation"]),
-        _rule(
-            "state",
-            "Instances that stop or end",
-            "aws.ec2",
-            ["EC2 Instance State-change Notification"],
-            {"state": ["running", "shutting-down", "stopped", "stopping", "terminated"]},
-        ),
-        _rule(
-            "launch",
-            "Nodes that could not be launched, or that their boot preflight kept out",
-            "aws.autoscaling",
-            [LAUNCH_FAILED, LAUNCHED],
-            {"AutoScalingGroupName": groups},
-        ),
+        _rule("state", "Instances that stop or end", "aws.ec2", state, {"state": states.split()}),
+        _rule("launch", kept_out, "aws.autoscaling", [LAUNCH_FAILED, LAUNCHED], {"AutoScalingGroupName": groups}),
         _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
         *([EventRule("watch", "Look for nodes that went silent", schedule=WATCH_RATE)] if agent else []),
         *([_block_rule(block)] if block else []),

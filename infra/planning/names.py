@@ -153,42 +153,36 @@ def _groups(cluster: str) -> dict[str, str]:
     }
 
 
-_LIMITS: Mapping[str, int] = MappingProxyType(
+_LIMITS: Mapping[int, tuple[str, ...]] = MappingProxyType(
     {
-        "data_bucket": 63,
-        "checkpoints_bucket": 63,
-        "results_bucket": 63,
-        "transfer_bucket": 63,
-        "express_bucket": 63,
-        "trail_bucket": 63,
-        "node_role": 64,
-        "head_role": 64,
-        "flow_log_role": 64,
-        "node_profile": 128,
-        "head_profile": 128,
-        "alerts_topic": 256,
-        "dead_letter_queue": 80,
-        "training_document": 128,
-        "preflight_document": 128,
-        # Of an EKS node group; an Auto Scaling group's could be longer.
-        "node_group": 63,
-        "cpu_node_group": 63,
-        "kubernetes_cluster": 100,
-        "launch_template": 128,
-        "launch_hook": 255,
-        "placement_group": 255,
-        "trail": 128,
-        "budget": 100,
-        "metric_namespace": 255,
+        63: (
+            *(
+                "data_bucket",
+                "checkpoints_bucket",
+                "results_bucket",
+                "transfer_bucket",
+                "express_bucket",
+                "trail_bucket",
+            ),
+            # Of an EKS node group; an Auto Scaling group's could be longer.
+            *("node_group", "cpu_node_group"),
+        ),
+        64: ("node_role", "head_role", "flow_log_role"),
+        80: ("dead_letter_queue",),
+        100: ("kubernetes_cluster", "budget"),
+        128: ("node_profile", "head_profile", "training_document", "preflight_document", "launch_template", "trail"),
+        255: ("launch_hook", "placement_group", "metric_namespace"),
+        256: ("alerts_topic",),
     }
 )
+"""Most characters -> the names that may have so many."""
 _FUNCTION_LIMIT = 64
 _ROLE_LIMIT = 64
 
 
 def _derived(cluster: str, region: str) -> list[tuple[str, str, int]]:
     plan = names(cluster, Place("aws", region or LONGEST_REGION, _ANY_ACCOUNT), _LONGEST_ZONE_ID)
-    found = [(field, str(getattr(plan, field)), limit) for field, limit in _LIMITS.items()]
+    found = [(field, str(getattr(plan, field)), limit) for limit, known in _LIMITS.items() for field in known]
     found += [(f"function {name}", value, _FUNCTION_LIMIT) for name, value in plan.functions.items()]
     roles = {**plan.function_roles, **plan.kubernetes_roles}
     found += [(f"role of {name}", value, _ROLE_LIMIT) for name, value in roles.items()]
