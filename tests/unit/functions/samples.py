@@ -21,40 +21,25 @@ UTC = "2026-11-21T10:00:00+00:00"
 
 def envelope(messages: Sequence[str], stream: str = NODE, kind: str = "DATA_MESSAGE") -> dict[str, Any]:
     """A CloudWatch Logs subscription's event: base64 of gzip of JSON."""
+    number, first = "3195310660696698337880902507980421114328961542429", 1795255200000
+    events = [{"id": f"{number}{n:07d}", "timestamp": first + n, "message": text} for n, text in enumerate(messages)]
     content = {
         "messageType": kind,
         "owner": "123456789012",
         "logGroup": f"/flightline/{CLUSTER}/results",
         "logStream": stream,
         "subscriptionFilters": [f"{CLUSTER}-storage"],
-        "logEvents": [
-            {
-                "id": f"3195310660696698337880902507980421114328961542429{n:07d}",
-                "timestamp": 1795255200000 + n,
-                "message": text,
-            }
-            for n, text in enumerate(messages)
-        ],
+        "logEvents": events,
     }
     return {"awslogs": {"data": base64.b64encode(gzip.compress(json.dumps(content).encode())).decode()}}
 
 
 def record(instance: str = NODE, host: str = "gpu-01", verdict: str = "go", **more: Any) -> dict[str, Any]:
     """A node's record as flightline_node.node.record() makes it, shortened."""
-    found = [
-        {"check": "gpu_count", "status": "PASS", "message": "8 of 8 GPUs"},
-        {"check": "xid", "status": "PASS", "message": "no Xid"},
-    ]
+    count: dict[str, Any] = {"check": "gpu_count", "status": "PASS", "message": "8 of 8 GPUs"}
     if verdict == "no-go":
-        found[0] = {
-            "check": "gpu_count",
-            "status": "FAIL",
-            "message": "7 of 8 GPUs: 1 missing",
-            "measured": 7,
-            "expected": 8,
-            "remedy": "REPLACE",
-            "device": {"index": 3},
-        }
+        count |= {"status": "FAIL", "message": "7 of 8 GPUs: 1 missing", "measured": 7, "expected": 8}
+        count |= {"remedy": "REPLACE", "device": {"index": 3}}
     made = {
         "schema": "flightline-node/1",
         "flightline": "0.1.0",
@@ -65,7 +50,7 @@ def record(instance: str = NODE, host: str = "gpu-01", verdict: str = "go", **mo
         "verdict": verdict,
         "started_at": UTC,
         "seconds": 1.5,
-        "findings": found,
+        "findings": [count, {"check": "xid", "status": "PASS", "message": "no Xid"}],
         "measures": {},
         "versions": {},
         "probes": [],
@@ -90,70 +75,47 @@ def bridge(kind: str, source: str, detail: dict[str, Any], **more: Any) -> dict[
     return {**made, **more}
 
 
-def alarm(
-    value: str = "ALARM", name: str = f"{CLUSTER}-node-gpu-temperature", at: str = "2026-11-21T10:00:00.123+0000"
-) -> dict[str, Any]:
+NAME = f"{CLUSTER}-node-gpu-temperature"
+OVER = "Threshold Crossed: 3 datapoints were greater than the threshold (85.0)."
+
+
+def _arn(name: str) -> str:
+    return f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}"
+
+
+def _changed(what: str, name: str, state: dict[str, Any], metrics: list[Any], **more: Any) -> dict[str, Any]:
+    detail = {"alarmName": name, **more, "state": state, "configuration": {"metrics": metrics}}
+    return bridge(f"CloudWatch Alarm {what}State Change", "aws.cloudwatch", detail, resources=[_arn(name)])
+
+
+def alarm(value: str = "ALARM", name: str = NAME, at: str = "2026-11-21T10:00:00.123+0000") -> dict[str, Any]:
     """A Metrics Insights alarm's change of state."""
     reason = {"version": "1.0", "recentDatapoints": [88.0, 91.5], "threshold": 85.0}
-    return bridge(
-        "CloudWatch Alarm State Change",
-        "aws.cloudwatch",
-        {
-            "alarmName": name,
-            "state": {
-                "value": value,
-                "reason": "1 out of 3 time series evaluated to ALARM",
-                "reasonData": json.dumps(reason),
-                "timestamp": at,
-            },
-            "previousState": {"value": "OK", "reason": "", "timestamp": "2026-11-21T09:00:00.000+0000"},
-            "configuration": {
-                "metrics": [
-                    {
-                        "id": "q1",
-                        "expression": "SELECT MAX(nvidia_smi_temperature_gpu) ...",
-                        "period": 300,
-                        "returnData": True,
-                    }
-                ]
-            },
-        },
-        resources=[f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}"],
-    )
+    said = {"reason": "1 out of 3 time series evaluated to ALARM", "reasonData": json.dumps(reason)}
+    query = "SELECT MAX(nvidia_smi_temperature_gpu) ..."
+    metrics = [{"id": "q1", "expression": query, "period": 300, "returnData": True}]
+    before = {"value": "OK", "reason": "", "timestamp": "2026-11-21T09:00:00.000+0000"}
+    return _changed("", name, {"value": value, **said, "timestamp": at}, metrics, previousState=before)
 
 
 def contributor(value: str = "ALARM", instance: str = NODE, at: str = "2026-11-21T10:00:05.000+0000") -> dict[str, Any]:
     """One node of a fleet's alarm changes its state."""
-    name = f"{CLUSTER}-node-gpu-temperature"
-    return bridge(
-        "CloudWatch Alarm Contributor State Change",
-        "aws.cloudwatch",
-        {
-            "alarmName": name,
-            "alarmContributor": {"id": "6d442278dba546f6", "attributes": {"InstanceId": instance}},
-            "state": {
-                "value": value,
-                "reason": "Threshold Crossed: 3 datapoints were greater than the threshold (85.0).",
-                "timestamp": at,
-            },
-            "configuration": {"metrics": []},
-        },
-        resources=[f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}"],
-    )
+    who = {"id": "6d442278dba546f6", "attributes": {"InstanceId": instance}}
+    state = {"value": value, "reason": OVER, "timestamp": at}
+    return _changed("Contributor ", NAME, state, [], alarmContributor=who)
 
 
 def sns_alarm(value: str = "ALARM", at: str = "2026-11-21T10:00:00.123+0000") -> dict[str, Any]:
     """What an alarm's action publishes to SNS."""
-    name = f"{CLUSTER}-node-gpu-temperature"
     return {
-        "AlarmName": name,
+        "AlarmName": NAME,
         "AlarmDescription": "A node's hottest GPU, C: above 85 for 15 minutes.",
         "AWSAccountId": "123456789012",
         "NewStateValue": value,
-        "NewStateReason": "Threshold Crossed: 3 datapoints were greater than the threshold (85.0).",
+        "NewStateReason": OVER,
         "StateChangeTime": at,
         "Region": "Europe (Ireland)",
-        "AlarmArn": f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}",
+        "AlarmArn": _arn(NAME),
         "OldStateValue": "OK",
         "Trigger": {
             "MetricName": "nvidia_smi_temperature_gpu",
@@ -166,12 +128,8 @@ def sns_alarm(value: str = "ALARM", at: str = "2026-11-21T10:00:00.123+0000") ->
 
 
 def spot(instance: str = NODE, event_id: str = "1e5527d7-bb36-4607-3370-4164db56a40e") -> dict[str, Any]:
-    return bridge(
-        "EC2 Spot Instance Interruption Warning",
-        "aws.ec2",
-        {"instance-id": instance, "instance-action": "terminate"},
-        id=event_id,
-    )
+    detail = {"instance-id": instance, "instance-action": "terminate"}
+    return bridge("EC2 Spot Instance Interruption Warning", "aws.ec2", detail, id=event_id)
 
 
 def rebalance(instance: str = NODE) -> dict[str, Any]:
@@ -181,13 +139,8 @@ def rebalance(instance: str = NODE) -> dict[str, Any]:
 def state(
     word: str, instance: str = NODE, event_id: str = "ee376907-2647-4179-9203-343cfb3017a4", time: str = AT
 ) -> dict[str, Any]:
-    return bridge(
-        "EC2 Instance State-change Notification",
-        "aws.ec2",
-        {"instance-id": instance, "state": word},
-        id=event_id,
-        time=time,
-    )
+    detail = {"instance-id": instance, "state": word}
+    return bridge("EC2 Instance State-change Notification", "aws.ec2", detail, id=event_id, time=time)
 
 
 def launch(
@@ -212,23 +165,18 @@ def health(
     code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
     status: str = "upcoming",
 ) -> dict[str, Any]:
-    return bridge(
-        "AWS Health Event",
-        "aws.health",
-        {
-            "eventArn": f"arn:aws:health:eu-west-1::event/EC2/{code}/{code}_1",
-            "service": "EC2",
-            "eventTypeCode": code,
-            "eventTypeCategory": "scheduledChange",
-            "statusCode": status,
-            "startTime": "Sat, 5 Dec 2026 06:00:00 GMT",
-            "eventDescription": [
-                {"language": "en_US", "latestDescription": "The instance is scheduled for retirement."}
-            ],
-            "affectedEntities": [{"entityValue": instance} for instance in instances],
-        },
-        id="121345678-1234-1234-1234-123456789012",
-    )
+    told = "The instance is scheduled for retirement."
+    detail = {
+        "eventArn": f"arn:aws:health:eu-west-1::event/EC2/{code}/{code}_1",
+        "service": "EC2",
+        "eventTypeCode": code,
+        "eventTypeCategory": "scheduledChange",
+        "statusCode": status,
+        "startTime": "Sat, 5 Dec 2026 06:00:00 GMT",
+        "eventDescription": [{"language": "en_US", "latestDescription": told}],
+        "affectedEntities": [{"entityValue": instance} for instance in instances],
+    }
+    return bridge("AWS Health Event", "aws.health", detail, id="121345678-1234-1234-1234-123456789012")
 
 
 def test_alert(probe: str = "p-1") -> dict[str, Any]:
