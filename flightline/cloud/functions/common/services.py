@@ -16,7 +16,7 @@ from flightline.tell.voice import Voice, destinations
 from .bad import BadEvents
 from .claims import Claims
 from .errors import ConfigMissing
-from .log import count
+from .log import count, say
 from .notify import Notifier
 
 ENV = "FLIGHTLINE_"
@@ -80,6 +80,12 @@ class Services:
     def count(self, function: str, **values: float) -> None:
         """Publish counters of a function; what is zero is left out."""
         count(self.names.namespace, {"Function": function}, {name: value for name, value in values.items() if value})
+
+    def set_aside(self, event: object, reason: str) -> None:
+        """Keep an event or a line that cannot be used, and count it."""
+        place = self.bad.keep(event, reason)
+        self.count(self.bad.function, BadEvents=1)
+        say("bad event kept", reason=reason, place=place)
 
     def measure(self, **values: float) -> None:
         """Publish numbers of the whole cluster; zero is a measurement as well."""
