@@ -21,14 +21,11 @@ from flightline.cloud import items, orders
 from flightline.cloud.functions.alert_router import boots
 from flightline.cloud.functions.common.claims import LEASE_S
 from flightline.cloud.functions.verdict import arrivals
-from infra.components.functions import Functions
-from infra.guard import PolicyGuard
 from infra.planning import documents, tables, user_data
 from infra.planning import functions as planning
 from infra.planning.names import FUNCTIONS
-from infra.policies import PolicyContext
 from tests import pythons
-from tests.infra import engine, stacks
+from tests.infra import engine, program, stacks
 from tests.infra.iam_documents import allowed, roles
 
 STACK = "p5-reservation"
@@ -39,16 +36,7 @@ RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "
 
 @pytest.fixture(scope="module")
 def run() -> engine.Run:
-    names = stacks.planned_names(STACK)
-    args = ("arn:aws:kms:us-east-1:123456789012:key/k", names.results_log_group, names.results_bucket)
-
-    def program() -> None:
-        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
-        Functions("functions", stacks.plan(STACK), *args)
-
-    made = engine.run(program)
-    assert made.error is None, made.error
-    return made
+    return program.planned(STACK)
 
 
 def _lambdas_python() -> str:

@@ -17,19 +17,15 @@ import botocore.validate
 import jsonschema
 import pytest
 
-from flightline import contract
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.signals import alarm_prefix
 from flightline_node.know import expected
 from flightline_node.know.catalog import xid
 from flightline_node.tell import cwagent, training_run
 from flightline_node.watch import report
-from infra.components.monitoring import Monitoring
-from infra.guard import PolicyGuard
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
-from infra.policies import PolicyContext
-from tests.infra import engine, stacks
+from tests.infra import engine, program, stacks
 from training import journal
 
 STACK = "p5-reservation"
@@ -284,21 +280,14 @@ def test_widgets_of_the_dashboard_do_not_overlap():
 
 
 def monitored(stack: str) -> engine.Run:
-    plan = stacks.plan(stack, thresholdGpuPowerW=FULL["gpu_power_w"])
-
-    def program() -> None:
-        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
-        topic, queue = "arn:aws:sns:us-east-1:123456789012:alerts", "arn:aws:sqs:us-east-1:123456789012:q"
-        Monitoring("monitoring", plan, topic, queue, plan.names.system_log_group)
-
-    made = engine.run(program)
-    assert made.error is None, made.error
-    return made
+    return program.run(stack, changes={"thresholdGpuPowerW": FULL["gpu_power_w"]})
 
 
 @pytest.fixture(scope="module")
 def run() -> engine.Run:
-    return monitored(STACK)
+    made = monitored(STACK)
+    assert made.error is None, made.error
+    return made
 
 
 def _request(props: dict) -> dict:
@@ -359,7 +348,7 @@ def test_every_rule_ends_in_the_routers_queue(run):
     rules = run.of("aws:cloudwatch/eventRule:EventRule")
     targets = run.of("aws:cloudwatch/eventTarget:EventTarget")
     assert {target.props["rule"] for target in targets} == {rule.props["name"] for rule in rules}
-    assert {target.props["arn"] for target in targets} == {"arn:aws:sqs:us-east-1:123456789012:q"}
+    assert {target.props["arn"] for target in targets} == {run.one("functions-events").arn}
 
 
 def _schemas() -> list[dict[str, Any]]:
