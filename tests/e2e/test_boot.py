@@ -253,13 +253,12 @@ class Site:
         """Hand the queue, and events of EventBridge, to the router; returns what people were told."""
         sqs = self.cloud.client("sqs")
         bodies: list[Any] = list(more)
-        while messages := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages"):
-            for message in messages:
-                bodies.append(message["Body"])
-                sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        for message in self.cloud.received(self.queue):
+            bodies.append(message["Body"])
+            sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
         if bodies:
             assert self.router().handle(samples.sqs(*bodies)) == {"batchItemFailures": []}
-        return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
+        return self.cloud.told_texts(self.reader)
 
     def router(self) -> router_handler.Router:
         names = common.ServiceNames(
@@ -276,8 +275,7 @@ class Site:
         return router_handler.build(common.services("alert-router", names), *clients)
 
     def bad(self) -> list[str]:
-        found = self.cloud.objects(BUCKET)
-        return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/")]
+        return [kept["reason"] for kept in self.cloud.bad(BUCKET)]
 
 
 @pytest.fixture
