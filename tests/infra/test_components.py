@@ -164,8 +164,7 @@ def test_bucket_can_be_emptied_only_where_data_may_go():
     assert (thrown.props.get("forceDestroy"), thrown.protect, thrown.retain) == (True, False, False)
 
 
-def test_a_kept_bucket_keeps_what_makes_it_private():
-    assert all(one.protect and one.retain for one in bucket().custom)
+def test_a_bucket_that_may_go_takes_its_companions_with_it():
     assert not any(one.protect or one.retain for one in bucket(keepData=False).custom)
 
 

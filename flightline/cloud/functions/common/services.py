@@ -49,17 +49,13 @@ class ServiceNames:
     @staticmethod
     def read(env: Mapping[str, str]) -> ServiceNames:
         """From the function's environment. Raises ConfigMissing with the variables that are not set."""
-        wanted = ("CLUSTER", "NAMESPACE", "RESULTS_TABLE", "TRAINING_TABLE", "RESULTS_BUCKET")
-        missing = [ENV + name for name in wanted if not env.get(ENV + name)]
+        wanted = ("cluster", "namespace", "results_table", "training_table", "results_bucket")
+        given = {name: env.get(ENV + name.upper(), "") for name in wanted}
+        missing = [ENV + name.upper() for name in wanted if not given[name]]
         if missing:
             raise ConfigMissing(f"environment variables not set: {', '.join(missing)}")
-        cluster, namespace, results, trainings, bucket = (env[ENV + name] for name in wanted)
         return ServiceNames(
-            cluster,
-            namespace,
-            results,
-            trainings,
-            bucket,
+            **given,
             channels=json.loads(env.get(ENV + "CHANNELS") or "{}"),
             link=env.get(ENV + "LINK", ""),
             node_group=env.get(ENV + "NODE_GROUP", ""),
