@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,7 @@ from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.functions.common import services as common
 from flightline.cloud.functions.common.errors import TryAgain
+from flightline.cloud.functions.common.notify import NoticeContext
 from flightline.cloud.functions.storage import handler as storage_handler
 from flightline.cloud.functions.training_input import handler as training_handler
 from flightline.cloud.functions.training_input import request as training_request
@@ -411,11 +413,11 @@ def test_sns_that_throttles_loses_no_alert(stack):
     assert len(stack.told()) == 1
 
 
-def _with_slack(stack, receiver: Receiver) -> storage_handler.StorageFunction:
-    """Storage with the channel that services() makes, led to the receiver."""
-    stack.cloud.client("secretsmanager").create_secret(Name="demo/slack", SecretString=receiver.url)
+def _with_slack(stack, url: str, ca: Path | str = "") -> storage_handler.StorageFunction:
+    """Storage with the channel that services() makes, led to a webhook on this machine."""
+    stack.cloud.client("secretsmanager").create_secret(Name="demo/slack", SecretString=url)
     storage = stack.storage()
-    given = {"slack": "secretsmanager:demo/slack", "slack_hosts": "127.0.0.1", "slack_ca": str(receiver.ca)}
+    given = {"slack": "secretsmanager:demo/slack", "slack_hosts": "127.0.0.1", "slack_ca": str(ca)}
     storage.on.notifier.voice.destinations.extend(common.voice(given, stack.cloud.client).destinations)
     return storage
 
@@ -428,16 +430,33 @@ def receiver(tmp_path):
 
 
 def test_slack_that_is_down_gets_it_later_and_sns_is_not_told_twice(stack, receiver, capsys):
-    storage = _with_slack(stack, receiver)
+    storage = _with_slack(stack, receiver.url, receiver.ca)
     event = samples.envelope(_lines(samples.record(verdict="no-go")))
     receiver.script = [(503, {"Retry-After": "0"})] * 5
     with pytest.raises(TryAgain, match="Slack"):
         storage.handle(event)
-    assert len(stack.told()) == 1 and receiver.got == []
+    assert len(stack.told()) == 1 and receiver.got == [] and "AlertsLost" not in capsys.readouterr().out
     assert storage.handle(event)["duplicate"] == 1
     (message,) = receiver.got
     assert "1 of 1 nodes no-go" in message["text"] and "gpu-01" in json.dumps(message["blocks"])
     assert stack.told() == [] and "very-secret-part" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("webhook", [" ", "http://hooks.slack.com/services/T000/B000/verysecret"])
+def test_a_webhook_that_is_refused_for_good_is_logged_without_it_and_counted_once(stack, webhook, capsys):
+    storage = _with_slack(stack, webhook)
+    for _ in range(2):
+        storage.on.notifier.announce(NoticeContext("title", samples.UTC))
+    said = capsys.readouterr().out
+    assert said.count("not told") == said.count('"AlertsLost":1') == 1 and "verysecret" not in said
+
+
+def test_no_channel_is_waited_for_longer_than_a_function_lives(stack, receiver, monkeypatch):
+    monkeypatch.setattr("flightline.tell.channel.time.sleep", lambda _: None)
+    storage = _with_slack(stack, receiver.url, receiver.ca)
+    receiver.script = [(429, {"Retry-After": "30"})] * 2
+    with pytest.raises(TryAgain, match="too long"):
+        storage.on.notifier.announce(NoticeContext("title", samples.UTC))
 
 
 def test_the_entry_reads_its_environment(stack, monkeypatch):
