@@ -198,30 +198,24 @@ def _matches(line: str) -> set[str]:
     return found
 
 
+XID, SXID = "NVRM: Xid (PCI:0000:65:00):", "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0):"
+
+
 @pytest.mark.parametrize(
     ("line", "keys"),
     [
         # Written by hand in the driver's documented form (docs.nvidia.com/deploy/xid-errors).
-        ("NVRM: Xid (PCI:0000:65:00): 79, pid=1234, GPU has fallen off the bus.", {"xid", "xid-fatal"}),
+        (f"{XID} 79, pid=1234, GPU has fallen off the bus.", {"xid", "xid-fatal"}),
         ("NVRM: Xid (PCI:0000:65:00 GPU-I:05 GPU-CI:02): 79, pid=1, GPU has fallen off the bus.", {"xid", "xid-fatal"}),
-        ("NVRM: Xid (PCI:0000:65:00): 31, pid=46, Ch 79, engine (GPC 0) 48, intr", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 13, pid=79, Graphics SM Warp Exception", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 179, pid=1, no such code", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 145, RLW_REMAP Fatal XC0 i0 Link 00", {"xid", "xid-decoded"}),
-        (
-            "NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
-            {"xid", "xid-decoded"},
-        ),
-        (
-            "NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
-            {"xid"},
-        ),
-        (
-            "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Fatal, Link 32 egress non-posted PRIV error",
-            {"sxid-fatal"},
-        ),
-        ("nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Non-fatal, Link 32 egress", set()),
+        (f"{XID} 31, pid=46, Ch 79, engine (GPC 0) 48, intr", {"xid"}),
+        (f"{XID} 13, pid=79, Graphics SM Warp Exception", {"xid"}),
+        (f"{XID} 179, pid=1, no such code", {"xid"}),
+        (f"{XID} 145, RLW_REMAP Nonfatal XC0 i0 Link 00", {"xid"}),
+        (f"{XID} 145, RLW_REMAP Fatal XC0 i0 Link 00", {"xid", "xid-decoded"}),
+        (f"{XID} 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", {"xid", "xid-decoded"}),
+        (f"{XID} 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)", {"xid"}),
+        (f"{SXID} 12028, Fatal, Link 32 egress non-posted PRIV error", {"sxid-fatal"}),
+        (f"{SXID} 12028, Non-fatal, Link 32 egress", set()),
         ("systemd[1]: Started a unit that says 79, and Fatal", set()),
     ],
 )

@@ -211,21 +211,13 @@ class Router:
     def _watch(self, event: Event) -> str:
         seen = watch.look(self.fleet, self.cloudwatch, self.on.names.namespace)
         minutes = int(watch.SILENT_AFTER.total_seconds() // 60)
+        signs = (
+            (SILENT, "its agent reported nothing", seen.silent, seen.reporting),
+            (UNWATCHED, "its watcher (flightline-watch) gave no sign", seen.unwatched, seen.watched),
+        )
         outcomes = {
-            self._missing(
-                event,
-                SILENT,
-                f"runs, but its agent reported nothing for {minutes} minutes",
-                seen.silent,
-                seen.reporting,
-            ),
-            self._missing(
-                event,
-                UNWATCHED,
-                f"runs, but its watcher (flightline-watch) gave no sign for {minutes} minutes",
-                seen.unwatched,
-                seen.watched,
-            ),
+            self._missing(event, name, f"runs, but {what} for {minutes} minutes", gone, there)
+            for name, what, gone, there in signs
         }
         numbers: dict[str, float] = {
             SILENT_NODES: len(seen.silent),
