@@ -39,7 +39,10 @@ class Functions(Component):
         failures = 0 if settings.on_kubernetes else settings.boot.failures
         self._plans = planning.functions(self._slack, failures, names, plan.place)
         self.dead_letters = self._queue("dead-letters", names.dead_letter_queue, None)
-        self.router_queue, self.answers_queue = self._event_queues()
+        self.router_queue, router_takes = self._fed("events", "alert-router", planning.RECEIVES)
+        self.answers_queue, verdict_takes = self._fed("answers", "verdict", planning.ANSWER_RECEIVES)
+        # S3 tries the queues when it is asked to use them.
+        self._told_by_bucket(router_takes, verdict_takes)
         self.functions = {key: self._function(plan) for key, plan in self._plans.items()}
         self._document("start-training", names.training_document, documents.training())
         self._document("preflight", names.preflight_document, documents.preflight())
@@ -54,8 +57,8 @@ class Functions(Component):
 
     def _function(self, plan: planning.Function) -> aws.lambda_.Function:
         role, rights = self._role(plan.key)
-        # Lambda checks what the role may do with the queues when the function is made.
         group = log_group(self.names, plan.key)
+        # Lambda checks what the role may do with the queues when the function is made.
         first = [self.log_group(f"{plan.key}-log", group), *rights]
         function = aws.lambda_.Function(
             f"{self._name}-{plan.key}",
@@ -115,37 +118,22 @@ class Functions(Component):
             opts=self.child(depends_on=list(after)),
         )
 
-    def _event_queues(self) -> tuple[aws.sqs.Queue, aws.sqs.Queue]:
-        """The router's queue and the verdict's, and what the results bucket tells each."""
-        policies: Mapping[str, Any] = {"alert-router": planning.queue_policy, "verdict": planning.answers_policy}
-        receives = {"events": planning.RECEIVES, "answers": planning.ANSWER_RECEIVES}
-        queues: list[aws.sqs.Queue] = []
-        taken: list[aws.sqs.QueuePolicy] = []
-        for key, (function, policy) in zip(("events", "answers"), policies.items(), strict=True):
-            name = events_queue(self.names, function)
-            # The redrive policy names the other queue as text, and SQS refuses one that is not there.
-            redrive = planning.redrive(self.names, self.place, receives[key])
-            queue = self._queue(key, name, redrive, after=(self.dead_letters,))
-            queues.append(queue)
-            taken.append(
-                aws.sqs.QueuePolicy(
-                    f"{self._name}-{key}-policy",
-                    queue_url=queue.url,
-                    policy=text(policy(self.names, self.place, name)),
-                    opts=self.child(),
-                )
-            )
-        # S3 tries the queues when it is asked to use them.
-        self._told_by_bucket(queues, taken)
-        return queues[0], queues[1]
+    def _fed(self, key: str, function: str, receives: int) -> tuple[aws.sqs.Queue, aws.sqs.QueuePolicy]:
+        """The queue of a function that events feed, and who may send them."""
+        name = events_queue(self.names, function)
+        # The redrive policy names the other queue as text, and SQS refuses one that is not there.
+        redrive = planning.redrive(self.names, self.place, receives)
+        queue = self._queue(key, name, redrive, after=(self.dead_letters,))
+        senders = planning.SENDERS[key](self.names, self.place, name)
+        policy_name = f"{self._name}-{key}-policy"
+        return queue, aws.sqs.QueuePolicy(policy_name, queue_url=queue.url, policy=text(senders), opts=self.child())
 
-    def _told_by_bucket(self, queues: list[aws.sqs.Queue], after: list[aws.sqs.QueuePolicy]) -> None:
+    def _told_by_bucket(self, *after: aws.sqs.QueuePolicy) -> None:
         """The outcome of every node's boot for the router; orders and answers of runs for the verdict."""
-        router, answers = queues
         told = {
-            "boots": (router, BOOT_PREFIX, BOOT_OUTCOME),
-            "answers": (answers, CALLS_PREFIX, ANSWER),
-            "orders": (answers, RUNS_PREFIX, ORDER),
+            "boots": (self.router_queue, BOOT_PREFIX, BOOT_OUTCOME),
+            "answers": (self.answers_queue, CALLS_PREFIX, ANSWER),
+            "orders": (self.answers_queue, RUNS_PREFIX, ORDER),
         }
         aws.s3.BucketNotification(
             f"{self._name}-boots",

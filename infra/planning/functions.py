@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,6 +181,13 @@ def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
         _from_results("Boots", names, place, arn),
         tls_only("sqs:*", arn),
     )
+
+
+SENDERS: Mapping[str, Callable[[Names, Place, str], Mapping[str, Any]]] = {
+    "events": queue_policy,
+    "answers": answers_policy,
+}
+"""Who may send events, by queue."""
 
 
 def _from_results(sid: str, names: Names, place: Place, queue_arn: str) -> Statement:
