@@ -436,11 +436,7 @@ def test_a_secret_webhook_is_kept_as_the_output_it_came_as():
         ({**P5, "gpuNodeCount": 2, "placementGroup": "none"}, False, None),
         ({**P5, "gpuNodeCount": 2, "placementGroup": "mine"}, False, "mine"),
         ({**BLOCK, "gpuNodeCount": 2, **ID}, False, None),
-        (
-            {**RESERVATION, **ID, "placementGroup": "mine"},
-            False,
-            "mine",
-        ),
+        ({**RESERVATION, **ID, "placementGroup": "mine"}, False, "mine"),
     ],
 )
 def test_placement_group(raw, create, group):

@@ -71,10 +71,7 @@ WDAC2WRXVNRSNQS6 AmazonS3  us-east-1 -           Requests-GDA-Tier2       Reques
 """SKU, service, region, family, usage type, unit, and the price from each amount on; - is none, _ a space."""
 _MORE: Mapping[str, Mapping[str, str]] = {
     "TimedStorage-ByteHrs": {"storageClass": "General Purpose", "volumeType": "Standard"},
-    "TimedStorage-SIA-ByteHrs": {
-        "storageClass": "Infrequent Access",
-        "volumeType": "Standard - Infrequent Access",
-    },
+    "TimedStorage-SIA-ByteHrs": {"storageClass": "Infrequent Access", "volumeType": "Standard - Infrequent Access"},
     "Requests-Tier1": {"group": "S3-API-Tier1"},
     "Requests-Tier2": {"group": "S3-API-Tier2"},
     "Requests-GDA-Tier2": {"group": "S3-API-GDA-Tier2"},
