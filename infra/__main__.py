@@ -14,7 +14,8 @@ import pulumi  # noqa: E402
 
 from flightline import contract  # noqa: E402
 from infra import images, settings, zones  # noqa: E402
-from infra.cluster import Cluster, ClusterPlan  # noqa: E402
+from infra.cluster import Cluster  # noqa: E402
+from infra.components.base import ClusterPlan  # noqa: E402
 from infra.config.errors import ConfigError  # noqa: E402
 from infra.guard import PolicyGuard  # noqa: E402
 from infra.outputs import outputs  # noqa: E402

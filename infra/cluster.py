@@ -11,54 +11,25 @@ import pulumi_aws as aws
 
 from flightline import contract
 from infra import link, node_package, node_roles, outputs
-from infra.components.access import Access, AccessArgs
-from infra.components.audit import Audit, AuditArgs
-from infra.components.fabric import Fabric, FabricArgs
-from infra.components.file_system import FileSystem, FileSystemArgs
-from infra.components.functions import Functions, FunctionsArgs
-from infra.components.gpu_nodes import GpuNodes, GpuNodesArgs
-from infra.components.head_node import HeadNode, HeadNodeArgs
-from infra.components.log_groups import LogGroups, LogGroupsArgs
-from infra.components.monitoring import Monitoring, MonitoringArgs
-from infra.components.network import Network, NetworkArgs
-from infra.components.notifications import Notifications, NotificationsArgs
-from infra.components.roles import RoleMaker
-from infra.components.spending import Spending, SpendingArgs
-from infra.components.storage import Storage, StorageArgs
-from infra.components.tables import Tables, TablesArgs
-from infra.config.model import StackSettings
-from infra.images import FoundImage
+from infra.components.access import Access
+from infra.components.audit import Audit
+from infra.components.base import ClusterPlan
+from infra.components.fabric import Fabric
+from infra.components.file_system import FileSystem
+from infra.components.functions import Functions
+from infra.components.gpu_nodes import GpuNodes
+from infra.components.head_node import HeadNode
+from infra.components.log_groups import LogGroups
+from infra.components.monitoring import Monitoring
+from infra.components.network import Network
+from infra.components.notifications import Notifications
+from infra.components.spending import Spending
+from infra.components.storage import Storage
+from infra.components.tables import Tables
 from infra.kubernetes import Kubernetes, KubernetesGround
-from infra.planning import tags, user_data
-from infra.planning.names import Names, Place
+from infra.planning import user_data
 
 OWN_DATA_BUCKET = "data"
-
-
-@dataclass(frozen=True)
-class ClusterPlan:
-    """What every part of the wiring reads. image: None where EKS finds it."""
-
-    settings: StackSettings
-    stack: str
-    names: Names
-    place: Place
-    image: FoundImage | None
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """Tags of every resource."""
-        return tags.common_tags(self.settings, self.stack)
-
-    @property
-    def maker(self) -> RoleMaker:
-        """What every role shares."""
-        return RoleMaker(self.names, self.place, self.settings.permissions_boundary, self.tags)
-
-    @property
-    def tls_only(self) -> bool:
-        """Buckets refuse plain HTTP, but for an emulator, which speaks nothing else."""
-        return self.settings.emulator_endpoint is None
 
 
 @dataclass(frozen=True)
@@ -76,22 +47,25 @@ class Cluster:
         self.plan = plan
         self.artifacts: list[pulumi.Resource] = []
         settings = plan.settings
-        self.network = self._network()
-        self.logs = self._logs()
-        self.storage = self._storage()
-        self.tables = Tables("tables", TablesArgs(plan.names, settings.storage.keep_data, plan.tags))
-        self.notifications = self._notifications()
-        self.access = None if settings.on_kubernetes else self._access()
-        self.functions = self._functions()
-        self.fabric = self._fabric()
+        self.network = Network("network", plan)
+        self.logs = LogGroups("logs", plan)
+        self.storage = Storage("storage", plan)
+        self.tables = Tables("tables", plan)
+        self.notifications = Notifications("notifications", plan)
+        key_arn = self.notifications.key_arn
+        self.access = None if settings.on_kubernetes else Access("access", plan, key_arn)
+        group, bucket = self.logs.groups["results"].name, self.storage.results.name
+        self.functions = Functions("functions", plan, key_arn, group, bucket)
+        self.fabric = Fabric("fabric", plan, self.network.vpc.id)
         self.file_system = self._file_system()
         self.kubernetes = self._kubernetes() if settings.on_kubernetes else None
         self.roles: ShippedRoles | None = None
         self.nodes = self.kubernetes.nodes if self.kubernetes else self._nodes()
         self.monitoring = self._monitoring()
         self.head = self._head() if settings.head.enabled else None
-        self.audit = self._audit() if settings.audit_trail else None
-        self.spending = self._spending() if settings.budget.enabled else None
+        self.audit = Audit("audit", plan) if settings.audit_trail else None
+        topic_arn = self.notifications.topic_arn
+        self.spending = Spending("spending", plan, topic_arn) if settings.budget.enabled else None
 
     @property
     def compute(self) -> list[pulumi.Resource]:
@@ -107,135 +81,37 @@ class Cluster:
         parts += self.kubernetes.ground if self.kubernetes else []
         return [part for part in parts if part not in self.compute]
 
-    def _network(self) -> Network:
-        settings = self.plan.settings
-        return Network(
-            "network",
-            NetworkArgs(
-                settings=settings.network,
-                maker=self.plan.maker,
-                retention_days=settings.monitoring.log_retention_days,
-                express=settings.storage.s3_express,
-                head=settings.head.enabled,
-                kubernetes=settings.on_kubernetes,
-            ),
-        )
-
-    def _logs(self) -> LogGroups:
-        names = self.plan.names
-        groups = {
-            "results": names.results_log_group,
-            "system": names.system_log_group,
-        }
-        if self.plan.settings.storage.fsx:
-            groups["fsx"] = names.fsx_log_group
-        days = self.plan.settings.monitoring.log_retention_days
-        return LogGroups("logs", LogGroupsArgs(groups, days, self.plan.tags))
-
-    def _storage(self) -> Storage:
-        settings = self.plan.settings
-        return Storage(
-            "storage",
-            StorageArgs(
-                settings=settings.storage,
-                names=self.plan.names,
-                place=self.plan.place,
-                gpu_zone_id=settings.network.zones.gpu_id,
-                tls_only=self.plan.tls_only,
-                tags=self.plan.tags,
-            ),
-        )
-
-    def _notifications(self) -> Notifications:
-        settings = self.plan.settings
-        return Notifications(
-            "notifications",
-            NotificationsArgs(
-                settings=settings.notifications,
-                names=self.plan.names,
-                place=self.plan.place,
-                tags=self.plan.tags,
-            ),
-        )
-
-    def _access(self) -> Access:
-        settings = self.plan.settings
-        return Access(
-            "access",
-            AccessArgs(
-                maker=self.plan.maker,
-                head=settings.head.enabled,
-                s3_express=settings.storage.s3_express,
-                slack=settings.notifications.slack,
-                topic_key_arn=self.notifications.key_arn,
-            ),
-        )
-
-    def _functions(self) -> Functions:
-        settings = self.plan.settings
-        return Functions(
-            "functions",
-            FunctionsArgs(
-                slack=settings.notifications.slack,
-                # Nodes of Kubernetes have no boot preflight that could fail.
-                boot_failures=0 if settings.on_kubernetes else settings.boot.failures,
-                retention_days=settings.monitoring.log_retention_days,
-                maker=self.plan.maker,
-                topic_key_arn=self.notifications.key_arn,
-                results_log_group=self.logs.groups["results"].name,
-                results_bucket=self.storage.results.name,
-            ),
-        )
-
     def _kubernetes(self) -> Kubernetes:
         ready = [self.network, self.fabric]
         return Kubernetes(self.plan, KubernetesGround(self.network, self.fabric.id, self.notifications.key_arn, ready))
 
     def _monitoring(self) -> Monitoring:
-        settings = self.plan.settings
         return Monitoring(
             "monitoring",
-            MonitoringArgs(
-                nodes=settings.nodes,
-                thresholds=settings.monitoring.thresholds,
-                names=self.plan.names,
-                place=self.plan.place,
-                topic_arn=self.notifications.topic_arn,
-                router_queue_arn=self.functions.router_queue_arn,
-                system_log_group=self.logs.groups["system"].name,
-                tags=self.plan.tags,
-                idle_policy_arn=self.nodes.idle_policy.arn if self.nodes.idle_policy else None,
-                agent=not settings.on_kubernetes,
-            ),
+            self.plan,
+            topic_arn=self.notifications.topic_arn,
+            router_queue_arn=self.functions.router_queue_arn,
+            system_log_group=self.logs.groups["system"].name,
+            idle_policy_arn=self.nodes.idle_policy.arn if self.nodes.idle_policy else None,
         )
 
-    def _fabric(self) -> Fabric:
-        settings = self.plan.settings
-        # With a head node people come in through it; the nodes let only members of their group in.
-        cidrs = () if settings.head.enabled else settings.access.ssh_cidrs
-        return Fabric("fabric", FabricArgs(self.network.vpc.id, settings.cluster_name, self.plan.tags, cidrs))
-
     def _file_system(self) -> FileSystem | None:
-        storage = self.plan.settings.storage
-        if storage.fsx is None:
+        fsx = self.plan.settings.storage.fsx
+        if fsx is None:
             return None
-        repository: pulumi.Input[str] | None = storage.fsx.data_repository
+        repository: pulumi.Input[str] | None = fsx.data_repository
         if repository == OWN_DATA_BUCKET:
             # From the bucket and not from its planned name: the link comes after the bucket.
             repository = self.storage.data.name.apply(lambda bucket: f"s3://{bucket}")
         return FileSystem(
             "lustre",
-            FileSystemArgs(
-                settings=storage.fsx,
-                names=self.plan.names,
-                vpc_id=self.network.vpc.id,
-                subnet_id=self.network.gpu_subnet_ids[0],
-                fabric_group_id=self.fabric.id,
-                log_group=self.logs.groups["fsx"],
-                data_repository=repository,
-                keep_data=storage.keep_data,
-                tags=self.plan.tags,
-            ),
+            self.plan,
+            fsx,
+            vpc_id=self.network.vpc.id,
+            subnet_id=self.network.gpu_subnet_ids[0],
+            fabric_group_id=self.fabric.id,
+            log_group=self.logs.groups["fsx"],
+            data_repository=repository,
         )
 
     def _artifact(
@@ -276,61 +152,31 @@ class Cluster:
         )
 
     def _nodes(self) -> GpuNodes:
-        settings, access, image = self.plan.settings, self.access, self.plan.image
-        assert access is not None and image is not None
+        settings, access = self.plan.settings, self.access
+        assert access is not None
         built = node_package.package(settings.boot.package)
         package = self._artifact("node-package", self.plan.names.package_key(built.sha256), built.path)
         self.roles = self._roles() if settings.boot.configure else None
+        several = settings.nodes.spot.zones > 1
         return GpuNodes(
             "nodes",
-            GpuNodesArgs(
-                settings=settings.nodes,
-                names=self.plan.names,
-                image_id=image.image_id,
-                root_device=image.root_device,
-                user_data=self._user_data(built.sha256),
-                profile_name=access.node_profile.name,
-                security_group_ids=[self.fabric.id],
-                subnet_ids=self._node_subnet_ids(),
-                time_limit_minutes=settings.boot.time_limit_minutes,
-                tags=self.plan.tags,
-                instance_tags=tags.instance_tags(settings, self.plan.stack, contract.ROLE_GPU),
-                # A node needs its way out, its role's policies and its package from the first second.
-                ready=[self.network, access, self.fabric, package, *self.artifacts],
-                ssh_key_name=settings.access.ssh_key_name,
-            ),
+            self.plan,
+            user_data=self._user_data(built.sha256),
+            profile_name=access.node_profile.name,
+            security_group_ids=[self.fabric.id],
+            subnet_ids=self.network.private_subnet_ids if several else self.network.gpu_subnet_ids,
+            # A node needs its way out, its role's policies and its package from the first second.
+            ready=[self.network, access, self.fabric, package, *self.artifacts],
         )
-
-    def _node_subnet_ids(self) -> list[pulumi.Output[str]]:
-        several = self.plan.settings.nodes.spot.zones > 1
-        return self.network.private_subnet_ids if several else self.network.gpu_subnet_ids
 
     def _head(self) -> HeadNode:
-        settings, ssh = self.plan.settings, self.plan.settings.access.mode == "ssh"
-        image, profile = self.plan.image, self.access.head_profile if self.access else None
-        assert image is not None and profile is not None
+        ssh, profile = self.plan.settings.access.mode == "ssh", self.access.head_profile if self.access else None
+        assert profile is not None
         return HeadNode(
             "head",
-            HeadNodeArgs(
-                settings=settings.head,
-                cluster=settings.cluster_name,
-                image_id=image.image_id,
-                vpc_id=self.network.vpc.id,
-                subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
-                fabric_group_id=self.fabric.id,
-                profile_name=profile.name,
-                public=ssh,
-                ssh_cidrs=settings.access.ssh_cidrs if ssh else (),
-                ssh_key_name=settings.access.ssh_key_name,
-                tags=self.plan.tags,
-                instance_tags=tags.instance_tags(settings, self.plan.stack, contract.ROLE_HEAD),
-            ),
+            self.plan,
+            vpc_id=self.network.vpc.id,
+            subnet_id=self.network.public_subnet_id if ssh else self.network.gpu_subnet_ids[0],
+            fabric_group_id=self.fabric.id,
+            profile_name=profile.name,
         )
-
-    def _audit(self) -> Audit:
-        keep = self.plan.settings.storage.keep_data
-        return Audit("audit", AuditArgs(self.plan.names, self.plan.place, keep, self.plan.tls_only, self.plan.tags))
-
-    def _spending(self) -> Spending:
-        usd = self.plan.settings.budget.monthly_usd
-        return Spending("spending", SpendingArgs(self.plan.names, usd, self.notifications.topic_arn, self.plan.tags))

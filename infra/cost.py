@@ -38,28 +38,10 @@ ZONES = 2
 """Every stack has two (infra.config.model.Zones)."""
 NAT_GATEWAYS = {"none": 0, "one": 1, "per-az": ZONES}
 BILLED = (
-    "gpuInstanceType",
-    "gpuNodeCount",
-    "rootVolumeGib",
-    "headNode",
-    "headInstanceType",
-    "headRootVolumeGib",
-    "orchestrator",
-    "cpuInstanceType",
-    "cpuNodeCount",
-    "cpuRootVolumeGib",
-    "natGateways",
-    "interfaceEndpoints",
-    "fsxSizeGib",
-    "fsxThroughput",
-    "fsxDataRepository",
-    "s3Express",
-    "capacityType",
-    "spotInstanceTypes",
-    "spotMaxPriceUsd",
-    "spotAllocation",
-    "availabilityZone",
-    "monthlyBudgetUsd",
+    *("gpuInstanceType", "gpuNodeCount", "rootVolumeGib", "headNode", "headInstanceType", "headRootVolumeGib"),
+    *("orchestrator", "cpuInstanceType", "cpuNodeCount", "cpuRootVolumeGib", "natGateways", "interfaceEndpoints"),
+    *("fsxSizeGib", "fsxThroughput", "fsxDataRepository", "s3Express", "capacityType", "spotInstanceTypes"),
+    *("spotMaxPriceUsd", "spotAllocation", "availabilityZone", "monthlyBudgetUsd"),
 )
 """The settings that a bill is made of."""
 NOT_COUNTED = "requests, DynamoDB, Lambda, SNS, logs, metrics, alarms and data transfer: billed by use"

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from flightline import contract
-from infra.components.add_ons import AddOns, AddOnsArgs
-from infra.components.charts import Charts, ChartsArgs
-from infra.components.kubernetes_cluster import KubernetesCluster, KubernetesClusterArgs
+from infra.components.add_ons import AddOns
+from infra.components.base import ClusterPlan
+from infra.components.charts import Charts
+from infra.components.kubernetes_cluster import KubernetesCluster
 from infra.components.kubernetes_nodes import KubernetesGpuNodes, KubernetesNodesArgs, KubernetesSystemNodes
-from infra.components.node_role import NodeRole, NodeRoleArgs
-from infra.components.pod_roles import PodRoles, PodRolesArgs
-from infra.planning import charts, kubernetes, tags
+from infra.components.node_role import NodeRole
+from infra.components.pod_roles import PodRoles
+from infra.planning import kubernetes
 
 if TYPE_CHECKING:
-    from infra.cluster import ClusterPlan
     from infra.components.network import Network
 
 
@@ -37,18 +37,17 @@ class Kubernetes:
 
     def __init__(self, plan: ClusterPlan, on: KubernetesGround) -> None:
         self._plan, self._on = plan, on
-        settings = plan.settings
-        self._maker = plan.maker
-        chosen = settings.kubernetes
+        chosen = plan.settings.kubernetes
         add_ons = kubernetes.add_ons(chosen.pods_per_node, plan.tags, chosen.add_on_versions)
-        self.cluster = self._cluster()
-        self.node_role = NodeRole("node-role", NodeRoleArgs(self._maker))
+        self.cluster = KubernetesCluster("kubernetes", plan, on.network.private_subnet_ids)
+        self.node_role = NodeRole("node-role", plan)
         self.early = self._add_ons("early", [one for one in add_ons if one.early])
-        self.system = KubernetesSystemNodes("system", self._nodes_args(contract.ROLE_CPU))
+        self.system = KubernetesSystemNodes("system", plan, self._nodes_args(contract.ROLE_CPU))
         self.add_ons = self._add_ons("add-ons", [one for one in add_ons if not one.early], [self.system])
-        self.pods = self._pods()
-        self.charts = self._charts() if settings.kubernetes.charts else None
-        self.nodes = KubernetesGpuNodes("nodes", self._nodes_args(contract.ROLE_GPU))
+        self.pods = PodRoles("pods", plan, self.cluster.name, on.topic_key_arn)
+        ready = [self.cluster, self.system, self.add_ons]
+        self.charts = Charts("charts", plan, self.cluster, ready) if chosen.charts else None
+        self.nodes = KubernetesGpuNodes("nodes", plan, self._nodes_args(contract.ROLE_GPU))
 
     @property
     def ground(self) -> list[pulumi.Resource]:
@@ -56,51 +55,16 @@ class Kubernetes:
         made = [self.cluster, self.node_role, self.early, self.system, self.add_ons, self.pods, self.charts]
         return [part for part in made if part is not None]
 
-    def _cluster(self) -> KubernetesCluster:
-        plan = self._plan
-        return KubernetesCluster(
-            "kubernetes",
-            KubernetesClusterArgs(
-                settings=plan.settings.kubernetes,
-                maker=self._maker,
-                subnet_ids=self._on.network.private_subnet_ids,
-                retention_days=plan.settings.monitoring.log_retention_days,
-            ),
-        )
-
     def _add_ons(self, name: str, chosen: Sequence[kubernetes.AddOn], ready: Sequence[pulumi.Resource] = ()) -> AddOns:
-        return AddOns(name, AddOnsArgs(chosen, self._maker, self.cluster.name, ready))
+        return AddOns(name, self._plan, chosen, self.cluster.name, ready)
 
     def _nodes_args(self, role: str) -> KubernetesNodesArgs:
-        plan, network, settings = self._plan, self._on.network, self._plan.settings
-        wide = role == contract.ROLE_CPU or settings.nodes.spot.zones > 1
+        network = self._on.network
+        wide = role == contract.ROLE_CPU or self._plan.settings.nodes.spot.zones > 1
         return KubernetesNodesArgs(
-            nodes=settings.nodes,
-            kubernetes=settings.kubernetes,
-            names=plan.names,
             cluster_name=self.cluster.name,
             role_arn=self.node_role.arn,
             security_group_ids=[self._on.fabric_group_id, self.cluster.security_group_id],
             subnet_ids=network.private_subnet_ids if wide else network.gpu_subnet_ids,
-            tags=plan.tags,
-            instance_tags=tags.instance_tags(settings, plan.stack, role),
             ready=[*self._on.ready, self.node_role, self.early],
-        )
-
-    def _charts(self) -> Charts:
-        settings = self._plan.settings
-        ready = [self.cluster, self.system, self.add_ons]
-        return Charts("charts", ChartsArgs(charts.charts(settings.nodes), self.cluster, settings.region, ready))
-
-    def _pods(self) -> PodRoles:
-        settings = self._plan.settings
-        return PodRoles(
-            "pods",
-            PodRolesArgs(
-                maker=self._maker,
-                cluster_name=self.cluster.name,
-                s3_express=settings.storage.s3_express,
-                slack=settings.notifications.slack,
-                topic_key_arn=self._on.topic_key_arn,
-            ),
         )

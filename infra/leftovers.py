@@ -26,21 +26,9 @@ _LIVE_MANY = "instances, NAT gateways and endpoints"
 def owner(cluster: str, place: Place) -> Owner:
     """What a stack of that name calls its own there."""
     given: Names = names(cluster, place, ANY_ZONE)
-    logs = (
-        given.results_log_group,
-        given.system_log_group,
-        given.flow_log_group,
-        given.fsx_log_group,
-        given.kubernetes_log_group,
-    )
+    logs = [getattr(given, f"{kind}_log_group") for kind in ("results", "system", "flow", "fsx", "kubernetes")]
     functions = (f"/aws/lambda/{name}" for name in given.functions.values())
-    buckets = (
-        given.data_bucket,
-        given.checkpoints_bucket,
-        given.results_bucket,
-        given.transfer_bucket,
-        given.trail_bucket,
-    )
+    buckets = [getattr(given, f"{kind}_bucket") for kind in ("data", "checkpoints", "results", "transfer", "trail")]
     exact = (*logs, *functions, *buckets, given.results_table, given.training_table, given.express_bucket)
     pattern = "|".join(map(re.escape, exact)).replace(re.escape(ANY_ZONE), "[a-z0-9-]+")
     return Owner(cluster, TAG_CLUSTER, pattern)

@@ -8,49 +8,10 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config, get_config_env, is_config_secret
 
 from infra import node_package
-from infra.config.errors import ConfigError
-from infra.config.model import (
-    BY_NAME,
-    AccessSettings,
-    BootSettings,
-    BudgetSettings,
-    CapacitySettings,
-    FsxSettings,
-    HeadSettings,
-    ImageSettings,
-    MonitoringSettings,
-    NetworkSettings,
-    NodesSettings,
-    NotificationSettings,
-    StackSettings,
-    StorageSettings,
-    Thresholds,
-    ZoneSettings,
-)
+from infra.config.model import BY_NAME, StackSettings
 from infra.config.reader import read
 from infra.config.values import warnings
 from infra.planning.zones import Lookup
-
-__all__ = [
-    "AccessSettings",
-    "BootSettings",
-    "BudgetSettings",
-    "CapacitySettings",
-    "ConfigError",
-    "FsxSettings",
-    "HeadSettings",
-    "ImageSettings",
-    "MonitoringSettings",
-    "NetworkSettings",
-    "NodesSettings",
-    "NotificationSettings",
-    "StackSettings",
-    "StorageSettings",
-    "Thresholds",
-    "ZoneSettings",
-    "load",
-]
-
 
 PROJECT = "flightline"
 _WEBHOOK = "slackWebhook"

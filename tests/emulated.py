@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -159,11 +159,25 @@ class Cloud:
     def told(self, queue: str) -> list[dict[str, Any]]:
         """Messages that the topic delivered, in the order of arrival; each is read once."""
         client, found = self.client("sqs"), []
-        while messages := client.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", []):
-            for message in messages:
-                found.append(json.loads(message["Body"]))
-                client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        for message in self.received(queue):
+            found.append(json.loads(message["Body"]))
+            client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
         return found
+
+    def told_texts(self, queue: str) -> list[str]:
+        """The same as text: subject and message."""
+        return [f"{message['Subject']}\n{message['Message']}" for message in self.told(queue)]
+
+    def received(self, queue: str) -> Iterator[dict[str, Any]]:
+        """What a queue shows now."""
+        asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10}
+        while messages := self.client("sqs").receive_message(**asked).get("Messages"):
+            yield from messages
+
+    def bad(self, bucket: str, function: str = "") -> list[dict[str, Any]]:
+        """Events that functions, or one of them, could not use."""
+        found, start = self.objects(bucket), f"bad-events/{function}{'/' if function else ''}"
+        return [json.loads(body) for key, body in found.items() if key.startswith(start)]
 
 
 def lead_to(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:

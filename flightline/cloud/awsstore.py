@@ -262,12 +262,8 @@ class AwsStore:
 
     def remember(self, scope: str, put: Mapping[str, Mapping[str, Any]], drop: Iterable[str], now: str) -> None:
         """Change what people have been told; repeating it changes nothing."""
-        made = [items.alert_item(scope, key, kept, now, self.ttl_days) for key, kept in put.items()]
         with self._guard("write") as client:
-            batches.write_all(client, self.table, map(items.marshal, made))
-            for key in drop:
-                gone = items.marshal({items.PK: items.alert_pk(scope), items.SK: key})
-                client.delete_item(TableName=self.table, Key=gone)
+            batches.remember(client, self.table, scope, put, drop, now, self.ttl_days)
 
     def _node_items(
         self, run: Run, record: Mapping[str, Any], shared: Collection[str], rest: Mapping[str, Any]
@@ -312,18 +308,11 @@ class AwsStore:
         fields: Sequence[str] = (),
     ) -> Iterator[dict[str, Any]]:
         """Items of a partition, page by page."""
-        request = _request(key, prefix, index, fields) | ({"Limit": limit} if limit else {})
-        request["ScanIndexForward"] = not newest
-        left = limit or None
-        while True:
-            with self._guard("read") as client:
-                page = client.query(TableName=self.table, **request)
-            found = [items.unmarshal(item) for item in page["Items"]]
-            yield from found[:left]
-            left = None if left is None else left - len(found)
-            if not page.get("LastEvaluatedKey") or left == 0:
-                return
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        request = {**_request(key, prefix, index, fields), "TableName": self.table, "ScanIndexForward": not newest}
+        most = {"MaxItems": limit, "PageSize": limit} if limit else {}
+        with self._guard("read") as client:
+            for page in client.get_paginator("query").paginate(**request, PaginationConfig=most):
+                yield from map(items.unmarshal, page["Items"])
 
     def _record(self, item: Mapping[str, Any] | None) -> Record | None:
         """A summary's record; a damaged one is no result of its host, and costs no other host's."""

@@ -1,6 +1,7 @@
 """Writes to DynamoDB that nothing is lost in: batches of 25, what a table leaves unprocessed is sent again.
 
-Throttled requests are botocore's to repeat (clients.py); an unprocessed item is no error to it.
+Throttled requests are botocore's to repeat (clients.py); an unprocessed item is no error to it. boto3's `batch_writer`
+sends such items again at once and without end, and says of none that it was refused (boto3, dynamodb/table.py).
 Standard library only (the client is an argument): the Lambda functions ship this file. BatchWriteItem knows no
 conditions, so batches are for items that are the same however often they are written (see items.py) in a
 partition that a conditional write has claimed.
@@ -10,9 +11,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from . import items
 
 BATCH = 25
 MAX_ATTEMPTS = 10
@@ -99,7 +102,36 @@ def put_new(client: Any, table: str, item: Attributes) -> bool:
     return True
 
 
-def write_all(client: Any, table: str, items: Iterable[Attributes], patience: Patience | None = None) -> Stats:
+def partition(client: Any, table: str, pk: str, prefix: str = "") -> Iterator[items.Item]:
+    """Items of a partition, read consistently: all, or those whose sort key begins so."""
+    only = " AND begins_with(sk, :sk)" if prefix else ""
+    pages = client.get_paginator("query").paginate(
+        TableName=table,
+        KeyConditionExpression="pk = :pk" + only,
+        ExpressionAttributeValues=items.marshal({":pk": pk, **({":sk": prefix} if prefix else {})}),
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from map(items.unmarshal, page["Items"])
+
+
+def remember(
+    client: Any,
+    table: str,
+    scope: str,
+    put: Mapping[str, Mapping[str, Any]],
+    drop: Iterable[str],
+    now: str,
+    days: float,
+) -> None:
+    """Change what people have been told in a scope; repeating it changes nothing. days: until it expires."""
+    made = [items.alert_item(scope, key, kept, now, days) for key, kept in put.items()]
+    write_all(client, table, map(items.marshal, made))
+    for key in drop:
+        client.delete_item(TableName=table, Key=items.marshal({items.PK: items.alert_pk(scope), items.SK: key}))
+
+
+def write_all(client: Any, table: str, made: Iterable[Attributes], patience: Patience | None = None) -> Stats:
     """Write items, 25 to a request. Raises NotWrittenError when the table refuses some to the end.
 
     An error that a retry cannot mend (access denied, no such table, a network that is gone) is raised as it is.
@@ -107,7 +139,7 @@ def write_all(client: Any, table: str, items: Iterable[Attributes], patience: Pa
     patience = patience or Patience()
     stats = Stats()
     batch: dict[tuple[str, str], Attributes] = {}
-    for item in items:
+    for item in made:
         key = (str(item["pk"]["S"]), str(item["sk"]["S"]))
         batch.setdefault(key, item)  # the same key twice in one request is an error; the first stays
         if len(batch) == BATCH:
@@ -118,10 +150,10 @@ def write_all(client: Any, table: str, items: Iterable[Attributes], patience: Pa
     return stats
 
 
-def _write(client: Any, table: str, items: list[Attributes], patience: Patience, stats: Stats) -> None:
+def _write(client: Any, table: str, batch: list[Attributes], patience: Patience, stats: Stats) -> None:
     """One batch until nothing of it is left."""
-    stats.items += len(items)
-    requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
+    stats.items += len(batch)
+    requests: list[Any] = [{"PutRequest": {"Item": item}} for item in batch]
     for attempt in range(patience.attempts):
         if attempt:
             stats.retries += 1

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from .batches import Patience, error_code
 
+CONTENT_TYPES = {"json": "application/json", "junit": "application/xml", "html": "text/html; charset=utf-8"}
+PLAIN, PACKED = "text/plain; charset=utf-8", "application/gzip"
+"""Every other file of a report: lists of hosts."""
 TAKEN = "PreconditionFailed"
 BUSY = "ConditionalRequestConflict"
 """Another request is at the key; the upload is to be tried again, which botocore leaves to us. Source: S3 API
@@ -40,6 +44,13 @@ def put(client: Any, bucket: str, key: str, body: bytes, content_type: str = "ap
 def put_file(client: Any, bucket: str, key: str, path: Path, content_type: str = "application/octet-stream") -> str:
     """Keep a file. Raises botocore's errors and OSError."""
     return put(client, bucket, key, path.read_bytes(), content_type)
+
+
+def put_report(client: Any, bucket: str, run_id: str, files: Mapping[str, Path], *below: str) -> None:
+    """Keep a report's files by their kinds, below a folder where one is named. Raises as `put_file`."""
+    for kind, path in files.items():
+        content = PACKED if path.suffix == ".gz" else CONTENT_TYPES.get(kind, PLAIN)
+        put_file(client, bucket, run_key(run_id, *below, path.name), path, content)
 
 
 def get(client: Any, place: str) -> bytes:

@@ -33,13 +33,6 @@ from .publish_settings import publish as read_settings
 from .telling import voice_of
 
 HOUR_S = 3600.0
-CONTENT_TYPES = {
-    "json": "application/json",
-    "junit": "application/xml",
-    "html": "text/html; charset=utf-8",
-}
-PLAIN = "text/plain; charset=utf-8"
-"""Every other file of a report: lists of hosts."""
 
 
 @dataclass
@@ -154,7 +147,7 @@ class _Job:
             path = bundle_file(self.store, run.run_id, host.host)
             if path.is_file():
                 key = blobs.run_key(run.run_id, "bundles", f"{host.host}.tar.gz")
-                places[host.host] = blobs.put_file(client, bucket, key, path, "application/gzip")
+                places[host.host] = blobs.put_file(client, bucket, key, path, blobs.PACKED)
         if places:
             self.said.append(f"{len(places):,} bundles to s3://{bucket}")
         return places
@@ -163,9 +156,7 @@ class _Job:
         report = judge_run(local, run.run_id)
         with tempfile.TemporaryDirectory(prefix="flightline-report-") as directory:
             paths = reports.write_all(report, lambda: local.records(run.run_id), Path(directory))
-            for kind, path in paths.items():
-                key = blobs.run_key(run.run_id, path.name)
-                blobs.put_file(self.clients.get("s3"), self.settings.bucket, key, path, CONTENT_TYPES.get(kind, PLAIN))
+            blobs.put_report(self.clients.get("s3"), self.settings.bucket, run.run_id, paths)
         self.said.append(f"report to s3://{self.settings.bucket}")
 
     def _plan(self, local: SqliteStore, run: Run) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,17 +24,8 @@ def stands(instance_ids: Sequence[str], client: Any) -> dict[str, Stand]:
     groups: dict[str, str] = {}
     for at in range(0, len(instance_ids), MOST_IDS):
         ids = list(instance_ids[at : at + MOST_IDS])
-        for one in _pages(client.describe_instance_topology, "Instances", InstanceIds=ids):
+        pages = client.get_paginator("describe_instance_topology").paginate(InstanceIds=ids)
+        for one in (one for page in pages for one in page["Instances"]):
             nodes[one["InstanceId"]] = tuple(one.get("NetworkNodes") or ())
             groups[one["InstanceId"]] = str(one.get("GroupName") or "")
     return {name: Stand(nodes[name], groups[name]) for name in nodes}
-
-
-def _pages(ask: Any, key: str, **given: Any) -> Iterable[dict[str, Any]]:
-    token = ""
-    while True:
-        answer = ask(**given, **({"NextToken": token} if token else {}))
-        yield from answer.get(key) or ()
-        token = answer.get("NextToken") or ""
-        if not token:
-            return

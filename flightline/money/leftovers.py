@@ -56,118 +56,59 @@ def _ec2(method: str, argument: str) -> Remove:
     return lambda clients, one: getattr(clients.get("ec2"), method)(**{argument: one})
 
 
+def _of_ec2(name: str, noun: str, ending: str = "", **rest: Any) -> ResourceKind:
+    """A kind by its noun in EC2's API: Volume is listed by describe_volumes. ending: the verb that deletes one."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", noun).lower()
+    delete = _ec2(f"{ending}_{words}", f"{noun}Id") if ending else None
+    return ResourceKind(name, "ec2", f"describe_{words}s", f"{noun}s", f"{noun}Id", remove=delete, **rest)
+
+
+def _fsx(name: str, noun: str, gone: str, why_not: str) -> ResourceKind:
+    operation = re.sub(r"(?=[A-Z])", "_", noun).lower()
+    listed = (f"describe{operation}s", f"{noun}s", f"{noun}Id")
+    return ResourceKind(name, "fsx", *listed, tagged=False, state="Lifecycle", gone=(gone,), why_not=why_not)
+
+
+def _free(state: str, word: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda entry: entry.get(state) == word
+
+
 _DOWN = "`make down STACK=...` removes it"
 _DATA = "data: set keepData: false, `make up`, `make down`"
+_ENDED = ("deleted", "deleting")
+_BLOCK = "it is paid also unused: aws ec2 cancel-capacity-reservation (a block runs to its end)"
 KINDS = (
     ResourceKind(
-        "instance",
-        "ec2",
-        "describe_instances",
-        "Reservations",
-        "InstanceId",
+        *("instance", "ec2", "describe_instances", "Reservations", "InstanceId"),
         gone=("terminated", "shutting-down"),
         why_not=_DOWN,
     ),
-    ResourceKind(
-        "volume",
-        "ec2",
-        "describe_volumes",
-        "Volumes",
-        "VolumeId",
-        gone=("deleting",),
-        free=lambda entry: entry.get("State") == "available",
-        remove=_ec2("delete_volume", "VolumeId"),
-        why_not="it is attached",
+    _of_ec2(
+        *("volume", "Volume", "delete"), gone=("deleting",), free=_free("State", "available"), why_not="it is attached"
     ),
-    ResourceKind(
-        "snapshot",
-        "ec2",
-        "describe_snapshots",
-        "Snapshots",
-        "SnapshotId",
-        remove=_ec2("delete_snapshot", "SnapshotId"),
-        given={"OwnerIds": ["self"]},
-    ),
-    ResourceKind(
-        "network interface",
-        "ec2",
-        "describe_network_interfaces",
-        "NetworkInterfaces",
-        "NetworkInterfaceId",
+    _of_ec2("snapshot", "Snapshot", "delete", given={"OwnerIds": ["self"]}),
+    _of_ec2(
+        *("network interface", "NetworkInterface", "delete"),
         state="Status",
-        free=lambda entry: entry.get("Status") == "available",
-        remove=_ec2("delete_network_interface", "NetworkInterfaceId"),
+        free=_free("Status", "available"),
         why_not="it is in use",
     ),
     ResourceKind(
-        "address",
-        "ec2",
-        "describe_addresses",
-        "Addresses",
-        "AllocationId",
+        *("address", "ec2", "describe_addresses", "Addresses", "AllocationId"),
         free=lambda entry: not entry.get("AssociationId"),
         remove=_ec2("release_address", "AllocationId"),
         why_not="it is in use",
     ),
-    ResourceKind(
-        "NAT gateway",
-        "ec2",
-        "describe_nat_gateways",
-        "NatGateways",
-        "NatGatewayId",
-        filters="Filter",
-        gone=("deleted", "deleting"),
-        why_not=_DOWN,
-    ),
-    ResourceKind(
-        "endpoint",
-        "ec2",
-        "describe_vpc_endpoints",
-        "VpcEndpoints",
-        "VpcEndpointId",
-        gone=("deleted", "deleting"),
-        why_not=_DOWN,
-    ),
-    ResourceKind(
-        "capacity reservation",
-        "ec2",
-        "describe_capacity_reservations",
-        "CapacityReservations",
-        "CapacityReservationId",
-        gone=("cancelled", "expired", "failed"),
-        why_not="it is paid also unused: aws ec2 cancel-capacity-reservation (a block runs to its end)",
-    ),
-    ResourceKind(
-        "file system",
-        "fsx",
-        "describe_file_systems",
-        "FileSystems",
-        "FileSystemId",
-        tagged=False,
-        state="Lifecycle",
-        gone=("DELETING",),
-        why_not=_DATA,
-    ),
-    ResourceKind(
-        "file system backup",
-        "fsx",
-        "describe_backups",
-        "Backups",
-        "BackupId",
-        tagged=False,
-        state="Lifecycle",
-        gone=("DELETED",),
-        why_not="data: aws fsx delete-backup --backup-id ID",
-    ),
+    _of_ec2("NAT gateway", "NatGateway", filters="Filter", gone=_ENDED, why_not=_DOWN),
+    _of_ec2("endpoint", "VpcEndpoint", gone=_ENDED, why_not=_DOWN),
+    _of_ec2(*("capacity reservation", "CapacityReservation"), gone=("cancelled", "expired", "failed"), why_not=_BLOCK),
+    _fsx("file system", "FileSystem", "DELETING", _DATA),
+    _fsx("file system backup", "Backup", "DELETED", "data: aws fsx delete-backup --backup-id ID"),
     ResourceKind("bucket", "s3", "list_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
     ResourceKind("directory bucket", "s3", "list_directory_buckets", "Buckets", "Name", tagged=False, why_not=_DATA),
     ResourceKind("table", "dynamodb", "list_tables", "TableNames", "", tagged=False, why_not=_DATA),
     ResourceKind(
-        "log group",
-        "logs",
-        "describe_log_groups",
-        "logGroups",
-        "logGroupName",
+        *("log group", "logs", "describe_log_groups", "logGroups", "logGroupName"),
         tagged=False,
         remove=lambda clients, one: clients.get("logs").delete_log_group(logGroupName=one),
     ),

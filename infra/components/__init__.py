@@ -1,1 +1,1 @@
-"""Components: one ComponentResource and its Args per file. They create what `infra.planning` planned."""
+"""Components: one per file, made from the stack's plan. They create what `infra.planning` planned."""

@@ -3,73 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.planning import iam
-from infra.planning.names import Place
+from infra.planning import iam, lifecycle
 
-from .base import data, text
-
-
-@dataclass(frozen=True)
-class BucketArgs:
-    """bucket: the physical name. versioned: where loss would hurt. extra: further statements of the bucket's policy.
-
-    tls_only: always, but for an emulator, which speaks plain HTTP on loopback and would lock itself out.
-    """
-
-    bucket: str
-    place: Place
-    keep_data: bool
-    versioned: bool
-    rules: Sequence[Mapping[str, Any]]
-    tags: Mapping[str, str]
-    tls_only: bool
-    extra: Sequence[Mapping[str, Any]] = ()
+from .base import ClusterPlan, Component, text
 
 
-class Bucket(pulumi.ComponentResource):
+class Bucket(Component):
     """Companions name the bucket as text, so that a preview, which knows no ids yet, can match them."""
 
-    def __init__(self, name: str, args: BucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:Bucket", name, {}, opts)
-        self._name, self._args = name, args
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterPlan,
+        parent: pulumi.Resource,
+        bucket: str,
+        purpose: str,
+        *,
+        versioned: bool,
+        extra: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """bucket: the physical name. purpose: of its lifecycle rules. versioned: where loss would hurt.
+
+        extra: further statements of the bucket's policy.
+        """
+        super().__init__(name, plan, parent)
+        # A bucket that outlives the stack keeps what makes it private and safe.
         self.bucket = aws.s3.Bucket(
             f"{name}-bucket",
-            bucket=args.bucket,
-            force_destroy=not args.keep_data,
-            tags=dict(args.tags),
-            opts=data(self, args.keep_data),
+            bucket=bucket,
+            force_destroy=not plan.keep_data,
+            tags=self.tags(),
+            opts=self.kept(),
         )
         self.name = self.bucket.bucket
         self.arn = self.bucket.arn
-        self._private()
+        tls_only = iam.tls_only(bucket, plan.place)["Statement"] if plan.tls_only else []
+        self._private([*tls_only, *extra])
         self._encrypted()
-        if args.versioned:
+        if versioned:
             aws.s3.BucketVersioning(
                 f"{name}-versions",
                 bucket=self.name,
                 versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(status="Enabled"),
-                opts=self._kept(),
+                opts=self.kept(),
             )
-        if args.rules:
+        if rules := lifecycle.rules(purpose, plan.keep_data):
             aws.s3.BucketLifecycleConfiguration(
                 f"{name}-lifecycle",
                 bucket=self.name,
-                rules=[aws.s3.BucketLifecycleConfigurationRuleArgs(**rule) for rule in args.rules],
-                opts=self._kept(),
+                rules=[aws.s3.BucketLifecycleConfigurationRuleArgs(**rule) for rule in rules],
+                opts=self.kept(),
             )
         self.register_outputs({"bucket": self.name})
 
-    def _kept(self, **options: Any) -> pulumi.ResourceOptions:
-        # A bucket that outlives the stack keeps what makes it private and safe.
-        return data(self, self._args.keep_data, **options)
-
-    def _private(self) -> None:
+    def _private(self, statements: Sequence[Mapping[str, Any]]) -> None:
         block = aws.s3.BucketPublicAccessBlock(
             f"{self._name}-private",
             bucket=self.name,
@@ -77,23 +69,19 @@ class Bucket(pulumi.ComponentResource):
             block_public_policy=True,
             ignore_public_acls=True,
             restrict_public_buckets=True,
-            opts=self._kept(),
+            opts=self.kept(),
         )
         # S3 refuses two changes to a bucket's access at once ("conditional operation in progress").
         self.access: list[pulumi.Resource] = [block]
-        if self._statements():
+        if statements:
             self.access.append(
                 aws.s3.BucketPolicy(
                     f"{self._name}-policy",
                     bucket=self.name,
-                    policy=text({"Version": "2012-10-17", "Statement": self._statements()}),
-                    opts=self._kept(depends_on=[block]),
+                    policy=text({"Version": "2012-10-17", "Statement": statements}),
+                    opts=self.kept(depends_on=[block]),
                 )
             )
-
-    def _statements(self) -> list[Mapping[str, Any]]:
-        tls_only = iam.tls_only(self._args.bucket, self._args.place)["Statement"] if self._args.tls_only else []
-        return [*tls_only, *self._args.extra]
 
     def _encrypted(self) -> None:
         default = aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs(
@@ -105,5 +93,5 @@ class Bucket(pulumi.ComponentResource):
             rules=[
                 aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(apply_server_side_encryption_by_default=default)
             ],
-            opts=self._kept(),
+            opts=self.kept(),
         )

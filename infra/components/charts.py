@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pulumi
 from pulumi_kubernetes import Provider
@@ -11,36 +10,28 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from infra.planning import charts as plans
 
-from .base import child
+from .base import ClusterPlan, Component
 from .kubernetes_cluster import KubernetesCluster
 
 PATIENCE_S = 900
 """What a release may take: images come from public registries."""
 
 
-@dataclass(frozen=True)
-class ChartsArgs:
-    """ready: what releases need: nodes without a GPU, the DNS, and the administrators' access."""
-
-    charts: Sequence[plans.Chart]
-    cluster: KubernetesCluster
-    region: str
-    ready: Sequence[pulumi.Resource]
-
-
-class Charts(pulumi.ComponentResource):
+class Charts(Component):
     """Device plug-ins, DCGM exporter, Prometheus: each as its makers ship it."""
 
-    def __init__(self, name: str, args: ChartsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:Charts", name, {}, opts)
-        self._name, self._args = name, args
-        cluster = args.cluster
+    def __init__(
+        self, name: str, plan: ClusterPlan, cluster: KubernetesCluster, ready: Sequence[pulumi.Resource]
+    ) -> None:
+        """ready: what releases need: nodes without a GPU, the DNS, and the administrators' access."""
+        super().__init__(name, plan)
+        self._ready = ready
         config = pulumi.Output.all(cluster.name, cluster.endpoint, cluster.authority).apply(
-            lambda found: plans.kubeconfig(str(found[0]), str(found[1]), str(found[2]), args.region)
+            lambda found: plans.kubeconfig(str(found[0]), str(found[1]), str(found[2]), plan.settings.region)
         )
-        self._provider = Provider(f"{name}-api", kubeconfig=config, opts=child(self, depends_on=list(args.ready)))
+        self._provider = Provider(f"{name}-api", kubeconfig=config, opts=self.child(depends_on=list(ready)))
         self.releases: dict[str, Release] = {}
-        for chart in args.charts:
+        for chart in plans.charts(plan.settings.nodes):
             self.releases[chart.name] = self._release(chart)
         self.register_outputs({"releases": list(self.releases)})
 
@@ -58,5 +49,5 @@ class Charts(pulumi.ComponentResource):
             # Half of a release is none; what is left of a failed one would be in the next one's way.
             atomic=True,
             timeout=PATIENCE_S,
-            opts=child(self, provider=self._provider, depends_on=[*self._args.ready, *needed]),
+            opts=self.child(provider=self._provider, depends_on=[*self._ready, *needed]),
         )

@@ -2,63 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import pulumi
 import pulumi_aws as aws
 
 from infra.config.model import FsxSettings
 from infra.planning.fsx import IMPORT_EVENTS
-from infra.planning.names import Names
 
-from .base import child, data, named, rule
+from .base import ClusterPlan, Component
 
 SIDES = ("in", "out")
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """AWS' page on FSx for Lustre: both directions, for servers open connections to clients as well."""
 
 
-@dataclass(frozen=True)
-class FileSystemArgs:
-    """data_repository: an s3:// URL or None. fabric_group_id: security group of the clients."""
-
-    settings: FsxSettings
-    names: Names
-    vpc_id: pulumi.Input[str]
-    subnet_id: pulumi.Input[str]
-    fabric_group_id: pulumi.Input[str]
-    log_group: aws.cloudwatch.LogGroup
-    data_repository: pulumi.Input[str] | None
-    keep_data: bool
-    tags: Mapping[str, str]
-
-
-class FileSystem(pulumi.ComponentResource):
+class FileSystem(Component):
     """The file system, its security group, and the link to the data bucket."""
 
-    def __init__(self, name: str, args: FileSystemArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:FileSystem", name, {}, opts)
-        self._name, self._args = name, args
-        self._tags = named(args.tags, f"{args.names.cluster}-lustre")
-        self.group = aws.ec2.SecurityGroup(
-            f"{name}-group",
-            description="Lustre between servers and nodes",
-            vpc_id=args.vpc_id,
-            tags=self._tags,
-            opts=child(self),
-        )
-        self.file_system = self._file_system(self._rules())
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterPlan,
+        fsx: FsxSettings,
+        vpc_id: pulumi.Input[str],
+        subnet_id: pulumi.Input[str],
+        fabric_group_id: pulumi.Input[str],
+        log_group: aws.cloudwatch.LogGroup,
+        data_repository: pulumi.Input[str] | None,
+    ) -> None:
+        """data_repository: an s3:// URL or None. fabric_group_id: security group of the clients."""
+        super().__init__(name, plan)
+        self._fsx, self.repository = fsx, data_repository
+        self.group = self.security_group("group", "Lustre between servers and nodes", vpc_id, "lustre")
+        self.file_system = self._file_system(subnet_id, log_group, self._rules(fabric_group_id))
         self.id = self.file_system.id
         self.dns_name = self.file_system.dns_name
         self.mount_name = self.file_system.mount_name
-        self.repository = args.data_repository
-        if args.data_repository is not None:
-            self._repository(args.data_repository)
+        if data_repository is not None:
+            self._link(data_repository)
         self.register_outputs({"dns_name": self.dns_name, "mount_name": self.mount_name})
 
-    def _rules(self) -> list[pulumi.Resource]:
-        servers, clients = self.group.id, self._args.fabric_group_id
+    def _rules(self, clients: pulumi.Input[str]) -> list[pulumi.Resource]:
+        servers = self.group.id
         made: list[pulumi.Resource] = []
         for key, owner, peer in (
             ("servers", servers, servers),
@@ -68,7 +52,7 @@ class FileSystem(pulumi.ComponentResource):
             made += [
                 self._rule(f"{key}-{ports[0]}-{side}", owner, peer, ports) for ports in LUSTRE_PORTS for side in SIDES
             ]
-            if self._args.settings.efa:
+            if self._fsx.efa:
                 # EFA carries no ports: it needs all traffic between the groups, in and out.
                 made += [self._rule(f"{key}-efa-{side}", owner, peer, None) for side in SIDES]
         return made
@@ -76,20 +60,13 @@ class FileSystem(pulumi.ComponentResource):
     def _rule(
         self, key: str, owner: pulumi.Input[str], peer: pulumi.Input[str], ports: tuple[int, int] | None
     ) -> pulumi.Resource:
-        name, protocol = f"{self._name}-{key}", "tcp" if ports else "-1"
-        return rule(
-            self,
-            name,
-            owner,
-            "Lustre",
-            self._args.tags,
-            protocol=protocol,
-            ports=ports,
-            referenced_security_group_id=peer,
-        )
+        protocol = "tcp" if ports else "-1"
+        return self.rule(key, owner, "Lustre", protocol=protocol, ports=ports, referenced_security_group_id=peer)
 
-    def _file_system(self, rules: list[pulumi.Resource]) -> aws.fsx.LustreFileSystem:
-        fsx, linked = self._args.settings, self._args.data_repository is not None
+    def _file_system(
+        self, subnet_id: pulumi.Input[str], log_group: aws.cloudwatch.LogGroup, rules: list[pulumi.Resource]
+    ) -> aws.fsx.LustreFileSystem:
+        fsx, linked = self._fsx, self.repository is not None
         return aws.fsx.LustreFileSystem(
             f"{self._name}-lustre",
             deployment_type="PERSISTENT_2",
@@ -97,7 +74,7 @@ class FileSystem(pulumi.ComponentResource):
             file_system_type_version="2.15",
             storage_capacity=fsx.size_gib,
             per_unit_storage_throughput=fsx.throughput_mb_s_per_tib,
-            subnet_ids=self._args.subnet_id,
+            subnet_ids=subnet_id,
             security_group_ids=[self.group.id],
             efa_enabled=fsx.efa,
             # An EFA file system must state its metadata servers; the others are better for it too.
@@ -105,18 +82,18 @@ class FileSystem(pulumi.ComponentResource):
             data_compression_type="LZ4",
             # A file system linked to a bucket takes no backups: the bucket is its backup.
             automatic_backup_retention_days=0 if linked else 7,
-            skip_final_backup=linked or not self._args.keep_data,
+            skip_final_backup=linked or not self.plan.keep_data,
             copy_tags_to_backups=None if linked else True,
             log_configuration=aws.fsx.LustreFileSystemLogConfigurationArgs(
-                level="WARN_ERROR", destination=self._args.log_group.arn
+                level="WARN_ERROR", destination=log_group.arn
             ),
-            tags=self._tags,
+            tags=self.tags("lustre"),
             # FSx looks into its security group when it is asked for a file system, and refuses one that is closed.
-            opts=data(self, self._args.keep_data, depends_on=rules),
+            opts=self.kept(depends_on=rules),
         )
 
-    def _repository(self, url: pulumi.Input[str]) -> None:
-        exported = self._args.settings.export_events
+    def _link(self, url: pulumi.Input[str]) -> None:
+        exported = self._fsx.export_events
         aws.fsx.DataRepositoryAssociation(
             f"{self._name}-data",
             file_system_id=self.file_system.id,
@@ -129,7 +106,7 @@ class FileSystem(pulumi.ComponentResource):
                 if exported
                 else None,
             ),
-            tags=self._tags,
+            tags=self.tags("lustre"),
             # A kept file system without its link would drift from the bucket, and could not be linked again unasked.
-            opts=data(self, self._args.keep_data),
+            opts=self.kept(),
         )

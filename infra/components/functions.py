@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -16,39 +15,38 @@ from infra.planning.functions import events_queue
 from infra.planning.iam.functions import RUNS_PREFIX, log_group
 from infra.planning.lifecycle import ANSWER, BOOT_OUTCOME, BOOT_PREFIX, ORDER
 
-from .base import child, text
-from .roles import RoleMaker, by_purpose
+from .base import ClusterPlan, Component, text
+from .roles import by_purpose
 
 
-@dataclass(frozen=True)
-class FunctionsArgs:
-    """results_log_group: the name of the group that nodes log results to. results_bucket: where boots end.
-
-    slack: the webhook's secret is there. boot_failures: boots without a go that stop launches; 0 is no limit.
-    """
-
-    slack: bool
-    boot_failures: int
-    retention_days: int
-    maker: RoleMaker
-    topic_key_arn: pulumi.Input[str]
-    results_log_group: pulumi.Input[str]
-    results_bucket: pulumi.Input[str]
-
-
-class Functions(pulumi.ComponentResource):
+class Functions(Component):
     """Storage gets log events, the alert router and the verdict a queue each, training input is asked directly."""
 
-    def __init__(self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:Functions", name, {}, opts)
-        self._name, self._args = name, args
-        self._plans = planning.functions(args.slack, args.boot_failures, args.maker.names, args.maker.place)
-        self.dead_letters = self._queue("dead-letters", args.maker.names.dead_letter_queue, None)
-        self.router_queue, self.answers_queue = self._event_queues()
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterPlan,
+        topic_key_arn: pulumi.Input[str],
+        results_log_group: pulumi.Input[str],
+        results_bucket: pulumi.Input[str],
+    ) -> None:
+        """results_log_group: the name of the group that nodes log results to. results_bucket: where boots end."""
+        super().__init__(name, plan)
+        self._key_arn, self._results_bucket = topic_key_arn, results_bucket
+        settings, names = plan.settings, plan.names
+        self._slack = settings.notifications.slack
+        # Nodes of Kubernetes have no boot preflight that could fail.
+        failures = 0 if settings.on_kubernetes else settings.boot.failures
+        self._plans = planning.functions(self._slack, failures, names, plan.place)
+        self.dead_letters = self._queue("dead-letters", names.dead_letter_queue, None)
+        self.router_queue, router_takes = self._fed("events", "alert-router", planning.RECEIVES)
+        self.answers_queue, verdict_takes = self._fed("answers", "verdict", planning.ANSWER_RECEIVES)
+        # S3 tries the queues when it is asked to use them.
+        self._told_by_bucket(router_takes, verdict_takes)
         self.functions = {key: self._function(plan) for key, plan in self._plans.items()}
-        self._document("start-training", args.maker.names.training_document, documents.training())
-        self._document("preflight", args.maker.names.preflight_document, documents.preflight())
-        self._subscription()
+        self._document("start-training", names.training_document, documents.training())
+        self._document("preflight", names.preflight_document, documents.preflight())
+        self._subscription(results_log_group)
         self._consume("events", "alert-router", self.router_queue.arn, enabled=True)
         self._consume("answers", "verdict", self.answers_queue.arn, enabled=True)
         # Dead letters of the storage function are whole events: switched on by hand, this sends them again.
@@ -59,8 +57,9 @@ class Functions(pulumi.ComponentResource):
 
     def _function(self, plan: planning.Function) -> aws.lambda_.Function:
         role, rights = self._role(plan.key)
+        group = log_group(self.names, plan.key)
         # Lambda checks what the role may do with the queues when the function is made.
-        first = [self._log_group(plan.key), *rights]
+        first = [self.log_group(f"{plan.key}-log", group), *rights]
         function = aws.lambda_.Function(
             f"{self._name}-{plan.key}",
             name=plan.name,
@@ -76,11 +75,9 @@ class Functions(pulumi.ComponentResource):
             memory_size=plan.memory_mib,
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=dict(plan.environment)),
             dead_letter_config=aws.lambda_.FunctionDeadLetterConfigArgs(target_arn=self.dead_letters.arn),
-            logging_config=aws.lambda_.FunctionLoggingConfigArgs(
-                log_format="Text", log_group=log_group(self._args.maker.names, plan.key)
-            ),
-            tags=dict(self._args.maker.tags),
-            opts=child(self, depends_on=first),
+            logging_config=aws.lambda_.FunctionLoggingConfigArgs(log_format="Text", log_group=group),
+            tags=self.tags(),
+            opts=self.child(depends_on=first),
         )
         self._retries(plan.key, function)
         return function
@@ -92,24 +89,14 @@ class Functions(pulumi.ComponentResource):
             function_name=function.name,
             maximum_retry_attempts=2,
             maximum_event_age_in_seconds=21_600,
-            opts=child(self),
+            opts=self.child(),
         )
 
     def _role(self, key: str) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
-        args, maker = self._args, self._args.maker
-        names, place = maker.names, maker.place
-        policies = by_purpose(args.topic_key_arn, lambda arn: iam.function_policies(key, args.slack, names, place, arn))
+        names, place = self.names, self.place
+        policies = by_purpose(self._key_arn, lambda arn: iam.function_policies(key, self._slack, names, place, arn))
         trust = iam.trust("lambda.amazonaws.com", place)
-        return maker.role(self, f"{self._name}-{key}", names.function_roles[key], trust, policies, suffix="-role")
-
-    def _log_group(self, key: str) -> aws.cloudwatch.LogGroup:
-        return aws.cloudwatch.LogGroup(
-            f"{self._name}-{key}-log",
-            name=log_group(self._args.maker.names, key),
-            retention_in_days=self._args.retention_days,
-            tags=dict(self._args.maker.tags),
-            opts=child(self),
-        )
+        return self.role(key, names.function_roles[key], trust, policies, suffix="-role")
 
     def _queue(
         self,
@@ -127,46 +114,30 @@ class Functions(pulumi.ComponentResource):
             visibility_timeout_seconds=visibility_s or longest * planning.VISIBILITY_FACTOR,
             redrive_policy=redrive,
             sqs_managed_sse_enabled=True,
-            tags=dict(self._args.maker.tags),
-            opts=child(self, depends_on=list(after)),
+            tags=self.tags(),
+            opts=self.child(depends_on=list(after)),
         )
 
-    def _event_queues(self) -> tuple[aws.sqs.Queue, aws.sqs.Queue]:
-        """The router's queue and the verdict's, and what the results bucket tells each."""
-        args = self._args
-        policies: Mapping[str, Any] = {"alert-router": planning.queue_policy, "verdict": planning.answers_policy}
-        receives = {"events": planning.RECEIVES, "answers": planning.ANSWER_RECEIVES}
-        queues: list[aws.sqs.Queue] = []
-        taken: list[aws.sqs.QueuePolicy] = []
-        for key, (function, policy) in zip(("events", "answers"), policies.items(), strict=True):
-            name = events_queue(args.maker.names, function)
-            # The redrive policy names the other queue as text, and SQS refuses one that is not there.
-            redrive = planning.redrive(args.maker.names, args.maker.place, receives[key])
-            queue = self._queue(key, name, redrive, after=(self.dead_letters,))
-            queues.append(queue)
-            taken.append(
-                aws.sqs.QueuePolicy(
-                    f"{self._name}-{key}-policy",
-                    queue_url=queue.url,
-                    policy=text(policy(args.maker.names, args.maker.place, name)),
-                    opts=child(self),
-                )
-            )
-        # S3 tries the queues when it is asked to use them.
-        self._told_by_bucket(queues, taken)
-        return queues[0], queues[1]
+    def _fed(self, key: str, function: str, receives: int) -> tuple[aws.sqs.Queue, aws.sqs.QueuePolicy]:
+        """The queue of a function that events feed, and who may send them."""
+        name = events_queue(self.names, function)
+        # The redrive policy names the other queue as text, and SQS refuses one that is not there.
+        redrive = planning.redrive(self.names, self.place, receives)
+        queue = self._queue(key, name, redrive, after=(self.dead_letters,))
+        senders = planning.SENDERS[key](self.names, self.place, name)
+        policy_name = f"{self._name}-{key}-policy"
+        return queue, aws.sqs.QueuePolicy(policy_name, queue_url=queue.url, policy=text(senders), opts=self.child())
 
-    def _told_by_bucket(self, queues: list[aws.sqs.Queue], after: list[aws.sqs.QueuePolicy]) -> None:
+    def _told_by_bucket(self, *after: aws.sqs.QueuePolicy) -> None:
         """The outcome of every node's boot for the router; orders and answers of runs for the verdict."""
-        router, answers = queues
         told = {
-            "boots": (router, BOOT_PREFIX, BOOT_OUTCOME),
-            "answers": (answers, CALLS_PREFIX, ANSWER),
-            "orders": (answers, RUNS_PREFIX, ORDER),
+            "boots": (self.router_queue, BOOT_PREFIX, BOOT_OUTCOME),
+            "answers": (self.answers_queue, CALLS_PREFIX, ANSWER),
+            "orders": (self.answers_queue, RUNS_PREFIX, ORDER),
         }
         aws.s3.BucketNotification(
             f"{self._name}-boots",
-            bucket=self._args.results_bucket,
+            bucket=self._results_bucket,
             queues=[
                 aws.s3.BucketNotificationQueueArgs(
                     id=key,
@@ -177,28 +148,28 @@ class Functions(pulumi.ComponentResource):
                 )
                 for key, (queue, prefix, suffix) in told.items()
             ],
-            opts=child(self, depends_on=list(after)),
+            opts=self.child(depends_on=list(after)),
         )
 
-    def _subscription(self) -> None:
-        args, storage = self._args, self.functions["storage"]
+    def _subscription(self, group: pulumi.Input[str]) -> None:
+        storage = self.functions["storage"]
         permission = aws.lambda_.Permission(
             f"{self._name}-storage-from-logs",
             action="lambda:InvokeFunction",
             function=storage.name,
             principal="logs.amazonaws.com",
-            source_arn=args.maker.place.arn("logs", f"log-group:{args.maker.names.results_log_group}:*"),
-            source_account=args.maker.place.account,
-            opts=child(self),
+            source_arn=self.place.arn("logs", f"log-group:{self.names.results_log_group}:*"),
+            source_account=self.place.account,
+            opts=self.child(),
         )
         aws.cloudwatch.LogSubscriptionFilter(
             f"{self._name}-results",
-            name=args.maker.names.functions["storage"],
-            log_group=args.results_log_group,
+            name=self.names.functions["storage"],
+            log_group=group,
             # Every line: the function says which are its own, and keeps those that are damaged.
             filter_pattern="",
             destination_arn=storage.arn,
-            opts=child(self, depends_on=[permission]),
+            opts=self.child(depends_on=[permission]),
         )
 
     def _consume(self, key: str, function: str, queue_arn: pulumi.Input[str], *, enabled: bool) -> None:
@@ -211,8 +182,8 @@ class Functions(pulumi.ComponentResource):
             maximum_batching_window_in_seconds=window_s,
             function_response_types=["ReportBatchItemFailures"],
             enabled=enabled,
-            tags=dict(self._args.maker.tags),
-            opts=child(self),
+            tags=self.tags(),
+            opts=self.child(),
         )
 
     def _document(self, key: str, name: str, content: Mapping[str, Any]) -> None:
@@ -223,6 +194,6 @@ class Functions(pulumi.ComponentResource):
             document_format="JSON",
             target_type="/AWS::EC2::Instance",
             content=text(content),
-            tags=dict(self._args.maker.tags),
-            opts=child(self),
+            tags=self.tags(),
+            opts=self.child(),
         )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import NodesSettings, Scheduled
+from flightline import contract
+from infra.config.model import Scheduled
 from infra.planning import efa
-from infra.planning.names import Names
 
-from .base import child
+from .base import ClusterPlan, Component
 from .launch_template import TemplateArgs, launch_template, placement_group
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
@@ -26,79 +26,73 @@ METRICS = (
 )
 
 
-@dataclass(frozen=True)
-class GpuNodesArgs:
-    """What a node is launched with, and when the boot preflight must have said go.
-
-    user_data: cloud-init text. subnet_ids: private, in the nodes' zone. ready: what must be there before a node is.
-    """
-
-    settings: NodesSettings
-    names: Names
-    image_id: pulumi.Input[str]
-    root_device: str
-    user_data: pulumi.Input[str]
-    profile_name: pulumi.Input[str]
-    security_group_ids: list[pulumi.Input[str]]
-    subnet_ids: list[pulumi.Output[str]]
-    time_limit_minutes: int
-    tags: Mapping[str, str]
-    instance_tags: Mapping[str, str]
-    ready: Sequence[pulumi.Resource] = ()
-    ssh_key_name: str | None = None
-
-
-class GpuNodes(pulumi.ComponentResource):
+class GpuNodes(Component):
     """An instance enters service only after its own boot preflight said go."""
 
-    def __init__(self, name: str, args: GpuNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:GpuNodes", name, {}, opts)
-        self._name, self._args = name, args
-        self.placement_group = placement_group(self, name, args.settings, args.names, args.tags)
-        self.template = self._template()
-        self.group = self._group()
+    def __init__(
+        self,
+        name: str,
+        plan: ClusterPlan,
+        user_data: pulumi.Input[str],
+        profile_name: pulumi.Input[str],
+        security_group_ids: Sequence[pulumi.Input[str]],
+        subnet_ids: Sequence[pulumi.Input[str]],
+        ready: Sequence[pulumi.Resource] = (),
+    ) -> None:
+        """user_data: cloud-init text. subnet_ids: private, of the nodes. ready: what must be there before a node is."""
+        super().__init__(name, plan)
+        self._settings = plan.settings.nodes
+        self.placement_group = placement_group(self)
+        self.template = self._template(user_data, profile_name, security_group_ids)
+        self.group = self._group(subnet_ids, ready)
         self.group_name = self.group.name
         self._hook()
-        self.idle_policy = self._idle_policy() if args.settings.scaling.idle_scale_in else None
-        for number, planned in enumerate(args.settings.scaling.schedule, 1):
+        self.idle_policy = self._idle_policy() if self._settings.scaling.idle_scale_in else None
+        for number, planned in enumerate(self._settings.scaling.schedule, 1):
             self._scheduled(number, planned)
         self.register_outputs({"group": self.group.name, "template_id": self.template.id})
 
-    def _template(self) -> aws.ec2.LaunchTemplate:
-        args, settings = self._args, self._args.settings
+    def _template(
+        self,
+        user_data: pulumi.Input[str],
+        profile_name: pulumi.Input[str],
+        security_group_ids: Sequence[pulumi.Input[str]],
+    ) -> aws.ec2.LaunchTemplate:
+        plan, settings, image = self.plan, self._settings, self.plan.image
+        assert image is not None
         return launch_template(
             self,
-            self._name,
             TemplateArgs(
-                physical_name=args.names.launch_template,
+                physical_name=plan.names.launch_template,
                 instance_type=settings.instance_type,
                 interfaces=efa.interfaces(settings.instance_type, settings.efa),
-                security_group_ids=args.security_group_ids,
-                root_device=args.root_device,
+                security_group_ids=security_group_ids,
+                root_device=image.root_device,
                 root_volume_gib=settings.root_volume_gib,
-                user_data=args.user_data,
-                tags=args.tags,
-                instance_tags=args.instance_tags,
+                user_data=user_data,
+                role=contract.ROLE_GPU,
                 capacity=settings.capacity,
                 # With a mixed instances policy the group asks for spot, and refuses a template that does as well.
                 market=not settings.spot.mixed,
                 max_price_usd_per_hour=settings.spot.max_price_usd_per_hour,
                 placement_group=self.placement_group,
-                image_id=args.image_id,
-                profile_name=args.profile_name,
-                ssh_key_name=args.ssh_key_name,
+                image_id=image.image_id,
+                profile_name=profile_name,
+                ssh_key_name=plan.settings.access.ssh_key_name,
             ),
         )
 
-    def _group(self) -> aws.autoscaling.Group:
-        args, settings = self._args, self._args.settings
+    def _group(
+        self, subnet_ids: Sequence[pulumi.Input[str]], ready: Sequence[pulumi.Resource]
+    ) -> aws.autoscaling.Group:
+        settings = self._settings
         return aws.autoscaling.Group(
             f"{self._name}-group",
-            name=args.names.node_group,
+            name=self.names.node_group,
             min_size=settings.minimum,
             max_size=settings.maximum,
             desired_capacity=settings.count,
-            vpc_zone_identifiers=list(args.subnet_ids),
+            vpc_zone_identifiers=list(subnet_ids),
             launch_template=None if settings.spot.mixed else self._launches(),
             mixed_instances_policy=self._mixed() if settings.spot.mixed else None,
             capacity_rebalance=settings.spot.rebalance or None,
@@ -112,9 +106,8 @@ class GpuNodes(pulumi.ComponentResource):
             wait_for_capacity_timeout="0",
             enabled_metrics=list(METRICS),
             tags=self._group_tags(),
-            opts=child(
-                self,
-                depends_on=list(args.ready),
+            opts=self.child(
+                depends_on=list(ready),
                 # The provider replaces a group, nodes and all, when the hooks it was made with change.
                 ignore_changes=["initialLifecycleHooks", *self._led_elsewhere()],
                 custom_timeouts=pulumi.CustomTimeouts(update=DRAIN, delete=DRAIN),
@@ -125,7 +118,7 @@ class GpuNodes(pulumi.ComponentResource):
         return aws.autoscaling.GroupLaunchTemplateArgs(id=self.template.id, version="$Latest")
 
     def _mixed(self) -> aws.autoscaling.GroupMixedInstancesPolicyArgs:
-        settings = self._args.settings
+        settings = self._settings
         return aws.autoscaling.GroupMixedInstancesPolicyArgs(
             instances_distribution=aws.autoscaling.GroupMixedInstancesPolicyInstancesDistributionArgs(
                 on_demand_base_capacity=0,
@@ -149,55 +142,53 @@ class GpuNodes(pulumi.ComponentResource):
 
         An update at night must not start the nodes.
         """
-        return ["desiredCapacity"] if self._args.settings.scaling.led_elsewhere else []
+        return ["desiredCapacity"] if self._settings.scaling.led_elsewhere else []
 
     def _idle_policy(self) -> aws.autoscaling.Policy:
         """What the idle alarm does, where it was chosen."""
         return aws.autoscaling.Policy(
             f"{self._name}-idle",
-            name=f"{self._args.names.node_group}-idle",
+            name=f"{self.names.node_group}-idle",
             autoscaling_group_name=self.group.name,
             policy_type="SimpleScaling",
             adjustment_type="ExactCapacity",
-            scaling_adjustment=self._args.settings.minimum,
-            opts=child(self),
+            scaling_adjustment=self._settings.minimum,
+            opts=self.child(),
         )
 
     def _scheduled(self, number: int, planned: Scheduled) -> None:
         aws.autoscaling.Schedule(
             f"{self._name}-schedule-{number}",
-            scheduled_action_name=f"{self._args.names.node_group}-{number}",
+            scheduled_action_name=f"{self.names.node_group}-{number}",
             autoscaling_group_name=self.group.name,
             recurrence=planned.cron,
-            time_zone=self._args.settings.scaling.time_zone,
+            time_zone=self._settings.scaling.time_zone,
             desired_capacity=planned.count,
             # The provider's word for "leave it": without it both become 0.
             min_size=-1,
             max_size=-1,
-            opts=child(self),
+            opts=self.child(),
         )
 
     def _first_hook(self) -> aws.autoscaling.GroupInitialLifecycleHookArgs:
-        return aws.autoscaling.GroupInitialLifecycleHookArgs(
-            name=self._args.names.launch_hook,
-            lifecycle_transition=LAUNCHING,
-            default_result="ABANDON",
-            heartbeat_timeout=self._args.time_limit_minutes * 60,
-        )
+        return aws.autoscaling.GroupInitialLifecycleHookArgs(**self._waits())
+
+    def _waits(self) -> dict[str, Any]:
+        """The hook that holds an instance back until its boot preflight has said go."""
+        return {
+            "name": self.names.launch_hook,
+            "lifecycle_transition": LAUNCHING,
+            "default_result": "ABANDON",
+            "heartbeat_timeout": self.plan.settings.boot.time_limit_minutes * 60,
+        }
 
     def _group_tags(self) -> list[aws.autoscaling.GroupTagArgs]:
         return [
             aws.autoscaling.GroupTagArgs(key=key, value=value, propagate_at_launch=True)
-            for key, value in sorted(self._args.instance_tags.items())
+            for key, value in sorted(self.plan.instance_tags(contract.ROLE_GPU).items())
         ]
 
     def _hook(self) -> None:
         aws.autoscaling.LifecycleHook(
-            f"{self._name}-hook",
-            name=self._args.names.launch_hook,
-            autoscaling_group_name=self.group.name,
-            lifecycle_transition=LAUNCHING,
-            default_result="ABANDON",
-            heartbeat_timeout=self._args.time_limit_minutes * 60,
-            opts=child(self),
+            f"{self._name}-hook", autoscaling_group_name=self.group.name, opts=self.child(), **self._waits()
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,10 @@ import pulumi
 import pulumi_aws as aws
 
 from flightline import contract
-from infra.config.model import CapacitySettings, KubernetesSettings, NodesSettings
+from infra.config.model import CapacitySettings
 from infra.planning import efa, instance_types, kubernetes
-from infra.planning.names import Names
 
-from .base import child
+from .base import ClusterPlan, Component
 from .launch_template import TemplateArgs, launch_template, placement_group
 
 PATIENCE = "60m"
@@ -31,47 +30,40 @@ class KubernetesNodesArgs:
     ready: what must be there before a node is, the add-ons that make one ready among it.
     """
 
-    nodes: NodesSettings
-    kubernetes: KubernetesSettings
-    names: Names
     cluster_name: pulumi.Input[str]
     role_arn: pulumi.Input[str]
     security_group_ids: Sequence[pulumi.Input[str]]
     subnet_ids: Sequence[pulumi.Input[str]]
-    tags: Mapping[str, str]
-    instance_tags: Mapping[str, str]
     ready: Sequence[pulumi.Resource] = ()
 
 
-class KubernetesGpuNodes(pulumi.ComponentResource):
+class KubernetesGpuNodes(Component):
     """A GPU node joins under a taint that only a go removes; EKS does not put it back (its guide, Taint GPU nodes)."""
 
-    def __init__(self, name: str, args: KubernetesNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:KubernetesGpuNodes", name, {}, opts)
-        self._name, self._args = name, args
+    def __init__(self, name: str, plan: ClusterPlan, args: KubernetesNodesArgs) -> None:
+        super().__init__(name, plan)
+        self._args = args
         self.idle_policy: aws.autoscaling.Policy | None = None
-        self.placement_group = placement_group(self, name, args.nodes, args.names, args.tags)
+        self.placement_group = placement_group(self)
         self.template = self._template()
         self.group = self._group()
         self.group_name = self.group.resources.apply(_autoscaling_group)
         self.register_outputs({"group": self.group.node_group_name, "template_id": self.template.id})
 
     def _template(self) -> aws.ec2.LaunchTemplate:
-        args, nodes = self._args, self._args.nodes
+        nodes = self.plan.settings.nodes
         return launch_template(
             self,
-            self._name,
             TemplateArgs(
-                physical_name=args.names.launch_template,
+                physical_name=self.names.launch_template,
                 # Of several spot types the node group names all; a template with one would shut the others out.
                 instance_type=None if nodes.spot.types else nodes.instance_type,
                 interfaces=efa.interfaces(nodes.instance_type, nodes.efa),
-                security_group_ids=args.security_group_ids,
+                security_group_ids=self._args.security_group_ids,
                 root_device=kubernetes.ROOT_DEVICE,
                 root_volume_gib=nodes.root_volume_gib,
-                user_data=kubernetes.node_config(args.kubernetes.pods_per_node),
-                tags=args.tags,
-                instance_tags=args.instance_tags,
+                user_data=kubernetes.node_config(self.plan.settings.kubernetes.pods_per_node),
+                role=contract.ROLE_GPU,
                 capacity=nodes.capacity,
                 # The node group asks for spot itself; a capacity block is named in both.
                 market=nodes.capacity.kind == instance_types.CAPACITY_BLOCK,
@@ -81,12 +73,12 @@ class KubernetesGpuNodes(pulumi.ComponentResource):
         )
 
     def _group(self) -> aws.eks.NodeGroup:
-        nodes = self._args.nodes
+        nodes = self.plan.settings.nodes
         architecture = instance_types.facts(nodes.instance_type).architecture
         return aws.eks.NodeGroup(
             f"{self._name}-group",
-            node_group_name=self._args.names.node_group,
-            **_common(self._args, self.template),
+            node_group_name=self.names.node_group,
+            **_common(self, self._args, self.template),
             ami_type=kubernetes.image_type(architecture, nvidia=True),
             capacity_type=kubernetes.CAPACITY_TYPES[nodes.capacity.kind],
             instance_types=list(nodes.types) if nodes.spot.types else None,
@@ -104,25 +96,23 @@ class KubernetesGpuNodes(pulumi.ComponentResource):
         )
 
 
-class KubernetesSystemNodes(pulumi.ComponentResource):
+class KubernetesSystemNodes(Component):
     """Nodes without a GPU: the cluster's DNS, drivers, monitoring and control side have to be somewhere."""
 
-    def __init__(self, name: str, args: KubernetesNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:KubernetesSystemNodes", name, {}, opts)
-        chosen = args.kubernetes
+    def __init__(self, name: str, plan: ClusterPlan, args: KubernetesNodesArgs) -> None:
+        super().__init__(name, plan)
+        chosen = plan.settings.kubernetes
         self.template = launch_template(
             self,
-            name,
             TemplateArgs(
-                physical_name=args.names.cpu_node_group,
+                physical_name=plan.names.cpu_node_group,
                 instance_type=chosen.cpu_instance_type,
                 interfaces=(efa.PRIMARY,),
                 security_group_ids=args.security_group_ids,
                 root_device=kubernetes.ROOT_DEVICE,
                 root_volume_gib=chosen.cpu_root_volume_gib,
                 user_data=kubernetes.node_config(chosen.pods_per_node),
-                tags=args.tags,
-                instance_tags=args.instance_tags,
+                role=contract.ROLE_CPU,
                 capacity=CapacitySettings(kind=instance_types.ON_DEMAND, reservation_id=None),
                 market=False,
                 metadata_hops=METADATA_HOPS,
@@ -131,8 +121,8 @@ class KubernetesSystemNodes(pulumi.ComponentResource):
         architecture = instance_types.architecture_of(chosen.cpu_instance_type)
         self.group = aws.eks.NodeGroup(
             f"{name}-group",
-            node_group_name=args.names.cpu_node_group,
-            **_common(args, self.template),
+            node_group_name=plan.names.cpu_node_group,
+            **_common(self, args, self.template),
             ami_type=kubernetes.image_type(architecture, nvidia=False),
             capacity_type="ON_DEMAND",
             scaling_config=aws.eks.NodeGroupScalingConfigArgs(
@@ -144,26 +134,27 @@ class KubernetesSystemNodes(pulumi.ComponentResource):
         self.register_outputs({"group": self.group.node_group_name})
 
 
-def _common(args: KubernetesNodesArgs, template: aws.ec2.LaunchTemplate) -> dict[str, Any]:
+def _common(of: Component, args: KubernetesNodesArgs, template: aws.ec2.LaunchTemplate) -> dict[str, Any]:
     """What both groups say."""
+    chosen = of.plan.settings.kubernetes
     return {
         "cluster_name": args.cluster_name,
         "node_role_arn": args.role_arn,
         "subnet_ids": list(args.subnet_ids),
-        "version": args.kubernetes.version,
-        "release_version": args.kubernetes.node_release,
+        "version": chosen.version,
+        "release_version": chosen.node_release,
         "launch_template": aws.eks.NodeGroupLaunchTemplateArgs(
             id=template.id, version=template.latest_version.apply(str)
         ),
         # Pods that do not go in time hold an update up; they are not ended for it.
         "force_update_version": False,
-        "tags": dict(args.tags),
+        "tags": of.tags(),
     }
 
 
-def _options(parent: pulumi.Resource, ready: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
+def _options(parent: Component, ready: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
     patience = pulumi.CustomTimeouts(create=PATIENCE, update=PATIENCE, delete=PATIENCE)
-    return child(parent, depends_on=list(ready), custom_timeouts=patience)
+    return parent.child(depends_on=list(ready), custom_timeouts=patience)
 
 
 def _autoscaling_group(resources: Sequence[Any]) -> str:

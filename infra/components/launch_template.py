@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import CapacitySettings, NodesSettings
+from infra.config.model import CapacitySettings
 from infra.planning import instance_types
 from infra.planning.efa import PlannedInterface
-from infra.planning.names import Names
 
-from .base import child
+from .base import Component
 
 TAGGED = ("instance", "volume", "network-interface")
 
@@ -34,8 +33,7 @@ class TemplateArgs:
     root_device: str
     root_volume_gib: int
     user_data: pulumi.Input[str]
-    tags: Mapping[str, str]
-    instance_tags: Mapping[str, str]
+    role: str
     capacity: CapacitySettings
     market: bool
     max_price_usd_per_hour: str | None = None
@@ -46,24 +44,21 @@ class TemplateArgs:
     metadata_hops: int = 2
 
 
-def placement_group(
-    parent: pulumi.Resource, name: str, settings: NodesSettings, names: Names, tags: Mapping[str, str]
-) -> pulumi.Output[str] | None:
+def placement_group(parent: Component) -> pulumi.Output[str] | None:
     """The name of the nodes' group: one that is made, one that is there already, or none."""
+    settings, key = parent.plan.settings.nodes, f"{parent.pulumi_resource_name}-placement"
     if settings.create_placement_group:
-        made = aws.ec2.PlacementGroup(
-            f"{name}-placement", name=names.placement_group, strategy="cluster", tags=dict(tags), opts=child(parent)
-        )
-        return made.name
+        name, tags = parent.names.placement_group, parent.tags()
+        return aws.ec2.PlacementGroup(key, name=name, strategy="cluster", tags=tags, opts=parent.child()).name
     given = settings.placement_group
     return pulumi.Output.from_input(given) if given else None
 
 
-def launch_template(parent: pulumi.Resource, name: str, args: TemplateArgs) -> aws.ec2.LaunchTemplate:
+def launch_template(parent: Component, args: TemplateArgs) -> aws.ec2.LaunchTemplate:
     """The template, a child of what launches from it."""
     profile = args.profile_name
     return aws.ec2.LaunchTemplate(
-        f"{name}-template",
+        f"{parent.pulumi_resource_name}-template",
         name=args.physical_name,
         update_default_version=True,
         image_id=args.image_id,
@@ -81,12 +76,12 @@ def launch_template(parent: pulumi.Resource, name: str, args: TemplateArgs) -> a
         instance_market_options=_market(args) if args.market else None,
         monitoring=aws.ec2.LaunchTemplateMonitoringArgs(enabled=True),
         tag_specifications=[
-            aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=dict(args.instance_tags))
+            aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=parent.plan.instance_tags(args.role))
             for kind in TAGGED
         ],
         user_data=pulumi.Output.from_input(args.user_data).apply(_encoded),
-        tags=dict(args.tags),
-        opts=child(parent),
+        tags=parent.tags(),
+        opts=parent.child(),
     )
 
 

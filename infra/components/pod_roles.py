@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
@@ -11,8 +10,8 @@ import pulumi_aws as aws
 from flightline import contract
 from infra.planning import iam
 
-from .base import child
-from .roles import RoleMaker, by_purpose
+from .base import ClusterPlan, Component
+from .roles import by_purpose
 
 OWN_ACCOUNTS: Mapping[str, tuple[str, str]] = {
     "agent": (contract.KUBE_NAMESPACE, contract.KUBE_AGENT),
@@ -22,42 +21,33 @@ OWN_ACCOUNTS: Mapping[str, tuple[str, str]] = {
 """Role -> namespace and service account of this project's pods."""
 
 
-@dataclass(frozen=True)
-class PodRolesArgs:
-    """cluster_name: of the cluster as it was made. s3_express, slack: what pods may need. topic_key_arn: of alerts."""
-
-    maker: RoleMaker
-    cluster_name: pulumi.Input[str]
-    s3_express: bool
-    slack: bool
-    topic_key_arn: pulumi.Input[str]
-
-
-class PodRoles(pulumi.ComponentResource):
+class PodRoles(Component):
     """What this project's own pods may do: the agent on a node, the control side, training."""
 
-    def __init__(self, name: str, args: PodRolesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:PodRoles", name, {}, opts)
-        self._name, self._args = name, args
+    def __init__(
+        self, name: str, plan: ClusterPlan, cluster_name: pulumi.Input[str], topic_key_arn: pulumi.Input[str]
+    ) -> None:
+        """cluster_name: of the cluster as it was made. topic_key_arn: of alerts."""
+        super().__init__(name, plan)
+        self._cluster_name, self._key_arn = cluster_name, topic_key_arn
         self.arns = {key: self._role(key, *where) for key, where in OWN_ACCOUNTS.items()}
         self.register_outputs(dict(self.arns))
 
     def _role(self, key: str, namespace: str, account: str) -> pulumi.Output[str]:
-        args, maker = self._args, self._args.maker
-        names, place = maker.names, maker.place
+        names, place, settings = self.names, self.place, self.plan.settings
+        express, slack = settings.storage.s3_express, settings.notifications.slack
         trust = iam.pod_trust(names.kubernetes_cluster, namespace, account, place)
         policies = by_purpose(
-            args.topic_key_arn,
-            lambda arn: iam.kubernetes_policies(args.s3_express, args.slack, names, place, arn)[key],
+            self._key_arn, lambda arn: iam.kubernetes_policies(express, slack, names, place, arn)[key]
         )
-        role, _ = maker.role(self, f"{self._name}-{key}", names.kubernetes_roles[key], trust, policies)
+        role, _ = self.role(key, names.kubernetes_roles[key], trust, policies)
         aws.eks.PodIdentityAssociation(
             f"{self._name}-{key}-pods",
-            cluster_name=args.cluster_name,
+            cluster_name=self._cluster_name,
             namespace=namespace,
             service_account=account,
             role_arn=role.arn,
-            tags=dict(maker.tags),
-            opts=child(self),
+            tags=self.tags(),
+            opts=self.child(),
         )
         return role.arn

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import pulumi
 import pulumi_aws as aws
 
-from infra.config.model import StorageSettings as StorageSettings
-from infra.planning import lifecycle
-from infra.planning.names import Names, Place
-
-from .base import child, data
-from .bucket import Bucket, BucketArgs
+from .base import ClusterPlan, Component
+from .bucket import Bucket
 
 VERSIONED = ("data", "checkpoints", "results")
 """What is overwritten or deleted by mistake can be taken back. A data set is written once: its versions cost nothing.
@@ -22,58 +14,34 @@ Never the transfer bucket: old versions of what was sent to nodes, module argume
 """
 
 
-@dataclass(frozen=True)
-class StorageArgs:
-    """gpu_zone_id: where the directory bucket lives, for example "use1-az4". tls_only: see BucketArgs."""
-
-    settings: StorageSettings
-    names: Names
-    place: Place
-    gpu_zone_id: str
-    tls_only: bool
-    tags: Mapping[str, str]
-
-
-class Storage(pulumi.ComponentResource):
+class Storage(Component):
     """Every bucket that nodes read or write."""
 
-    def __init__(self, name: str, args: StorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:Storage", name, {}, opts)
-        self._name, self._args = name, args
-        self.data = self._bucket("data", args.names.data_bucket)
-        self.checkpoints = self._bucket("checkpoints", args.names.checkpoints_bucket)
-        self.results = self._bucket("results", args.names.results_bucket)
-        self.transfer = self._bucket("transfer", args.names.transfer_bucket)
-        self.express = self._express() if args.settings.s3_express else None
+    def __init__(self, name: str, plan: ClusterPlan) -> None:
+        super().__init__(name, plan)
+        names = plan.names
+        self.data = self._bucket("data", names.data_bucket)
+        self.checkpoints = self._bucket("checkpoints", names.checkpoints_bucket)
+        self.results = self._bucket("results", names.results_bucket)
+        self.transfer = self._bucket("transfer", names.transfer_bucket)
+        self.express = self._express() if plan.settings.storage.s3_express else None
         self.register_outputs(
             {"data": self.data.name, "checkpoints": self.checkpoints.name, "results": self.results.name}
         )
 
     def _bucket(self, purpose: str, bucket: str) -> Bucket:
-        keep = self._args.settings.keep_data
-        return Bucket(
-            f"{self._name}-{purpose}",
-            BucketArgs(
-                bucket=bucket,
-                place=self._args.place,
-                keep_data=keep,
-                versioned=purpose in VERSIONED,
-                rules=lifecycle.rules(purpose, keep),
-                tls_only=self._args.tls_only,
-                tags=self._args.tags,
-            ),
-            child(self),
-        )
+        versioned = purpose in VERSIONED
+        return Bucket(f"{self._name}-{purpose}", self.plan, self, bucket, purpose, versioned=versioned)
 
     def _express(self) -> aws.s3.DirectoryBucket:
-        keep = self._args.settings.keep_data
+        zone = self.plan.settings.network.zones.gpu_id
         return aws.s3.DirectoryBucket(
             f"{self._name}-express",
-            bucket=self._args.names.express_bucket,
-            location=aws.s3.DirectoryBucketLocationArgs(name=self._args.gpu_zone_id, type="AvailabilityZone"),
+            bucket=self.names.express_bucket,
+            location=aws.s3.DirectoryBucketLocationArgs(name=zone, type="AvailabilityZone"),
             data_redundancy="SingleAvailabilityZone",
             type="Directory",
-            force_destroy=not keep,
-            tags=dict(self._args.tags),
-            opts=data(self, keep),
+            force_destroy=not self.plan.keep_data,
+            tags=self.tags(),
+            opts=self.kept(),
         )

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import pulumi
 import pulumi_aws as aws
 
 from infra.planning import tables
-from infra.planning.names import Names
 
-from .base import data
-
-
-@dataclass(frozen=True)
-class TablesArgs:
-    """keep_data: guarded against deletion by DynamoDB and by Pulumi."""
-
-    names: Names
-    keep_data: bool
-    tags: Mapping[str, str]
+from .base import ClusterPlan, Component
 
 
-class Tables(pulumi.ComponentResource):
+class Tables(Component):
     """On demand: a preflight of a thousand nodes writes for a minute and then nothing for days."""
 
-    def __init__(self, name: str, args: TablesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("flightline:infra:Tables", name, {}, opts)
-        self._name, self._args = name, args
-        self.results = self._table("results", tables.results(args.names.results_table))
-        self.training = self._table("training", tables.training(args.names.training_table))
+    def __init__(self, name: str, plan: ClusterPlan) -> None:
+        super().__init__(name, plan)
+        self.results = self._table("results", tables.results(plan.names.results_table))
+        self.training = self._table("training", tables.training(plan.names.training_table))
         self.register_outputs({"results": self.results.name, "training": self.training.name})
 
     def _table(self, key: str, plan: tables.Table) -> aws.dynamodb.Table:
@@ -52,9 +37,9 @@ class Tables(pulumi.ComponentResource):
             ttl=aws.dynamodb.TableTtlArgs(attribute_name=plan.ttl, enabled=True),
             point_in_time_recovery=aws.dynamodb.TablePointInTimeRecoveryArgs(enabled=True),
             server_side_encryption=aws.dynamodb.TableServerSideEncryptionArgs(enabled=True),
-            deletion_protection_enabled=self._args.keep_data,
-            tags=dict(self._args.tags),
-            opts=data(self, self._args.keep_data),
+            deletion_protection_enabled=self.plan.keep_data,
+            tags=self.tags(),
+            opts=self.kept(),
         )
 
 

@@ -105,6 +105,22 @@ def setting(name: str, default: Value, description: str, **rule: Any) -> Any:
     return field(default=None if key.optional and default == "" else default, metadata={_KEY: key})
 
 
+def percent(name: str, default: int, description: str, least: int = 1) -> Any:
+    """A share in percent."""
+    return setting(name, default, description, within=(least, 100), unit="percent")
+
+
+def gib(name: str, default: int, description: str, least: int) -> Any:
+    """The size of a gp3 volume; EC2 takes no larger one."""
+    return setting(name, default, description, within=(least, 16384), unit="GiB")
+
+
+def usd(name: str, default: int, description: str, what: str) -> Any:
+    """An amount of whole US dollars above which something happens. what: there is none of it at 0."""
+    unit = f"US dollars; 0 is no {what}"
+    return setting(name, default, description, within=(0, 1_000_000_000), unit=unit)
+
+
 def derived(name: str, default: Value, description: str, *, initially: Any = MISSING, **rule: Any) -> Any:
     """A field that its section's file works out of the key's value. initially: its value where it says nothing."""
     metadata = {_KEY: Key(name, default, description, derived=True, **rule)}

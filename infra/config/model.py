@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from infra.config.declare import Key, derived, keys, setting
+from infra.config.declare import Key, derived, gib, keys, percent, setting, usd
 from infra.planning import fsx as fsx_plan
 from infra.planning.instance_types import CAPACITIES
 
@@ -23,6 +23,7 @@ AMI_ID = r"ami-([0-9a-f]{8}|[0-9a-f]{17})"
 MOST_IDLE_HOURS = 24
 """An alarm with periods under an hour looks at one day at most (CloudWatch API, PutMetricAlarm, 2026)."""
 
+CPU_TYPE = {"pattern": r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)", "wanted": "an EC2 type such as m7i.xlarge"}
 LOOPBACK = r"https?://(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\]):\d{2,5}/?"
 
 
@@ -211,9 +212,7 @@ class NodesSettings:
         "auto",
         "Cluster placement group: auto, cluster (made by the stack), none, or the name of an existing one.",
     )
-    root_volume_gib: int = setting(
-        "rootVolumeGib", 200, "Root volume of a GPU node in GiB, encrypted gp3.", within=(100, 16384), unit="GiB"
-    )
+    root_volume_gib: int = gib("rootVolumeGib", 200, "Root volume of a GPU node in GiB, encrypted gp3.", 100)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -273,16 +272,8 @@ class HeadSettings:
     """The head node: Slurm controller and control node."""
 
     enabled: bool = derived("headNode", False, "A head node (Slurm controller, control node) beside the GPU nodes.")
-    instance_type: str = setting(
-        "headInstanceType",
-        "m7i.xlarge",
-        "EC2 type of the head node.",
-        pattern=r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)",
-        wanted="an EC2 type such as m7i.xlarge",
-    )
-    root_volume_gib: int = setting(
-        "headRootVolumeGib", 100, "Root volume of the head node in GiB, encrypted gp3.", within=(30, 16384), unit="GiB"
-    )
+    instance_type: str = setting("headInstanceType", "m7i.xlarge", "EC2 type of the head node.", **CPU_TYPE)
+    root_volume_gib: int = gib("headRootVolumeGib", 100, "Root volume of the head node in GiB, encrypted gp3.", 30)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,8 +329,7 @@ class KubernetesSettings:
         "cpuInstanceType",
         "m7i.xlarge",
         "EC2 type of the nodes without a GPU, which run the cluster's own pods.",
-        pattern=r"[a-z][a-z0-9-]*\.(metal(-\d+xl)?|[a-z0-9]+)",
-        wanted="an EC2 type such as m7i.xlarge",
+        **CPU_TYPE,
     )
     cpu_count: int = setting(
         "cpuNodeCount", 2, "Nodes without a GPU wanted now, spread over both zones.", within=(1, 100), unit="nodes"
@@ -347,12 +337,8 @@ class KubernetesSettings:
     cpu_maximum: int = setting(
         "cpuNodeMaximum", 4, "Most nodes without a GPU the group may have.", within=(1, 100), unit="nodes"
     )
-    cpu_root_volume_gib: int = setting(
-        "cpuRootVolumeGib",
-        100,
-        "Root volume of a node without a GPU in GiB, encrypted gp3.",
-        within=(30, 16384),
-        unit="GiB",
+    cpu_root_volume_gib: int = gib(
+        "cpuRootVolumeGib", 100, "Root volume of a node without a GPU in GiB, encrypted gp3.", 30
     )
 
 
@@ -429,21 +415,11 @@ class NotificationSettings:
 class Thresholds:
     """Alarm thresholds. gpu_utilization_percent alarms below, all others above; 0 W, percent of use or US dollars: no alarm."""
 
-    cpu_percent: int = setting(
-        "thresholdCpuPercent", 95, "Alarm when CPU use is above, in percent.", within=(1, 100), unit="percent"
-    )
-    memory_percent: int = setting(
-        "thresholdMemoryPercent", 90, "Alarm when memory use is above, in percent.", within=(1, 100), unit="percent"
-    )
-    disk_percent: int = setting(
-        "thresholdDiskPercent", 85, "Alarm when disk use is above, in percent.", within=(1, 100), unit="percent"
-    )
-    disk_busy_percent: int = setting(
-        "thresholdDiskBusyPercent",
-        95,
-        "Alarm when a disk is busy for more of the time, in percent.",
-        within=(1, 100),
-        unit="percent",
+    cpu_percent: int = percent("thresholdCpuPercent", 95, "Alarm when CPU use is above, in percent.")
+    memory_percent: int = percent("thresholdMemoryPercent", 90, "Alarm when memory use is above, in percent.")
+    disk_percent: int = percent("thresholdDiskPercent", 85, "Alarm when disk use is above, in percent.")
+    disk_busy_percent: int = percent(
+        "thresholdDiskBusyPercent", 95, "Alarm when a disk is busy for more of the time, in percent."
     )
     gpu_temperature_c: int = setting(
         "thresholdGpuTemperatureC",
@@ -452,19 +428,11 @@ class Thresholds:
         within=(40, 110),
         unit="degrees Celsius",
     )
-    gpu_utilization_percent: int = setting(
-        "thresholdGpuUtilizationPercent",
-        10,
-        "Alarm when GPU use stays below, in percent; 0 is no alarm.",
-        within=(0, 100),
-        unit="percent",
+    gpu_utilization_percent: int = percent(
+        "thresholdGpuUtilizationPercent", 10, "Alarm when GPU use stays below, in percent; 0 is no alarm.", least=0
     )
-    gpu_memory_percent: int = setting(
-        "thresholdGpuMemoryPercent",
-        98,
-        "Alarm when GPU memory use is above, in percent.",
-        within=(1, 100),
-        unit="percent",
+    gpu_memory_percent: int = percent(
+        "thresholdGpuMemoryPercent", 98, "Alarm when GPU memory use is above, in percent."
     )
     gpu_power_w: int = setting(
         "thresholdGpuPowerW",
@@ -485,12 +453,8 @@ class Thresholds:
         "Alarm when a node has more EFA errors and time-outs in a minute.",
         within=(1, 1_000_000),
     )
-    run_cost_usd: int = setting(
-        "thresholdRunCostUsd",
-        10_000,
-        "Alarm when a training run has cost more, in US dollars; 0 is none.",
-        within=(0, 1_000_000_000),
-        unit="US dollars; 0 is no alarm",
+    run_cost_usd: int = usd(
+        "thresholdRunCostUsd", 10_000, "Alarm when a training run has cost more, in US dollars; 0 is none.", "alarm"
     )
 
 
@@ -511,12 +475,8 @@ class MonitoringSettings:
 class BudgetSettings:
     """Monthly budget in whole US dollars; 0 means no budget and no cost-anomaly alarm."""
 
-    monthly_usd: int = setting(
-        "monthlyBudgetUsd",
-        0,
-        "Monthly budget in US dollars, with a cost-anomaly alarm; 0 is none.",
-        within=(0, 1_000_000_000),
-        unit="US dollars; 0 is no budget",
+    monthly_usd: int = usd(
+        "monthlyBudgetUsd", 0, "Monthly budget in US dollars, with a cost-anomaly alarm; 0 is none.", "budget"
     )
 
     @property

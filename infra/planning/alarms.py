@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from flightline.cloud.signals import (
     ALERTS_LOST,
@@ -133,21 +135,15 @@ def composite(names: Names, made: Iterable[Alarm]) -> Composite:
 
 
 def _host(names: Names, limits: Thresholds) -> list[Alarm]:
+    fleet, busy = partial(_fleet, names), limits.disk_busy_percent
+    said = f"busiest disk, milliseconds of a minute ({busy} percent)"
     return [
-        _fleet(names, "cpu", "MAX", "cpu_usage_active", limits.cpu_percent, "CPU busy, percent", unhealthy=False),
-        _fleet(names, "memory", "MAX", "mem_used_percent", limits.memory_percent, "memory used, percent"),
-        _fleet(names, "disk", "MAX", "disk_used_percent", limits.disk_percent, "fullest file system, percent"),
-        _fleet(
-            names,
-            "disk-busy",
-            "MAX",
-            "diskio_io_time",
-            limits.disk_busy_percent * MS_PER_PERCENT_OF_A_MINUTE,
-            f"busiest disk, milliseconds of a minute ({limits.disk_busy_percent} percent)",
-            unhealthy=False,
-        ),
+        fleet("cpu", "MAX", "cpu_usage_active", limits.cpu_percent, "CPU busy, percent", unhealthy=False),
+        fleet("memory", "MAX", "mem_used_percent", limits.memory_percent, "memory used, percent"),
+        fleet("disk", "MAX", "disk_used_percent", limits.disk_percent, "fullest file system, percent"),
+        fleet("disk-busy", "MAX", "diskio_io_time", busy * MS_PER_PERCENT_OF_A_MINUTE, said, unhealthy=False),
         # 1 while it cannot: an alarm on the heartbeat itself is monitor-nodes-unwatched.
-        _fleet(names, "watch-blind", "MAX", "WatchBlind", 0, "watcher that cannot read the kernel's messages"),
+        fleet("watch-blind", "MAX", "WatchBlind", 0, "watcher that cannot read the kernel's messages"),
     ]
 
 
@@ -155,43 +151,23 @@ def _network(names: Names, limits: Thresholds) -> list[Alarm]:
     """Sums over a period; the agent publishes each minute's increase (its net section is delta)."""
     allowed = limits.network_errors_per_minute * PERIOD_S / 60
     return [
-        _fleet(names, f"net-{word}", "SUM", f"net_{name}", allowed, f"network {name} in {PERIOD_S} s")
-        for word, name in (
-            ("err-in", "err_in"),
-            ("err-out", "err_out"),
-            ("drop-in", "drop_in"),
-            ("drop-out", "drop_out"),
-        )
+        _fleet(names, f"net-{name.replace('_', '-')}", "SUM", f"net_{name}", allowed, f"network {name} in {PERIOD_S} s")
+        for name in ("err_in", "err_out", "drop_in", "drop_out")
     ]
 
 
 def _gpu(names: Names, limits: Thresholds, memory_mib: int | None) -> list[Alarm]:
-    made = [
-        _fleet(
-            names, "gpu-temperature", "MAX", "nvidia_smi_temperature_gpu", limits.gpu_temperature_c, "hottest GPU, C"
-        ),
-    ]
+    fleet = partial(_fleet, names)
+    made = [fleet("gpu-temperature", "MAX", "nvidia_smi_temperature_gpu", limits.gpu_temperature_c, "hottest GPU, C")]
     if limits.gpu_memory_percent and memory_mib:
-        most = memory_mib * limits.gpu_memory_percent / 100
-        made.append(
-            _fleet(names, "gpu-memory", "MAX", "nvidia_smi_memory_used", most, "GPU memory used, MiB", unhealthy=False)
-        )
+        most, what = memory_mib * limits.gpu_memory_percent / 100, "GPU memory used, MiB"
+        made.append(fleet("gpu-memory", "MAX", "nvidia_smi_memory_used", most, what, unhealthy=False))
     if limits.gpu_power_w:
-        made.append(_fleet(names, "gpu-power", "MAX", "nvidia_smi_power_draw", limits.gpu_power_w, "GPU power, W"))
-    if limits.gpu_utilization_percent:
+        made.append(fleet("gpu-power", "MAX", "nvidia_smi_power_draw", limits.gpu_power_w, "GPU power, W"))
+    if least := limits.gpu_utilization_percent:
         # Half an hour: a job that loads data or writes a checkpoint is not idle. An idle cluster is not unhealthy.
-        made.append(
-            _fleet(
-                names,
-                "gpu-utilization",
-                "MIN",
-                "nvidia_smi_utilization_gpu",
-                limits.gpu_utilization_percent,
-                "idlest GPU, percent",
-                unhealthy=False,
-                periods=6,
-            )
-        )
+        asked = ("gpu-utilization", "MIN", "nvidia_smi_utilization_gpu", least, "idlest GPU, percent")
+        made.append(fleet(*asked, unhealthy=False, periods=6))
     return made
 
 
@@ -293,19 +269,17 @@ def _xid(names: Names) -> list[Alarm]:
 
 def _monitor(names: Names) -> list[Alarm]:
     """What watches the monitoring: these tell the topic without the router's help."""
-    cluster = (("Cluster", names.cluster),)
-    prefix = _monitor_prefix(names)
-    watch = Metric("m1", names.metric_namespace, WATCH_RUNS, "Sum", cluster)
-    silent = Metric("m1", names.metric_namespace, SILENT_NODES, "Maximum", cluster)
-    unwatched = Metric("m1", names.metric_namespace, UNWATCHED_NODES, "Maximum", cluster)
-    dead = Metric(
-        "m1", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", (("QueueName", names.dead_letter_queue),)
-    )
+    prefix, one = _monitor_prefix(names), partial(_looked, names)
+    queue = (("QueueName", names.dead_letter_queue),)
+    dead = Metric("m1", "AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", queue)
+    lost = "Slack refuses the webhook for good and was not told; put a valid one into the stack's configuration."
+    bad = "Events that could not be used; see bad-events/ in the results bucket."
     return [
-        _one(
-            f"{prefix}silent",
+        one(
+            "silent",
             "The look at the nodes has not run for 15 minutes: nobody would notice a silent node.",
-            watch,
+            WATCH_RUNS,
+            "Sum",
             threshold=1,
             comparison=BELOW,
             # Not breaching: before the first look, at the first `up`, it would ring at once.
@@ -314,30 +288,26 @@ def _monitor(names: Names) -> list[Alarm]:
             direct=True,
             unhealthy=False,
         ),
-        _one(f"{prefix}nodes-silent", "Running nodes report no metrics; the alert names them.", silent, periods=2),
-        _one(
-            f"{prefix}nodes-unwatched",
+        one("nodes-silent", "Running nodes report no metrics; the alert names them.", SILENT_NODES, periods=2),
+        one(
+            "nodes-unwatched",
             "Running nodes have no watcher that would take them out of service; the alert names them.",
-            unwatched,
+            UNWATCHED_NODES,
             periods=2,
         ),
         _one(
             f"{prefix}dead-letters", "Events could not be handled and wait in the dead-letter queue.", dead, direct=True
         ),
-        _functions(
-            names,
-            f"{prefix}bad-events",
-            BAD_EVENTS,
-            "Events that could not be used; see bad-events/ in the results bucket.",
-        ),
-        _functions(
-            names,
-            f"{prefix}alerts-lost",
-            ALERTS_LOST,
-            "Slack refuses the webhook for good and was not told; put a valid one into the stack's configuration.",
-        ),
+        _functions(names, f"{prefix}bad-events", BAD_EVENTS, bad),
+        _functions(names, f"{prefix}alerts-lost", ALERTS_LOST, lost),
         _errors(names, f"{prefix}function-errors"),
     ]
+
+
+def _looked(names: Names, key: str, text: str, metric: str, stat: str = "Maximum", **rest: Any) -> Alarm:
+    """About the monitoring, by what the look at the nodes sends."""
+    seen = Metric("m1", names.metric_namespace, metric, stat, (("Cluster", names.cluster),))
+    return _one(_monitor_prefix(names) + key, text, seen, **rest)
 
 
 def _one(

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.planning.names import Names, Place
+from infra.planning.resource_policies import grant, policy, tls_only
 
-PUBLISHERS = (
-    "budgets.amazonaws.com",
-    "cloudwatch.amazonaws.com",
-    "costalerts.amazonaws.com",
-)
+PUBLISHERS = ("budgets.amazonaws.com", "cloudwatch.amazonaws.com", "costalerts.amazonaws.com")
 """AWS' services that publish to the topic: budget, alarms, cost anomalies. Rules send their events to a queue."""
 
 
@@ -27,60 +24,19 @@ def _root(place: Place) -> dict[str, str]:
 def topic_policy(names: Names, place: Place) -> Mapping[str, Any]:
     """Roles of this account by their own policies, the services by name, nobody without TLS."""
     topic = place.arn("sns", names.alerts_topic)
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Sid": "Services",
-                "Effect": "Allow",
-                "Principal": {"Service": list(PUBLISHERS)},
-                "Action": "sns:Publish",
-                "Resource": topic,
-                "Condition": _own_account(place),
-            },
-            {
-                "Sid": "Account",
-                "Effect": "Allow",
-                "Principal": _root(place),
-                "Action": ["sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:Publish", "sns:Subscribe"],
-                "Resource": topic,
-            },
-            _tls_only(topic),
-        ],
-    }
-
-
-def _tls_only(topic: str) -> dict[str, Any]:
-    return {
-        "Sid": "TlsOnly",
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": "sns:Publish",
-        "Resource": topic,
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
+    own = ["sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:Publish", "sns:Subscribe"]
+    return policy(
+        grant("Services", {"Service": list(PUBLISHERS)}, "sns:Publish", topic, _own_account(place)),
+        grant("Account", _root(place), own, topic),
+        tls_only("sns:Publish", topic),
+    )
 
 
 def key_policy(place: Place) -> Mapping[str, Any]:
     """The account administers the key by its own policies; the services may only encrypt with it."""
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Sid": "Account",
-                "Effect": "Allow",
-                "Principal": _root(place),
-                # In a key's own policy "*" is this key; without this statement nobody could ever change it.
-                "Action": "kms:*",
-                "Resource": "*",
-            },
-            {
-                "Sid": "Services",
-                "Effect": "Allow",
-                "Principal": {"Service": list(PUBLISHERS)},
-                "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
-                "Resource": "*",
-                "Condition": _own_account(place),
-            },
-        ],
-    }
+    encrypt = ["kms:Decrypt", "kms:GenerateDataKey*"]
+    return policy(
+        # In a key's own policy "*" is this key; without this statement nobody could ever change it.
+        grant("Account", _root(place), "kms:*", "*"),
+        grant("Services", {"Service": list(PUBLISHERS)}, encrypt, "*", _own_account(place)),
+    )

@@ -4,55 +4,32 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.planning.names import Names, Place
+from infra.planning.resource_policies import Statement, grant, policy, service, tls_only
 
 RUNTIME = "python3.12"
 ARCHITECTURE = "arm64"
 ROOT = Path(__file__).parents[2]
 SHIPPED = (
+    *("flightline/__init__.py", "flightline/contract.py"),
+    *(f"flightline/cloud/{name}.py" for name in ["__init__", "batches", "blobs", "clients", "items", "signals"]),
     "flightline/cloud/functions/__init__.py",
-    "flightline/__init__.py",
-    "flightline/cloud/__init__.py",
-    "flightline/cloud/batches.py",
-    "flightline/cloud/blobs.py",
-    "flightline/cloud/clients.py",
-    "flightline/cloud/items.py",
-    "flightline/cloud/signals.py",
-    "flightline/contract.py",
-    "flightline/record/__init__.py",
-    "flightline/record/intake.py",
-    "flightline/record/reasons.py",
-    "flightline/record/schema.py",
-    "flightline/record/shape.py",
-    "flightline/record/witness.py",
-    "flightline/record/words.py",
+    *(
+        f"flightline/record/{name}.py"
+        for name in ["__init__", "intake", "reasons", "schema", "shape", "witness", "words"]
+    ),
 )
 """Beside the functions' own folders; a test imports every handler from the archive alone."""
 NODE_LIBRARY = (
-    "__init__.py",
-    "bounds.py",
-    "judge/__init__.py",
-    "judge/must.py",
-    "judge/reasons.py",
-    "judge/skips.py",
-    "judge/waivers.py",
-    "know/__init__.py",
-    "know/expected.py",
-    "know/hardware.py",
-    "know/remedies.py",
-    "model.py",
-    "names.py",
-    "read/__init__.py",
-    "read/strictjson.py",
-    "suggest.py",
-    "tell/__init__.py",
-    "tell/logline.py",
-    "word.py",
+    *(f"{name}.py" for name in ["__init__", "bounds", "model", "names", "suggest", "word"]),
+    *(f"judge/{name}.py" for name in ["__init__", "must", "reasons", "skips", "waivers"]),
+    *(f"know/{name}.py" for name in ["__init__", "expected", "hardware", "remedies"]),
+    *("read/__init__.py", "read/strictjson.py", "tell/__init__.py", "tell/logline.py"),
 )
 JUDGES = frozenset({"verdict"})
 """Functions that ship the fleet judgement and the report as well, and the whole of the node library's tables."""
@@ -192,46 +169,34 @@ def queue_url(place: Place, queue: str) -> str:
 
 def answers_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
     """Who may send events to the verdict's queue: the results bucket."""
-    whole = queue_policy(names, place, queue)
-    kept = [statement for statement in whole["Statement"] if statement["Sid"] != "Rules"]
-    return {**whole, "Statement": [{**one, "Sid": "Answers"} if one["Sid"] == "Boots" else one for one in kept]}
+    arn = place.arn("sqs", queue)
+    return policy(_from_results("Answers", names, place, arn), tls_only("sqs:*", arn))
 
 
 def queue_policy(names: Names, place: Place, queue: str) -> Mapping[str, Any]:
     """Who may send events to the router's queue: the rules of this cluster and its results bucket."""
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Sid": "Rules",
-                "Effect": "Allow",
-                "Principal": {"Service": "events.amazonaws.com"},
-                "Action": "sqs:SendMessage",
-                "Resource": place.arn("sqs", queue),
-                "Condition": {"ArnLike": {"aws:SourceArn": place.arn("events", f"rule/{names.cluster}-*")}},
-            },
-            {
-                "Sid": "Boots",
-                "Effect": "Allow",
-                "Principal": {"Service": "s3.amazonaws.com"},
-                "Action": "sqs:SendMessage",
-                "Resource": place.arn("sqs", queue),
-                # A bucket's ARN names no account, and a bucket that is gone can be made by somebody else.
-                "Condition": {
-                    "ArnEquals": {"aws:SourceArn": f"arn:{place.partition}:s3:::{names.results_bucket}"},
-                    "StringEquals": {"aws:SourceAccount": place.account},
-                },
-            },
-            {
-                "Sid": "TlsOnly",
-                "Effect": "Deny",
-                "Principal": "*",
-                "Action": "sqs:*",
-                "Resource": place.arn("sqs", queue),
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-            },
-        ],
+    arn, rules = place.arn("sqs", queue), place.arn("events", f"rule/{names.cluster}-*")
+    return policy(
+        grant("Rules", service("events"), "sqs:SendMessage", arn, {"ArnLike": {"aws:SourceArn": rules}}),
+        _from_results("Boots", names, place, arn),
+        tls_only("sqs:*", arn),
+    )
+
+
+SENDERS: Mapping[str, Callable[[Names, Place, str], Mapping[str, Any]]] = {
+    "events": queue_policy,
+    "answers": answers_policy,
+}
+"""Who may send events, by queue."""
+
+
+def _from_results(sid: str, names: Names, place: Place, queue_arn: str) -> Statement:
+    # A bucket's ARN names no account, and a bucket that is gone can be made by somebody else.
+    condition = {
+        "ArnEquals": {"aws:SourceArn": f"arn:{place.partition}:s3:::{names.results_bucket}"},
+        "StringEquals": {"aws:SourceAccount": place.account},
     }
+    return grant(sid, service("s3"), "sqs:SendMessage", queue_arn, condition)
 
 
 def redrive(names: Names, place: Place, receives: int = RECEIVES) -> str:

@@ -74,38 +74,18 @@ def rules(names: Names, block: str = "", agent: bool = True) -> list[EventRule]:
     CloudWatch; without, they are of an EKS node group, whose Auto Scaling group EKS names.
     """
     groups: list[Any] = [names.node_group] if agent else [{"prefix": f"eks-{names.node_group}-"}]
-    mine = [{"prefix": alarm_prefix(names.cluster)}]
+    mine = {"alarmName": [{"prefix": alarm_prefix(names.cluster)}]}
+    alarms = ["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"]
+    kept_out = "Nodes that could not be launched, or that their boot preflight kept out"
+    state, states = ["EC2 Instance State-change Notification"], "running shutting-down stopped stopping terminated"
+    health = ("Scheduled changes and hardware events", "aws.health", ["AWS Health Event"], {"service": ["EC2"]})
     return [
-        _rule(
-            "alarms",
-            "The fleet's alarms and their nodes",
-            "aws.cloudwatch",
-            ["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"],
-            {"alarmName": mine},
-        ),
-        _rule(
-            "maintenance",
-            "Scheduled changes and hardware events",
-            "aws.health",
-            ["AWS Health Event"],
-            {"service": ["EC2"]},
-        ),
+        _rule("alarms", "The fleet's alarms and their nodes", "aws.cloudwatch", alarms, mine),
+        _rule("maintenance", *health),
         _rule("spot", "Spot interruptions", "aws.ec2", ["EC2 Spot Instance Interruption Warning"]),
         _rule("rebalance", "Rebalance recommendations", "aws.ec2", ["EC2 Instance Rebalance Recommendation"]),
-        _rule(
-            "state",
-            "Instances that stop or end",
-            "aws.ec2",
-            ["EC2 Instance State-change Notification"],
-            {"state": ["running", "shutting-down", "stopped", "stopping", "terminated"]},
-        ),
-        _rule(
-            "launch",
-            "Nodes that could not be launched, or that their boot preflight kept out",
-            "aws.autoscaling",
-            [LAUNCH_FAILED, LAUNCHED],
-            {"AutoScalingGroupName": groups},
-        ),
+        _rule("state", "Instances that stop or end", "aws.ec2", state, {"state": states.split()}),
+        _rule("launch", kept_out, "aws.autoscaling", [LAUNCH_FAILED, LAUNCHED], {"AutoScalingGroupName": groups}),
         _rule("test", "Test alerts of playbooks/monitor.yml", TEST_SOURCE, [TEST_TYPE], {"cluster": [names.cluster]}),
         *([EventRule("watch", "Look for nodes that went silent", schedule=WATCH_RATE)] if agent else []),
         *([_block_rule(block)] if block else []),
@@ -153,31 +133,28 @@ def _rule(key: str, description: str, source: str, types: list[str], detail: dic
     return EventRule(key, description, pattern=json.dumps(pattern, sort_keys=True))
 
 
+def _widget(kind: str, width: int, title: str, **properties: Any) -> dict[str, Any]:
+    return {"type": kind, "height": 6, "width": width, "properties": {"title": title, **properties}}
+
+
 def _alarm_widget(place: Place, names: Sequence[str]) -> dict[str, Any]:
     # A widget shows at most 100 alarms.
-    return {
-        "type": "alarm",
-        "height": 6,
-        "width": 24,
-        "properties": {"title": "Alarms", "alarms": [place.arn("cloudwatch", f"alarm:{name}") for name in names[:100]]},
-    }
+    return _widget("alarm", 24, "Alarms", alarms=[place.arn("cloudwatch", f"alarm:{name}") for name in names[:100]])
+
+
+def _lines(place: Place, title: str, queries: Sequence[str], period_s: int, **more: Any) -> dict[str, Any]:
+    """A chart with a line for whatever each query finds."""
+    rows = [
+        [{"expression": query, "id": f"q{n}", "period": period_s, "region": place.region}]
+        for n, query in enumerate(queries, 1)
+    ]
+    about = {"region": place.region, "view": "timeSeries", "stacked": False, "metrics": rows}
+    return _widget("metric", 8, title, **about, **more)
 
 
 def _chart(place: Place, alarm: Alarm, query: str) -> dict[str, Any]:
-    title = alarm.description.split(":")[0]
-    return {
-        "type": "metric",
-        "height": 6,
-        "width": 8,
-        "properties": {
-            "title": title,
-            "region": place.region,
-            "view": "timeSeries",
-            "stacked": False,
-            "metrics": [[{"expression": query, "id": "q1", "period": alarm.period_s, "region": place.region}]],
-            "annotations": {"horizontal": [{"label": "alarm", "value": alarm.threshold}]},
-        },
-    }
+    limit = {"horizontal": [{"label": "alarm", "value": alarm.threshold}]}
+    return _lines(place, alarm.description.split(":")[0], [query], alarm.period_s, annotations=limit)
 
 
 RUNS = (
@@ -190,12 +167,7 @@ RUNS = (
 
 def _runs_chart(names: Names, place: Place, title: str, metrics: Sequence[str]) -> dict[str, Any]:
     """A line per job. Of runs that send them: the reference job's journal has the names."""
-    rows = [
-        [{"expression": run_query(metric, names.metric_namespace), "id": f"q{n}", "period": 60, "region": place.region}]
-        for n, metric in enumerate(metrics, 1)
-    ]
-    about = {"title": title, "region": place.region, "view": "timeSeries", "stacked": False, "metrics": rows}
-    return {"type": "metric", "height": 6, "width": 8, "properties": about}
+    return _lines(place, title, [run_query(metric, names.metric_namespace) for metric in metrics], 60)
 
 
 def _numbers(names: Names, place: Place) -> dict[str, Any]:
@@ -203,19 +175,8 @@ def _numbers(names: Names, place: Place) -> dict[str, Any]:
     rows: list[list[Any]] = [[names.metric_namespace, name, *cluster] for name in (REPORTING_NODES, SILENT_NODES)]
     # Each matching line is a 1: only their sum is a number of Xids.
     rows += [[names.metric_namespace, name, {"stat": "Sum"}] for name in ("Xids", "FatalXids")]
-    return {
-        "type": "metric",
-        "height": 6,
-        "width": 8,
-        "properties": {
-            "title": "Nodes and Xids",
-            "region": place.region,
-            "view": "singleValue",
-            "stat": "Maximum",
-            "period": 300,
-            "metrics": rows,
-        },
-    }
+    about = {"region": place.region, "view": "singleValue", "stat": "Maximum", "period": 300, "metrics": rows}
+    return _widget("metric", 8, "Nodes and Xids", **about)
 
 
 def _xid_table(names: Names, place: Place) -> dict[str, Any]:
@@ -223,12 +184,7 @@ def _xid_table(names: Names, place: Place) -> dict[str, Any]:
         f"SOURCE '{names.system_log_group}' | fields @timestamp, @logStream, @message"
         " | filter @message like /Xid/ | sort @timestamp desc | limit 50"
     )
-    return {
-        "type": "log",
-        "height": 6,
-        "width": 24,
-        "properties": {"title": "Xids", "region": place.region, "view": "table", "query": query},
-    }
+    return _widget("log", 24, "Xids", region=place.region, view="table", query=query)
 
 
 def _placed(widgets: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import Any
 
 from flightline.contract import preflight_document
 
@@ -32,6 +33,14 @@ class Place:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
+_TEMPLATE, _EACH, _MOST = "template", "each", "most"
+
+
+def _named(template: str, most: int = 0, each: tuple[str, ...] = ()) -> Any:
+    """A name of cluster, account, region and zone. most: characters that AWS takes. each: one for each of these."""
+    return field(metadata={_TEMPLATE: template, _MOST: most, _EACH: each})
+
+
 @dataclass(frozen=True)
 class Names:
     """Every physical name of a cluster. functions and function_roles are keyed by FUNCTIONS.
@@ -39,44 +48,49 @@ class Names:
     kubernetes_roles is keyed by KUBERNETES_ROLES. kubernetes_cluster and the names after it are of orchestrator eks.
     """
 
-    cluster: str
-    data_bucket: str
-    checkpoints_bucket: str
-    results_bucket: str
-    transfer_bucket: str
-    express_bucket: str
-    trail_bucket: str
-    results_table: str
-    training_table: str
-    alerts_topic: str
-    alerts_key_alias: str
-    dead_letter_queue: str
-    slack_secret: str
-    node_role: str
-    head_role: str
-    flow_log_role: str
-    node_profile: str
-    head_profile: str
-    training_document: str
-    preflight_document: str
-    functions: Mapping[str, str]
-    function_roles: Mapping[str, str]
-    node_group: str
-    launch_template: str
-    launch_hook: str
-    placement_group: str
-    results_log_group: str
-    system_log_group: str
-    flow_log_group: str
-    fsx_log_group: str
-    trail: str
-    budget: str
-    metric_namespace: str
-    kubernetes_cluster: str
-    kubernetes_key_alias: str
-    kubernetes_log_group: str
-    kubernetes_roles: Mapping[str, str]
-    cpu_node_group: str
+    cluster: str = _named("{cluster}")
+    # Bucket names are global, so they carry account and region; a directory bucket's ends with its zone.
+    data_bucket: str = _named("{cluster}-data-{account}-{region}", 63)
+    checkpoints_bucket: str = _named("{cluster}-checkpoints-{account}-{region}", 63)
+    results_bucket: str = _named("{cluster}-results-{account}-{region}", 63)
+    transfer_bucket: str = _named("{cluster}-transfer-{account}-{region}", 63)
+    express_bucket: str = _named("{cluster}-{account}--{zone}--x-s3", 63)
+    trail_bucket: str = _named("{cluster}-trail-{account}-{region}", 63)
+    results_table: str = _named("{cluster}-results")
+    training_table: str = _named("{cluster}-training")
+    alerts_topic: str = _named("{cluster}-alerts", 256)
+    alerts_key_alias: str = _named("alias/flightline-{cluster}-alerts")
+    dead_letter_queue: str = _named("{cluster}-dead-letters", 80)
+    slack_secret: str = _named("flightline/{cluster}/slack-webhook")
+    # IAM is global as well, but of one account: roles carry the region.
+    node_role: str = _named("{cluster}-gpu-node-{region}", 64)
+    head_role: str = _named("{cluster}-head-node-{region}", 64)
+    flow_log_role: str = _named("{cluster}-flow-logs-{region}", 64)
+    node_profile: str = _named("{cluster}-gpu-node-{region}", 128)
+    head_profile: str = _named("{cluster}-head-node-{region}", 128)
+    training_document: str = _named("{cluster}-start-training", 128)
+    preflight_document: str = _named(preflight_document("{cluster}"), 128)
+    functions: Mapping[str, str] = _named("{cluster}-{name}", 64, FUNCTIONS)
+    function_roles: Mapping[str, str] = _named("{cluster}-{name}-{region}", 64, FUNCTIONS)
+    # Of an EKS node group; an Auto Scaling group's could be longer.
+    node_group: str = _named("{cluster}-gpu", 63)
+    launch_template: str = _named("{cluster}-gpu", 128)
+    launch_hook: str = _named("{cluster}-boot-preflight", 255)
+    placement_group: str = _named("{cluster}-gpu", 255)
+    results_log_group: str = _named("/flightline/{cluster}/results")
+    system_log_group: str = _named("/flightline/{cluster}/system")
+    flow_log_group: str = _named("/flightline/{cluster}/flow")
+    # FSx only writes to groups under this prefix.
+    fsx_log_group: str = _named("/aws/fsx/{cluster}")
+    trail: str = _named("{cluster}-trail", 128)
+    budget: str = _named("{cluster}-monthly", 100)
+    metric_namespace: str = _named("Flightline/{cluster}", 255)
+    kubernetes_cluster: str = _named("{cluster}", 100)
+    kubernetes_key_alias: str = _named("alias/flightline-{cluster}-kubernetes")
+    # EKS writes to this name and no other.
+    kubernetes_log_group: str = _named("/aws/eks/{cluster}/cluster")
+    kubernetes_roles: Mapping[str, str] = _named("{cluster}-eks-{name}-{region}", 64, KUBERNETES_ROLES)
+    cpu_node_group: str = _named("{cluster}-cpu", 63)
 
     @staticmethod
     def package_key(sha256: str) -> str:
@@ -96,110 +110,31 @@ class Names:
 
 def names(cluster: str, place: Place, gpu_zone_id: str) -> Names:
     """Derive every name; `too_long` says which of them a long cluster name breaks."""
-    return Names(
-        cluster=cluster,
-        functions=MappingProxyType({name: f"{cluster}-{name}" for name in FUNCTIONS}),
-        function_roles=MappingProxyType({name: f"{cluster}-{name}-{place.region}" for name in FUNCTIONS}),
-        **_buckets(cluster, place, gpu_zone_id),
-        **_roles(cluster, place.region),
-        **_groups(cluster),
-        results_table=f"{cluster}-results",
-        training_table=f"{cluster}-training",
-        alerts_topic=f"{cluster}-alerts",
-        alerts_key_alias=f"alias/flightline-{cluster}-alerts",
-        dead_letter_queue=f"{cluster}-dead-letters",
-        slack_secret=f"flightline/{cluster}/slack-webhook",
-        training_document=f"{cluster}-start-training",
-        preflight_document=preflight_document(cluster),
-        trail=f"{cluster}-trail",
-        budget=f"{cluster}-monthly",
-        metric_namespace=f"Flightline/{cluster}",
-        kubernetes_cluster=cluster,
-        kubernetes_key_alias=f"alias/flightline-{cluster}-kubernetes",
-        # EKS writes to this name and no other.
-        kubernetes_log_group=f"/aws/eks/{cluster}/cluster",
-        kubernetes_roles=MappingProxyType({name: f"{cluster}-eks-{name}-{place.region}" for name in KUBERNETES_ROLES}),
-        cpu_node_group=f"{cluster}-cpu",
-    )
+    known = {"cluster": cluster, "account": place.account, "region": place.region, "zone": gpu_zone_id}
+    made: dict[str, Any] = {}
+    for part in fields(Names):
+        template, each = part.metadata[_TEMPLATE], part.metadata[_EACH]
+        several = MappingProxyType({name: template.format(**known, name=name) for name in each})
+        made[part.name] = several if each else template.format(**known)
+    return Names(**made)
 
 
-def _buckets(cluster: str, place: Place, gpu_zone_id: str) -> dict[str, str]:
-    """Bucket names are global, so they carry account and region; a directory bucket's ends with its zone."""
-    purposes = ("data", "checkpoints", "results", "transfer", "trail")
-    found = {f"{purpose}_bucket": f"{cluster}-{purpose}-{place.account}-{place.region}" for purpose in purposes}
-    return {**found, "express_bucket": f"{cluster}-{place.account}--{gpu_zone_id}--x-s3"}
-
-
-def _roles(cluster: str, region: str) -> dict[str, str]:
-    """IAM is global as well, but of one account: roles carry the region."""
-    node, head = f"{cluster}-gpu-node-{region}", f"{cluster}-head-node-{region}"
-    return {
-        "node_role": node,
-        "node_profile": node,
-        "head_role": head,
-        "head_profile": head,
-        "flow_log_role": f"{cluster}-flow-logs-{region}",
-    }
-
-
-def _groups(cluster: str) -> dict[str, str]:
-    """The nodes' group and what belongs to it; log groups."""
-    return {
-        **dict.fromkeys(("node_group", "launch_template", "placement_group"), f"{cluster}-gpu"),
-        "launch_hook": f"{cluster}-boot-preflight",
-        **{f"{kind}_log_group": f"/flightline/{cluster}/{kind}" for kind in ("results", "system", "flow")},
-        # FSx only writes to groups under this prefix.
-        "fsx_log_group": f"/aws/fsx/{cluster}",
-    }
-
-
-_LIMITS: Mapping[str, int] = MappingProxyType(
-    {
-        "data_bucket": 63,
-        "checkpoints_bucket": 63,
-        "results_bucket": 63,
-        "transfer_bucket": 63,
-        "express_bucket": 63,
-        "trail_bucket": 63,
-        "node_role": 64,
-        "head_role": 64,
-        "flow_log_role": 64,
-        "node_profile": 128,
-        "head_profile": 128,
-        "alerts_topic": 256,
-        "dead_letter_queue": 80,
-        "training_document": 128,
-        "preflight_document": 128,
-        # Of an EKS node group; an Auto Scaling group's could be longer.
-        "node_group": 63,
-        "cpu_node_group": 63,
-        "kubernetes_cluster": 100,
-        "launch_template": 128,
-        "launch_hook": 255,
-        "placement_group": 255,
-        "trail": 128,
-        "budget": 100,
-        "metric_namespace": 255,
-    }
-)
-_FUNCTION_LIMIT = 64
-_ROLE_LIMIT = 64
-
-
-def _derived(cluster: str, region: str) -> list[tuple[str, str, int]]:
+def _derived(cluster: str, region: str) -> Iterator[tuple[str, str, int]]:
     plan = names(cluster, Place("aws", region or LONGEST_REGION, _ANY_ACCOUNT), _LONGEST_ZONE_ID)
-    found = [(field, str(getattr(plan, field)), limit) for field, limit in _LIMITS.items()]
-    found += [(f"function {name}", value, _FUNCTION_LIMIT) for name, value in plan.functions.items()]
-    roles = {**plan.function_roles, **plan.kubernetes_roles}
-    found += [(f"role of {name}", value, _ROLE_LIMIT) for name, value in roles.items()]
-    return found
+    for part in fields(Names):
+        found, most = getattr(plan, part.name), part.metadata[_MOST]
+        if part.metadata[_EACH]:
+            kind = "function" if part.name == "functions" else "role of"
+            yield from ((f"{kind} {name}", value, most) for name, value in found.items())
+        elif most:
+            yield part.name.replace("_", " "), found, most
 
 
 def too_long(cluster: str, region: str) -> list[str]:
     """What is wrong with names derived from the cluster name; empty when all fit. region may be empty (not known)."""
     return [
-        f"at most {len(cluster) - (len(value) - limit)} characters: {field.replace('_', ' ')} would be {value!r}, "
+        f"at most {len(cluster) - (len(value) - limit)} characters: {word} would be {value!r}, "
         f"{len(value)} characters of {limit}"
-        for field, value, limit in _derived(cluster, region)
+        for word, value, limit in _derived(cluster, region)
         if len(value) > limit
     ]

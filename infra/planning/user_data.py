@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 from flightline_node.inputs import INPUTS
 from infra.config.model import StackSettings
@@ -37,27 +37,20 @@ _FILES = Path(__file__).parents[2] / "roles" / "flightline_node" / "files"
 _SCRIPT = "/usr/local/sbin/flightline-boot"
 _UNIT = "flightline-boot.service"
 _NAME = r"[A-Za-z0-9_.-]{0,255}"
+_TYPE = r"[a-z0-9-]+\.[a-z0-9-]+"
+_SHA256 = r"[0-9a-f]{64}"
 _S3_URL = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
-_FORMS: Mapping[str, str] = MappingProxyType(
-    {
-        "region": r"[a-z0-9-]+",
-        "instance_type": r"[a-z0-9-]+\.[a-z0-9-]+",
-        "level": r"quick|standard",
-        "package_url": _S3_URL,
-        "package_sha256": r"[0-9a-f]{64}",
-        "group": _NAME,
-        "launch_hook": _NAME,
-        "results_url": f"({_S3_URL})?",
-        "roles_url": f"({_S3_URL})?",
-        "roles_sha256": r"([0-9a-f]{64})?",
-        "variables_url": f"({_S3_URL})?",
-        "variables_sha256": r"([0-9a-f]{64})?",
-        "other_types": r"([a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*)?",
-    }
-)
+_LINE, _FORM, _SHOWN = "line", "form", "shown"
 
 
-@dataclass(frozen=True)
+def _line(
+    name: str, form: str = "", default: Any = MISSING, shown: Callable[[Any], object] = lambda value: value
+) -> Any:
+    """A value that the script reads by a name. form: of text; for the shell it has no quote, no dollar and no space."""
+    return field(default=default, metadata={_LINE: name, _FORM: form, _SHOWN: shown})
+
+
+@dataclass(frozen=True, kw_only=True)
 class BootPlan:
     """What a node needs to judge itself at boot.
 
@@ -69,22 +62,22 @@ class BootPlan:
     other_types: what the group may launch beside instance_type, with commas; the node then asks which one it is.
     """
 
-    region: str
-    instance_type: str
-    level: str
-    time_limit_minutes: int
-    package_url: str
-    package_sha256: str
-    group: str
-    launch_hook: str
-    results_url: str
-    roles_url: str = ""
-    roles_sha256: str = ""
-    variables_url: str = ""
-    variables_sha256: str = ""
-    configure_minutes: int = 30
+    region: str = _line("REGION", r"[a-z0-9-]+")
+    instance_type: str = _line("INSTANCE_TYPE", _TYPE)
+    other_types: str = _line("OTHER_TYPES", f"({_TYPE}(,{_TYPE})*)?", "")
+    level: str = _line("LEVEL", r"quick|standard")
+    time_limit_minutes: int = _line("LIMIT_S", shown=lambda minutes: minutes * 60 - START_UP_S)
+    package_url: str = _line("PACKAGE_URL", _S3_URL)
+    package_sha256: str = _line("PACKAGE_SHA256", _SHA256)
+    group: str = _line("GROUP", _NAME)
+    launch_hook: str = _line("HOOK", _NAME)
+    results_url: str = _line("RESULTS_URL", f"({_S3_URL})?")
+    roles_url: str = _line("ROLES_URL", f"({_S3_URL})?", "")
+    roles_sha256: str = _line("ROLES_SHA256", f"({_SHA256})?", "")
+    variables_url: str = _line("VARIABLES_URL", f"({_S3_URL})?", "")
+    variables_sha256: str = _line("VARIABLES_SHA256", f"({_SHA256})?", "")
+    configure_minutes: int = _line("CONFIGURE_S", default=30, shown=lambda minutes: minutes * 60)
     efa_count: int | None = None
-    other_types: str = ""
     skip: tuple[str, ...] = CONFIGURED_LATER
 
 
@@ -170,34 +163,16 @@ def _settings(plan: BootPlan) -> str:
 
 
 def _environment(plan: BootPlan) -> str:
-    values = {
-        "REGION": plan.region,
-        "INSTANCE_TYPE": plan.instance_type,
-        "OTHER_TYPES": plan.other_types,
-        "LEVEL": plan.level,
-        "LIMIT_S": str(plan.time_limit_minutes * 60 - START_UP_S),
-        "PACKAGE_URL": plan.package_url,
-        "PACKAGE_SHA256": plan.package_sha256,
-        "GROUP": plan.group,
-        "HOOK": plan.launch_hook,
-        "RESULTS_URL": plan.results_url,
-        "ROLES_URL": plan.roles_url,
-        "ROLES_SHA256": plan.roles_sha256,
-        "VARIABLES_URL": plan.variables_url,
-        "VARIABLES_SHA256": plan.variables_sha256,
-        "CONFIGURE_S": str(plan.configure_minutes * 60),
-    }
+    lines = [part for part in fields(plan) if _LINE in part.metadata]
+    values = {part.metadata[_LINE]: part.metadata[_SHOWN](getattr(plan, part.name)) for part in lines}
     return "".join(f"{name}='{value}'\n" for name, value in values.items())
 
 
 def _check(plan: BootPlan) -> None:
-    # The values are read by a shell: their forms leave no quote, no dollar and no space in them.
-    for name, form in _FORMS.items():
-        value = getattr(plan, name)
-        if not re.fullmatch(form, value):
-            raise ValueError(f"{name}: saw {value!r}; wanted text of the form {form}")
-    others = {"time_limit_minutes", "configure_minutes", "efa_count", "skip"}
-    assert {field.name for field in fields(plan)} == {*_FORMS, *others}
+    for part in fields(plan):
+        form, value = part.metadata.get(_FORM), getattr(plan, part.name)
+        if form and not re.fullmatch(form, value):
+            raise ValueError(f"{part.name}: saw {value!r}; wanted text of the form {form}")
     given = {bool(getattr(plan, name)) for name in ("roles_url", "roles_sha256", "variables_url", "variables_sha256")}
     if len(given) > 1:
         raise ValueError("roles_url, variables_url and their checksums: wanted all or none")

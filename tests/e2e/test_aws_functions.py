@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import random
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -22,6 +25,7 @@ from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.functions.common import services as common
 from flightline.cloud.functions.common.errors import TryAgain
+from flightline.cloud.functions.common.notify import NoticeContext
 from flightline.cloud.functions.storage import handler as storage_handler
 from flightline.cloud.functions.training_input import handler as training_handler
 from flightline.cloud.functions.training_input import request as training_request
@@ -63,28 +67,40 @@ class Stack:
         on, watched = self.services("alert-router"), cloudwatch or client("cloudwatch")
         return router_handler.build(on, client("ec2"), watched, client("s3"), client("autoscaling"))
 
+    def store(self, *records: dict, stream: str = samples.NODE) -> dict:
+        """Log records as nodes do."""
+        return self.storage().handle(samples.envelope(_lines(*records), stream=stream))
+
+    def store_of(self, run: str, record: dict) -> dict:
+        """Log a record of a run."""
+        return self.storage().handle(samples.envelope(logline.lines("node", run, record)))
+
+    def route(self, *events: object) -> None:
+        """Hand events to the router by its queue, all of which it takes."""
+        assert self.router().handle(samples.sqs(*events)) == {"batchItemFailures": []}
+
+    def commands(self) -> list[dict]:
+        return self.cloud.client("ssm").list_commands()["Commands"]
+
+    def refuse(self, action: str, code: str = "ThrottlingException") -> None:
+        """Every request for an action is refused from now on."""
+        self.cloud.before = lambda seen: (400, code) if seen == action else None
+
     def items(self, start: str) -> dict[tuple[str, str], dict]:
         return {key: item for key, item in self.cloud.items(RESULTS).items() if key[0].startswith(start)}
 
     def told(self) -> list[str]:
-        return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
+        return self.cloud.told_texts(self.reader)
 
     def bad(self, function: str) -> list[dict]:
-        found = self.cloud.objects(BUCKET)
-        return [json.loads(body) for key, body in found.items() if key.startswith(f"bad-events/{function}/")]
+        return self.cloud.bad(BUCKET, function)
 
     def node(self, name: str = "gpu-01", cluster: str = samples.CLUSTER) -> str:
         """A running instance of the cluster."""
         ec2 = self.cloud.client("ec2")
         tags = {"Name": name, contract.TAG_CLUSTER: cluster, contract.TAG_ROLE: contract.ROLE_GPU}
-        made = ec2.run_instances(
-            ImageId="ami-12345678",
-            MinCount=1,
-            MaxCount=1,
-            TagSpecifications=[
-                {"ResourceType": "instance", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
-            ],
-        )
+        tagged = {"ResourceType": "instance", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        made = ec2.run_instances(ImageId="ami-12345678", MinCount=1, MaxCount=1, TagSpecifications=[tagged])
         return made["Instances"][0]["InstanceId"]
 
 
@@ -100,6 +116,22 @@ def _lines(*records: dict, kind: str = "node") -> list[str]:
 
 def _nodes(count: int, bad: int = 0) -> list[dict]:
     return [samples.record(f"i-0abc{n:08x}", f"gpu-{n:02d}", "no-go" if n < bad else "go") for n in range(count)]
+
+
+def _says(stack, metric: str, *minutes_ago: int, nodes: list[str]) -> None:
+    """Put a metric's values into the emulator's CloudWatch, as the agent and the log's service do."""
+    now = datetime.now(timezone.utc)
+    data = [
+        {
+            "MetricName": metric,
+            "Dimensions": [{"Name": "InstanceId", "Value": node}],
+            "Timestamp": now - timedelta(minutes=ago),
+            "Value": 1.0,
+        }
+        for node in nodes
+        for ago in minutes_ago
+    ]
+    stack.cloud.client("cloudwatch").put_metric_data(Namespace=NAMESPACE, MetricData=data)
 
 
 # Storage.
@@ -125,32 +157,30 @@ def test_logged_results_are_stored_once_and_failures_told(stack):
 
 def test_what_a_message_says_to_look_back_with_works(stack):
     """The commands `flightline report` and `flightline history` read what the function stored."""
-    stack.storage().handle(samples.envelope(_lines(*_nodes(2, bad=1)), stream="all"))
+    stack.store(*_nodes(2, bad=1), stream="all")
     store = AwsStore(RESULTS)
     assert judge_run(store, "self-gpu-00").verdict == "no-go" and judge_run(store, "self-gpu-01").verdict == "go"
     assert [past.run_id for past in store.history("i-0abc00000000")] == ["self-gpu-00"]
 
 
 def test_recovery_is_told_once_and_only_by_a_measurement(stack):
-    storage = stack.storage()
-    storage.handle(samples.envelope(_lines(samples.record(verdict="no-go"))))
+    stack.store(samples.record(verdict="no-go"))
     stack.told()
     later = samples.record(started_at="2026-11-21T11:00:00+00:00")
     unmeasured = {**later, "findings": [{"check": "xid", "status": "PASS", "message": "no Xid"}]}
-    storage.handle(samples.envelope(logline.lines("node", "later-1", unmeasured)))
+    stack.store_of("later-1", unmeasured)
     assert stack.told() == [], "the check was not run: silence is no recovery"
     good = {**later, "started_at": "2026-11-21T12:00:00+00:00"}
-    storage.handle(samples.envelope(logline.lines("node", "later-2", good)))
+    stack.store_of("later-2", good)
     (told,) = stack.told()
     assert "Recovered" in told and "gpu_count on gpu-01" in told
 
 
 def test_a_late_old_result_does_not_bring_an_old_trouble_back(stack):
-    storage = stack.storage()
     newest = samples.record(verdict="no-go", started_at="2026-11-21T12:00:00+00:00")
-    storage.handle(samples.envelope(logline.lines("node", "new", newest)))
+    stack.store_of("new", newest)
     stack.told()
-    storage.handle(samples.envelope(logline.lines("node", "old", samples.record())))
+    stack.store_of("old", samples.record())
     assert stack.told() == [], "what was measured at ten says nothing about noon"
     assert list(stack.items("ALERT#")) == [("ALERT#demo", f"{samples.NODE}#gpu_count#GPU 3")]
 
@@ -198,7 +228,7 @@ def test_a_record_in_parts_is_stored_when_its_last_part_is_there(stack):
 
 def test_a_throttled_table_brings_the_event_back_and_nothing_is_lost(stack):
     event = samples.envelope(_lines(*_nodes(30, bad=2)), stream="all")
-    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "BatchWriteItem" else None
+    stack.refuse("BatchWriteItem")
     with pytest.raises(TryAgain):
         stack.storage().handle(event)
     stack.cloud.before = None
@@ -218,7 +248,7 @@ def test_a_moment_of_throttling_is_sat_out(stack, action):
         return None
 
     stack.cloud.before = refuse
-    assert stack.storage().handle(samples.envelope(_lines(*_nodes(3, bad=1)), stream="all"))["stored"] == 3
+    assert stack.store(*_nodes(3, bad=1), stream="all")["stored"] == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -295,9 +325,8 @@ def test_two_invocations_at_once_store_and_tell_once(stack):
 
 
 def test_another_record_of_the_same_node_and_run_does_not_overwrite(stack):
-    storage = stack.storage()
-    storage.handle(samples.envelope(logline.lines("node", "run", samples.record(verdict="no-go"))))
-    answer = storage.handle(samples.envelope(logline.lines("node", "run", samples.record())))
+    stack.store_of("run", samples.record(verdict="no-go"))
+    answer = stack.store_of("run", samples.record())
     assert answer["conflicting"] == 1
     assert stack.items("RUN#run")["RUN#run", "RECORD#gpu-01"]["verdict"] == "no-go"
 
@@ -305,7 +334,7 @@ def test_another_record_of_the_same_node_and_run_does_not_overwrite(stack):
 def test_a_control_nodes_header_of_the_run_stays(stack):
     header = items.run_item({"run_id": "run", "started_at": samples.UTC, "level": "deep", "hosts": []}, 0)
     stack.cloud.client("dynamodb").put_item(TableName=RESULTS, Item=items.marshal(header))
-    stack.storage().handle(samples.envelope(logline.lines("node", "run", samples.record())))
+    stack.store_of("run", samples.record())
     assert stack.items("RUN#run")["RUN#run", "META"]["level"] == "deep"
 
 
@@ -368,7 +397,7 @@ def test_dead_letters_are_replayed_through_a_queue_and_failures_named(stack):
     answer = stack.storage().handle(samples.sqs(good, {"surprise": 1}, "no json"))
     assert answer == {"batchItemFailures": []}, "bad ones are kept and never come again"
     assert len(stack.bad("storage")) == 2 and stack.items("RUN#")
-    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "BatchGetItem" else None
+    stack.refuse("BatchGetItem")
     answer = stack.storage().handle(samples.sqs(samples.envelope(["x"]), good))
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
 
@@ -376,7 +405,7 @@ def test_dead_letters_are_replayed_through_a_queue_and_failures_named(stack):
 def test_sns_that_throttles_loses_no_alert(stack):
     event = samples.envelope(_lines(samples.record(verdict="no-go")))
     # SNS speaks the query protocol, whose requests are all "POST /".
-    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "POST /" else None
+    stack.refuse("POST /")
     with pytest.raises(TryAgain, match="demo-alerts: Throttling"):
         stack.storage().handle(event)
     stack.cloud.before = None
@@ -384,11 +413,11 @@ def test_sns_that_throttles_loses_no_alert(stack):
     assert len(stack.told()) == 1
 
 
-def _with_slack(stack, receiver: Receiver) -> storage_handler.StorageFunction:
-    """Storage with the channel that services() makes, led to the receiver."""
-    stack.cloud.client("secretsmanager").create_secret(Name="demo/slack", SecretString=receiver.url)
+def _with_slack(stack, url: str, ca: Path | str = "") -> storage_handler.StorageFunction:
+    """Storage with the channel that services() makes, led to a webhook on this machine."""
+    stack.cloud.client("secretsmanager").create_secret(Name="demo/slack", SecretString=url)
     storage = stack.storage()
-    given = {"slack": "secretsmanager:demo/slack", "slack_hosts": "127.0.0.1", "slack_ca": str(receiver.ca)}
+    given = {"slack": "secretsmanager:demo/slack", "slack_hosts": "127.0.0.1", "slack_ca": str(ca)}
     storage.on.notifier.voice.destinations.extend(common.voice(given, stack.cloud.client).destinations)
     return storage
 
@@ -401,27 +430,39 @@ def receiver(tmp_path):
 
 
 def test_slack_that_is_down_gets_it_later_and_sns_is_not_told_twice(stack, receiver, capsys):
-    storage = _with_slack(stack, receiver)
+    storage = _with_slack(stack, receiver.url, receiver.ca)
     event = samples.envelope(_lines(samples.record(verdict="no-go")))
     receiver.script = [(503, {"Retry-After": "0"})] * 5
     with pytest.raises(TryAgain, match="Slack"):
         storage.handle(event)
-    assert len(stack.told()) == 1 and receiver.got == []
+    assert len(stack.told()) == 1 and receiver.got == [] and "AlertsLost" not in capsys.readouterr().out
     assert storage.handle(event)["duplicate"] == 1
     (message,) = receiver.got
     assert "1 of 1 nodes no-go" in message["text"] and "gpu-01" in json.dumps(message["blocks"])
     assert stack.told() == [] and "very-secret-part" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("webhook", [" ", "http://hooks.slack.com/services/T000/B000/verysecret"])
+def test_a_webhook_that_is_refused_for_good_is_logged_without_it_and_counted_once(stack, webhook, capsys):
+    storage = _with_slack(stack, webhook)
+    for _ in range(2):
+        storage.on.notifier.announce(NoticeContext("title", samples.UTC))
+    said = capsys.readouterr().out
+    assert said.count("not told") == said.count('"AlertsLost":1') == 1 and "verysecret" not in said
+
+
+def test_no_channel_is_waited_for_longer_than_a_function_lives(stack, receiver, monkeypatch):
+    monkeypatch.setattr("flightline.tell.channel.time.sleep", lambda _: None)
+    storage = _with_slack(stack, receiver.url, receiver.ca)
+    receiver.script = [(429, {"Retry-After": "30"})] * 2
+    with pytest.raises(TryAgain, match="too long"):
+        storage.on.notifier.announce(NoticeContext("title", samples.UTC))
+
+
 def test_the_entry_reads_its_environment(stack, monkeypatch):
-    for name, value in {
-        "FLIGHTLINE_CLUSTER": samples.CLUSTER,
-        "FLIGHTLINE_NAMESPACE": NAMESPACE,
-        "FLIGHTLINE_RESULTS_TABLE": RESULTS,
-        "FLIGHTLINE_TRAINING_TABLE": TRAINING,
-        "FLIGHTLINE_RESULTS_BUCKET": BUCKET,
-    }.items():
-        monkeypatch.setenv(name, value)
+    names = {"CLUSTER": samples.CLUSTER, "NAMESPACE": NAMESPACE, "RESULTS_BUCKET": BUCKET}
+    for name, value in {**names, "RESULTS_TABLE": RESULTS, "TRAINING_TABLE": TRAINING}.items():
+        monkeypatch.setenv(f"FLIGHTLINE_{name}", value)
     monkeypatch.setattr(storage_handler, "client", stack.cloud.client)
     storage_handler._storage.cache_clear()
     try:
@@ -435,9 +476,9 @@ def test_the_entry_reads_its_environment(stack, monkeypatch):
 
 def test_a_spot_interruption_is_told_with_the_state_of_the_node(stack):
     instance = stack.node()
-    stack.storage().handle(samples.envelope(_lines(samples.record(instance, verdict="no-go")), stream=instance))
+    stack.store(samples.record(instance, verdict="no-go"), stream=instance)
     stack.told()
-    assert stack.router().handle(samples.sqs(samples.spot(instance))) == {"batchItemFailures": []}
+    stack.route(samples.spot(instance))
     (told,) = stack.told()
     for word in ("spot_interruption", f"gpu-01 ({instance})", "REPLACE", "instance running", "last preflight no-go"):
         assert word in told
@@ -560,7 +601,7 @@ def test_an_event_of_an_unknown_node_is_kept_and_counted(stack, capsys):
 
 def test_a_node_that_ec2_forgot_but_that_reported_is_ours(stack):
     gone = "i-0dddddddddddddddd"
-    stack.storage().handle(samples.envelope(_lines(samples.record(gone)), stream=gone))
+    stack.store(samples.record(gone), stream=gone)
     assert stack.router().handle(samples.state("terminated", gone)) == {"told": 1}
     (told,) = stack.told()
     assert "the instance is terminated" in told and "knows no status" in told and "last preflight go" in told
@@ -570,13 +611,13 @@ def test_a_record_from_the_future_hides_nothing_that_comes_after(stack, trainer)
     """A go of 2099 was the newest for ever: a no-go of the same node was neither told nor kept it from training."""
     instance = stack.node()
     ahead = samples.record(instance, started_at="2099-01-01T00:00:00+00:00")
-    counts = stack.storage().handle(samples.envelope(_lines(ahead), stream=instance))
+    counts = stack.store(ahead, stream=instance)
     assert (counts["bad"], counts["stored"]) == (1, 0)
     (kept,) = stack.bad("storage")
     assert "later than now" in kept["reason"]
     now = training_handler.stamps.now()
     wrong = samples.record(instance, verdict="no-go", started_at=now)
-    stack.storage().handle(samples.envelope(_lines(wrong), stream=instance))
+    stack.store(wrong, stream=instance)
     assert len(stack.told()) == 1
     assert trainer[0].handle(_request(instance))["status"] == "refused"
 
@@ -600,8 +641,8 @@ def test_what_was_told_in_the_future_silences_nothing(stack):
 def test_an_id_longer_than_a_key_may_be_is_told(stack):
     instance = stack.node()
     event = {**samples.spot(instance), "id": "\N{SNOWMAN}" * 5_000}
-    assert stack.router().handle(samples.sqs(event)) == {"batchItemFailures": []}
-    assert stack.router().handle(samples.sqs(event)) == {"batchItemFailures": []}
+    stack.route(event)
+    stack.route(event)
     assert len(stack.told()) == 1
 
 
@@ -609,7 +650,7 @@ def test_an_alarm_with_a_reason_larger_than_a_message_is_told(stack):
     stack.node()
     event = samples.alarm()
     event["detail"]["state"]["reason"] = "\N{SNOWMAN}" * 300_000
-    assert stack.router().handle(samples.sqs(event)) == {"batchItemFailures": []}
+    stack.route(event)
     (told,) = stack.told()
     assert len(told.encode()) < 256 * 1024 and "alarm_gpu_temperature" in told
 
@@ -627,7 +668,7 @@ def test_an_alarm_with_a_reason_larger_than_a_message_is_told(stack):
     ],
 )
 def test_a_torn_delivery_is_kept_and_not_tried_again(stack, torn):
-    assert stack.router().handle(samples.sqs(torn)) == {"batchItemFailures": []}
+    stack.route(torn)
     assert len(stack.bad("alert-router")) == 1 and stack.told() == []
 
 
@@ -674,7 +715,7 @@ def test_a_burst_is_one_message_that_names_every_node(stack):
     (told,) = stack.told()
     assert "spot_interruption on 12 nodes" in told and all(node in told for node in nodes)
     assert len(stack.bad("alert-router")) == 1, "the node that nobody knows is kept, and told to nobody"
-    assert stack.router().handle(samples.sqs(*_burst(nodes), unknown)) == {"batchItemFailures": []}
+    stack.route(*_burst(nodes), unknown)
     assert stack.told() == []
 
 
@@ -682,7 +723,7 @@ def test_a_burst_that_could_not_be_told_comes_again_as_a_whole(stack):
     nodes = [stack.node(f"gpu-{n:02d}") for n in range(3)]
     batch = samples.sqs(*_burst(nodes))
     router = stack.router()
-    stack.cloud.before = lambda action: (400, "Throttling") if action == "POST /" else None
+    stack.refuse("POST /", "Throttling")
     failed = {"batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in range(3)]}
     assert router.handle(batch) == failed and stack.told() == []
     stack.cloud.before = None
@@ -696,7 +737,7 @@ def test_trouble_and_recovery_of_one_node_in_one_batch_are_told_in_their_order(s
         {**samples.state(word, who), "id": f"e{n}", "time": f"2026-11-21T{at}:00Z"}
         for n, (word, who, at) in enumerate(events)
     ]
-    assert stack.router().handle(samples.sqs(*made)) == {"batchItemFailures": []}
+    stack.route(*made)
     trouble, over = stack.told()
     assert "the instance is stopping" in trouble and "Recovered" in over and instance in over
     assert not stack.items("ALERT#")
@@ -733,17 +774,7 @@ def test_many_repetitions_collapse_to_one_message(stack):
 
 def test_a_silent_node_is_told_and_a_young_one_is_not(stack, capsys, monkeypatch):
     talking, silent = stack.node("gpu-01"), stack.node("gpu-02")
-    stack.cloud.client("cloudwatch").put_metric_data(
-        Namespace=NAMESPACE,
-        MetricData=[
-            {
-                "MetricName": watch.HEARTBEAT,
-                "Dimensions": [{"Name": "InstanceId", "Value": talking}],
-                "Timestamp": datetime.now(timezone.utc) - timedelta(minutes=2),
-                "Value": 40.0,
-            }
-        ],
-    )
+    _says(stack, watch.HEARTBEAT, 2, nodes=[talking])
     router = stack.router()
     assert router.handle(samples.schedule()) == {"watched": 1}, "both were launched a moment ago"
     assert stack.told() == []
@@ -754,22 +785,6 @@ def test_a_silent_node_is_told_and_a_young_one_is_not(stack, capsys, monkeypatch
     assert "node_silent" in told and silent in told and talking not in told
     (measured,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "WatchRuns" in line]
     assert (measured["SilentNodes"], measured["ReportingNodes"], measured["WatchRuns"]) == (1, 1, 1)
-
-
-def _says(stack, metric: str, *minutes_ago: int, nodes: list[str]) -> None:
-    """Put a metric's values into the emulator's CloudWatch, as the agent and the log's service do."""
-    now = datetime.now(timezone.utc)
-    data = [
-        {
-            "MetricName": metric,
-            "Dimensions": [{"Name": "InstanceId", "Value": node}],
-            "Timestamp": now - timedelta(minutes=ago),
-            "Value": 1.0,
-        }
-        for node in nodes
-        for ago in minutes_ago
-    ]
-    stack.cloud.client("cloudwatch").put_metric_data(Namespace=NAMESPACE, MetricData=data)
 
 
 @pytest.fixture
@@ -847,7 +862,7 @@ def test_nobody_is_told_of_watchers_that_cannot_be_there(stack, grown, capsys, m
 
 
 def test_a_test_alert_comes_through(stack):
-    assert stack.router().handle(samples.sqs(samples.test_alert("p-42"))) == {"batchItemFailures": []}
+    stack.route(samples.test_alert("p-42"))
     (told,) = stack.told()
     assert "probe p-42" in told
 
@@ -877,7 +892,7 @@ def trainer(stack):
 def _good_node(stack, name: str = "gpu-01") -> str:
     instance = stack.node(name)
     now = training_handler.stamps.now()
-    stack.storage().handle(samples.envelope(_lines(samples.record(instance, name, started_at=now)), stream=instance))
+    stack.store(samples.record(instance, name, started_at=now), stream=instance)
     return instance
 
 
@@ -894,17 +909,27 @@ def _request(*instances: str, mode: str = "list", **changes) -> dict:
     return {**made, **changes}
 
 
+@contextmanager
+def _asked(made: training_handler.TrainingInput) -> Iterator[list[list[str]]]:
+    """The instances of each command, by its request: moto adds every instance there is to a command's."""
+    sent: list[list[str]] = []
+    hook, events = "provide-client-params.ssm.SendCommand", made.ssm.meta.events
+    events.register(hook, lambda params, **_: sent.append(params["InstanceIds"]), unique_id="asked")
+    yield sent
+    events.unregister(hook, unique_id="asked")
+
+
 def test_a_run_starts_once_on_good_nodes(stack, trainer):
     instance = _good_node(stack)
     answer = trainer[0].handle(_request(instance))
     assert (answer["status"], answer["objects"], answer["nodes"]) == ("started", 2, 1)
-    commands = stack.cloud.client("ssm").list_commands()["Commands"]
+    commands = stack.commands()
     assert [command["CommandId"] for command in commands] == answer["commands"]
     assert commands[0]["Parameters"]["manifest"] == [f"s3://{BUCKET}/training/llama-1/req-00001.json"]
     manifest = json.loads(stack.cloud.objects(BUCKET)["training/llama-1/req-00001.json"])
     assert [row["key"] for row in manifest["objects"]] == ["c4/a.parquet", "c4/b.parquet"]
     assert trainer[0].handle(_request(instance)) == answer, "the same request is answered the same"
-    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
+    assert len(stack.commands()) == 1
     (item,) = stack.cloud.items(TRAINING).values()
     assert (item["job"], item["status"], item["dataset"]) == ("llama-1", "started", "c4")
 
@@ -917,7 +942,7 @@ def test_a_first_try_that_died_after_sending_does_not_start_twice(stack, trainer
             TableName=RESULTS, Key=items.marshal(dict(zip(("pk", "sk"), key, strict=True)))
         )
     assert trainer[0].handle(_request(instance))["status"] == "started"
-    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
+    assert len(stack.commands()) == 1
 
 
 def test_nodes_that_are_not_go_are_refused_by_name(stack, trainer):
@@ -930,7 +955,7 @@ def test_nodes_that_are_not_go_are_refused_by_name(stack, trainer):
         f"{other}: not a node of cluster demo",
         "i-0fffffffffffffff0: not a node of cluster demo",
     ]
-    assert stack.cloud.client("ssm").list_commands()["Commands"] == []
+    assert stack.commands() == []
     # Mended, the same request starts.
     assert trainer[0].handle(_request(good))["status"] == "started"
 
@@ -943,12 +968,9 @@ def test_with_spares_a_node_that_is_not_go_is_left_out_and_named(stack, trainer)
         "refused",
         ["3 nodes are go, 4 needed", f"{never}: never judged by a preflight"],
     )
-    sent: list[dict] = []
-    hook = "provide-client-params.ssm.SendCommand"
-    trainer[0].ssm.meta.events.register(hook, lambda params, **_: sent.append(params), unique_id="asked")
-    answer = trainer[0].handle(_request(nodes={**nodes, "need": 2}))
-    trainer[0].ssm.meta.events.unregister(hook, unique_id="asked")
-    assert [request["InstanceIds"] for request in sent] == [good]
+    with _asked(trainer[0]) as asked:
+        answer = trainer[0].handle(_request(nodes={**nodes, "need": 2}))
+    assert asked == [good]
     assert (answer["nodes"], answer["spares"], answer["left_out"]) == (3, 1, [f"{never}: never judged by a preflight"])
     (item,) = stack.cloud.items(TRAINING).values()
     assert item["left_out"] == answer["left_out"], "a person finds later who was left out"
@@ -959,26 +981,22 @@ def test_a_try_that_finds_other_nodes_good_sends_to_them(stack, trainer):
     trainer[0]._send(training_request.read(_request(*nodes)), nodes[:1], "s3://m")
     trainer[0]._send(training_request.read(_request(*nodes)), nodes, "s3://m")
     trainer[0]._send(training_request.read(_request(*nodes)), nodes, "s3://m")
-    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 2
+    assert len(stack.commands()) == 2
 
 
 def test_all_nodes_means_the_clusters_running_ones(stack, trainer):
     wanted = sorted(_good_node(stack, f"gpu-{n:02d}") for n in range(3))
     stack.node("web", cluster="other")
-    # Asked of the request, because moto adds every instance there is to a command's.
-    sent: list[dict] = []
-    hook = "provide-client-params.ssm.SendCommand"
-    trainer[0].ssm.meta.events.register(hook, lambda params, **_: sent.append(params), unique_id="asked")
-    assert trainer[0].handle(_request(nodes={"all": True}))["nodes"] == 3
-    trainer[0].ssm.meta.events.unregister(hook, unique_id="asked")
-    assert [request["InstanceIds"] for request in sent] == [wanted]
+    with _asked(trainer[0]) as asked:
+        assert trainer[0].handle(_request(nodes={"all": True}))["nodes"] == 3
+    assert asked == [wanted]
 
 
 def test_a_large_cluster_takes_several_commands(stack, trainer, monkeypatch):
     monkeypatch.setattr(training_handler, "IDS_PER_COMMAND", 2)
     nodes = [_good_node(stack, f"gpu-{n:02d}") for n in range(3)]
     answer = trainer[0].handle(_request(*nodes))
-    commands = stack.cloud.client("ssm").list_commands()["Commands"]
+    commands = stack.commands()
     comments = {command["Comment"].rpartition(" ")[0] for command in commands}
     assert comments == {"flightline req-00001 1/2", "flightline req-00001 2/2"} and len(answer["commands"]) == 2
 
@@ -1040,14 +1058,14 @@ def test_a_request_that_cannot_run_is_refused_with_the_reason(stack, trainer, ch
     instance = _good_node(stack)
     answer = trainer[0].handle(_request(instance, **change))
     assert answer["status"] == "refused" and reason in answer["reasons"][0]
-    assert stack.cloud.client("ssm").list_commands()["Commands"] == []
+    assert stack.commands() == []
 
 
 def test_ssm_that_throttles_is_asked_again_by_the_caller(stack, trainer):
     instance = _good_node(stack)
-    stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "SendCommand" else None
+    stack.refuse("SendCommand")
     with pytest.raises(TryAgain, match="SSM"):
         trainer[0].handle(_request(instance))
     stack.cloud.before = None
     assert trainer[0].handle(_request(instance))["status"] == "started"
-    assert len(stack.cloud.client("ssm").list_commands()["Commands"]) == 1
+    assert len(stack.commands()) == 1

@@ -37,6 +37,7 @@ RESULTS, BUCKET, GROUP, HOOK = "demo-results", "demo-results-bucket", "demo-gpu"
 AWS = r"""#!/bin/sh
 # A stand-in for the aws command: s3 cp by plain HTTP to the emulator; every call into a file.
 echo "$*" >>"$CALLS"
+case "$*" in autoscaling*) [ -z "${NO_GROUP:-}" ] || exit 1 ;; esac
 [ "$1 $2" = "s3 cp" ] || exit 0
 [ -z "${NO_S3:-}" ] || exit 1
 ask() {
@@ -57,10 +58,12 @@ esac
 PACKAGE = """#!/usr/bin/env python3
 import os, pathlib, sys, time
 arguments = sys.argv[1:]
+pathlib.Path(os.environ["CALLS"]).open("a").write("package " + " ".join(arguments) + "\\n")
 time.sleep(float(os.environ.get("PACKAGE_SLEEPS", "0")))
-bundle = pathlib.Path(arguments[arguments.index("--bundle") + 1])
-bundle.mkdir()
-(bundle / "kernel.log").write_text("NVRM: Xid")
+if "--bundle" in arguments:
+    bundle = pathlib.Path(arguments[arguments.index("--bundle") + 1])
+    bundle.mkdir()
+    (bundle / "kernel.log").write_text("NVRM: Xid")
 if os.environ.get("RECORD"):
     pathlib.Path(arguments[arguments.index("--record") + 1]).write_text(os.environ["RECORD"])
 sys.exit(int(os.environ.get("PACKAGE_EXITS", "0")))
@@ -75,7 +78,7 @@ def metadata():
 
 @dataclass
 class Site:
-    """The emulated stack, and machines that boot in it."""
+    """The emulated stack, and machines that boot in it. kind: the type that the metadata service tells, if any."""
 
     cloud: Cloud
     metadata: Any
@@ -84,6 +87,7 @@ class Site:
     reader: str = ""
     topic: str = ""
     limit: int = 3
+    kind: str = ""
     plan: BootPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -148,7 +152,7 @@ class Site:
         (disk / "flightline-boot").write_text(files["/usr/local/sbin/flightline-boot"])
         calls = disk / "calls"
         calls.write_text("")
-        self.metadata.values = {f"meta-data/instance-{name}": instance for name in ("id", "type")}
+        self.metadata.values = {"meta-data/instance-id": instance, "meta-data/instance-type": self.kind or None}
         done = subprocess.run(
             ["/bin/sh", str(disk / "flightline-boot")],
             env={
@@ -224,13 +228,12 @@ class Site:
         """Hand the queue, and events of EventBridge, to the router; returns what people were told."""
         sqs = self.cloud.client("sqs")
         bodies: list[Any] = list(more)
-        while messages := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get("Messages"):
-            for message in messages:
-                bodies.append(message["Body"])
-                sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        for message in self.cloud.received(self.queue):
+            bodies.append(message["Body"])
+            sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
         if bodies:
             assert self.router().handle(samples.sqs(*bodies)) == {"batchItemFailures": []}
-        return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
+        return self.cloud.told_texts(self.reader)
 
     def router(self) -> router_handler.Router:
         names = common.ServiceNames(
@@ -247,8 +250,7 @@ class Site:
         return router_handler.build(common.services("alert-router", names), *clients)
 
     def bad(self) -> list[str]:
-        found = self.cloud.objects(BUCKET)
-        return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/")]
+        return [kept["reason"] for kept in self.cloud.bad(BUCKET)]
 
 
 @pytest.fixture
@@ -267,6 +269,14 @@ def record(instance: str = samples.NODE, **more: Any) -> str:
 def place(calls: list[str], word: str) -> int:
     (found,) = [index for index, call in enumerate(calls) if word in call]
     return found
+
+
+def judged(calls: list[str]) -> list[str]:
+    return [call for call in calls if call.startswith("package ")]
+
+
+def fetched(calls: list[str]) -> list[str]:
+    return [call for call in calls if call.startswith("s3 cp --only-show-errors s3://")]
 
 
 def decided(calls: list[str]) -> list[str]:
@@ -294,7 +304,7 @@ def test_a_first_boot_no_go_tells_people_what_is_wrong_and_where_to_look(site):
 def test_what_an_abandon_rests_on_is_kept_before_the_group_is_told(site):
     """Record, outcome, heartbeat, bundle, ABANDON: once the group is told, the instance may be gone."""
     _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
-    order = [place(calls, "/record.json"), place(calls, "/outcome.json"), place(calls, "/boot-bundle")]
+    order = [place(calls, "/record.json"), place(calls, "/outcome.json"), place(calls, "--recursive")]
     assert order == sorted(order) and order[-1] < place(calls, "complete-lifecycle-action")
     beats = [index for index, call in enumerate(calls) if "record-lifecycle-action-heartbeat" in call]
     assert any(order[1] < beat < order[2] for beat in beats), "the bundle may take minutes"
@@ -316,12 +326,85 @@ def test_a_place_that_takes_nothing_does_not_hold_the_group_up(site):
     other = "i-0aaaaaaaaaaaaaaa1"
     status, calls = site.boot(other, NO_S3="1")
     assert (status, decided(calls)) == (2, ["ABANDON"])
+    assert len(fetched(calls)) == 5 and [call for call in calls if call.endswith("/outcome.json")]
 
 
 def test_a_go_enters_service_and_tells_nobody(site):
     status, calls = site.boot(RECORD=record())
     assert (status, decided(calls)) == (0, ["CONTINUE"])
     assert site.deliver() == []
+    (asked,) = judged(calls)
+    for argument in (
+        "--instance-type p5.48xlarge",
+        f"--instance-id {samples.NODE}",
+        "--level quick",
+        "check --settings",
+        "/log/records.jsonl",
+    ):
+        assert argument in asked
+    assert (
+        f"--auto-scaling-group-name {GROUP} --lifecycle-hook-name {HOOK}" in calls[place(calls, "complete-lifecycle")]
+    )
+    assert any("record.json" in call for call in calls) and not any("--recursive" in call for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("kind", "judged_as"),
+    [("g6.48xlarge", "g6.48xlarge"), ("p5.48xlarge", "p5.48xlarge"), ("g6.4xlarge", "p5.48xlarge"), ("", "")],
+    ids=["another of the list", "the first", "not asked for", "not said"],
+)
+def test_of_several_types_a_node_is_judged_as_the_one_it_is_and_as_no_other(site, kind, judged_as):
+    site.plan, site.kind = replace(site.plan, other_types="g6e.48xlarge,g6.48xlarge"), kind
+    status, calls = site.boot(RECORD=record())
+    if kind:
+        assert status == 0 and f"--instance-type {judged_as} " in judged(calls)[0]
+    else:
+        assert status != 0 and decided(calls) == judged(calls) == []
+
+
+def test_a_slow_boot_does_not_count_against_the_node(site):
+    """The hook's time is started anew before anything that takes long."""
+    _, calls = site.boot(RECORD=record())
+    beats = [index for index, call in enumerate(calls) if "record-lifecycle-action-heartbeat" in call]
+    assert len(beats) == 2
+    assert beats[0] < place(calls, "s3 cp --only-show-errors s3://") < beats[1] < place(calls, "package ")
+    _, calls = site.boot(RECORD=record())
+    assert not [call for call in calls if "heartbeat" in call]
+
+
+def test_a_package_that_changed_on_disk_is_fetched_again(site):
+    site.boot(RECORD=record())
+    (kept,) = (site.root / samples.NODE / "state").glob("*.pyz")
+    kept.write_text("import sys; sys.exit(0)")
+    assert fetched(site.boot(RECORD=record())[1]) and kept.read_text() == PACKAGE
+
+
+def test_without_metadata_nobody_is_told_and_the_hook_times_out(site):
+    code, calls = site.boot(FLIGHTLINE_METADATA="http://127.0.0.1:9")
+    assert (code, decided(calls)) == (2, [])
+
+
+def test_a_group_that_cannot_be_told_is_an_error(site):
+    code, calls = site.boot(RECORD=record(), NO_GROUP="1")
+    assert (code, decided(calls)) == (2, ["CONTINUE"] * 5)
+    assert decided(site.boot(RECORD=record())[1]) == ["CONTINUE"]
+
+
+def test_a_node_outside_a_group_tells_nobody(site):
+    site.plan = replace(site.plan, group="", launch_hook="")
+    status, calls = site.boot(RECORD=record())
+    assert (status, decided(calls)) == (0, [])
+
+
+def test_a_node_outside_a_stack_judges_itself_by_the_role_s_settings(site):
+    """The same script, without a stack's boot.env: no metadata, no AWS, the library that the role installed."""
+    installed, settings = site.root / "installed.pyz", site.root / "node.json"
+    installed.write_text(PACKAGE)
+    env = {"FLIGHTLINE_BOOT_ENV": str(site.root / "nothing"), "FLIGHTLINE_PACKAGE": str(installed)}
+    for code in (1, 0):
+        status, (asked,) = site.boot(**env, FLIGHTLINE_SETTINGS=str(settings), PACKAGE_EXITS=str(code))
+        assert status == code and asked.startswith(f"package check --settings {settings} --run boot-")
+        assert "--level" not in asked and "--instance-type" not in asked
 
 
 def test_the_same_outcome_comes_twice_and_is_told_once(site):
@@ -340,6 +423,7 @@ def test_the_same_outcome_comes_twice_and_is_told_once(site):
     ("env", "status", "words"),
     [
         ({"PACKAGE_SLEEPS": "60", "LIMIT": "1"}, 124, "no verdict within its time limit"),
+        ({"PACKAGE_EXITS": "137"}, 137, "no verdict within its time limit"),
         ({"PACKAGE_EXITS": "2"}, 2, "ended without a verdict"),
         ({"PACKAGE_EXITS": "1", "RECORD": "{"}, 1, "its record cannot be used"),
         ({"PACKAGE_EXITS": "1", "RECORD": record("i-0bbbbbbbbbbbbbbb1")}, 1, f"wanted a record of {samples.NODE}"),
@@ -356,16 +440,17 @@ def test_a_boot_without_a_usable_verdict_is_told_too(site, env, status, words):
 
 def test_a_package_that_was_changed_is_told(site):
     site.plan = replace(site.plan, package_sha256="0" * 64)
-    _, calls = site.boot()
-    assert decided(calls) == ["ABANDON"]
+    status, calls = site.boot()
+    assert (status, decided(calls), judged(calls)) == (2, ["ABANDON"], [])
+    assert not list((site.root / samples.NODE / "state").glob("*.pyz"))
     assert "another checksum" in site.deliver()[0]
 
 
 def test_a_no_go_after_a_reboot_is_told_and_stops_nothing(site):
     site.limit = 1
     site.boot(RECORD=record())
-    _, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
-    assert decided(calls) == []
+    status, calls = site.boot(RECORD=record(verdict="no-go"), PACKAGE_EXITS="1")
+    assert (status, decided(calls), len(judged(calls))) == (1, [], 1)
     (told,) = site.deliver()
     assert "no-go after a reboot" in told and "7 of 8 GPUs" in told
     assert site.suspended() == []

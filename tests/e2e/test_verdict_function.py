@@ -107,21 +107,10 @@ class Stack:
 
     def messages(self) -> list[dict]:
         """What the queue shows now, as Lambda gets it."""
-        found = []
-        while (
-            some := self.cloud.client("sqs")
-            .receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10)
-            .get("Messages")
-        ):
-            found += some
+        names = {"messageId": "MessageId", "receiptHandle": "ReceiptHandle", "body": "Body"}
         return [
-            {
-                "eventSource": "aws:sqs",
-                "messageId": m["MessageId"],
-                "receiptHandle": m["ReceiptHandle"],
-                "body": m["Body"],
-            }
-            for m in found
+            {"eventSource": "aws:sqs", **{ours: message[name] for ours, name in names.items()}}
+            for message in self.cloud.received(self.queue)
         ]
 
     def invoke(self, messages: list[dict]) -> list[str]:
@@ -150,8 +139,7 @@ class Stack:
         return [message["Subject"] for message in self.cloud.told(self.reader)]
 
     def bad(self) -> list[str]:
-        found = self.cloud.objects(BUCKET)
-        return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/verdict/")]
+        return [kept["reason"] for kept in self.cloud.bad(BUCKET, "verdict")]
 
     def over(self, monkeypatch) -> None:
         """The deadline has passed, by the function's clock."""

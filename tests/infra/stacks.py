@@ -7,8 +7,10 @@ from typing import Any
 
 import yaml
 
+from infra.components.base import ClusterPlan
 from infra.config.model import StackSettings
 from infra.config.reader import read
+from infra.images import FoundImage
 from infra.planning.names import Names, Place, names
 from infra.planning.zones import Zone, ZoneOffering
 from infra.settings import endpoints
@@ -63,7 +65,12 @@ def place(stack: str) -> Place:
     return Place("aws", region(stack), ACCOUNT)
 
 
+def plan(stack: str, image: FoundImage | None = None, **changes: Any) -> ClusterPlan:
+    """What the components of an example stack read, with some keys changed."""
+    found, where = settings(stack, **changes), place(stack)
+    return ClusterPlan(found, stack, names(found.cluster_name, where, found.network.zones.gpu_id), where, image)
+
+
 def planned_names(stack: str) -> Names:
     """Physical names of a stack."""
-    found = settings(stack)
-    return names(found.cluster_name, place(stack), found.network.zones.gpu_id)
+    return plan(stack).names

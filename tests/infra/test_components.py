@@ -8,30 +8,32 @@ import pulumi
 import pulumi_aws as aws
 import pytest
 
-from infra.components.access import Access, AccessArgs
-from infra.components.audit import Audit, AuditArgs
-from infra.components.bucket import Bucket, BucketArgs
-from infra.components.endpoints import Endpoints, EndpointsArgs
-from infra.components.fabric import Fabric, FabricArgs
-from infra.components.file_system import FileSystem, FileSystemArgs
-from infra.components.flow_logs import FlowLogs, FlowLogsArgs
-from infra.components.gpu_nodes import GpuNodes, GpuNodesArgs
-from infra.components.head_node import HeadNode, HeadNodeArgs
-from infra.components.log_groups import LogGroups, LogGroupsArgs
-from infra.components.network import Network, NetworkArgs
-from infra.components.notifications import Notifications, NotificationsArgs
-from infra.components.roles import RoleMaker
-from infra.components.spending import Spending, SpendingArgs
-from infra.components.storage import Storage, StorageArgs
+from infra.components.access import Access
+from infra.components.audit import Audit
+from infra.components.bucket import Bucket
+from infra.components.endpoints import Endpoints
+from infra.components.fabric import Fabric
+from infra.components.file_system import FileSystem
+from infra.components.flow_logs import FlowLogs
+from infra.components.gpu_nodes import GpuNodes
+from infra.components.head_node import HeadNode
+from infra.components.log_groups import LogGroups
+from infra.components.network import Network
+from infra.components.notifications import Notifications
+from infra.components.spending import Spending
+from infra.components.storage import Storage
 from infra.config.model import FsxSettings
-from infra.planning import efa, endpoints, lifecycle
+from infra.images import FoundImage
+from infra.planning import efa, endpoints
 from tests.infra import engine, schema, stacks
 
 STACK = "p5-reservation"
-TAGS = {"flightline:cluster": "c"}
 NAMES = stacks.planned_names(STACK)
-PLACE = stacks.place(STACK)
-MAKER = RoleMaker(NAMES, PLACE, None, TAGS)
+SSH = {"accessMode": "ssh", "sshKeyName": "me"}
+
+
+def plan(stack=STACK, **changes):
+    return stacks.plan(stack, FoundImage("ami-1", "x86_64", "/dev/sda1", 0), **changes)
 
 
 def build(make):
@@ -44,17 +46,12 @@ def build(make):
     return run
 
 
-def settings(stack=STACK, **changes):
-    return stacks.settings(stack, **changes)
-
-
 def kinds(run):
     return sorted(request.type_.split(":")[-1] for request in run.custom)
 
 
 def network(**changes):
-    chosen = settings(**changes)
-    return build(lambda: Network("network", NetworkArgs(chosen.network, MAKER, 30, False, True)))
+    return build(lambda: Network("network", plan(**changes)))
 
 
 @pytest.mark.parametrize(("nat", "gateways", "ways_out"), [("one", 1, 3), ("per-az", 2, 3), ("none", 0, 1)])
@@ -83,8 +80,8 @@ def test_network_gives_no_public_address_by_default_and_empties_the_default_grou
 
 
 def made_endpoints(*interfaces):
-    args = ("vpc-1", "10.0.0.0/16", "us-east-1", ["rtb-1"], ["subnet-1"], endpoints.GATEWAYS, interfaces, "c", TAGS)
-    return build(lambda: Endpoints("endpoints", EndpointsArgs(*args)))
+    args = (None, "vpc-1", ["rtb-1"], ["subnet-1"], endpoints.GATEWAYS, interfaces)
+    return build(lambda: Endpoints("endpoints", plan(vpcCidr="10.0.0.0/16"), *args))
 
 
 def test_endpoints_without_and_with_interfaces():
@@ -96,14 +93,15 @@ def test_endpoints_without_and_with_interfaces():
 
 
 def test_flow_logs_write_to_a_group_that_forgets():
-    run = build(lambda: FlowLogs("flow", FlowLogsArgs("vpc-1", MAKER, 14)))
+    run = build(lambda: FlowLogs("flow", plan(logRetentionDays=14), None, "vpc-1"))
     assert run.one("flow-log").props["retentionInDays"] == 14
     assert run.one("flow-vpc").props["logDestination"].endswith(f"log-group:{NAMES.flow_log_group}")
     assert run.one("flow-log").urn in run.one("flow-vpc").dependencies
 
 
 def fabric(*cidrs):
-    return build(lambda: Fabric("fabric", FabricArgs("vpc-1", "c", TAGS, cidrs)))
+    changes = {**SSH, "sshCidrs": cidrs, "orchestrator": "none"} if cidrs else {}
+    return build(lambda: Fabric("fabric", plan(**changes), "vpc-1"))
 
 
 def test_fabric_lets_everything_through_among_its_members_both_ways():
@@ -121,28 +119,20 @@ def test_fabric_lets_everything_through_among_its_members_both_ways():
 
 
 def test_fabric_opens_ssh_to_named_ranges_only():
-    run = fabric("192.0.2.0/24", "198.51.100.7/32")
+    run = fabric("10.1.2.0/24", "10.5.100.7/32")
     inward = run.of("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule")
     ranges = {one.props["cidrIpv4"] for one in inward if "cidrIpv4" in one.props}
-    assert ranges == {"192.0.2.0/24", "198.51.100.7/32"}
+    assert ranges == {"10.1.2.0/24", "10.5.100.7/32"}
     assert {one.props["fromPort"] for one in inward if "cidrIpv4" in one.props} == {22}
 
 
 def test_fabric_rules_keep_their_names_when_a_range_goes():
-    before, after = fabric("192.0.2.0/24", "198.51.100.7/32"), fabric("198.51.100.7/32")
+    before, after = fabric("10.1.2.0/24", "10.5.100.7/32"), fabric("10.5.100.7/32")
     assert {one.name for one in after.requests} < {one.name for one in before.requests}
 
 
 def access(**changes):
-    chosen = settings(**changes)
-    args = AccessArgs(
-        head=chosen.head.enabled,
-        s3_express=chosen.storage.s3_express,
-        slack=chosen.notifications.slack,
-        maker=MAKER,
-        topic_key_arn="arn:aws:kms:us-east-1:1:key/k",
-    )
-    return build(lambda: Access("access", args))
+    return build(lambda: Access("access", plan(**changes), "arn:aws:kms:us-east-1:1:key/k"))
 
 
 def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
@@ -153,17 +143,8 @@ def test_access_has_a_role_for_the_head_node_only_where_there_is_one():
     assert any("arn:aws:kms:us-east-1:1:key/k" in policy for policy in policies), "the alerts' own key"
 
 
-def bucket(**changes):
-    args = {
-        "bucket": "b",
-        "place": PLACE,
-        "keep_data": True,
-        "versioned": True,
-        "rules": lifecycle.rules("data", True),
-        "tls_only": True,
-        "tags": TAGS,
-    }
-    return build(lambda: Bucket("data", BucketArgs(**{**args, **changes})))
+def bucket(stack=STACK, extra=(), **changes):
+    return build(lambda: Bucket("data", plan(stack, **changes), None, "b", "data", versioned=True, extra=extra))
 
 
 def test_bucket_refuses_plain_http_and_other_statements_stand_beside():
@@ -174,23 +155,21 @@ def test_bucket_refuses_plain_http_and_other_statements_stand_beside():
 
 
 def test_bucket_of_an_emulator_has_no_policy_that_would_lock_it_out():
-    assert bucket(tls_only=False).of("aws:s3/bucketPolicy:BucketPolicy") == []
+    assert bucket("local").of("aws:s3/bucketPolicy:BucketPolicy") == []
 
 
 def test_bucket_can_be_emptied_only_where_data_may_go():
-    kept, thrown = bucket().one("data-bucket"), bucket(keep_data=False).one("data-bucket")
+    kept, thrown = bucket().one("data-bucket"), bucket(keepData=False).one("data-bucket")
     assert (kept.props.get("forceDestroy"), kept.protect, kept.retain) == (False, True, True)
     assert (thrown.props.get("forceDestroy"), thrown.protect, thrown.retain) == (True, False, False)
 
 
-def test_a_kept_bucket_keeps_what_makes_it_private():
-    assert all(one.protect and one.retain for one in bucket().custom)
-    assert not any(one.protect or one.retain for one in bucket(keep_data=False).custom)
+def test_a_bucket_that_may_go_takes_its_companions_with_it():
+    assert not any(one.protect or one.retain for one in bucket(keepData=False).custom)
 
 
 def storage(**changes):
-    chosen = settings(**changes)
-    return build(lambda: Storage("storage", StorageArgs(chosen.storage, NAMES, PLACE, "use1-az1", True, TAGS)))
+    return build(lambda: Storage("storage", plan(**changes)))
 
 
 def test_storage_versions_what_would_hurt_to_lose():
@@ -201,17 +180,18 @@ def test_storage_versions_what_would_hurt_to_lose():
 def test_storage_puts_the_express_bucket_into_the_zone_of_the_nodes():
     assert storage(s3Express=False).of("aws:s3/directoryBucket:DirectoryBucket") == []
     (express,) = storage(s3Express=True).of("aws:s3/directoryBucket:DirectoryBucket")
-    assert express.props["location"] == {"name": "use1-az1", "type": "AvailabilityZone"}
+    zone = plan().settings.network.zones.gpu_id
+    assert express.props["location"] == {"name": zone, "type": "AvailabilityZone"}
 
 
 def lustre(efa, repository):
     return FsxSettings(size_gib=4800, throughput_mb_s_per_tib=1000, efa=efa, data_repository=repository)
 
 
-def file_system(fsx, keep=True, repository="s3://b"):
+def file_system(fsx, repository="s3://b"):
     def make():
-        group = aws.cloudwatch.LogGroup("g", name="/aws/fsx/x", retention_in_days=1, tags=TAGS)
-        FileSystem("lustre", FileSystemArgs(fsx, NAMES, "vpc-1", "subnet-1", "sg-nodes", group, repository, keep, TAGS))
+        group = aws.cloudwatch.LogGroup("g", name="/aws/fsx/x", retention_in_days=1, tags=plan().tags)
+        FileSystem("lustre", plan(), fsx, "vpc-1", "subnet-1", "sg-nodes", group, repository)
 
     run = engine.run(make)
     assert run.error is None
@@ -260,13 +240,12 @@ def test_lustre_without_a_repository_takes_backups():
 
 
 def test_log_groups_forget():
-    run = build(lambda: LogGroups("logs", LogGroupsArgs({"a": "/x/a", "b": "/x/b"}, 7, TAGS)))
-    assert [one.props["retentionInDays"] for one in run.custom] == [7, 7]
+    run = build(lambda: LogGroups("logs", plan(logRetentionDays=7)))
+    assert [one.props["retentionInDays"] for one in run.custom] == [7, 7, 7]
 
 
 def notifications(**changes):
-    chosen = settings(**changes).notifications
-    return build(lambda: Notifications("alerts", NotificationsArgs(chosen, NAMES, PLACE, TAGS)))
+    return build(lambda: Notifications("alerts", plan(**changes)))
 
 
 def test_notifications_subscribe_everybody_once_by_address():
@@ -288,7 +267,7 @@ def test_notifications_let_only_aws_services_of_this_account_publish():
 
 
 def test_audit_writes_only_its_own_trail_into_its_bucket():
-    run = build(lambda: Audit("audit", AuditArgs(NAMES, PLACE, True, True, TAGS)))
+    run = build(lambda: Audit("audit", plan()))
     policy = json.loads(run.one("audit-trail-policy").props["policy"])
     allowed = [one for one in policy["Statement"] if one["Effect"] == "Allow"]
     assert all(one["Condition"]["StringEquals"]["aws:SourceArn"].endswith(f"trail/{NAMES.trail}") for one in allowed)
@@ -301,7 +280,7 @@ def test_audit_writes_only_its_own_trail_into_its_bucket():
 
 
 def test_spending_tells_the_topic_before_the_money_is_gone():
-    run = build(lambda: Spending("spending", SpendingArgs(NAMES, 5000, "arn:topic", TAGS)))
+    run = build(lambda: Spending("spending", plan(monthlyBudgetUsd=5000), "arn:topic"))
     notices = run.one("spending-budget").props["notifications"]
     assert {(one["threshold"], one["notificationType"]) for one in notices} >= {(80, "FORECASTED"), (100, "ACTUAL")}
     assert all(one["subscriberSnsTopicArns"] == ["arn:topic"] for one in notices)
@@ -313,26 +292,10 @@ def test_spending_tells_the_topic_before_the_money_is_gone():
     assert expression["values"] == ["250"]
 
 
-def gpu_nodes(stack=STACK, user_data="#cloud-config\n", **changes):
-    chosen = settings(stack, **changes).nodes
-    return build(
-        lambda: GpuNodes(
-            "nodes",
-            GpuNodesArgs(
-                settings=chosen,
-                names=NAMES,
-                image_id="ami-1",
-                root_device="/dev/sda1",
-                user_data=user_data,
-                profile_name="profile",
-                security_group_ids=["sg-1"],
-                subnet_ids=[pulumi.Output.from_input("subnet-1")],
-                time_limit_minutes=20,
-                tags=TAGS,
-                instance_tags={**TAGS, "Name": "n"},
-            ),
-        )
-    )
+def gpu_nodes(stack=STACK, **changes):
+    subnets = [pulumi.Output.from_input("subnet-1")]
+    found = plan(stack, bootPreflightMinutes=20, **changes)
+    return build(lambda: GpuNodes("nodes", found, "#cloud-config\n", "profile", ["sg-1"], subnets))
 
 
 @pytest.mark.parametrize(
@@ -350,13 +313,13 @@ def test_capacity_of_each_kind(stack, market, preference):
     reservation = props.get("capacityReservationSpecification", {})
     assert reservation.get("capacityReservationPreference") == preference
     if preference:
-        wanted = settings(stack).nodes.capacity.reservation_id
+        wanted = plan(stack).settings.nodes.capacity.reservation_id
         assert reservation["capacityReservationTarget"] == {"capacityReservationId": wanted}
 
 
 @pytest.mark.parametrize("instance_type", ["p5.48xlarge", "p6-b300.48xlarge", "p4d.24xlarge", "g6.xlarge"])
 def test_interfaces_are_the_planned_ones_and_carry_the_group(instance_type):
-    chosen = settings("dev", gpuInstanceType=instance_type).nodes
+    chosen = plan("dev", gpuInstanceType=instance_type).settings.nodes
     interfaces = gpu_nodes("dev", gpuInstanceType=instance_type).one("nodes-template").props["networkInterfaces"]
     planned = efa.interfaces(instance_type, chosen.efa)
     assert [(one["networkCardIndex"], one["deviceIndex"], one["interfaceType"]) for one in interfaces] == [
@@ -368,7 +331,7 @@ def test_interfaces_are_the_planned_ones_and_carry_the_group(instance_type):
 
 def test_placement_group_made_given_or_none():
     made = gpu_nodes("local", placementGroup="cluster")
-    assert made.one("nodes-template").props["placement"] == {"groupName": NAMES.placement_group}
+    assert made.one("nodes-template").props["placement"] == {"groupName": stacks.planned_names("local").placement_group}
     assert made.one("nodes-placement").props["strategy"] == "cluster"
     given = gpu_nodes("local", placementGroup="mine")
     assert given.one("nodes-template").props["placement"] == {"groupName": "mine"}
@@ -387,31 +350,13 @@ def test_an_instance_that_says_nothing_in_time_is_abandoned():
     assert run.one("nodes-group").props["waitForCapacityTimeout"] == "0"
 
 
-def head_node(public, *cidrs):
-    chosen = settings(orchestrator="slurm").head
-    return build(
-        lambda: HeadNode(
-            "head",
-            HeadNodeArgs(
-                settings=chosen,
-                cluster="c",
-                image_id="ami-1",
-                vpc_id="vpc-1",
-                subnet_id="subnet-1",
-                fabric_group_id="sg-nodes",
-                profile_name="p",
-                public=public,
-                ssh_cidrs=cidrs,
-                ssh_key_name=None,
-                tags=TAGS,
-                instance_tags=TAGS,
-            ),
-        )
-    )
+def head_node(**changes):
+    where = ("vpc-1", "subnet-1", "sg-nodes", "p")
+    return build(lambda: HeadNode("head", plan(orchestrator="slurm", **changes), *where))
 
 
 def test_head_node_is_private_with_session_manager_and_reachable_from_named_ranges_with_ssh():
-    closed, opened = head_node(False), head_node(True, "192.0.2.0/24")
+    closed, opened = head_node(), head_node(**SSH, sshCidrs=["192.0.2.0/24"])
     assert closed.one("head-instance").props["associatePublicIpAddress"] is False
     assert kinds(closed) == ["Instance"]
     assert opened.one("head-instance").props["associatePublicIpAddress"] is True

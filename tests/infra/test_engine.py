@@ -103,7 +103,7 @@ def pulumi(project, emulator, tmp_path_factory):
 
 
 def test_a_broken_policy_stops_the_preview(pulumi, project):
-    source = project / "infra" / "components" / "gpu_nodes.py"
+    source = project / "infra" / "components" / "launch_template.py"
     kept = source.read_text()
     source.write_text(kept.replace('http_tokens="required"', 'http_tokens="optional"'))
     try:

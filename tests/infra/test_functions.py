@@ -21,17 +21,11 @@ from flightline.cloud import items, orders
 from flightline.cloud.functions.alert_router import boots
 from flightline.cloud.functions.common.claims import LEASE_S
 from flightline.cloud.functions.verdict import arrivals
-from infra.components.functions import Functions, FunctionsArgs
-from infra.components.roles import RoleMaker
-from infra.guard import PolicyGuard
 from infra.planning import documents, tables, user_data
 from infra.planning import functions as planning
 from infra.planning.names import FUNCTIONS
-from infra.planning.tags import common_tags
-from infra.policies import PolicyContext
 from tests import pythons
-from tests.infra import engine, stacks
-from tests.infra.iam_documents import allowed, roles
+from tests.infra import engine, program, stacks
 
 STACK = "p5-reservation"
 ASK = documents.preflight()["mainSteps"][0]["name"]
@@ -41,24 +35,7 @@ RUNTIME_PACKAGES = ("boto3", "botocore", "dateutil", "jmespath", "s3transfer", "
 
 @pytest.fixture(scope="module")
 def run() -> engine.Run:
-    settings, names = stacks.settings(STACK), stacks.planned_names(STACK)
-    args = FunctionsArgs(
-        slack=settings.notifications.slack,
-        boot_failures=settings.boot.failures,
-        retention_days=settings.monitoring.log_retention_days,
-        maker=RoleMaker(names, stacks.place(STACK), settings.permissions_boundary, common_tags(settings, STACK)),
-        topic_key_arn="arn:aws:kms:us-east-1:123456789012:key/k",
-        results_log_group=names.results_log_group,
-        results_bucket=names.results_bucket,
-    )
-
-    def program() -> None:
-        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
-        Functions("functions", args)
-
-    made = engine.run(program)
-    assert made.error is None, made.error
-    return made
+    return program.planned(STACK)
 
 
 def _lambdas_python() -> str:
@@ -162,32 +139,6 @@ def test_only_the_results_bucket_may_fill_the_verdicts_queue():
     policy = planning.answers_policy(stacks.planned_names(STACK), stacks.place(STACK), "q")
     (allowing,) = [part for part in policy["Statement"] if part["Effect"] == "Allow"]
     assert allowing["Principal"] == {"Service": "s3.amazonaws.com"} and "aws:SourceAccount" in str(allowing)
-
-
-def test_the_verdict_reads_answers_and_writes_reports_and_nothing_else():
-    names, documents = stacks.planned_names(STACK), roles(STACK)["verdict"].values()
-    bucket = f"arn:aws:s3:::{names.results_bucket}"
-    assert allowed(documents, "s3:GetObject", f"{bucket}/{contract.CALLS_PREFIX}run/c/i-1/x/ask/stdout")
-    assert allowed(documents, "s3:GetObject", f"{bucket}/runs/x/asked.json.zlib")
-    assert allowed(documents, "s3:PutObject", f"{bucket}/runs/x/report.json")
-    assert not allowed(documents, "s3:GetObject", f"{bucket}/bundles/boot/i-1/x/record.json")
-    assert not allowed(documents, "s3:PutObject", f"{bucket}/{contract.CALLS_PREFIX}run/c/i-1/x/ask/stdout")
-    assert not allowed(documents, "s3:DeleteObject") and not allowed(documents, "ssm:SendCommand")
-    other = "arn:aws:dynamodb:us-east-1:123456789012:table/" + names.training_table
-    assert not allowed(documents, "dynamodb:PutItem", other)
-    nodes = roles(STACK)["node"].values()
-    assert not allowed(nodes, "s3:PutObject", f"{bucket}/runs/x/asked.json.zlib"), "no node may order a run"
-
-
-def test_the_router_may_read_boots_and_stop_launches_and_nothing_else_of_either():
-    names, documents = stacks.planned_names(STACK), roles(STACK)["alert-router"].values()
-    bucket = f"arn:aws:s3:::{names.results_bucket}"
-    assert allowed(documents, "s3:GetObject", f"{bucket}/bundles/boot/i-1/x/record.json")
-    assert not allowed(documents, "s3:GetObject", f"{bucket}/runs/x")
-    group = "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:uuid:autoScalingGroupName/"
-    assert allowed(documents, "autoscaling:SuspendProcesses", group + names.node_group)
-    assert not allowed(documents, "autoscaling:SuspendProcesses", group + "another-gpu")
-    assert not allowed(documents, "autoscaling:TerminateInstanceInAutoScalingGroup")
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,15 @@ import botocore.validate
 import jsonschema
 import pytest
 
-from flightline import contract
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.signals import alarm_prefix
 from flightline_node.know import expected
 from flightline_node.know.catalog import xid
 from flightline_node.tell import cwagent, training_run
 from flightline_node.watch import report
-from infra.components.monitoring import Monitoring, MonitoringArgs
-from infra.guard import PolicyGuard
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
-from infra.planning.tags import common_tags
-from infra.policies import PolicyContext
-from tests.infra import engine, stacks
+from tests.infra import engine, program, stacks
 from training import journal
 
 STACK = "p5-reservation"
@@ -203,30 +198,24 @@ def _matches(line: str) -> set[str]:
     return found
 
 
+XID, SXID = "NVRM: Xid (PCI:0000:65:00):", "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0):"
+
+
 @pytest.mark.parametrize(
     ("line", "keys"),
     [
         # Written by hand in the driver's documented form (docs.nvidia.com/deploy/xid-errors).
-        ("NVRM: Xid (PCI:0000:65:00): 79, pid=1234, GPU has fallen off the bus.", {"xid", "xid-fatal"}),
+        (f"{XID} 79, pid=1234, GPU has fallen off the bus.", {"xid", "xid-fatal"}),
         ("NVRM: Xid (PCI:0000:65:00 GPU-I:05 GPU-CI:02): 79, pid=1, GPU has fallen off the bus.", {"xid", "xid-fatal"}),
-        ("NVRM: Xid (PCI:0000:65:00): 31, pid=46, Ch 79, engine (GPC 0) 48, intr", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 13, pid=79, Graphics SM Warp Exception", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 179, pid=1, no such code", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 00", {"xid"}),
-        ("NVRM: Xid (PCI:0000:65:00): 145, RLW_REMAP Fatal XC0 i0 Link 00", {"xid", "xid-decoded"}),
-        (
-            "NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
-            {"xid", "xid-decoded"},
-        ),
-        (
-            "NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
-            {"xid"},
-        ),
-        (
-            "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Fatal, Link 32 egress non-posted PRIV error",
-            {"sxid-fatal"},
-        ),
-        ("nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 12028, Non-fatal, Link 32 egress", set()),
+        (f"{XID} 31, pid=46, Ch 79, engine (GPC 0) 48, intr", {"xid"}),
+        (f"{XID} 13, pid=79, Graphics SM Warp Exception", {"xid"}),
+        (f"{XID} 179, pid=1, no such code", {"xid"}),
+        (f"{XID} 145, RLW_REMAP Nonfatal XC0 i0 Link 00", {"xid"}),
+        (f"{XID} 145, RLW_REMAP Fatal XC0 i0 Link 00", {"xid", "xid-decoded"}),
+        (f"{XID} 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", {"xid", "xid-decoded"}),
+        (f"{XID} 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)", {"xid"}),
+        (f"{SXID} 12028, Fatal, Link 32 egress non-posted PRIV error", {"sxid-fatal"}),
+        (f"{SXID} 12028, Non-fatal, Link 32 egress", set()),
         ("systemd[1]: Started a unit that says 79, and Fatal", set()),
     ],
 )
@@ -285,31 +274,14 @@ def test_widgets_of_the_dashboard_do_not_overlap():
 
 
 def monitored(stack: str) -> engine.Run:
-    settings, names = stacks.settings(stack), stacks.planned_names(stack)
-    thresholds = dataclasses.replace(settings.monitoring.thresholds, **FULL)
-
-    def program() -> None:
-        PolicyGuard(PolicyContext(True, frozenset(contract.COMMON_TAGS))).install()
-        args = MonitoringArgs(
-            nodes=settings.nodes,
-            thresholds=thresholds,
-            names=names,
-            place=stacks.place(stack),
-            topic_arn="arn:aws:sns:us-east-1:123456789012:alerts",
-            router_queue_arn="arn:aws:sqs:us-east-1:123456789012:q",
-            system_log_group=names.system_log_group,
-            tags=common_tags(settings, stack),
-        )
-        Monitoring("monitoring", args)
-
-    made = engine.run(program)
-    assert made.error is None, made.error
-    return made
+    return program.run(stack, changes={"thresholdGpuPowerW": FULL["gpu_power_w"]})
 
 
 @pytest.fixture(scope="module")
 def run() -> engine.Run:
-    return monitored(STACK)
+    made = monitored(STACK)
+    assert made.error is None, made.error
+    return made
 
 
 def _request(props: dict) -> dict:
@@ -370,7 +342,7 @@ def test_every_rule_ends_in_the_routers_queue(run):
     rules = run.of("aws:cloudwatch/eventRule:EventRule")
     targets = run.of("aws:cloudwatch/eventTarget:EventTarget")
     assert {target.props["rule"] for target in targets} == {rule.props["name"] for rule in rules}
-    assert {target.props["arn"] for target in targets} == {"arn:aws:sqs:us-east-1:123456789012:q"}
+    assert {target.props["arn"] for target in targets} == {run.one("functions-events").arn}
 
 
 def _schemas() -> list[dict[str, Any]]:

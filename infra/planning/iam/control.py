@@ -4,42 +4,24 @@ from __future__ import annotations
 
 from flightline.contract import TAG_CLUSTER
 from infra.planning.iam.node import logs, managed, metrics
-from infra.planning.iam.statements import Arns, Document, allow, document
+from infra.planning.iam.statements import Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 
 SHELL_DOCUMENT = "AWS-RunShellScript"
 SESSION_DOCUMENTS = ("AWS-StartInteractiveCommand", "AWS-StartSSHSession", "SSM-SessionManagerRunShell")
 _LOOK = (
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeAutoScalingInstances",
-    "autoscaling:DescribeLifecycleHooks",
-    "autoscaling:DescribeScalingActivities",
-    "ec2:DescribeCapacityReservations",
-    "ec2:DescribeInstanceStatus",
-    "ec2:DescribeInstanceTopology",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeInstances",
-    "ec2:DescribeRegions",
-    "ec2:DescribeTags",
-    "fsx:DescribeDataRepositoryAssociations",
-    "fsx:DescribeFileSystems",
-    "ssm:DescribeInstanceInformation",
-    "ssm:GetCommandInvocation",
-    "ssm:ListCommandInvocations",
-    "ssm:ListCommands",
+    *of("autoscaling", "DescribeAutoScalingGroups", "DescribeAutoScalingInstances"),
+    *of("autoscaling", "DescribeLifecycleHooks", "DescribeScalingActivities"),
+    *of("ec2", "DescribeCapacityReservations", "DescribeInstanceStatus", "DescribeInstanceTopology"),
+    *of("ec2", "DescribeInstanceTypes", "DescribeInstances", "DescribeRegions", "DescribeTags"),
+    *of("fsx", "DescribeDataRepositoryAssociations", "DescribeFileSystems"),
+    *of("ssm", "DescribeInstanceInformation", "GetCommandInvocation", "ListCommandInvocations", "ListCommands"),
 )
 REPLACE = ("DetachInstances", "SetInstanceHealth", "TerminateInstanceInAutoScalingGroup")
 HEAL = ("CreateTags", "RebootInstances", "ReportInstanceStatus", "TerminateInstances")
 ITEMS = (
-    "dynamodb:BatchGetItem",
-    "dynamodb:BatchWriteItem",
-    "dynamodb:ConditionCheckItem",
-    "dynamodb:DeleteItem",
-    "dynamodb:DescribeTable",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
+    *of("dynamodb", "BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "DescribeTable"),
+    *of("dynamodb", "GetItem", "PutItem", "Query", "UpdateItem"),
 )
 
 
@@ -86,9 +68,9 @@ def _fleet(arns: Arns) -> Document:
             [arns.place.arn("ssm", "session/${aws:userid}-*")],
         ),
         allow("HostKeys", ["ec2:GetConsoleOutput"], [arns.instances()], own_nodes),
-        allow("ReplaceNodes", [f"autoscaling:{action}" for action in REPLACE], [arns.node_group()]),
+        allow("ReplaceNodes", of("autoscaling", *REPLACE), [arns.node_group()]),
         # flightline remediate; a kept instance is out of its group and known by its tag.
-        allow("HealNodes", [f"ec2:{action}" for action in HEAL], [arns.instances()], own_nodes),
+        allow("HealNodes", of("ec2", *HEAL), [arns.instances()], own_nodes),
     )
 
 
@@ -111,7 +93,7 @@ def _prove_monitoring(arns: Arns) -> Document:
             {"StringEquals": {"events:source": "flightline.monitor"}},
         ),
         allow("SeeAlert", ["sns:Subscribe"], [arns.topic()]),
-        allow("ProbeQueue", [f"sqs:{action}" for action in queue_actions], [queue]),
+        allow("ProbeQueue", of("sqs", *queue_actions), [queue]),
     )
 
 

@@ -10,12 +10,13 @@ from flightline.contract import CALLS_PREFIX, TAG_CLUSTER
 from infra.planning.functions import events_queue
 from infra.planning.iam.control import notify
 from infra.planning.iam.node import TRAINING_PREFIX
-from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
+from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document, of
 from infra.planning.lifecycle import BOOT_PREFIX
 from infra.planning.names import Names, Place
 
 _CLAIM = ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem")
 _CONSUME = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+_INSTANCES = of("ec2", "DescribeInstanceStatus", "DescribeInstances")
 RUNS_PREFIX = "runs/"
 
 
@@ -69,15 +70,7 @@ def _alert_router(arns: Arns) -> Document:
         # Of this group only, and nothing else of it: the router ends no instance and changes no size.
         allow("StopLaunches", ["autoscaling:SuspendProcesses"], [arns.node_group()]),
         # None of these takes a resource.
-        allow(
-            "Look",
-            [
-                "cloudwatch:DescribeAlarmContributors",
-                "cloudwatch:GetMetricData",
-                "ec2:DescribeInstanceStatus",
-                "ec2:DescribeInstances",
-            ],
-        ),
+        allow("Look", [*of("cloudwatch", "DescribeAlarmContributors", "GetMetricData"), *_INSTANCES]),
     )
 
 

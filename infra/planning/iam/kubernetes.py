@@ -5,16 +5,14 @@ from __future__ import annotations
 from flightline.contract import TAG_CLUSTER
 from infra.planning.iam.control import HEAL, REPLACE, notify, store
 from infra.planning.iam.node import data, logs, managed, metrics
-from infra.planning.iam.statements import Arns, Document, allow, document
+from infra.planning.iam.statements import Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 
 _LOOK = (
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeAutoScalingInstances",
-    "ec2:DescribeCapacityReservations",
-    "ec2:DescribeInstanceStatus",
-    "ec2:DescribeInstanceTopology",
-    "ec2:DescribeInstances",
+    *of("autoscaling", "DescribeAutoScalingGroups", "DescribeAutoScalingInstances"),
+    *of(
+        "ec2", "DescribeCapacityReservations", "DescribeInstanceStatus", "DescribeInstanceTopology", "DescribeInstances"
+    ),
     "fsx:DescribeFileSystems",
 )
 
@@ -46,6 +44,6 @@ def _nodes(arns: Arns) -> Document:
         allow("Look", _LOOK),
         allow("Cluster", ["eks:DescribeCluster"], [arns.place.arn("eks", f"cluster/{arns.names.kubernetes_cluster}")]),
         allow("NodeGroups", ["eks:DescribeNodegroup"], [group]),
-        allow("ReplaceNodes", [f"autoscaling:{action}" for action in REPLACE], [arns.managed_node_group()]),
-        allow("HealNodes", [f"ec2:{action}" for action in HEAL], [arns.instances()], own),
+        allow("ReplaceNodes", of("autoscaling", *REPLACE), [arns.managed_node_group()]),
+        allow("HealNodes", of("ec2", *HEAL), [arns.instances()], own),
     )

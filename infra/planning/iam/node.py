@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document
+from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 
 # What the SSM agent needs for Run Command, Session Manager and State Manager, after AWS' AmazonSSMManagedInstanceCore;
 # without its GetParameter on every parameter of the account.
 _AGENT_MESSAGES = (
-    "ec2messages:AcknowledgeMessage",
-    "ec2messages:DeleteMessage",
-    "ec2messages:FailMessage",
-    "ec2messages:GetEndpoint",
-    "ec2messages:GetMessages",
-    "ec2messages:SendReply",
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
+    *of("ec2messages", "AcknowledgeMessage", "DeleteMessage", "FailMessage", "GetEndpoint", "GetMessages", "SendReply"),
+    *of("ssmmessages", "CreateControlChannel", "CreateDataChannel", "OpenControlChannel", "OpenDataChannel"),
 )
 _AGENT_ON_INSTANCES = ("ssm:ListInstanceAssociations", "ssm:PutComplianceItems", "ssm:UpdateInstanceInformation")
 _AGENT_DOCUMENTS = ("ssm:DescribeDocument", "ssm:GetDocument")
-_AGENT_ASSOCIATIONS = (
-    "ssm:DescribeAssociation",
-    "ssm:UpdateAssociationStatus",
-    "ssm:UpdateInstanceAssociationStatus",
-)
+_AGENT_ASSOCIATIONS = of("ssm", "DescribeAssociation", "UpdateAssociationStatus", "UpdateInstanceAssociationStatus")
 _WRITE_OBJECTS = ("s3:AbortMultipartUpload", "s3:ListMultipartUploadParts", "s3:PutObject")
 TRAINING_PREFIX = "training/"
 """Manifests of training runs in the results bucket, training/<job>/<request>.json."""

@@ -18,6 +18,11 @@ EVERYTHING = ("*",)
 WRITE_LOGS = ("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
 
 
+def of(service: str, *operations: str) -> tuple[str, ...]:
+    """Actions of one service."""
+    return tuple(f"{service}:{operation}" for operation in operations)
+
+
 def allow(
     sid: str, actions: Sequence[str], resources: Sequence[str] = EVERYTHING, condition: Condition | None = None
 ) -> dict[str, Any]:

@@ -204,11 +204,7 @@ def test_without_any_price_the_command_says_why_and_ends_with_2(tmp_path, monkey
 
 
 def test_prices_of_an_earlier_call_are_shown_with_their_date(tmp_path, monkeypatch):
-    monkeypatch.setenv("FLIGHTLINE_STORE", str(tmp_path / "runs.sqlite"))
-    book = PriceBook(tmp_path / "prices.json", None)
-    given = describe.values("dev", ROOT)
-    for line in (*cost.lines(given), *cost.stored(given, cost.Sizes())[1]):
-        book._keep(line.query, Price(Decimal("0.5"), "USD", line.query.unit, "2026-11-01T00:00:00+00:00"))
+    keep_prices(tmp_path, describe.values("dev", ROOT), ["USD"], monkeypatch)
     done = run("dev")
     assert done.exit_code == 0
     assert "prices as of 2026-11-01" in done.output
@@ -305,29 +301,33 @@ def test_a_stack_s_file_that_is_no_text_is_named(tmp_path):
     assert (done.exit_code, "Pulumi.mine.yaml: wanted YAML" in done.output) == (1, True)
 
 
-def keep_prices(place, arguments, currencies, monkeypatch):
+def keep_prices(place, given, currencies, monkeypatch):
     monkeypatch.setenv("FLIGHTLINE_STORE", str(place / "runs.sqlite"))
     book = PriceBook(place / "prices.json", None)
-    given = describe.values("mine", place)
     for number, line in enumerate((*cost.lines(given), *cost.stored(given, cost.Sizes())[1])):
         currency = currencies[number % len(currencies)]
         book._keep(line.query, Price(Decimal("0.5"), currency, line.query.unit, "2026-11-01T00:00:00+00:00"))
-    return CliRunner().invoke(cost.command, [*arguments, "--offline"])
+
+
+def with_prices(place, currencies, monkeypatch, **changes):
+    """The command for a stack of its own with prices kept, and how it is called."""
+    arguments = [*stack_file(place, **changes), "--offline"]
+    keep_prices(place, describe.values("mine", place), currencies, monkeypatch)
+    return CliRunner().invoke(cost.command, arguments), arguments
 
 
 def test_yuan_are_never_compared_with_a_budget_in_dollars(tmp_path, monkeypatch):
     """1,195 CNY a month was "over monthlyBudgetUsd, 200"."""
-    arguments = stack_file(tmp_path, **{"aws:region": "cn-north-1"})
-    done = keep_prices(tmp_path, arguments, ["CNY"], monkeypatch)
+    done, arguments = with_prices(tmp_path, ["CNY"], monkeypatch, **{"aws:region": "cn-north-1"})
     assert done.exit_code == 0
     assert "in all, CNY" in done.output
     assert "CNY a month is not compared with monthlyBudgetUsd, 200" in done.output
-    said = json.loads(CliRunner().invoke(cost.command, [*arguments, "--offline", "--json"]).output)
+    said = json.loads(CliRunner().invoke(cost.command, [*arguments, "--json"]).output)
     assert (said["currency"], said["over_budget"]) == ("CNY", None)
 
 
 def test_two_currencies_in_the_file_of_prices_are_an_error_in_words(tmp_path, monkeypatch):
-    done = keep_prices(tmp_path, stack_file(tmp_path), ["CNY", "USD"], monkeypatch)
+    done, _ = with_prices(tmp_path, ["CNY", "USD"], monkeypatch)
     assert done.exit_code == 1
     assert "Error: saw prices in CNY and USD, wanted one currency; do: remove prices.json" in done.output
 

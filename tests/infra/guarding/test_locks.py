@@ -70,12 +70,6 @@ def test_down_deletes_all_but_the_data_and_what_it_lies_in(name):
     assert wanted <= lies_in and not {"nodes-group", "network-nat-1", "functions-storage"} & lies_in
 
 
-@pytest.mark.parametrize("name", KEEPING)
-def test_data_is_protected_and_retained_whatever_happens_to_the_cluster(name):
-    kept = [one for one in program.example(name).requests if one.type_ in (*DATA, *COMPANIONS)]
-    assert kept and [one.name for one in kept if not (one.protect and one.retain)] == []
-
-
 def test_a_stack_that_keeps_nothing_has_no_closed_lock():
     requests = program.run("dev", changes={"keepData": False}).requests
     assert [one.name for one in requests if one.protect] == []

@@ -33,6 +33,16 @@ ZONE = {"availabilityZone": "us-east-1a"}
 BLOCK = {"gpuInstanceType": "p5en.48xlarge", "capacityType": "capacity-block", **ZONE}
 RESERVATION = {"capacityType": "reservation", **ZONE}
 RESERVATION_ID = "cr-0123456789abcdef0"
+ID = {"capacityReservationId": RESERVATION_ID}
+SSH = {"accessMode": "ssh", "sshKeyName": "me"}
+OFFICE = {**SSH, "sshCidrs": ["203.0.113.0/24"]}
+P5 = {"gpuInstanceType": "p5.48xlarge"}
+LINKED = {"fsxSizeGib": 1200, "fsxDataRepository": "data"}
+
+
+def taken(raw):
+    """The settings of these values."""
+    return read(raw, REGION, lambda _: offer(REGION))
 
 
 def errors(raw, **options):
@@ -63,7 +73,7 @@ def test_example_stack_is_accepted(stack):
 
 
 def test_an_empty_stack_is_accepted_and_modest():
-    found = read({}, REGION, lambda _: offer(REGION))
+    found = taken({})
     assert (found.nodes.count, found.nodes.maximum, found.nodes.efa) == (1, 1, False)
     assert found.access.mode == "ssm"
     assert found.storage.keep_data
@@ -198,34 +208,18 @@ BAD = [
     ("gpuNodeMaximum", {"gpuNodeCount": 4, "gpuNodeMaximum": 3}, "gpuNodeCount (4)"),
     ("gpuNodeMinimum", {"gpuNodeMinimum": -1}, "0 or more"),
     ("efa", {"efa": "on", "gpuInstanceType": "g6.xlarge"}, "g6.xlarge has no EFA"),
-    (
-        "capacityType",
-        {"capacityType": "capacity-block", "capacityReservationId": RESERVATION_ID, **ZONE},
-        "g6.xlarge is sold",
-    ),
-    (
-        "availabilityZone",
-        {"capacityType": "reservation", "capacityReservationId": RESERVATION_ID},
-        "the zone of the reservation",
-    ),
-    (
-        "availabilityZone",
-        {**BLOCK, "availabilityZone": "", "capacityReservationId": RESERVATION_ID},
-        "the zone of the capacity-block",
-    ),
+    ("capacityType", {"capacityType": "capacity-block", **ID, **ZONE}, "g6.xlarge is sold"),
+    ("availabilityZone", {"capacityType": "reservation", **ID}, "the zone of the reservation"),
+    ("availabilityZone", {**BLOCK, "availabilityZone": "", **ID}, "the zone of the capacity-block"),
     ("capacityReservationId", RESERVATION, "the reservation's id"),
     ("capacityReservationId", BLOCK, "the capacity-block's id"),
-    (
-        "capacityReservationId",
-        {"capacityType": "spot", "capacityReservationId": RESERVATION_ID},
-        "nothing with capacityType spot",
-    ),
+    ("capacityReservationId", {"capacityType": "spot", **ID}, "nothing with capacityType spot"),
     ("capacityReservationId", {**BLOCK, "capacityReservationId": "cr-123"}, "17 hexadecimal digits"),
-    ("gpuNodeCount", {**BLOCK, "capacityReservationId": RESERVATION_ID, "gpuNodeCount": 65}, "at most 64"),
-    ("placementGroup", {**BLOCK, "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"}, "auto or none"),
+    ("gpuNodeCount", {**BLOCK, **ID, "gpuNodeCount": 65}, "at most 64"),
+    ("placementGroup", {**BLOCK, **ID, "placementGroup": "cluster"}, "auto or none"),
     (
         "placementGroup",
-        {**RESERVATION, "capacityReservationId": RESERVATION_ID, "placementGroup": "cluster"},
+        {**RESERVATION, **ID, "placementGroup": "cluster"},
         "the group that the reservation was made in",
     ),
     ("placementGroup", {"placementGroup": "a group"}, "name of an existing group"),
@@ -234,15 +228,11 @@ BAD = [
     ("ami", {"gpuInstanceType": "p3dn.24xlarge"}, "needs Turing"),
     ("amiUser", {"amiUser": "Root!"}, "a login name"),
     ("sshCidrs", {"sshCidrs": ["203.0.113.0/24"]}, "nothing with accessMode ssm"),
-    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me"}, "with accessMode ssh"),
-    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["0.0.0.0/0"]}, "never open to the world"),
-    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["0.0.0.0/1", "128.0.0.0/1"]}, "128.0.0.0/1"),
-    ("sshCidrs", {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["::/0"]}, "an IPv4 block"),
-    (
-        "sshCidrs",
-        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"]},
-        "GPU nodes have no public address",
-    ),
+    ("sshCidrs", SSH, "with accessMode ssh"),
+    ("sshCidrs", {**SSH, "sshCidrs": ["0.0.0.0/0"]}, "never open to the world"),
+    ("sshCidrs", {**SSH, "sshCidrs": ["0.0.0.0/1", "128.0.0.0/1"]}, "128.0.0.0/1"),
+    ("sshCidrs", {**SSH, "sshCidrs": ["::/0"]}, "an IPv4 block"),
+    ("sshCidrs", OFFICE, "GPU nodes have no public address"),
     ("sshKeyName", {"accessMode": "ssh", "sshCidrs": ["10.0.0.0/8"]}, "EC2 key pair"),
     ("sshKeyName", {"sshKeyName": "me"}, "uses no key"),
     ("headInstanceType", {"headInstanceType": "big"}, "an EC2 type"),
@@ -253,14 +243,10 @@ BAD = [
     ("fsxSizeGib", {"fsxSizeGib": -1}, "1200 and 2400"),
     (
         "fsxSizeGib",
-        {"gpuInstanceType": "p5.48xlarge", "fsxSizeGib": 4800, "fsxThroughput": 250, "fsxEfa": True},
+        {**P5, "fsxSizeGib": 4800, "fsxThroughput": 250, "fsxEfa": True},
         "at least 19200 GiB for EFA at 250",
     ),
-    (
-        "fsxSizeGib",
-        {"gpuInstanceType": "p5.48xlarge", "fsxSizeGib": 20000, "fsxThroughput": 500, "fsxEfa": True},
-        "19200 and 28800",
-    ),
+    ("fsxSizeGib", {**P5, "fsxSizeGib": 20000, "fsxThroughput": 500, "fsxEfa": True}, "19200 and 28800"),
     ("fsxThroughput", {"fsxSizeGib": 1200, "fsxThroughput": 200}, "125, 250, 500, 1000"),
     ("fsxEfa", {"fsxEfa": True}, "no file system"),
     ("fsxEfa", {"fsxSizeGib": 19200, "fsxEfa": True}, "have no EFA interface"),
@@ -268,11 +254,7 @@ BAD = [
     ("fsxDataRepository", {"fsxDataRepository": "data"}, "no file system"),
     ("fsxDataRepository", {"fsxSizeGib": 1200, "fsxDataRepository": "my-bucket"}, "s3://bucket/prefix"),
     ("fsxExport", {"fsxExport": "new"}, "no file system"),
-    (
-        "fsxExport",
-        {"fsxSizeGib": 1200, "fsxDataRepository": "data", "fsxExport": "deleted"},
-        "none, new, new-and-changed",
-    ),
+    ("fsxExport", {**LINKED, "fsxExport": "deleted"}, "none, new, new-and-changed"),
     ("fsxExport", {"fsxSizeGib": 1200, "fsxDataRepository": "s3://theirs/x", "fsxExport": "new"}, "no other bucket"),
     ("keepData", {"keepData": "maybe"}, "true or false"),
     ("alertEmails", {"alertEmails": ["ops@example"]}, "ops@example"),
@@ -306,7 +288,7 @@ AROUND = {
     "spotAllocation": SPOT,
     "spotZones": SPOT,
     "fsxThroughput": {"fsxSizeGib": 1200},
-    "fsxExport": {"fsxSizeGib": 1200, "fsxDataRepository": "data"},
+    "fsxExport": LINKED,
 }
 
 
@@ -324,9 +306,9 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
     "raw",
     [
         {"gpuNodeCount": 2, "gpuNodeMinimum": 2, "gpuNodeMaximum": 2},
-        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["10.0.0.0/8", "203.0.113.0/24"]},
-        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "headNode": True},
-        {"accessMode": "ssh", "sshKeyName": "me", "sshCidrs": ["203.0.113.0/24"], "orchestrator": "slurm"},
+        {**SSH, "sshCidrs": ["10.0.0.0/8", "203.0.113.0/24"]},
+        {**OFFICE, "headNode": True},
+        {**OFFICE, "orchestrator": "slurm"},
         {"natGateways": "none", "interfaceEndpoints": True, "packageSource": "mirror"},
         {"packageSource": "image", "ami": "ami-0123456789abcdef0"},
         {"bootPreflightMinutes": 120},
@@ -334,7 +316,7 @@ def test_what_lies_outside_the_declaration_is_refused_with_what_it_says(key):
         {"gpuNodeCount": 0},
         {"gpuNodeCount": 0, "gpuNodeMaximum": 8, "nodeSchedule": ["0 8 * * MON-FRI = 8"]},
         {"gpuNodeCount": 235},
-        {**BLOCK, "capacityReservationId": RESERVATION_ID, "gpuNodeCount": 64},
+        {**BLOCK, **ID, "gpuNodeCount": 64},
         {"thresholdGpuUtilizationPercent": 0, "thresholdCpuPercent": 100},
         {"gpuInstanceType": "g5g.xlarge", "headNode": True, "headInstanceType": "m7g.xlarge"},
         {"gpuInstanceType": "g5g.xlarge"},
@@ -375,7 +357,7 @@ def test_every_key_has_a_refusal_or_takes_anything():
 def test_all_mistakes_come_at_once_in_the_order_of_the_keys():
     raw = {"tags": ["x"], "sshKeyName": "me", "gpuNodeCount": "-1", "clusterName": "Train", "efa": "yes", "typo": 1}
     with pytest.raises(ConfigError) as caught:
-        read(raw, REGION, lambda _: offer(REGION))
+        taken(raw)
     keys = [mistake.key for mistake in caught.value.mistakes]
     assert keys == ["typo", "clusterName", "gpuNodeCount", "efa", "sshKeyName", "tags"]
     lines = str(caught.value).splitlines()
@@ -384,7 +366,7 @@ def test_all_mistakes_come_at_once_in_the_order_of_the_keys():
 
 
 def test_a_zone_that_does_not_offer_the_type():
-    raw = {"availabilityZone": "us-east-1b", "gpuInstanceType": "p5.48xlarge"}
+    raw = {"availabilityZone": "us-east-1b", **P5}
     only(raw, "availabilityZone", says="offers p5.48xlarge: us-east-1c", lookup=lambda _: offer(REGION, ("c",)))
     only({}, "availabilityZone", says="a region that offers g6.xlarge", lookup=lambda _: offer(REGION, ()))
     one = ZoneOffering((Zone("us-east-1a", "use1-az1"),), None)
@@ -395,7 +377,7 @@ def test_the_zone_is_chosen_where_the_type_is_offered():
     chosen = read({}, REGION, lambda _: offer(REGION, ("c",))).network.zones
     assert (chosen.gpu_name, chosen.gpu_id) == ("us-east-1c", "use1-az3")
     assert chosen.names[1] == "us-east-1a"
-    by_id = read({"availabilityZone": "use1-az2"}, REGION, lambda _: offer(REGION)).network.zones
+    by_id = taken({"availabilityZone": "use1-az2"}).network.zones
     assert by_id.gpu_name == "us-east-1b"
 
 
@@ -446,23 +428,19 @@ def test_a_secret_webhook_is_kept_as_the_output_it_came_as():
 @pytest.mark.parametrize(
     ("raw", "create", "group"),
     [
-        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2}, True, None),
-        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 1}, False, None),
-        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 0}, True, None),
+        ({**P5, "gpuNodeCount": 2}, True, None),
+        ({**P5, "gpuNodeCount": 1}, False, None),
+        ({**P5, "gpuNodeCount": 0}, True, None),
         ({"gpuInstanceType": "g6.xlarge", "gpuNodeCount": 4}, False, None),
         ({"gpuInstanceType": "g6.xlarge", "placementGroup": "cluster"}, True, None),
-        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2, "placementGroup": "none"}, False, None),
-        ({"gpuInstanceType": "p5.48xlarge", "gpuNodeCount": 2, "placementGroup": "mine"}, False, "mine"),
-        ({**BLOCK, "gpuNodeCount": 2, "capacityReservationId": RESERVATION_ID}, False, None),
-        (
-            {**RESERVATION, "capacityReservationId": RESERVATION_ID, "placementGroup": "mine"},
-            False,
-            "mine",
-        ),
+        ({**P5, "gpuNodeCount": 2, "placementGroup": "none"}, False, None),
+        ({**P5, "gpuNodeCount": 2, "placementGroup": "mine"}, False, "mine"),
+        ({**BLOCK, "gpuNodeCount": 2, **ID}, False, None),
+        ({**RESERVATION, **ID, "placementGroup": "mine"}, False, "mine"),
     ],
 )
 def test_placement_group(raw, create, group):
-    nodes = read(raw, REGION, lambda _: offer(REGION)).nodes
+    nodes = taken(raw).nodes
     assert (nodes.create_placement_group, nodes.placement_group) == (create, group)
 
 
@@ -478,19 +456,19 @@ def test_placement_group(raw, create, group):
     ],
 )
 def test_image(raw, parameter, user):
-    image = read(raw, REGION, lambda _: offer(REGION)).image
+    image = taken(raw).image
     assert parameter in image.ssm_parameter if parameter else image.ssm_parameter is None
     assert (image.ami_id, image.user) == (None if parameter else raw["ami"], user)
 
 
 def test_slurm_brings_a_head_node():
-    assert read({"orchestrator": "slurm"}, REGION, lambda _: offer(REGION)).head.enabled
-    assert not read({}, REGION, lambda _: offer(REGION)).head.enabled
+    assert taken({"orchestrator": "slurm"}).head.enabled
+    assert not taken({}).head.enabled
 
 
 @given(size=st.integers(1, 200_000), throughput=st.sampled_from(fsx.THROUGHPUTS_MB_S_PER_TIB), efa=st.booleans())
 def test_an_fsx_size_is_taken_or_its_neighbours_are_named(size, throughput, efa):
-    raw = {"gpuInstanceType": "p5.48xlarge", "fsxSizeGib": size, "fsxThroughput": throughput, "fsxEfa": efa}
+    raw = {**P5, "fsxSizeGib": size, "fsxThroughput": throughput, "fsxEfa": efa}
     found = errors(raw)
     if fsx.valid_size(size, throughput, efa):
         assert found == {}

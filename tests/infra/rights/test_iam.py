@@ -9,6 +9,7 @@ import botocore.session
 import parliament
 import pytest
 
+from flightline import contract
 from infra.planning import iam
 from infra.planning.names import FUNCTIONS
 from tests.infra.iam_documents import KEY_ARN, ROLES, allowed, kubernetes_roles, roles, statements
@@ -134,98 +135,90 @@ def test_sids_are_unique_and_plain():
         assert all(sid.isalnum() for sid in sids)
 
 
-class TestNode:
-    DOCUMENTS = roles(STACK)["node"].values()
-
-    def may(self, action, resource=None):
-        return allowed(self.DOCUMENTS, action, resource)
-
-    def test_it_enters_its_own_group_only(self):
-        group = "arn:aws:autoscaling:us-east-2:123456789012:autoScalingGroup:uuid:autoScalingGroupName/"
-        assert self.may("autoscaling:CompleteLifecycleAction", group + NAMES.node_group)
-        assert not self.may("autoscaling:CompleteLifecycleAction", group + "another-gpu")
-
-    def test_it_reads_the_node_package_and_cannot_replace_it(self):
-        package = f"arn:aws:s3:::{NAMES.results_bucket}/{NAMES.package_key('0' * 64)}"
-        assert self.may("s3:GetObject", package)
-        assert not self.may("s3:PutObject", package)
-
-    def test_it_keeps_bundles_and_cannot_read_those_of_others(self):
-        bundle = f"arn:aws:s3:::{NAMES.results_bucket}/bundles/boot/i-1/bundle/kernel.log"
-        assert self.may("s3:PutObject", bundle)
-        assert not self.may("s3:GetObject", bundle)
-
-    def test_it_reads_data_and_cannot_change_it(self):
-        data = f"arn:aws:s3:::{NAMES.data_bucket}/shard-0001"
-        assert self.may("s3:GetObject", data)
-        assert not self.may("s3:PutObject", data)
-        assert not self.may("s3:DeleteObject", data)
-
-    def test_it_reads_no_secret_and_no_result(self):
-        assert not self.may("secretsmanager:GetSecretValue")
-        assert not self.may("dynamodb:Query")
-        assert not self.may("ssm:GetParameter")
-
-    def test_its_agent_sets_the_retention_of_its_own_groups_only(self):
-        """The agent's configuration has retention_in_days (module_utils/flightline_node/tell/cwagent.py)."""
-        group = f"arn:aws:logs:us-east-2:123456789012:log-group:{NAMES.results_log_group}"
-        assert self.may("logs:PutRetentionPolicy", group) and self.may("logs:DescribeLogGroups")
-        assert not self.may("logs:PutRetentionPolicy", "arn:aws:logs:us-east-2:123456789012:log-group:/another")
-
-    def test_it_runs_nothing_on_other_nodes(self):
-        assert not self.may("ssm:SendCommand")
-        assert not self.may("ssm:StartSession")
-
-    def test_its_metrics_stay_in_the_namespace_of_the_cluster(self):
-        (statement,) = [item for item in statements(self.DOCUMENTS) if "cloudwatch:PutMetricData" in item["Action"]]
-        assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": NAMES.metric_namespace}}
-
-    def test_express_only_where_there_is_such_a_bucket(self):
-        assert self.may("s3express:CreateSession")
-        assert not allowed(roles("p5-reservation")["node"].values(), "s3express:CreateSession")
+def object_(bucket: str, key: str) -> str:
+    return f"arn:aws:s3:::{bucket}/{key}"
 
 
-class TestHead:
-    DOCUMENTS = roles(STACK)["head"].values()
+ANY = None
+RESULTS, DATA = NAMES.results_bucket, object_(NAMES.data_bucket, "shard-0001")
+PACKAGE = object_(RESULTS, NAMES.package_key("0" * 64))
+BUNDLE, RECORD = (object_(RESULTS, f"bundles/boot/i-1/{name}") for name in ("bundle/kernel.log", "x/record.json"))
+ANSWER = object_(RESULTS, f"{contract.CALLS_PREFIX}run/c/i-1/x/ask/stdout")
+ASKED, OTHER_RUN, BAD_EVENT = (
+    object_(RESULTS, key) for key in ("runs/x/asked.json.zlib", "runs/x.json", "bad-events/x")
+)
+MOVED = object_(NAMES.transfer_bucket, "i-0123456789abcdef0/AnsiballZ_setup.py")
+KEPT = [object_(bucket, "runs/1/report.html") for bucket in (RESULTS, NAMES.data_bucket, NAMES.checkpoints_bucket)]
+SECRET = PLACE.arn("secretsmanager", f"secret:{NAMES.slack_secret}-AbCdEf")
+LOGS = PLACE.arn("logs", "log-group:")
+GROUP = PLACE.arn("autoscaling", "autoScalingGroup:uuid:autoScalingGroupName/")
+OWN_DOCUMENT, SHELL = (
+    PLACE.arn("ssm", f"document/{NAMES.training_document}"),
+    "arn:aws:ssm:us-east-2::document/AWS-RunShellScript",
+)
+RIGHTS: list[tuple[str, str, list[str | None], list[str | None]]] = [
+    ("node", "autoscaling:CompleteLifecycleAction", [GROUP + NAMES.node_group], [GROUP + "another-gpu"]),
+    ("node", "s3:GetObject", [PACKAGE, DATA], [BUNDLE, RECORD, OTHER_RUN, BAD_EVENT]),
+    # Whoever writes what a run asks orders one.
+    ("node", "s3:PutObject", [BUNDLE], [PACKAGE, DATA, ASKED]),
+    ("node", "s3:DeleteObject", [], [DATA]),
+    # The agent's configuration has retention_in_days (module_utils/flightline_node/tell/cwagent.py).
+    ("node", "logs:PutRetentionPolicy", [LOGS + NAMES.results_log_group], [LOGS + "/another"]),
+    ("node", "logs:DescribeLogGroups", [ANY], []),
+    ("node", "s3express:CreateSession", [ANY], []),
+    *(
+        ("node", action, [], [ANY])
+        for action in ("secretsmanager:GetSecretValue", "dynamodb:Query", "ssm:GetParameter")
+    ),
+    *(("node", action, [], [ANY]) for action in ("ssm:SendCommand", "ssm:StartSession")),
+    ("head", "secretsmanager:GetSecretValue", [SECRET], [SECRET.replace(NAMES.cluster, "other")]),
+    ("head", "s3:DeleteObject", [MOVED], [*KEPT]),
+    ("head", "kms:GenerateDataKey", [KEY_ARN], [KEY_ARN.replace("1111", "2222")]),
+    ("training-input", "ssm:SendCommand", [OWN_DOCUMENT], [SHELL]),
+    ("verdict", "s3:GetObject", [ANSWER, ASKED], [RECORD]),
+    ("verdict", "s3:PutObject", [object_(RESULTS, "runs/x/report.json")], [ANSWER]),
+    ("verdict", "dynamodb:PutItem", [], [PLACE.arn("dynamodb", f"table/{NAMES.training_table}")]),
+    *(("verdict", action, [], [ANY]) for action in ("s3:DeleteObject", "ssm:SendCommand")),
+    ("alert-router", "s3:GetObject", [RECORD], [OTHER_RUN]),
+    ("alert-router", "autoscaling:SuspendProcesses", [GROUP + NAMES.node_group], [GROUP + "another-gpu"]),
+    ("alert-router", "autoscaling:TerminateInstanceInAutoScalingGroup", [], [ANY]),
+]
+"""Role, action, what it may be done to, and what not."""
 
-    def test_commands_go_to_nodes_of_this_cluster_only(self):
-        for statement in statements(self.DOCUMENTS):
-            if {"ssm:SendCommand", "ssm:StartSession"} & set(statement["Action"]) and any(
-                "instance/" in resource for resource in statement["Resource"]
-            ):
-                assert statement["Condition"]["StringEquals"] == {"ssm:resourceTag/flightline:cluster": NAMES.cluster}
 
-    def test_it_reads_the_webhook_of_this_cluster_only(self):
-        secret = f"arn:aws:secretsmanager:us-east-2:123456789012:secret:{NAMES.slack_secret}-AbCdEf"
-        assert allowed(self.DOCUMENTS, "secretsmanager:GetSecretValue", secret)
-        assert not allowed(self.DOCUMENTS, "secretsmanager:GetSecretValue", secret.replace(NAMES.cluster, "other"))
-        assert not allowed(roles(STACK, slack=False)["head"].values(), "secretsmanager:GetSecretValue")
-
-    def test_it_deletes_files_on_their_way_to_nodes_and_nothing_else(self):
-        moved = f"arn:aws:s3:::{NAMES.transfer_bucket}/i-0123456789abcdef0/AnsiballZ_setup.py"
-        assert allowed(self.DOCUMENTS, "s3:DeleteObject", moved)
-        for bucket in (NAMES.results_bucket, NAMES.data_bucket, NAMES.checkpoints_bucket):
-            assert not allowed(self.DOCUMENTS, "s3:DeleteObject", f"arn:aws:s3:::{bucket}/runs/1/report.html")
-
-    def test_it_uses_the_key_of_the_topic_and_no_other(self):
-        assert allowed(self.DOCUMENTS, "kms:GenerateDataKey", KEY_ARN)
-        assert not allowed(self.DOCUMENTS, "kms:GenerateDataKey", KEY_ARN.replace("1111", "2222"))
+@pytest.mark.parametrize(("role", "action", "may", "may_not"), RIGHTS)
+def test_a_role_may_do_that_and_no_more(role, action, may, may_not):
+    documents = roles(STACK)[role].values()
+    assert [one for one in may if not allowed(documents, action, one)] == []
+    assert [one for one in may_not if allowed(documents, action, one)] == []
 
 
-class TestFunctions:
-    @pytest.mark.parametrize("function", FUNCTIONS)
-    def test_a_function_writes_its_own_log_only(self, function):
-        documents = roles(STACK)[function].values()
-        own = f"arn:aws:logs:us-east-2:123456789012:log-group:/aws/lambda/{NAMES.functions[function]}:log-stream:x"
-        other = own.replace(NAMES.functions[function], NAMES.functions[FUNCTIONS[FUNCTIONS.index(function) - 1]])
-        assert allowed(documents, "logs:PutLogEvents", own)
-        assert not allowed(documents, "logs:PutLogEvents", other)
+def test_what_a_stack_lacks_nobody_may_use():
+    assert not allowed(roles("p5-reservation")["node"].values(), "s3express:CreateSession")
+    assert not allowed(roles(STACK, slack=False)["head"].values(), "secretsmanager:GetSecretValue")
 
-    def test_training_input_starts_its_own_document_only(self):
-        documents = roles(STACK)["training-input"].values()
-        own = f"arn:aws:ssm:us-east-2:123456789012:document/{NAMES.training_document}"
-        assert allowed(documents, "ssm:SendCommand", own)
-        assert not allowed(documents, "ssm:SendCommand", "arn:aws:ssm:us-east-2::document/AWS-RunShellScript")
+
+def test_a_nodes_metrics_stay_in_the_namespace_of_the_cluster():
+    nodes = statements(roles(STACK)["node"].values())
+    (statement,) = [item for item in nodes if "cloudwatch:PutMetricData" in item["Action"]]
+    assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": NAMES.metric_namespace}}
+
+
+def test_commands_go_to_nodes_of_this_cluster_only():
+    for statement in statements(roles(STACK)["head"].values()):
+        if {"ssm:SendCommand", "ssm:StartSession"} & set(statement["Action"]) and any(
+            "instance/" in resource for resource in statement["Resource"]
+        ):
+            assert statement["Condition"]["StringEquals"] == {"ssm:resourceTag/flightline:cluster": NAMES.cluster}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_writes_its_own_log_only(function):
+    documents = roles(STACK)[function].values()
+    own = f"{LOGS}/aws/lambda/{NAMES.functions[function]}:log-stream:x"
+    other = own.replace(NAMES.functions[function], NAMES.functions[FUNCTIONS[FUNCTIONS.index(function) - 1]])
+    assert allowed(documents, "logs:PutLogEvents", own)
+    assert not allowed(documents, "logs:PutLogEvents", other)
 
 
 def test_trust_names_one_service():

@@ -84,10 +84,3 @@ def test_staged_objects_are_copied_with_their_tags_and_read_by_a_node(stack):
         assert allowed(function, action, resource), (action, resource)
     assert not allowed(function, "s3:PutObjectTagging", source)
     assert allowed(node, "s3:GetObject", target)
-
-
-@pytest.mark.parametrize("key", ["runs/x.json", "bundles/boot/i-1/x/record.json", "bad-events/x"])
-def test_a_node_reads_nothing_else_of_the_results(key):
-    stack = "p5-reservation"
-    bucket = planned_names(stack).results_bucket
-    assert not allowed(roles(stack)["node"].values(), "s3:GetObject", f"arn:aws:s3:::{bucket}/{key}")

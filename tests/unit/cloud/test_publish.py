@@ -58,9 +58,18 @@ def a_run(path, run_id, day, *records):
     return run_id
 
 
+def publish(path, where, day, *records):
+    """Conclude the run of a day, r1 on the first, and publish it."""
+    return publishing.publish_run(path, a_run(path, f"r{day}", day, *records), where)
+
+
 def waiting(path):
     with outbox.Outbox(path) as queue:
         return [(job.run_id, job.stage, job.trouble) for job in queue.open_jobs()]
+
+
+def runs_told(aws):
+    return [told["MessageAttributes"]["run"]["Value"] for told in aws.told(aws.queue)]
 
 
 @pytest.fixture
@@ -102,8 +111,7 @@ def test_a_run_is_stored_and_told(aws, target, path):
 
 
 def test_publishing_again_changes_and_tells_nothing(aws, target, path):
-    a_run(path, "r1", 1, record("a", BAD))
-    publishing.publish_run(path, "r1", target)
+    publish(path, target, 1, record("a", BAD))
     before, objects = aws.items(), aws.objects()
     aws.told(aws.queue)
     assert publishing.publish_run(path, "r1", target).troubles == []
@@ -112,17 +120,14 @@ def test_publishing_again_changes_and_tells_nothing(aws, target, path):
 
 def test_a_trouble_is_told_once_then_when_due_then_when_it_is_over(aws, target, path):
     for day in (1, 2, 4):
-        a_run(path, f"r{day}", day, record("a", BAD))
-        publishing.publish_run(path, f"r{day}", target)
-    assert [told["MessageAttributes"]["run"]["Value"] for told in aws.told(aws.queue)] == ["r1", "r4"]
-    a_run(path, "r5", 5, record("a", finding("row_remap")))
-    publishing.publish_run(path, "r5", target)
+        publish(path, target, day, record("a", BAD))
+    assert runs_told(aws) == ["r1", "r4"]
+    publish(path, target, 5, record("a", finding("row_remap")))
     (told,) = aws.told(aws.queue)
     assert "1 recovered" in told["Subject"] and told["MessageAttributes"]["state"]["Value"] == "recovery"
     assert "row_remap on a (i-a), GPU 0 (serial S-x) (wrong since 2026-11-01T10:05" in told["Message"]
     assert not [key for key in aws.items() if key[0].startswith("ALERT#")]
-    a_run(path, "r6", 6, record("a", finding("row_remap")))
-    publishing.publish_run(path, "r6", target)
+    publish(path, target, 6, record("a", finding("row_remap")))
     assert aws.told(aws.queue) == [], "a good run is no news"
 
 
@@ -139,21 +144,19 @@ def test_silence_is_no_recovery(aws, target, path):
 def test_without_a_table_what_was_told_is_remembered_here(aws, path):
     topic, queue = aws.topic()
     for day in (1, 2):
-        a_run(path, f"r{day}", day, record("a", BAD))
-        assert publishing.publish_run(path, f"r{day}", settings({"topic": topic, "renotify_hours": 48})).troubles == []
+        assert publish(path, settings({"topic": topic, "renotify_hours": 48}), day, record("a", BAD)).troubles == []
     assert len(aws.told(queue)) == 1
 
 
 def test_a_lost_network_keeps_everything_for_later_in_order(aws, target, path, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # the discard port: nothing listens
     for day in (1, 2, 3):
-        a_run(path, f"r{day}", day, record("a", finding(f"check{day}", "FAIL")))
-        (trouble,) = publishing.publish_run(path, f"r{day}", target).troubles
+        (trouble,) = publish(path, target, day, record("a", finding(f"check{day}", "FAIL"))).troubles
         assert "r1 waits to be published" in trouble and "no answer from AWS" in trouble, "the oldest goes first"
     assert [job[0] for job in waiting(path)] == ["r1", "r2", "r3"]
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws.url)
     assert publishing.drain(path).troubles == [] and waiting(path) == []
-    assert [told["MessageAttributes"]["run"]["Value"] for told in aws.told(aws.queue)] == ["r1", "r2", "r3"]
+    assert runs_told(aws) == ["r1", "r2", "r3"]
     assert [key[1] for key in aws.items() if key[1] == "META"] == ["META"] * 3
 
 
@@ -194,24 +197,19 @@ def test_sns_that_throttles_to_the_end_loses_nothing(aws, target, path):
     aws.seen.clear()
     assert publishing.drain(path).troubles == []
     assert aws.seen["Query"] == 0, "what is told was decided once, and is not decided again"
-    a_run(path, "r2", 2, record("a", BAD))
-    publishing.publish_run(path, "r2", target)
-    assert [told["MessageAttributes"]["run"]["Value"] for told in aws.told(aws.queue)] == ["r1"], (
-        "told once, then known"
-    )
+    publish(path, target, 2, record("a", BAD))
+    assert runs_told(aws) == ["r1"], "told once, then known"
 
 
 def test_a_bucket_that_is_not_there_is_named(aws, path):
-    a_run(path, "r1", 1, record("a"))
-    (trouble,) = publishing.publish_run(path, "r1", settings({"bucket": "no-such-bucket"})).troubles
+    (trouble,) = publish(path, settings({"bucket": "no-such-bucket"}), 1, record("a")).troubles
     assert "s3://no-such-bucket: not there (NoSuchBucket); check the name" in trouble
 
 
 def test_another_target_does_not_wait(aws, target, path):
     broken = settings({"table": "not-there"})
     for day, where in ((1, broken), (2, target), (3, broken)):
-        a_run(path, f"r{day}", day, record("a", BAD))
-        publishing.publish_run(path, f"r{day}", where)
+        publish(path, where, day, record("a", BAD))
     assert [job[0] for job in waiting(path)] == ["r1", "r3"] and "not there" in waiting(path)[0][2]
     assert ("RUN#r2", "META") in aws.items()
 
@@ -236,8 +234,7 @@ def test_what_is_refused_for_good_holds_up_nothing(aws, target, path):
     aws.before = lambda action: (400, "ValidationException") if action == "BatchWriteItem" else None
     assert "ValidationException" in publishing.publish_run(path, "r2", target).troubles[0] and waiting(path) == []
     aws.before = None
-    a_run(path, "r3", 3, record("c", BAD))
-    assert publishing.publish_run(path, "r3", target).troubles == []
+    assert publish(path, target, 3, record("c", BAD)).troubles == []
 
 
 def test_a_queue_that_cannot_be_written_says_how_to_publish_later(target, path):
@@ -270,26 +267,22 @@ def to_slack(hook, place="env:HOOK", **rest):
 
 
 def test_slack_is_told(aws, hook, path):
-    a_run(path, "r1", 1, record("a", BAD))
-    assert publishing.publish_run(path, "r1", to_slack(hook)).troubles == []
+    assert publish(path, to_slack(hook), 1, record("a", BAD)).troubles == []
     (message,) = hook.got
     assert "row_remap" in json.dumps(message) and message["blocks"][0]["type"] == "header"
 
 
 def test_the_webhook_comes_from_secrets_manager(aws, hook, path):
     aws.client("secretsmanager").create_secret(Name="hook", SecretString=json.dumps({"url": hook.url}))
-    a_run(path, "r1", 1, record("a", BAD))
-    assert publishing.publish_run(path, "r1", to_slack(hook, "secretsmanager:hook")).troubles == []
+    assert publish(path, to_slack(hook, "secretsmanager:hook"), 1, record("a", BAD)).troubles == []
     assert len(hook.got) == 1
-    a_run(path, "r2", 2, record("b", BAD))
-    (trouble,) = publishing.publish_run(path, "r2", to_slack(hook, "secretsmanager:nope")).troubles
+    (trouble,) = publish(path, to_slack(hook, "secretsmanager:nope"), 2, record("b", BAD)).troubles
     assert "secretsmanager:nope: not there (ResourceNotFoundException)" in trouble
 
 
 def test_slack_that_is_down_is_told_later(aws, hook, path):
     hook.script = [(503, {})] * 5
-    a_run(path, "r1", 1, record("a", BAD))
-    (trouble,) = publishing.publish_run(path, "r1", to_slack(hook)).troubles
+    (trouble,) = publish(path, to_slack(hook), 1, record("a", BAD)).troubles
     assert "HTTP 503" in trouble and hook.url not in trouble
     assert publishing.drain(path).troubles == [] and len(hook.got) == 1
 

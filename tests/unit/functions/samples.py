@@ -17,34 +17,29 @@ NODE = "i-0123456789abcdef0"
 CLUSTER = "demo"
 AT = "2026-11-21T10:00:00Z"
 UTC = "2026-11-21T10:00:00+00:00"
-EVENT_ID = "3195310660696698337880902507980421114328961542429"
 
 
 def envelope(messages: Sequence[str], stream: str = NODE, kind: str = "DATA_MESSAGE") -> dict[str, Any]:
     """A CloudWatch Logs subscription's event: base64 of gzip of JSON."""
+    number, first = "3195310660696698337880902507980421114328961542429", 1795255200000
+    events = [{"id": f"{number}{n:07d}", "timestamp": first + n, "message": text} for n, text in enumerate(messages)]
     content = {
         "messageType": kind,
         "owner": "123456789012",
         "logGroup": f"/flightline/{CLUSTER}/results",
         "logStream": stream,
         "subscriptionFilters": [f"{CLUSTER}-storage"],
-        "logEvents": [
-            {"id": f"{EVENT_ID}{n:07d}", "timestamp": 1795255200000 + n, "message": text}
-            for n, text in enumerate(messages)
-        ],
+        "logEvents": events,
     }
     return {"awslogs": {"data": base64.b64encode(gzip.compress(json.dumps(content).encode())).decode()}}
 
 
 def record(instance: str = NODE, host: str = "gpu-01", verdict: str = "go", **more: Any) -> dict[str, Any]:
     """A node's record as flightline_node.node.record() makes it, shortened."""
-    found = [
-        {"check": "gpu_count", "status": "PASS", "message": "8 of 8 GPUs"},
-        {"check": "xid", "status": "PASS", "message": "no Xid"},
-    ]
+    count: dict[str, Any] = {"check": "gpu_count", "status": "PASS", "message": "8 of 8 GPUs"}
     if verdict == "no-go":
-        lost = {"measured": 7, "expected": 8, "remedy": "REPLACE", "device": {"index": 3}}
-        found[0] = {"check": "gpu_count", "status": "FAIL", "message": "7 of 8 GPUs: 1 missing", **lost}
+        count |= {"status": "FAIL", "message": "7 of 8 GPUs: 1 missing", "measured": 7, "expected": 8}
+        count |= {"remedy": "REPLACE", "device": {"index": 3}}
     made = {
         "schema": "flightline-node/1",
         "flightline": "0.1.0",
@@ -55,7 +50,7 @@ def record(instance: str = NODE, host: str = "gpu-01", verdict: str = "go", **mo
         "verdict": verdict,
         "started_at": UTC,
         "seconds": 1.5,
-        "findings": found,
+        "findings": [count, {"check": "xid", "status": "PASS", "message": "no Xid"}],
         "measures": {},
         "versions": {},
         "probes": [],
@@ -80,48 +75,47 @@ def bridge(kind: str, source: str, detail: dict[str, Any], **more: Any) -> dict[
     return {**made, **more}
 
 
-HOT = f"{CLUSTER}-node-gpu-temperature"
-CROSSED = "Threshold Crossed: 3 datapoints were greater than the threshold (85.0)."
+NAME = f"{CLUSTER}-node-gpu-temperature"
+OVER = "Threshold Crossed: 3 datapoints were greater than the threshold (85.0)."
 
 
-def arn(alarm_name: str) -> str:
-    return f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{alarm_name}"
+def _arn(name: str) -> str:
+    return f"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:{name}"
 
 
-def change(kind: str, name: str, metrics: list[dict[str, Any]], **detail: Any) -> dict[str, Any]:
-    """A change of state of an alarm."""
-    whole = {"alarmName": name, **detail, "configuration": {"metrics": metrics}}
-    return bridge(f"CloudWatch Alarm {kind}State Change", "aws.cloudwatch", whole, resources=[arn(name)])
+def _changed(what: str, name: str, state: dict[str, Any], metrics: list[Any], **more: Any) -> dict[str, Any]:
+    detail = {"alarmName": name, **more, "state": state, "configuration": {"metrics": metrics}}
+    return bridge(f"CloudWatch Alarm {what}State Change", "aws.cloudwatch", detail, resources=[_arn(name)])
 
 
-def alarm(value: str = "ALARM", name: str = HOT, at: str = "2026-11-21T10:00:00.123+0000") -> dict[str, Any]:
+def alarm(value: str = "ALARM", name: str = NAME, at: str = "2026-11-21T10:00:00.123+0000") -> dict[str, Any]:
     """A Metrics Insights alarm's change of state."""
-    data = json.dumps({"version": "1.0", "recentDatapoints": [88.0, 91.5], "threshold": 85.0})
-    reason = "1 out of 3 time series evaluated to ALARM"
-    now = {"value": value, "reason": reason, "reasonData": data, "timestamp": at}
+    reason = {"version": "1.0", "recentDatapoints": [88.0, 91.5], "threshold": 85.0}
+    said = {"reason": "1 out of 3 time series evaluated to ALARM", "reasonData": json.dumps(reason)}
+    query = "SELECT MAX(nvidia_smi_temperature_gpu) ..."
+    metrics = [{"id": "q1", "expression": query, "period": 300, "returnData": True}]
     before = {"value": "OK", "reason": "", "timestamp": "2026-11-21T09:00:00.000+0000"}
-    metric = {"id": "q1", "expression": "SELECT MAX(nvidia_smi_temperature_gpu) ...", "period": 300, "returnData": True}
-    return change("", name, [metric], state=now, previousState=before)
+    return _changed("", name, {"value": value, **said, "timestamp": at}, metrics, previousState=before)
 
 
 def contributor(value: str = "ALARM", instance: str = NODE, at: str = "2026-11-21T10:00:05.000+0000") -> dict[str, Any]:
     """One node of a fleet's alarm changes its state."""
-    one = {"id": "6d442278dba546f6", "attributes": {"InstanceId": instance}}
-    now = {"value": value, "reason": CROSSED, "timestamp": at}
-    return change("Contributor ", HOT, [], alarmContributor=one, state=now)
+    who = {"id": "6d442278dba546f6", "attributes": {"InstanceId": instance}}
+    state = {"value": value, "reason": OVER, "timestamp": at}
+    return _changed("Contributor ", NAME, state, [], alarmContributor=who)
 
 
 def sns_alarm(value: str = "ALARM", at: str = "2026-11-21T10:00:00.123+0000") -> dict[str, Any]:
     """What an alarm's action publishes to SNS."""
     return {
-        "AlarmName": HOT,
+        "AlarmName": NAME,
         "AlarmDescription": "A node's hottest GPU, C: above 85 for 15 minutes.",
         "AWSAccountId": "123456789012",
         "NewStateValue": value,
-        "NewStateReason": CROSSED,
+        "NewStateReason": OVER,
         "StateChangeTime": at,
         "Region": "Europe (Ireland)",
-        "AlarmArn": arn(HOT),
+        "AlarmArn": _arn(NAME),
         "OldStateValue": "OK",
         "Trigger": {
             "MetricName": "nvidia_smi_temperature_gpu",
@@ -171,7 +165,7 @@ def health(
     code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
     status: str = "upcoming",
 ) -> dict[str, Any]:
-    said = {"language": "en_US", "latestDescription": "The instance is scheduled for retirement."}
+    told = "The instance is scheduled for retirement."
     detail = {
         "eventArn": f"arn:aws:health:eu-west-1::event/EC2/{code}/{code}_1",
         "service": "EC2",
@@ -179,7 +173,7 @@ def health(
         "eventTypeCategory": "scheduledChange",
         "statusCode": status,
         "startTime": "Sat, 5 Dec 2026 06:00:00 GMT",
-        "eventDescription": [said],
+        "eventDescription": [{"language": "en_US", "latestDescription": told}],
         "affectedEntities": [{"entityValue": instance} for instance in instances],
     }
     return bridge("AWS Health Event", "aws.health", detail, id="121345678-1234-1234-1234-123456789012")

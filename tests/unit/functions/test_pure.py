@@ -15,14 +15,11 @@ from botocore.stub import Stubber
 
 from flightline.cloud.functions.alert_router import events, nodes
 from flightline.cloud.functions.common import log, queue, stamps, training
-from flightline.cloud.functions.common.claims import IS_DONE, MINE
 from flightline.cloud.functions.common.errors import BadEvent, ConfigMissing, TryAgain
-from flightline.cloud.functions.common.notify import NoticeContext, Notifier
-from flightline.cloud.functions.common.services import ServiceNames, voice
+from flightline.cloud.functions.common.services import ServiceNames
 from flightline.cloud.functions.storage import envelope, records
 from flightline.cloud.functions.training_input import request
 from flightline.cloud.functions.training_input.handler import MOST_NAMED, named, not_good
-from flightline.tell.channel import NotToldError
 from tests.unit.functions import samples
 
 # The envelope of CloudWatch Logs.
@@ -162,10 +159,9 @@ def test_an_alarm_says_what_was_measured():
     assert (event.measured, event.expected, event.at) == ("91.5", "85", samples.UTC)
 
 
-def test_the_same_alarm_has_the_same_id_in_both_shapes():
+def test_the_same_alarm_has_the_same_id_in_both_shapes_and_a_later_one_another():
     assert events.read(samples.alarm()).id == events.read(samples.sns_alarm()).id
-    later = samples.alarm(at="2026-11-21T11:00:00.000+0000")
-    assert events.read(later).id != events.read(samples.alarm()).id
+    assert events.read(samples.alarm(at="2026-11-21T11:00:00.000+0000")).id != events.read(samples.alarm()).id
 
 
 def with_reason(data):
@@ -427,69 +423,3 @@ def test_training_metadata_has_its_keys_or_is_bad():
     for change in ({"job": "a b"}, {"status": "odd"}, {"at": "now"}, {"notes": "x" * 70_000}):
         with pytest.raises(BadEvent):
             training.item({**meta, **change}, "run")
-
-
-# People are told.
-
-
-class _Claims:
-    """Claims of which each can be taken until it is done."""
-
-    def __init__(self) -> None:
-        self.over: set[str] = set()
-
-    def take(self, key: str) -> str:
-        return IS_DONE if key in self.over else MINE
-
-    def done(self, key: str) -> None:
-        self.over.add(key)
-
-    def release(self, key: str) -> None:
-        """It can be taken again."""
-
-
-class _Secrets:
-    def __init__(self, value: str) -> None:
-        self.value = value
-
-    def get_secret_value(self, SecretId: str) -> dict:
-        return {"SecretString": self.value}
-
-
-def _notifier(secret: str) -> tuple[Notifier, list[int]]:
-    lost: list[int] = []
-    made = voice({"slack": "secretsmanager:s"}, {"secretsmanager": _Secrets(secret)}.__getitem__)
-    return Notifier(None, "t", "demo", _Claims(), made, lambda: lost.append(1)), lost
-
-
-WHEN = NoticeContext("title", "2026-11-24T10:00:00+00:00")
-
-
-@pytest.mark.parametrize("secret", ["", "http://hooks.slack.com/services/T000/B000/verysecret"])
-def test_a_refusal_for_good_is_logged_without_the_secret_and_counted(secret, capsys):
-    notifier, lost = _notifier(secret)
-    notifier.announce(WHEN)
-    notifier.announce(WHEN)
-    said = capsys.readouterr().out
-    assert lost == [1] and said.count("not told") == 1 and "verysecret" not in said
-
-
-def test_what_may_be_taken_later_brings_the_event_back(monkeypatch):
-    def refuse(*_, **__):
-        raise NotToldError("Slack said no", later=True)
-
-    monkeypatch.setattr("flightline.tell.channels.slack.post", refuse)
-    notifier, lost = _notifier(WEBHOOK)
-    for _ in range(2):
-        with pytest.raises(TryAgain, match="Slack said no"):
-            notifier.announce(WHEN)
-    assert lost == []
-
-
-def test_no_channel_is_waited_for_longer_than_a_function_lives(monkeypatch):
-    monkeypatch.setattr("flightline.tell.channels.slack.post", lambda *given: given[-1](10_000))
-    with pytest.raises(TryAgain, match="too long"):
-        _notifier(WEBHOOK)[0].announce(WHEN)
-
-
-WEBHOOK = "https://hooks.slack.com/services/T000/B000/verysecret"

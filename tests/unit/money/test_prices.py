@@ -3,11 +3,15 @@ ones, with their dates and sources, are in recorded.py.
 """
 
 import json
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
+import boto3
 import pytest
+from botocore.stub import Stubber
 
+from flightline.cloud.clients import Clients
 from flightline.money.prices import AwsPriceList, NoAnswerError, PriceBook, PriceError, Query, read
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -76,17 +80,19 @@ def test_a_question_that_is_too_wide_does_not_end_the_others(tmp_path):
     assert one.price(QUERY).amount == Decimal("1.25")
 
 
+@contextmanager
+def served(where="us-east-1"):
+    """A price list behind botocore's stub: the stub, and what asks it."""
+    client = boto3.client("pricing", region_name=where, aws_access_key_id="x", aws_secret_access_key="x")
+    with Stubber(client) as stub:
+        yield stub, AwsPriceList({where: Clients(where, {"pricing": client})})
+
+
 @pytest.mark.parametrize("answer", [{}, {"PriceList": []}])
 def test_an_answer_without_products_is_none(answer):
-    from botocore.stub import Stubber
-
-    from flightline.cloud.clients import Clients
-
-    clients, client = Clients("us-east-1"), _client("us-east-1")
-    clients._made["pricing"] = client
-    with Stubber(client) as stub:
+    with served() as (stub, ask):
         stub.add_response("get_products", answer)
-        assert AwsPriceList({"us-east-1": clients})(QUERY) == []
+        assert ask(QUERY) == []
 
 
 def test_a_price_is_kept_and_read_without_aws(tmp_path):
@@ -142,38 +148,19 @@ def test_a_file_that_cannot_be_written_costs_no_price(tmp_path):
 
 @pytest.mark.parametrize(("region", "where"), [("eu-west-1", "us-east-1"), ("cn-north-1", "cn-northwest-1")])
 def test_the_api_is_asked_where_it_is_served(region, where):
-    from botocore.stub import Stubber
-
-    from flightline.cloud.clients import Clients
-
     query = Query("AmazonEC2", region, "Hrs", (("instanceType", "g6.xlarge"),))
-    clients = Clients(where)
-    client = _client(where)
-    clients._made["pricing"] = client
     filters = [
         {"Type": "TERM_MATCH", "Field": "regionCode", "Value": region},
         {"Type": "TERM_MATCH", "Field": "instanceType", "Value": "g6.xlarge"},
     ]
-    with Stubber(client) as stub:
+    with served(where) as (stub, ask):
         wanted = {"ServiceCode": "AmazonEC2", "Filters": filters, "FormatVersion": "aws_v1"}
         stub.add_response("get_products", {"PriceList": [product()]}, wanted)
-        assert AwsPriceList({where: clients})(query) == [product()]
+        assert ask(query) == [product()]
 
 
 def test_a_denied_question_names_the_permission():
-    from botocore.stub import Stubber
-
-    from flightline.cloud.clients import Clients
-
-    clients, client = Clients("us-east-1"), _client("us-east-1")
-    clients._made["pricing"] = client
-    with Stubber(client) as stub:
+    with served() as (stub, ask):
         stub.add_client_error("get_products", "AccessDeniedException", "not authorized to perform: pricing:GetProducts")
         with pytest.raises(PriceError, match="pricing:GetProducts: AWS denies it"):
-            AwsPriceList({"us-east-1": clients})(QUERY)
-
-
-def _client(region):
-    import boto3
-
-    return boto3.client("pricing", region_name=region, aws_access_key_id="x", aws_secret_access_key="x")
+            ask(QUERY)

@@ -79,7 +79,7 @@ class Router:
         tell = functools.partial(self._tell_all, counts=counts)
         if is_batch(event):
             assert isinstance(event, dict)
-            answer = handle_batch(event, each, self.bad, tell)
+            answer = handle_batch(event, each, self.on.set_aside, tell)
         else:
             for error in tell([("", each(event))]).values():
                 raise error
@@ -98,7 +98,7 @@ class Router:
                 try:
                     outcome = self._one(read(raw), claimed)
                 except BadEvent as error:
-                    self.bad(raw, str(error))
+                    self.on.set_aside(raw, str(error))
                     outcome = "bad"
                 if isinstance(outcome, EventResult):
                     results.append(outcome)
@@ -108,12 +108,6 @@ class Router:
             self._release(results)
             raise
         return results
-
-    def bad(self, event: object, reason: str) -> None:
-        """Keep an event that cannot be used, and count it."""
-        place = self.on.bad.keep(event, reason)
-        self.on.count(FUNCTION, BadEvents=1)
-        say("bad event kept", reason=reason, place=place)
 
     def _one(self, event: Event, claimed: set[str]) -> str | EventResult:
         state = IS_DONE if event.id in claimed else self.on.claims.take(event.id)
@@ -217,21 +211,13 @@ class Router:
     def _watch(self, event: Event) -> str:
         seen = watch.look(self.fleet, self.cloudwatch, self.on.names.namespace)
         minutes = int(watch.SILENT_AFTER.total_seconds() // 60)
+        signs = (
+            (SILENT, "its agent reported nothing", seen.silent, seen.reporting),
+            (UNWATCHED, "its watcher (flightline-watch) gave no sign", seen.unwatched, seen.watched),
+        )
         outcomes = {
-            self._missing(
-                event,
-                SILENT,
-                f"runs, but its agent reported nothing for {minutes} minutes",
-                seen.silent,
-                seen.reporting,
-            ),
-            self._missing(
-                event,
-                UNWATCHED,
-                f"runs, but its watcher (flightline-watch) gave no sign for {minutes} minutes",
-                seen.unwatched,
-                seen.watched,
-            ),
+            self._missing(event, name, f"runs, but {what} for {minutes} minutes", gone, there)
+            for name, what, gone, there in signs
         }
         numbers: dict[str, float] = {
             SILENT_NODES: len(seen.silent),

@@ -58,28 +58,13 @@ class Launches:
     def _count(self, instance_id: str, at: str, moment: datetime) -> None:
         ttl = int((moment + KEEP).timestamp())
         item = {items.PK: self._pk, items.SK: instance_id, "at": at, items.TTL: ttl}
-        request = {
-            "TableName": self.table,
-            "Item": items.marshal(item),
-            # The outcome and the group's own event tell of the same boot.
-            "ConditionExpression": "attribute_not_exists(pk)",
-        }
-        try:
-            self.dynamodb.put_item(**request)
-        except Exception as error:
-            if batches.error_code(error) != batches.EXISTS:
-                raise
+        # Once: the outcome and the group's own event tell of the same boot.
+        batches.put_new(self.dynamodb, self.table, items.marshal(item))
 
     def _rows(self) -> dict[str, items.Item]:
         """Boots without a go by instance. The partition is small: it grows by the limit and then waits for a person."""
-        request = {
-            "TableName": self.table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": items.marshal({":pk": self._pk}),
-            "ConsistentRead": True,
-        }
-        found = self.dynamodb.query(**request).get("Items", [])
-        return {str(row[items.SK]): row for row in map(items.unmarshal, found)}
+        found = batches.partition(self.dynamodb, self.table, self._pk)
+        return {str(row[items.SK]): row for row in found}
 
     def _start_anew(self, counted: list[str], at: str) -> None:
         """A person who lets launches go on gets the whole limit again."""

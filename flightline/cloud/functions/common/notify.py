@@ -108,31 +108,11 @@ class Notifier:
         return {sk: item for node in nodes for sk, item in self._query(Alert(node, "", "", "").key.split("#")[0] + "#")}
 
     def _query(self, start: str) -> Iterable[tuple[str, items.Item]]:
-        condition, values = "pk = :pk", {":pk": items.alert_pk(self.scope)}
-        if start:
-            condition, values = condition + " AND begins_with(sk, :sk)", {**values, ":sk": start}
-        request = {
-            "TableName": self.table,
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeValues": items.marshal(values),
-            "ConsistentRead": True,
-        }
-        while True:
-            page = self.client.query(**request)
-            for found in page.get("Items", []):
-                item = items.unmarshal(found)
-                yield str(item[items.SK]), item
-            if "LastEvaluatedKey" not in page:
-                return
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        found = batches.partition(self.client, self.table, items.alert_pk(self.scope), start)
+        return ((str(item[items.SK]), item) for item in found)
 
     def _remember(self, made: DigestPlan, now: str) -> None:
-        pk = items.alert_pk(self.scope)
-        puts = [items.alert_item(self.scope, sk, item, now, self.ttl_days) for sk, item in made.put.items()]
-        batches.write_all(self.client, self.table, map(items.marshal, puts))
-        for sk in made.drop:
-            key = items.marshal({items.PK: pk, items.SK: sk})
-            self.client.delete_item(TableName=self.table, Key=key)
+        batches.remember(self.client, self.table, self.scope, made.put, made.drop, now, self.ttl_days)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from flightline.tell.voice import Voice, destinations
 from .bad import BadEvents
 from .claims import Claims
 from .errors import ConfigMissing
-from .log import count
+from .log import count, say
 from .notify import Notifier
 
 ENV = "FLIGHTLINE_"
@@ -49,17 +49,13 @@ class ServiceNames:
     @staticmethod
     def read(env: Mapping[str, str]) -> ServiceNames:
         """From the function's environment. Raises ConfigMissing with the variables that are not set."""
-        wanted = ("CLUSTER", "NAMESPACE", "RESULTS_TABLE", "TRAINING_TABLE", "RESULTS_BUCKET")
-        missing = [ENV + name for name in wanted if not env.get(ENV + name)]
+        wanted = ("cluster", "namespace", "results_table", "training_table", "results_bucket")
+        given = {name: env.get(ENV + name.upper(), "") for name in wanted}
+        missing = [ENV + name.upper() for name in wanted if not given[name]]
         if missing:
             raise ConfigMissing(f"environment variables not set: {', '.join(missing)}")
-        cluster, namespace, results, trainings, bucket = (env[ENV + name] for name in wanted)
         return ServiceNames(
-            cluster,
-            namespace,
-            results,
-            trainings,
-            bucket,
+            **given,
             channels=json.loads(env.get(ENV + "CHANNELS") or "{}"),
             link=env.get(ENV + "LINK", ""),
             node_group=env.get(ENV + "NODE_GROUP", ""),
@@ -80,6 +76,12 @@ class Services:
     def count(self, function: str, **values: float) -> None:
         """Publish counters of a function; what is zero is left out."""
         count(self.names.namespace, {"Function": function}, {name: value for name, value in values.items() if value})
+
+    def set_aside(self, event: object, reason: str) -> None:
+        """Keep an event or a line that cannot be used, and count it."""
+        place = self.bad.keep(event, reason)
+        self.count(self.bad.function, BadEvents=1)
+        say("bad event kept", reason=reason, place=place)
 
     def measure(self, **values: float) -> None:
         """Publish numbers of the whole cluster; zero is a measurement as well."""

@@ -45,11 +45,11 @@ class StorageFunction:
         """Any event that Lambda may hand over."""
         if is_batch(event):
             assert isinstance(event, dict)
-            return handle_batch(event, self.one, self.bad)
+            return handle_batch(event, self.one, self.on.set_aside)
         try:
             return self.one(event)
         except BadEvent as error:
-            self.bad(event, str(error))
+            self.on.set_aside(event, str(error))
             return {"bad": 1}
 
     def one(self, event: object) -> Answer:
@@ -66,12 +66,6 @@ class StorageFunction:
         self.on.count(FUNCTION, **{f"Records{name.title()}": number for name, number in counts.items()})
         say("stored", group=opened.group, stream=opened.stream, **counts)
         return dict(counts)
-
-    def bad(self, event: object, reason: str) -> None:
-        """Keep an event or a line that cannot be used, and count it."""
-        place = self.on.bad.keep(event, reason)
-        self.on.count(FUNCTION, BadEvents=1)
-        say("bad event kept", reason=reason, place=place)
 
     def _pieces(self, opened: Envelope, counts: Counter[str]) -> Grouped:
         grouped: Grouped = {}
@@ -111,7 +105,7 @@ class StorageFunction:
     def _bad_line(self, opened: Envelope, line: LogEvent, error: Exception, counts: Counter[str]) -> None:
         counts["bad"] += 1
         where = {"logGroup": opened.group, "logStream": opened.stream, "id": line.id, "timestamp": line.stamp_ms}
-        self.bad({**where, "message": line.message}, str(error))
+        self.on.set_aside({**where, "message": line.message}, str(error))
 
     def _save_training(self, metas: list[items.Item]) -> None:
         try:
@@ -122,7 +116,7 @@ class StorageFunction:
     def _save_results(self, results: list[NodeResult], counts: Counter[str]) -> None:
         outcome = self.store.save(results)
         for result, reason in outcome.refused:
-            self.bad({"run": result.run_id, "record": result.record}, f"DynamoDB refuses it: {reason}")
+            self.on.set_aside({"run": result.run_id, "record": result.record}, f"DynamoDB refuses it: {reason}")
         for result in outcome.conflicting:
             say("another record of this node is in this run; it stays", run=result.run_id, host=result.host)
         counts["stored"] += len(outcome.stored)

@@ -35,21 +35,8 @@ class Parts:
         return join(known) if len({piece.part for piece in known}) == pieces[0].parts else None
 
     def _stored(self, like: Piece) -> list[Piece]:
-        request = {
-            "TableName": self.table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": items.marshal({":pk": _pk(like)}),
-            "ConsistentRead": True,
-        }
-        found: list[Piece] = []
-        while True:
-            page = self.client.query(**request)
-            for raw in page.get("Items", []):
-                item = items.unmarshal(raw)
-                found.append(like._replace(part=int(item["part"]), data=str(item["data"])))
-            if "LastEvaluatedKey" not in page:
-                return found
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        found = batches.partition(self.client, self.table, _pk(like))
+        return [like._replace(part=int(item["part"]), data=str(item["data"])) for item in found]
 
 
 def _item(piece: Piece, expires: int) -> items.Item:

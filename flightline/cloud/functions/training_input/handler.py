@@ -59,9 +59,7 @@ class TrainingInput:
         try:
             request = read(event)
         except BadEvent as error:
-            place = self.on.bad.keep(event, str(error))
-            self.on.count(FUNCTION, BadEvents=1)
-            say("bad request kept", reason=str(error), place=place)
+            self.on.set_aside(event, str(error))
             return {"status": "refused", "reasons": [str(error)]}
         return self._once(request)
 

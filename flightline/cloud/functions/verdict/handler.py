@@ -62,7 +62,7 @@ class VerdictFunction:
                 left_s = self._one(run_id, arrival, counts)
                 waits |= dict.fromkeys(arrival.orders, left_s) if left_s > 0 else {}
             except BadEvent as error:
-                self.bad({"run": run_id, "answers": arrival.answers}, str(error))
+                self.on.set_aside({"run": run_id, "answers": arrival.answers}, str(error))
             except Exception as error:  # one run must not cost another
                 say("run not done, will come again", run=run_id, error=f"{type(error).__name__}: {error}")
                 waits |= dict.fromkeys(arrival.messages, float(AGAIN_S))
@@ -70,12 +70,6 @@ class VerdictFunction:
             self._hide(receipts[message_id], left_s)
         self.on.count(FUNCTION, **{f"Answers{name.title()}": number for name, number in counts.items()})
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in waits]}
-
-    def bad(self, event: object, reason: str) -> None:
-        """Keep what cannot be used, and count it."""
-        place = self.on.bad.keep(event, reason)
-        self.on.count(FUNCTION, BadEvents=1)
-        say("bad event kept", reason=reason, place=place)
 
     def _sorted(self, event: dict[str, Any]) -> dict[str, Arrival]:
         found: dict[str, Arrival] = {}
@@ -85,7 +79,7 @@ class VerdictFunction:
                     raise body
                 told = arrivals.read(body, self.on.names.results_bucket)
             except BadEvent as error:
-                self.bad(raw, str(error))
+                self.on.set_aside(raw, str(error))
                 continue
             for run_id, name, key in told:
                 arrival = found.setdefault(run_id, Arrival())

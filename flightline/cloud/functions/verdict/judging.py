@@ -32,8 +32,6 @@ from ..common.errors import TryAgain
 from ..common.notify import NoticeContext, Notifier
 from .answers import Answers, rows
 
-CONTENT_TYPES = {"json": "application/json", "junit": "application/xml", "html": "text/html; charset=utf-8"}
-PLAIN, PACKED = "text/plain; charset=utf-8", "application/gzip"
 GIVEN_UP = "no answer before the deadline"
 
 
@@ -114,10 +112,7 @@ class Judge:
         """The report's files in the bucket; what is there already stays."""
         with tempfile.TemporaryDirectory(prefix="flightline-report-") as directory:
             paths = write_all(report, records, Path(directory))
-            for kind, path in paths.items():
-                key = blobs.run_key(report.run.id, *below, path.name)
-                content = PACKED if path.suffix == ".gz" else CONTENT_TYPES.get(kind, PLAIN)
-                blobs.put_file(self.s3, self.bucket, key, path, content)
+            blobs.put_report(self.s3, self.bucket, report.run.id, paths, *below)
 
     def _tell(self, report: Report, at: str, *more: str) -> None:
         """People are told of what is new, and always that there is a verdict: nobody waits for it."""
