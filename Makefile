@@ -91,7 +91,7 @@ kubernetes: $(VENV)/.dev-ready ## Join, judge and taint nodes of a real Kubernet
 	@$(BIN)/python -m tests.kubernetes.binaries
 	@$(BIN)/python -m pytest -q tests/kubernetes --durations=5
 
-hostile: $(VENV)/.dev-ready ## Judge hostile nodes, and end runs in every way: CASES=10000 HOSTS=200 SEED=1
+hostile: $(VENV)/.dev-ready ## Judge hostile nodes, and end runs in every way: CASES=10000 HOSTS=200 SEED=1 KILLS=6
 	@$(BIN)/python -m pytest -n 2 -q tests/hostile
 	@$(BIN)/python -m tests.hostile.run --cases $(or $(CASES),10000) --hosts $(or $(HOSTS),200) --seed $(or $(SEED),1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,19 @@ class Command(click.Command):
         """Example first, then the exit status."""
         formatter.write("\nExample:\n" + "".join(f"  {line}\n" for line in self.example.splitlines()))
         super().format_epilog(ctx, formatter)
+
+
+class LateHelp(click.Option):
+    """An option whose help is made when somebody asks for it: what it loads costs no other command."""
+
+    def __init__(self, *args: Any, help: Callable[[], str], **kwargs: Any) -> None:  # click's own name
+        super().__init__(*args, **kwargs)
+        self.says = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Click's own, with the help."""
+        self.help = self.says()
+        return super().get_help_record(ctx)
 
 
 class Choice(click.Choice[str]):

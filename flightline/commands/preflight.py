@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +21,41 @@ from ..report.copies import is_plain
 from ..report.text import clean
 from ..run import cluster_inventory, launchers, places, playbooks
 from ..run.conclude import Conclusion, show
+from ..run.launchers import Detaching, Launcher, Listing
+from ..run.live import RunObserver
 from ..run.locate import open_store
-from ..run.preflight import CannotRunError, LauncherWantedError, Request, RunObserver, run
+from ..run.preflight import CannotRunError, Request, run
 from ..run.progress import watching
 from . import options
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return " or ".join(names)
+
+
+def _help_of_inventory() -> str:
+    listing = {name: launchers.kind(name) for name in launchers.that_can(Listing)}
+    words = (f" {name}: {kind.lists}." for name, kind in listing.items() if issubclass(kind, Listing))
+    return f"Inventory; default the embedded demo fleet.{''.join(words)}"
+
+
+def _help_of_via() -> str:
+    kinds = {name: launchers.kind(name) for name in launchers.names()}
+    ways = (f"{name}: {one.says}{', never beside a job' * one.exclusive}." for name, one in kinds.items())
+    return f"Who asks the nodes; default the inventory's flightline_via, else {launchers.DEFAULT}. {' '.join(ways)}"
+
+
+def _help_of_words() -> str:
+    taking = list(filter(lambda kind: kind.example, map(launchers.kind, launchers.names())))
+    tools, examples = _any_of(kind.tool for kind in taking), _any_of(kind.example for kind in taking)
+    return f"One more word for {tools}, such as {examples}; repeatable."
+
+
+def _help_of_detach() -> str:
+    vias = _any_of(launchers.that_can(Detaching))
+    return (
+        f"Ask and return: with --via {vias} a function of the stack judges; then flightline report RUN. Exit status 3."
+    )
 
 
 @click.command(
@@ -40,9 +70,10 @@ from . import options
 @click.option(
     "-i",
     "--inventory",
+    cls=options.LateHelp,
     multiple=True,
     metavar="PATH",
-    help="Inventory; default the embedded demo fleet. kubernetes: the GPU nodes of kubectl's cluster.",
+    help=_help_of_inventory,
 )
 @options.level
 @options.limit
@@ -68,22 +99,24 @@ from . import options
 )
 @click.option(
     "--via",
-    type=options.Choice((launchers.ANSIBLE, *launchers.names())),
-    metavar="|".join((launchers.ANSIBLE, *launchers.names())),
-    help="Who asks the nodes; default the inventory's flightline_via, else ansible. "
-    "slurm: srun, on the head node. ssm: Systems Manager, for a stack. kubernetes: kubectl, in the agents.",
+    cls=options.LateHelp,
+    type=options.Choice(launchers.names()),
+    metavar="|".join(launchers.names()),
+    help=_help_of_via,
 )
 @click.option(
     "--via-option",
     "via_options",
+    cls=options.LateHelp,
     metavar="WORD",
     multiple=True,
-    help="One more word for srun or kubectl, such as --reservation=NAME or --context=NAME; repeatable.",
+    help=_help_of_words,
 )
 @click.option(
     "--detach",
+    cls=options.LateHelp,
     is_flag=True,
-    help="Ask and return: with --via ssm a function of the stack judges; then flightline report RUN. Exit status 3.",
+    help=_help_of_detach,
 )
 @click.option("--need", type=click.IntRange(1), metavar="N", help="Go when this many nodes are go: start with those.")
 @click.option("--report-dir", type=click.Path(path_type=Path), help="Directory for the report.")
@@ -110,8 +143,7 @@ def command(
     publish_pairs: tuple[str, ...],
 ) -> None:
     """Judge every host of an inventory: go or no-go, with a reason for every node."""
-    if cluster_inventory.WORD in inventory:
-        via = via or "kubernetes"
+    via = via or cluster_inventory.launcher_of(inventory) or None
     extra: dict[str, Any] = {
         name: value
         for name, value in (
@@ -119,8 +151,6 @@ def command(
             ("flightline_checks", list(select)),
             ("flightline_skip", list(skip)),
             ("flightline_publish", options.publishing(publish_pairs) if publish_pairs else None),
-            ("flightline_via", via),
-            ("flightline_launches", via is None),
             ("flightline_need", need),
         )
         if value
@@ -128,29 +158,21 @@ def command(
     path = options.store_file(store_path)
     if only_failed_of and limit:
         raise click.UsageError("saw --limit and --only-failed-of, wanted one of them")
-    _check_words(via, via_options)
+    launcher = _launcher(via, via_options)
     if detach:
-        _check_detached(via, beside=bool(json_path or need or report_dir))
+        _check_detached(launcher, beside=bool(json_path or need or report_dir))
     places.refuse(path, report_dir, json_path)
-    inventory = cluster_inventory.resolved(inventory, path, via_options if via == "kubernetes" else ())
-    to_stdout = json_path == Path("-")
-    console = Console(stderr=to_stdout)
+    inventory = cluster_inventory.resolved(inventory, path, launcher)
+    report_dir = places.chosen_report_dir(report_dir)
+    console = Console(stderr=json_path == Path("-"))
     try:
-        with _failed_of(only_failed_of, path, inventory) as (sources, failed), watching(console) as watcher:
-            asked = Request(sources, failed or limit, extra, path, report_dir, forks or 0, timeout_s or 0, json_path)
-
-            def judged(by: str) -> Conclusion:
-                srun = via_options if by == "slurm" else None
-                together = _together(sources, asked.limit, level, bool(select), path, console, srun)
-                return _run_by(by, via_options, replace(asked, together=together), watcher)
-
-            try:
-                if detach:
-                    ctx.exit(_detached(asked, watcher, console))
-                outcome = judged(via or launchers.ANSIBLE)
-            except LauncherWantedError as wanted:
-                extra["flightline_launches"] = False
-                outcome = judged(wanted.via)
+        with _failed_of(only_failed_of, path, inventory) as (given, failed), watching(console) as watcher:
+            sources, hosts = playbooks.sources(given), failed or limit
+            asked = Request(sources, hosts, extra, path, report_dir, forks or 0, timeout_s or 0, json_path)
+            if isinstance(launcher, Detaching) and detach:
+                ctx.exit(_detached(asked, launcher, watcher, console))
+            stage = _stage(asked, level, bool(select), console)
+            outcome = run(replace(asked, together=stage), watcher, launcher)
     except CannotRunError as error:
         click.echo(f"flightline: {error}", err=True)
         ctx.exit(EXIT_BROKEN)
@@ -158,55 +180,38 @@ def command(
     ctx.exit(outcome.exit_status if need is None else _enough(outcome, need, console))
 
 
-def _check_words(via: str | None, words: Sequence[str]) -> None:
-    """Raise UsageError for words that no launcher can be handed."""
-    if words and via in (None, launchers.ANSIBLE):
-        raise click.UsageError("--via-option: saw it without a launcher; wanted --via slurm beside it")
-    # srun would run another first word on the nodes, in place of the node library.
-    if words and not re.match("--?[A-Za-z]", words[0]):
-        raise click.UsageError(f"--via-option: saw {words[0]}, wanted an option first, such as --reservation=NAME")
+def _launcher(via: str | None, words: Sequence[str]) -> Launcher | None:
+    """Who is named to ask. Raises UsageError for words that nobody is handed, SettingsError for what it cannot be."""
+    if words and via is None:
+        taking = [name for name in launchers.names() if launchers.kind(name).example]
+        raise click.UsageError(f"--via-option: saw it without a launcher; wanted --via {_any_of(taking)} beside it")
+    return launchers.make(via, words) if via else None
 
 
-def _check_detached(via: str | None, beside: bool) -> None:
+def _check_detached(launcher: Launcher | None, beside: bool) -> None:
     """Raise UsageError for what a run that nobody waits for cannot be. beside: it was given options of its report."""
-    if via != "ssm":
-        saw = f"--via {via}" if via else "no --via"
-        raise click.UsageError(f"--detach: saw {saw}; wanted --via ssm: only its nodes answer without this command")
+    if not isinstance(launcher, Detaching):
+        saw, able = f"--via {launcher.name}" if launcher else "no --via", launchers.that_can(Detaching)
+        only = f"only {'its' if len(able) == 1 else 'their'} nodes answer without this command"
+        raise click.UsageError(f"--detach: saw {saw}; wanted --via {_any_of(able)}: {only}")
     if beside:
         raise click.UsageError(
             "--detach: saw --json, --need or --report-dir beside it; wanted them at flightline report"
         )
 
 
-def _detached(asked: Request, watcher: RunObserver, console: Console) -> int:
+def _detached(asked: Request, launcher: Detaching, watcher: RunObserver, console: Console) -> int:
     """Ask, and leave the verdict to the stack."""
     from ..run import detached
 
-    for line in detached.ask(asked, watcher):
+    for line in detached.ask(asked, launcher, watcher):
         _say(console, line)
     return EXIT_ASKED
 
 
-def _run_by(via: str, words: Sequence[str], asked: Request, watcher: RunObserver) -> Conclusion:
-    """Run it with Ansible or a launcher. Raises LauncherWantedError where Ansible is not what the inventory says."""
-    if via == launchers.ANSIBLE:
-        return run(asked, watcher)
-    from ..run import launched
-
-    return launched.run(asked, launchers.make(via, words), watcher)
-
-
-def _together(
-    sources: tuple[str, ...],
-    limit: str,
-    level: str | None,
-    chosen: bool,
-    path: Path,
-    console: Console,
-    srun: tuple[str, ...] | None,
-) -> Stage:
+def _stage(asked: Request, level: str | None, chosen: bool, console: Console) -> Stage:
     """What tests the nodes together at level deep; its settings are read first where the level is known."""
-    stage = Stage(playbooks.sources(sources), limit, path, lambda text: _say(console, text), chosen, srun)
+    stage = Stage(asked.inventory, asked.limit, asked.store, lambda text: _say(console, text), chosen)
     if level == "deep":
         stage.check()
     return stage

@@ -17,12 +17,13 @@ from ..fleet.judgement import judge_run
 from ..fleet.together import FABRIC_HOST, HOST
 from ..record import intake
 from ..run import baselines, inventory
+from ..run.launchers import Gathering, Launcher
 from ..store import sqlite as stores
 from . import findings, storage
 from .ansible import FabricError, FabricRequest, Rounds, fleet_of_hosts, with_baseline, with_places
+from .by_launcher import LauncherRounds
 from .drive import FabricNodes, drive
 from .settings import FabricSettings, wanted_of
-from .through_slurm import SlurmRounds
 
 LEVEL = "deep"
 HostVars = Mapping[str, Mapping[str, Any]]
@@ -32,7 +33,7 @@ class Stage:
     """Call it with a run and its store; it tests the nodes that are go, each instance type for itself.
 
     store: the run store's file; logs and baselines are beside it. chosen: the run was to make some checks only, not its
-    level's. srun: more words for it, where it starts the tests from this machine; None where Ansible does on the nodes.
+    level's.
     """
 
     def __init__(
@@ -42,10 +43,8 @@ class Stage:
         store: Path,
         say: Callable[[str], None],
         chosen: bool = False,
-        srun: Sequence[str] | None = None,
     ) -> None:
         self.sources, self.limit, self.store, self.say, self.chosen = sources, limit, store, say, chosen
-        self.srun = srun
         self.place = store.parent / "fabric"
 
     def check(self) -> None:
@@ -53,10 +52,10 @@ class Stage:
         for given in inventory.hosts(self.sources, self.limit).values():
             wanted_of(given)
 
-    def __call__(self, run: stores.Run, store: stores.Store) -> stores.Record | None:
+    def __call__(self, run: stores.Run, store: stores.Store, launcher: Launcher) -> stores.Record | None:
         """The record of what the nodes show together, and against a baseline in use; None where there is neither.
 
-        Never raises but for a bug.
+        launcher: who asked the nodes; it starts the tests where it can, else Ansible does. Never raises but for a bug.
         """
         began, started_at = time.monotonic(), stores.now_stamp()
         deep = run.level == LEVEL and len(run.hosts) >= 2
@@ -69,7 +68,7 @@ class Stage:
             rows = judge_run(store, run.run_id).rows
             go = [row.host for row in rows if row.verdict is Verdict.GO and row.host not in worse]
             try:
-                found += self._of_types(run, inventory.hosts(self.sources, self.limit), go)
+                found += self._of_types(run, inventory.hosts(self.sources, self.limit), go, launcher)
             except (SettingsError, FabricError) as error:
                 found += findings.for_nodes(go, Status.UNKNOWN, f"no test over several nodes: {error}")
         return intake.stamped(
@@ -79,13 +78,15 @@ class Stage:
             }
         )  # fmt: skip
 
-    def _of_types(self, run: stores.Run, hosts: HostVars, go: Sequence[str]) -> findings.Findings:
+    def _of_types(self, run: stores.Run, hosts: HostVars, go: Sequence[str], launcher: Launcher) -> findings.Findings:
         by_type: dict[str, list[str]] = defaultdict(list)
         for host in go:
             by_type[str(hosts.get(host, {}).get("instance_type") or NO_TYPE)].append(host)
-        return [one for name, nodes in by_type.items() for one in self._of_type(run, name, nodes, hosts)]
+        return [one for name, nodes in by_type.items() for one in self._of_type(run, name, nodes, hosts, launcher)]
 
-    def _of_type(self, run: stores.Run, name: str, nodes: Sequence[str], hosts: HostVars) -> findings.Findings:
+    def _of_type(
+        self, run: stores.Run, name: str, nodes: Sequence[str], hosts: HostVars, launcher: Launcher
+    ) -> findings.Findings:
         wanted = wanted_of(hosts.get(nodes[0], {}))
         why = "only some checks were to run" if self.chosen and wanted.run == "auto" else ""
         why = why or _not_for(wanted, name, nodes, hosts)
@@ -93,13 +94,17 @@ class Stage:
             return findings.for_nodes(nodes, Status.SKIP, f"no test over several nodes: {why}")
         self.say(f"fabric: {len(nodes)} nodes of type {name} that passed alone, now together")
         asked = replace(wanted.asked, inventory=tuple(self.sources), limit=self.limit)
-        if self.srun is not None:
-            asked = replace(asked, launcher="srun", options=(*asked.options, *self.srun))
+        if isinstance(launcher, Gathering):
+            asked = replace(asked, launcher=launcher.starter, options=(*asked.options, *launcher.options))
         try:
             of_these = {node: hosts[node] for node in nodes}
             fleet = fleet_of_hosts(with_places(of_these) if asked.ask_ec2 else of_these, asked)
             fleet = with_baseline(fleet, self.store)
-            play = Rounds(asked, fleet, run.run_id) if self.srun is None else SlurmRounds(asked, fleet, run.run_id)
+            play = (
+                LauncherRounds(asked, fleet, run.run_id, launcher)
+                if isinstance(launcher, Gathering)
+                else Rounds(asked, fleet, run.run_id)
+            )
             result = drive(
                 fleet, play, self.place / run.run_id / name, self.say,
                 least_share=wanted.least_share,
@@ -110,13 +115,14 @@ class Stage:
         except (FabricError, BaselineError, OSError) as error:
             return findings.for_nodes(nodes, Status.UNKNOWN, f"no test over several nodes: {error}")
 
-    def _storage(self, play: Rounds | SlurmRounds, asked: FabricRequest, fleet: FabricNodes) -> findings.Findings:
+    def _storage(self, play: Rounds | LauncherRounds, asked: FabricRequest, fleet: FabricNodes) -> findings.Findings:
         """The shared file system with all nodes at once, where the inventory names one."""
         if not asked.storage:
             return []
-        if isinstance(play, SlurmRounds):
-            text = f"{asked.storage}: not tried with srun, which starts nothing at one moment; do: flightline fabric"
-            return [storage.of_node(node, Status.SKIP, text) for node in fleet.ring]
+        if isinstance(play, LauncherRounds):
+            starter = play.launcher.starter
+            why = f"not tried with {starter}, which starts nothing at one moment; do: flightline fabric"
+            return [storage.of_node(node, Status.SKIP, f"{asked.storage}: {why}") for node in fleet.ring]
         tries = storage.test(fleet.ring, play.storage, self.say)
         return storage.findings(asked.storage, fleet.ring, tries, asked.storage_mb_s)
 

@@ -57,7 +57,7 @@ class HealingRequest:
     def asked_scheduler(self, inventory: Sequence[str]) -> Scheduler | None:
         """Who starts jobs; None where nobody does. auto: Kubernetes where the inventory is its cluster."""
         auto = self.scheduler == "auto"
-        if self.scheduler == "kubernetes" or (auto and cluster_inventory.WORD in inventory):
+        if self.scheduler == KubernetesScheduler.name or (auto and _is_kubernetes(inventory)):
             return KubernetesScheduler()
         return slurm.SlurmScheduler() if self.scheduler == "slurm" or (auto and slurm.is_here()) else None
 
@@ -65,9 +65,12 @@ class HealingRequest:
         """The inventories: as asked for, else those of the run where they are still there, else none."""
         parts = tuple(part for part in recorded.split(", ") if part)
         there = parts if all(Path(part).exists() for part in parts) else ()
-        word = cluster_inventory.WORD
-        own = tuple(word if cluster_inventory.is_written(part) else part for part in there)
-        return tuple(part if part == word else str(Path(part).absolute()) for part in self.inventory or own)
+        own = self.inventory or tuple(cluster_inventory.word_of(part) or part for part in there)
+        return tuple(part if cluster_inventory.is_word(part) else str(Path(part).absolute()) for part in own)
+
+
+def _is_kubernetes(inventory: Sequence[str]) -> bool:
+    return cluster_inventory.launcher_of(inventory) == KubernetesScheduler.name
 
 
 def advise(asked: HealingRequest, report: Report) -> bool:
@@ -144,7 +147,7 @@ def _file(asked: HealingRequest) -> Path:
 
 def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Ports:
     inventory = asked.named(seen.run.inventory) or tuple(str(Path(part).absolute()) for part in sources(()))
-    nodes = KubernetesNodes(inventory) if cluster_inventory.WORD in inventory else AnsibleNodes(inventory)
+    nodes = KubernetesNodes(inventory) if _is_kubernetes(inventory) else AnsibleNodes(inventory)
     scheduler: Scheduler = asked.asked_scheduler(inventory) or Markers(nodes, token)
     published = publish(from_environment())
     machines = Ec2(Clients(published.region if published else "")) if asked.ec2 else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +54,40 @@ def play(**arguments: Any) -> tuple[Background, Any]:
     """Start a playbook with ansible-runner's arguments; returns its work and the runner."""
     runner = ansible_runner.interface.init_runner(**arguments)
     return begin(runner.run), runner
+
+
+@contextmanager
+def deaf_to_signals() -> Iterator[None]:
+    """What ends a process waits for the end of this."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def ending_as_interrupt() -> Iterator[None]:
+    """SIGTERM and a hang-up as Ctrl-C."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # What is ignored stays so: nohup does that to the hang-up.
+    wanted = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def ignore_interrupts() -> None:
+    """Until the process ends: what comes now is the verdict, and a Ctrl-C more would cost it. SIGTERM still ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def why(error: Exception) -> str:

@@ -25,7 +25,7 @@ from ..report.terminal import print_summary
 from ..store.run_rows import RunRows
 from ..store.sqlite import Record, StoreError, default_path, now_stamp
 from ..store.whole import draft_of
-from .places import REPORT_ENV, is_special
+from .places import is_special
 
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"
 FORMATS = ("json", "junit", "html")
@@ -59,18 +59,14 @@ def own_report_dir(store_path: Path, run_id: str) -> Path:
     return store_path.parent / "reports" / run_id
 
 
-def report_dir(store_path: Path, run_id: str, chosen: str | Path | None = None) -> Path:
-    """Where a run's report goes: as chosen (argument, else FLIGHTLINE_REPORT_DIR), else beside the store."""
-    given = chosen or os.environ.get(REPORT_ENV)
-    return Path(given).absolute() if given else own_report_dir(store_path, run_id)
-
-
-def conclude(rows: RunRows, directory: Path, json_path: Path | None = None, broken: str = "") -> Conclusion:
+def conclude(
+    rows: RunRows, report_dir: Path | None = None, json_path: Path | None = None, broken: str = ""
+) -> Conclusion:
     """Judge a run, close it in the store and write its report.
 
-    json_path: a second place for the JSON report. broken: why the run did not end in order, which is no go whatever was
-    measured. Never raises for a store or a directory that cannot be used: what could not be kept is in the outcome's
-    troubles.
+    report_dir: None for beside the store. json_path: a second place for the JSON report. broken: why the run did not
+    end in order, which is no go whatever was measured. Never raises for a store or a directory that cannot be used:
+    what could not be kept is in the outcome's troubles.
     """
     troubles = rows.settle()
     try:
@@ -88,7 +84,7 @@ def conclude(rows: RunRows, directory: Path, json_path: Path | None = None, brok
         except StoreError as error:
             troubles.append(str(error))
         outcome = Conclusion(report, rows.store, {}, troubles, broken=broken)
-        _write(outcome, rows, directory, json_path)
+        _write(outcome, rows, report_dir or own_report_dir(rows.path, rows.run.run_id), json_path)
         return outcome
     finally:
         rows.close()

@@ -12,40 +12,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..store.replies import record_of
-from ..store.sqlite import SqliteStore, StoreError, new_run_id
+from ..store.sqlite import SqliteStore, StoreError
 from ..store.whole import write_whole
 from . import late
-from .launched import MARGIN_S, PreparedRun, prepared
-from .launchers import LaunchError, make
-from .preflight import CannotRunError, Follow, Request, RunObserver
+from .asking import MARGIN_S, PreparedRun
+from .launchers import Detaching, LaunchError
+from .live import RunObserver
+from .preflight import CannotRunError, Request, begin, prepared
 
 if TYPE_CHECKING:
     from ..cloud.awsstore import AwsStore
     from ..cloud.orders import Order
-    from .launchers.ssm import SsmLauncher
-
-VIA = "ssm"
 
 
-def ask(request: Request, watcher: RunObserver) -> list[str]:
+def ask(request: Request, launcher: Detaching, watcher: RunObserver) -> list[str]:
     """Ask the nodes and return; what was done and how to go on, in lines.
 
     Raises CannotRunError when nobody could be asked, SettingsError for what cannot be asked so.
     """
-    from .launchers.ssm import SsmLauncher
-
-    launcher = make(VIA)
-    assert isinstance(launcher, SsmLauncher)
-    try:
-        return _ask(request, launcher, Follow(watcher))
-    except (LaunchError, StoreError) as error:
-        raise CannotRunError(str(error)) from error
+    with begin(request, launcher, watcher) as begun:
+        return _ask(prepared(begun, launcher), request.store, launcher)
 
 
-def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
+def _ask(made: PreparedRun, store: Path, launcher: Detaching) -> list[str]:
     from ..cloud.clients import explain, is_aws_error
 
-    made = prepared(request, new_run_id(), follow, launcher)
     run_id, until = made.run.run_id, time.monotonic() + made.deadline_s
     order = _order(made, launcher)
     note = {name: launcher.answers_at[name] for name in ("region", "results_table", "results_bucket")}
@@ -56,7 +47,7 @@ def _ask(request: Request, launcher: SsmLauncher, follow: Follow) -> list[str]:
             raise
         why = explain(error, f"s3://{note['results_bucket']}")
         raise LaunchError(f"saw {why}; wanted the run's order in the bucket") from error
-    lines = _noted(request.store, made, note)
+    lines = _noted(store, made, note)
     ready = [call for call in made.calls if call.name in order.nodes]
     try:
         launcher.send(ready, run_id, until)
@@ -86,7 +77,7 @@ def _noted(path: Path, made: PreparedRun, note: dict[str, str]) -> list[str]:
     return []
 
 
-def _order(made: PreparedRun, launcher: SsmLauncher) -> Order:
+def _order(made: PreparedRun, launcher: Detaching) -> Order:
     ready, lost = launcher.sort_out(made.calls)
     params = {call.host: call.params for call in made.calls}
     rows = [*made.rows, *(record_of(made.hosts[one.host], params[one.host], one) for one in lost)]

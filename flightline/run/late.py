@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..contract import CALLS_PREFIX
-from ..record.answers import most_bytes
 from ..store.replies import record_of
 from ..store.sqlite import Record, Run, SqliteStore, StoreError
 from ..store.whole import write_whole
+from . import launchers
 from .calls import OF_A_HOST, Call
+from .launchers import Detaching, Launcher
 
 if TYPE_CHECKING:
     from ..cloud.orders import Order
@@ -40,15 +40,16 @@ def order_of(run: Run, deadline_s: int, how: str, calls: Iterable[Call], rows: I
     return Order(run, deadline_s, how, [json.loads(text) for text in alike], nodes, list(rows))
 
 
-def leave_note(store: Path, run: Run, given_up: Iterable[Call], at: Mapping[str, str]) -> None:
-    """Remember where answers of given-up hosts may still come to. at: what OF_A_STACK names; empty for nowhere."""
-    calls = list(given_up)
+def leave_note(store: Path, run: Run, given_up: Iterable[Call], launcher: Launcher) -> None:
+    """Remember where answers of given-up hosts may still come to, if anywhere."""
+    calls, at = list(given_up), launcher.answers_at
     if not calls or not at:
         return
     from ..cloud import orders
 
     order = base64.b64encode(orders.pack(order_of(run, 0, "", calls))).decode("ascii")
-    note = {"region": at["region"], "bucket": at["results_bucket"], "order": order}
+    where = {"region": at["region"], "bucket": at["results_bucket"]}
+    note = {"via": launcher.name, **where, "order": order}
     with suppress(OSError):  # the verdict does not depend on it
         write_whole(_note(store, run.run_id), json.dumps(note).encode())
 
@@ -59,7 +60,7 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
     if not path.is_file():
         return []
     from ..cloud import orders
-    from ..cloud.clients import Clients, explain, is_aws_error
+    from ..cloud.clients import explain, is_aws_error
 
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
@@ -68,10 +69,15 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
             return []
         known = {str(record["host"]) for record in store.late(run_id)}
         if any(host not in known for _, host, _ in order.nodes.values()):
-            clients = Clients(note["region"])
-            for record in _came(clients.get("s3"), clients.get("ssm"), note["bucket"], order, known):
-                store.save_late(run_id, record)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            at = {"region": note["region"], "results_bucket": note["bucket"]}
+            # A note that names nobody is of a version that knew one.
+            launcher = launchers.make(note.get("via") or launchers.that_can(Detaching)[0])
+            assert isinstance(launcher, Detaching)
+            for call, reply in launcher.came(at, order, known):
+                if reply.answer is not None:
+                    row = record_of(order.expected()[call.host], call.params, reply, order.run.started_at)
+                    store.save_late(run_id, row)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
         return [f"{path}: saw {type(error).__name__}: {error}; wanted where run {run_id} was asked; nothing is fetched"]
     except Exception as error:
         if not (isinstance(error, StoreError) or is_aws_error(error)):
@@ -79,27 +85,6 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
         why = str(error) if isinstance(error, StoreError) else explain(error, f"s3://{note['bucket']}")
         return [f"what came late could not be fetched: {why}"]
     return []
-
-
-def _came(s3: Any, ssm: Any, bucket: str, order: Order, known: set[str]) -> Iterator[Record]:
-    from .launchers.ssm import own_output, vouched
-
-    expected = order.expected()
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{CALLS_PREFIX}{order.run.run_id}/")
-    for one in (one for page in pages for one in page.get("Contents", ())):
-        words = one["Key"].split("/")
-        name = words[-4] if words[-1] == "stdout" and len(words) > 4 else ""
-        host = order.nodes[name][1] if name in order.nodes else ""
-        if not host or host in known:
-            continue
-        params = order.params(name)
-        most = most_bytes(bool(params.get("return_bundle")))
-        if int(one["Size"]) > 2 * most:
-            continue
-        text = s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read().decode("utf-8", "replace")
-        reply = vouched(Call(host, name, params), text, own_output(ssm, words[-5], name))
-        if reply.answer is not None:
-            yield record_of(expected[host], params, reply, order.run.started_at)
 
 
 def _note(store: Path, run_id: str) -> Path:

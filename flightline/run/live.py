@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,22 @@ class HostOutcome:
     status: Status
     seconds: float
     why: list[str]
+
+
+class RunObserver:
+    """Who is told how the run goes; this one does not listen."""
+
+    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+        """The inventory is in order and has these hosts.
+
+        ends_at: time.time() at which the run has ended at the latest; None when it has no deadline.
+        """
+
+    def begin(self, host: str) -> None:
+        """A host is asked now."""
+
+    def answer(self, answer: HostOutcome) -> None:
+        """A host ended."""
 
 
 def answer_of(record: Record) -> HostOutcome:

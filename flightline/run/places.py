@@ -29,10 +29,10 @@ def refuse(store: Path, report_dir: Path | None = None, json_path: Path | None =
 
 def mistakes(store: Path, report_dir: Path | None = None, json_path: Path | None = None) -> list[str]:
     """What is wrong with the places of a run. report_dir: else FLIGHTLINE_REPORT_DIR's."""
-    chosen = report_dir or os.environ.get(REPORT_ENV)
+    chosen = chosen_report_dir(report_dir)
     looks: dict[str, Callable[[], str]] = {
         "the run store": lambda: _store(store),
-        "the report's directory": lambda: _folder(Path(chosen)) if chosen else "",
+        "the report's directory": lambda: _folder(chosen) if chosen else "",
         "the JSON report": lambda: _file(json_path, store) if json_path else "",
     }
     return [f"{what}: {why}" for what, look in looks.items() if (why := _seen(look))]
@@ -43,6 +43,12 @@ def _seen(look: Callable[[], str]) -> str:
         return look()
     except OSError as error:  # no right even to look, a name that is too long
         return f"saw {error.strerror} at {error.filename}, wanted a place to write; do: name another"
+
+
+def chosen_report_dir(given: Path | None = None) -> Path | None:
+    """Where reports go by choice: as given, else FLIGHTLINE_REPORT_DIR; None for beside the store."""
+    chosen = given or os.environ.get(REPORT_ENV)
+    return Path(chosen).absolute() if chosen else None
 
 
 def is_special(path: Path) -> bool:

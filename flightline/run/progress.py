@@ -14,8 +14,7 @@ from rich.text import Text
 
 from ..record.words import clip
 from ..report.text import clean, count, spell
-from .live import HostOutcome
-from .preflight import RunObserver
+from .live import HostOutcome, RunObserver
 
 MOST_REASONS = 2
 """Per host while it runs; the summary has them all."""
@@ -103,7 +102,7 @@ class _Column(ProgressColumn):
         return Text(self.tally.line(), no_wrap=True, overflow="ellipsis")
 
 
-class _PlainLines:
+class _PlainLines(RunObserver):
     def __init__(self, console: Console) -> None:
         self.console = console
         self.tally = Tally()
@@ -120,7 +119,7 @@ class _PlainLines:
         self.console.print(Text(f"[{self.tally.ended}/{self.tally.hosts}] {_line(answer)}"), soft_wrap=True)
 
 
-class _Live:
+class _Live(RunObserver):
     def __init__(self, progress: Progress, tally: Tally) -> None:
         self.progress = progress
         self.tally = tally

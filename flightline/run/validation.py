@@ -61,7 +61,7 @@ class Checked:
     hosts: dict[str, dict[str, str]] = field(default_factory=dict)
     level: str = "quick"
     publish: dict[str, Any] = field(default_factory=dict)
-    via: str = launchers.ANSIBLE
+    via: str = launchers.DEFAULT
     deadlines_s: list[int] = field(default_factory=list)
     mistakes: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -124,9 +124,9 @@ def validate(hosts: Mapping[str, HostVars]) -> Checked:
         checked.asked[name] = {part: given[part] for part in OF_A_PREFLIGHT}
         if given["demo_dir"]:
             checked.demo[name] = {part: given[part] for part in ("demo_dir", "instance_type", "demo_faults")}
-        via = str(variables.get("flightline_via") or launchers.ANSIBLE)
-        if via not in (launchers.ANSIBLE, *launchers.names()):
-            wanted = ", ".join((launchers.ANSIBLE, *launchers.names()))
+        via = str(variables.get("flightline_via") or launchers.DEFAULT)
+        if via not in launchers.names():
+            wanted = ", ".join(launchers.names())
             checked.mistakes.setdefault(f"flightline_via: saw {via!r}, wanted one of {wanted}", []).append(name)
         if position == 0:
             checked.via = via

@@ -2,7 +2,7 @@
 
 `Store` is what a store can do; `SqliteStore` keeps one file. Rows are written once: a retry neither
 doubles nor overwrites a result. A row that the file refuses (locked, disk full) goes into a store of the same kind
-aside (aside.py), and is merged when the store is next opened.
+aside (run_rows.py), and is merged when the store is next opened.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ class SqliteStore:
         return [Past(a, b, c, d, e, f, _unpack(packed, c)) for a, b, c, d, e, f, packed in rows]
 
     def incidents(self, limit: int = MOST_INCIDENTS) -> list[dict[str, Any]]:
-        """What a remediator kept here (flightline/healing/ledger.py), open ones first, then the newest."""
+        """What a remediator kept here (flightline/healing/journal/ledger.py), open ones first, then the newest."""
         with self._guard("read"):
             if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'incidents'").fetchone():
                 return []

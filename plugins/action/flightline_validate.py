@@ -62,7 +62,7 @@ class ActionModule(ActionBase):
         if mistakes:
             text = validation.explain(mistakes, len(names))
             return {"failed": True, "msg": text, "mistakes": mistakes}
-        if variables.get("flightline_launches") and checked.via != launchers.ANSIBLE:
+        if variables.get("flightline_launches") and checked.via != launchers.DEFAULT:
             # The command line asks again by the launcher; no task of this playbook may reach a node.
             return {"failed": True, "msg": f"asked by {checked.via}", "via": checked.via}
         validation.prepare_demo(checked.demo)

@@ -279,7 +279,7 @@ class CallbackModule(CallbackBase):
             live.answered(record)
 
     def _conclude(self, rows: RunRows) -> int:
-        from flightline.run import conclude
+        from flightline.run import conclude, places
 
         rows.close()
         from flightline.console import EXIT_GO, Console
@@ -288,7 +288,7 @@ class CallbackModule(CallbackBase):
             return EXIT_GO
 
         run = rows.run
-        outcome = conclude.conclude(rows, conclude.report_dir(rows.path, run.run_id), broken=self._exit.why)
+        outcome = conclude.conclude(rows, places.chosen_report_dir(), broken=self._exit.why)
         outcome.broken = ""  # said once, at the end
         conclude.publish(outcome, rows.path, self._validated.get("publish"))
         try:

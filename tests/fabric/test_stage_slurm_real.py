@@ -11,8 +11,9 @@ import sys
 import pytest
 
 from flightline.fabric.ansible import FabricRequest
+from flightline.fabric.by_launcher import LauncherRounds
 from flightline.fabric.drive import READY, FabricNodes, drive
-from flightline.fabric.through_slurm import SlurmRounds
+from flightline.run.launchers.slurm import SlurmLauncher
 from flightline_host.trial import collective
 from flightline_node.know.expected import resolve
 from tests.beds import program, until
@@ -48,7 +49,8 @@ def play(slurm, tmp_path, monkeypatch):
     ring = tuple(slurm.names)
     fleet = FabricNodes(ring, {name: name for name in ring}, resolve("none"), ("all_reduce",), ranks=1)
     asked = FabricRequest((), program=(str(tmp_path / "{collective}_perf"),), launcher="srun", deadline_s=8)
-    return SlurmRounds(asked, fleet, f"s{os.getpid()}x{tmp_path.name[-8:].strip('_').replace('_', '-')}")
+    run_id = f"s{os.getpid()}x{tmp_path.name[-8:].strip('_').replace('_', '-')}"
+    return LauncherRounds(asked, fleet, run_id, SlurmLauncher())
 
 
 def test_the_slow_node_is_named_by_tests_that_srun_starts_from_here(play, tmp_path):
@@ -77,6 +79,7 @@ def test_a_hung_rank_is_ended_on_every_node_at_its_deadline(play, tmp_path):
 KILLED = """
 import sys
 sys.path.insert(0, {root!r})
+from flightline.run.launchers.slurm import SlurmLauncher
 from flightline_host.trial import collective
 from flightline_host.host import Host
 collective.run(Host(), {{"id": {job!r}, "nodes": ["n1", "n2"], "ranks": 1, "program": ["/bin/sleep", "300"], "deadline_s": 6,

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flightline_node.model import EVIDENCE, SettingsError, Verdict
 
-from ...run import cluster_inventory, inventory, launched
-from ...run.launchers.kubernetes import KubernetesLauncher
-from ...run.live import HostOutcome
+from ...run import cluster_inventory, inventory, launchers
+from ...run.live import RunObserver
 from ...run.locate import open_store
 from ...run.preflight import CannotRunError, Request, run
 from .ports import EdgeError, Verified
-
-
-class _Quiet:
-    """Nobody looks at its progress."""
-
-    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
-        """Say nothing."""
-
-    def begin(self, host: str) -> None:
-        """Say nothing."""
-
-    def answer(self, answer: HostOutcome) -> None:
-        """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +31,11 @@ class Preflight:
             limit = Path(directory) / "hosts"
             limit.write_text("".join(f"{host}\n" for host in named), encoding="utf-8")
             extra = {"flightline_level": level}
+            # Not as the inventory says: a scheduler starts nothing on a node that is out of service.
+            launcher = launchers.make(cluster_inventory.launcher_of(self.inventory) or launchers.DEFAULT)
             request = Request(self._sources(), f"@{limit}", extra, self.store)
             try:
-                by_agents = cluster_inventory.WORD in self.inventory
-                done = launched.run(request, KubernetesLauncher(), _Quiet()) if by_agents else run(request, _Quiet())
-                report = done.report
+                report = run(request, RunObserver(), launcher).report
             except CannotRunError as error:
                 raise EdgeError(f"preflight: {error}") from error
         records = self._records(report.run.id)

@@ -15,17 +15,18 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 from flightline_node import bounds
 
 from ...contract import KUBE_AGENT, KUBE_NAMESPACE
 from ...kubernetes.agent import HOST, LIBRARY, PACKAGE, own_library_name
-from ...kubernetes.inventory import is_accelerated
+from ...kubernetes.inventory import is_accelerated, of_nodes
 from ...kubernetes.nodes import KubeObject, by_any_name, listed
 from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, read
 from ..calls import Call, packed
-from . import HostReply, LaunchError
+from . import HostReply, LaunchError, Listing
 
 ASK_S = 60
 MOST_AT_ONCE = 64
@@ -33,14 +34,19 @@ MOST_AT_ONCE = 64
 GRACE_S = 10.0
 
 
-class KubernetesLauncher:
+class KubernetesLauncher(Listing):
     """The launcher. options: more words for kubectl, such as --context=NAME."""
 
+    says: ClassVar[str] = "kubectl, in the agents"
+    lists: ClassVar[str] = "the GPU nodes of kubectl's cluster"
+    tool: ClassVar[str] = "kubectl"
+    example: ClassVar[str] = "--context=NAME"
     how = "kubectl exec"
-    answers_at: Mapping[str, str] = {}
 
     def __init__(self, options: Sequence[str] = ()) -> None:
+        super().__init__(options)
         self.kubectl = ("kubectl", *options)
+        self.cluster = next((word.partition("=")[2] for word in options if word.startswith("--context=")), "")
         self._nodes: list[KubeObject] | None = None
         self._known: dict[str, KubeObject] | None = None
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -110,6 +116,10 @@ class KubernetesLauncher:
         """The words before what is to run on the node of an agent's pod, its standard input given."""
         words = ["exec", "-i", f"--namespace={KUBE_NAMESPACE}", pod, "--container=judge", "--"]
         return [*self.kubectl, *words, "/usr/sbin/chroot", HOST]
+
+    def inventory(self) -> Mapping[str, Any]:
+        """See Listing."""
+        return of_nodes(self.nodes())
 
     def running_pods(self) -> dict[str, str]:
         """Node -> its agent's pod, of those that run. Raises LaunchError."""

@@ -20,12 +20,12 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from flightline_node import bounds
 from flightline_node.tell.frames import MARK
@@ -34,11 +34,13 @@ from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, heard
 from .. import kept
 from ..calls import Call, packed
-from . import HostReply, LaunchError
+from . import Gathering, HostReply, LaunchError
 
 TOOLS = ("sinfo", "srun", "scancel")
 ASK_S = 60
 """For sinfo and scancel: slurmctld itself gives a client ten seconds (MessageTimeout), some sites more."""
+START_S = 60
+"""For nodes that were idle a moment ago."""
 GRACE_S = 10.0
 MOST_WAITING = 64
 """Busy nodes in the queue at a time: an srun each, of some 10 MB."""
@@ -62,23 +64,25 @@ class _Task:
     doubt: str = ""
 
 
-class SlurmLauncher:
+class SlurmLauncher(Gathering):
     """The launcher. options: more words for srun, such as --reservation=NAME or --partition=NAME."""
 
+    says: ClassVar[str] = "srun, on the head node"
+    exclusive: ClassVar[bool] = True
+    tool: ClassVar[str] = "srun"
+    example: ClassVar[str] = "--reservation=NAME"
     how = "srun"
-    answers_at: Mapping[str, str] = {}
+    starter: ClassVar[str] = "srun"
+    start_options: ClassVar[tuple[str, ...]] = (f"--immediate={START_S}",)
+    node_word: ClassVar[str] = "$SLURMD_NODENAME"
 
     def __init__(self, options: Sequence[str] = ()) -> None:
-        self.options = tuple(options)
+        super().__init__(options)
         self._job = ""
         self._running: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._stopped = False
         self._states: dict[str, SinfoState] = {}
-
-    def known_as(self, call: Call) -> str:
-        """See Launcher."""
-        return call.name
 
     def unlisted(self, calls: Sequence[Call]) -> Mapping[str, str]:
         """Nodes of Slurm that are no host of the inventory."""
@@ -112,13 +116,27 @@ class SlurmLauncher:
             self._stopped = True
             running = list(self._running)
         if self._job:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(
-                    ["scancel", "--name", self._job], check=False, stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=ASK_S,
-                )  # fmt: skip
+            self.cancel(self._job)
         for process in running:
             _end(process)
+
+    def taken(self, names: Iterable[str]) -> Mapping[str, str]:
+        """See Gathering."""
+        known, found = states(), {}
+        for name in names:
+            one = known.get(name)
+            if one is None or one.state not in READY:
+                busy = "a job has it" if one and one.state in BUSY else f"it is {one.state}" if one else "no such node"
+                found[name] = f"Slurm says of {name}: {busy}; wanted it idle"
+        return found
+
+    def cancel(self, job: str) -> None:
+        """See Gathering."""
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                ["scancel", "--name", job], check=False, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=ASK_S,
+            )  # fmt: skip
 
     def _round(self, calls: Sequence[Call], until: float, told: Callable[[HostReply], None]) -> None:
         """One srun over some nodes: each is told of once, whatever comes."""

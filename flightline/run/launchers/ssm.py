@@ -14,11 +14,11 @@ import json
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from flightline_node import bounds
 from flightline_node.model import SettingsError
@@ -30,7 +30,10 @@ from ...record import outputs
 from ...record.answers import most_bytes, said
 from .. import kept
 from ..calls import OF_A_STACK, Call, broadcast, packed
-from . import HostReply, LaunchError
+from . import Detaching, HostReply, LaunchError
+
+if TYPE_CHECKING:
+    from ...cloud.orders import Order
 
 Tell = Callable[[HostReply], None]
 T = TypeVar("T")
@@ -71,14 +74,14 @@ class _Invocation(NamedTuple):
 _NONE = _Invocation("", "", "")
 
 
-class SsmLauncher:
+class SsmLauncher(Detaching):
     """The launcher. It takes no further words."""
 
+    says: ClassVar[str] = "Systems Manager, for a stack"
     how = "Systems Manager"
 
     def __init__(self, options: Sequence[str] = (), clients: Callable[[str], Clients] = Clients) -> None:
-        if options:
-            raise SettingsError(f"saw --via-option {options[0]} with --via ssm; wanted none; do: leave it out")
+        super().__init__(options)
         self._make = clients
         self._clients: Clients | None = None
         self._stack: Mapping[str, str] = {}
@@ -112,7 +115,7 @@ class SsmLauncher:
         self._listen(run_id, until, told)
 
     def sort_out(self, calls: Sequence[Call]) -> tuple[list[Call], list[HostReply]]:
-        """Who can be asked, and what is said of the others. Raises LaunchError."""
+        """See Detaching."""
         if not self._managed:
             self._look(calls)
         unfit = {call.host: _unfit(call.name, self._managed.get(call.name)) for call in calls}
@@ -120,11 +123,21 @@ class SsmLauncher:
         return [call for call in calls if not unfit[call.host]], lost
 
     def send(self, ready: Sequence[Call], run_id: str, until: float) -> None:
-        """Send every command. Raises LaunchError for what AWS refuses."""
+        """See Detaching."""
         for targets, group, asked in self._rounds(ready):
             if self._stopped.is_set():
                 return
             self._send(targets, group, asked, run_id, until)
+
+    def came(self, at: Mapping[str, str], order: Order, known: Iterable[str]) -> Iterator[tuple[Call, HostReply]]:
+        """See Detaching."""
+        clients = self._make(at["region"])
+        s3, bucket, known = clients.get("s3"), at["results_bucket"], set(known)
+        for key, command, name, size in _outputs(s3, bucket, order.run.run_id):
+            host = order.nodes[name][1] if name in order.nodes else ""
+            call = Call(host, name, order.params(name)) if host and host not in known else None
+            if call and size <= 2 * _most(call):
+                yield call, vouched(call, _text(s3, bucket, key), own_output(clients.get("ssm"), command, name))
 
     @property
     def answers_at(self) -> Mapping[str, str]:
@@ -247,13 +260,13 @@ class SsmLauncher:
 
     def _take(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, told: Tell) -> None:
         """The outputs that have come into the bucket, of instances that Systems Manager says are done."""
-        come = list(self._outputs(f"{_prefix(run_id)}/{command.id}/"))
-        if not any(name in command.waiting for _, name, _ in come):
+        come = list(_outputs(self._client("s3"), self._stack["results_bucket"], run_id, command.id))
+        if not any(name in command.waiting for _, _, name, _ in come):
             return
         own = {name: one.output for name, one in self._invocations(command).items() if one.status in FINAL}
         new = [
             (key, command.waiting[name], size, own[name])
-            for key, name, size in come
+            for key, _, name, size in come
             if name in command.waiting and name in own
         ]
         # Each by itself: an object that this side may not read must not keep those behind it from being read.
@@ -262,19 +275,10 @@ class SsmLauncher:
             if reply and command.waiting.pop(call.name, None):
                 told(reply)
 
-    def _outputs(self, prefix: str) -> Iterator[tuple[str, str, int]]:
-        pages = self._client("s3").get_paginator("list_objects_v2")
-        for page in pages.paginate(Bucket=self._stack["results_bucket"], Prefix=prefix):
-            for one in page.get("Contents", ()):
-                words = one["Key"][len(prefix) :].split("/")
-                if len(words) == 4 and words[3] == "stdout":
-                    yield one["Key"], words[0], int(one["Size"])
-
     def _read(self, key: str, call: Call, size: int, own: str) -> HostReply:
-        if size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
+        if size > 2 * _most(call):
             return HostReply(call.host, trouble="its answer is endless: more than twice of what is taken")
-        body = self._client("s3").get_object(Bucket=self._stack["results_bucket"], Key=key)["Body"]
-        return vouched(call, body.read().decode("utf-8", "replace"), own)
+        return vouched(call, _text(self._client("s3"), self._stack["results_bucket"], key), own)
 
     def _explain(self, command: _SentCommand, told: Tell) -> None:
         """The command has ended: who gave no output is told of with what Systems Manager says of it."""
@@ -309,7 +313,27 @@ class SsmLauncher:
 
 def read(call: Call, text: str) -> HostReply:
     """What came of a host, from the whole output of its task."""
-    return outputs.read(call.host, call.name, text, most_bytes(bool(call.params.get("return_bundle"))))
+    return outputs.read(call.host, call.name, text, _most(call))
+
+
+def _most(call: Call) -> int:
+    return most_bytes(bool(call.params.get("return_bundle")))
+
+
+def _outputs(s3: Any, bucket: str, run_id: str, command: str = "") -> Iterator[tuple[str, str, str, int]]:
+    """(key, command, instance, size) of the outputs of a run, or of one of its commands, that are in a bucket."""
+    base = f"{_prefix(run_id)}/"
+    prefix = f"{base}{command}/" if command else base
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+        for one in page.get("Contents", ()):
+            words = one["Key"][len(base) :].split("/")
+            if len(words) == 5 and words[4] == "stdout":
+                yield one["Key"], words[0], words[1], int(one["Size"])
+
+
+def _text(s3: Any, bucket: str, key: str) -> str:
+    text: str = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode("utf-8", "replace")
+    return text
 
 
 def _invocations(ssm: Any, **which: str) -> dict[str, _Invocation]:

@@ -121,7 +121,7 @@ def test_a_misspelt_run_is_guessed(store, arguments):
 def test_only_the_failed_are_judged_again(store, monkeypatch):
     asked = []
 
-    def run(request, watcher):
+    def run(request, *_):
         asked.append((request.inventory, Path(request.limit.removeprefix("@")).read_text()))
         raise command.CannotRunError("enough")
 

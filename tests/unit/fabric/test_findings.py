@@ -8,6 +8,7 @@ from flightline.fabric.logs import LogResult
 from flightline.fabric.settings import wanted_of
 from flightline.fleet.judgement import judge_run
 from flightline.fleet.together import FABRIC_HOST
+from flightline.run.launchers.ansible import AnsibleLauncher
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node.model import SettingsError, Status, Verdict
 from tests.memory_store import MemoryStore
@@ -73,7 +74,7 @@ def test_every_mistake_of_the_settings_is_told():
 def staged(tmp_path, level="deep", **rest):
     run = run_of("ab", level)
     store = MemoryStore(run, {name: record(name) for name in "ab"})
-    return stages.Stage(("inv",), "", tmp_path / "runs.sqlite", lambda _: None, **rest)(run, store)
+    return stages.Stage(("inv",), "", tmp_path / "runs.sqlite", lambda _: None, **rest)(run, store, AnsibleLauncher())
 
 
 @pytest.mark.parametrize(

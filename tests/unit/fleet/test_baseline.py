@@ -15,6 +15,7 @@ from flightline.fabric.stage import Stage
 from flightline.fleet import baseline as criteria
 from flightline.fleet.baseline import BaselineError, learn, learn_pairs, limit_of
 from flightline.run import baselines
+from flightline.run.launchers.ansible import AnsibleLauncher
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore
 from flightline_node.know.expected import resolve
 from flightline_node.model import RECORD_SCHEMA, Status
@@ -151,12 +152,14 @@ def test_it_judges_a_run_at_any_level_beside_the_nodes_own_checks(tmp_path):
     run = Run("r", "2026-03-01T00:00:00Z", "standard", str(path), (ExpectedHost("a"), ExpectedHost("b")))
     stage = Stage([str(path)], "", store, lambda _: None)
     rows = MemoryStore(run, {"a": record("a"), "b": record("b", 500.0)})
-    given = stage(run, rows)
+    given = stage(run, rows, AnsibleLauncher())
     assert given and {(one["device"]["host"], one["status"]) for one in given["findings"]} == {
         ("a", "PASS"),
         ("b", "FAIL"),
     }
-    assert Stage([str(path)], "", tmp_path / "other" / "runs.sqlite", lambda _: None)(run, rows) is None
+    assert (
+        Stage([str(path)], "", tmp_path / "other" / "runs.sqlite", lambda _: None)(run, rows, AnsibleLauncher()) is None
+    )
 
 
 def run_of(tmp_path, bad=("n9",)):

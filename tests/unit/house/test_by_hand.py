@@ -124,6 +124,83 @@ def test_an_alert_destination(clone):
     clone.takes("an alert destination")
 
 
+LAUNCHER = '''"""A launcher of a file."""
+
+from typing import ClassVar
+
+from . import Detaching, Gathering, Listing
+
+
+class PdshLauncher(Detaching, Gathering, Listing):
+    """It does whatever a launcher may."""
+
+    says: ClassVar[str] = "pdsh, from anywhere"
+    tool: ClassVar[str] = "pdsh"
+    example: ClassVar[str] = "--rcmd=NAME"
+    exclusive: ClassVar[bool] = True
+    lists: ClassVar[str] = "the nodes of genders"
+    starter: ClassVar[str] = "srun"
+    start_options: ClassVar[tuple[str, ...]] = ()
+    node_word: ClassVar[str] = "$(uname -n)"
+    how = "pdsh"
+
+    def sort_out(self, calls):
+        return list(calls), []
+
+    def send(self, ready, run_id, until):
+        """Ask nobody."""
+
+    def came(self, at, order, known):
+        return iter(())
+
+    def taken(self, names):
+        return {name: f"{name} is busy" for name in names}
+
+    def cancel(self, job):
+        """Nothing was started."""
+
+    def inventory(self):
+        return {"all": {"vars": {"flightline_via": "pdsh"}, "hosts": {"n1": {}}}}
+'''
+LAUNCHES = """
+from pathlib import Path
+from click.testing import CliRunner
+from flightline.cli import cli
+from flightline.fabric.by_launcher import LauncherRounds
+from flightline.fabric.drive import READY, FabricNodes
+from flightline.fabric.settings import wanted_of
+from flightline.run import cluster_inventory, launchers
+from flightline.run.validation import HostVars, validate
+from flightline_node.know.expected import resolve
+
+def said(*words):
+    done = CliRunner().invoke(cli, ["preflight", *words])
+    return " ".join(f"{done.output} {done.exception}".split())
+
+print(said("--help"))
+print(said("--detach", "--via", "slurm"), said("--via-option=--x"), said("--via", "pdsh", "--via-option=x"))
+fleet = FabricNodes(("a",), {"a": "n1"}, resolve("none"), ())
+print(LauncherRounds(wanted_of({}).asked, fleet, "r1", launchers.make("pdsh"))(READY, {}, "")["a"].trouble)
+(path,) = cluster_inventory.resolved(["pdsh"], Path("runs.sqlite"))
+print(Path(path).read_text(), cluster_inventory.word_of(path))
+print(*validate({"a": HostVars({"instance_type": "none", "flightline_via": "pdsh"})}).mistakes)
+"""
+
+
+def test_a_launcher(clone):
+    """What it declares is what --help, --detach, --via-option, -i, flightline_via and the fabric test know of it."""
+    clone.write("flightline/run/launchers/pdsh.py", LAUNCHER)
+    helped, refused, taken, *listed, mistakes = clone.python(program=LAUNCHES).splitlines()
+    assert "kubectl, in the agents. pdsh: pdsh, from anywhere, never beside a job. slurm:" in helped
+    assert "pdsh: the nodes of genders." in helped and "with --via pdsh or ssm a function" in helped
+    assert "for kubectl or pdsh or srun, such as --context=NAME or --rcmd=NAME or --reservation=NAME;" in helped
+    assert "saw --via slurm; wanted --via pdsh or ssm: only their nodes answer" in refused
+    assert "wanted --via kubernetes or pdsh or slurm beside it" in refused
+    assert "saw x, wanted an option first, such as --rcmd=NAME" in refused
+    assert taken == "n1 is busy" and '"n1"' in "".join(listed) and listed[-1].split()[-1] == "pdsh" and not mistakes
+    clone.takes("a launcher")
+
+
 def test_an_instance_type(clone):
     table = "module_utils/flightline_node/know/hardware.py"
     (row,) = re.findall(r'^\{"instance_type":"g6\.xlarge".*\n', (ROOT / table).read_text(), re.M)

@@ -13,16 +13,23 @@ from flightline.contract import CALLS_PREFIX
 from flightline.record.outputs import BEGUN, ENDED
 from flightline.run import late
 from flightline.run.calls import Call
+from flightline.run.launchers.ssm import SsmLauncher
 from flightline.store.rows import unreachable_record
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, now_stamp
 from flightline_node.tell.frames import frames
 
-from .test_launched import answer, params
+from .test_asking import answer, params
 
 AT = {"region": "eu-west-1", "results_bucket": "b", "cluster_name": "demo", "results_table": "t"}
 COMMAND, OTHER = "11111111-2222-3333-4444-555555555555", "11111111-2222-3333-4444-666666666666"
 HOSTS = tuple(ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "abc")
 RUN = Run("r1", now_stamp(), "quick", "here", HOSTS)
+
+
+class AskedSsm(SsmLauncher):
+    """It has looked for its stack."""
+
+    name, answers_at = "ssm", AT
 
 
 class Bucket:
@@ -67,7 +74,7 @@ def store(tmp_path):
 
 
 def fetched(store, monkeypatch, objects, run=RUN, given_up="ab", own=None):
-    late.leave_note(store.path, run, [Call(name, f"i-{name}", params(name)) for name in given_up], AT)
+    late.leave_note(store.path, run, [Call(name, f"i-{name}", params(name)) for name in given_up], AskedSsm())
     bucket = Bucket(objects, own)
     monkeypatch.setattr("flightline.cloud.clients.Clients.get", lambda *_: bucket)
     assert late.fetch(store, "r1") == []
@@ -81,10 +88,12 @@ def test_an_answer_that_came_afterwards_is_kept_as_late_once(store, monkeypatch)
     bucket.asked.clear()
     assert late.fetch(store, "r1") == [] and bucket.asked == [f"{CALLS_PREFIX}r1/"], "a's is not read again"
     objects[key("i-b")] = output("b")
+    (note,) = (store.path.parent / "late").iterdir()
+    note.write_text(json.dumps({key: value for key, value in json.loads(note.read_text()).items() if key != "via"}))
     late.fetch(store, "r1")
     bucket.asked.clear()
     late.fetch(store, "r1")
-    assert bucket.asked == [], "nobody is left to be asked for"
+    assert bucket.asked == [], "nobody is left to be asked for, also where an earlier version wrote the note"
 
 
 @pytest.mark.parametrize(
@@ -108,8 +117,8 @@ def test_after_a_day_nobody_asks_any_more(store, monkeypatch):
 
 
 def test_without_a_stack_or_without_silent_hosts_nothing_is_noted(store):
-    late.leave_note(store.path, RUN, [], AT)
-    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], {})
+    late.leave_note(store.path, RUN, [], AskedSsm())
+    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], SsmLauncher())
     assert not (store.path.parent / "late").exists() and late.fetch(store, "r1") == []
 
 
@@ -119,7 +128,7 @@ def test_a_damaged_note_and_an_aws_that_refuses_are_said(store, monkeypatch):
     def refused(*_):
         raise NoCredentialsError
 
-    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], AT)
+    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], AskedSsm())
     monkeypatch.setattr("flightline.cloud.clients.Clients.get", refused)
     (said,) = late.fetch(store, "r1")
     assert "came late could not be fetched" in said and "credentials" in said

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from flightline.run import live, preflight
+from flightline.run import background, live
+from flightline.run.play import Follow, Play, why_not
 from flightline.store.run_rows import RunRows
 from tests.unit.made import record
 
@@ -41,7 +42,7 @@ class Deaf:
 @pytest.mark.parametrize("error", [BrokenPipeError(), OSError(5, "Input/output error"), ValueError("closed file")])
 def test_a_terminal_that_is_gone_does_not_end_the_run(said, error):
     watcher = Deaf(error)
-    follow = preflight.Follow(watcher, live.LiveLines(said))
+    follow = Follow(watcher, live.LiveLines(said))
     follow.hosts = {"a": {}}
     live.answered(record("a"))
     follow.listen()
@@ -68,7 +69,7 @@ class Told:
 
 def test_a_watcher_is_told_who_is_expected_asked_and_answered(said):
     told = Told()
-    follow = preflight.Follow(told, live.LiveLines(said))
+    follow = Follow(told, live.LiveLines(said))
     follow.listen()
     live.say(live.VALIDATED, {"hosts": {"a": {}, "b": {}}, "level": "quick"})
     live.say(live.BEGUN, "a")
@@ -81,7 +82,7 @@ def test_a_watcher_is_told_who_is_expected_asked_and_answered(said):
 
 def test_a_line_that_is_half_written_is_read_when_it_is_whole(said):
     told = Told()
-    follow = preflight.Follow(told, live.LiveLines(said))
+    follow = Follow(told, live.LiveLines(said))
     live.say(live.VALIDATED, {"hosts": {"a": {}}})
     live.say(live.BEGUN, "a")
     whole = said.read_bytes()
@@ -95,7 +96,7 @@ def test_a_line_that_is_half_written_is_read_when_it_is_whole(said):
 
 def test_an_event_of_the_runner_tells_of_no_host():
     told = Told()
-    follow = preflight.Follow(told)
+    follow = Follow(told)
     data = {"task_action": "flightline_node", "host": "a", "res": {"record": record("a")}}
     assert not follow.event({"event": "runner_on_ok", "pid": 7, "event_data": data}), "and no file of it is kept"
     assert told.said == [] and follow.pid == 7
@@ -105,7 +106,7 @@ def test_an_event_of_the_runner_tells_of_no_host():
 def test_a_hang_up_ends_the_wait_as_ctrl_c_does(number):
     before = signal.signal(number, signal.SIG_DFL)  # where the tests run under nohup it is ignored
     try:
-        with pytest.raises(KeyboardInterrupt), preflight.ending_as_interrupt():
+        with pytest.raises(KeyboardInterrupt), background.ending_as_interrupt():
             os.kill(os.getpid(), number)
             threading.Event().wait(5)
         assert signal.getsignal(number) is signal.SIG_DFL
@@ -116,14 +117,14 @@ def test_a_hang_up_ends_the_wait_as_ctrl_c_does(number):
 def test_a_hang_up_that_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with preflight.ending_as_interrupt():
+        with background.ending_as_interrupt():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
 
 
 def test_an_inventory_that_is_not_there_is_named_with_what_would_be_one(tmp_path):
-    said = preflight.why_not(None, ["h1,h2", str(tmp_path), "host1"], tmp_path)
+    said = why_not(Play(tmp_path, Follow(Told()), None, None), ["h1,h2", str(tmp_path), "host1"])
     assert said.startswith("saw no inventory host1; wanted a file, a directory, or a list of hosts with a comma")
 
 

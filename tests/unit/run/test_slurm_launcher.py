@@ -29,22 +29,6 @@ def call(host: str, name: str) -> asking.Call:
     return asking.Call(host, name, {**defaults(), "host": host, "instance_id": "", "timeout_s": 60})
 
 
-def with_srun(tmp_path, monkeypatch, script: str) -> slurm.SlurmLauncher:
-    """A launcher that finds two idle nodes and this srun."""
-    program(tmp_path / "srun", script)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    launcher = slurm.SlurmLauncher()
-    launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
-    return launcher
-
-
-def ask(launcher: slurm.SlurmLauncher, within_s: float, told: list) -> float:
-    """Ask both nodes; the seconds that it took."""
-    began = time.monotonic()
-    launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", began + within_s, told.append)
-    return time.monotonic() - began
-
-
 @pytest.fixture
 def told():
     return []
@@ -53,6 +37,23 @@ def told():
 @pytest.fixture
 def listening(told):
     return slurm._Listening([call("gpu-01", "n1"), call("gpu-02", "n2")], told.append)
+
+
+@pytest.fixture
+def launched(tmp_path, monkeypatch, told):
+    """Ask two idle nodes by an srun that is a script of the test; stop_after: seconds, None for never."""
+
+    def ask(script, seconds, stop_after=None):
+        program(tmp_path / "srun", script)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        launcher, began = slurm.SlurmLauncher(), time.monotonic()
+        launcher._states = {"n1": slurm.SinfoState("idle"), "n2": slurm.SinfoState("idle")}
+        if stop_after:
+            threading.Timer(stop_after, launcher.stop).start()
+        launcher.ask([call("gpu-01", "n1"), call("gpu-02", "n2")], "r1", began + seconds, told.append)
+        assert time.monotonic() - began < 30
+
+    return ask
 
 
 def say(listening, rank: int, name: str, text: str, status: int = 0) -> None:
@@ -93,12 +94,12 @@ def test_the_label_of_no_task_is_passed_over(listening, told, label):
     assert all(one.lost for one in told)
 
 
-def test_the_rest_of_a_long_line_is_no_line(tmp_path, monkeypatch, told):
+def test_the_rest_of_a_long_line_is_no_line(tmp_path, launched, told):
     """Where srun's label would be it has what a task has printed."""
     path = tmp_path / "said"
     lines = [f"{BEGUN} n1", *frames('{"record": "go"}'), f"{ENDED} 0"]
     path.write_text("".join(f"1: {'x' * (slurm.LINE_BYTES - 3)}0: {line}\n" for line in lines))
-    ask(with_srun(tmp_path, monkeypatch, f"cat {path}"), 9, told)
+    launched(f"cat {path}", 9)
     assert [one.lost for one in told] == [True, True]
 
 
@@ -250,18 +251,14 @@ def test_the_entry_point_reads_a_call_to_many_from_its_standard_input(monkeypatc
     assert json.loads(join(capsys.readouterr().out.splitlines(), MANY))["failed"]
 
 
-def test_an_srun_that_hangs_is_ended_at_its_deadline(tmp_path, monkeypatch, told):
-    launcher = with_srun(tmp_path, monkeypatch, "echo '0: flightline-begin n1'\nsleep 100 & wait")
-    assert ask(launcher, 1, told) < 30
+def test_an_srun_that_hangs_is_ended_at_its_deadline(launched, told):
+    launched("echo '0: flightline-begin n1'\nsleep 100 & wait", 1)
     assert {one.host for one in told} == {"gpu-01", "gpu-02"} and all(one.lost for one in told)
 
 
-@pytest.mark.parametrize("stopped", [False, True], ids=["at the deadline", "when stopped"])
-def test_what_was_measured_before_the_end_is_told(tmp_path, monkeypatch, told, stopped):
+@pytest.mark.parametrize(("seconds", "stop_after"), [(1, None), (60, 1)], ids=["at the deadline", "when stopped"])
+def test_what_was_measured_before_the_end_is_told(tmp_path, launched, told, seconds, stop_after):
     """Of one srun, in which another task hangs."""
     (tmp_path / "said").write_text("".join(f"1: {one}\n" for one in (f"{BEGUN} n2", *frames("{}"), f"{ENDED} 0")))
-    launcher = with_srun(tmp_path, monkeypatch, f"cat {tmp_path}/said\necho '0: {BEGUN} n1'\nsleep 100 & wait")
-    if stopped:
-        threading.Timer(1, launcher.stop).start()
-    assert ask(launcher, 60 if stopped else 1, told) < 30
+    launched(f"cat {tmp_path}/said\necho '0: {BEGUN} n1'\nsleep 100 & wait", seconds, stop_after)
     assert [(one.host, one.answer) for one in told] == [("gpu-01", None), ("gpu-02", {})]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from flightline.record.answers import asked_of
 from flightline.record.outputs import HostReply
+from flightline.run.asking import PreparedRun, ask
 from flightline.run.calls import Call
-from flightline.run.launched import _LaunchedRun, _until_told
+from flightline.run.launchers import Launcher
+from flightline.run.play import Follow
 from flightline.store.replies import record_of
 from flightline.store.run_rows import RunRows
 from flightline.store.sqlite import ExpectedHost, SqliteStore
@@ -42,19 +43,17 @@ class Watcher:
 
 
 @pytest.fixture
-def state(tmp_path):
-    rows = RunRows(tmp_path / "runs.sqlite", a_run("a", "b"))
-    rows.open()
-    hosts = {name: ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "ab"}
-    yield _LaunchedRun(rows, Watcher(), {name: Call(name, name, params(name)) for name in "ab"}, hosts)
-    rows.close()
+def rows(tmp_path):
+    made = RunRows(tmp_path / "runs.sqlite", a_run("a", "b"))
+    made.open()
+    yield made
+    made.close()
 
 
-class Silent:
+class Silent(Launcher):
     """A launcher that hears of a only; b answers when everybody has gone."""
 
     how = "srun"
-    answers_at: Mapping[str, str] = {}
 
     def __init__(self):
         self.stopped = threading.Event()
@@ -68,18 +67,21 @@ class Silent:
         self.stopped.set()
 
 
-def test_who_is_silent_is_unreachable_and_its_later_answer_is_kept(state):
-    launcher = Silent()
-    assert _until_told(state, launcher, "r1", 1) == "" and launcher.stopped.is_set()
+def test_who_is_silent_is_unreachable_and_its_later_answer_is_kept(rows):
+    launcher, watcher = Silent(), Watcher()
+    hosts = {name: ExpectedHost(name, "p5.48xlarge", f"i-{name}") for name in "ab"}
+    made = PreparedRun(rows.run, [Call(name, name, params(name)) for name in "ab"], hosts, [])
+    state = ask(made, rows, Follow(watcher), launcher)
+    assert not state.broken and not state.interrupted and launcher.stopped.is_set()
     launcher.told(HostReply("b", answer=answer("b")))
     launcher.told(HostReply("b", answer=answer("b")))
     launcher.told(HostReply("a", answer=answer("a")))
-    with SqliteStore(state.rows.path) as store:
-        rows = {one["host"]: one for one in store.records("r1")}
-        assert rows["b"]["findings"][0]["status"] == "UNREACHABLE"
-        assert "asked: srun" in rows["b"]["findings"][0]["message"]
+    with SqliteStore(rows.path) as store:
+        found = {one["host"]: one for one in store.records("r1")}
+        assert found["b"]["findings"][0]["status"] == "UNREACHABLE"
+        assert "asked: srun" in found["b"]["findings"][0]["message"]
         assert [one["host"] for one in store.late("r1")] == ["b"]
-    assert state.watcher.told == ["a", "b"]
+    assert watcher.told == ["a", "b"]
 
 
 @pytest.mark.parametrize(
