@@ -28,7 +28,13 @@ NEED_OTHERS = ("cluster_ssh", "slurm")
 """Roles that exchange keys with other hosts: `make configure` applies them when the cluster stands."""
 
 FOLDERS = ("roles", "library", "module_utils", "plugins/filter", "flightline/configure")
-FILES = ("inventory/roles.yml", "flightline/__init__.py", "flightline/node_package.py", "tools/nodepackage.py")
+FILES = (
+    "inventory/roles.yml",
+    "flightline/__init__.py",
+    "flightline/node_package.py",
+    "tools/nodepackage.py",
+    "tools/words.py",
+)
 """Of the control side only what the roles' filters and the node package's builder are made of."""
 
 VARIABLES = "inventory/group_vars/aws_ec2"

@@ -18,7 +18,7 @@ LONGER: Mapping[str, int] = {
     "gpu_bandwidth": 190,
     "gpu_lost": 170,
     "kernel_errors": 200,
-    "nccl_busbw": 160,
+    "nccl_busbw": 200,
     "nccl_transport": 225,
     "nvlink_errors": 155,
     "xid": 235,

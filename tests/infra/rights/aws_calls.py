@@ -46,6 +46,7 @@ NOT_AWS = {
     # Expressions that look like a call of an operation and are not: what they are.
     "url.query": "a part of a URL",
     "parts.query": "a part of a URL",
+    "socket.create_connection": "TCP, to the other nodes of a job",
     "super().invoke": "how a click command runs",
 }
 
