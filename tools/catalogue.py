@@ -97,6 +97,17 @@ def _reasons(found: Iterable[Reason]) -> str:
     return "; ".join(f"`{one.id}` {one.says}" for one in found)
 
 
+def _repetition(check: Check) -> str:
+    """What the number of each class comes to."""
+    limits = {threshold.name: threshold for threshold in check.thresholds}
+    said = []
+    for one in check.repeated:
+        limit = limits.get(one.threshold)
+        end = f"FAIL from {limit.default:g} per {one.per} (`{one.threshold}`)" if limit else f"at any number: {one.why}"
+        said.append(f"{one.what}: {one.alone}, {end}")
+    return "; ".join(said)
+
+
 def _entry(check: Check) -> Iterator[str]:
     yield f"## {check.id}"
     yield ""
@@ -105,6 +116,9 @@ def _entry(check: Check) -> Iterator[str]:
     yield f"- What: {check.what}"
     yield f"- Why: {check.why}"
     yield f"- How it judges: {_judges(check)}"
+    if check.repeated:
+        window = "`window_hours`" if any(one.name == "window_hours" for one in check.thresholds) else "the boot"
+        yield f"- Repetition, within {window}: {_repetition(check)}"
     yield f"- Out of service for it? {check.out_of_service}"
     yield f"- First: `{first_command(check)}`"
     yield f"- Remedy: {check.remedy}"

@@ -30,6 +30,7 @@ from ..kernel_history import (
     span,
     unsplit,
 )
+from ..repetition import judged
 
 EVENT = Reason("event", "the kernel reports trouble of a part")
 DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
@@ -41,7 +42,7 @@ MOST_MACHINES = 8
 def _device(context: Context, event: Facts, facts: Facts) -> Device:
     if event.get("pci"):
         return device_at(context, event["pci"], facts)
-    name = event.get("device") or event.get("volume") or event.get("controller")
+    name = next((event[part] for part in ("device", "volume", "controller", "server") if event.get(part)), None)
     return {"name": name} if name else {}
 
 
@@ -103,11 +104,12 @@ def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone
 def _judged(context: Context, case: Case, count: int, lines: List[Facts]) -> Tuple[Status, float, str]:
     """Status, the limit that was compared with, and the words for what was too long."""
     longest = max((int(line.get("seconds", 0)) for line in lines), default=0)
-    limit = context.threshold(case.threshold) if case.threshold else 0
+    repeated = case.repeated
+    limit = context.threshold(repeated.threshold) if repeated.threshold and repeated.alone is Status.WARN else 0
     most = context.threshold(case.longest) if case.longest else 0
     if case.longest and longest >= most:
         return Status.FAIL, limit, f", for {longest} s (limit {most:g} s)"
-    return Status.FAIL if case.threshold and count >= limit else case.status, limit, ""
+    return (judged(context, repeated, count) if limit else case.status), limit, ""
 
 
 def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -> Iterator[Finding]:
@@ -190,5 +192,6 @@ CHECK = Check(
     wants=("nvidia_smi", "efa_counters"),
     tags=("host", "kernel"),
     thresholds=THRESHOLDS,
+    repeated=tuple(case.repeated for case in CASES if case.status is Status.WARN),
     evaluate=evaluate,
 )

@@ -97,6 +97,8 @@ _LNET = (
 LUSTRE_TROUBLE: Tuple[EventPattern, ...] = (
     _lustre("refused", r"LustreError: (?:\d+-\d+: )?\S{1,120}: operation \w{1,40} to node .{1,120} failed: rc = -\d"),
     _lustre("corrupt", r"LustreError: .{0,200}?BAD (?:READ|WRITE) CHECKSUM"),
+    # kefalnd_cb.c: a transfer over EFA that was given up, or ended with an error of the device.
+    _lustre("efa", r"LNet(?:Error)?: .{0,200}?(?:cancel+ing TX|force_cancel_tx|completion with err)"),
     _lustre("lnet", r"LNet(?:Error)?: .{0,240}?(?:" + _LNET + ")"),
     _lustre("slow", r"Lustre: .{0,200}?Request sent has (?:timed out|failed)"),
 )
@@ -375,10 +377,15 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     EventPattern(
         "nvme_down",
-        (b"controller is down; will reset", b"Removing after probe failure", b"Disabling device after reset failure"),
+        (
+            b"controller is down; will reset",
+            b"Removing after probe failure",
+            b"Disabling device after reset failure",
+            b"Device not ready; aborting",
+        ),
         _rx(
             r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure"
-            r"|Disabling device after reset failure)"
+            r"|Disabling device after reset failure|Device not ready; aborting)"
         ),
         ("device",),
     ),
@@ -533,6 +540,15 @@ RULES: Tuple[EventPattern, ...] = (
         ("status", "port"),
         dpc,
         (("shape", "report"),),
+    ),
+    EventPattern(
+        "aer",
+        (b"device recovery failed", b"AER: can't recover"),
+        # drivers/pci/pcie/err.c: after an error that was not corrected, the device's driver could not go on.
+        _rx(r"(?P<driver>\S{1,40}) (?P<pci>{PCI}): AER: (?:device recovery failed|can't recover)"),
+        ("pci",),
+        lower_pci,
+        (("shape", "detail"), ("severity", "unrecovered")),
     ),
     EventPattern(
         "lustre",
