@@ -324,7 +324,8 @@ def clean_up(code, pci="0000:53:00"):
     [
         (48, Status.FAIL, Remedy.RESET_GPU),
         (79, Status.FAIL, Remedy.REBOOT),
-        (145, Status.WARN, Remedy.INVESTIGATE),
+        (145, Status.UNKNOWN, Remedy.INVESTIGATE),
+        (149, Status.UNKNOWN, Remedy.INVESTIGATE),
         (63, Status.WARN, Remedy.INVESTIGATE),
         (13, Status.INFO, Remedy.NONE),
     ],

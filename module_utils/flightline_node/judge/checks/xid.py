@@ -87,7 +87,8 @@ def _by_cause(code: int, policy: Dict[int, Decision]) -> Decision:
     """What an Xid means of which only the number is known."""
     why = f"the Xid {code} that caused it is no longer in the log"
     if code in xid_policy.NVLINK5 or code == RECOVERY:
-        return policy.get(code) or Decision(Status.WARN, Remedy.INVESTIGATE, why, code)
+        lost = f"{why}: whether it was fatal stood in its own line"
+        return policy.get(code) or Decision(Status.UNKNOWN, Remedy.INVESTIGATE, lost, code)
     cause = policy.get(code) or xid_policy.decide(code, [], None, None)
     return Decision(cause.status, cause.remedy, f"{why}: {cause.why}" if cause.why else why, code)
 

@@ -474,6 +474,8 @@ def _event(seen: _SeenEvent, reader: _KernelReader) -> Dict[str, Any]:
     event: Dict[str, Any] = {"time": seen.line.time, "text": seen.line.message[:TEXT_CHARS], "boot": boot}
     if seen.line.uptime is not None:
         event["uptime_s"] = seen.line.uptime
+    if seen.line.assumed_year:
+        event["year_assumed"] = True
     event.update(seen.rule.facts(seen.match))
     for name in ("rest", "sequence"):
         event.pop(name, None)

@@ -178,11 +178,12 @@ RULES: Tuple[EventPattern, ...] = (
     _driver(
         "init_failed",
         "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
-        "|Fatal Error while attempting to resize PCIe BARs",
+        "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot|GFW (?:boot progress|progress) not comp",
         "RmInitAdapter",
         "failed to initialize module",
         "resize PCIe BARs",
         "rm_init_adapter failed",
+        "GFW",
     ),
     _driver("api_mismatch", "API mismatch"),
     _driver(

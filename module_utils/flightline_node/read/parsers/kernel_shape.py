@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 from ...know.catalog.harmless import is_harmless
 from . import kernel_lines
-from .kernel_heads import APPLICATION_LEVEL
+from .kernel_heads import APPLICATION_LEVEL, after_head
 from .kernel_lines import KernelLine
 from .lazy import Lazy
 
@@ -64,6 +64,8 @@ PARTS = Lazy(
     r"NVRM|nvidia|nvswitch|nvme|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: |BTRFS|EXT4|XFS"
     r"|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
 )
+_NAMED = Lazy(r"\b(?:kernel|klogd|kmsg)(?:\[\d{1,9}\])?: (?:\[ *\d+\.\d+\] )?")
+_HEAD_CHARS = 200
 _PROGRAM = Lazy(r"[\w.:/@+-]{1,64}\[\d{1,9}\]: |neuron|NEURON|\w+ *: *Neuron")
 """A program's own words in the ring buffer; and the Neuron driver's, which the parser neuron_log reads."""
 _NUMBERS = Lazy(
@@ -101,7 +103,7 @@ class Ledger:
         shape = self._shapes.get(key)
         if shape is None:
             line = kernel_lines.read(kernel_lines.text_of(raw))
-            name = verdict(line.message, line.urgent) if line else ORDINARY
+            name = verdict(line) if line else ORDINARY
             line = line or _NO_LINE
             if len(self._shapes) >= MOST_SHAPES:
                 key = (boot, name.encode() if name in (HARMLESS, ORDINARY) else b"others")
@@ -121,6 +123,7 @@ class Ledger:
             if shape.name in (HARMLESS, ORDINARY):
                 continue
             told = {"time": shape.line.time, "text": shape.line.message[:TEXT_CHARS], "shape": shape.name, "count": 0}
+            told.update({"year_assumed": True} if shape.line.assumed_year else {})
             told = found.setdefault((shape.boot, shape.name), (shape, told))[1]
             last = kernel_lines.read(kernel_lines.text_of(shape.last))
             told.update(count=told["count"] + shape.count, last_time=last.time if last else None)
@@ -130,8 +133,14 @@ class Ledger:
 HARMLESS, ORDINARY = "harmless", "ordinary"
 
 
-def verdict(message: str, urgent: bool) -> str:
+def verdict(line: KernelLine) -> str:
     """HARMLESS, ORDINARY, or the shape of a line that has an error's and that nothing explains."""
+    message, urgent = line.message, line.urgent
+    if not line.sure:  # its head may still stand before the message
+        named = _NAMED.search(message, 0, _HEAD_CHARS)
+        bare = message[named.end() :] if named else after_head(message)
+        if _PROGRAM.match(bare) or is_harmless(bare):
+            return ORDINARY
     if _PROGRAM.match(message) or APPLICATION_LEVEL.match(message) or not has_shape(message, urgent):
         return ORDINARY
     return HARMLESS if is_harmless(message) else shape_of(message)
