@@ -34,6 +34,7 @@ from ..repetition import judged
 
 EVENT = Reason("event", "the kernel reports trouble of a part")
 DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
+OUT_OF_ORDER = Reason("out_of_order", "the log's lines are in no order that their stamps tell")
 SEVERAL_MACHINES = Reason("several_machines", "the log holds lines of several machines")
 
 MOST_MACHINES = 8
@@ -152,7 +153,11 @@ def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]
 
 
 def _mixed(context: Context, facts: Facts) -> Iterator[Finding]:
-    """Lines of several machines: what one of them logged says nothing of the other."""
+    """Lines in no order, and lines of several machines: what one of them logged says nothing of the other."""
+    if facts.get("disorder"):
+        yield context.unknown(
+            OUT_OF_ORDER, "the log's lines are out of order, and their stamps do not tell it; do: give it as it was written"
+        )
     machines = facts.get("machines") or []
     if machines:
         shown = ", ".join(machines[:MOST_MACHINES])

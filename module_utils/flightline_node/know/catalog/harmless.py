@@ -11,7 +11,7 @@ from functools import lru_cache
 
 PARTS = (
     # Parts of a PC that a cloud instance has in name only, or that only a person at the machine uses.
-    "ACPI", "acpi", "usb", "hub", "hid[-_ ]", "input", "i8042", "psmouse", "serio", "serial", "parport", "pcspkr", "pnp",
+    "ACPI", "acpi", "usb", "hub", "hid[-_ ]\\w*", "input", "i8042", "psmouse", "serio", "serial", "parport", "pcspkr", "pnp",
     "floppy", "Bluetooth", "snd_", "cfg80211", "platform regulatory", "i2c", "piix4_smbus", "ipmi", "power_meter", "rtc",
     "vga", "fbcon", "fb\\d", "hpet", "gpio", "sr\\d", "fd\\d", "loop\\d", "Error: Driver 'pcspkr'", "simple-framebuffer",
     # Measured boot, keys and security modules, with what they forbid to other programs.

@@ -228,15 +228,22 @@ def parse(files: Mapping[str, Data]) -> Facts:
     is empty, refused or not text: nothing was looked at.
     """
     data = t.only(files)
-    if bytes(data[:2]) in (b"\xff\xfe", b"\xfe\xff"):
+    head = bytes(data[:64])
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = t.decode(data).encode("utf-8", "replace")
+    elif len(head) == 64 and not any(head[1::2]) and all(head[::2]):  # UTF-16 of a Windows tool, without its mark
+        data = bytes(data).decode("utf-16-le", "replace").encode("utf-8", "replace")
     data = _one_line_end(kernel_journal.plain(data))
     _must_be_a_log(data)
     reader = _KernelReader()
     head, tail = _ends(data)
+    disorder = False
     backwards = kernel_order.runs_backwards(head, tail)
     if backwards:
         data = kernel_order.turned(data)
+    elif kernel_order.shuffled(head, tail):
+        told = kernel_order.sorted_by_stamps(data)
+        disorder, data = told is None, data if told is None else told
     elif head and head[0].wall and tail[-1].wall:
         reader.boots.out_of_order = head[0].wall[:19] > tail[-1].wall[:19]
     words, near = kernel_shape.words_for(bytes(data[:HEAD_BYTES])), max(0, len(data) - kernel_shape.WHOLE_BYTES)
@@ -246,7 +253,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     _read(reader, data, words, near)
     if not reader.read and not _holds_a_kernel_line(data):
         raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
-    return {**_facts(reader), **_span(data), "unread": _unread(reader), "ledger": _ledger(reader, data)}
+    return {**_facts(reader), **_span(data), "unread": _unread(reader), "ledger": _ledger(reader, data), "disorder": disorder}
 
 
 class Stream:
@@ -297,6 +304,8 @@ def _read(
     """Read the lines from begin to end. words: those of failure, where a ledger is kept."""
     needles, cores = (*NEEDLES, *words), (*CORES, *kernel_shape.CORES) if words else CORES
     hits = kernel_scan.occurrences(data, needles, cores, begin, end)
+    if not begin and words[-2:] == kernel_shape.URGENT[-2:] and bytes(data[:2]) in (b"3,", b"2,"):
+        hits = chain([(-1, len(needles) - 1)], hits)  # before its first line stands no line end
     start, end, known, now = -1, -1, len(NEEDLES), _Open(b"")
     for at, needle in hits:
         at += needles[needle][:1] == b"\n"

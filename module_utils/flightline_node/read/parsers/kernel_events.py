@@ -178,12 +178,13 @@ RULES: Tuple[EventPattern, ...] = (
     _driver(
         "init_failed",
         "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
-        "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot|GFW (?:boot progress|progress) not comp",
+        "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot|failed to execute (?:Booter|FWSEC)",
         "RmInitAdapter",
         "failed to initialize module",
         "resize PCIe BARs",
         "rm_init_adapter failed",
-        "GFW",
+        "GFW boot",
+        "failed to execute",
     ),
     _driver("api_mismatch", "API mismatch"),
     _driver(
@@ -361,7 +362,7 @@ RULES: Tuple[EventPattern, ...] = (
     EventPattern("kernel_bug", (b"Kernel panic - not syncing",), _rx("(?P<kind>Kernel panic) - not syncing")),
     EventPattern(
         "hung_task",
-        (b"INFO: ",),
+        (b"INFO: ", b"blocked for more than"),
         _rx(
             r"INFO: task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
             r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds"

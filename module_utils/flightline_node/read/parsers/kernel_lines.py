@@ -12,7 +12,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Match, NamedTuple, Optional, Union
 
-from .kernel_heads import APPLICATION_LEVEL, KERNEL_PROGRAMS, KERNEL_TAGS
+from .kernel_heads import APPLICATION_LEVEL, KERNEL_PROGRAMS, KERNEL_TAGS, SENTENCES
 
 Time = Union[str, float, None]
 """ISO 8601 text of a wall clock, seconds since boot when that is all there is, or nothing."""
@@ -27,7 +27,7 @@ _FACILITY = re.compile(
     r"(?P<facility>kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *"
     r"(?:(?P<urgent>emerg(?:ency)?|alert|crit(?:ical)?|err(?:or)?)|warn(?:ing)?|notice|info|debug) *: *"
 )
-_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9}) *(?:<[ .\d]+>)?\] *")
+_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9}) *(?:<[ .\d]+>)?\][ \t]*")
 _CALLER = re.compile(r"\[ *[TC]\d+[^\]\s]{0,40}\] *")
 _DELTA = r"(?: *<[ .\d]{1,20}>)?"
 _CTIME = re.compile(
@@ -105,6 +105,8 @@ _JOURNAL = re.compile(
 _REPEATED = re.compile(r"message repeated \d{1,9} times: \[ ?(?=.*\]$)")
 """rsyslog, where it folds equal messages (Ubuntu's default): the line itself stands in the brackets."""
 
+_BLANKS = {0xA0: " ", 0x200B: None, 0xFEFF: None}
+"""What editors and chats make of a blank: one that does not break, and one of no width."""
 _ANSI = re.compile(r"(?:\x1b|\^\[)\[[0-9;]{0,20}[A-Za-z]")
 """Colours; cat -v and some collectors write the escape character as two printable ones."""
 
@@ -164,6 +166,7 @@ def text_of(raw: bytes) -> str:
     """The text of a line; colours (dmesg --color=always) and the zero bytes of a power loss are dropped."""
     # journalctl indents the further lines of a message of several lines: they are the kernel's as well.
     text = raw.decode("utf-8", "replace").rstrip("\r\n").lstrip("\x00\ufeff \t")
+    text = text if text.isascii() else text.translate(_BLANKS).lstrip()
     return _ANSI.sub("", text) if "\x1b" in text or "^[[" in text else text
 
 
@@ -289,7 +292,7 @@ def _likely_year(match: Match[str]) -> int:
 
 def _source(head: _Head) -> None:
     begin = head.at
-    match = head.take(_SOURCE) or head.take(_SOURCE_5424)
+    match = None if SENTENCES.match(head.text, begin) else head.take(_SOURCE) or head.take(_SOURCE_5424)
     if match and _no_source(match):
         head.at = begin
     elif not match:
