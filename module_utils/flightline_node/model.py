@@ -217,7 +217,7 @@ class Skip(NamedTuple):
 class Repeated(NamedTuple):
     """A class of events: its status alone, and the check's threshold from which on its number is FAIL; "" for none.
 
-    per: what is counted by itself (device, server, node). why: why number alone says nothing, where there is no threshold.
+    per: what is counted by itself (device, server, node). why: why number says nothing, where there is no threshold.
     """
 
     what: str

@@ -202,11 +202,9 @@ def test_no_carrier_loses_the_chief_fault():
 def main() -> int:
     """Every pair."""
     counts = Counter((answer(carried(*pair)), pair[0]) for pair in pairs())
-    for said in ("go", "UNKNOWN", "FAIL"):
-        print(said, sum(count for (what, _), count in counts.items() if what == said))
-    for (said, carrier), count in sorted(counts.items()):
-        if said != "FAIL":
-            print(f"  {said} {count}: {carrier}")
+    told = [f"{said} {sum(n for (what, _), n in counts.items() if what == said)}" for said in ("go", "UNKNOWN", "FAIL")]
+    told += [f"  {said} {count}: {carrier}" for (said, carrier), count in sorted(counts.items()) if said != "FAIL"]
+    sys.stdout.write("\n".join(told) + "\n")
     return any(said == "go" for said, _ in counts)
 
 

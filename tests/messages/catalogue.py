@@ -201,7 +201,11 @@ def trouble(path: Path) -> Iterator[str]:
 def unread(messages: Sequence[Message]) -> list[Message]:
     """Those that mean nothing beside what follows them, and that the ledger of lines asks to read where they stand alone."""
     quiet = [one for one in messages if one.cls == "nothing" and one.file == KERNEL_LOG]
-    return [one for one in quiet if any(f.check == LEDGER and f.status in BLOCKING for f in judge([one], HEADS[one.file][0]))]
+    return [
+        one
+        for one in quiet
+        if any(f.check == LEDGER and f.status in BLOCKING for f in judge([one], HEADS[one.file][0]))
+    ]
 
 
 def table() -> list[str]:
@@ -214,5 +218,7 @@ def table() -> list[str]:
         heads = len(HEADS[document["file"]]) + len(UNCLEAR.get(document["file"], ()))
         numbers = " | ".join(str(counts[cls]) for cls in CLASSES)
         alone = len(unread(load(path)))
-        rows.append(f"| {document['tool']} | {document['version']} | {numbers} | {alone} | {heads} | {document['source']} |")
+        rows.append(
+            f"| {document['tool']} | {document['version']} | {numbers} | {alone} | {heads} | {document['source']} |"
+        )
     return rows

@@ -1,7 +1,7 @@
 """What repetition makes of a class that warns when it stands alone: one rule for every check of the kernel log.
 
-A class is declared with the threshold from which on its number blocks, and with what it is counted per. The window is the
-check's `window_hours` where it has one, else since the last boot. docs/checks.md shows the declarations.
+A class is declared with the threshold from which on its number blocks, and with what it is counted per. The window is
+the check's `window_hours` where it has one, else the time since the last boot. docs/checks.md shows the declarations.
 """
 
 from __future__ import annotations

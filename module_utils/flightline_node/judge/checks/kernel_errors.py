@@ -156,7 +156,8 @@ def _mixed(context: Context, facts: Facts) -> Iterator[Finding]:
     """Lines in no order, and lines of several machines: what one of them logged says nothing of the other."""
     if facts.get("disorder"):
         yield context.unknown(
-            OUT_OF_ORDER, "the log's lines are out of order, and their stamps do not tell it; do: give it as it was written"
+            OUT_OF_ORDER,
+            "the log's lines are out of order, and their stamps do not tell it; do: give it as it was written",
         )
     machines = facts.get("machines") or []
     if machines:

@@ -34,7 +34,7 @@ _TROUBLE: Mapping[str, Repeated] = {
     "slow": Repeated("requests to a Lustre server timed out", Status.WARN, "repeats", "server"),
     "lost": Repeated("the connection to a server comes and goes", Status.PASS, "repeats", "server"),
 }
-"""What the kernel says that a person should look at. Servers and network cause it more often than the node: no FAIL at once."""
+"""What the kernel says that a person should look at. Servers and network cause it more often than the node."""
 _SERVER = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}|\b[\w.:]{3,45}@(?:tcp|efa|o2ib)\d*")
 
 NOT_THERE = {"measured": "not mounted", "expected": "lustre"}
@@ -170,7 +170,7 @@ CHECK = Check(
             5,
             "evictions",
             "evictions since boot that block the node",
-            "one follows a failover or a pause of the network; a client that is thrown out again and again is not sound",
+            "one follows a failover or a pause of the network; a client that is thrown out again and again is sick",
             1,
             100000,
         ),

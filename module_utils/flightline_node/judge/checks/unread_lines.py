@@ -19,7 +19,7 @@ def _told(shape: Facts) -> str:
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """UNKNOWN for lines since the last boot that speak of failure, that no rule classes and no healthy machine prints."""
+    """UNKNOWN for lines since the last boot that speak of failure, no rule classes and no healthy machine prints."""
     facts = context.facts("kernel")
     found = current(facts, "unread", context.threshold("window_hours"))
     ledger = facts["ledger"]
@@ -31,10 +31,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         return
     count = sum(shape["count"] for shape in found)
     worst = sorted(found, key=lambda shape: -int(shape["count"]))
-    sorts = f" of {len(found)} sorts" if len(found) > 1 else ""
+    what = ("1 line" if count == 1 else f"{count} lines") + (f" of {len(found)} sorts" if len(found) > 1 else "")
     yield context.unknown(
         NOT_UNDERSTOOD,
-        f"{count} {'line' if count == 1 else 'lines'}{sorts} in an error's shape that no rule knows: {found[0]['text'][:200]}",
+        f"{what} in an error's shape that no rule knows: {found[0]['text'][:200]}",
         measured=count,
         expected=0,
         unit="lines",

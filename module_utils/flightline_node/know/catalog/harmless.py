@@ -61,7 +61,7 @@ LINES = (
 
 @lru_cache(maxsize=1)
 def _pattern() -> re.Pattern[str]:
-    return re.compile("(?:(?:%s)(?![a-z])|%s)" % ("|".join(PARTS), "|".join(LINES)))
+    return re.compile(f"(?:(?:{'|'.join(PARTS)})(?![a-z])|{'|'.join(LINES)})")
 
 
 def is_harmless(message: str) -> bool:

@@ -64,7 +64,9 @@ _ENDED = re.compile(
     r"|SIG(?:TERM|ABRT|KILL)\b|terminate called after|Terminating the process after"
 )
 """How launchers tell that some rank ended; of which error, they do not say."""
-_BY_ITSELF = re.compile(r"ChildFailedError|closing signal SIG|failed \(exitcode: 1\)|non-zero exit code|[Ee]xited with exit code 1\b")
+_BY_ITSELF = re.compile(
+    r"ChildFailedError|closing signal SIG|failed \(exitcode: 1\)|non-zero exit code|[Ee]xited with exit code 1\b"
+)
 
 
 def jobs_own(said: Iterable[str]) -> bool:

@@ -227,33 +227,41 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Also last_time, stamp_format, gpu_uuids{pci: uuid} and driver_version. Raises ParseError for a log that
     is empty, refused or not text: nothing was looked at.
     """
-    data = t.only(files)
-    head = bytes(data[:64])
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        data = t.decode(data).encode("utf-8", "replace")
-    elif len(head) == 64 and not any(head[1::2]) and all(head[::2]):  # UTF-16 of a Windows tool, without its mark
-        data = bytes(data).decode("utf-16-le", "replace").encode("utf-8", "replace")
-    data = _one_line_end(kernel_journal.plain(data))
+    data = _one_line_end(kernel_journal.plain(_in_utf8(t.only(files))))
     _must_be_a_log(data)
     reader = _KernelReader()
-    head, tail = _ends(data)
-    disorder = False
-    backwards = kernel_order.runs_backwards(head, tail)
-    if backwards:
-        data = kernel_order.turned(data)
-    elif kernel_order.shuffled(head, tail):
-        told = kernel_order.sorted_by_stamps(data)
-        disorder, data = told is None, data if told is None else told
-    elif head and head[0].wall and tail[-1].wall:
-        reader.boots.out_of_order = head[0].wall[:19] > tail[-1].wall[:19]
-    words, near = kernel_shape.words_for(bytes(data[:HEAD_BYTES])), max(0, len(data) - kernel_shape.WHOLE_BYTES)
-    near = data.rfind(b"\n", 0, near) + 1
+    ordered = _in_order(reader, data)
+    data = data if ordered is None else ordered
+    near = data.rfind(b"\n", 0, max(0, len(data) - kernel_shape.WHOLE_BYTES)) + 1
     if near:
         _read(reader, data, kernel_shape.CHIEF, 0, near)
-    _read(reader, data, words, near)
+    _read(reader, data, kernel_shape.words_for(bytes(data[:HEAD_BYTES])), near)
     if not reader.read and not _holds_a_kernel_line(data):
         raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
-    return {**_facts(reader), **_span(data), "unread": _unread(reader), "ledger": _ledger(reader, data), "disorder": disorder}
+    told = {"unread": _unread(reader), "ledger": _ledger(reader, data), "disorder": ordered is None}
+    return {**_facts(reader), **_span(data), **told}
+
+
+def _in_utf8(data: Data) -> Data:
+    """The log as UTF-8; Windows' tools write UTF-16, with a mark in front or without."""
+    first = bytes(data[:64])
+    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return t.decode(data).encode("utf-8", "replace")
+    if len(first) == 64 and not any(first[1::2]) and all(first[::2]):
+        return bytes(data).decode("utf-16-le", "replace").encode("utf-8", "replace")
+    return data
+
+
+def _in_order(reader: _KernelReader, data: Data) -> Optional[Data]:
+    """The lines as the kernel wrote them, by their stamps; None where those do not tell."""
+    head, tail = _ends(data)
+    if kernel_order.runs_backwards(head, tail):
+        return kernel_order.turned(data)
+    if kernel_order.shuffled(head, tail):
+        return kernel_order.sorted_by_stamps(data)
+    if head and head[0].wall and tail[-1].wall:
+        reader.boots.out_of_order = head[0].wall[:19] > tail[-1].wall[:19]
+    return data
 
 
 class Stream:
@@ -278,7 +286,7 @@ class Stream:
 
 
 class _Open:
-    """The line that is being read. doubt: a word of failure stands in it; taken, known: a rule took it, or part of it."""
+    """The line that is being read. doubt: a word of failure is in it; taken, known: a rule took it, or part of it."""
 
     def __init__(self, raw: bytes) -> None:
         self.raw, self.tried = raw, 0

@@ -178,7 +178,8 @@ RULES: Tuple[EventPattern, ...] = (
     _driver(
         "init_failed",
         "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
-        "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot|failed to execute (?:Booter|FWSEC)",
+        "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot"
+        "|failed to execute (?:Booter|FWSEC)",
         "RmInitAdapter",
         "failed to initialize module",
         "resize PCIe BARs",

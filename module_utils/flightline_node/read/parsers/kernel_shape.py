@@ -1,8 +1,9 @@
 """The ledger of kernel lines: which have an error's shape though no rule knows them, and which of those mean nothing.
 
-Rules (kernel_events.py) know what they were written for. A line that none of them takes counts when it speaks of failure,
-or was printed at priority err or worse. Two grades of words: what is a failure of anything (STRONG), and what is one only
-where a part is named that training stands on (WEAK, PARTS). What healthy machines print is in know/catalog/harmless.py.
+Rules (kernel_events.py) know what they were written for. A line that none of them takes counts when it speaks of
+failure, or was printed at priority err or worse. Two grades of words: what is a failure of anything (STRONG), and what
+is one only where a part is named that training stands on (WEAK, PARTS). What healthy machines print is in
+know/catalog/harmless.py.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from .kernel_lines import KernelLine
 from .lazy import Lazy
 
 WORDS: Tuple[bytes, ...] = (
-    b"fail", b"Fail", b"FAIL", b"rror", b"ERR", b"atal", b"FATAL", b" fault", b"Fault", b"FAULT", b"imeout", b"imed out",
-    b"TIMEOUT", b" hung", b" hang", b"bort", b"orrupt", b" lost", b"Lost", b" dead", b"Dead", b"ecoverable", b"ncorrect",
-    b"egrad", b"panic", b"Oops", b"BUG", b"halted", b"respon", b"iving up", b" stall", b"stuck", b"ockup", b"LOCKUP",
-    b"rash", b"CRASH", b" died", b"llegal", b"nreachable", b"nable to", b"annot", b"an't ", b"ould not", b"nvalid",
-    b"nexpected", b"efus", b"enied", b"eject", b"ismatch", b"xceed", b"verflow", b"xpired", b"issing", b"ancel",
+    b"fail", b"Fail", b"FAIL", b"rror", b"ERR", b"atal", b"FATAL", b" fault", b"Fault", b"FAULT", b"imeout",
+    b"imed out", b"TIMEOUT", b" hung", b" hang", b"bort", b"orrupt", b" lost", b"Lost", b" dead", b"Dead",
+    b"ecoverable", b"ncorrect", b"egrad", b"panic", b"Oops", b"BUG", b"halted", b"respon", b"iving up", b" stall",
+    b"stuck", b"ockup", b"LOCKUP", b"rash", b"CRASH", b" died", b"llegal", b"nreachable", b"nable to", b"annot",
+    b"an't ", b"ould not", b"nvalid", b"nexpected", b"efus", b"enied", b"eject", b"ismatch", b"xceed", b"verflow",
+    b"xpired", b"issing", b"ancel",
 )  # fmt: skip
 """One of them is in every line of an error's shape: the fast search looks for nothing else."""
 
@@ -33,13 +35,15 @@ CHIEF: Tuple[bytes, ...] = (
 """What is looked for in a log's beginning, where it is larger than WHOLE_BYTES: each word more costs it seconds."""
 
 URGENT: Tuple[bytes, ...] = (
-    b"<3>", b"<2>", b"<1>", b"<0>", b":err", b":crit", b":alert", b":emerg", b" err:", b".err ", b".crit ", b"\n3,", b"\n2,",
+    b"<3>", b"<2>", b"<1>", b"<0>", b":err", b":crit", b":alert", b":emerg", b" err:", b".err ", b".crit ",
+    b"\n3,", b"\n2,",
 )  # fmt: skip
 """Heads of the kernel's priorities err and worse."""
 
 CORES: Tuple[bytes, ...] = (b"ail",)
 _PRIORITIES = re.compile(
-    rb"(?m)^(?:[\w.-]{1,253}: )?(?:<\d>|\d,\d+,\d|kern *: *[a-z]{3,8} *:)| (?:kern|user)\.(?:err|crit|warn|notice|info) "
+    rb"(?m)^(?:[\w.-]{1,253}: )?(?:<\d>|\d,\d+,\d|kern *: *[a-z]{3,8} *:)"
+    rb"| (?:kern|user)\.(?:err|crit|warn|notice|info) "
 )
 
 
@@ -51,18 +55,18 @@ def words_for(head: bytes) -> Tuple[bytes, ...]:
 _STRONG = Lazy(
     r"fail(?!-?over\b|-?safe)|error|_ERR_|\bfatal\b|(?<![a-z])fault|(?<![.\w])tim(?:ed|e)[ -]?out|\b(?:hung|hangs?)\b"
     r"|abort|corrupt|\b(?:lost|dead|died|halted|stuck|oops|(?-i:BUG))\b|unrecover|uncorrect|degraded|\bpanic\b(?!=)"
-    r"|(?:not|n't|no) respon|unrespon|(?:giving|gave) up|\bstall(?:s|ed)?\b|lockup|\bcrash(?:ed|es)?\b|\billegal\b|violation"
+    r"|(?:not|n't|no) respon|unrespon|(?:giving|gave) up|\bstall(?:s|ed)?\b|lockup|\bcrash(?:ed|es)?\b|\billegal\b"
     r"|unreachable",
     re.IGNORECASE,
 )
 _WEAK = Lazy(
-    r"unable to|can(?:not|'t)\b|could(?: not|n't)|invalid|unexpected|refus|denied|reject|mismatch|exceed|overflow|expired"
-    r"|missing|cancel",
+    r"unable to|can(?:not|'t)\b|could(?: not|n't)|invalid|unexpected|refus|denied|reject|mismatch|exceed|overflow"
+    r"|expired|missing|cancel",
     re.IGNORECASE,
 )
 PARTS = Lazy(
-    r"NVRM|nvidia|nvswitch|nvme|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: |BTRFS|EXT4|XFS"
-    r"|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
+    r"NVRM|nvidia|nvswitch|nvme|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: |BTRFS"
+    r"|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
 )
 _NAMED = Lazy(r"\b(?:kernel|klogd|kmsg)(?:\[\d{1,9}\])?: (?:\[ *\d+\.\d+\] )?")
 _HEAD_CHARS = 200
@@ -122,11 +126,16 @@ class Ledger:
         for shape in self._shapes.values():
             if shape.name in (HARMLESS, ORDINARY):
                 continue
-            told = {"time": shape.line.time, "text": shape.line.message[:TEXT_CHARS], "shape": shape.name, "count": 0}
-            told.update({"year_assumed": True} if shape.line.assumed_year else {})
-            told = found.setdefault((shape.boot, shape.name), (shape, told))[1]
             last = kernel_lines.read(kernel_lines.text_of(shape.last))
-            told.update(count=told["count"] + shape.count, last_time=last.time if last else None)
+            old = found.get((shape.boot, shape.name), (shape, {"count": 0}))
+            told: Dict[str, Any] = {
+                "time": old[0].line.time,
+                "text": old[0].line.message[:TEXT_CHARS],
+                "shape": shape.name,
+            }
+            told.update(count=old[1]["count"] + shape.count, last_time=last.time if last else None)
+            told.update({"year_assumed": True} if shape.line.assumed_year else {})
+            found[(shape.boot, shape.name)] = (old[0], told)
         return list(found.values())
 
 
