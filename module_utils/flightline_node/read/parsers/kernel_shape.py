@@ -29,8 +29,8 @@ WORDS: Tuple[bytes, ...] = (
 
 WHOLE_BYTES = 16 << 20
 CHIEF: Tuple[bytes, ...] = (
-    b"fail", b"Fail", b"FAIL", b"rror", b"ERR", b"atal", b"FATAL", b" fault", b"imeout", b"imed out", b" hung", b"bort",
-    b"orrupt", b" lost", b" dead",
+    b"fail", b"Fail", b"FAIL", b"rror", b"ERR", b"atal", b"FATAL", b" fault", b"imeout", b"imed out", b"bort", b"orrupt",
+    b" lost",
 )  # fmt: skip
 """What is looked for in a log's beginning, where it is larger than WHOLE_BYTES: each word more costs it seconds."""
 
