@@ -29,8 +29,8 @@ WORDS: Tuple[bytes, ...] = (
 
 WHOLE_BYTES = 16 << 20
 CHIEF: Tuple[bytes, ...] = (
-    b"fail", b"Fail", b"FAIL", b"rror", b"ERR", b"atal", b"FATAL", b" fault", b"imeout", b"imed out", b"bort", b"orrupt",
-    b" lost",
+    b"fail", b"Fail", b"FAIL", b"rror", b"ERR", b"atal", b"FATAL", b" fault", b"imeout", b"imed out", b"bort",
+    b"orrupt", b" lost",
 )  # fmt: skip
 """What is looked for in a log's beginning, where it is larger than WHOLE_BYTES: each word more costs it seconds."""
 
@@ -53,7 +53,7 @@ def words_for(head: bytes) -> Tuple[bytes, ...]:
 
 
 _STRONG = Lazy(
-    r"fail(?!-?over\b|-?safe)|error|_ERR_|\bfatal\b|(?<![a-z])fault|(?<![.\w])tim(?:ed|e)[ -]?out|\b(?:hung|hangs?)\b"
+    r"fail(?!-?over\b|-?safe)|error|_ERR_|\bfatal\b|(?<![a-z])fault|(?<![.\w])tim(?:ed|e)[ -]?out(?!=| set| @)|\b(?:hung|hangs?)\b"
     r"|abort|corrupt|\b(?:lost|dead|died|halted|stuck|oops|(?-i:BUG))\b|unrecover|uncorrect|degraded|\bpanic\b(?!=)"
     r"|(?:not|n't|no) respon|unrespon|(?:giving|gave) up|\bstall(?:s|ed)?\b|lockup|\bcrash(?:ed|es)?\b|\billegal\b"
     r"|unreachable",
