@@ -53,8 +53,8 @@ def words_for(head: bytes) -> Tuple[bytes, ...]:
 
 
 _STRONG = Lazy(
-    r"fail(?!-?over\b|-?safe)|error|_ERR_|\bfatal\b|(?<![a-z])fault|(?<![.\w])tim(?:ed|e)[ -]?out(?!=| set| @)|\b(?:hung|hangs?)\b"
-    r"|abort|corrupt|\b(?:lost|dead|died|halted|stuck|oops|(?-i:BUG))\b|unrecover|uncorrect|degraded|\bpanic\b(?!=)"
+    r"fail(?!-?over\b|-?safe)|error|_ERR_|\bfatal\b|(?<![a-z])fault|(?<![.\w])tim(?:ed|e)[ -]?out(?!=| set| @)"
+    r"|\b(?:hung|hangs?)\b|abort|corrupt|\b(?:lost|dead|died|halted|stuck|oops|(?-i:BUG))\b|unrecover|uncorrect|degraded|\bpanic\b(?!=)"
     r"|(?:not|n't|no) respon|unrespon|(?:giving|gave) up|\bstall(?:s|ed)?\b|lockup|\bcrash(?:ed|es)?\b|\billegal\b"
     r"|unreachable",
     re.IGNORECASE,
