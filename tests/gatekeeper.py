@@ -19,7 +19,7 @@ LONGER: Mapping[str, int] = {
     "fabric_state": 160,
     "gpu_bandwidth": 190,
     "gpu_lost": 170,
-    "kernel_errors": 205,
+    "kernel_errors": 210,
     "lustre": 190,
     "nccl_busbw": 160,
     "nccl_transport": 225,

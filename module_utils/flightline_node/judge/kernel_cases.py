@@ -67,6 +67,7 @@ BOOT_BEFORE = "hardware error that ended the boot before"
 BEYOND_END = "file system asks for blocks beyond the end of its disk"
 _NOT_PRESENT = "Card not present"
 NETWORK_RESET = "network device reset"
+EXPIRED = "network device's watchdog expired, by the driver's own count"
 GSP_KINDS = (NEEDS_RESET, GSP_DEAD)
 
 _W, _F, _I = Status.WARN, Status.FAIL, Status.INFO
@@ -122,6 +123,7 @@ CASES: Tuple[Case, ...] = (
     Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
     Case("module_refused", REFUSED, _F, Remedy.UPDATE_SOFTWARE),
     Case("network_reset", NETWORK_RESET, _W, Remedy.INVESTIGATE, threshold="network_resets"),
+    Case("ena_expired", EXPIRED, _W, Remedy.INVESTIGATE, threshold="network_resets"),
     Case("network_failed", "network device could not be reset or started", _F, Remedy.REBOOT),
     Case("efa_admin", "EFA device stopped answering commands", _F, Remedy.REBOOT, _kind("admin")),
     Case("efa_admin", "EFA driver could not start the device", _F, Remedy.REBOOT, _kind("probe_failed")),

@@ -45,6 +45,7 @@ REPEATING = [
         Status.WARN,
     ),
     ("kernel_errors", [WATCHDOG], 40, Status.WARN),
+    ("kernel_errors", ["ena 0000:7d:00.0 ens5: wd_expired: 9467"], 1, Status.FAIL),
     ("kernel_errors", ["nfs: server 10.0.0.9 not responding, still trying"], 40, Status.WARN),
     ("kernel_errors", ["mlx5_core 0000:05:00.0: High temperature on sensors with bit set 0 1"], 40, Status.WARN),
 ]

@@ -8,6 +8,7 @@ from ...model import Check, Device, Facts, Finding, Reason, Status
 from ..context import Context
 from ..kernel_cases import (
     CASES,
+    EXPIRED,
     GSP_KINDS,
     MLX5_DEAD,
     NETWORK_RESET,
@@ -92,6 +93,8 @@ def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone
     """How many events the lines stand for. A storm is thinned; a reset has a line for its cause and one for its end."""
     parts = {part: lines[0].get(part) for part in ("kind", "uncorrected") if part in lines[0]}
     hours = context.threshold("window_hours")
+    if case.what == EXPIRED:
+        return max(int(line["number"]) for line in lines)
     if case.what == NETWORK_RESET:
         kinds = {line["kind"]: 0 for line in lines}
         for line in lines:

@@ -614,6 +614,13 @@ RULES: Tuple[EventPattern, ...] = (
         (("kind", "done"),),
     ),
     EventPattern(
+        "ena_expired",
+        (b"wd_expired: ",),
+        # ena_dump_stats_to_dmesg: the count since the driver was loaded, printed at a reset.
+        _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: wd_expired: (?P<number>[1-9]\d{0,17})"),
+        ("pci",),
+    ),
+    EventPattern(
         "network_failed",
         (b"Can not reset", b"Restore attempt failed"),
         _rx(r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed)"),
