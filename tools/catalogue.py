@@ -95,6 +95,17 @@ def _inputs(check: Check) -> Iterator[str]:
         yield f"may be skipped: {', '.join(one.id for one in check.skips)} ([must.md](must.md))"
 
 
+def _repetition(check: Check) -> str:
+    """What the number of each class comes to."""
+    limits = {threshold.name: threshold for threshold in check.thresholds}
+    said = []
+    for one in check.repeated:
+        limit = limits.get(one.threshold)
+        end = f"FAIL from {limit.default:g} per {one.per} (`{one.threshold}`)" if limit else f"at any number: {one.why}"
+        said.append(f"{one.what}: {one.alone}, {end}")
+    return "; ".join(said)
+
+
 def _entry(check: Check) -> Iterator[str]:
     yield from (f"## {check.id}", "")
     yield (
@@ -104,6 +115,9 @@ def _entry(check: Check) -> Iterator[str]:
     )
     yield ""
     yield f"- Evidence: {'; '.join(_inputs(check))}. Source: {check.source}"
+    if check.repeated:
+        window = "`window_hours`" if any(one.name == "window_hours" for one in check.thresholds) else "the boot"
+        yield f"- Repetition, within {window}: {_repetition(check)}"
     if reasons_of(check.id):
         yield f"- Reasons: {_reasons(reasons_of(check.id))}"
     yield from (*_thresholds(check), "")

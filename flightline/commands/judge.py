@@ -46,6 +46,9 @@ from . import options
 @options.level
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: verdict, findings, facts, files.")
 @click.option("--all", "every", is_flag=True, help="Print every finding and every file behind the summary.")
+@click.option(
+    "--unread", is_flag=True, help="List the log lines in an error's shape that no rule knows, grouped and counted."
+)
 @click.option("--expected", metavar="K=V", multiple=True, help="An expected value on top of the type's; repeatable.")
 @click.option("--threshold", metavar="K=V", multiple=True, help="A threshold by full name; repeatable.")
 @click.option("--check", "select", metavar="ID", multiple=True, help="Only this check or tag; repeatable.")
@@ -58,6 +61,7 @@ def command(
     level: str | None,
     as_json: bool,
     every: bool,
+    unread: bool,
     expected: tuple[str, ...],
     threshold: tuple[str, ...],
     select: tuple[str, ...],
@@ -97,6 +101,8 @@ def command(
             click.echo(json.dumps(json.loads(encode(answer)), indent=1))
     else:
         _print(_row(judgement, loaded.manifest, bundle, wanted), [wanted, str(bundle)], files, every)
+    if unread and not as_json:
+        _print_unread(judgement.facts.get("kernel") or {})
     ctx.exit(0 if judgement.verdict is Verdict.GO else 1)
 
 
@@ -152,6 +158,15 @@ def _print(row: NodeRow, about: list[str], files: list[BundleFile], every: bool)
             _table(("file", "state", "as", "why"), ([Text(clean(cell)) for cell in _cells(one)] for one in files))
         )
         page.banner()
+
+
+def _print_unread(kernel: Mapping[str, Any]) -> None:
+    """What real logs tell to class next. Those of earlier boots do not count, and are listed too."""
+    console, last = Console(), kernel.get("last_boot")
+    rows = sorted(kernel.get("unread", ()), key=lambda one: (one["boot"] != last, -one["count"]))
+    cells = ((str(one["count"]), "this" if one["boot"] == last else "earlier", one["text"]) for one in rows)
+    console.print()
+    console.print(_table(("lines", "boot", "not understood"), ([Text(clean(cell)) for cell in row] for row in cells)))
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[Text]]) -> Table:

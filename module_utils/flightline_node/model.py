@@ -214,6 +214,19 @@ class Skip(NamedTuple):
     text: str
 
 
+class Repeated(NamedTuple):
+    """A class of events: its status alone, and the check's threshold from which on its number is FAIL; "" for none.
+
+    per: what is counted by itself (device, server, node). why: why number says nothing, where there is no threshold.
+    """
+
+    what: str
+    alone: Status
+    threshold: str = ""
+    per: str = "device"
+    why: str = ""
+
+
 Evaluate = Callable[["Context"], Iterable[Finding]]
 
 
@@ -227,6 +240,7 @@ class Check:
     applies: returns why the check is skipped before anything is looked at, or None.
     skips: every reason for which it may be skipped, but for a missing expectation; a SKIP for another is UNKNOWN.
     informs: an INFO alone is a measurement of this check.
+    repeated: what the repetition of its classes comes to, for the docs (judge/repetition.py judges by the same).
     remedy: what to do, for the docs. do: the same in a report, where a finding's remedy leaves it open; None: `remedy`
     says it, '': the remedy's own advice does.
     level: the lowest level that runs it.
@@ -257,6 +271,7 @@ class Check:
     applies: Optional[Callable[[Context], Optional[Skip]]] = None
     skips: Tuple[SkipReason, ...] = ()
     informs: bool = False
+    repeated: Tuple[Repeated, ...] = ()
     do: Optional[str] = None
     aliases: Tuple[str, ...] = ()
 

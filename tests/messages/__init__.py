@@ -29,7 +29,8 @@ The classes, and what the judgement must then say:
     condemns   the node, device or link cannot be used as it is: `check` is FAIL
     degrades   a person should look, the node may serve: `check` is WARN, and no check blocks
     job        a job failed or was refused, the node is not to blame by this line: `check` is not FAIL
-    nothing    normal, or harmless: no check warns or blocks
+    nothing    normal, or harmless beside what follows it: no rule warns or blocks. Where it stands alone in an error's
+               shape, `unread_lines` may ask a person to read it; docs/corpus.md counts those
 
 A kernel log's `job` may not block either; a job's own log (NCCL) may be UNKNOWN: its node is not shown to be good.
 """

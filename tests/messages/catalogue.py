@@ -27,6 +27,7 @@ from .heads import HEADS, OPENING, UNCLEAR
 DATA = Path(__file__).parent / "data"
 KERNEL_LOG = "kernel.log"
 CLASSES = ("condemns", "degrades", "job", "nothing")
+LEDGER = "unread_lines"
 FIELDS = {
     "pci": "0000:53:00.0",
     "gpu": "0000:53:00",
@@ -174,6 +175,8 @@ def _worst(findings: list[Finding]) -> Status | None:
 
 def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> str:
     """Why the judgement is not what the class wants, or nothing."""
+    if message.cls == "nothing":
+        findings = [finding for finding in findings if finding.check != LEDGER]
     mine = _worst([finding for finding in findings if finding.check == message.check])
     blocks = any(finding.status in BLOCKING for finding in findings)
     loud = blocks or any(finding.status is Status.WARN for finding in findings)
@@ -217,14 +220,27 @@ def trouble(path: Path) -> Iterator[str]:
                 yield f"behind {head!r}: {said}"
 
 
+def unread(messages: Sequence[Message]) -> list[Message]:
+    """Those that mean nothing beside what follows them, and that the ledger of lines asks to read where they stand alone."""
+    quiet = [one for one in messages if one.cls == "nothing" and one.file == KERNEL_LOG]
+    return [
+        one
+        for one in quiet
+        if any(f.check == LEDGER and f.status in BLOCKING for f in judge([one], HEADS[one.file][0]))
+    ]
+
+
 def table() -> list[str]:
     """For docs/corpus.md: messages per tool and class."""
-    rows = ["| tool | version | " + " | ".join(CLASSES) + " | heads | from |"]
-    rows.append("|---|---|" + "--:|" * (len(CLASSES) + 1) + "---|")
+    rows = ["| tool | version | " + " | ".join(CLASSES) + " | of nothing, unread | heads | from |"]
+    rows.append("|---|---|" + "--:|" * (len(CLASSES) + 2) + "---|")
     for path in files():
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         counts = Counter(message.cls for message in load(path))
         heads = len(HEADS[document["file"]]) + len(UNCLEAR.get(document["file"], ()))
         numbers = " | ".join(str(counts[cls]) for cls in CLASSES)
-        rows.append(f"| {document['tool']} | {document['version']} | {numbers} | {heads} | {document['source']} |")
+        alone = len(unread(load(path)))
+        rows.append(
+            f"| {document['tool']} | {document['version']} | {numbers} | {alone} | {heads} | {document['source']} |"
+        )
     return rows

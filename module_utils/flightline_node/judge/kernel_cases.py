@@ -10,17 +10,20 @@ from __future__ import annotations
 import re
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from ..model import Facts, Remedy, Status, Threshold
+from ..model import Facts, Remedy, Repeated, Status, Threshold
 
 _NO_DISK = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
 """Devices whose I/O errors mean nothing: a floppy that is not there, an ejected image."""
 
 
+REPEATS = "repeats"
+
+
 class Case(NamedTuple):
     """One kind of trouble.
 
-    `status` holds for a single event. `threshold` names the number from which on it is FAIL, `longest` the seconds
-    (of the events' own `seconds`) from which on one alone is.
+    `status` holds for a single event. `threshold` names the number per device from which on what warns is FAIL; where
+    none does, `once` says why. `longest`: the seconds (of the events' own `seconds`) from which on one alone is FAIL.
     """
 
     name: str
@@ -28,8 +31,14 @@ class Case(NamedTuple):
     status: Status
     remedy: Remedy
     wanted: Callable[[Facts], bool] = lambda event: True
-    threshold: str = ""
+    threshold: str = REPEATS
     longest: str = ""
+    once: str = ""
+
+    @property
+    def repeated(self) -> Repeated:
+        """What its repetition comes to."""
+        return Repeated(self.what, self.status, "" if self.once else self.threshold, "device", self.once)
 
 
 def _kind(*kinds: str) -> Callable[[Facts], bool]:
@@ -54,16 +63,20 @@ NVLINK_DEGRADED = "NVIDIA driver took a GPU's NVLinks out of use after an error"
 MLX5_DEAD = "mlx5 device gave up: on P6 the NVLink switches are managed through it"
 REFUSED = "kernel module refused for its signature"
 SLOT_EMPTY = "PCIe device left its slot"
+BOOT_BEFORE = "hardware error that ended the boot before"
 BEYOND_END = "file system asks for blocks beyond the end of its disk"
 _NOT_PRESENT = "Card not present"
 NETWORK_RESET = "network device reset"
+EXPIRED = "network device's watchdog expired, by the driver's own count"
 GSP_KINDS = (NEEDS_RESET, GSP_DEAD)
 
 _W, _F, _I = Status.WARN, Status.FAIL, Status.INFO
+_JOBS = "what a job did to itself"
+_SITES = "the site's own setting or detaching"
 CASES: Tuple[Case, ...] = (
     Case("mce", "hardware error that was not corrected", _F, Remedy.REPLACE, _mce(True)),
-    Case("mce", "corrected hardware error", _W, Remedy.INVESTIGATE, _mce(False)),
-    Case("mce", "hardware error that ended the boot before", _W, Remedy.INVESTIGATE, _mce(True, before=True)),
+    Case("mce", "corrected hardware error", _W, Remedy.INVESTIGATE, _mce(False), "edac_corrected"),
+    Case("mce", BOOT_BEFORE, _W, Remedy.INVESTIGATE, _mce(True, before=True), once="many lines tell of one error"),
     Case("edac", "memory error that ECC could not correct", _F, Remedy.REPLACE, _kind("UE")),
     Case("edac", "memory error corrected by ECC", _W, Remedy.REPLACE, _kind("CE"), "edac_corrected"),
     Case("hard_lockup", "CPU locked up with interrupts off", _F, Remedy.REBOOT),
@@ -74,10 +87,10 @@ CASES: Tuple[Case, ...] = (
     Case("kernel_bug", "work queue locked up", _W, Remedy.INVESTIGATE, _kind("workqueue lockup")),
     Case("kernel_warning", "kernel warning in a driver that training stands on", _W, Remedy.INVESTIGATE),
     Case("nfs", "file server does not answer", _W, Remedy.INVESTIGATE),
-    Case("conntrack", "connections dropped: the table of tracked ones is full", _W, Remedy.FIX_CONFIG),
-    Case("oom", "process killed for lack of memory", _W, Remedy.INVESTIGATE),
-    Case("file_max", "no more files could be opened on the whole node", _W, Remedy.FIX_CONFIG),
-    Case("library_crash", "a program crashed inside an NVIDIA or EFA library", _W, Remedy.INVESTIGATE),
+    Case("conntrack", "connections dropped: the table of tracked ones is full", _W, Remedy.FIX_CONFIG, once=_SITES),
+    Case("oom", "process killed for lack of memory", _W, Remedy.INVESTIGATE, once=_JOBS),
+    Case("file_max", "no more files could be opened on the whole node", _W, Remedy.FIX_CONFIG, once=_JOBS),
+    Case("library_crash", "a program crashed inside an NVIDIA or EFA library", _W, Remedy.INVESTIGATE, once=_JOBS),
     Case("nvme_down", "NVMe controller down", _F, Remedy.REPLACE),
     Case("nvme_timeout", "NVMe command timed out", _W, Remedy.REBOOT, threshold="nvme_timeouts"),
     Case("io_error", "disk read or write failed", _F, Remedy.REPLACE, _on_a_disk),
@@ -87,7 +100,12 @@ CASES: Tuple[Case, ...] = (
     Case("readonly_remount", "file system made read-only after an error", _F, Remedy.REBOOT),
     Case("pcie_slot", SLOT_EMPTY, _F, Remedy.REBOOT, _kind("Link Down")),
     Case(
-        "pcie_slot", "PCIe slot is empty, as after a volume was detached", _W, Remedy.INVESTIGATE, _kind(_NOT_PRESENT)
+        "pcie_slot",
+        "PCIe slot is empty, as after a volume was detached",
+        _W,
+        Remedy.INVESTIGATE,
+        _kind(_NOT_PRESENT),
+        once=_SITES,
     ),
     Case("nvidia_driver", NOT_STARTED, _F, Remedy.REBOOT, _kind("init_failed")),
     Case("nvidia_driver", "NVIDIA driver lost the GPU", _F, Remedy.REBOOT, _kind("gpu_is_lost", "uvm_fatal")),
@@ -105,6 +123,7 @@ CASES: Tuple[Case, ...] = (
     Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
     Case("module_refused", REFUSED, _F, Remedy.UPDATE_SOFTWARE),
     Case("network_reset", NETWORK_RESET, _W, Remedy.INVESTIGATE, threshold="network_resets"),
+    Case("ena_expired", EXPIRED, _W, Remedy.INVESTIGATE, threshold="network_resets"),
     Case("network_failed", "network device could not be reset or started", _F, Remedy.REBOOT),
     Case("efa_admin", "EFA device stopped answering commands", _F, Remedy.REBOOT, _kind("admin")),
     Case("efa_admin", "EFA driver could not start the device", _F, Remedy.REBOOT, _kind("probe_failed")),
@@ -186,6 +205,15 @@ THRESHOLDS: Tuple[Threshold, ...] = (
         "resets",
         "resets or stalls of one network device that block the node",
         "a sound device is reset once in a while, by maintenance under the instance; each cuts all connections for 1 s",
+        1,
+        100000,
+    ),
+    Threshold(
+        REPEATS,
+        20,
+        "events",
+        "events of one kind and device that block the node although one only warns",
+        "as network_resets: a sound part has one in a while, what comes twenty times since the boot does not pass",
         1,
         100000,
     ),

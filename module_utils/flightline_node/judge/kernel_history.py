@@ -101,7 +101,8 @@ def _age_s(event: Facts, facts: Facts) -> float:
 def when(event: Facts) -> str:
     """The time of an event, for a message."""
     time = event.get("time")
-    return f"{time:.0f} s after boot" if isinstance(time, float) else str(time or "an unknown time")
+    guess = " (the line has no year: assumed)" if event.get("year_assumed") else ""
+    return f"{time:.0f} s after boot" if isinstance(time, float) else f"{time or 'an unknown time'}{guess}"
 
 
 def span(events: List[Facts]) -> str:

@@ -254,7 +254,8 @@ def test_a_line_behind_an_unreadable_head_is_never_a_pass():
     [
         (48, FAIL, Remedy.RESET_GPU),
         (79, FAIL, Remedy.REBOOT),
-        (145, WARN, Remedy.INVESTIGATE),
+        (145, UNKNOWN, Remedy.INVESTIGATE),
+        (149, UNKNOWN, Remedy.INVESTIGATE),
         (63, WARN, Remedy.INVESTIGATE),
         (13, INFO, Remedy.NONE),
     ],

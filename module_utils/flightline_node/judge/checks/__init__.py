@@ -112,6 +112,7 @@ from . import (
     sxid,
     sysctl,
     throttle,
+    unread_lines,
     uptime,
     xid,
 )

@@ -8,6 +8,7 @@ from ...model import Check, Device, Facts, Finding, Reason, Status
 from ..context import Context
 from ..kernel_cases import (
     CASES,
+    EXPIRED,
     GSP_KINDS,
     MLX5_DEAD,
     NETWORK_RESET,
@@ -30,9 +31,11 @@ from ..kernel_history import (
     span,
     unsplit,
 )
+from ..repetition import judged
 
 EVENT = Reason("event", "the kernel reports trouble of a part")
 DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
+OUT_OF_ORDER = Reason("out_of_order", "the log's lines are in no order that their stamps tell")
 SEVERAL_MACHINES = Reason("several_machines", "the log holds lines of several machines")
 
 MOST_MACHINES = 8
@@ -41,7 +44,7 @@ MOST_MACHINES = 8
 def _device(context: Context, event: Facts, facts: Facts) -> Device:
     if event.get("pci"):
         return device_at(context, event["pci"], facts)
-    name = event.get("device") or event.get("volume") or event.get("controller")
+    name = next((event[part] for part in ("device", "volume", "controller", "server") if event.get(part)), None)
     return {"name": name} if name else {}
 
 
@@ -90,6 +93,8 @@ def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone
     """How many events the lines stand for. A storm is thinned; a reset has a line for its cause and one for its end."""
     parts = {part: lines[0].get(part) for part in ("kind", "uncorrected") if part in lines[0]}
     hours = context.threshold("window_hours")
+    if case.what == EXPIRED:
+        return max(int(line["number"]) for line in lines)
     if case.what == NETWORK_RESET:
         kinds = {line["kind"]: 0 for line in lines}
         for line in lines:
@@ -103,11 +108,12 @@ def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone
 def _judged(context: Context, case: Case, count: int, lines: List[Facts]) -> Tuple[Status, float, str]:
     """Status, the limit that was compared with, and the words for what was too long."""
     longest = max((int(line.get("seconds", 0)) for line in lines), default=0)
-    limit = context.threshold(case.threshold) if case.threshold else 0
+    repeated = case.repeated
+    limit = context.threshold(repeated.threshold) if repeated.threshold and repeated.alone is Status.WARN else 0
     most = context.threshold(case.longest) if case.longest else 0
     if case.longest and longest >= most:
         return Status.FAIL, limit, f", for {longest} s (limit {most:g} s)"
-    return Status.FAIL if case.threshold and count >= limit else case.status, limit, ""
+    return (judged(context, repeated, count) if limit else case.status), limit, ""
 
 
 def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -> Iterator[Finding]:
@@ -150,7 +156,12 @@ def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]
 
 
 def _mixed(context: Context, facts: Facts) -> Iterator[Finding]:
-    """Lines of several machines: what one of them logged says nothing of the other."""
+    """Lines in no order, and lines of several machines: what one of them logged says nothing of the other."""
+    if facts.get("disorder"):
+        yield context.unknown(
+            OUT_OF_ORDER,
+            "the log's lines are out of order, and their stamps do not tell it; do: give it as it was written",
+        )
     machines = facts.get("machines") or []
     if machines:
         shown = ", ".join(machines[:MOST_MACHINES])
@@ -190,5 +201,6 @@ CHECK = Check(
     wants=("nvidia_smi", "efa_counters"),
     tags=("host", "kernel"),
     thresholds=THRESHOLDS,
+    repeated=tuple(case.repeated for case in CASES if case.status is Status.WARN),
     evaluate=evaluate,
 )

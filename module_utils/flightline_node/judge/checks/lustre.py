@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from ...model import Check, Facts, Finding, Reason, Remedy
+from ...model import Check, Facts, Finding, Reason, Remedy, Repeated, Status, Threshold
 from .. import skips
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, dropped, span, unsplit, when
+from ..repetition import judged
 
 NOT_MOUNTED = Reason("not_mounted", "a file system is not mounted", Remedy.FIX_CONFIG, "file system")
 READ_ONLY_MOUNT = Reason("read_only_mount", "a file system is mounted read-only", Remedy.FIX_CONFIG, "file system")
@@ -21,14 +23,19 @@ CLIENT_STATE = Reason("client_state", "a client's connection is not sound")
 _TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
 NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
 
-_TROUBLE: Tuple[Tuple[str, str], ...] = (
-    ("evicted", "evicted by a Lustre server: open files were lost"),
-    ("refused", "operations failed at a Lustre server"),
-    ("corrupt", "data arrived with a wrong checksum on its way to or from a Lustre server"),
-    ("lnet", "the Lustre network (LNet) timed out or lost a peer"),
-    ("slow", "requests to a Lustre server timed out"),
-)
-"""What the kernel says that a person should look at. Servers and network cause it more often than the node: no FAIL."""
+_TROUBLE: Mapping[str, Repeated] = {
+    "evicted": Repeated("evicted by a Lustre server: open files were lost", Status.WARN, "evictions", "node"),
+    "refused": Repeated("operations failed at a Lustre server", Status.WARN, "repeats", "server"),
+    "corrupt": Repeated(
+        "data arrived with a wrong checksum on its way to or from a Lustre server", Status.WARN, "repeats", "node"
+    ),
+    "lnet": Repeated("the Lustre network (LNet) timed out or lost a peer", Status.WARN, "repeats", "server"),
+    "efa": Repeated("the Lustre network over EFA gave up transfers", Status.WARN, "repeats", "node"),
+    "slow": Repeated("requests to a Lustre server timed out", Status.WARN, "repeats", "server"),
+    "lost": Repeated("the connection to a server comes and goes", Status.PASS, "repeats", "server"),
+}
+"""What the kernel says that a person should look at. Servers and network cause it more often than the node."""
+_SERVER = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}|\b[\w.:]{3,45}@(?:tcp|efa|o2ib)\d*")
 
 NOT_THERE = {"measured": "not mounted", "expected": "lustre"}
 
@@ -89,17 +96,34 @@ def _events(kernel: Facts, *kinds: str) -> List[Facts]:
 
 
 def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
-    for kind, words in _TROUBLE:
+    for kind, repeated in _TROUBLE.items():
         events = _events(kernel, kind)
-        if events:
-            count = len(events) + dropped(kernel, "lustre", kind=kind)
-            message = f"{words}, {count} times {span(events)}"
-            evidence = [event["text"] for event in events[:4]]
-            yield context.warn(TROUBLE.of(kind), message, measured=count, expected=0, unit="events", evidence=evidence)
+        if not events:
+            continue
+        count, most = len(events) + dropped(kernel, "lustre", kind=kind), _most(kernel, kind, events, repeated.per)
+        status = judged(context, repeated, most)
+        if status is not Status.PASS:
+            yield context.because(
+                status,
+                TROUBLE.of(kind),
+                f"{repeated.what}, {count} times {span(events)}",
+                measured=most,
+                expected=f"under {context.threshold(repeated.threshold):g} per {repeated.per}",
+                unit="events",
+                evidence=[event["text"] for event in events[:4]],
+            )
     doubtful = [event for event in unsplit(kernel, ("lustre",)) if event["kind"] not in ("restored", "mounted", "lost")]
     if doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
         yield context.warn(DOUBTFUL_LINES, f"{len(doubtful)} Lustre {UNSPLIT}", evidence=evidence)
+
+
+def _most(kernel: Facts, kind: str, events: List[Facts], per: str) -> int:
+    """The events of the server that has most of them; those that a storm's list leaves out are like those listed."""
+    left_out = dropped(kernel, "lustre", kind=kind)
+    servers = Counter(found.group(0) if found else "" for found in (_SERVER.search(e["text"]) for e in events))
+    most = max(servers.values()) if per == "server" else len(events)
+    return most + left_out * most // len(events)
 
 
 def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
@@ -139,5 +163,26 @@ CHECK = Check(
     tags=("storage", "lustre"),
     skips=(skips.NO_LUSTRE, skips.NOT_PRINTED),
     informs=True,
+    thresholds=(
+        Threshold(
+            "evictions",
+            5,
+            "evictions",
+            "evictions since boot that block the node",
+            "one follows a failover or a pause of the network; a client that is thrown out again and again is sick",
+            1,
+            100000,
+        ),
+        Threshold(
+            "repeats",
+            20,
+            "events",
+            "events of one kind and server since boot that block the node",
+            "as kernel_errors.repeats: maintenance of a server leaves a handful",
+            1,
+            100000,
+        ),
+    ),
+    repeated=tuple(_TROUBLE.values()),
     evaluate=evaluate,
 )

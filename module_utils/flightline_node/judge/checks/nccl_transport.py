@@ -21,6 +21,7 @@ REQUESTS_FAILED = Reason("requests_failed", "network requests to a peer failed")
 REQUESTS_FAILED_UNNAMED = Reason("requests_failed_unnamed", "network requests to an unnamed peer failed")
 LIMITS = Reason("limits", "a limit of the host stops NCCL", Remedy.FIX_CONFIG)
 JOB_FAILED = Reason("job_failed", "the job failed and no node is named")
+JOBS_OWN = Reason("jobs_own", "the job failed by its own program's error", Remedy.RESTART_APP)
 OTHER_ERRORS = Reason("other_errors", "NCCL reports errors")
 PLUGIN_NOT_STARTED = Reason("plugin_not_started", "NCCL could not start its EFA plugin", Remedy.FIX_CONFIG)
 NOT_EFA = Reason("not_efa", "NCCL uses another network than EFA", Remedy.FIX_CONFIG)
@@ -83,6 +84,9 @@ def _job(context: Context, facts: Facts) -> Iterator[Finding]:
     if limits:
         text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
         yield context.fail(LIMITS, text, measured=len(limits), expected=0, evidence=limits)
+    elif said and not errors and words.jobs_own(said):
+        text = f"the job failed by its own program's error, which says nothing of the node: {said[0]}"
+        yield context.info(JOBS_OWN, text, remedy=Remedy.RESTART_APP, evidence=said)
     elif said:
         own = [line for line in errors if not line.partition(" -> ")[1]]
         causes = own or [after for line, after in zip(said, said[1:]) if line.endswith("Last error:")]
@@ -117,7 +121,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not failed:
         died = list(_job(context, facts))
         yield from died
-        failed += died
+        failed += [one for one in died if one.status is not Status.INFO]
     if not not_started:
         # After a failure, what the log does not show needs no further word.
         yield from (f for f in _network(context, facts, sockets) if not (failed and f.status is Status.SKIP))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Mapping, Tuple
 
-from ...model import Check, Facts, Finding, Reason, Remedy, Status, Threshold
+from ...model import Check, Facts, Finding, Reason, Remedy, Repeated, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, device_at, dropped, label, pci_key, span, unsplit
+from ..repetition import judged
 
 ERRORS = Reason("errors", "the kernel reports PCIe errors")
 DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
+
+
+REPEATED: Mapping[str, Repeated] = {
+    "nonfatal": Repeated("PCIe errors that were not corrected", Status.WARN, "uncorrected_count"),
+    "unrecovered": Repeated("PCIe errors after which the driver could not recover", Status.WARN, "uncorrected_count"),
+}
 
 
 def _by_device(events: List[Facts]) -> Dict[Tuple[str, str], List[Facts]]:
@@ -28,8 +35,10 @@ def _judge(context: Context, severity: str, count: int) -> Tuple[Status, Remedy,
     limit = context.threshold("corrected_count")
     if severity == "fatal":
         return Status.FAIL, Remedy.REBOOT, "fatal PCIe errors: data was lost on the link"
-    if severity == "nonfatal":
-        return Status.WARN, Remedy.INVESTIGATE, "PCIe errors that were not corrected"
+    if severity in REPEATED:
+        status = judged(context, REPEATED[severity], count)
+        remedy = Remedy.REBOOT if status is Status.FAIL else Remedy.INVESTIGATE
+        return status, remedy, REPEATED[severity].what
     if count >= limit:
         return Status.WARN, Remedy.INVESTIGATE, f"corrected PCIe errors, {limit:g} or more: the link is marginal"
     return Status.INFO, Remedy.NONE, "corrected PCIe errors: no data was lost"
@@ -53,7 +62,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
             remedy=remedy,
             device=device,
             measured=count,
-            expected=0 if severity in ("fatal", "nonfatal") else f"under {context.threshold('corrected_count'):g}",
+            expected=0 if severity != "corrected" else f"under {context.threshold('corrected_count'):g}",
             unit="errors",
             evidence=[event["text"] for event in events[:4]],
         )
@@ -102,6 +111,16 @@ CHECK = Check(
             1,
             1000000000,
         ),
+        Threshold(
+            "uncorrected_count",
+            10,
+            "errors",
+            "errors of one device that were not corrected and block the node",
+            "one comes of a signal at its limit; a link that has ten loses packets again; no limit is published",
+            1,
+            100000,
+        ),
     ),
+    repeated=tuple(REPEATED.values()),
     evaluate=evaluate,
 )

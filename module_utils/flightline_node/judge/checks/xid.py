@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ...know.catalog import xid as catalogue
-from ...model import BLOCKING, RANK, Facts, Finding, Reason, Remedy, Status, Threshold
+from ...model import BLOCKING, RANK, Facts, Finding, Reason, Remedy, Repeated, Status, Threshold
 from .. import skips, xid_policy
 from ..context import Context
 from ..kernel_history import (
@@ -21,12 +21,17 @@ from ..kernel_history import (
     span,
     unsplit,
 )
+from ..repetition import judged
 from ..xid_policy import RECOVERY, Decision
 from .common import OF_GPU, gpu_check, version_tuple
 
 REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
 
+REPEATED: Mapping[int, Repeated] = {
+    92: Repeated("Xid 92, many corrected memory errors", Status.WARN, "memory_count", "GPU"),
+    94: Repeated("Xid 94, a memory error that was contained", Status.WARN, "memory_count", "GPU"),
+}
 CLEAN_UP = 45
 XID = Reason("xid", "the driver reported an Xid", device="GPU")
 BAD_POLICY = Reason("bad_policy", "the site's xid_policy cannot be read", Remedy.FIX_CONFIG)
@@ -82,7 +87,8 @@ def _by_cause(code: int, policy: Dict[int, Decision]) -> Decision:
     """What an Xid means of which only the number is known."""
     why = f"the Xid {code} that caused it is no longer in the log"
     if code in xid_policy.NVLINK5 or code == RECOVERY:
-        return policy.get(code) or Decision(Status.WARN, Remedy.INVESTIGATE, why, code)
+        lost = f"{why}: whether it was fatal stood in its own line"
+        return policy.get(code) or Decision(Status.UNKNOWN, Remedy.INVESTIGATE, lost, code)
     cause = policy.get(code) or xid_policy.decide(code, [], None, None)
     return Decision(cause.status, cause.remedy, f"{why}: {cause.why}" if cause.why else why, code)
 
@@ -107,6 +113,10 @@ def _decision(
         return Decision(Status.WARN, Remedy.INVESTIGATE, why)
     if decision.status is Status.INFO and _repeats(context, code, events, groups):
         return Decision(Status.WARN, Remedy.INVESTIGATE, "keeps coming on this GPU and on no other: suspect the GPU")
+    if code in REPEATED and decision.status is Status.WARN:
+        count = len(events) + dropped(facts, "xids", context.threshold("window_hours"), code=code, pci=events[0]["pci"])
+        if judged(context, REPEATED[code], count) is Status.FAIL:
+            return Decision(Status.FAIL, Remedy.REPLACE, "keeps coming: the GPU's memory is failing")
     return decision
 
 
@@ -227,7 +237,17 @@ CHECK = gpu_check(
             2,
             1000,
         ),
+        Threshold(
+            "memory_count",
+            5,
+            "lines",
+            "Xids 92 or 94 of one GPU since boot that block the node",
+            "NVIDIA: one is survived by restarting the program; AWS replaces a GPU whose memory errors come again",
+            1,
+            100000,
+        ),
     ),
+    repeated=tuple(REPEATED.values()),
     skips=(*OF_GPU, skips.POLICY),
     evaluate=evaluate,
 )

@@ -57,6 +57,27 @@ REQUESTS: Tuple[str, ...] = (
 )
 """A peer, or the path to it, did not answer."""
 
+OWN_FAULT = re.compile(r"OutOfMemoryError|CUDA out of memory|device-side assert triggered|CUDA error: out of memory")
+"""Errors of the job's own program, on whatever node it runs."""
+_ENDED = re.compile(
+    r"ChildFailedError|closing signal SIG|failed \(exitcode: -?\d|non-zero exit code|srun: error: .{0,80}[Ee]xit|exited on signal"
+    r"|SIG(?:TERM|ABRT|KILL)\b|terminate called after|Terminating the process after"
+)
+"""How launchers tell that some rank ended; of which error, they do not say."""
+_BY_ITSELF = re.compile(
+    r"ChildFailedError|closing signal SIG|failed \(exitcode: 1\)|non-zero exit code|[Ee]xited with exit code 1\b"
+)
+
+
+def jobs_own(said: Iterable[str]) -> bool:
+    """Did the job fail by itself, so that its end says nothing of the node?"""
+    lines = list(said)
+    own = [line for line in lines if OWN_FAULT.search(line)]
+    ended = _ENDED if own else _BY_ITSELF
+    named = own or [line for line in lines if "ChildFailedError" in line]
+    return bool(named) and all(OWN_FAULT.search(line) or ended.search(line) for line in lines)
+
+
 FLUSHED: Tuple[str, ...] = ("flushed during queue pair destroy", "message: flushed")
 """Requests that a program left open when it ended: nothing failed."""
 

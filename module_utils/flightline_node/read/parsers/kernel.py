@@ -15,7 +15,7 @@ from typing import Any, Deque, Dict, Iterator, List, Mapping, Match, NamedTuple,
 
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import kernel_heads, kernel_journal, kernel_lines, kernel_lost, kernel_order, kernel_scan
+from . import kernel_heads, kernel_journal, kernel_lines, kernel_lost, kernel_order, kernel_scan, kernel_shape
 from . import text as t
 from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, EventPattern
 from .kernel_fields import pci_in
@@ -132,6 +132,7 @@ class _KernelReader:
         self._named: Tuple[int, Optional[str]] = (-NAMED_WITHIN_BYTES, None)
         self._sxids: Dict[Tuple[str, str], int] = {}
         self._bert = -BERT_WITHIN_BYTES
+        self.ledger = kernel_shape.Ledger()
 
     def add(
         self, at: int, line: KernelLine, rule: EventPattern, match: Match[str], more: Tuple[Tuple[str, Any], ...] = ()
@@ -226,22 +227,41 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Also last_time, stamp_format, gpu_uuids{pci: uuid} and driver_version. Raises ParseError for a log that
     is empty, refused or not text: nothing was looked at.
     """
-    data = t.only(files)
-    if bytes(data[:2]) in (b"\xff\xfe", b"\xfe\xff"):
-        data = t.decode(data).encode("utf-8", "replace")
-    data = _one_line_end(kernel_journal.plain(data))
+    data = _one_line_end(kernel_journal.plain(_in_utf8(t.only(files))))
     _must_be_a_log(data)
     reader = _KernelReader()
-    head, tail = _ends(data)
-    backwards = kernel_order.runs_backwards(head, tail)
-    if backwards:
-        data = kernel_order.turned(data)
-    elif head and head[0].wall and tail[-1].wall:
-        reader.boots.out_of_order = head[0].wall[:19] > tail[-1].wall[:19]
-    _read(reader, data)
+    ordered = _in_order(reader, data)
+    data = data if ordered is None else ordered
+    near = data.rfind(b"\n", 0, max(0, len(data) - kernel_shape.WHOLE_BYTES)) + 1
+    if near:
+        _read(reader, data, kernel_shape.CHIEF, 0, near)
+    _read(reader, data, kernel_shape.words_for(bytes(data[:HEAD_BYTES])), near)
     if not reader.read and not _holds_a_kernel_line(data):
         raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
-    return {**_facts(reader), **_span(data)}
+    told = {"unread": _unread(reader), "ledger": _ledger(reader, data), "disorder": ordered is None}
+    return {**_facts(reader), **_span(data), **told}
+
+
+def _in_utf8(data: Data) -> Data:
+    """The log as UTF-8; Windows' tools write UTF-16, with a mark in front or without."""
+    first = bytes(data[:64])
+    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return t.decode(data).encode("utf-8", "replace")
+    if len(first) == 64 and not any(first[1::2]) and all(first[::2]):
+        return bytes(data).decode("utf-16-le", "replace").encode("utf-8", "replace")
+    return data
+
+
+def _in_order(reader: _KernelReader, data: Data) -> Optional[Data]:
+    """The lines as the kernel wrote them, by their stamps; None where those do not tell."""
+    head, tail = _ends(data)
+    if kernel_order.runs_backwards(head, tail):
+        return kernel_order.turned(data)
+    if kernel_order.shuffled(head, tail):
+        return kernel_order.sorted_by_stamps(data)
+    if head and head[0].wall and tail[-1].wall:
+        reader.boots.out_of_order = head[0].wall[:19] > tail[-1].wall[:19]
+    return data
 
 
 class Stream:
@@ -265,28 +285,70 @@ class Stream:
         return {**_facts(self._reader), **self._last}
 
 
-def _read(reader: _KernelReader, data: Data) -> None:
-    start, end, line, text, tried = -1, -1, None, "", 0
-    read, text_of, line_at = kernel_lines.read, kernel_lines.text_of, kernel_scan.line_at
-    for at, needle in kernel_scan.occurrences(data, NEEDLES, CORES):
+class _Open:
+    """The line that is being read. doubt: a word of failure is in it; taken, known: a rule took it, or part of it."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw, self.tried = raw, 0
+        self.doubt = self.taken = self.known = False
+        self._read: Optional[Tuple[str, Optional[KernelLine]]] = None
+
+    def read(self) -> Tuple[str, Optional[KernelLine]]:
+        """Its text, and its parts where the kernel may have written it."""
+        if self._read is None:
+            text = kernel_lines.text_of(self.raw)
+            self._read = (text, kernel_lines.read(text))
+        return self._read
+
+    def close(self, reader: _KernelReader) -> None:
+        """The line was read to its end."""
+        if self.doubt and not (self.taken or self.known):
+            reader.ledger.note(self.raw, reader.boot, reader.boots.of_host)
+
+
+def _read(
+    reader: _KernelReader, data: Data, words: Sequence[bytes] = (), begin: int = 0, end: Optional[int] = None
+) -> None:
+    """Read the lines from begin to end. words: those of failure, where a ledger is kept."""
+    needles, cores = (*NEEDLES, *words), (*CORES, *kernel_shape.CORES) if words else CORES
+    hits = kernel_scan.occurrences(data, needles, cores, begin, end)
+    if not begin and words[-2:] == kernel_shape.URGENT[-2:] and bytes(data[:2]) in (b"3,", b"2,"):
+        hits = chain([(-1, len(needles) - 1)], hits)  # before its first line stands no line end
+    start, end, known, now = -1, -1, len(NEEDLES), _Open(b"")
+    for at, needle in hits:
+        at += needles[needle][:1] == b"\n"
         if at >= end:
-            start, raw = line_at(data, at)
+            now.close(reader)
+            start, raw = kernel_scan.line_at(data, at)
+            now, end = _Open(raw), start + len(raw)
             if start < 0:  # too far into its line: only this is looked at, and not for sure
-                line, end = None, data.find(b"\n", at)
+                now.taken, end = True, data.find(b"\n", at)
                 end = end if end >= 0 else len(data)
-                _take(reader, at, kernel_lost.in_a_long_line(data, at, needle))
-                continue
-            text = text_of(raw)
-            line, end, tried = read(text), start + len(raw), 0
-        if line is None or tried >> needle & 1:
+                _take(reader, at, kernel_lost.in_a_long_line(data, at, needle) if needle < known else None)
+        if now.taken or now.tried >> needle & 1:
             continue
-        tried |= 1 << needle
-        lost = kernel_lost.find(line, text, needle) if line.message.find(kernel_lost.XID, 1) > 0 else None
-        if lost or _matched(reader, data, start, end, needle, line):
-            _take(reader, start, lost)
-            line = None
-        elif not line.sure or needle in kernel_lost.STRONG:
-            _take(reader, start, kernel_lost.find(line, text, needle))
+        now.tried |= 1 << needle
+        if needle >= known:
+            now.doubt = True
+        else:
+            _try(reader, data, (start, end), needle, now)
+    now.close(reader)
+
+
+def _try(reader: _KernelReader, data: Data, place: Tuple[int, int], needle: int, now: _Open) -> None:
+    """See whether one of a needle's rules takes the open line, or a part of it."""
+    text, line = now.read()
+    if line is None:
+        now.taken = True
+        return
+    lost = kernel_lost.find(line, text, needle) if line.message.find(kernel_lost.XID, 1) > 0 else None
+    if lost or _matched(reader, data, *place, needle, line):
+        _take(reader, place[0], lost)
+        now.taken = True
+    elif not line.sure or needle in kernel_lost.STRONG:
+        found = kernel_lost.find(line, text, needle)
+        _take(reader, place[0], found)
+        now.known = now.known or found is not None
 
 
 def _matched(reader: _KernelReader, data: Data, start: int, end: int, needle: int, line: KernelLine) -> bool:
@@ -399,11 +461,38 @@ def _facts(reader: _KernelReader) -> Facts:
     return facts
 
 
+def _unread(reader: _KernelReader) -> List[Dict[str, Any]]:
+    """The lines of an error's shape that no rule knows: {text, shape, count, time, last_time, boot}, one a shape."""
+    return [
+        {**told, "boot": reader.boots.place(shape.line, shape.boot, shape.host_boot)}
+        for shape, told in reader.ledger.facts()
+    ]
+
+
+def _ledger(reader: _KernelReader, data: Data) -> Dict[str, int]:
+    """How many lines ended where."""
+    ledger = reader.ledger
+    return {
+        "lines": _lines_in(data),
+        "classed": sum(reader.counts.values()),
+        "harmless": ledger.harmless,
+        "unread": sum(shape.count for shape, _ in ledger.facts()),
+    }
+
+
+def _lines_in(data: Data) -> int:
+    """How many lines a log has; of a very large one, by the lines at its end."""
+    part = bytes(data[max(0, len(data) - kernel_shape.WHOLE_BYTES) :])
+    return (part.count(b"\n") + (part[-1:] != b"\n")) * len(data) // max(len(part), 1)
+
+
 def _event(seen: _SeenEvent, reader: _KernelReader) -> Dict[str, Any]:
     boot = reader.boots.place(seen.line, seen.boot, seen.host_boot)
     event: Dict[str, Any] = {"time": seen.line.time, "text": seen.line.message[:TEXT_CHARS], "boot": boot}
     if seen.line.uptime is not None:
         event["uptime_s"] = seen.line.uptime
+    if seen.line.assumed_year:
+        event["year_assumed"] = True
     event.update(seen.rule.facts(seen.match))
     for name in ("rest", "sequence"):
         event.pop(name, None)

@@ -110,6 +110,8 @@ _LNET = (
 LUSTRE_TROUBLE: Tuple[EventPattern, ...] = (
     _lustre("refused", r"LustreError: (?:\d+-\d+: )?\S{1,120}: operation \w{1,40} to node .{1,120} failed: rc = -\d"),
     _lustre("corrupt", r"LustreError: .{0,200}?BAD (?:READ|WRITE) CHECKSUM"),
+    # kefalnd_cb.c: a transfer over EFA that was given up, or ended with an error of the device.
+    _lustre("efa", r"LNet(?:Error)?: .{0,200}?(?:cancel+ing TX|force_cancel_tx|completion with err)"),
     _lustre("lnet", r"LNet(?:Error)?: .{0,240}?(?:" + _LNET + ")"),
     _lustre("slow", r"Lustre: .{0,200}?Request sent has (?:timed out|failed)"),
 )
@@ -175,8 +177,9 @@ RULES: Tuple[EventPattern, ...] = (
     _driver(
         "init_failed",
         "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
-        "|Fatal Error while attempting to resize PCIe BARs",
-        "RmInitAdapter|failed to initialize module|resize PCIe BARs|rm_init_adapter failed",
+        "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot"
+        "|failed to execute (?:Booter|FWSEC)",
+        "RmInitAdapter|failed to initialize module|resize PCIe BARs|rm_init_adapter failed|GFW boot|failed to execute",
     ),
     _driver("api_mismatch", "API mismatch"),
     _driver(
@@ -311,7 +314,7 @@ RULES: Tuple[EventPattern, ...] = (
     _event("kernel_bug", "Kernel panic - not syncing", "(?P<kind>Kernel panic) - not syncing"),
     _event(
         "hung_task",
-        "INFO: ",
+        "INFO: |blocked for more than",
         r"INFO: task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
         r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds",
         key="process",
@@ -326,9 +329,10 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _event(
         "nvme_down",
-        "controller is down; will reset|Removing after probe failure|Disabling device after reset failure",
+        "controller is down; will reset|Removing after probe failure|Disabling device after reset failure"
+        "|Device not ready; aborting",
         r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure"
-        r"|Disabling device after reset failure)",
+        r"|Disabling device after reset failure|Device not ready; aborting)",
         key="device",
     ),
     # blk_errors of block/blk-core.c, without what a device refuses by rights. A target's error counts for reads
@@ -448,6 +452,16 @@ RULES: Tuple[EventPattern, ...] = (
         fields=dpc,
         shape="report",
     ),
+    # drivers/pci/pcie/err.c: after an error that was not corrected, the device's driver could not go on.
+    _event(
+        "aer",
+        "device recovery failed|AER: can't recover",
+        r"(?P<driver>\S{1,40}) (?P<pci>{PCI}): AER: (?:device recovery failed|can't recover)",
+        key="pci",
+        fields=lower_pci,
+        shape="detail",
+        severity="unrecovered",
+    ),
     _event("lustre", "LustreError|Lustre: ", r"Lustre(?:Error)?: .*This client was evicted", kind="evicted"),
     _event("lustre", "LustreError|Lustre: ", r"Lustre(?:Error)?: .*Connection to .* was lost", kind="lost"),
     _event("lustre", "Lustre: ", r"Lustre: .*Connection restored to", kind="restored"),
@@ -477,6 +491,13 @@ RULES: Tuple[EventPattern, ...] = (
         r"ena (?P<pci>{PCI})(?: \S{1,32})?: Device reset completed",
         key="pci",
         kind="done",
+    ),
+    # ena_dump_stats_to_dmesg: the count since the driver was loaded, printed at a reset.
+    _event(
+        "ena_expired",
+        "wd_expired: ",
+        r"ena (?P<pci>{PCI})(?: \S{1,32})?: wd_expired: (?P<number>[1-9]\d{0,17})",
+        key="pci",
     ),
     _event(
         "network_failed",

@@ -23,6 +23,12 @@ KERNEL_TAGS = Lazy(
 )
 """How kernel messages begin that look like a program's tag ("NVRM: ...")."""
 
+SENTENCES = Lazy(
+    r"(?:Memory failure|Kernel panic|critical (?:medium|target)|Aborting journal|Buffer I/O|I/O error|Out of memory"
+    r"|Internal error|(?:\{\d+\})?\[Hardware Error)\b"
+)
+"""Beginnings of two words or more, of which the second looks like a program's tag."""
+
 _HEAD_CHARS = 1024
 _MAX_WORDS = 3
 """A host, a container and a stream may stand before the kernel's name; more words are a sentence."""

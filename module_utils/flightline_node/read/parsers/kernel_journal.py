@@ -16,9 +16,12 @@ from ..bundle import Data
 from .kernel_heads import FIRST_USER_PRIORITY, KERNEL_PROGRAMS
 from .lazy import Lazy
 
-MESSAGES = ("message", "msg", "log", "line", "text")
+MESSAGES = ("message", "msg", "log", "line", "text", "short_message", "_raw", "stringvalue")
 _PROGRAMS = ("syslog_identifier", "ident", "identifier", "program", "appname", "app_name", "_comm", "syslog.identifier")
 _BEGINS = re.compile(rb"\s*(?:\x1e\s*|data: ?)?(?:\{\s*\"|\[\s*\{)")
+_TAGGED = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,20}(?: [+-]\d{4})?[ \t]\S{1,100}[ \t]\{\"")
+_HEAD_OF_TAGGED = re.compile(rb"(?m)^[^{\n]{10,160}(?=\{\")")
+"""fluentd's own output: time, tag, object."""
 _BETWEEN = Lazy(r"[\s,\x1e\]\[]*(?:data: ?)?")
 MOST_BYTES = 256 << 20
 """Larger ones would need many times that in memory."""
@@ -26,6 +29,8 @@ MOST_BYTES = 256 << 20
 
 def plain(data: Data) -> Data:
     """The log as plain lines, where it is JSON; else as it is. Raises ParseError for a very large one."""
+    if _TAGGED.match(bytes(data[:300])):
+        data = _HEAD_OF_TAGGED.sub(b"", bytes(data))
     if not _BEGINS.match(bytes(data[:200])):
         return data
     if len(data) > MOST_BYTES:
@@ -120,9 +125,11 @@ def _head(fields: Dict[str, Any]) -> Optional[str]:
     stamp = _wall(fields.get("__realtime_timestamp"))
     if program is None:
         return ""
+    if str(fields.get("priority")) in ("0", "1", "2", "3"):
+        stamp = f"<{fields['priority']}>{stamp}"
     uptime = fields.get("_source_monotonic_timestamp")
     since = f"[{int(str(uptime)) / 1e6:12.6f}] " if str(uptime).isdecimal() else ""
-    return f"{stamp} node kernel: {since}" if stamp else f"kernel: {since}"
+    return f"{stamp} node kernel: {since}" if stamp[-1:].isdigit() else f"kernel: {since}"
 
 
 def _wall(microseconds: Any) -> str:

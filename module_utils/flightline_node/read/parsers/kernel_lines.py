@@ -12,7 +12,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Match, NamedTuple, Optional, Union
 
-from .kernel_heads import APPLICATION_LEVEL, KERNEL_PROGRAMS, KERNEL_TAGS
+from .kernel_heads import APPLICATION_LEVEL, KERNEL_PROGRAMS, KERNEL_TAGS, SENTENCES
 
 Time = Union[str, float, None]
 """ISO 8601 text of a wall clock, seconds since boot when that is all there is, or nothing."""
@@ -25,9 +25,9 @@ _KMSG = re.compile(r"(?P<pri>\d{1,4}),\d+,(?P<us>\d{1,18}),[^;\s]{0,40};")
 _PRIORITY = re.compile(r"<(?P<pri>\d{1,4})>(?:1 )?")
 _FACILITY = re.compile(
     r"(?P<facility>kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *"
-    r"(?:emerg(?:ency)?|alert|crit(?:ical)?|err(?:or)?|warn(?:ing)?|notice|info|debug) *: *"
+    r"(?:(?P<urgent>emerg(?:ency)?|alert|crit(?:ical)?|err(?:or)?)|warn(?:ing)?|notice|info|debug) *: *"
 )
-_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9}) *(?:<[ .\d]+>)?\] *")
+_UPTIME = re.compile(r"\[ *(?P<uptime>\d{1,12}\.\d{1,9}) *(?:<[ .\d]+>)?\][ \t]*")
 _CALLER = re.compile(r"\[ *[TC]\d+[^\]\s]{0,40}\] *")
 _DELTA = r"(?: *<[ .\d]{1,20}>)?"
 _CTIME = re.compile(
@@ -87,9 +87,12 @@ _NODE = re.compile(
 )
 """The node's name that pdsh and clush put before each line."""
 
-_SOURCE = re.compile(r"(?P<host>[^\s:]+) (?:[a-z]{3,8}\d?\.[a-z]{3,7} )?(?P<program>[^\s:\[]+)(?:\[\d+\])?:[ \t]?")
+_SOURCE = re.compile(
+    r"(?P<host>[^\s:]+) (?:[a-z]{3,8}\d?\.(?P<level>[a-z]{3,7}) )?(?P<program>[^\s:\[]+)(?:\[\d+\])?:[ \t]?"
+)
 """Some syslog daemons print facility and level (kern.warn) before the program."""
 
+_URGENT = frozenset({"emerg", "alert", "crit", "err", "error"})
 _SOURCE_5424 = re.compile(r"(?P<host>[^\s:]+) (?P<program>[^\s:]+) \S+ \S+ (?:-|\[[^\]]*\]) ")
 _KERNEL = re.compile(r"(?:[^\s:\[]+ )?kernel(?:\[\d+\])?: ?")
 _PLAIN = re.compile(r"\[ *(\d{1,12}\.\d{1,9})\] (?![\[<]|[^\s:\[]{0,64} ?kernel)")
@@ -102,6 +105,8 @@ _JOURNAL = re.compile(
 _REPEATED = re.compile(r"message repeated \d{1,9} times: \[ ?(?=.*\]$)")
 """rsyslog, where it folds equal messages (Ubuntu's default): the line itself stands in the brackets."""
 
+_BLANKS = {0xA0: " ", 0x200B: None, 0xFEFF: None}
+"""What editors and chats make of a blank: one that does not break, and one of no width."""
 _ANSI = re.compile(r"(?:\x1b|\^\[)\[[0-9;]{0,20}[A-Za-z]")
 """Colours; cat -v and some collectors write the escape character as two printable ones."""
 
@@ -110,7 +115,7 @@ class KernelLine(NamedTuple):
     """A kernel line. `form` names its stamp; `assumed_year` is set for stamps without one.
 
     sure: its head was read to the end, so that the message begins where `message` does. host: the machine's name, where
-    the line has one.
+    the line has one. urgent: printed at priority err or worse.
     """
 
     message: str
@@ -120,6 +125,7 @@ class KernelLine(NamedTuple):
     assumed_year: bool = False
     sure: bool = True
     host: str = ""
+    urgent: bool = False
 
     @property
     def time(self) -> Time:
@@ -140,6 +146,7 @@ class _Head:
         self.foreign = False
         self.sure = False
         self.host = ""
+        self.urgent = False
 
     def take(self, pattern: re.Pattern[str]) -> Optional[Match[str]]:
         match = pattern.match(self.text, self.at)
@@ -151,13 +158,15 @@ class _Head:
         if self.foreign:
             return None
         sure = self.sure and not self.text.startswith("[", self.at)
-        return KernelLine(self.text[self.at :], self.wall, self.uptime, self.form, self.assumed_year, sure, self.host)
+        rest = self.text[self.at :]
+        return KernelLine(rest, self.wall, self.uptime, self.form, self.assumed_year, sure, self.host, self.urgent)
 
 
 def text_of(raw: bytes) -> str:
     """The text of a line; colours (dmesg --color=always) and the zero bytes of a power loss are dropped."""
     # journalctl indents the further lines of a message of several lines: they are the kernel's as well.
     text = raw.decode("utf-8", "replace").rstrip("\r\n").lstrip("\x00\ufeff \t")
+    text = text if text.isascii() else text.translate(_BLANKS).lstrip()
     return _ANSI.sub("", text) if "\x1b" in text or "^[[" in text else text
 
 
@@ -192,15 +201,17 @@ def read(text: str) -> Optional[KernelLine]:
 def _priority(head: _Head) -> None:
     kmsg = head.take(_KMSG)
     match = kmsg or head.take(_PRIORITY)
-    if match and int(match.group("pri")) >= 8:  # facility 0 is the kernel
-        head.foreign = True
+    if match:
+        head.foreign = int(match.group("pri")) >= 8  # facility 0 is the kernel
+        head.urgent = int(match.group("pri")) <= 3
     if kmsg:
         head.sure = True
         head.uptime, head.form = int(kmsg.group("us")) / 1e6, "kmsg"
     facility = head.take(_FACILITY)
     head.sure = head.sure or bool(facility)
-    if facility and facility.group("facility") != "kern":
-        head.foreign = True
+    if facility:
+        head.foreign = head.foreign or facility.group("facility") != "kern"
+        head.urgent = head.urgent or bool(facility.group("urgent"))
 
 
 def _bracketed(head: _Head) -> None:
@@ -281,13 +292,14 @@ def _likely_year(match: Match[str]) -> int:
 
 def _source(head: _Head) -> None:
     begin = head.at
-    match = head.take(_SOURCE) or head.take(_SOURCE_5424)
+    match = None if SENTENCES.match(head.text, begin) else head.take(_SOURCE) or head.take(_SOURCE_5424)
     if match and _no_source(match):
         head.at = begin
     elif not match:
         head.sure = bool(head.take(_KERNEL))  # journalctl --no-hostname
     elif match.group("program") in KERNEL_PROGRAMS:
         head.sure, head.host = True, match.group("host")
+        head.urgent = head.urgent or match.groupdict().get("level") in _URGENT
     elif KERNEL_TAGS.match(match.group("program")):
         head.at = match.start("program")  # "NVRM:" is no program's name: the kernel's is left out
     else:

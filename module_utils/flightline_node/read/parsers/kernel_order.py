@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from itertools import islice
-from typing import Dict, Iterable, List, Sequence
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..bundle import Data
+from . import kernel_lines
 from .kernel_lines import KernelLine
 
 SAMPLE = 64
@@ -19,6 +20,9 @@ SAMPLE = 64
 
 MOST_HOSTS = 64
 FALLS = 3
+BACK_S = 60.0
+LINE_BYTES = 2048
+MOST_SORTED_BYTES = 16 << 20
 """An uptime that falls once is another boot; one that falls from line to line is a log read from its end."""
 
 MOST_SHOWN = 8
@@ -43,6 +47,35 @@ def _falls(lines: Sequence[KernelLine]) -> bool:
 def _steps(stamps: Sequence[object]) -> tuple[int, int]:
     pairs = list(zip(stamps, stamps[1:]))
     return sum(one < other for one, other in pairs), sum(one > other for one, other in pairs)  # type: ignore[operator]
+
+
+def shuffled(head: Iterable[KernelLine], tail: Iterable[KernelLine]) -> bool:
+    """Do the stamps fall again and again, though no boot begins there?"""
+    return any(_fallen(list(part)) >= FALLS for part in (head, tail))
+
+
+def _fallen(lines: Sequence[KernelLine]) -> int:
+    pairs = [(one, other) for one, other in zip(lines, lines[1:]) if not other.message.startswith("Linux version")]
+    walls = sum(str(one.wall)[:16] > str(other.wall)[:16] for one, other in pairs if one.wall and other.wall)
+    return walls + sum((one.uptime or 0.0) > (other.uptime or 0.0) + BACK_S for one, other in pairs if not one.wall)
+
+
+def sorted_by_stamps(data: Data) -> Optional[bytes]:
+    """The lines in the order of their stamps; None where those do not tell it."""
+    if len(data) > MOST_SORTED_BYTES:
+        return None
+    lines = bytes(data).splitlines(True)
+    stamps = [kernel_lines.read(kernel_lines.text_of(raw[:LINE_BYTES])) for raw in lines]
+    walled = all(line is None or line.time is None or line.wall for line in stamps)
+    if not walled and bytes(data).count(b"Linux version ") > 1:
+        return None
+    keys: List[Tuple[str, float, int]] = []
+    for number, line in enumerate(stamps):
+        if line is None or line.time is None:  # stays behind the line before it
+            keys.append((*keys[-1][:2], number) if keys else ("", 0.0, number))
+        else:
+            keys.append(((line.wall or "")[:26] if walled else "", line.uptime or 0.0, number))
+    return b"".join(lines[key[-1]].rstrip(b"\n") + b"\n" for key in sorted(keys))
 
 
 def turned(data: Data) -> bytes:

@@ -178,24 +178,27 @@ def _scan(data: Data, begin: int, end: int, plan: _Plan, overlap: int) -> Hits:
         for core, members in plan.by_core.items():
             _search(chunk, find, core, members, hits)
         if hits:
-            result += [(start + at, index) for at, index in sorted(hits) if at < CHUNK_BYTES]
+            result += [(start + at, index) for at, index in sorted(hits) if at < min(CHUNK_BYTES, end - start)]
     return result
 
 
-def occurrences(data: Data, needles: Sequence[bytes], cores: Sequence[bytes] = ()) -> Iterator[Tuple[int, int]]:
-    """(position, index of the needle) of every occurrence of every needle, by position."""
+def occurrences(
+    data: Data, needles: Sequence[bytes], cores: Sequence[bytes] = (), begin: int = 0, end: Optional[int] = None
+) -> Iterator[Tuple[int, int]]:
+    """(position, index of the needle) of every occurrence of every needle that starts in [begin, end), by position."""
+    end = len(data) if end is None else end
     plan, overlap, size = _plan(data, needles, cores), max(map(len, needles)) - 1, CHUNK_BYTES * TASK_CHUNKS
-    spans = [(start, min(start + size, len(data))) for start in range(0, len(data), size)]
+    spans = [(start, min(start + size, end)) for start in range(begin, end, size)]
     threads = min(MAX_THREADS, os.cpu_count() or 1)
-    if len(data) < THREADS_FROM_BYTES or threads == 1:
-        for begin, end in spans:
-            yield from _scan(data, begin, end, plan, overlap)
+    if end - begin < THREADS_FROM_BYTES or threads == 1:
+        for span in spans:
+            yield from _scan(data, *span, plan, overlap)
         return
     from concurrent.futures import ThreadPoolExecutor  # a small log pays neither its time nor its memory
 
     with ThreadPoolExecutor(threads) as pool:
         for at in range(0, len(spans), threads * 4):  # a few at a time: a storm's hits must not pile up
-            batch = [pool.submit(_scan, data, begin, end, plan, overlap) for begin, end in spans[at : at + threads * 4]]
+            batch = [pool.submit(_scan, data, *span, plan, overlap) for span in spans[at : at + threads * 4]]
             for task in batch:
                 yield from task.result()
 
