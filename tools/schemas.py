@@ -13,7 +13,7 @@ from typing import Any
 from flightline.record.schema import SCHEMA_FILE, published
 from flightline.report import jsonfile
 from flightline_node.model import Remedy
-from tools.words import generate
+from tools.generated import generate
 
 REPORT_FILE = Path(jsonfile.__file__).with_name("schema.json")
 LINE = 100

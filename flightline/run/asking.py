@@ -79,13 +79,13 @@ class AskedRun:
     given_up: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def told(self, one: HostReply) -> None:
+    def on_reply(self, one: HostReply) -> None:
         """Keep what came of a host; its first word counts, and an answer after it was given up is kept as late."""
         record = record_of(self.hosts[one.host], self.calls[one.host].params, one, self.rows.run.started_at)
         with self.lock:
             if one.host in self.given_up and one.answer is not None:
                 self.given_up.discard(one.host)
-                self.rows.put_late(record)
+                self.rows.put_late_record(record)
             if self.rows.awaits(one.host):
                 self.rows.put(record)
                 self.follow.tell(lambda watcher: watcher.answer(answer_of(record)))
@@ -95,7 +95,7 @@ def ask(made: PreparedRun, rows: RunRows, follow: Follow, launcher: Launcher) ->
     """Ask everybody, until each was told of or the deadline is over: then every host has a row."""
     state = AskedRun(rows, follow, {call.host: call for call in made.calls}, made.hosts)
     until = time.monotonic() + made.deadline_s + MARGIN_S
-    work = background.begin(lambda: launcher.ask(made.calls, made.run.run_id, until, state.told))
+    work = background.begin(lambda: launcher.ask(made.calls, made.run.run_id, until, state.on_reply))
     why = "no answer before the deadline"
     with background.ending_as_interrupt():
         try:
@@ -108,7 +108,7 @@ def ask(made: PreparedRun, rows: RunRows, follow: Follow, launcher: Launcher) ->
     state.broken = (str(work.broken) or type(work.broken).__name__) if work.broken else ""
     for name in sorted(rows.missing()):
         state.given_up.add(name)
-        state.told(HostReply(name, trouble=f"{state.broken or why} (asked: {launcher.how})", lost=True))
+        state.on_reply(HostReply(name, trouble=f"{state.broken or why} (asked: {launcher.how})", lost=True))
     return state
 
 

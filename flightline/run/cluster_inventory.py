@@ -9,7 +9,7 @@ from pathlib import Path
 
 from flightline_node.model import SettingsError
 
-from ..store.whole import write_whole
+from ..store.atomic import write_atomic
 from . import launchers
 from .launchers import Launcher, LaunchError, Listing
 
@@ -50,7 +50,7 @@ def _written(store: Path, launcher: Launcher) -> Path:
     cluster = re.sub(r"[^A-Za-z0-9]+", "-", launcher.cluster)
     path = store.parent / (f"{word}-{cluster}.json" if cluster else f"{word}.json")
     try:
-        write_whole(path, f"{json.dumps(listed, indent=1)}\n".encode())
+        write_atomic(path, f"{json.dumps(listed, indent=1)}\n".encode())
     except OSError as error:
         raise SettingsError(
             f"saw {path}: {error.strerror}; wanted to write the cluster's inventory there; do: --store FILE elsewhere"

@@ -19,7 +19,7 @@ from flightline_node.model import SettingsError
 from ..console import DEBUG_ENV
 from ..store import sqlite as stores
 from ..store.run_rows import FOLDER_ENV, RunRows
-from . import asking, background, late, launchers, playbooks
+from . import asking, background, late_answers, launchers, playbooks
 from . import conclude as ending
 from .asking import AskedRun, PreparedRun
 from .launchers import Launcher, LaunchError
@@ -112,8 +112,8 @@ def begin(request: Request, launcher: Launcher, watcher: RunObserver, is_named: 
             "flightline_calls": launcher.asks,
             **({"flightline_via": launcher.name} if is_named else {"flightline_launches": True}),
         }
-        told = _environment(request, run_id, place)
-        play = start(launcher.playbook, _arguments(request, variables), told, place, watcher)
+        on_reply = _environment(request, run_id, place)
+        play = start(launcher.playbook, _arguments(request, variables), on_reply, place, watcher)
         given_up = play.wait()
         if play.follow.via:
             raise LauncherWantedError(play.follow.via)
@@ -141,7 +141,7 @@ def _ask(begun: Begun, store: Path, launcher: Launcher) -> AskedRun:
     for record in made.rows:
         rows.put(record)
     asked = asking.ask(made, rows, begun.play.follow, launcher)
-    late.leave_note(rows.path, made.run, [asked.calls[name] for name in sorted(asked.given_up)], launcher)
+    late_answers.leave_note(rows.path, made.run, [asked.calls[name] for name in sorted(asked.given_up)], launcher)
     return asked
 
 

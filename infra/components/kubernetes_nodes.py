@@ -16,7 +16,7 @@ from infra.planning import efa, instance_types, kubernetes
 from .base import ClusterPlan, Component
 from .launch_template import TemplateArgs, launch_template, placement_group
 
-PATIENCE = "60m"
+TIMEOUT = "60m"
 """What a group may take to come, change or go: a node drains first, and large machines are slow."""
 
 METADATA_HOPS = 1
@@ -153,8 +153,8 @@ def _common(of: Component, args: KubernetesNodesArgs, template: aws.ec2.LaunchTe
 
 
 def _options(parent: Component, ready: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
-    patience = pulumi.CustomTimeouts(create=PATIENCE, update=PATIENCE, delete=PATIENCE)
-    return parent.child(depends_on=list(ready), custom_timeouts=patience)
+    timeouts = pulumi.CustomTimeouts(create=TIMEOUT, update=TIMEOUT, delete=TIMEOUT)
+    return parent.child(depends_on=list(ready), custom_timeouts=timeouts)
 
 
 def _autoscaling_group(resources: Sequence[Any]) -> str:

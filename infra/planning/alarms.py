@@ -16,8 +16,8 @@ from typing import Any
 
 from flightline.cloud.signals import (
     ALERTS_LOST,
-    BAD_EVENTS,
     BUSIEST_GPU,
+    INVALID_EVENTS,
     SILENT_NODES,
     UNWATCHED_NODES,
     WATCH_RUNS,
@@ -298,7 +298,7 @@ def _monitor(names: Names) -> list[Alarm]:
         _one(
             f"{prefix}dead-letters", "Events could not be handled and wait in the dead-letter queue.", dead, direct=True
         ),
-        _functions(names, f"{prefix}bad-events", BAD_EVENTS, bad),
+        _functions(names, f"{prefix}bad-events", INVALID_EVENTS, bad),
         _functions(names, f"{prefix}alerts-lost", ALERTS_LOST, lost),
         _errors(names, f"{prefix}function-errors"),
     ]

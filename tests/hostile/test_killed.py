@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from flightline.run import live, process_tree
-from flightline.store.sqlite import SqliteStore, aside_files, worst_of
+from flightline.store.sqlite import SqliteStore, spill_files, worst_of
 from tests.launchers.conftest import NODES, Fleet, demo, package  # noqa: F401  # a fixture
 from tests.launchers.test_alike import kubectl
 
@@ -129,7 +129,7 @@ def test_who_was_told_of_has_its_row(fleets, number):
     moment = (number // len(WAYS) + chance.random()) / of_a_way * killed.seconds
     _, told = killed.preflight(moment, is_all=chance.random() < 0.5)
     new = [run_id for run_id in killed.runs() if run_id not in before]
-    assert not aside_files(killed.store), "what lay beside the store is merged"
+    assert not spill_files(killed.store), "what lay beside the store is merged"
     with sqlite3.connect(killed.store) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert new or not told, f"{way}, killed after {moment:.1f} s: told of {sorted(told)} of a run that no store has"

@@ -18,7 +18,7 @@ class NodeState(Word):
     HELD = "held"
 
 
-class Happened(Word):
+class EventKind(Word):
     """What an incident's line of time is made of."""
 
     DETECTED = "detected"
@@ -37,13 +37,13 @@ class Happened(Word):
     NOTED = "noted"
 
 
-_S, _H = NodeState, Happened
+_S, _H = NodeState, EventKind
 OPEN_OUT = frozenset(
     {NodeState.QUARANTINED, NodeState.DRAINING, NodeState.REPAIRING, NodeState.VERIFYING, NodeState.HELD}
 )
 """States in which the node is out of service."""
 
-NEXT: Mapping[tuple[NodeState, Happened], NodeState] = {
+NEXT: Mapping[tuple[NodeState, EventKind], NodeState] = {
     (_S.IN_SERVICE, _H.DETECTED): _S.IN_SERVICE,
     (_S.IN_SERVICE, _H.QUARANTINED): _S.QUARANTINED,
     (_S.IN_SERVICE, _H.CLEARED): _S.IN_SERVICE,
@@ -70,9 +70,9 @@ class UnlawfulError(RuntimeError):
     """Something happened that cannot follow; a fault of ours, so nothing is changed."""
 
 
-def after(state: NodeState, happened: Happened) -> NodeState:
+def after(state: NodeState, event_kind: EventKind) -> NodeState:
     """Return the state that follows. Raises UnlawfulError."""
     try:
-        return NEXT[state, happened]
+        return NEXT[state, event_kind]
     except KeyError:
-        raise UnlawfulError(f"a node that is {state} cannot become: {happened}") from None
+        raise UnlawfulError(f"a node that is {state} cannot become: {event_kind}") from None

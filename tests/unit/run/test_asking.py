@@ -36,10 +36,10 @@ def answer(of, **rest):
 
 class Watcher:
     def __init__(self):
-        self.told = []
+        self.on_reply = []
 
     def answer(self, one):
-        self.told.append(one.host)
+        self.on_reply.append(one.host)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ class Silent(Launcher):
     def ask(self, calls, run_id, until, told):
         told(HostReply("a", answer=answer("a")))
         told(HostReply("a", answer=answer("a")))
-        self.told = told
+        self.on_reply = told
 
     def stop(self):
         self.stopped.set()
@@ -73,15 +73,15 @@ def test_who_is_silent_is_unreachable_and_its_later_answer_is_kept(rows):
     made = PreparedRun(rows.run, [Call(name, name, params(name)) for name in "ab"], hosts, [])
     state = ask(made, rows, Follow(watcher), launcher)
     assert not state.broken and not state.interrupted and launcher.stopped.is_set()
-    launcher.told(HostReply("b", answer=answer("b")))
-    launcher.told(HostReply("b", answer=answer("b")))
-    launcher.told(HostReply("a", answer=answer("a")))
+    launcher.on_reply(HostReply("b", answer=answer("b")))
+    launcher.on_reply(HostReply("b", answer=answer("b")))
+    launcher.on_reply(HostReply("a", answer=answer("a")))
     with SqliteStore(rows.path) as store:
         found = {one["host"]: one for one in store.records("r1")}
         assert found["b"]["findings"][0]["status"] == "UNREACHABLE"
         assert "asked: srun" in found["b"]["findings"][0]["message"]
         assert [one["host"] for one in store.late("r1")] == ["b"]
-    assert watcher.told == ["a", "b"]
+    assert watcher.on_reply == ["a", "b"]
 
 
 @pytest.mark.parametrize(

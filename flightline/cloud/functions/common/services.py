@@ -10,12 +10,12 @@ from typing import Any
 
 from flightline.cloud import clients, signals
 from flightline.cloud.clients import said_of_aws
-from flightline.tell.channel import Means, NotToldError
+from flightline.tell.channel import DeliveryError, Means
 from flightline.tell.voice import Voice, destinations
 
-from .bad import BadEvents
 from .claims import Claims
 from .errors import ConfigMissing
+from .invalid_events import InvalidEvents
 from .log import count, say
 from .notify import Notifier
 
@@ -70,17 +70,17 @@ class Services:
     names: ServiceNames
     dynamodb: Any
     claims: Claims
-    bad: BadEvents
+    invalid: InvalidEvents
     notifier: Notifier
 
     def count(self, function: str, **values: float) -> None:
         """Publish counters of a function; what is zero is left out."""
         count(self.names.namespace, {"Function": function}, {name: value for name, value in values.items() if value})
 
-    def set_aside(self, event: object, reason: str) -> None:
+    def keep_invalid(self, event: object, reason: str) -> None:
         """Keep an event or a line that cannot be used, and count it."""
-        place = self.bad.keep(event, reason)
-        self.count(self.bad.function, BadEvents=1)
+        place = self.invalid.keep(event, reason)
+        self.count(self.invalid.function, InvalidEvents=1)
         say("bad event kept", reason=reason, place=place)
 
     def measure(self, **values: float) -> None:
@@ -104,7 +104,7 @@ def services(function: str, names: ServiceNames) -> Services:
     notifier = Notifier(
         dynamodb, names.results_table, names.cluster, claims, voice(names.channels, client), lost, link=names.link
     )
-    return Services(names, dynamodb, claims, BadEvents(client("s3"), names.results_bucket, function), notifier)
+    return Services(names, dynamodb, claims, InvalidEvents(client("s3"), names.results_bucket, function), notifier)
 
 
 def voice(channels: Mapping[str, str], client: Callable[[str], Any]) -> Voice:
@@ -114,7 +114,7 @@ def voice(channels: Mapping[str, str], client: Callable[[str], Any]) -> Voice:
         said = str(client("secretsmanager").get_secret_value(SecretId=name).get("SecretString") or "")
         if not said.strip():
             # Not for later: the event would come again and again, and do all its other work each time.
-            raise NotToldError(f"the secret {name} is empty", later=False)
+            raise DeliveryError(f"the secret {name} is empty", later=False)
         return said
 
     def means(given: Mapping[str, str]) -> Means:

@@ -290,7 +290,7 @@ class _Open:
 
     def __init__(self, raw: bytes) -> None:
         self.raw, self.tried = raw, 0
-        self.doubt = self.taken = self.known = False
+        self.caveat = self.taken = self.known = False
         self._read: Optional[Tuple[str, Optional[KernelLine]]] = None
 
     def read(self) -> Tuple[str, Optional[KernelLine]]:
@@ -302,7 +302,7 @@ class _Open:
 
     def close(self, reader: _KernelReader) -> None:
         """The line was read to its end."""
-        if self.doubt and not (self.taken or self.known):
+        if self.caveat and not (self.taken or self.known):
             reader.ledger.note(self.raw, reader.boot, reader.boots.of_host)
 
 
@@ -329,7 +329,7 @@ def _read(
             continue
         now.tried |= 1 << needle
         if needle >= known:
-            now.doubt = True
+            now.caveat = True
         else:
             _try(reader, data, (start, end), needle, now)
     now.close(reader)

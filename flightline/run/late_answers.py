@@ -13,9 +13,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..store.atomic import write_atomic
 from ..store.replies import record_of
 from ..store.sqlite import Record, Run, SqliteStore, StoreError
-from ..store.whole import write_whole
 from . import launchers
 from .calls import OF_A_HOST, Call
 from .launchers import Detaching, Launcher
@@ -51,7 +51,7 @@ def leave_note(store: Path, run: Run, given_up: Iterable[Call], launcher: Launch
     where = {"region": at["region"], "bucket": at["results_bucket"]}
     note = {"via": launcher.name, **where, "order": order}
     with suppress(OSError):  # the verdict does not depend on it
-        write_whole(_note(store, run.run_id), json.dumps(note).encode())
+        write_atomic(_note(store, run.run_id), json.dumps(note).encode())
 
 
 def fetch(store: SqliteStore, run_id: str) -> list[str]:
@@ -76,7 +76,7 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
             for call, reply in launcher.came(at, order, known):
                 if reply.answer is not None:
                     row = record_of(order.expected()[call.host], call.params, reply, order.run.started_at)
-                    store.save_late(run_id, row)
+                    store.save_late_record(run_id, row)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
         return [f"{path}: saw {type(error).__name__}: {error}; wanted where run {run_id} was asked; nothing is fetched"]
     except Exception as error:
