@@ -153,7 +153,8 @@ def bring(root: Path, nonce: str, url: str, say: Say) -> None:
 def find(root: Path, say: Say, group: Any) -> tuple[Path, dict[str, Any]] | None:
     """The newest whole checkpoint, the same on every rank; each that is not is named. Every rank checks its share.
 
-    Raises NoUsableCheckpointError where some were complete once: beginning again would throw away what a person may restore.
+    Raises NoUsableCheckpointError where some were complete once: beginning again would throw away what a person may
+    restore.
     """
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     listed: list[Any] = [_listed(root) if rank == 0 else None]

@@ -37,7 +37,7 @@ class Data:
     left_ms: Callable[[], int]
 
     def find(self, request: StagingRequest) -> list[DataObject]:
-        """Objects under the prefix, in order of their keys. Raises InvalidEvent when there are none, or far too many."""
+        """Objects under the prefix, in order of keys. Raises InvalidEvent when there are none, or far too many."""
         found: list[DataObject] = []
         most = MAX_OBJECTS[request.mode]
         for thing in self._listed(request.prefix):
