@@ -10,7 +10,7 @@ import sys
 import time
 
 from flightline.healing.journal.incident import Moment, NodeTrouble, opened
-from flightline.healing.journal.machine import Happened
+from flightline.healing.journal.machine import EventKind
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.observe import Sighting, absorb
 from flightline.healing.plan.planner import FleetState, RunningJob, SchedulerView, plan
@@ -45,7 +45,7 @@ def main() -> None:
             groups[f"n{n}"],
             "quick",
             (trouble(rng, n),),
-            Moment(NOW, Happened.DETECTED, "run P"),
+            Moment(NOW, EventKind.DETECTED, "run P"),
         )
         for n in rng.choices(range(NODES), k=PAST)
     ]

@@ -18,7 +18,7 @@ from flightline_node.judge.checks import CHECKS, reasons_of
 from flightline_node.know.remedies import EC2, NODE, PERSON
 from flightline_node.model import LEVELS, Check, Reason, Remedy
 from flightline_node.read.parsers import PARSERS
-from tools.words import only_check
+from tools.generated import only_check
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "checks.md"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flightline_node.inputs import INPUTS, Input
-from tools.words import only_check, renewed
+from tools.generated import only_check, renewed
 
 ROOT = Path(__file__).parents[1]
 ROLE = "flightline_node"

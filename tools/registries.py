@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from graphlib import CycleError, TopologicalSorter
 
-from tools.words import only_check, renewed
+from tools.generated import only_check, renewed
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "module_utils" / "flightline_node"

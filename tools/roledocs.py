@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from tools.words import only_check
+from tools.generated import only_check
 
 ROLES = Path(__file__).parents[1] / "roles"
 MAX_TASK_LINES = 60

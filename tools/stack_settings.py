@@ -16,7 +16,7 @@ import yaml
 from flightline import contract
 from infra.config.declare import ARRAY, BOOLEAN, INTEGER, WANTED, Key, Value
 from infra.config.model import KEYS
-from tools.words import only_check, renewed
+from tools.generated import only_check, renewed
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT, PAGE = ROOT / "Pulumi.yaml", ROOT / "docs" / "settings.md"
