@@ -8,7 +8,7 @@ import sys
 import time
 
 from flightline.healing.journal.incident import Moment, NodeTrouble, opened
-from flightline.healing.journal.machine import Happened
+from flightline.healing.journal.machine import EventKind
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.observe import Sighting, absorb
 from flightline.healing.plan.planner import FleetState, RunningJob, SchedulerView, plan
@@ -36,7 +36,7 @@ def main() -> None:
         Sighting(f"n{n}", f"i-{n}", groups[f"n{n}"], later(NOW, -n * 11), "run R", "quick", (trouble(rng, n),))
         for n in rng.sample(range(NODES), SICK)
     ]
-    seen = Moment(NOW, Happened.DETECTED, "run P")
+    seen = Moment(NOW, EventKind.DETECTED, "run P")
     past = [
         opened(f"n{n}", f"i-{n}", groups[f"n{n}"], "quick", (trouble(rng, n),), seen)
         for n in rng.choices(range(NODES), k=PAST)

@@ -40,7 +40,7 @@ def main() -> None:
     place = zones.place(chosen.region)
     named = names(chosen.cluster_name, place, chosen.network.zones.gpu_id)
     cluster = Cluster(ClusterPlan(chosen, pulumi.get_stack(), named, place, image))
-    guard.finish(outputs(cluster), cluster.ground, cluster.compute)
+    guard.finish(outputs(cluster), cluster.foundation, cluster.compute)
 
 
 def plainly() -> None:

@@ -28,7 +28,7 @@ from infra.components.storage import Storage, StorageArgs
 from infra.components.tables import Tables, TablesArgs
 from infra.config.model import StackSettings
 from infra.images import FoundImage
-from infra.kubernetes import Kubernetes, KubernetesGround
+from infra.kubernetes import Kubernetes, KubernetesFoundation
 from infra.planning import tags, user_data
 from infra.planning.names import Names, Place
 
@@ -101,10 +101,10 @@ class Cluster:
         return [part for part in (self.nodes, self.head, idle) if part is not None]
 
     @property
-    def ground(self) -> list[pulumi.Resource]:
+    def foundation(self) -> list[pulumi.Resource]:
         """Everything else."""
         parts = [part for part in vars(self).values() if isinstance(part, pulumi.Resource)]
-        parts += self.kubernetes.ground if self.kubernetes else []
+        parts += self.kubernetes.foundation if self.kubernetes else []
         return [part for part in parts if part not in self.compute]
 
     def _network(self) -> Network:
@@ -189,7 +189,9 @@ class Cluster:
 
     def _kubernetes(self) -> Kubernetes:
         ready = [self.network, self.fabric]
-        return Kubernetes(self.plan, KubernetesGround(self.network, self.fabric.id, self.notifications.key_arn, ready))
+        return Kubernetes(
+            self.plan, KubernetesFoundation(self.network, self.fabric.id, self.notifications.key_arn, ready)
+        )
 
     def _monitoring(self) -> Monitoring:
         settings = self.plan.settings

@@ -180,9 +180,9 @@ def _true(value: Any) -> bool:
 
 def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None, sizes: Sizes = Sizes()) -> Bill:
     """The stack's bill. clients: where to ask for spot prices; None asks nobody."""
-    whole = priced(lines(given), book.price)
+    total = priced(lines(given), book.price)
     known, rates = stored(given, sizes)
-    nodes = whole.lines[0]
+    nodes = total.lines[0]
     kind = str(given["capacityType"])
     if kind == "spot":
         nodes = _spot(nodes, given, clients)
@@ -191,7 +191,7 @@ def bill(given: Mapping[str, Any], book: PriceBook, clients: Clients | None, siz
         nodes = Priced(replace(nodes.line, query=None, note=note), None)
     elif kind == "reservation":
         nodes = _reserved(nodes)
-    return Bill([nodes, *whole.lines[1:], *priced(known, book.price).lines], priced(rates, book.price).lines)
+    return Bill([nodes, *total.lines[1:], *priced(known, book.price).lines], priced(rates, book.price).lines)
 
 
 def _reserved(nodes: Priced) -> Priced:
@@ -265,7 +265,7 @@ def _on_demand(nodes: Priced) -> str:
     return f"on demand {nodes.price.amount:f} {nodes.price.currency} a node-hour"
 
 
-def as_dict(whole: Bill, budget: Decimal) -> dict[str, Any]:
+def as_dict(total: Bill, budget: Decimal) -> dict[str, Any]:
     """The bill as JSON has it; money as numbers, null where a price is not known."""
     rows = [
         {
@@ -276,62 +276,62 @@ def as_dict(whole: Bill, budget: Decimal) -> dict[str, Any]:
             "as_of": one.price.as_of if one.price else None,
             "why": one.why,
         }
-        for one in whole.lines
+        for one in total.lines
     ]
-    known = any(one.price for one in whole.lines)
-    sums = {name: float(value) if known else None for name, value in _sums(whole).items()}
-    over = whole.per_month() > budget if budget and whole.complete and whole.currency == DOLLARS else None
-    head = {"currency": whole.currency, "complete": whole.complete, "budget": float(budget), "over_budget": over}
+    known = any(one.price for one in total.lines)
+    sums = {name: float(value) if known else None for name, value in _sums(total).items()}
+    over = total.per_month() > budget if budget and total.complete and total.currency == DOLLARS else None
+    head = {"currency": total.currency, "complete": total.complete, "budget": float(budget), "over_budget": over}
     rates = [
         {"what": one.line.what, "per_unit": float(one.price.amount) if one.price else None, "why": one.why}
         | {"unit": one.line.query.unit if one.line.query else ""}
-        for one in whole.rates
+        for one in total.rates
     ]
     return {**head, **sums, "lines": rows, "rates": rates, "not_counted": NOT_COUNTED}
 
 
-def _sums(whole: Bill) -> dict[str, Decimal]:
+def _sums(total: Bill) -> dict[str, Decimal]:
     return {
-        "per_hour": whole.per_hour(),
-        "per_month": whole.per_month(),
-        "idle_per_hour": whole.per_hour(idle=True),
-        "idle_per_month": whole.per_month(idle=True),
+        "per_hour": total.per_hour(),
+        "per_month": total.per_month(),
+        "idle_per_hour": total.per_hour(idle=True),
+        "idle_per_month": total.per_month(idle=True),
     }
 
 
-def show(whole: Bill, budget: Decimal, console: Console) -> None:
+def show(total: Bill, budget: Decimal, console: Console) -> None:
     """The bill for people."""
     table = Table(box=None, pad_edge=False)
     table.add_column("what", overflow="fold")
     table.add_column("an hour", justify="right")
     table.add_column("730 hours", justify="right")
-    for one in whole.lines:
+    for one in total.lines:
         cost = one.per_hour
         cells = ("?", "?") if cost is None else (f"{cost:,.3f}", f"{cost * 730:,.0f}")
         table.add_row(one.line.what + (f" ({one.line.note})" if one.line.note else ""), *cells)
-    if whole.currency and any(one.price for one in whole.lines):
-        least, sums = "" if whole.complete else ", at least", _sums(whole)
-        for title, key in ((f"in all, {whole.currency}{least}", ""), (f"without nodes{least}", "idle_")):
+    if total.currency and any(one.price for one in total.lines):
+        least, sums = "" if total.complete else ", at least", _sums(total)
+        for title, key in ((f"in all, {total.currency}{least}", ""), (f"without nodes{least}", "idle_")):
             table.add_row(title, f"{sums[f'{key}per_hour']:,.3f}", f"{sums[f'{key}per_month']:,.0f}")
     console.print(table)
-    for rate in whole.rates:
+    for rate in total.rates:
         if rate.price:
             console.print(_rate(rate.line.what, rate.price), soft_wrap=True)
-    for why, names in _unpriced(whole).items():
+    for why, names in _unpriced(total).items():
         console.print(f"no price of {', '.join(names)}: {why}", soft_wrap=True)
-    old = sorted({one.price.as_of[:10] for one in whole.lines if one.price})
+    old = sorted({one.price.as_of[:10] for one in total.lines if one.price})
     if old:
         console.print(
             f"prices as of {old[0]}{' to ' + old[-1] if old[1:] else ''}; not counted: {NOT_COUNTED}", soft_wrap=True
         )
     if budget and old:
-        console.print(_against(whole, budget))
+        console.print(_against(total, budget))
 
 
-def _unpriced(whole: Bill) -> dict[str, list[str]]:
+def _unpriced(total: Bill) -> dict[str, list[str]]:
     """Why a price is not known -> the lines that it is missing for."""
     found: dict[str, list[str]] = {}
-    for one in (*whole.lines, *whole.rates):
+    for one in (*total.lines, *total.rates):
         if one.why:
             found.setdefault(one.why, []).append(one.line.what)
     return found
@@ -344,14 +344,14 @@ def _rate(what: str, price: Price) -> str:
     return f"by use: {what}: {price.amount * (1_000_000 if many else 1):.6g} {price.currency} a {unit}"
 
 
-def _against(whole: Bill, budget: Decimal) -> str:
-    month = whole.per_month()
-    if whole.currency != DOLLARS:
+def _against(total: Bill, budget: Decimal) -> str:
+    month = total.per_month()
+    if total.currency != DOLLARS:
         return (
-            f"{month:,.0f} {whole.currency} a month is not compared with monthlyBudgetUsd, {budget:,}: no rate is known"
+            f"{month:,.0f} {total.currency} a month is not compared with monthlyBudgetUsd, {budget:,}: no rate is known"
         )
-    least = "" if whole.complete else "at least "
-    word = "over" if month > budget else "within" if whole.complete else "perhaps within"
+    least = "" if total.complete else "at least "
+    word = "over" if month > budget else "within" if total.complete else "perhaps within"
     return f"{least}{month:,.0f} a month is {word} monthlyBudgetUsd, {budget:,}"
 
 
@@ -385,19 +385,19 @@ def command(
         given = checked(describe.values(stack, project))
         book = default_book(offline)
         asked = None if offline else Clients(str(given["aws:region"]))
-        whole = bill(given, book, asked, Sizes(s3_gib, express_gib))
+        total = bill(given, book, asked, Sizes(s3_gib, express_gib))
         budget = Decimal(given["monthlyBudgetUsd"])
         if as_json:
-            click.echo(json.dumps(as_dict(whole, budget), indent=1))
+            click.echo(json.dumps(as_dict(total, budget), indent=1))
         else:
-            show(whole, budget, Console(markup=False, highlight=False))
+            show(total, budget, Console(markup=False, highlight=False))
     except FileNotFoundError as error:
         raise click.ClickException(
             f"saw no {error.filename}, wanted the stack's file; do: name another stack"
         ) from None
     except (ValueError, PriceError) as error:
         raise click.ClickException(str(error)) from None
-    if not any(one.price for one in whole.lines):
+    if not any(one.price for one in total.lines):
         ctx.exit(EXIT_BROKEN)
 
 

@@ -67,7 +67,7 @@ class PolicyGuard:
         return _SDKS_OWN(exn)
 
     def finish(
-        self, outputs: Mapping[str, Any], ground: Sequence[pulumi.Resource], compute: Sequence[pulumi.Resource] = ()
+        self, outputs: Mapping[str, Any], foundation: Sequence[pulumi.Resource], compute: Sequence[pulumi.Resource] = ()
     ) -> None:
         """Judge the stack as a whole once everything is registered; then export the outputs.
 
@@ -76,9 +76,9 @@ class PolicyGuard:
         when its turn comes; so a destroy without a preview would tear everything down that stands before the data.
         """
         keep = self._site.keep_data
-        locks = [Lock(ground)] if keep else []
+        locks = [Lock(foundation)] if keep else []
         exported = Outputs(
-            _after(locks, outputs), pulumi.ResourceOptions(depends_on=[*ground, *compute, *locks], protect=keep)
+            _after(locks, outputs), pulumi.ResourceOptions(depends_on=[*foundation, *compute, *locks], protect=keep)
         )
         # Here and not in the transform, which knows one resource: a preview ends with everything that is wrong.
         exported.urn.apply(self._end_preview)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class KubernetesGround:
+class KubernetesFoundation:
     """What the cluster stands on. ready: what must be there before a node is."""
 
     network: Network
@@ -35,7 +35,7 @@ class KubernetesGround:
 class Kubernetes:
     """The components of a Kubernetes cluster. Its GPU nodes come and go; the rest is ground."""
 
-    def __init__(self, plan: ClusterPlan, on: KubernetesGround) -> None:
+    def __init__(self, plan: ClusterPlan, on: KubernetesFoundation) -> None:
         self._plan, self._on = plan, on
         settings = plan.settings
         self._maker = plan.maker
@@ -51,7 +51,7 @@ class Kubernetes:
         self.nodes = KubernetesGpuNodes("nodes", self._nodes_args(contract.ROLE_GPU))
 
     @property
-    def ground(self) -> list[pulumi.Resource]:
+    def foundation(self) -> list[pulumi.Resource]:
         """All but the GPU nodes."""
         made = [self.cluster, self.node_role, self.early, self.system, self.add_ons, self.pods, self.charts]
         return [part for part in made if part is not None]

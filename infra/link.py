@@ -19,7 +19,7 @@ import click
 from flightline import contract
 from flightline.cloud.clients import Clients
 from flightline.console import EXIT_BROKEN
-from flightline.store.whole import write_whole
+from flightline.store.atomic import write_atomic
 from flightline_node import names
 
 INVENTORY = Path("inventory")
@@ -113,12 +113,12 @@ def _given(stack: str, file: Path | None) -> Any:
 
 def link(outputs: Mapping[str, Any], inventory: Path) -> list[str]:
     """Write what Ansible reads; returns what was done, a line each."""
-    write_whole(inventory / STACK_FILE, (json.dumps({VARIABLE: outputs}, indent=2) + "\n").encode())
+    write_atomic(inventory / STACK_FILE, (json.dumps({VARIABLE: outputs}, indent=2) + "\n").encode())
     done = [f"outputs     {inventory / STACK_FILE}"]
     done += [f"renamed     {names.earlier(alias, name)}" for alias, name in contract.EARLIER.items()]
     if outputs["access_mode"] == "ssh":
         lines, silent = known_hosts(Clients(outputs["region"]).get("ec2"), outputs["cluster_name"])
-        write_whole(inventory / KNOWN_HOSTS, "".join(f"{line}\n" for line in lines).encode())
+        write_atomic(inventory / KNOWN_HOSTS, "".join(f"{line}\n" for line in lines).encode())
         done.append(f"host keys   {inventory / KNOWN_HOSTS}, {len(lines)} keys")
         if silent:
             wait = "they print them some minutes after the first boot: run `make outputs` again"

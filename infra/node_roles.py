@@ -19,7 +19,7 @@ from typing import Any
 import ansible_collections  # type: ignore[import-untyped]
 import yaml
 
-from flightline.store.whole import write_whole
+from flightline.store.atomic import write_atomic
 from infra import node_ansible
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +53,7 @@ def package() -> RolesBundle:
     sha256 = hashlib.sha256(data).hexdigest()
     path = BUILT / f"flightline-roles-{sha256}.tar.gz"
     if not path.is_file():
-        write_whole(path, data)
+        write_atomic(path, data)
     return RolesBundle(path, sha256)
 
 

@@ -29,7 +29,7 @@ class MemoryStore:
     def answered(self, run_id):
         return set(self._records)
 
-    def save_late(self, run_id, record):
+    def save_late_record(self, run_id, record):
         return self._late.setdefault(str(record["host"]), dict(record)) is record
 
     def late(self, run_id):

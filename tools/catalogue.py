@@ -15,7 +15,7 @@ from flightline_node.judge.checks import CHECKS, reasons_of
 from flightline_node.know.remedies import EC2, NODE, PERSON
 from flightline_node.model import LEVELS, Check, Reason, Remedy
 from flightline_node.read.parsers import PARSERS
-from tools.words import ROOT, generate
+from tools.generated import ROOT, generate
 
 DOCS = ROOT / "docs"
 PAGE = DOCS / "checks.md"

@@ -18,8 +18,8 @@ import yaml
 
 from flightline import node_package
 from tools import controlpackage
+from tools.generated import ROOT, out_of
 from tools.nodepackage import LIBRARY
-from tools.words import ROOT, out_of
 
 NAMESPACE, NAME = "flightline", "gpu"
 FULL_NAME = f"{NAMESPACE}.{NAME}"

@@ -11,7 +11,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from tools.words import ROOT, out_of, put
+from tools.generated import ROOT, out_of, put
 
 FOLDERS = ("flightline", "module_utils", "library", "plugins", "playbooks")
 FILES = ("ansible.cfg", "LICENSE")

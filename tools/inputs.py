@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flightline_node.inputs import INPUTS, Input
-from tools.words import ROOT, generate, renewed
+from tools.generated import ROOT, generate, renewed
 
 ROLE = "flightline_node"
 

@@ -11,7 +11,7 @@ from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.must import Wanted, table_of
 from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS, Check, Site, SkipReason
-from tools.words import ROOT, generate
+from tools.generated import ROOT, generate
 
 PAGE = ROOT / "docs" / "must.md"
 KINDS = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flightline.node_package import contents
-from tools.words import ROOT, out_of, put
+from tools.generated import ROOT, out_of, put
 
 LIBRARY = ROOT / "module_utils" / "flightline_node"
 

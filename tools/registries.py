@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from graphlib import CycleError, TopologicalSorter
 
-from tools.words import ROOT, generate, renewed
+from tools.generated import ROOT, generate, renewed
 
 LIBRARY = ROOT / "module_utils" / "flightline_node"
 NAMES = "nccl_files"

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from tools.words import ROOT, only_check
+from tools.generated import ROOT, only_check
 
 ROLES = ROOT / "roles"
 MAX_TASK_LINES = 60

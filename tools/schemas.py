@@ -12,7 +12,7 @@ from pathlib import Path
 from flightline.record.schema import SCHEMA_FILE, published
 from flightline.report import jsonfile
 from flightline_node.model import Remedy
-from tools.words import generate
+from tools.generated import generate
 
 REPORT_FILE = Path(jsonfile.__file__).with_name("schema.json")
 _REMEDIES = re.compile(r'("title": "Remedy",\n.*\n *"enum": )\[.*\]')

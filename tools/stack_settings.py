@@ -14,7 +14,7 @@ import yaml
 from flightline import contract
 from infra.config.declare import ARRAY, BOOLEAN, INTEGER, WANTED, Key, Value
 from infra.config.model import KEYS
-from tools.words import ROOT, generate, renewed
+from tools.generated import ROOT, generate, renewed
 
 PROJECT, PAGE = ROOT / "Pulumi.yaml", ROOT / "docs" / "settings.md"
 CONTRACT, VARIABLES = ROOT / "flightline" / "contract.py", ROOT / "inventory" / "group_vars" / "aws_ec2" / "roles.yml"

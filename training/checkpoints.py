@@ -29,7 +29,7 @@ class UnsharedError(RuntimeError):
     """The ranks have directories of their own under one name."""
 
 
-class NoneWholeError(RuntimeError):
+class NoUsableCheckpointError(RuntimeError):
     """There are checkpoints, and none can be resumed from."""
 
 
@@ -153,7 +153,7 @@ def bring(root: Path, nonce: str, url: str, say: Say) -> None:
 def find(root: Path, say: Say, group: Any) -> tuple[Path, dict[str, Any]] | None:
     """The newest whole checkpoint, the same on every rank; each that is not is named. Every rank checks its share.
 
-    Raises NoneWholeError where some were complete once: beginning again would throw away what a person may restore.
+    Raises NoUsableCheckpointError where some were complete once: beginning again would throw away what a person may restore.
     """
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     listed: list[Any] = [_listed(root) if rank == 0 else None]
@@ -175,7 +175,7 @@ def find(root: Path, say: Say, group: Any) -> tuple[Path, dict[str, Any]] | None
             say("checkpoint_refused", name=where.name, why=wrong[0])
     complete = [where.name for where, once in listed[0] if once]
     if complete:
-        raise NoneWholeError(
+        raise NoUsableCheckpointError(
             f"{root}: none of {len(complete)} checkpoints is whole, newest {complete[0]}; wanted one; "
             "do: restore one, or give the run an empty directory to begin again"
         )

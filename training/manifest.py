@@ -39,7 +39,7 @@ def step_of(path: Path) -> int:
     return int(found["step"])
 
 
-def write_whole(path: Path, content: Mapping[str, Any]) -> None:
+def write_atomic(path: Path, content: Mapping[str, Any]) -> None:
     """A JSON file that is there as a whole or not at all, also after a power cut."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     with aside.open("w", encoding="utf-8") as file:
@@ -71,7 +71,7 @@ def part(where: Path, rank: int) -> Path:
 
 def write_part(where: Path, rank: int, files: Iterable[Path]) -> None:
     """Say that this rank's files are complete."""
-    write_whole(part(where, rank), {path.name: measured(path) for path in sorted(files)})
+    write_atomic(part(where, rank), {path.name: measured(path) for path in sorted(files)})
 
 
 def write(where: Path, world: int, more: Mapping[str, Any]) -> None:
@@ -79,7 +79,7 @@ def write(where: Path, world: int, more: Mapping[str, Any]) -> None:
     files: dict[str, Any] = {}
     for rank in range(world):
         files.update(json.loads(part(where, rank).read_text(encoding="utf-8")))
-    write_whole(where / NAME, {**more, "format": FORMAT, "world": world, "files": files})
+    write_atomic(where / NAME, {**more, "format": FORMAT, "world": world, "files": files})
 
 
 def read(where: Path) -> dict[str, Any]:

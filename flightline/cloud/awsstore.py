@@ -210,7 +210,7 @@ class AwsStore:
         found = self._query(items.run_pk(run_id), items.RECORD, fields=("host",))
         return {str(item["host"]) for item in found}
 
-    def save_late(self, run_id: str, record: Mapping[str, Any]) -> bool:
+    def save_late_record(self, run_id: str, record: Mapping[str, Any]) -> bool:
         """Keep a late record; False when the run already has one for the host."""
         light = run_dict_light(self._known(run_id))
         item = items.late_item(light, record, self.ttl_days)

@@ -60,7 +60,7 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long to go on. The wait before attempt n is random up to base * 2^n, at most max_delay_s."""
 
     attempts: int = MAX_ATTEMPTS
@@ -99,33 +99,33 @@ def put_new(client: Any, table: str, item: Attributes) -> bool:
     return True
 
 
-def write_all(client: Any, table: str, items: Iterable[Attributes], patience: Patience | None = None) -> Stats:
+def write_all(client: Any, table: str, items: Iterable[Attributes], retry: RetryPolicy | None = None) -> Stats:
     """Write items, 25 to a request. Raises NotWrittenError when the table refuses some to the end.
 
     An error that a retry cannot mend (access denied, no such table, a network that is gone) is raised as it is.
     """
-    patience = patience or Patience()
+    retry = retry or RetryPolicy()
     stats = Stats()
     batch: dict[tuple[str, str], Attributes] = {}
     for item in items:
         key = (str(item["pk"]["S"]), str(item["sk"]["S"]))
         batch.setdefault(key, item)  # the same key twice in one request is an error; the first stays
         if len(batch) == BATCH:
-            _write(client, table, list(batch.values()), patience, stats)
+            _write(client, table, list(batch.values()), retry, stats)
             batch.clear()
     if batch:
-        _write(client, table, list(batch.values()), patience, stats)
+        _write(client, table, list(batch.values()), retry, stats)
     return stats
 
 
-def _write(client: Any, table: str, items: list[Attributes], patience: Patience, stats: Stats) -> None:
+def _write(client: Any, table: str, items: list[Attributes], retry: RetryPolicy, stats: Stats) -> None:
     """One batch until nothing of it is left."""
     stats.items += len(items)
     requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
-    for attempt in range(patience.attempts):
+    for attempt in range(retry.attempts):
         if attempt:
             stats.retries += 1
-            patience.wait(attempt - 1)
+            retry.wait(attempt - 1)
         stats.calls += 1
         try:
             answer = client.batch_write_item(RequestItems={table: requests})
@@ -138,7 +138,7 @@ def _write(client: Any, table: str, items: list[Attributes], patience: Patience,
         requests = list((answer.get("UnprocessedItems") or {}).get(table) or [])
         if not requests:
             return
-    text = f"{table}: {len(requests)} items not written: left unprocessed {patience.attempts} times"
+    text = f"{table}: {len(requests)} items not written: left unprocessed {retry.attempts} times"
     raise NotWrittenError(text, _items(requests))
 
 

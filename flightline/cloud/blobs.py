@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from .batches import Patience, error_code
+from .batches import RetryPolicy, error_code
 
 TAKEN = "PreconditionFailed"
 BUSY = "ConditionalRequestConflict"
@@ -21,15 +21,15 @@ def run_key(run_id: str, *parts: str) -> str:
 
 def put(client: Any, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> str:
     """Keep an object unless it is there; returns its place, s3://bucket/key. Raises botocore's errors."""
-    patience = Patience()
-    for attempt in range(patience.attempts):
+    retry = RetryPolicy()
+    for attempt in range(retry.attempts):
         try:
             # If-None-Match: a retry, or another run of the same id, never overwrites.
             client.put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*")
         except Exception as error:
             code = error_code(error)
-            if code == BUSY and attempt + 1 < patience.attempts:
-                patience.wait(attempt)
+            if code == BUSY and attempt + 1 < retry.attempts:
+                retry.wait(attempt)
                 continue
             if code != TAKEN:
                 raise

@@ -28,7 +28,7 @@ from typing import Any
 
 from flightline_node import model
 
-from ..record.words import clip, clip_bytes
+from ..record.printable import clip, clip_bytes
 
 Item = dict[str, Any]
 """An item in Python's types: str, int, float, bool, None, bytes, list, dict."""

@@ -20,7 +20,7 @@ from flightline_node.model import SettingsError
 from .. import report as reports
 from ..fleet.judgement import judge_run
 from ..store.bundles import bundle_file
-from ..store.sqlite import Run, SqliteStore, StoreError, aside_files
+from ..store.sqlite import Run, SqliteStore, StoreError, spill_files
 from ..tell import digest as messages
 from ..tell.channels import CHANNELS
 from ..tell.voice import Voice
@@ -123,12 +123,12 @@ class _Job:
             return local.run(self.job.run_id)
         except StoreError:
             local.runs(1)  # raises when it is the store that cannot be read
-            if aside_files(self.store):
+            if spill_files(self.store):
                 raise
             return None
 
     def _stage(self, stage: str, where: str, work: Callable[[], None]) -> None:
-        with _in_words(where):
+        with _explained(where):
             work()
         self.job = self.queue.advance(self.job, stage)
 
@@ -191,7 +191,7 @@ class _Job:
             outcome = voice.tell(digest, sent)
             self.said += [
                 f"{CHANNELS[name].title} told of {len(digest.alerts):,} troubles, {len(digest.recovered):,} recovered"
-                for name in outcome.told
+                for name in outcome.delivered
             ]
             for name, why in outcome.refused.items():
                 about = f"{CHANNELS[name].title} was not told of run {self.job.run_id} and will not be"
@@ -229,7 +229,7 @@ class _Sent:
 
 
 @contextmanager
-def _in_words(where: str) -> Iterator[None]:
+def _explained(where: str) -> Iterator[None]:
     """Turn what AWS says into a PublishError that names it."""
     try:
         yield

@@ -13,7 +13,7 @@ from .publish_settings import OF_CHANNELS, VARIABLE, Publish
 
 def lacking(settings: Publish) -> Iterator[str]:
     """What is not there, a sentence each."""
-    places = [(name, place) for name, place in settings.told.items() if OF_CHANNELS[name].kind == SECRET]
+    places = [(name, place) for name, place in settings.channels.items() if OF_CHANNELS[name].kind == SECRET]
     elsewhere = [place for _, place in places if place.startswith(f"{MANAGER}:")]
     for name, place in places:
         try:
@@ -21,13 +21,13 @@ def lacking(settings: Publish) -> Iterator[str]:
                 resolve(place, str)
         except SecretError as error:
             yield f"{VARIABLE}.{name}: {error}"
-    for name, path in settings.told.items():
+    for name, path in settings.channels.items():
         if OF_CHANNELS[name].kind == PEM:
             yield from _certificates(name, path)
     for channel in CHANNELS.values():
-        if channel.place(settings.told):
-            yield from (f"{VARIABLE}.{said}" for said in channel.lacking(settings.told))
-    if any((settings.table, settings.bucket, settings.told.get("topic"), elsewhere)):
+        if channel.place(settings.channels):
+            yield from (f"{VARIABLE}.{said}" for said in channel.lacking(settings.channels))
+    if any((settings.table, settings.bucket, settings.channels.get("topic"), elsewhere)):
         yield from _region(settings.region)
 
 

@@ -29,7 +29,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 @dataclass(frozen=True)
 class Publish:
-    """Where to. Every target is optional. told: the channels' settings (flightline/tell/channels) by their names."""
+    """Where to. Every target is optional. channels: their settings (flightline/tell/channels) by their names."""
 
     table: str = ""
     bucket: str = ""
@@ -38,22 +38,24 @@ class Publish:
     link: str = ""
     ttl_days: float = items.TTL_DAYS
     renotify_hours: float = 24.0
-    told: Mapping[str, str] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the outbox and for Ansible."""
         plain = asdict(self)
-        return {**plain.pop("told"), **plain}
+        return {**plain.pop("channels"), **plain}
 
     @property
     def target(self) -> str:
         """What must be sent to in order: runs for one target never overtake each other."""
-        return "|".join((self.region, self.table, *(self.told.get(name, "") for name in voice.switches()), self.scope))
+        return "|".join(
+            (self.region, self.table, *(self.channels.get(name, "") for name in voice.switches()), self.scope)
+        )
 
     @property
     def tells(self) -> bool:
         """Is anybody told?"""
-        return any(self.told.get(name) for name in voice.switches())
+        return any(self.channels.get(name) for name in voice.switches())
 
     def link_of(self, run_id: str) -> str:
         """Where people find the report of a run."""
@@ -92,16 +94,16 @@ def publish(given: Any) -> Publish | None:
     if mistakes:
         raise SettingsError("; ".join(f"{VARIABLE}.{text}" for text in mistakes))
     values: dict[str, Any] = {}
-    for name in (item.name for item in fields(Publish) if item.name != "told"):
+    for name in (item.name for item in fields(Publish) if item.name != "channels"):
         value = given.get(name)
         if value is not None and value != "":
             values[name] = float(value) if name in _NUMBERS else str(value)
-    told = {
+    channels = {
         name: " ".join(_hosts(given[name])) if one.kind == HOSTS else str(given[name])
         for name, one in OF_CHANNELS.items()
         if given.get(name)
     }
-    return Publish(**values, told=told)
+    return Publish(**values, channels=channels)
 
 
 _NUMBERS = ("ttl_days", "renotify_hours")

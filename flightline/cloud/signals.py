@@ -12,10 +12,10 @@ UNWATCHED_NODES = "UnwatchedNodes"
 BUSIEST_GPU = "BusiestGpuPercent"
 """Metrics of the cluster by each look at its nodes; the last: the most that any GPU was used since, in percent."""
 
-BAD_EVENTS, ALERTS_LOST = "BadEvents", "AlertsLost"
+INVALID_EVENTS, ALERTS_LOST = "BadEvents", "AlertsLost"
 """Metrics of one function: events kept because they cannot be used, messages that nobody will get."""
 
-BAD_EVENTS_PREFIX = "bad-events/"
+INVALID_EVENTS_PREFIX = "bad-events/"
 """Where in the results bucket a function keeps what it cannot use."""
 
 

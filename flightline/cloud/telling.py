@@ -20,4 +20,4 @@ def voice_of(settings: Publish, clients: Clients) -> Voice:
     def means(given: Mapping[str, str]) -> Means:
         return Means(given, clients.get, manager)
 
-    return Voice(destinations(settings.told, means), said_of_aws)
+    return Voice(destinations(settings.channels, means), said_of_aws)

@@ -52,26 +52,26 @@ def command(ctx: click.Context, node: str, only_open: bool, limit: int, as_json:
     ctx.exit(1 if any(one.is_open for one in found) else 0)
 
 
-def _show(found: list[Incident], spans: list[Took], stops: dict[str, str], whole: bool) -> None:
+def _show(found: list[Incident], spans: list[Took], stops: dict[str, str], full: bool) -> None:
     console = Console(markup=False, highlight=False)
     for why in stops.values():
         console.print(Text(f"STOP {clean(why)}", "bold red"))
     if not found:
         console.print("no incident")
     for one in found:
-        _incident(console, one, whole or len(found) == 1)
+        _incident(console, one, full or len(found) == 1)
     if spans:
         console.print(_times(spans))
 
 
-def _incident(console: Console, one: Incident, whole: bool) -> None:
+def _incident(console: Console, one: Incident, full: bool) -> None:
     state = str(one.state) if one.is_open else (one.events[-1].what if one.events else "over")
     style = "bold red" if one.state is NodeState.HELD else "bold yellow" if one.is_open else "green"
     console.print(Text(clean(f"{one.id}  {one.host} {one.instance_id}  {state}"), style))
     lines = Table.grid(padding=(0, 2))
     for column in ("at", "what", "who and why"):
         lines.add_column(overflow="fold", no_wrap=column != "who and why")
-    events = one.events if whole else one.events[:1] + one.events[1:][-3:]
+    events = one.events if full else one.events[:1] + one.events[1:][-3:]
     left_out = len(one.events) - len(events)
     for number, event in enumerate(events):
         if number == 1 and left_out:

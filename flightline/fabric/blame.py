@@ -37,7 +37,7 @@ def blames(tested: Sequence[Tested], groups: Mapping[str, str] | None = None) ->
         return [_of_all(seen)]
     shared = _groups_at_fault(tested, groups or {})
     of_group = {node for blame in shared for node in blame.nodes}
-    bad = [node for node in seen.failed if node not in of_group and _is_bad(node, seen)]
+    bad = [node for node in seen.failed if node not in of_group and _is_culprit(node, seen)]
     found = shared + [Blame(NODE, (node,), _node_text(node, seen)) for node in sorted(bad)]
     left = [
         test for test in seen.failures if not set(test.pair) & set(bad) and not _crosses(test, of_group, groups or {})
@@ -51,7 +51,7 @@ def _of_all(seen: PairReadings) -> Blame:
     return Blame(FABRIC, (), f"no pair passed: {seen.failures[0].why}")
 
 
-def _is_bad(node: str, seen: PairReadings) -> bool:
+def _is_culprit(node: str, seen: PairReadings) -> bool:
     """It passed with nobody and failed with somebody who passes with others."""
     return not seen.passed.get(node) and any(seen.passed.get(other) for other in seen.failed[node])
 

@@ -11,8 +11,8 @@ from typing import Any
 from flightline_node.know.expected import NO_TYPE, Expected
 
 from .blame import FABRIC, NODE, Blame, blames
+from .busy_cpu import discounted
 from .criterion import LEAST_SHARE, OF_BASELINE, OF_TYPE, Measured, judge
-from .doubt import doubted
 from .logs import LogResult, read_log
 from .pairs import Pair, Tested
 from .plan import next_round
@@ -129,7 +129,7 @@ def drive(
         bad = sum(not test.good for test in result.rounds[-1])
         say(f"round {number}: {bad} of {len(pairs)} pairs failed" if bad else f"round {number}: all passed")
     named = blames([test for results in result.rounds for test in results], fleet.groups)
-    result.found = doubted(named, result.measured, result.rounds)
+    result.found = discounted(named, result.measured, result.rounds)
     result.found += _off_efa(result)
     return result
 

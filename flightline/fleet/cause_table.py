@@ -15,7 +15,7 @@ from flightline_node.judge.reasons import ENDED_BADLY, NO_DRIVER, NOT_RUN, SILEN
 from flightline_node.model import Reason, Status
 
 
-class Fit(Enum):
+class Match(Enum):
     """How a finding has to fit its cause to be explained by it."""
 
     DEVICE = "it names the cause's own device"
@@ -52,7 +52,7 @@ class Effect:
     """What a cause explains: one or more findings that fit."""
 
     says: Says
-    fit: Fit
+    match: Match
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Cause:
 
 
 FAIL, UNKNOWN = Status.FAIL, Status.UNKNOWN
-DEVICE, NODE, COUNT, PAIRS, ANY = Fit.DEVICE, Fit.NODE, Fit.COUNT, Fit.PAIRS, Fit.ANY
+DEVICE, NODE, COUNT, PAIRS, ANY = Match.DEVICE, Match.NODE, Match.COUNT, Match.PAIRS, Match.ANY
 
 _LOST = "lost off_bus gpu_silent"
 _LISTS_NONE = "no_gpu_listed nvlink_lists_none"

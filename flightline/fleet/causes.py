@@ -16,7 +16,7 @@ from flightline_node.judge.kernel_history import pci_key
 from flightline_node.judge.reasons import NOT_MEASURED as NOT_MEASURED_REASONS
 from flightline_node.model import BLOCKING, Remedy, Status, as_remedy, as_status
 
-from .cause_table import CAUSES, Cause, Effect, Fit, Says
+from .cause_table import CAUSES, Cause, Effect, Match, Says
 from .remedies import ORDER
 
 Finding = dict[str, Any]
@@ -151,15 +151,15 @@ def _explains(cause: Cause, root: _BlockingFinding, one: _BlockingFinding, lacki
 
 
 def _placed(effect: Effect, root: _BlockingFinding, one: _BlockingFinding, lacking: int) -> bool:
-    if effect.fit is Fit.ANY:
+    if effect.match is Match.ANY:
         return True
-    if effect.fit is Fit.DEVICE:
+    if effect.match is Match.DEVICE:
         return _same(root.device, one.device)
     if one.device:
         return False
-    if effect.fit is Fit.COUNT:
+    if effect.match is Match.COUNT:
         return 0 < _lacking(one, 0) <= lacking
-    return effect.fit is Fit.NODE or _pairs(one, lacking)
+    return effect.match is Match.NODE or _pairs(one, lacking)
 
 
 def _lacking(one: _BlockingFinding, default: int = 1) -> int:

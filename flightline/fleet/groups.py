@@ -39,7 +39,7 @@ def _add(found: dict[tuple[object, ...], TroubleGroup], host: str, finding: Find
     check, status, remedy = finding["check"], Status(finding["status"]), Remedy(finding["remedy"])
     text = advice(check, remedy, status, root.cause if root else "").text
     unit, expected = finding.get("unit") or "", finding.get("expected")
-    said = words(str(finding["message"])[:READ_CHARS], host, label)
+    said = message_shape(str(finding["message"])[:READ_CHARS], host, label)
     key = (check, status, remedy, repr(expected), unit, said, explained, text)
     if key not in found:
         message = str(finding["message"])
@@ -52,7 +52,7 @@ def _add(found: dict[tuple[object, ...], TroubleGroup], host: str, finding: Find
 
 
 @lru_cache(maxsize=4096)
-def words(message: str, host: str = "", device: str = "") -> str:
+def message_shape(message: str, host: str = "", device: str = "") -> str:
     """A message without what differs from host to host: names, addresses, ids and numbers."""
     for name in filter(None, (host, device)):
         message = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "", message)

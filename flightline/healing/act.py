@@ -19,10 +19,10 @@ from ..run.locate import open_store
 from ..run.playbooks import sources
 from ..store.sqlite import StoreError, default_path, is_aws
 from .controller import ACTOR, Controller
-from .journal.incident import BREAKER_RESET, Moment, happened
+from .journal.incident import BREAKER_RESET, Moment, advance
 from .journal.lease import LeaseLostError, keeping, me
 from .journal.ledger import ConflictError, Ledger, open_ledger
-from .journal.machine import Happened, NodeState
+from .journal.machine import EventKind, NodeState
 from .journal.notice import Notices
 from .journal.stamps import later, now_utc, seconds
 from .plan.ladder import possible
@@ -188,7 +188,7 @@ def retry(asked: HealingRequest, node: str) -> str:
                 f"saw no held incident of {node}, wanted one; do: `flightline incidents --open` lists what is open"
             )
         for one in held:
-            ledger.save(happened(one, Moment(now_utc(), Happened.RETRIED, _person(), "asked for by --retry")), None)
+            ledger.save(advance(one, Moment(now_utc(), EventKind.RETRIED, _person(), "asked for by --retry")), None)
     return f"{node}: judged again in the next round, and returned when it is good"
 
 
@@ -201,9 +201,9 @@ def reset(asked: HealingRequest, group: str) -> str:
             )
         for one in ledger.incidents(since=later(now_utc(), -asked.site.window_s)):
             if one.group == group and seconds(one.opened_at):
-                note = Moment(now_utc(), Happened.NOTED, _person(), "breaker reset", about=BREAKER_RESET)
+                note = Moment(now_utc(), EventKind.NOTED, _person(), "breaker reset", about=BREAKER_RESET)
                 try:
-                    ledger.save(happened(one, note), None)
+                    ledger.save(advance(one, note), None)
                 except ConflictError:
                     raise StoreError(
                         f"{group}: saw a remediator that is writing, wanted to be alone; do: try again"

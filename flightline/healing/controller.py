@@ -16,10 +16,10 @@ from flightline_node.know.remedies import BOOT, EC2, REPLACE_INSTANCE
 from flightline_node.model import Remedy
 
 from .journal import incident as incidents
-from .journal.incident import Incident, Moment, Proof, happened, intended, settled
-from .journal.lease import Kept
+from .journal.incident import Incident, Moment, Proof, advance, intended, settled
+from .journal.lease import RenewedLease
 from .journal.ledger import ConflictError, Ledger
-from .journal.machine import Happened
+from .journal.machine import EventKind
 from .journal.stamps import later, now_utc, seconds
 from .plan.ladder import AUTOMATIC, action_of, possible
 from .plan.observe import Sighting, absorb
@@ -42,7 +42,7 @@ class Controller:
     ledger: Ledger
     ports: Ports
     site: SitePolicy
-    lease: Kept
+    lease: RenewedLease
     approve: Callable[[NextStep], bool] = lambda _: True
     say: Callable[[str], None] = lambda _: None
     tell: Callable[[Incident], Incident] = lambda one: one
@@ -110,8 +110,8 @@ class Controller:
         known = self.tell(one)
         return one if known == one else self.ledger.save(known, self.lease.lease)
 
-    def _happened(self, one: Incident, what: Happened, why: str, **more: Any) -> Incident:
-        return self._save(happened(one, Moment(self.clock(), what, ACTOR, why, **more)))
+    def _add_event(self, one: Incident, what: EventKind, why: str, **more: Any) -> Incident:
+        return self._save(advance(one, Moment(self.clock(), what, ACTOR, why, **more)))
 
     def _take(self, step: NextStep) -> None:
         self.say(f"{step.incident.host}: {step.do}{f' {step.remedy}' if step.remedy else ''}: {step.why}")
@@ -120,10 +120,10 @@ class Controller:
             place = self.ports.scheduler.place(one.host)
             self.ports.scheduler.drain(one.host, reason_of(one))
             jobs = tuple(job.id for job in place.jobs)
-            self._happened(one, Happened.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
+            self._add_event(one, EventKind.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
         elif step.do in _NOTES:
             what = _NOTES[step.do]
-            self._happened(one, what, step.why)
+            self._add_event(one, what, step.why)
         elif step.do is Do.REQUEUE:
             self._requeue(one)
         elif step.do is Do.REPAIR and step.remedy:
@@ -141,7 +141,7 @@ class Controller:
         for job in jobs:
             self.ports.scheduler.requeue(job.id)
         done = settled(one, incidents.DONE, self.clock())
-        self._happened(done, Happened.NOTED, "jobs were requeued", jobs=tuple(job.id for job in jobs))
+        self._add_event(done, EventKind.NOTED, "jobs were requeued", jobs=tuple(job.id for job in jobs))
 
     def _repair(self, one: Incident, step: Remedy, why: str) -> None:
         place = self.ports.scheduler.place(one.host)
@@ -169,7 +169,7 @@ class Controller:
         self.lease.check()
         meant = intended(one, step, self.clock(), self.lease.lease.token, before)
         if step in AUTOMATIC:
-            meant = happened(meant, Moment(self.clock(), Happened.STARTED, ACTOR, f"{step}: {why}"))
+            meant = advance(meant, Moment(self.clock(), EventKind.STARTED, ACTOR, f"{step}: {why}"))
         return self._save(meant)
 
     def _repaired(self, one: Incident, outcome: StepOutcome) -> None:
@@ -177,11 +177,11 @@ class Controller:
         done = settled(one, outcome.what, self.clock(), outcome.detail)
         said = f"{step}: {outcome.what}{f' ({outcome.detail})' if outcome.detail else ''}"
         if step not in AUTOMATIC:
-            self._happened(done, Happened.NOTED, said)
+            self._add_event(done, EventKind.NOTED, said)
         elif outcome.what in (incidents.DONE, incidents.UNKNOWN):
-            self._happened(done, Happened.REPAIRED, said)
+            self._add_event(done, EventKind.REPAIRED, said)
         else:
-            self._happened(done, Happened.FAILED, said)
+            self._add_event(done, EventKind.FAILED, said)
 
     def _settle(self, one: Incident) -> None:
         attempt = one.pending
@@ -257,18 +257,18 @@ class Controller:
         try:
             if same:
                 why = f"the same hardware came back: GPU {', '.join(same)} (run {verified.run})"
-                self._happened(one, Happened.FAILED, why)
+                self._add_event(one, EventKind.FAILED, why)
             elif verified.go and unmeasured:
                 # No step heals that, so none is taken; a person is told when the time for a proof is over.
                 why = f"run {verified.run}: go, but it did not measure {', '.join(unmeasured)}"
-                if one.events[-1].what != Happened.NOTED:  # once, not in each round
-                    self._happened(one, Happened.NOTED, why)
+                if one.events[-1].what != EventKind.NOTED:  # once, not in each round
+                    self._add_event(one, EventKind.NOTED, why)
             elif verified.go:
                 proof = Proof(verified.run, level, began, tuple(verified.serials), verified.at)
                 why = f"run {verified.run}: go"
-                self._save(replace(happened(one, Moment(self.clock(), Happened.VERIFIED, ACTOR, why)), proof=proof))
+                self._save(replace(advance(one, Moment(self.clock(), EventKind.VERIFIED, ACTOR, why)), proof=proof))
             else:
-                self._happened(one, Happened.FAILED, f"run {verified.run}: no-go: {verified.why}")
+                self._add_event(one, EventKind.FAILED, f"run {verified.run}: no-go: {verified.why}")
         except ConflictError as error:
             self.say(f"{one.host}: {error}; it is judged again")
 
@@ -288,7 +288,7 @@ class Controller:
         # An instance that came under another name has its own check at boot; the old name stays out.
         if not one.swap or one.swap.get("host") == one.host:
             self.ports.scheduler.resume(one.host)
-        self._happened(one, Happened.RETURNED, why)
+        self._add_event(one, EventKind.RETURNED, why)
 
 
 def _asked_again(one: Incident) -> set[str]:
@@ -296,17 +296,17 @@ def _asked_again(one: Incident) -> set[str]:
     return {trouble.check for trouble in one.troubles} & CHECKS.keys()
 
 
-_NOTES: Mapping[Do, Happened] = {
-    Do.ADOPT: Happened.QUARANTINED,
-    Do.DRAINED: Happened.DRAINED,
-    Do.HOLD: Happened.HELD,
-    Do.LEAVE: Happened.LEFT,
+_NOTES: Mapping[Do, EventKind] = {
+    Do.ADOPT: EventKind.QUARANTINED,
+    Do.DRAINED: EventKind.DRAINED,
+    Do.HOLD: EventKind.HELD,
+    Do.LEAVE: EventKind.LEFT,
 }
 
 
 def reason_of(one: Incident) -> str:
     """The reason that Slurm shows: check, part, run or incident."""
     first = one.troubles[0]
-    run = next((event.run for event in one.events if event.what == Happened.DETECTED), "")
+    run = next((event.run for event in one.events if event.what == EventKind.DETECTED), "")
     device = f" {first.device}" if first.device else ""
     return f"{OURS}{first.check}{device} {f'run {run}' if run else f'incident {one.id}'}"

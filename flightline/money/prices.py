@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..cloud.clients import Clients, explain, is_aws_error
+from ..store.atomic import draft_of
 from ..store.sqlite import default_path
-from ..store.whole import draft_of
 
 API_REGION, API_REGION_CHINA = "us-east-1", "cn-northwest-1"
 """Where the price list is served, whatever region it is asked about (AWS Billing user guide, price list endpoints)."""

@@ -13,7 +13,7 @@ from flightline_node.settings import resolve_settings
 
 from . import intake
 from .intake import Asked
-from .words import printable
+from .printable import printable
 
 
 def asked_of(given: Mapping[str, Any], begun: float = 0.0) -> Asked:

@@ -23,7 +23,7 @@ from flightline_node.model import RECORD_SCHEMA, Finding, Remedy, Status, Verdic
 
 from . import reasons, witness
 from .schema import RECORD, STORED
-from .shape import Misshapen, Object, seen
+from .shape import MalformedError, Object, seen
 
 Record = dict[str, Any]
 
@@ -71,7 +71,7 @@ def admit(answer: Any, asked: Asked) -> Record:
         record = _shaped(answer, RECORD)
         _is_ours(record, asked)
         _covers(record, asked)
-    except Misshapen as error:
+    except MalformedError as error:
         raise AnswerRefusedError(f"its answer was refused: {error}; it began: {first(answer)}") from None
     return stamped(_weighed(record, asked))
 
@@ -100,7 +100,7 @@ def shaped(answer: Any) -> Record:
     """The record in an answer whose list of checks is its sender's own. Raises RefusedError."""
     try:
         return _shaped(answer, RECORD)
-    except Misshapen as error:
+    except MalformedError as error:
         raise AnswerRefusedError(f"its record was refused: {error}; it began: {first(answer)}") from None
 
 
@@ -111,8 +111,8 @@ def stored(found: Any, host: str) -> Record:
     try:
         record = _shaped({key: value for key, value in found.items() if key != STAMP}, STORED)
         if record["host"] != host:
-            raise Misshapen("host", seen(record["host"]), f"{host}, under whose name it is stored")
-    except (Misshapen, AttributeError) as error:
+            raise MalformedError("host", seen(record["host"]), f"{host}, under whose name it is stored")
+    except (MalformedError, AttributeError) as error:
         return unusable(host, f"{CANNOT}its stored record cannot be used: {error}; it begins: {first(found)}")
     return record
 
@@ -166,7 +166,7 @@ def _shaped(answer: Any, kind: Object) -> Record:
     record: Record = names.record(kind.take(answer, ""))
     twice = Counter(map(_key, record["findings"])).most_common(1)
     if twice and twice[0][1] > 1:
-        raise Misshapen("findings", f"the same finding of {twice[0][0][0]} {twice[0][1]} times", "each once")
+        raise MalformedError("findings", f"the same finding of {twice[0][0][0]} {twice[0][1]} times", "each once")
     return stamped(record)
 
 
@@ -179,7 +179,7 @@ def _is_ours(record: Mapping[str, Any], asked: Asked) -> None:
     for name in ("host", "instance_id", "instance_type", "level", "call_id"):
         wanted = getattr(asked, name)
         if wanted and record.get(name, "") != wanted:
-            raise Misshapen(name, seen(record.get(name)), f"{seen(wanted)}, as asked")
+            raise MalformedError(name, seen(record.get(name)), f"{seen(wanted)}, as asked")
 
 
 def _covers(record: Mapping[str, Any], asked: Asked) -> None:
@@ -187,13 +187,15 @@ def _covers(record: Mapping[str, Any], asked: Asked) -> None:
     missing = sorted(asked.checks - found)
     if missing:
         more = f" and {len(missing) - SHORT} more" if len(missing) > SHORT else ""
-        raise Misshapen("findings", f"none of {', '.join(missing[:SHORT])}{more}", "one of each check that was asked")
+        raise MalformedError(
+            "findings", f"none of {', '.join(missing[:SHORT])}{more}", "one of each check that was asked"
+        )
     strange = sorted(found - asked.checks - asked.skipped)
     if strange:
-        raise Misshapen("findings", f"one of {', '.join(strange[:SHORT])}", "only checks that were asked")
+        raise MalformedError("findings", f"one of {', '.join(strange[:SHORT])}", "only checks that were asked")
     for finding in record["findings"]:
         where = f"findings of {finding['check']}"
         if finding["status"] == str(Status.UNREACHABLE):
-            raise Misshapen(where, "UNREACHABLE", "what only the control side can see")
+            raise MalformedError(where, "UNREACHABLE", "what only the control side can see")
         if finding.get("unit") and type(finding.get("measured")) is bool:
-            raise Misshapen(where, f"{seen(finding['measured'])} {finding['unit']}", "a number with the unit")
+            raise MalformedError(where, f"{seen(finding['measured'])} {finding['unit']}", "a number with the unit")

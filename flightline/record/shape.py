@@ -1,6 +1,6 @@
 """Kinds of JSON values: one declaration checks a value, describes itself as JSON Schema and drives the tests.
 
-`take` returns the value with its text made printable, or raises Misshapen. Nothing but the standard library: the
+`take` returns the value with its text made printable, or raises MalformedError. Nothing but the standard library: the
 storage function runs it too. A general validator (jsonschema) takes eight times as long, and is a package more.
 """
 
@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from flightline_node.bounds import MAX_DEPTH, MAX_NUMBER, MAX_WORD_CHARS
 
-from .words import printable
+from .printable import printable
 
 SHOWN_CHARS = 60
 
 
-class Misshapen(ValueError):
+class MalformedError(ValueError):
     """A value is not what was declared. Its text: where, what was seen, what was wanted."""
 
     def __init__(self, path: str, saw: str, wanted: str) -> None:
@@ -30,7 +30,7 @@ class Kind(Protocol):
     """What a value has to be."""
 
     def take(self, value: Any, path: str) -> Any:
-        """The value, printable. Raises Misshapen."""
+        """The value, printable. Raises MalformedError."""
 
     def schema(self) -> dict[str, Any]:
         """The same as JSON Schema."""
@@ -68,11 +68,11 @@ class Text:
     def take(self, value: Any, path: str) -> str:
         """The text, printable."""
         if type(value) is not str or not self.least <= len(value) <= self.most:
-            raise Misshapen(path, seen(value), self._wanted())
+            raise MalformedError(path, seen(value), self._wanted())
         if self.choices and value not in self.choices:
-            raise Misshapen(path, seen(value), self._wanted())
+            raise MalformedError(path, seen(value), self._wanted())
         if self.pattern and not re.fullmatch(self.pattern, value):
-            raise Misshapen(path, seen(value), self._wanted())
+            raise MalformedError(path, seen(value), self._wanted())
         return printable(value)
 
     def _wanted(self) -> str:
@@ -102,7 +102,7 @@ class Number:
     def take(self, value: Any, path: str) -> float:
         """The number."""
         if type(value) not in (int, float) or not self.least <= value <= self.most:  # NaN is within nothing
-            raise Misshapen(path, seen(value), f"a number from {self.least:g} to {self.most:g}")
+            raise MalformedError(path, seen(value), f"a number from {self.least:g} to {self.most:g}")
         number: float = value
         return number
 
@@ -118,7 +118,7 @@ class Flag:
     def take(self, value: Any, path: str) -> bool:
         """The flag."""
         if type(value) is not bool:
-            raise Misshapen(path, seen(value), "true or false")
+            raise MalformedError(path, seen(value), "true or false")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -172,12 +172,14 @@ class Small:
             return value
         taken = self._part(value, path, 0)
         if isinstance(taken, (dict, list)) and len(json.dumps(taken)) > self.most:
-            raise Misshapen(path, seen(value), f"a value of at most {self.most} characters as JSON")
+            raise MalformedError(path, seen(value), f"a value of at most {self.most} characters as JSON")
         return taken
 
     def _part(self, value: Any, path: str, depth: int) -> Any:
         if depth > MAX_DEPTH or (isinstance(value, (list, dict)) and len(value) > self.most):
-            raise Misshapen(path, seen(value), f"a value of at most {self.most} characters, {MAX_DEPTH} levels deep")
+            raise MalformedError(
+                path, seen(value), f"a value of at most {self.most} characters, {MAX_DEPTH} levels deep"
+            )
         if isinstance(value, list):
             return [self._part(item, path, depth + 1) for item in value]
         if isinstance(value, dict):
@@ -201,7 +203,7 @@ class Listed:
     def take(self, value: Any, path: str) -> list[Any]:
         """The list."""
         if type(value) is not list or len(value) > self.most:
-            raise Misshapen(path, seen(value), f"a list of at most {self.most}")
+            raise MalformedError(path, seen(value), f"a list of at most {self.most}")
         take = self.kind.take
         return [take(item, f"{path}[{place}]") for place, item in enumerate(value)]
 
@@ -221,7 +223,7 @@ class Mapped:
     def take(self, value: Any, path: str) -> dict[str, Any]:
         """The object."""
         if type(value) is not dict or len(value) > self.most:
-            raise Misshapen(path, seen(value), f"an object of at most {self.most} keys")
+            raise MalformedError(path, seen(value), f"an object of at most {self.most} keys")
         take, key_of = self.kind.take, self.key.take
         return {key_of(key, path): take(item, f"{path}.{seen(key)}") for key, item in value.items()}
 
@@ -241,16 +243,18 @@ class Object:
     def take(self, value: Any, path: str) -> dict[str, Any]:
         """The object."""
         if type(value) is not dict:
-            raise Misshapen(path, seen(value), f"an object with {', '.join(sorted(self.required)) or 'known keys'}")
+            raise MalformedError(
+                path, seen(value), f"an object with {', '.join(sorted(self.required)) or 'known keys'}"
+            )
         dot, taken = f"{path}." if path else "", {}
         for key, item in value.items():
             kind = self.fields.get(key)
             if kind is None:
-                raise Misshapen(path, f"the key {seen(key)}", f"none but {', '.join(self.fields)}")
+                raise MalformedError(path, f"the key {seen(key)}", f"none but {', '.join(self.fields)}")
             taken[key] = kind.take(item, dot + key)
         missing = self.required - taken.keys()
         if missing:
-            raise Misshapen(path, f"no {', '.join(sorted(missing))}", "each of them")
+            raise MalformedError(path, f"no {', '.join(sorted(missing))}", "each of them")
         return taken
 
     def schema(self) -> dict[str, Any]:

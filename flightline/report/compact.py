@@ -8,7 +8,7 @@ from typing import Any
 from flightline.fleet.result import NodeRow, Report
 from flightline_node.model import RANK, Status, Verdict, as_status
 
-from ..record.words import clip
+from ..record.printable import clip
 from .node_lines import natural
 from .text import CODES, NOT_RUN, blocks, clean, device_label, device_of
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from flightline.fleet.result import Report
 
-from ..store.whole import draft_of
+from ..store.atomic import draft_of
 from . import healthy, html, jsonfile, junit
 from .copies import copies
 

@@ -18,7 +18,7 @@ from flightline.fleet.causes import EXPLAINED
 from flightline.fleet.result import FindingDict, NodeRow, Report
 from flightline_node.model import Status, Verdict, as_status
 
-from ..record.words import clip
+from ..record.printable import clip
 from .text import MAX_TEXT_CHARS, blocks, device_label, device_of, evidence_of, hosts_of, rank, show_value
 
 FLEET = "fleet"

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from flightline.fleet.causes import READ_CHARS, Trouble
-from flightline.fleet.groups import words
+from flightline.fleet.groups import message_shape
 from flightline.fleet.remedies import how
 from flightline.fleet.result import FindingDict, NodeRow
 from flightline_node.model import Remedy, Status, Verdict, as_remedy, as_status
 
-from ..record.words import clip
+from ..record.printable import clip
 from .text import clean, count, device_label, device_of, host_ranges, short_list
 
 MOST_LINES = 40
@@ -76,7 +76,7 @@ def lines(rows: Sequence[NodeRow]) -> list[NodeLine]:
         return found
     joined: dict[object, list[NodeLine]] = {}
     for line in found:
-        joined.setdefault((line.remedy, line.check, words(line.text), tuple(line.also)), []).append(line)
+        joined.setdefault((line.remedy, line.check, message_shape(line.text), tuple(line.also)), []).append(line)
     return sorted((_join(same) for same in joined.values()), key=lambda line: (line.remedy.row.rank, -len(line.hosts)))
 
 
@@ -122,7 +122,7 @@ def _alike(one: Trouble, other: Trouble) -> bool:
 
 def _key(root: FindingDict) -> tuple[object, ...]:
     message = str(root.get("message", ""))[:READ_CHARS]
-    return root.get("check"), root.get("remedy"), words(message, "", device_label(device_of(root)))
+    return root.get("check"), root.get("remedy"), message_shape(message, "", device_label(device_of(root)))
 
 
 def said(roots: Sequence[FindingDict]) -> str:

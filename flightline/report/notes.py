@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from flightline.fleet.result import Report
 from flightline_node.model import Verdict
 
-from .scope import left_out, set_aside
+from .scope import left_out, waived_findings
 from .text import blocks, count, host_ranges, short_list
 
 
@@ -16,7 +16,7 @@ def verdict_notes(report: Report) -> list[str]:
     notes: list[str] = []
     if not report.run.finished_at:
         notes.append("The run did not finish: this is what was measured until now.")
-    notes += [*late(report), *left_out(report), *set_aside(report)]
+    notes += [*late(report), *left_out(report), *waived_findings(report)]
     if report.verdict is Verdict.GO:
         return notes
     if not report.rows:

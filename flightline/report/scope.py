@@ -12,7 +12,7 @@ from flightline_node.judge.skips import NOT_ASKED
 from flightline_node.judge.waivers import is_waived
 from flightline_node.model import LEVELS, Status
 
-from ..record.words import clip
+from ..record.printable import clip
 from .text import clean, count, host_ranges, short_list
 
 MOST_NAMED = 6
@@ -48,7 +48,7 @@ def _names(checks: list[str] | tuple[str, ...]) -> str:
     return ", ".join(checks[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def set_aside(report: Report) -> Iterator[str]:
+def waived_findings(report: Report) -> Iterator[str]:
     """Waived findings, each once with its hosts."""
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in report.rows:

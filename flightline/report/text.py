@@ -11,7 +11,7 @@ from flightline.fleet.result import FindingDict, NodeRow, TroubleGroup
 from flightline_node import model
 from flightline_node.model import BLOCKING, RANK, Status, Verdict, as_status
 
-from ..record.words import clip, printable
+from ..record.printable import clip, printable
 
 MAX_TEXT_CHARS = 4000
 MAX_VALUE_CHARS = 160

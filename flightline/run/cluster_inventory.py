@@ -10,7 +10,7 @@ from pathlib import Path
 from flightline_node.model import SettingsError
 
 from ..kubernetes import inventory
-from ..store.whole import write_whole
+from ..store.atomic import write_atomic
 from .launchers import LaunchError
 from .launchers.kubernetes import KubernetesLauncher
 
@@ -38,7 +38,7 @@ def _written(store: Path, options: Sequence[str]) -> Path:
     path = store.parent / (f"{WORD}-{re.sub(r'[^A-Za-z0-9]+', '-', named)}.json" if named else f"{WORD}.json")
     content = json.dumps(inventory.of_nodes(nodes), indent=1)
     try:
-        write_whole(path, f"{content}\n".encode())
+        write_atomic(path, f"{content}\n".encode())
     except OSError as error:
         raise SettingsError(
             f"saw {path}: {error.strerror}; wanted to write the cluster's inventory there; do: --store FILE elsewhere"

@@ -22,9 +22,9 @@ from ..fleet.judgement import judge_run
 from ..fleet.result import Report
 from ..report import html, jsonfile, junit
 from ..report.terminal import print_summary
+from ..store.atomic import draft_of
 from ..store.run_rows import RunRows
 from ..store.sqlite import Record, StoreError, default_path, now_stamp
-from ..store.whole import draft_of
 from .places import REPORT_ENV, is_special
 
 PUBLISH_ENV = "FLIGHTLINE_PUBLISH"

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..store.atomic import write_atomic
 from ..store.replies import record_of
 from ..store.sqlite import SqliteStore, StoreError, new_run_id
-from ..store.whole import write_whole
-from . import late
+from . import late_answers
 from .launched import MARGIN_S, PreparedRun, prepared
 from .launchers import LaunchError, make
 from .preflight import CannotRunError, Follow, Request, RunObserver
@@ -79,7 +79,7 @@ def _noted(path: Path, made: PreparedRun, note: dict[str, str]) -> list[str]:
     try:
         with SqliteStore(path) as store:
             store.start(made.run)
-        write_whole(_note(path, run_id), json.dumps(note).encode())
+        write_atomic(_note(path, run_id), json.dumps(note).encode())
     except (OSError, StoreError) as error:
         look = f"flightline report {run_id} --store aws:{note['results_table']}"
         return [f"warning: {error}; the run is not known here: {look}"]
@@ -90,7 +90,7 @@ def _order(made: PreparedRun, launcher: SsmLauncher) -> Order:
     ready, lost = launcher.sort_out(made.calls)
     params = {call.host: call.params for call in made.calls}
     rows = [*made.rows, *(record_of(made.hosts[one.host], params[one.host], one) for one in lost)]
-    return late.order_of(made.run, made.deadline_s, launcher.how, ready, rows)
+    return late_answers.order_of(made.run, made.deadline_s, launcher.how, ready, rows)
 
 
 def _write(order: Order, aws: AwsStore, note: dict[str, str]) -> None:
@@ -110,7 +110,7 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
     """
     path = _note(store.path, run_id)
     if not path.is_file():
-        return late.fetch(store, run_id)
+        return late_answers.fetch(store, run_id)
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
         return _fetched(store, _aws(note), run_id)
@@ -129,7 +129,7 @@ def _fetched(store: SqliteStore, aws: AwsStore, run_id: str) -> list[str]:
             if record["host"] not in mine:
                 store.save(run_id, record)
     for record in aws.late(run_id):
-        store.save_late(run_id, record)
+        store.save_late_record(run_id, record)
     if run.finished_at:
         store.finish(run_id, run.finished_at, run.verdict)
         return []

@@ -18,7 +18,7 @@ from ..store import sqlite as stores
 from ..store.replies import record_of
 from ..store.rows import absent_record
 from ..store.run_rows import RunRows
-from . import background, late, playbooks
+from . import background, late_answers, playbooks
 from . import calls as asking
 from . import conclude as ending
 from .launchers import HostReply, Launcher, LaunchError
@@ -52,13 +52,13 @@ class _LaunchedRun:
     given_up: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def told(self, one: HostReply) -> None:
+    def on_reply(self, one: HostReply) -> None:
         """Keep what came of a host; its first word counts, and an answer after it was given up is kept as late."""
         record = record_of(self.hosts[one.host], self.calls[one.host].params, one, self.rows.run.started_at)
         with self.lock:
             if one.host in self.given_up and one.answer is not None:
                 self.given_up.discard(one.host)
-                self.rows.put_late(record)
+                self.rows.put_late_record(record)
             if self.rows.awaits(one.host):
                 self.rows.put(record)
                 self.watcher.answer(answer_of(record))
@@ -136,7 +136,9 @@ def _asked(request: Request, made: PreparedRun, follow: Follow, launcher: Launch
     calls = {call.host: call for call in made.calls}
     state = _LaunchedRun(rows, follow.watcher, calls, made.hosts)
     given_up = _until_told(state, launcher, run_id, made.deadline_s)
-    late.leave_note(request.store, started, [calls[name] for name in sorted(state.given_up)], launcher.answers_at)
+    late_answers.leave_note(
+        request.store, started, [calls[name] for name in sorted(state.given_up)], launcher.answers_at
+    )
     if not given_up and not state.interrupted:
         with ending_as_interrupt():
             test_together(request, rows)
@@ -149,7 +151,7 @@ def _asked(request: Request, made: PreparedRun, follow: Follow, launcher: Launch
 def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s: int) -> str:
     """Wait until every host was told of or its deadline is over; returns what broke, or ""."""
     until = time.monotonic() + deadline_s + MARGIN_S
-    work = background.begin(lambda: launcher.ask(list(state.calls.values()), run_id, until, state.told))
+    work = background.begin(lambda: launcher.ask(list(state.calls.values()), run_id, until, state.on_reply))
     why = "no answer before the deadline"
     with ending_as_interrupt():
         try:
@@ -161,7 +163,7 @@ def _until_told(state: _LaunchedRun, launcher: Launcher, run_id: str, deadline_s
     broken = (str(work.broken) or type(work.broken).__name__) if work.broken else ""
     for name in sorted(state.rows.missing()):
         state.given_up.add(name)
-        state.told(HostReply(name, trouble=f"{broken or why} (asked: {launcher.how})", lost=True))
+        state.on_reply(HostReply(name, trouble=f"{broken or why} (asked: {launcher.how})", lost=True))
     return broken
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task
 from rich.text import Text
 
-from ..record.words import clip
+from ..record.printable import clip
 from ..report.text import clean, count, spell
 from .live import HostOutcome
 from .preflight import RunObserver

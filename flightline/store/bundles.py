@@ -7,7 +7,7 @@ import binascii
 from pathlib import Path
 from urllib.parse import quote
 
-from .whole import write_whole
+from .atomic import write_atomic
 
 
 def bundle_file(store: Path, run_id: str, host: str) -> Path:
@@ -19,7 +19,7 @@ def keep(store: Path, run_id: str, host: str, encoded: str) -> str:
     """Write what a node sent, base64 of a tar.gz; returns why that was not possible, or ""."""
     path = bundle_file(store, run_id, host)
     try:
-        write_whole(path, base64.b64decode(encoded, validate=True))
+        write_atomic(path, base64.b64decode(encoded, validate=True))
     except (OSError, binascii.Error) as error:
         return f"{path}: the bundle of {host} could not be kept ({error})"
     return ""

@@ -9,7 +9,7 @@ from flightline_node.bounds import SAID_CHARS
 from flightline_node.model import RECORD_SCHEMA, Reason, Status
 
 from ..record import intake, reasons
-from ..record.words import printable
+from ..record.printable import printable
 from .sqlite import ExpectedHost, Record, now_stamp
 
 REACHABLE = "reachable"

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .sqlite import BUSY_TIMEOUT_S, Record, Run, SqliteStore, StoreError, aside_file, aside_files
+from .sqlite import BUSY_TIMEOUT_S, Record, Run, SqliteStore, StoreError, spill_file, spill_files
 
 FOLDER_ENV = "FLIGHTLINE_ASIDE"
 """A folder for what can be kept neither in the store nor beside it; a temporary one where none is named."""
@@ -68,7 +68,7 @@ class RunRows:
                 return cls(path, store.run(run_id), folder)
         except StoreError as error:
             trouble = str(error)
-        for other in (*aside_files(path), *aside_files(folder / path.name)):
+        for other in (*spill_files(path), *spill_files(folder / path.name)):
             with suppress(StoreError), SqliteStore(other, own=True, busy_timeout_s=0) as store:
                 found = cls(path, store.run(run_id), folder)
                 found.trouble = trouble
@@ -84,9 +84,9 @@ class RunRows:
         self._put(lambda store: store.save(self.run.run_id, record))
         self._awaited.pop(str(record["host"]), None)
 
-    def put_late(self, record: Mapping[str, Any]) -> None:
+    def put_late_record(self, record: Mapping[str, Any]) -> None:
         """Keep what came after its host's row was put. Never raises."""
-        self._put(lambda store: store.save_late(self.run.run_id, record))
+        self._put(lambda store: store.save_late_record(self.run.run_id, record))
 
     def awaits(self, host: str) -> bool:
         """Is the host expected, and nothing of it put here?"""
@@ -181,20 +181,20 @@ class RunRows:
 
     def _beside(self) -> Path:
         self.path.parent.mkdir(exist_ok=True)
-        return aside_file(self.path, secrets.token_hex(4))
+        return spill_file(self.path, secrets.token_hex(4))
 
     def _elsewhere(self) -> Path:
         if self._folder is None:
             self._folder = Path(os.environ.get(FOLDER_ENV) or tempfile.mkdtemp(prefix="flightline-aside-"))
-        return aside_file(self._folder / self.path.name, secrets.token_hex(4))
+        return spill_file(self._folder / self.path.name, secrets.token_hex(4))
 
     def _elsewhere_files(self) -> list[Path]:
-        return aside_files(self._folder / self.path.name) if self._folder else []
+        return spill_files(self._folder / self.path.name) if self._folder else []
 
     def _spilled(self) -> dict[str, Record]:
         """Every row that is not in the store and still there, each host's first."""
         found: dict[str, Record] = {}
-        for path in (*aside_files(self.path), *self._elsewhere_files()):
+        for path in (*spill_files(self.path), *self._elsewhere_files()):
             with suppress(StoreError), SqliteStore(path, own=True, busy_timeout_s=0) as store:
                 for record in store.every(self.run.run_id):
                     found.setdefault(record["host"], record)
@@ -234,7 +234,7 @@ class RunRows:
     @property
     def _is_beside(self) -> bool:
         """Is everything that the store refused beside it, from where it is merged?"""
-        return bool(aside_files(self.path)) and not self._elsewhere_files() and self._memory is None
+        return bool(spill_files(self.path)) and not self._elsewhere_files() and self._memory is None
 
     def _where(self) -> str:
         """The end of a sentence that says where to look for the rows later; "" where nobody can."""

@@ -129,7 +129,7 @@ class Store(Protocol):
     def answered(self, run_id: str) -> set[str]:
         """Hosts that have a record in a run."""
 
-    def save_late(self, run_id: str, record: Mapping[str, Any]) -> bool:
+    def save_late_record(self, run_id: str, record: Mapping[str, Any]) -> bool:
         """Keep a record that came after its host had been given up; False when there is one already (it stays)."""
 
     def late(self, run_id: str) -> list[Record]:
@@ -176,12 +176,12 @@ def default_path() -> Path:
     return Path(DEFAULT_PATH if is_aws(named) or not named else named).expanduser().absolute()
 
 
-def aside_file(path: Path, token: str) -> Path:
+def spill_file(path: Path, token: str) -> Path:
     """A store of the same kind beside a store's file, for what that refuses."""
     return path.with_name(f"{path.name}.aside.{token}")
 
 
-def aside_files(path: Path) -> list[Path]:
+def spill_files(path: Path) -> list[Path]:
     """Stores beside a store's file whose rows are not in it yet."""
     found = path.parent.glob(f"{path.name}.aside.*")
     return sorted(one for one in found if not one.name.endswith("-journal") and one.stat().st_size)
@@ -212,7 +212,7 @@ class SqliteStore:
         self.path = path
         self.merged = 0
         self._closed = False
-        if not create and not path.is_file() and not aside_files(path):
+        if not create and not path.is_file() and not spill_files(path):
             raise StoreError(
                 f"{path}: saw no run store here, wanted one; "
                 f"do: run `flightline preflight`, or name another with --store"
@@ -321,7 +321,7 @@ class SqliteStore:
         with self._guard("read"):
             return {row[0] for row in self._db.execute("SELECT host FROM nodes WHERE run_id=?", (run_id,))}
 
-    def save_late(self, run_id: str, record: Mapping[str, Any]) -> bool:
+    def save_late_record(self, run_id: str, record: Mapping[str, Any]) -> bool:
         """Keep a late record; False when the run already has one for the host."""
         row = (run_id, str(record["host"]), _pack(record))
         with self._guard("write"):
@@ -391,7 +391,7 @@ class SqliteStore:
         the same time, loses and doubles nothing. What cannot be merged now, also because its run still writes to it,
         stays for the next opening.
         """
-        for other in aside_files(self.path):
+        for other in spill_files(self.path):
             with suppress(StoreError, OSError, sqlite3.Error):
                 self._take(other)
                 other.unlink(missing_ok=True)
@@ -409,11 +409,11 @@ class SqliteStore:
                         self.merged += 1
                         names = source.execute("SELECT * FROM names WHERE run_id=? AND host=?", row[:2])
                         db.executemany(_NAME_IN, names)
-                self._take_late(source, db)
+                self._take_late_records(source, db)
         finally:
             source.close()
 
-    def _take_late(self, source: sqlite3.Connection, db: sqlite3.Connection) -> None:
+    def _take_late_records(self, source: sqlite3.Connection, db: sqlite3.Connection) -> None:
         if source.execute("SELECT 1 FROM sqlite_master WHERE name = 'late'").fetchone():
             db.execute(_LATE)
             db.executemany(_LATE_IN, source.execute("SELECT * FROM late"))

@@ -22,7 +22,7 @@ KEPT_S = 300.0
 """How long a secret is used before it is read again."""
 
 
-class NotToldError(RuntimeError):
+class DeliveryError(RuntimeError):
     """A digest was not taken. later: it may be when tried again (rate limit, server error, network).
 
     Its text never has a secret in it.
@@ -53,7 +53,7 @@ class ChannelSetting:
 class Send(Protocol):
     """How a channel sends a digest; returns the id of the thread that it is in, '' where there are none.
 
-    Raises NotToldError, and what AWS raises.
+    Raises DeliveryError, and what AWS raises.
     """
 
     def __call__(self, digest: Digest, means: Means) -> str:
@@ -85,20 +85,20 @@ class Means:
     given: Mapping[str, str]
     client: Callable[[str], Any]
     manager: Callable[[str], str]
-    patience_s: float = math.inf
+    wait_limit_s: float = math.inf
     thread: str = ""
     _left_s: float = field(default=math.inf, repr=False)
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict, repr=False)
 
     def begin(self, thread: str) -> None:
         """A digest is about to be sent, into a thread where one is named."""
-        self.thread, self._left_s = thread, self.patience_s
+        self.thread, self._left_s = thread, self.wait_limit_s
 
     def sleep(self, seconds: float) -> None:
-        """Wait as long as a channel asks to. Raises NotToldError where that is too long."""
+        """Wait as long as a channel asks to. Raises DeliveryError where that is too long."""
         self._left_s -= seconds
         if self._left_s < 0:
-            raise NotToldError("it asks to wait too long", later=True)
+            raise DeliveryError("it asks to wait too long", later=True)
         time.sleep(seconds)
 
     def secret(self, name: str) -> str:

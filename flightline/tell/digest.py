@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from ..record.words import clip, clip_bytes, printable
+from ..record.printable import clip, clip_bytes, printable
 
 MAX_SUBJECT = 99
 """SNS wants fewer than 100 ASCII characters. Source: SNS API reference, Publish."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from .channel import NotToldError
+from .channel import DeliveryError
 
 TIMEOUT_S = 10.0
 MOST_READ, MOST_SAID = 65_536, 200
@@ -44,14 +44,14 @@ def post(
     """Send JSON to an address, of which path and query are secret. who: is told of, in errors.
 
     secrets: other texts that no answer may repeat. hosts: those that the address may have, with a dot before it any
-    below it; any at all where none is named. Raises NotToldError.
+    below it; any at all where none is named. Raises DeliveryError.
     """
     host, port, path = _address(who, url, hosts)
     hidden = (path, *secrets, *headers.values(), *(v.removeprefix(s) for v in headers.values() for s in _SCHEMES))
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except OSError as error:
-        raise NotToldError(f"{ca_file}: no certificates can be read from it ({error.strerror})", later=False) from None
+        raise DeliveryError(f"{ca_file}: no certificates can be read from it ({error.strerror})", later=False) from None
     for attempt in range(1, ATTEMPTS + 1):
         status, retry_after, said = _once(host, port, path, body, context, headers)
         for secret in hidden:
@@ -60,13 +60,13 @@ def post(
             return Answer(attempt, said)
         said = said[:MOST_SAID]
         if 300 <= status < 500 and status != 429:
-            raise NotToldError(
+            raise DeliveryError(
                 f"{who} refused the message: HTTP {status} {said}; check the address and the key", later=False
             )
         wait = _wait_s(attempt, retry_after)
         reason = f"HTTP {status} {said}".strip() if status else said
         if attempt == ATTEMPTS or wait > MAX_WAIT_S:
-            raise NotToldError(f"{who} did not take the message after {attempt} attempts: {reason}", later=True)
+            raise DeliveryError(f"{who} did not take the message after {attempt} attempts: {reason}", later=True)
         (sleep or time.sleep)(wait)
     raise AssertionError("unreachable")
 
@@ -85,10 +85,10 @@ def _address(who: str, given: str, hosts: Collection[str]) -> tuple[str, int, st
         url = urlsplit(given)
         host, port = url.hostname or "", url.port or 443
     except ValueError:
-        raise NotToldError(f"the address of {who} is not an address", later=False) from None
+        raise DeliveryError(f"the address of {who} is not an address", later=False) from None
     allowed = not hosts or any(host == one or (one.startswith(".") and host.endswith(one)) for one in hosts)
     if url.scheme != "https" or not host or not allowed or url.username is not None:
-        raise NotToldError(
+        raise DeliveryError(
             f"the address of {who} must be https:// on {', '.join(sorted(hosts)) or 'some host'}; it is "
             f"{url.scheme or 'no'}:// on {host or 'no host'}: nothing was sent",
             later=False,

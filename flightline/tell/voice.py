@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from . import channels
-from .channel import Channel, Means, NotToldError
+from .channel import Channel, DeliveryError, Means
 from .digest import Digest
 from .secret import SecretError
 
@@ -19,7 +19,7 @@ class Memory(Protocol):
     """What was told already, of one digest, by the channel's name. It survives the teller."""
 
     def begin(self, channel: str) -> bool:
-        """May it be sent there? False: it was. Raises NotToldError where another is at it."""
+        """May it be sent there? False: it was. Raises DeliveryError where another is at it."""
 
     def sent(self, channel: str, thread: str) -> None:
         """It was, in a thread where there is one."""
@@ -32,7 +32,7 @@ class Memory(Protocol):
 class TellingOutcome:
     """What came of it, by channel: told, refused for good and why, waiting and why."""
 
-    told: list[str] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     waits: dict[str, str] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ class Destination:
         """Send; where the channel refuses and its secret was replaced meanwhile, once more with the new one."""
         try:
             return self.channel.send(digest, self.means)
-        except NotToldError as error:
+        except DeliveryError as error:
             if error.later or not self.means.renewed():
                 raise
         return self.channel.send(digest, self.means)
@@ -69,7 +69,7 @@ class Voice:
             one.means.begin(thread)
             try:
                 self._once(one, digest, memory, outcome)
-            except NotToldError as error:
+            except DeliveryError as error:
                 outcome.waits[one.name] = str(error)
         return outcome
 
@@ -79,8 +79,8 @@ class Voice:
         in_thread = ""
         try:
             in_thread = self._explained(one, digest)
-            outcome.told.append(one.name)
-        except NotToldError as error:
+            outcome.delivered.append(one.name)
+        except DeliveryError as error:
             if error.later:
                 memory.not_sent(one.name)
                 raise
@@ -94,15 +94,15 @@ class Voice:
     def _explained(self, one: Destination, digest: Digest) -> str:
         try:
             return one.send(digest)
-        except NotToldError:
+        except DeliveryError:
             raise
         except SecretError as error:
-            raise NotToldError(str(error), later=True) from None
+            raise DeliveryError(str(error), later=True) from None
         except Exception as error:
             said = self.explain(error, one.channel.place(one.means.given))
             if not said:
                 raise
-            raise NotToldError(said, later=True) from error
+            raise DeliveryError(said, later=True) from error
 
 
 def destinations(given: Mapping[str, str], means: Callable[[Mapping[str, str]], Means]) -> list[Destination]:

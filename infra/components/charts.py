@@ -14,7 +14,7 @@ from infra.planning import charts as plans
 from .base import child
 from .kubernetes_cluster import KubernetesCluster
 
-PATIENCE_S = 900
+TIMEOUT_S = 900
 """What a release may take: images come from public registries."""
 
 
@@ -57,6 +57,6 @@ class Charts(pulumi.ComponentResource):
             values=dict(chart.values),
             # Half of a release is none; what is left of a failed one would be in the next one's way.
             atomic=True,
-            timeout=PATIENCE_S,
+            timeout=TIMEOUT_S,
             opts=child(self, provider=self._provider, depends_on=[*self._args.ready, *needed]),
         )

@@ -17,7 +17,7 @@ from infra.planning.names import Names
 from .base import child
 from .launch_template import TemplateArgs, launch_template, placement_group
 
-PATIENCE = "60m"
+TIMEOUT = "60m"
 """What a group may take to come, change or go: a node drains first, and large machines are slow."""
 
 METADATA_HOPS = 1
@@ -162,8 +162,8 @@ def _common(args: KubernetesNodesArgs, template: aws.ec2.LaunchTemplate) -> dict
 
 
 def _options(parent: pulumi.Resource, ready: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
-    patience = pulumi.CustomTimeouts(create=PATIENCE, update=PATIENCE, delete=PATIENCE)
-    return child(parent, depends_on=list(ready), custom_timeouts=patience)
+    timeouts = pulumi.CustomTimeouts(create=TIMEOUT, update=TIMEOUT, delete=TIMEOUT)
+    return child(parent, depends_on=list(ready), custom_timeouts=timeouts)
 
 
 def _autoscaling_group(resources: Sequence[Any]) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from flightline.cloud.signals import (
     ALERTS_LOST,
-    BAD_EVENTS,
     BUSIEST_GPU,
+    INVALID_EVENTS,
     SILENT_NODES,
     UNWATCHED_NODES,
     WATCH_RUNS,
@@ -327,7 +327,7 @@ def _monitor(names: Names) -> list[Alarm]:
         _functions(
             names,
             f"{prefix}bad-events",
-            BAD_EVENTS,
+            INVALID_EVENTS,
             "Events that could not be used; see bad-events/ in the results bucket.",
         ),
         _functions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flightline.run.kept import script
+from flightline.run.library_call import script
 from flightline_node.keep import KEY_CHARACTERS
 
 Document = Mapping[str, Any]

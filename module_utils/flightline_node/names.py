@@ -52,7 +52,7 @@ def _today(one: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**one, "check": check, "reason": reason(check, str(one["reason"]))}
 
 
-def words(given: Any) -> Iterator[str]:
+def split_names(given: Any) -> Iterator[str]:
     """Names in a list, or in text with commas. Ansible splits "a, b" at the comma and keeps the space."""
     listed = [given] if isinstance(given, str) else [str(name) for name in given or ()]
     return (part.strip() for text in listed for part in text.split(",") if part.strip())
@@ -61,7 +61,7 @@ def words(given: Any) -> Iterator[str]:
 def warnings(given: Mapping[str, Any]) -> Iterator[str]:
     """What to say of settings that use an earlier name. given: checks, skip, thresholds and waivers, of any shape."""
     for what in ("checks", "skip"):
-        yield from _said(what, words(given.get(what)), check_id)
+        yield from _said(what, split_names(given.get(what)), check_id)
     thresholds, waivers = given.get("thresholds"), given.get("waivers")
     yield from _said("thresholds", map(str, thresholds if isinstance(thresholds, Mapping) else ()), threshold)
     listed = waivers if isinstance(waivers, (list, tuple)) else ()

@@ -23,7 +23,7 @@ from .know.expected import Expected, resolve
 from .model import RECORD_SCHEMA, SettingsError, Verdict
 from .read.bundle import Bundle, load, write_manifest
 from .settings import NodeSettings
-from .tell.fit import fit
+from .tell.shorten import shorten
 
 NEURON_PACKAGES = {"runtime": "aws-neuronx-runtime-lib", "collectives": "aws-neuronx-collectives"}
 FALLBACK_TMP = "/dev/shm"  # noqa: S108  # mkdtemp makes a private directory in it
@@ -138,7 +138,7 @@ def run(
             from .tell import evidence  # a good node has nothing to keep
 
             found["evidence"] = evidence.keep(node, bundle, judgement.findings, settings)
-        return fit(found)
+        return shorten(found)
     finally:
         if bundle_dir is None:
             shutil.rmtree(directory, ignore_errors=True)

@@ -95,7 +95,7 @@ def resolve_settings(given: Mapping[str, Any]) -> Tuple[Expected, NodeSettings]:
 def _pick(given: Optional[Iterable[str]], what: str, errors: List[str]) -> List[str]:
     tags = sorted({tag for check in CHECKS.values() for tag in check.tags})
     picked: List[str] = []
-    for name in map(names.check_id, names.words(given)):
+    for name in map(names.check_id, names.split_names(given)):
         if name in CHECKS:
             picked.append(name)
         elif name in tags:

@@ -30,8 +30,8 @@ try:
     from flightline.record.answers import admitted, answer_in, asked_of, most_bytes, said
     from flightline.record.intake import Asked
     from flightline.record.outputs import BROKEN_RC, NOT_KEPT_RC
-    from flightline.run.kept import command, own_key
-    from flightline.run.leash import CutError, leash
+    from flightline.run.library_call import command, own_key
+    from flightline.run.process_limits import CutError, process_limits
     from flightline.run.request import deadline_s
     from flightline.run.validation import CALLBACK_ENV, NOT_KEPT
     from flightline_node import bounds
@@ -98,7 +98,7 @@ class ActionModule(ActionBase):
         growth = bounds.MAX_GROWTH_BYTES + bounds.GROWTH_PER_BYTE * self._most_bytes
         growth += bounds.CLIENT_GROWTH_BYTES * (self._connection.transport not in BARE)
         try:
-            with leash(given["timeout_s"], growth):
+            with process_limits(given["timeout_s"], growth):
                 return admitted(self._ask(given, variables), asked, given["return_bundle"])
         except CutError as error:
             return {"failed": True, "msg": str(error)}

@@ -73,17 +73,17 @@ def _say(how: Callable[[str], None], text: str) -> None:
         how(text)
 
 
-def _minded(method: Callable[..., None]) -> Callable[..., None]:
+def _guarded(method: Callable[..., None]) -> Callable[..., None]:
     """What goes wrong in a callback is told, and the run ends with 2: Ansible would only warn."""
 
     @functools.wraps(method)
-    def minded(self: CallbackModule, *args: Any, **named: Any) -> None:
+    def guarded(self: CallbackModule, *args: Any, **named: Any) -> None:
         try:
             method(self, *args, **named)
         except Exception as error:
             self.broke(error)
 
-    return minded
+    return guarded
 
 
 class CallbackModule(CallbackBase):
@@ -108,7 +108,7 @@ class CallbackModule(CallbackBase):
         """Remember what went wrong here first."""
         self._exit.why = self._exit.why or f"the results could not be kept: {type(error).__name__}: {error}"
 
-    @_minded
+    @_guarded
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Is this a preflight?"""
         self._preflight = any(_has_task(play.tasks, MODULE) for play in playbook.get_plays())
@@ -120,7 +120,7 @@ class CallbackModule(CallbackBase):
 
             os.environ[WATCHING_ENV] = "1"  # tasks run in children of this process and inherit it
 
-    @_minded
+    @_guarded
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Remember the play; its hosts are registered when its node task begins. Refuse an inventory read in part."""
         self._play = play
@@ -130,13 +130,13 @@ class CallbackModule(CallbackBase):
             if _has_task(play.tasks, MODULE):
                 self._exit.state.hosts, self._exit.state.patterns = len(self._names()), list(play.hosts)
 
-    @_minded
+    @_guarded
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Open the run before the first node is touched."""
         if self._preflight and _action(task) == MODULE and self._rows is None:
             self._open()
 
-    @_minded
+    @_guarded
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         """Tell who follows the run."""
         if self._rows and _action(task) == MODULE:
@@ -144,7 +144,7 @@ class CallbackModule(CallbackBase):
 
             live.say(live.BEGUN, host.get_name())
 
-    @_minded
+    @_guarded
     def v2_runner_on_ok(self, result: Any) -> None:
         """Keep a node's record, or what validation found out about the hosts."""
         if not self._preflight:
@@ -155,7 +155,7 @@ class CallbackModule(CallbackBase):
         elif action == MODULE and self._rows:
             self._keep(result.host.get_name(), result.result)
 
-    @_minded
+    @_guarded
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Keep a module that broke as UNKNOWN; remember that validation refused."""
         if not self._preflight:
@@ -166,7 +166,7 @@ class CallbackModule(CallbackBase):
         elif not ignore_errors and self._rows is None:
             self._refused = _why(result.result)
 
-    @_minded
+    @_guarded
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Keep an unreachable host with the connection's message."""
         if self._preflight and _action(result.task) == MODULE and self._rows:

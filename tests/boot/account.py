@@ -212,6 +212,6 @@ class Account:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {**self.cloud.env, "AWS_DEFAULT_REGION": REGION}.items():
                 patch.setenv(name, value)
-            patch.setattr(batches.Patience, "wait", lambda self, attempt, at_least_s=0.0: None)
+            patch.setattr(batches.RetryPolicy, "wait", lambda self, attempt, at_least_s=0.0: None)
             patch.setattr(common, "client", self.world.client)
             yield

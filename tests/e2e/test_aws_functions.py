@@ -69,7 +69,7 @@ class Stack:
     def told(self) -> list[str]:
         return [f"{message['Subject']}\n{message['Message']}" for message in self.cloud.told(self.reader)]
 
-    def bad(self, function: str) -> list[dict]:
+    def invalid(self, function: str) -> list[dict]:
         found = self.cloud.objects(BUCKET)
         return [json.loads(body) for key, body in found.items() if key.startswith(f"bad-events/{function}/")]
 
@@ -98,15 +98,15 @@ def _lines(*records: dict, kind: str = "node") -> list[str]:
     return [line for record in records for line in logline.lines(kind, f"self-{record['host']}", record)]
 
 
-def _nodes(count: int, bad: int = 0) -> list[dict]:
-    return [samples.record(f"i-0abc{n:08x}", f"gpu-{n:02d}", "no-go" if n < bad else "go") for n in range(count)]
+def _nodes(count: int, invalid: int = 0) -> list[dict]:
+    return [samples.record(f"i-0abc{n:08x}", f"gpu-{n:02d}", "no-go" if n < invalid else "go") for n in range(count)]
 
 
 # Storage.
 
 
 def test_logged_results_are_stored_once_and_failures_told(stack):
-    event = samples.envelope(_lines(*_nodes(3, bad=1)), stream="all")
+    event = samples.envelope(_lines(*_nodes(3, invalid=1)), stream="all")
     assert stack.storage().handle(event)["stored"] == 3
     records = stack.items("RUN#self-gpu-00")
     assert records["RUN#self-gpu-00", "RECORD#gpu-00"]["verdict"] == "no-go"
@@ -125,7 +125,7 @@ def test_logged_results_are_stored_once_and_failures_told(stack):
 
 def test_what_a_message_says_to_look_back_with_works(stack):
     """The commands `flightline report` and `flightline history` read what the function stored."""
-    stack.storage().handle(samples.envelope(_lines(*_nodes(2, bad=1)), stream="all"))
+    stack.storage().handle(samples.envelope(_lines(*_nodes(2, invalid=1)), stream="all"))
     store = AwsStore(RESULTS)
     assert judge_run(store, "self-gpu-00").verdict == "no-go" and judge_run(store, "self-gpu-01").verdict == "go"
     assert [past.run_id for past in store.history("i-0abc00000000")] == ["self-gpu-00"]
@@ -162,7 +162,7 @@ def test_bad_lines_are_kept_and_counted_and_cost_no_other_line(stack, capsys):
     lines = [good[0], good[1][:-30], *liar, *forged, "a line of another program"]
     answer = stack.storage().handle(samples.envelope(lines, stream="i-0abc00000000"))
     assert (answer["stored"], answer["bad"], answer["foreign"]) == (1, 3, 1)
-    refused, cut, other = sorted(kept["reason"] for kept in stack.bad("storage"))
+    refused, cut, other = sorted(kept["reason"] for kept in stack.invalid("storage"))
     assert "cut off" in cut
     assert other == "the log stream of i-0abc00000000 holds a record of i-0aaaaaaaaaaaaaaaa"
     assert refused.startswith("its record was refused: findings[0].status: saw 'BETTER'")
@@ -172,7 +172,7 @@ def test_bad_lines_are_kept_and_counted_and_cost_no_other_line(stack, capsys):
 @pytest.mark.parametrize("event", [None, [], {"awslogs": {"data": "x"}}])
 def test_a_malformed_event_is_kept_once_and_not_tried_again(stack, event):
     assert [stack.storage().handle(event) for _ in range(2)] == [{"bad": 1}] * 2
-    assert len(stack.bad("storage")) == 1
+    assert len(stack.invalid("storage")) == 1
 
 
 def _large(host: str = "gpu-01") -> dict:
@@ -197,7 +197,7 @@ def test_a_record_in_parts_is_stored_when_its_last_part_is_there(stack):
 
 
 def test_a_throttled_table_brings_the_event_back_and_nothing_is_lost(stack):
-    event = samples.envelope(_lines(*_nodes(30, bad=2)), stream="all")
+    event = samples.envelope(_lines(*_nodes(30, invalid=2)), stream="all")
     stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "BatchWriteItem" else None
     with pytest.raises(TryAgain):
         stack.storage().handle(event)
@@ -218,13 +218,13 @@ def test_a_moment_of_throttling_is_sat_out(stack, action):
         return None
 
     stack.cloud.before = refuse
-    assert stack.storage().handle(samples.envelope(_lines(*_nodes(3, bad=1)), stream="all"))["stored"] == 3
+    assert stack.storage().handle(samples.envelope(_lines(*_nodes(3, invalid=1)), stream="all"))["stored"] == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_dying_anywhere_and_coming_again_gives_the_same_store(stack, seed):
     """The function dies after a random request; the event comes again, as Lambda does it."""
-    event = samples.envelope(_lines(*_nodes(4, bad=2)), stream="all")
+    event = samples.envelope(_lines(*_nodes(4, invalid=2)), stream="all")
     source = random.Random(seed)
 
     class Died(BaseException):
@@ -272,7 +272,7 @@ def _end_leases(stack: Stack) -> None:
 
 
 def test_two_invocations_at_once_store_and_tell_once(stack):
-    event = samples.envelope(_lines(*_nodes(6, bad=3)), stream="all")
+    event = samples.envelope(_lines(*_nodes(6, invalid=3)), stream="all")
     problems: list[BaseException] = []
 
     def invoke() -> None:
@@ -360,14 +360,14 @@ def test_a_training_job_speaks_for_no_node(stack):
     lines = logline.lines("node", "self-gpu-01", samples.record())
     answer = stack.storage().handle(samples.envelope(lines, stream=f"{samples.NODE}-training_records"))
     assert (answer.get("stored", 0), answer["bad"]) == (0, 1)
-    assert "a training job's and holds a node's record" in stack.bad("storage")[0]["reason"]
+    assert "a training job's and holds a node's record" in stack.invalid("storage")[0]["reason"]
 
 
 def test_dead_letters_are_replayed_through_a_queue_and_failures_named(stack):
     good = samples.envelope(_lines(samples.record()))
     answer = stack.storage().handle(samples.sqs(good, {"surprise": 1}, "no json"))
     assert answer == {"batchItemFailures": []}, "bad ones are kept and never come again"
-    assert len(stack.bad("storage")) == 2 and stack.items("RUN#")
+    assert len(stack.invalid("storage")) == 2 and stack.items("RUN#")
     stack.cloud.before = lambda action: (400, "ThrottlingException") if action == "BatchGetItem" else None
     answer = stack.storage().handle(samples.sqs(samples.envelope(["x"]), good))
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
@@ -541,19 +541,19 @@ def test_failed_launches_are_told_once_until_one_succeeds(stack):
 
 def test_good_news_of_an_unknown_node_is_no_bad_event(stack):
     assert stack.router().handle(samples.state("running", "i-0fffffffffffffff0")) == {"not_ours": 1}
-    assert stack.bad("alert-router") == []
+    assert stack.invalid("alert-router") == []
 
 
 def test_events_of_other_clusters_are_let_go(stack):
     other = stack.node("web-1", cluster="other")
     assert stack.router().handle(samples.spot(other)) == {"not_ours": 1}
     assert stack.router().handle(samples.alarm(name="somebody-elses")) == {"not_ours": 1}
-    assert stack.told() == [] and stack.bad("alert-router") == []
+    assert stack.told() == [] and stack.invalid("alert-router") == []
 
 
 def test_an_event_of_an_unknown_node_is_kept_and_counted(stack, capsys):
     assert stack.router().handle(samples.spot("i-0fffffffffffffff0")) == {"bad": 1}
-    (kept,) = stack.bad("alert-router")
+    (kept,) = stack.invalid("alert-router")
     assert "neither EC2 nor the results know it" in kept["reason"]
     assert '"BadEvents":1' in capsys.readouterr().out
 
@@ -572,7 +572,7 @@ def test_a_record_from_the_future_hides_nothing_that_comes_after(stack, trainer)
     ahead = samples.record(instance, started_at="2099-01-01T00:00:00+00:00")
     counts = stack.storage().handle(samples.envelope(_lines(ahead), stream=instance))
     assert (counts["bad"], counts["stored"]) == (1, 0)
-    (kept,) = stack.bad("storage")
+    (kept,) = stack.invalid("storage")
     assert "later than now" in kept["reason"]
     now = training_handler.stamps.now()
     wrong = samples.record(instance, verdict="no-go", started_at=now)
@@ -628,7 +628,7 @@ def test_an_alarm_with_a_reason_larger_than_a_message_is_told(stack):
 )
 def test_a_torn_delivery_is_kept_and_not_tried_again(stack, torn):
     assert stack.router().handle(samples.sqs(torn)) == {"batchItemFailures": []}
-    assert len(stack.bad("alert-router")) == 1 and stack.told() == []
+    assert len(stack.invalid("alert-router")) == 1 and stack.told() == []
 
 
 def test_a_malformed_event_does_not_hold_up_the_batch(stack):
@@ -637,7 +637,7 @@ def test_a_malformed_event_does_not_hold_up_the_batch(stack):
         "no json", {"detail-type": "Odd", "detail": {}, "id": "1"}, samples.spot(instance), samples.spot("i-x")
     )
     assert stack.router().handle(batch) == {"batchItemFailures": []}
-    assert len(stack.bad("alert-router")) == 3 and len(stack.told()) == 1
+    assert len(stack.invalid("alert-router")) == 3 and len(stack.told()) == 1
 
 
 def test_a_partial_failure_names_its_messages_and_the_rest_is_done(stack):
@@ -673,7 +673,7 @@ def test_a_burst_is_one_message_that_names_every_node(stack):
     assert stack.router().handle(batch) == {"batchItemFailures": []}, "what is there twice is no failure"
     (told,) = stack.told()
     assert "spot_interruption on 12 nodes" in told and all(node in told for node in nodes)
-    assert len(stack.bad("alert-router")) == 1, "the node that nobody knows is kept, and told to nobody"
+    assert len(stack.invalid("alert-router")) == 1, "the node that nobody knows is kept, and told to nobody"
     assert stack.router().handle(samples.sqs(*_burst(nodes), unknown)) == {"batchItemFailures": []}
     assert stack.told() == []
 

@@ -246,7 +246,7 @@ class Site:
         clients = [self.cloud.client(name) for name in ("ec2", "cloudwatch", "s3", "autoscaling")]
         return router_handler.build(common.services("alert-router", names), *clients)
 
-    def bad(self) -> list[str]:
+    def invalid(self) -> list[str]:
         found = self.cloud.objects(BUCKET)
         return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/")]
 
@@ -505,7 +505,7 @@ def test_an_outcome_that_is_none_is_kept_and_costs_no_other(site, key, body, rea
     site.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
     site.boot("i-0aaaaaaaaaaaaaaa1", RECORD=record("i-0aaaaaaaaaaaaaaa1", verdict="no-go"), PACKAGE_EXITS="1")
     assert len(site.deliver()) == 1
-    assert [reason in text for text in site.bad()] == [True]
+    assert [reason in text for text in site.invalid()] == [True]
 
 
 # A node that configures itself: a real ansible-core applies a bundle of a small checkout, with the connection local.

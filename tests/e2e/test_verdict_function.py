@@ -49,8 +49,8 @@ def output(number: int, *findings: dict, name: str = "", **rest) -> str:
     """What the task of a node prints."""
     host = f"gpu-{number:02d}"
     asked = asked_of({**params(number), "host": host, "instance_id": instance(number)})
-    bad = {one["check"]: one for one in findings}
-    found = [bad.get(check) or finding(check) for check in sorted(asked.checks)]
+    invalid = {one["check"]: one for one in findings}
+    found = [invalid.get(check) or finding(check) for check in sorted(asked.checks)]
     made = {**record(host, *found), "instance_id": instance(number), "started_at": now_stamp(), "flightline": "1"}
     made = {
         **made,
@@ -149,7 +149,7 @@ class Stack:
     def told(self) -> list[str]:
         return [message["Subject"] for message in self.cloud.told(self.reader)]
 
-    def bad(self) -> list[str]:
+    def invalid(self) -> list[str]:
         found = self.cloud.objects(BUCKET)
         return [json.loads(body)["reason"] for key, body in found.items() if key.startswith("bad-events/verdict/")]
 
@@ -320,7 +320,7 @@ def test_a_redelivered_batch_changes_nothing(stack):
     stack.function.handle({"Records": messages})
     before, told = (stack.cloud.items(RESULTS), stack.reports()), stack.told()
     assert stack.invoke(messages) == [] and len(told) == 1 and stack.told() == []
-    assert (stack.cloud.items(RESULTS), stack.reports()) == before and stack.bad() == []
+    assert (stack.cloud.items(RESULTS), stack.reports()) == before and stack.invalid() == []
 
 
 def test_two_invocations_at_once_give_one_verdict(stack):
@@ -386,7 +386,7 @@ def test_a_second_other_answer_is_kept_aside_and_the_first_stays(stack):
     stack.work()
     stack.answer(1, finding("row_remap", "FAIL"), command="c-2")
     stack.work()
-    assert "another record of this node" in stack.bad()[0] and stack.rows()["gpu-01"]["status"] == "PASS"
+    assert "another record of this node" in stack.invalid()[0] and stack.rows()["gpu-01"]["status"] == "PASS"
 
 
 def test_what_nobody_asked_for_is_kept_aside_and_holds_nothing_up(stack):
@@ -400,7 +400,7 @@ def test_what_nobody_asked_for_is_kept_aside_and_holds_nothing_up(stack):
     stack.send([1])
     stack.answer(1)
     assert stack.work() == [] and stack.verdict() == "go"
-    reasons = " ".join(stack.bad())
+    reasons = " ".join(stack.invalid())
     for words in ("was not asked in this run", "nobody asked for it", "wanted an answer or", "not a run's order"):
         assert words in reasons
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from flightline.healing.controller import Controller
-from flightline.healing.journal.lease import Kept
+from flightline.healing.journal.lease import RenewedLease
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.plan.observe import Sighting
 from flightline.healing.site import SitePolicy
@@ -46,7 +46,7 @@ def controller(store, world, clock, site=None, owner="one", ports=None):
     with SqliteLedger(store) as ledger:
         lease = ledger.acquire(owner, clock.seconds(), 60)
         assert lease is not None, f"{ledger.holder()} has the lease"
-        kept = Kept(ledger, lease, clock.seconds, 60)
+        kept = RenewedLease(ledger, lease, clock.seconds, 60)
         given = ports or Ports(world, world, world)
         yield Controller(ledger, given, site or SitePolicy(), kept, clock=clock)
         ledger.give_up(lease)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from flightline.healing.controller import Controller
 from flightline.healing.journal.incident import DONE as STEP_DONE
-from flightline.healing.journal.incident import Incident, Moment, happened
+from flightline.healing.journal.incident import Incident, Moment, advance
 from flightline.healing.journal.lease import keeping
 from flightline.healing.journal.ledger import SqliteLedger
-from flightline.healing.journal.machine import Happened, NodeState
+from flightline.healing.journal.machine import EventKind, NodeState
 from flightline.healing.journal.stamps import now_utc
 from flightline.healing.plan.observe import from_marker
 from flightline.healing.site import SitePolicy
@@ -114,4 +114,4 @@ class Healer:
                 if one.state is NodeState.HELD:
                     self.held += 1
                     self.nodes.sick.pop(one.host, None)
-                    ledger.save(happened(one, Moment(now_utc(), Happened.RETRIED, "a person", "mended by hand")), None)
+                    ledger.save(advance(one, Moment(now_utc(), EventKind.RETRIED, "a person", "mended by hand")), None)

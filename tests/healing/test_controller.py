@@ -5,7 +5,7 @@ import pytest
 from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.lease import LeaseLostError
 from flightline.healing.journal.ledger import ConflictError, SqliteLedger
-from flightline.healing.journal.machine import Happened, NodeState
+from flightline.healing.journal.machine import EventKind, NodeState
 from flightline.healing.journal.notice import Notices
 from flightline.healing.site import SitePolicy
 from flightline.tell.voice import TellingOutcome
@@ -108,7 +108,7 @@ def test_a_go_that_did_not_measure_the_fault_is_no_proof(store, world, clock):
     assert one.state is NodeState.HELD
     assert "go, but it did not measure xid" in one.events[-1].why
     assert [attempt.step for attempt in one.attempts] == ["REBOOT"]
-    assert sum(event.what == Happened.NOTED for event in one.events) == 1
+    assert sum(event.what == EventKind.NOTED for event in one.events) == 1
     assert world.node("n1")["out"]
 
 
@@ -324,5 +324,5 @@ def test_the_run_store_still_opens(store):
 
 def test_happened_words_are_those_of_the_contract():
     assert {"detected", "quarantined", "drained", "repairing", "verified", "returned", "held"} <= {
-        str(one) for one in Happened
+        str(one) for one in EventKind
     }

@@ -10,7 +10,7 @@ import pytest
 
 from flightline.healing.controller import Controller
 from flightline.healing.journal import ledger as ledgers
-from flightline.healing.journal.lease import Kept, LeaseLostError
+from flightline.healing.journal.lease import LeaseLostError, RenewedLease
 from flightline.healing.journal.ledger import ConflictError, SqliteLedger
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import Ports
@@ -149,7 +149,7 @@ def one_of_two(name, store, world):
             if lease is None:
                 time.sleep(0.05)
                 continue
-            one_round(ledger, Kept(ledger, lease, clock.seconds, SHORT_LEASE_S), world, clock)
+            one_round(ledger, RenewedLease(ledger, lease, clock.seconds, SHORT_LEASE_S), world, clock)
 
 
 def one_round(ledger, kept, world, clock):

@@ -3,7 +3,7 @@
 import pytest
 
 from flightline.healing.controller import Controller
-from flightline.healing.journal.lease import Kept
+from flightline.healing.journal.lease import RenewedLease
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import Ports
@@ -38,7 +38,7 @@ def heal(cluster, tmp_path, monkeypatch):
         with SqliteLedger(tmp_path / "runs.sqlite") as ledger:
             for number in range(count):
                 lease = ledger.acquire("test", clock.seconds(), 60)
-                kept = Kept(ledger, lease, clock.seconds, 60)
+                kept = RenewedLease(ledger, lease, clock.seconds, 60)
                 ports = Ports(SlurmScheduler(timeout_s=timeout_s), world, world)
                 one = Controller(ledger, ports, SitePolicy(budget_percent=50), kept, clock=clock)
                 one.round([sighting(world, clock, host) for host in hosts] if number == 0 else [], groups(world))

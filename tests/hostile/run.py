@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import ground, inprocess, unmeasured
+from . import bed, inprocess, unmeasured
+from .bed import HostileBed, answer, real
 from .generator import by_field
-from .ground import Ground, answer, real
 from .wire import planned
 
 MOST_MB = 500
@@ -30,10 +30,10 @@ def in_process(many: int, seed: int) -> Iterator[str]:
         yield from (f"a good neighbour lost its verdict: {host}" for host in lost)
 
 
-def end_to_end(many: int, path: Path) -> tuple[list[str], ground.Result]:
+def end_to_end(many: int, path: Path) -> tuple[list[str], bed.Result]:
     """The same through Ansible: generated answers, rogues, and good hosts between them."""
-    place, wanted = Ground(path), dict[str, bool]()
-    for host, plan in ground.rogues().items():
+    place, wanted = HostileBed(path), dict[str, bool]()
+    for host, plan in bed.rogues().items():
         place.add(host, plan, flightline_timeout_s=15)
         wanted[host] = False
     cases = list(by_field())
@@ -50,7 +50,7 @@ def end_to_end(many: int, path: Path) -> tuple[list[str], ground.Result]:
     wrong = [f"{host}: go should be {go}" for host, go in wanted.items() if (done.rows[host].verdict == "go") is not go]
     wrong += [f"exit status {done.status}, wanted 1"] * (done.status != 1)
     wrong += [f"{done.peak_mb:.0f} MB"] * (done.peak_mb >= MOST_MB)
-    wrong += ["a raw escape on the terminal"] * bool(ground.RAW.search(done.out.replace("\r", "")))
+    wrong += ["a raw escape on the terminal"] * bool(bed.RAW.search(done.out.replace("\r", "")))
     wrong += [f"left over: {line}" for line in place.left_over()]
     return wrong, done
 

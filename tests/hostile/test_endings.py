@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.installed import Place, installed
+from tests.hostile.bed import ROOT, HostileBed, answer, real
 from tests.hostile.endings import CANNOT_RUN, STARTS
-from tests.hostile.ground import ROOT, Ground, answer, real
 
 PLACES = ("root", "elsewhere", "collection")
 VERDICT = re.compile(r"^ *(NO-)?GO +\d+ of \d+ nodes? go", re.M)
@@ -28,7 +28,7 @@ class Starts:
     def __init__(self, path: Path, package: Place) -> None:
         self.path, self.package, self.work = path, package, path / "work"
         self.work.mkdir()
-        ground = Ground(path)
+        ground = HostileBed(path)
         for host, status in (("a", "PASS"), ("b", "PASS"), ("sick", "FAIL")):
             ground.add(host, {"text": answer(real(status), host)})
         ground.write()

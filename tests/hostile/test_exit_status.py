@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile import ground
-from tests.hostile.ground import COMMAND, PLAYBOOK, ROOT, Ground, answer, real
+from tests.hostile import bed
+from tests.hostile.bed import COMMAND, PLAYBOOK, ROOT, HostileBed, answer, real
 
 BOTH = pytest.mark.parametrize("command", [PLAYBOOK, COMMAND], ids=["ansible-playbook", "flightline"])
 SENTENCE = re.compile(r"flightline: run \S+ has no verdict: .*; what was measured: flightline report \S+")
@@ -19,7 +19,7 @@ SENTENCE = re.compile(r"flightline: run \S+ has no verdict: .*; what was measure
 
 def place_of(path, status="PASS", **plans):
     """A fleet of one host that answers with a status, and others by their plans."""
-    place = Ground(path)
+    place = HostileBed(path)
     place.add("a", {"text": answer(real(status), "a")})
     for host, plan in plans.items():
         place.add(host, plan)
@@ -171,4 +171,4 @@ def test_a_status_that_a_later_playbook_may_change_only_after_go(tmp_path):
 
 
 def test_the_place_has_no_raw_escape():
-    assert ground.RAW.search("\x1b") and not ground.RAW.search("text\r\n\t")
+    assert bed.RAW.search("\x1b") and not bed.RAW.search("text\r\n\t")

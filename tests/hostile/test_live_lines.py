@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.hostile import ground
-from tests.hostile.ground import Ground, answer, real
+from tests.hostile import bed
+from tests.hostile.bed import HostileBed, answer, real
 
 BIG = "QUJD" * 400_000
 """Well above what ansible-runner's event holds of a result (MAX_EVENT_RES, 700000 characters)."""
@@ -15,13 +15,13 @@ def with_bundle(status: str, host: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    place = Ground(tmp_path_factory.mktemp("live"))
-    place.add("bundle", ground.rogues()["bundle"])
+    place = HostileBed(tmp_path_factory.mktemp("live"))
+    place.add("bundle", bed.rogues()["bundle"])
     place.add("small", {"text": answer(real("FAIL"), "small")})
     place.add("fine", {"text": answer(real(), "fine")})
     place.add("silent", {"text": ""})
     place.write(flightline_keep_bundles=True)
-    return place.run(ground.COMMAND)
+    return place.run(bed.COMMAND)
 
 
 def live(ran, host):
@@ -42,19 +42,19 @@ def test_every_host_has_one_line_and_it_says_its_verdict(ran):
 
 
 def test_nothing_of_a_run_is_read_from_events_that_leave_results_out(tmp_path):
-    place = Ground(tmp_path)
+    place = HostileBed(tmp_path)
     for host in ("a", "b"):
         place.add(host, {"text": answer(real(), host)})
     place.write()
-    done = place.run(ground.COMMAND, MAX_EVENT_RES="1")
+    done = place.run(bed.COMMAND, MAX_EVENT_RES="1")
     assert done.status == 0 and live(done, "a").startswith("a go, "), done.out
     assert done.out.startswith("2 hosts, judged by "), done.out
 
 
 def test_a_launcher_s_run_needs_no_event_either(tmp_path):
     """Thousands of hosts make a result that is left out."""
-    place = Ground(tmp_path)
+    place = HostileBed(tmp_path)
     place.add("a", {"text": ""})
     place.write()
-    done = place.run((*ground.COMMAND, "--via", "slurm"), MAX_EVENT_RES="1", PATH=f"{ground.BIN}:/usr/bin:/bin")
+    done = place.run((*bed.COMMAND, "--via", "slurm"), MAX_EVENT_RES="1", PATH=f"{bed.BIN}:/usr/bin:/bin")
     assert done.status == 2 and "ansible-playbook ended with status" not in done.out, done.out

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.hostile import ground
+from tests.hostile import bed
+from tests.hostile.bed import HostileBed, answer, real
 from tests.hostile.generator import by_field, put
-from tests.hostile.ground import Ground, answer, real
 from tests.hostile.wire import planned
 
 BROKEN = {
@@ -26,12 +26,12 @@ BROKEN = {
 GOOD = [f"good-{number}" for number in range(4)]
 
 
-@pytest.fixture(scope="module", params=[ground.PLAYBOOK, ground.COMMAND], ids=["ansible-playbook", "flightline"])
+@pytest.fixture(scope="module", params=[bed.PLAYBOOK, bed.COMMAND], ids=["ansible-playbook", "flightline"])
 def ran(request, tmp_path_factory):
-    place = Ground(tmp_path_factory.mktemp("hostile"))
+    place = HostileBed(tmp_path_factory.mktemp("hostile"))
     for host, record in BROKEN.items():
         place.add(host, {"text": answer(record, host)})
-    for host, plan in ground.rogues().items():
+    for host, plan in bed.rogues().items():
         place.add(host, plan, flightline_timeout_s=8)
     for host in GOOD:
         place.add(host, {"text": answer(real(), host)})
@@ -56,7 +56,7 @@ def test_a_malformed_record_is_its_own_host_s_unknown_row(ran, host):
     assert "refused" in finding["message"] and "it began: " in finding["message"]
 
 
-@pytest.mark.parametrize("host", ground.rogues())
+@pytest.mark.parametrize("host", bed.rogues())
 def test_a_rogue_is_its_own_host_s_no_go(ran, host):
     assert ran.rows[host].verdict == "no-go"
     if host != "bundle":
@@ -91,21 +91,21 @@ def test_a_bundle_that_nobody_asked_for_is_not_kept(ran):
 
 
 def test_no_escape_reaches_the_terminal(ran):
-    assert ground.RAW.search(ran.out.replace("\r", "")) is None, ascii(ran.out[-2000:])
+    assert bed.RAW.search(ran.out.replace("\r", "")) is None, ascii(ran.out[-2000:])
 
 
 def test_a_later_healthy_run_of_the_same_hosts_is_go(ran, tmp_path_factory):
-    place = Ground(tmp_path_factory.mktemp("later"))
+    place = HostileBed(tmp_path_factory.mktemp("later"))
     for host in ("measures-is-5", "check-is-a-list", "partial"):
         place.add(host, {"text": answer(real(), host)})
     place.write()
-    later = place.run(ground.PLAYBOOK, FLIGHTLINE_STORE=str(ran.place.store))
+    later = place.run(bed.PLAYBOOK, FLIGHTLINE_STORE=str(ran.place.store))
     assert later.status == 0, later.out[-2000:]
 
 
 def test_generated_answers_come_to_what_they_should(tmp_path):
     """A sample of `make hostile`."""
-    place, wanted = Ground(tmp_path), {}
+    place, wanted = HostileBed(tmp_path), {}
     # A version of its own is a finding of the fleet, not of the node.
     cases = [case for case in by_field() if not case.name.startswith("versions.")]
     for number, case in enumerate(cases[::60]):

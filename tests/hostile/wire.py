@@ -6,9 +6,9 @@ from typing import Any
 from flightline.record.answers import asked_of
 from flightline_node.inputs import defaults
 
+from .bed import CHECKS, answer
 from .generator import CHECKS as MADE
 from .generator import START, TYPE, Case, good
-from .ground import CHECKS, answer
 from .oracle import of_text
 
 TABLE = asked_of({**defaults(), "instance_type": TYPE, "checks": CHECKS}).table

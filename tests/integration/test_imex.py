@@ -20,7 +20,7 @@ from .bed import ubuntu
 NAME = "nvidia-imex-580_580.178.04-0ubuntu0.24.04.1_amd64.deb"
 URL = f"{ubuntu.ARCHIVE}/pool/multiverse/n/nvidia-imex-580/{NAME}"
 SHA256 = "de489391f70999a1bd55c4adbb71f73a960e9ba44a79f9c0654258fe7d0d170c"
-PATIENCE_S = 120
+TIMEOUT_S = 120
 ADDRESSES = {"a": "198.51.100.1", "b": "198.51.100.2"}
 """Of documentation (RFC 5737), in namespaces of their own."""
 CONFIG = "etc/nvidia-imex/config.cfg"
@@ -95,7 +95,7 @@ def started(package, space, config):
 def domain(package, space, config, wanted):
     """What the control program says of the domain, as soon as it says `wanted`."""
     argv = ["ip", "netns", "exec", space, str(package / "usr/bin/nvidia-imex-ctl"), "-c", str(config), "-N"]
-    deadline, said = time.monotonic() + PATIENCE_S, ""
+    deadline, said = time.monotonic() + TIMEOUT_S, ""
     while wanted not in said and time.monotonic() < deadline:
         said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.partition("Nodes:")[2]
         time.sleep(0.5)

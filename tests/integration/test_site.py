@@ -23,7 +23,7 @@ from .shelf_gpu import REAL_DRIVER_HOST
 
 BARE = "gpu-04"
 """The machine that tests make bare again."""
-PATIENCE_S = 300
+TIMEOUT_S = 300
 STORE_LINK = "/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS0001"
 
 
@@ -47,7 +47,7 @@ def clean(played, names):
 
 def waited(bed, name, condition, show):
     """Wait until a command succeeds on a machine, as long as a busy machine may need; what `show` prints then."""
-    return bed.ssh(name, f"for i in $(seq {PATIENCE_S}); do {condition} && break; sleep 1; done; {show}")
+    return bed.ssh(name, f"for i in $(seq {TIMEOUT_S}); do {condition} && break; sleep 1; done; {show}")
 
 
 def test_bare_hosts_become_ready(bed, first):

@@ -137,7 +137,7 @@ def test_four_launchers_give_the_same_bytes_with_a_silent_node_and_a_late_record
             if late is None:
                 well = next(record for record in store.records(run_id) if record["host"] == "gpu-08")
                 late = {**well, "host": LATE, "instance_id": instance(SILENT)}
-            assert store.save_late(run_id, late)
+            assert store.save_late_record(run_id, late)
     again = {via: again_of(fleet, f"{via}/runs.sqlite") for via in WAYS}
     assert all(again[via] == again["ansible"] for via in WAYS)
     judged = json.loads(again["ansible"]["json"])

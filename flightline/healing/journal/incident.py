@@ -16,7 +16,7 @@ from typing import Any
 from flightline_node.model import LEVELS, Remedy
 from flightline_node.names import check_id
 
-from .machine import CLOSING, OPEN_OUT, Happened, NodeState, after
+from .machine import CLOSING, OPEN_OUT, EventKind, NodeState, after
 from .stamps import seconds
 
 MOST_LINES = 8
@@ -153,7 +153,7 @@ class Incident:
         """Serials of the GPUs in trouble."""
         return frozenset(trouble.serial for trouble in self.troubles if trouble.serial)
 
-    def at(self, what: Happened) -> str:
+    def at(self, what: EventKind) -> str:
         """When something happened first; '' when it has not."""
         return next((event.at for event in self.events if event.what == what), "")
 
@@ -183,7 +183,7 @@ def from_dict(raw: Mapping[str, Any]) -> Incident:
 def _read(event: Moment) -> Moment:
     """An event as it is written today: those of 0.1 had no ids, and their sentences are the ones of that version."""
     run = event.actor[4:] if event.actor.startswith("run ") else event.run
-    about = BREAKER_RESET if event.what == Happened.NOTED and event.why.startswith("breaker reset") else event.about
+    about = BREAKER_RESET if event.what == EventKind.NOTED and event.why.startswith("breaker reset") else event.about
     return replace(event, run=run, about=about)
 
 
@@ -196,19 +196,19 @@ def opened(
     made = Incident(
         f"{stamp}Z-{short}", host, instance_id, group, level, NodeState.IN_SERVICE, first.at, tuple(troubles)
     )
-    return happened(made, first)
+    return advance(made, first)
 
 
-def happened(incident: Incident, event: Moment) -> Incident:
+def advance(incident: Incident, event: Moment) -> Incident:
     """The incident after an event. Raises UnlawfulError for what cannot follow."""
-    what = Happened(event.what)
+    what = EventKind(event.what)
     state = after(incident.state, what)
     event = replace(event, evidence=tuple(event.evidence[:MOST_LINES]))
     # The first events tell when it began and the last ones where it stands; a loop in between shall not fill the store.
     events = (*incident.events, event)
     kept = events if len(events) <= MOST_EVENTS else (*events[:20], *events[-(MOST_EVENTS - 20) :])
     closed = event.at if what in CLOSING else incident.closed_at
-    proof = None if what in (Happened.FAILED, Happened.DETECTED, Happened.RETRIED) else incident.proof
+    proof = None if what in (EventKind.FAILED, EventKind.DETECTED, EventKind.RETRIED) else incident.proof
     return replace(incident, state=state, events=kept, closed_at=closed, proof=proof)
 
 

@@ -61,7 +61,7 @@ def me() -> str:
 
 
 @dataclass
-class Kept:
+class RenewedLease:
     """A lease that a thread renews while long work goes on. check() is asked before anything is changed."""
 
     leases: Leases
@@ -90,9 +90,9 @@ class Kept:
 
 
 @contextmanager
-def keeping(leases: Leases, lease: Lease, clock: Callable[[], float], ttl_s: float) -> Iterator[Kept]:
+def keeping(leases: Leases, lease: Lease, clock: Callable[[], float], ttl_s: float) -> Iterator[RenewedLease]:
     """Keep a lease alive for as long as the block runs, then give it up."""
-    kept = Kept(leases, lease, clock, ttl_s)
+    kept = RenewedLease(leases, lease, clock, ttl_s)
     thread = threading.Thread(target=kept.beat, name="lease", daemon=True)
     thread.start()
     try:

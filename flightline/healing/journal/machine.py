@@ -20,7 +20,7 @@ class NodeState(str, enum.Enum):
         return self.value
 
 
-class Happened(str, enum.Enum):
+class EventKind(str, enum.Enum):
     """What an incident's line of time is made of."""
 
     DETECTED = "detected"
@@ -42,13 +42,13 @@ class Happened(str, enum.Enum):
         return self.value
 
 
-_S, _H = NodeState, Happened
+_S, _H = NodeState, EventKind
 OPEN_OUT = frozenset(
     {NodeState.QUARANTINED, NodeState.DRAINING, NodeState.REPAIRING, NodeState.VERIFYING, NodeState.HELD}
 )
 """States in which the node is out of service."""
 
-NEXT: Mapping[tuple[NodeState, Happened], NodeState] = {
+NEXT: Mapping[tuple[NodeState, EventKind], NodeState] = {
     (_S.IN_SERVICE, _H.DETECTED): _S.IN_SERVICE,
     (_S.IN_SERVICE, _H.QUARANTINED): _S.QUARANTINED,
     (_S.IN_SERVICE, _H.CLEARED): _S.IN_SERVICE,
@@ -75,9 +75,9 @@ class UnlawfulError(RuntimeError):
     """Something happened that cannot follow; a fault of ours, so nothing is changed."""
 
 
-def after(state: NodeState, happened: Happened) -> NodeState:
+def after(state: NodeState, event_kind: EventKind) -> NodeState:
     """Return the state that follows. Raises UnlawfulError."""
     try:
-        return NEXT[state, happened]
+        return NEXT[state, event_kind]
     except KeyError:
-        raise UnlawfulError(f"a node that is {state} cannot become: {happened}") from None
+        raise UnlawfulError(f"a node that is {state} cannot become: {event_kind}") from None

@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 from ...tell.digest import Digest
 from ...tell.voice import Voice
 from .incident import Incident, Moment
-from .machine import Happened
+from .machine import EventKind
 
 TOLD = frozenset(
-    {Happened.QUARANTINED, Happened.REPAIRED, Happened.FAILED, Happened.VERIFIED, Happened.RETURNED, Happened.HELD}
+    {
+        EventKind.QUARANTINED,
+        EventKind.REPAIRED,
+        EventKind.FAILED,
+        EventKind.VERIFIED,
+        EventKind.RETURNED,
+        EventKind.HELD,
+    }
 )
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .incident import Incident
-from .machine import Happened
+from .machine import EventKind
 from .stamps import seconds
 
-PHASES: tuple[tuple[str, Happened, Happened], ...] = (
-    ("detected to quarantined", Happened.DETECTED, Happened.QUARANTINED),
-    ("quarantined to drained", Happened.QUARANTINED, Happened.DRAINED),
-    ("drained to repaired", Happened.DRAINED, Happened.REPAIRED),
-    ("repaired to verified", Happened.REPAIRED, Happened.VERIFIED),
-    ("detected to returned", Happened.DETECTED, Happened.RETURNED),
+PHASES: tuple[tuple[str, EventKind, EventKind], ...] = (
+    ("detected to quarantined", EventKind.DETECTED, EventKind.QUARANTINED),
+    ("quarantined to drained", EventKind.QUARANTINED, EventKind.DRAINED),
+    ("drained to repaired", EventKind.DRAINED, EventKind.REPAIRED),
+    ("repaired to verified", EventKind.REPAIRED, EventKind.VERIFIED),
+    ("detected to returned", EventKind.DETECTED, EventKind.RETURNED),
 )
 
 

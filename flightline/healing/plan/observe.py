@@ -14,8 +14,8 @@ from ...fleet.causes import Finding, troubles
 from ...fleet.judgement import NO_SERIAL
 from ...fleet.result import Report
 from ...store.rows import NODE, REACHABLE
-from ..journal.incident import Incident, Moment, NodeTrouble, deeper, happened, opened
-from ..journal.machine import Happened, NodeState
+from ..journal.incident import Incident, Moment, NodeTrouble, advance, deeper, opened
+from ..journal.machine import EventKind, NodeState
 from ..journal.stamps import seconds
 
 NO_GROUP = "nodes"
@@ -135,7 +135,7 @@ def absorb(sightings: Iterable[Sighting], known: Sequence[Incident], now: str) -
 
 def _opened(seen: Sighting) -> Incident:
     evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
-    first = Moment(seen.at, Happened.DETECTED, seen.actor, _said(seen.troubles), evidence, run=seen.run)
+    first = Moment(seen.at, EventKind.DETECTED, seen.actor, _said(seen.troubles), evidence, run=seen.run)
     level = seen.level
     for trouble in seen.troubles:
         level = deeper(level, _LEVEL_OF.get(trouble.check, level))
@@ -144,7 +144,7 @@ def _opened(seen: Sighting) -> Incident:
 
 def _out(one: Incident, seen: Sighting) -> Incident:
     if seen.out_at and one.is_open and one.state is NodeState.IN_SERVICE:
-        return happened(one, Moment(seen.out_at, Happened.QUARANTINED, seen.actor, seen.why_out))
+        return advance(one, Moment(seen.out_at, EventKind.QUARANTINED, seen.actor, seen.why_out))
     return one
 
 
@@ -155,15 +155,15 @@ def _joined(one: Incident, seen: Sighting, now: str) -> Incident:
     if not seen.troubles:
         if one.state is not NodeState.IN_SERVICE or not seen.clears(one):
             return one
-        return happened(one, Moment(now, Happened.CLEARED, seen.actor, "a later run found the node good"))
+        return advance(one, Moment(now, EventKind.CLEARED, seen.actor, "a later run found the node good"))
     fresh = tuple(trouble for trouble in seen.troubles if trouble.key not in one.keys)
     if not fresh and one.proof is None:
         return one
     if any(event.at == seen.at and event.actor == seen.actor for event in one.events):
         return one
     evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
-    event = Moment(seen.at, Happened.DETECTED, seen.actor, _said(fresh or seen.troubles), evidence, run=seen.run)
-    return happened(replace(one, troubles=(*one.troubles, *fresh), level=deeper(one.level, seen.level)), event)
+    event = Moment(seen.at, EventKind.DETECTED, seen.actor, _said(fresh or seen.troubles), evidence, run=seen.run)
+    return advance(replace(one, troubles=(*one.troubles, *fresh), level=deeper(one.level, seen.level)), event)
 
 
 def _said(found: Sequence[NodeTrouble]) -> str:

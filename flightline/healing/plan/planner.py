@@ -15,7 +15,7 @@ from ...fleet.checks import FLEET_CHECKS
 from ...store.rows import NODE, REACHABLE
 from ..journal import incident as incidents
 from ..journal.incident import Incident
-from ..journal.machine import Happened, NodeState
+from ..journal.machine import EventKind, NodeState
 from ..journal.stamps import seconds
 from ..site import SitePolicy
 from .budget import Detection, OutageBudget, Trip, trips
@@ -230,7 +230,7 @@ class _Planner:
         return NextStep(one, Do.DRAINED, "no job runs there any more", "none", choice.step)
 
     def _with_jobs(self, one: Incident, place: SchedulerView, choice: LadderChoice) -> NextStep:
-        waited_min = (self.now_s - seconds(one.at(Happened.QUARANTINED))) / 60
+        waited_min = (self.now_s - seconds(one.at(EventKind.QUARANTINED))) / 60
         limit = self.site.requeue_after_min
         already = any(attempt.step == incidents.REQUEUE for attempt in one.attempts)
         if limit and waited_min >= limit and not already:
@@ -254,7 +254,7 @@ class _Planner:
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:
-            since = self.now_s - seconds(_last(one, Happened.REPAIRED, Happened.RETRIED))
+            since = self.now_s - seconds(_last(one, EventKind.REPAIRED, EventKind.RETRIED))
             if since > self.site.verify_min * 60:
                 why = f"no proof within {self.site.verify_min:g} min: {_last_why(one)}"
                 return NextStep(one, Do.HOLD, why, "none")
@@ -297,7 +297,7 @@ def _released(one: Incident) -> bool:
     )
 
 
-def _last(one: Incident, *kinds: Happened) -> str:
+def _last(one: Incident, *kinds: EventKind) -> str:
     return next((event.at for event in reversed(one.events) if event.what in kinds), one.opened_at)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...report.text import clean, count
 from ..journal.incident import Incident
-from ..journal.machine import Happened
+from ..journal.machine import EventKind
 from ..site import SitePolicy
 from .budget import most_out
 from .planner import Do, FleetState, NextStep, RemediationPlan
@@ -62,7 +62,7 @@ def then(step: NextStep) -> str:
 
 def _saw(one: Incident, known: str) -> str:
     more = f" (+{len(one.troubles) - 1} more)" if len(one.troubles) > 1 else ""
-    by = next((event.actor for event in one.events if event.what == Happened.DETECTED), "")
+    by = next((event.actor for event in one.events if event.what == EventKind.DETECTED), "")
     return f"{one.troubles[0].said if one.troubles else 'nothing'}{more}{'' if by == known else f' ({by})'}"
 
 

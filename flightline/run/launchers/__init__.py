@@ -35,7 +35,7 @@ class Launcher(Protocol):
     def unlisted(self, calls: Sequence[Call]) -> Mapping[str, str]:
         """Nodes that the launcher knows and nobody asks for -> what it says of each. Raises LaunchError."""
 
-    def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Callable[[HostReply], None]) -> None:
+    def ask(self, calls: Sequence[Call], run_id: str, until: float, on_reply: Callable[[HostReply], None]) -> None:
         """Ask; returns when each host was told of once or time.monotonic() is `until`. Raises LaunchError."""
 
     def stop(self) -> None:

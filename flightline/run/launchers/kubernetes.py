@@ -61,7 +61,7 @@ class KubernetesLauncher:
         names = (str(node["metadata"]["name"]) for node in self.nodes() if is_accelerated(node))
         return {name: "Kubernetes has it" for name in names if name not in known}
 
-    def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Callable[[HostReply], None]) -> None:
+    def ask(self, calls: Sequence[Call], run_id: str, until: float, on_reply: Callable[[HostReply], None]) -> None:
         """See Launcher."""
         pods = {str(pod["spec"].get("nodeName")): pod for pod in self._pods()}
         nodes = {str(node["metadata"]["name"]) for node in self.nodes()}
@@ -71,12 +71,12 @@ class KubernetesLauncher:
             pod = pods.get(call.name)
             why = _unfit(call.name, nodes, pod, library)
             if why or pod is None:
-                told(HostReply(call.host, trouble=why, lost=True))
+                on_reply(HostReply(call.host, trouble=why, lost=True))
             else:
                 due.append((call, str(pod["metadata"]["name"])))
         if due:
             with ThreadPoolExecutor(min(len(due), MOST_AT_ONCE), "kubectl") as pool:
-                list(pool.map(lambda one: told(self._one(one[0], one[1], until)), due))
+                list(pool.map(lambda one: on_reply(self._one(one[0], one[1], until)), due))
 
     def stop(self) -> None:
         """End every kubectl; what runs on a node ends at its own deadline."""

@@ -32,7 +32,7 @@ from flightline_node.tell.frames import MARK
 
 from ...record.answers import most_bytes, said
 from ...record.outputs import BEGUN, ENDED, heard
-from .. import kept
+from .. import library_call
 from ..calls import Call, packed
 from . import HostReply, LaunchError
 
@@ -59,7 +59,7 @@ class _Task:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     ended: int | None = None
-    doubt: str = ""
+    mismatch: str = ""
 
 
 class SlurmLauncher:
@@ -86,7 +86,7 @@ class SlurmLauncher:
         known = {call.name for call in _by_slurms_names(calls, self._states)}
         return {name: f"Slurm has it, {one.state}" for name, one in self._states.items() if name not in known}
 
-    def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Callable[[HostReply], None]) -> None:
+    def ask(self, calls: Sequence[Call], run_id: str, until: float, on_reply: Callable[[HostReply], None]) -> None:
         """See Launcher."""
         self._job = f"flightline-{run_id}"
         self._states = self._states or states()
@@ -95,7 +95,7 @@ class SlurmLauncher:
         for call in _by_slurms_names(calls, self._states):
             why = _unfit(call.name, self._states.get(call.name))
             if why:
-                told(HostReply(call.host, trouble=why, lost=True))
+                on_reply(HostReply(call.host, trouble=why, lost=True))
             else:
                 (ready if self._states[call.name].state in READY else busy).append(call)
         # The library's place is part of what all tasks of an srun run.
@@ -104,7 +104,7 @@ class SlurmLauncher:
         if not groups:
             return
         with ThreadPoolExecutor(min(len(groups), MOST_WAITING), "srun") as pool:
-            list(pool.map(lambda group: self._round(group, until, told), groups))
+            list(pool.map(lambda group: self._round(group, until, on_reply), groups))
 
     def stop(self) -> None:
         """End every srun and its job."""
@@ -120,9 +120,9 @@ class SlurmLauncher:
         for process in running:
             _end(process)
 
-    def _round(self, calls: Sequence[Call], until: float, told: Callable[[HostReply], None]) -> None:
+    def _round(self, calls: Sequence[Call], until: float, on_reply: Callable[[HostReply], None]) -> None:
         """One srun over some nodes: each is told of once, whatever comes."""
-        listening = _Listening(calls, told)
+        listening = _Listening(calls, on_reply)
         with tempfile.TemporaryDirectory(prefix="flightline-srun-") as place, tempfile.TemporaryFile() as errors:
             process = self._start(calls, until, Path(place), errors)
             if process is None:
@@ -243,15 +243,15 @@ def _unfit(name: str, found: SinfoState | None) -> str:
 def _script(calls: Sequence[Call]) -> str:
     """What each task runs. The library is where the inventory says: alike for the nodes of one srun."""
     end_s = max(int(call.params["timeout_s"]) for call in calls) + bounds.NODE_GRACE_S
-    return kept.script('"$SLURMD_NODENAME"', kept.own_key(), end_s, calls[0].installed)
+    return library_call.script('"$SLURMD_NODENAME"', library_call.own_key(), end_s, calls[0].installed)
 
 
 class _Listening:
     """Reads the labelled lines of one srun. Nobody is told of before it has ended: what comes last may be a doubt."""
 
-    def __init__(self, calls: Sequence[Call], told: Callable[[HostReply], None]) -> None:
+    def __init__(self, calls: Sequence[Call], on_reply: Callable[[HostReply], None]) -> None:
         """calls: in the order of srun's tasks."""
-        self._told = told
+        self._told = on_reply
         self._tasks = [(call, _Task()) for call in calls]
 
     def take(self, line: str) -> None:
@@ -272,8 +272,8 @@ class _Listening:
     def close(self, why: str) -> None:
         """Srun has ended, for this reason: tell of every host once."""
         for call, task in self._tasks:
-            if task.doubt:
-                reply = HostReply(call.host, trouble=task.doubt)
+            if task.mismatch:
+                reply = HostReply(call.host, trouble=task.mismatch)
             elif task.ended is not None:
                 reply = heard(call.host, task.lines, task.ended, most_bytes(bool(call.params.get("return_bundle"))))
             elif task.name:
@@ -287,16 +287,16 @@ class _Listening:
 def _begin(call: Call, task: _Task, number: str, name: str) -> None:
     """A task says its node's name: it must be where srun started it, and say so once."""
     if name != call.name:
-        task.doubt = task.doubt or f"task {number} of srun runs on {call.name} and answered as {said(name)!r}"
+        task.mismatch = task.mismatch or f"task {number} of srun runs on {call.name} and answered as {said(name)!r}"
     elif task.name:
-        task.doubt = task.doubt or f"task {number} of srun on {call.name} answered twice"
+        task.mismatch = task.mismatch or f"task {number} of srun on {call.name} answered twice"
     task.name = task.name or name
 
 
 def _keep(call: Call, task: _Task, text: str) -> None:
     task.size += len(text)
     if task.size > 2 * most_bytes(bool(call.params.get("return_bundle"))):
-        task.doubt = task.doubt or "its answer is endless: more than twice of what is taken"
+        task.mismatch = task.mismatch or "its answer is endless: more than twice of what is taken"
         task.lines.clear()
     else:
         task.lines.append(text)
@@ -304,8 +304,8 @@ def _keep(call: Call, task: _Task, text: str) -> None:
 
 def _last_words(errors: str) -> str:
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    told = [line for line in lines if "error:" in line] or lines
-    return said(told[-1]) if told else "it gave no reason before the deadline"
+    on_reply = [line for line in lines if "error:" in line] or lines
+    return said(on_reply[-1]) if on_reply else "it gave no reason before the deadline"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

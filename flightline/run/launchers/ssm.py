@@ -28,7 +28,7 @@ from ... import contract
 from ...cloud.clients import Clients, explain, is_aws_error
 from ...record import outputs
 from ...record.answers import most_bytes, said
-from .. import kept
+from .. import library_call
 from ..calls import OF_A_STACK, Call, broadcast, packed
 from . import HostReply, LaunchError
 
@@ -103,13 +103,13 @@ class SsmLauncher:
             if name not in known
         }
 
-    def ask(self, calls: Sequence[Call], run_id: str, until: float, told: Tell) -> None:
+    def ask(self, calls: Sequence[Call], run_id: str, until: float, on_reply: Tell) -> None:
         """See Launcher."""
         ready, lost = self.sort_out(calls)
         for reply in lost:
-            told(reply)
+            on_reply(reply)
         self.send(ready, run_id, until)
-        self._listen(run_id, until, told)
+        self._listen(run_id, until, on_reply)
 
     def sort_out(self, calls: Sequence[Call]) -> tuple[list[Call], list[HostReply]]:
         """Who can be asked, and what is said of the others. Raises LaunchError."""
@@ -196,7 +196,7 @@ class SsmLauncher:
                 DocumentName=document,
                 Targets=targets,
                 Parameters={
-                    "key": [kept.own_key()],
+                    "key": [library_call.own_key()],
                     "installed": [calls[0].installed],
                     "endS": [str(end_s)],
                     "asked": [base64.b64encode(zlib.compress(json.dumps(asked).encode(), 9)).decode("ascii")],
@@ -211,14 +211,14 @@ class SsmLauncher:
             )
         self._commands.append(_SentCommand(done["Command"]["CommandId"], {call.name: call for call in calls}))
 
-    def _listen(self, run_id: str, until: float, told: Tell) -> None:
+    def _listen(self, run_id: str, until: float, on_reply: Tell) -> None:
         """Until every host was told of, the deadline is over or the run was stopped."""
         with ThreadPoolExecutor(READERS, "ssm") as pool:
             while not self._stopped.is_set() and time.monotonic() < until:
                 began = time.monotonic()
                 for command in self._commands:
                     if command.waiting:
-                        self._try(lambda one=command: self._round(one, run_id, pool, told))  # type: ignore[misc]
+                        self._try(lambda one=command: self._round(one, run_id, pool, on_reply))  # type: ignore[misc]
                 if not any(command.waiting for command in self._commands):
                     return
                 # A round over thousands of nodes is many requests: they must not be all that this account may ask.
@@ -234,18 +234,18 @@ class SsmLauncher:
             self.how = f"Systems Manager; {explain(error, 'the last request')}"
             return None
 
-    def _round(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, told: Tell) -> None:
+    def _round(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, on_reply: Tell) -> None:
         final = self._is_final(command)  # before the bucket is listed: what it holds then is all there will be
-        self._take(command, run_id, pool, told)
+        self._take(command, run_id, pool, on_reply)
         if final and command.waiting:
             command.ended_at = command.ended_at or time.monotonic()
-            self._explain(command, told)
+            self._explain(command, on_reply)
 
     def _is_final(self, command: _SentCommand) -> bool:
         listed = self._client("ssm").list_commands(CommandId=command.id)["Commands"]
         return bool(listed) and listed[0].get("Status") in FINAL
 
-    def _take(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, told: Tell) -> None:
+    def _take(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, on_reply: Tell) -> None:
         """The outputs that have come into the bucket, of instances that Systems Manager says are done."""
         come = list(self._outputs(f"{_prefix(run_id)}/{command.id}/"))
         if not any(name in command.waiting for _, name, _ in come):
@@ -260,7 +260,7 @@ class SsmLauncher:
         found = pool.map(lambda one: self._try(lambda: self._read(*one)), new)
         for (_, call, *_), reply in zip(new, found):
             if reply and command.waiting.pop(call.name, None):
-                told(reply)
+                on_reply(reply)
 
     def _outputs(self, prefix: str) -> Iterator[tuple[str, str, int]]:
         pages = self._client("s3").get_paginator("list_objects_v2")
@@ -276,7 +276,7 @@ class SsmLauncher:
         body = self._client("s3").get_object(Bucket=self._stack["results_bucket"], Key=key)["Body"]
         return vouched(call, body.read().decode("utf-8", "replace"), own)
 
-    def _explain(self, command: _SentCommand, told: Tell) -> None:
+    def _explain(self, command: _SentCommand, on_reply: Tell) -> None:
         """The command has ended: who gave no output is told of with what Systems Manager says of it."""
         said_of = self._invocations(command)
         settled = time.monotonic() - command.ended_at > SETTLE_S
@@ -291,7 +291,7 @@ class SsmLauncher:
                 reply = HostReply(call.host, trouble=words, lost=True)
             # Not before: what AWS refuses of it is asked again in the next round.
             del command.waiting[name]
-            told(reply)
+            on_reply(reply)
 
     def _invocations(self, command: _SentCommand) -> dict[str, _Invocation]:
         return _invocations(self._client("ssm"), CommandId=command.id)

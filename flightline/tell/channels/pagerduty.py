@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...record.words import clip
+from ...record.printable import clip
 from ..channel import PEM, SECRET, Channel, ChannelSetting, Means
 from ..digest import Alert, Digest, clean
 from ..sending import post

@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ...record.words import clip
-from ..channel import HOSTS, PEM, SECRET, Channel, ChannelSetting, Means, NotToldError
+from ...record.printable import clip
+from ..channel import HOSTS, PEM, SECRET, Channel, ChannelSetting, DeliveryError, Means
 from ..digest import MAX_MESSAGE, Alert, Digest, clean, groups, place_line, recovered_line, remedy_line
 from ..sending import post
 
@@ -36,7 +36,7 @@ def _say(digest: Digest, means: Means) -> str:
     """Send a digest as a bot; returns the id of the thread."""
     given, token = means.given, means.secret("slack_bot")
     if not token.isascii() or not token.isprintable():
-        raise NotToldError("the Slack token has characters that no token has: nothing was sent", later=False)
+        raise DeliveryError("the Slack token has characters that no token has: nothing was sent", later=False)
     made = {**message(digest), "channel": given["slack_channel"]}
     made |= {"thread_ts": means.thread} if means.thread else {}
     where, headers = f"https://{given['slack_api']}/api/chat.postMessage", {"Authorization": f"Bearer {token}"}
@@ -49,8 +49,8 @@ def _say(digest: Digest, means: Means) -> str:
         # Its words are one of a list ("channel_not_found"), and nothing that was sent.
         why = str(answer.get("error") or "no reason")[:80].replace(token, "***")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise NotToldError("Slack's answer cannot be read", later=True) from None
-    raise NotToldError(
+        raise DeliveryError("Slack's answer cannot be read", later=True) from None
+    raise DeliveryError(
         f"Slack refused the message: {why}; check the token's scope chat:write and the channel", later=False
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...record.words import clip
+from ...record.printable import clip
 from ..channel import Channel, ChannelSetting, Means
 from ..digest import Digest, render, subject
 

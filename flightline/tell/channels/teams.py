@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...record.words import clip
+from ...record.printable import clip
 from ..channel import HOSTS, PEM, SECRET, Channel, ChannelSetting, Means
 from ..digest import MAX_MESSAGE, Alert, Digest, clean, groups, place_line, recovered_line, remedy_line
 from ..sending import post

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..channel import FILE, HOSTS, PEM, SECRET, Channel, ChannelSetting, Means, NotToldError
+from ..channel import FILE, HOSTS, PEM, SECRET, Channel, ChannelSetting, DeliveryError, Means
 from ..digest import Digest, render
 from ..sending import post
 
@@ -33,7 +33,7 @@ def send(digest: Digest, means: Means) -> str:
     try:
         made = filled(template(given["webhook_template"]), fields(digest))
     except (OSError, ValueError) as error:
-        raise NotToldError(f"{given['webhook_template']}: saw {error}, wanted a JSON template", later=True) from None
+        raise DeliveryError(f"{given['webhook_template']}: saw {error}, wanted a JSON template", later=True) from None
     body = json.dumps(made).encode()
     url, key = means.secret("webhook"), means.secret("webhook_key") if given["webhook_key"] else ""
     headers = signed(digest.key, int(time.time()), body, key)
@@ -63,7 +63,7 @@ def _bytes(secret: str) -> bytes:
     try:
         return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error:
-        raise NotToldError(f"webhook_key: saw no Base64 behind {PREFIX}, wanted it: nothing was sent", False) from None
+        raise DeliveryError(f"webhook_key: saw no Base64 behind {PREFIX}, wanted it: nothing was sent", False) from None
 
 
 def template(path: str) -> Any:

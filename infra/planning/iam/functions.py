@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from flightline.cloud.signals import BAD_EVENTS_PREFIX
+from flightline.cloud.signals import INVALID_EVENTS_PREFIX
 from flightline.contract import CALLS_PREFIX, TAG_CLUSTER
 from infra.planning.functions import events_queue
 from infra.planning.iam.control import notify
@@ -45,7 +45,9 @@ def _failures(arns: Arns, function: str) -> Document:
     names = arns.names
     return document(
         allow("DeadLetters", ["sqs:SendMessage"], [arns.queue(names.dead_letter_queue)]),
-        allow("BadEvents", ["s3:PutObject"], [arns.objects(names.results_bucket, f"{BAD_EVENTS_PREFIX}{function}/")]),
+        allow(
+            "BadEvents", ["s3:PutObject"], [arns.objects(names.results_bucket, f"{INVALID_EVENTS_PREFIX}{function}/")]
+        ),
     )
 
 

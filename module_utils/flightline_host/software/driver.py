@@ -66,7 +66,7 @@ def _broken(driver: InstalledDriver) -> Iterator[Problem]:
     broken = [
         f"{package.name} {package.version} ({package.state.strip()})"
         for package in driver.packages
-        if not package.whole
+        if not package.installed
     ]
     if broken:
         yield Problem(
@@ -120,7 +120,7 @@ def _fabric(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Prob
             "the same version: it refuses any other driver, and CUDA then fails with error 802",
             f"install {package} {version}",
         )
-    if wanted["nvlsm"] and not any(package.name == "nvlsm" and package.whole for package in driver.packages):
+    if wanted["nvlsm"] and not any(package.name == "nvlsm" and package.installed for package in driver.packages):
         yield Problem("no NVLSM", "package nvlsm: NVLink 5 switches have no subnet manager without it", "install nvlsm")
 
 

@@ -9,7 +9,7 @@ from ..version import upstream
 
 _DPKG = ("dpkg-query", "-W", "-f", "${Package}\\t${Version}\\t${db:Status-Abbrev}\\n")
 _RPM = ("rpm", "-qa", "--qf", "%{NAME}\\t%{VERSION}-%{RELEASE}\\t.i\\n")
-_WHOLE = "i"
+_INSTALLED = "i"
 _GONE = ("n", "c")
 """Second letter of dpkg's abbreviated status: not installed, only configuration left (dpkg-query(1))."""
 
@@ -22,9 +22,9 @@ class Package(NamedTuple):
     state: str
 
     @property
-    def whole(self) -> bool:
+    def installed(self) -> bool:
         """Unpacked and configured?"""
-        return self.state[1:2] == _WHOLE and self.state[2:3] in ("", " ")
+        return self.state[1:2] == _INSTALLED and self.state[2:3] in ("", " ")
 
     @property
     def upstream(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..host import Host
 from ..outcome import Outcome
-from . import files, fresh
+from . import files, unit_state
 
 _DPKG = ("dpkg-query", "-W", "-f", "${Package}\\t${Version}\\t${db:Status-Abbrev}\\n")
 _INSTALLED = "i"
@@ -21,7 +21,7 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     found = {name: _file(host, path) for name, path in wanted["files"].items()}
     facts = {"commands": said, "files": found, "missing": missing(host, wanted["packages"])}
     facts["differ"] = files.differ(host, wanted["written"])
-    facts["not_at_boot"] = [name for name in wanted["at_boot"] if not fresh.is_set_for_boot(host, name)]
+    facts["not_at_boot"] = [name for name in wanted["at_boot"] if not unit_state.is_set_for_boot(host, name)]
     return Outcome(False, {}, {}, facts)
 
 

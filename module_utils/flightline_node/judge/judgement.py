@@ -142,10 +142,10 @@ def _not_measured(check: Check, context: Context, book: FactBook, required: bool
 
 def _downgrade_untrusted(context: Context, findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:
     """A PASS from a tool that did not end well is not evidence; what it found wrong still is."""
-    doubtful = [item for item in parsed if item.state == READ and item.doubt]
+    doubtful = [item for item in parsed if item.state == READ and item.caveat]
     if not doubtful:
         return list(findings)
-    doubts = "; ".join(dict.fromkeys(item.doubt for item in doubtful))
+    doubts = "; ".join(dict.fromkeys(item.caveat for item in doubtful))
     result: List[Finding] = []
     for finding in findings:
         if finding.status in (Status.PASS, Status.INFO):

@@ -156,7 +156,7 @@ class NodeAgent:
         if self.last.status == NOT_RUN:
             self.counts["not_judged"] += 1
             complain(f"not judged: {self.last.why}")
-            self._try(lambda: self._own.doubt(f"not judged: {(self.last or Judged(NOT_RUN, '', {})).why}"))
+            self._try(lambda: self._own.set_unknown(f"not judged: {(self.last or Judged(NOT_RUN, '', {})).why}"))
             return
         self.counts["judged"] += 1
         verdict = GO if self.last.status == CHECK_GO else NO_GO

@@ -12,7 +12,7 @@ CONFLICTS = 8
 """Writes that lose against somebody else's before it is given up for now: kubelet writes every few seconds at most."""
 
 
-class Told(NamedTuple):
+class NodeUpdate(NamedTuple):
     """What was told. node: as the server has it now. stands: what stands after the word. trouble: with the Event."""
 
     node: Dict[str, Any]
@@ -32,7 +32,7 @@ class OwnNode:
         found: Dict[str, Any] = api.ask(self._to, "GET", api.node_path(self.name))
         return found
 
-    def tell(self, word: Standing) -> Told:
+    def tell(self, word: Standing) -> NodeUpdate:
         """Taints, labels and annotation in one write, then the condition, then an Event where it is news."""
         before, node, stands = self._write(word)
         now = self._stamp()
@@ -40,9 +40,9 @@ class OwnNode:
         node = api.ask(self._to, "PATCH", path, condition(node, stands, now), api.STRATEGIC)
         changed = before is None or (before.verdict, before.why) != (stands.verdict, stands.why)
         trouble = self._say(event(node, stands, now, secrets.token_hex(8))) if changed else ""
-        return Told(node, stands, changed, trouble)
+        return NodeUpdate(node, stands, changed, trouble)
 
-    def doubt(self, why: str) -> None:
+    def set_unknown(self, why: str) -> None:
         """The condition alone is Unknown: nothing was judged, so nothing that stands is taken back or added."""
         node = self.read()
         doubted = Standing(UNPROVEN, "quick", "none", self._stamp(), "", why)
@@ -67,10 +67,10 @@ class OwnNode:
                     raise
         raise AssertionError("the loop returns or raises")
 
-    def _say(self, told: Dict[str, Any]) -> str:
+    def _say(self, update: Dict[str, Any]) -> str:
         """Events are news, not state: one that is lost does not hold up the taint."""
         try:
-            api.ask(self._to, "POST", f"/api/v1/namespaces/{names.EVENTS_NAMESPACE}/events", told)
+            api.ask(self._to, "POST", f"/api/v1/namespaces/{names.EVENTS_NAMESPACE}/events", update)
         except api.ApiError as error:
             return str(error)
         return ""

@@ -41,7 +41,7 @@ class Parsed:
     state: str
     facts: Optional[Facts] = None
     reason: str = ""
-    doubt: str = ""
+    caveat: str = ""
     evidence: Tuple[str, ...] = ()
     why: Trouble = NONE
 

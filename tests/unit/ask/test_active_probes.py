@@ -96,7 +96,7 @@ def test_dcgm_exit_status(node, rc, trusted):
     tool("dcgmi", f"echo '{document}'; exit {rc}")
     parsed = facts_of(out, run(where, "dcgm-diag", out)[0], "dcgm_diag")
     assert parsed.state == READ
-    assert (parsed.doubt == "") is trusted
+    assert (parsed.caveat == "") is trusted
 
 
 FOUND = "provider: efa\\n    fabric: efa\\n    domain: %s-rdm\\n    type: FI_EP_RDM\\n"

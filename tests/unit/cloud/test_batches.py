@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flightline.cloud.batches import NotWrittenError, Patience, put_new, throttled, write_all
+from flightline.cloud.batches import NotWrittenError, RetryPolicy, put_new, throttled, write_all
 
 
 class Refused(Exception):
@@ -14,9 +14,9 @@ class Refused(Exception):
         self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
 
 
-def patience(attempts=5):
+def retry(attempts=5):
     waits = []
-    return Patience(attempts=attempts, sleep=waits.append, jitter=lambda: 1.0), waits
+    return RetryPolicy(attempts=attempts, sleep=waits.append, jitter=lambda: 1.0), waits
 
 
 def item(number):
@@ -50,12 +50,12 @@ class Table:
 @pytest.mark.parametrize(("count", "calls"), [(0, 0), (1, 1), (25, 1), (26, 2), (1000, 40)])
 def test_25_items_to_a_request(count, calls):
     table = Table()
-    stats = write_all(table, "t", map(item, range(count)), patience()[0])
+    stats = write_all(table, "t", map(item, range(count)), retry()[0])
     assert (stats.items, stats.calls, stats.retries, len(table.there)) == (count, calls, 0, count)
 
 
 def test_unprocessed_items_are_sent_again_alone_and_later_and_later():
-    table, (quick, waits) = Table(20, 5, 0), patience()
+    table, (quick, waits) = Table(20, 5, 0), retry()
     stats = write_all(table, "t", map(item, range(25)), quick)
     assert table.calls == [25, 20, 5] and len(table.there) == 25
     assert stats.retries == 2 and waits == [0.05, 0.1]
@@ -63,7 +63,7 @@ def test_unprocessed_items_are_sent_again_alone_and_later_and_later():
 
 @pytest.mark.parametrize("refusal", [("ProvisionedThroughputExceededException", 400), ("whatever", 503)])
 def test_a_throttled_batch_is_botocore_s_to_repeat_and_handed_back_when_it_gave_up(refusal):
-    table, (quick, waits) = Table(0, Refused(*refusal)), patience()
+    table, (quick, waits) = Table(0, Refused(*refusal)), retry()
     with pytest.raises(NotWrittenError, match=rf"t: 5 items not written \({refusal[0]}\)") as caught:
         write_all(table, "t", map(item, range(30)), quick)
     assert len(table.there) == 25 and len(caught.value.left) == 5 and waits == []
@@ -72,12 +72,12 @@ def test_a_throttled_batch_is_botocore_s_to_repeat_and_handed_back_when_it_gave_
 def test_what_is_refused_to_the_end_is_handed_back():
     table = Table(24, 23, 22, 21, 20)
     with pytest.raises(NotWrittenError, match="t: 20 items not written: left unprocessed 5 times") as caught:
-        write_all(table, "t", map(item, range(25)), patience()[0])
+        write_all(table, "t", map(item, range(25)), retry()[0])
     assert {row["sk"]["S"] for row in caught.value.left} | set(table.there) == {str(n) for n in range(25)}
 
 
 def test_an_error_that_waiting_does_not_mend_is_raised_at_once():
-    table, (quick, waits) = Table(Refused("AccessDeniedException")), patience()
+    table, (quick, waits) = Table(Refused("AccessDeniedException")), retry()
     with pytest.raises(Refused):
         write_all(table, "t", [item(1)], quick)
     assert len(table.calls) == 1 and waits == []
@@ -85,7 +85,7 @@ def test_an_error_that_waiting_does_not_mend_is_raised_at_once():
 
 def test_a_key_twice_in_one_request_is_sent_once():
     table = Table()
-    assert write_all(table, "t", [item(1), item(1), item(2)], patience()[0]).items == 2
+    assert write_all(table, "t", [item(1), item(1), item(2)], retry()[0]).items == 2
 
 
 def test_put_new_keeps_what_is_there():
@@ -101,7 +101,7 @@ def test_what_the_same_request_may_not_meet_later():
 
 
 def test_waits_are_bounded():
-    table, (quick, waits) = Table(*[1] * 12), patience(12)
+    table, (quick, waits) = Table(*[1] * 12), retry(12)
     with pytest.raises(NotWrittenError):
         write_all(table, "t", [item(1)], quick)
     assert max(waits) == 5.0

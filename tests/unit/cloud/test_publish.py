@@ -189,7 +189,9 @@ def test_sns_that_throttles_to_the_end_loses_nothing(aws, target, path):
     a_run(path, "r1", 1, record("a", BAD))
     aws.before = lambda action: (400, "Throttling") if action == "POST /" else None
     (trouble,) = publishing.publish_run(path, "r1", target).troubles
-    assert f"{target.told['topic']}: Throttling" in trouble and [job[1] for job in waiting(path)] == [outbox.PLANNED]
+    assert f"{target.channels['topic']}: Throttling" in trouble and [job[1] for job in waiting(path)] == [
+        outbox.PLANNED
+    ]
     aws.before = None
     aws.seen.clear()
     assert publishing.drain(path).troubles == []

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from flightline.cli import cli
 from flightline.fleet.judgement import as_judged, judge_run
 from flightline.store.rows import broken_record, unreachable_record
-from flightline.store.sqlite import ExpectedHost, SqliteStore, aside_file
+from flightline.store.sqlite import ExpectedHost, SqliteStore, spill_file
 from flightline_node.model import Verdict
 from tests.unit.made import a_run, finding, record
 
@@ -41,7 +41,7 @@ def test_without_a_late_answer_the_row_says_how_it_was_asked(path):
 
 def test_a_late_go_is_judged_and_the_first_verdict_stays_on_record(path):
     with SqliteStore(path) as store:
-        assert store.save_late("r1", record("b"))
+        assert store.save_late_record("r1", record("b"))
     status, said = report(path)
     assert status == 0 and "late: 1 node answered after the deadline: b." in said
     assert "The first verdict, no-go, was given without them and stays on record." in " ".join(said.split())
@@ -54,7 +54,7 @@ def test_a_late_go_is_judged_and_the_first_verdict_stays_on_record(path):
 
 def test_the_json_report_has_what_the_late_node_measured(path):
     with SqliteStore(path) as store:
-        store.save_late(
+        store.save_late_record(
             "r1", record("b", finding("row_remap", "FAIL"), measures={"m": {"unit": "W", "values": {"0": 1}}})
         )
     status, said = report(path, "--json", "-")
@@ -67,17 +67,17 @@ def test_the_json_report_has_what_the_late_node_measured(path):
 
 def test_only_the_first_late_answer_counts_and_none_replaces_an_answer(path):
     with SqliteStore(path) as store:
-        assert store.save_late("r1", record("b", finding("row_remap", "FAIL")))
-        assert not store.save_late("r1", record("b")), "twice"
-        store.save_late("r1", record("a", finding("row_remap", "FAIL")))
+        assert store.save_late_record("r1", record("b", finding("row_remap", "FAIL")))
+        assert not store.save_late_record("r1", record("b")), "twice"
+        store.save_late_record("r1", record("a", finding("row_remap", "FAIL")))
         found = judge_run(store, "r1")
     assert found.late == ["b"] and {row.host: str(row.verdict) for row in found.rows} == {"a": "go", "b": "no-go"}
 
 
 def test_a_late_answer_of_an_unknown_node_or_another_run_is_no_row(path):
     with SqliteStore(path) as store:
-        store.save_late("r1", record("stranger"))
-        store.save_late("r0", record("b"))
+        store.save_late_record("r1", record("stranger"))
+        store.save_late_record("r0", record("b"))
         found = judge_run(store, "r1")
     assert [row.host for row in found.rows] == ["a", "b"] and found.late == [] and found.verdict is Verdict.NO_GO
 
@@ -86,7 +86,7 @@ def test_a_torn_answer_is_not_replaced_by_a_second_one(tmp_path):
     with SqliteStore(tmp_path / "runs.sqlite") as store:
         store.start(a_run("a"))
         store.save("r1", broken_record(ExpectedHost("a"), "its answer ends in the middle"))
-        store.save_late("r1", record("a"))
+        store.save_late_record("r1", record("a"))
         assert judge_run(store, "r1").verdict is Verdict.NO_GO
 
 
@@ -94,22 +94,22 @@ def test_a_killed_run_is_judged_with_what_came_late(tmp_path):
     with SqliteStore(tmp_path / "runs.sqlite") as store:
         store.start(a_run("a", "b"))
         store.save("r1", record("a"))
-        store.save_late("r1", record("b"))
+        store.save_late_record("r1", record("b"))
         found = judge_run(store, "r1")
     assert found.verdict is Verdict.GO and found.late == ["b"] and found.first == ""
 
 
 def test_a_damaged_late_answer_is_none(path):
     with SqliteStore(path) as store:
-        store.save_late("r1", record("b"))
+        store.save_late_record("r1", record("b"))
         store._db.execute("UPDATE late SET record = x'00'")
         assert store.late("r1") == [] and judge_run(store, "r1").verdict is Verdict.NO_GO
 
 
 def test_a_late_answer_that_was_kept_beside_the_store_is_merged(path):
-    other = aside_file(path, "x")
+    other = spill_file(path, "x")
     with SqliteStore(other, own=True) as store:
         store.start(a_run("a", "b"))
-        store.save_late("r1", record("b"))
+        store.save_late_record("r1", record("b"))
     with SqliteStore(path) as store:
         assert [one["host"] for one in store.late("r1")] == ["b"]

@@ -16,13 +16,13 @@ from botocore.stub import Stubber
 from flightline.cloud.functions.alert_router import events, nodes
 from flightline.cloud.functions.common import log, queue, stamps, training
 from flightline.cloud.functions.common.claims import IS_DONE, MINE
-from flightline.cloud.functions.common.errors import BadEvent, ConfigMissing, TryAgain
+from flightline.cloud.functions.common.errors import ConfigMissing, InvalidEvent, TryAgain
 from flightline.cloud.functions.common.notify import NoticeContext, Notifier
 from flightline.cloud.functions.common.services import ServiceNames, voice
 from flightline.cloud.functions.storage import envelope, records
 from flightline.cloud.functions.training_input import request
 from flightline.cloud.functions.training_input.handler import MOST_NAMED, named, not_good
-from flightline.tell.channel import NotToldError
+from flightline.tell.channel import DeliveryError
 from tests.unit.functions import samples
 
 # The envelope of CloudWatch Logs.
@@ -59,7 +59,7 @@ def _data(raw: bytes) -> dict:
     ],
 )
 def test_a_damaged_envelope_is_bad_and_says_why(event, wrong):
-    with pytest.raises(BadEvent, match=wrong):
+    with pytest.raises(InvalidEvent, match=wrong):
         envelope.decode(event)
 
 
@@ -91,7 +91,7 @@ def test_a_good_record_passes_and_a_nodes_alert_names_everything():
     ],
 )
 def test_a_record_that_is_none_is_bad(change, wrong):
-    with pytest.raises(BadEvent, match=wrong):
+    with pytest.raises(InvalidEvent, match=wrong):
         records.admitted({**samples.record(), **change}, samples.NODE)
 
 
@@ -196,7 +196,7 @@ def test_an_alarm_with_odd_numbers_is_told_without_them(data):
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+10:00", "9999-12-31T23:59:59-10:00"])
 def test_a_moment_beyond_the_calendar_is_a_bad_event(time):
-    with pytest.raises(BadEvent, match="stamp"):
+    with pytest.raises(InvalidEvent, match="stamp"):
         events.read({**samples.spot(), "time": time})
 
 
@@ -211,7 +211,7 @@ def test_instances_of_aws_health_are_read_from_arns_as_well():
 def test_a_record_from_the_future_is_none(ahead_h):
     """As the newest of its node for years it hid every later one."""
     ahead = (datetime.now(timezone.utc) + timedelta(hours=ahead_h)).isoformat(timespec="seconds")
-    with pytest.raises(BadEvent, match="later than now"):
+    with pytest.raises(InvalidEvent, match="later than now"):
         records.admitted(samples.record(started_at=ahead))
     near = (datetime.now(timezone.utc) + timedelta(minutes=5)).isoformat(timespec="seconds")
     assert records.admitted(samples.record(started_at=near))
@@ -236,7 +236,7 @@ def test_a_record_from_the_future_is_none(ahead_h):
     ],
 )
 def test_a_malformed_event_is_bad_and_says_what_is_missing(raw, wrong):
-    with pytest.raises(BadEvent, match=wrong):
+    with pytest.raises(InvalidEvent, match=wrong):
         events.read(raw)
 
 
@@ -337,12 +337,12 @@ def test_of_thousands_left_out_an_item_names_what_it_has_room_for():
     ],
 )
 def test_a_request_that_must_not_run_is_refused(change, wrong):
-    with pytest.raises(BadEvent, match=wrong):
+    with pytest.raises(InvalidEvent, match=wrong):
         request.read(_request(**change))
 
 
 def test_everything_wrong_is_said_at_once():
-    with pytest.raises(BadEvent) as caught:
+    with pytest.raises(InvalidEvent) as caught:
         request.read({"job": "X"})
     assert all(word in str(caught.value) for word in ("request_id", "job", "dataset", "model", "data.prefix", "nodes"))
 
@@ -372,7 +372,7 @@ def test_a_batch_names_only_what_failed_and_keeps_what_is_bad():
         if body.get("fail"):
             raise TryAgain("later")
         if body.get("bad"):
-            raise BadEvent("never")
+            raise InvalidEvent("never")
 
     event = samples.sqs({"ok": 1}, {"fail": 1}, {"bad": 1}, "no json", "[]")
     answer = queue.handle_batch(event, one, lambda raw, reason: kept.append(reason))
@@ -425,7 +425,7 @@ def test_training_metadata_has_its_keys_or_is_bad():
     assert (item["pk"], item["sk"], item["day"]) == ("JOB#j", f"{samples.UTC}#run%231#finished", "2026-11-21")
     assert item["loss"] == 1.5
     for change in ({"job": "a b"}, {"status": "odd"}, {"at": "now"}, {"notes": "x" * 70_000}):
-        with pytest.raises(BadEvent):
+        with pytest.raises(InvalidEvent):
             training.item({**meta, **change}, "run")
 
 
@@ -476,7 +476,7 @@ def test_a_refusal_for_good_is_logged_without_the_secret_and_counted(secret, cap
 
 def test_what_may_be_taken_later_brings_the_event_back(monkeypatch):
     def refuse(*_, **__):
-        raise NotToldError("Slack said no", later=True)
+        raise DeliveryError("Slack said no", later=True)
 
     monkeypatch.setattr("flightline.tell.channels.slack.post", refuse)
     notifier, lost = _notifier(WEBHOOK)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flightline.healing.journal.incident import Attempt, Incident, Moment, NodeTrouble, Proof, happened, opened
-from flightline.healing.journal.machine import Happened
+from flightline.healing.journal.incident import Attempt, Incident, Moment, NodeTrouble, Proof, advance, opened
+from flightline.healing.journal.machine import EventKind
 from flightline.healing.plan.planner import FleetState, SchedulerView, plan
 from flightline.healing.site import SitePolicy
 
 T0 = "2026-11-22T12:00:00+00:00"
-H = Happened
+H = EventKind
 
 
 def trouble(remedy="REBOOT", check="xid", serial="1650000000001", **more) -> NodeTrouble:
@@ -23,9 +23,9 @@ def incident(host="n1", *troubles: NodeTrouble, group="p5", at=T0) -> Incident:
     return opened(host, f"i-{host}", group, "quick", found, Moment(at, H.DETECTED, "run R1", run="R1"))
 
 
-def through(one: Incident, *kinds: Happened, at=T0) -> Incident:
+def through(one: Incident, *kinds: EventKind, at=T0) -> Incident:
     for kind in kinds:
-        one = happened(one, Moment(at, kind, "test"))
+        one = advance(one, Moment(at, kind, "test"))
     return one
 
 

@@ -14,7 +14,7 @@ from flightline.cli import cli
 from flightline.commands import remediate
 from flightline.console import Console
 from flightline.healing import act
-from flightline.healing.journal.incident import Moment, happened
+from flightline.healing.journal.incident import Moment, advance
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.planner import Do, NextStep
@@ -28,7 +28,7 @@ WAY = (H.QUARANTINED, H.DRAINED, H.STARTED, H.REPAIRED, H.VERIFIED, H.RETURNED)
 def timed(one, *moments):
     """(kind, seconds after T0), each by the watcher or the remediator."""
     for kind, after_s in moments:
-        one = happened(one, Moment(later(T0, after_s), kind, "flightline-remediate", f"why {kind}", jobs=("77",)))
+        one = advance(one, Moment(later(T0, after_s), kind, "flightline-remediate", f"why {kind}", jobs=("77",)))
     return one
 
 

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from flightline.healing.journal.machine import CLOSING, NEXT, Happened, NodeState, UnlawfulError, after
+from flightline.healing.journal.machine import CLOSING, NEXT, EventKind, NodeState, UnlawfulError, after
 
-S, H = NodeState, Happened
+S, H = NodeState, EventKind
 
 
 def test_only_verifying_returns_to_service():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from flightline.healing.journal import incident as incidents
-from flightline.healing.journal.incident import Moment, happened
+from flightline.healing.journal.incident import Moment, advance
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.planner import Do, FleetState, RunningJob, SchedulerView, plan
 from flightline.healing.site import SitePolicy
@@ -179,13 +179,13 @@ def test_a_stopped_group_stays_stopped_when_the_crowd_is_old():
 
 def test_after_a_reset_the_same_crowd_does_not_stop_it_again():
     note = Moment(T0, H.NOTED, "ada", "driver rolled back", about=incidents.BREAKER_RESET)
-    made = plan(fleet(*[happened(one, note) for one in crowd(10)]), SitePolicy())
+    made = plan(fleet(*[advance(one, note) for one in crowd(10)]), SitePolicy())
     assert made.trips == []
     assert sum(step.do is Do.QUARANTINE for step in made.steps) == 2
 
 
 def test_a_reset_and_a_run_that_an_earlier_version_stored_are_still_known():
-    raw = happened(incident(), Moment(T0, H.NOTED, "ada", "breaker reset")).to_dict()
+    raw = advance(incident(), Moment(T0, H.NOTED, "ada", "breaker reset")).to_dict()
     for event in raw["events"]:
         del event["about"], event["run"]
     detected, noted = incidents.from_dict(raw).events
@@ -207,7 +207,7 @@ def test_an_incident_survives_its_store():
 def test_events_stay_bounded():
     one = incident()
     for number in range(1000):
-        one = happened(one, Moment(T0, H.NOTED, "x", str(number), tuple(map(str, range(50)))))
+        one = advance(one, Moment(T0, H.NOTED, "x", str(number), tuple(map(str, range(50)))))
     assert len(one.events) == incidents.MOST_EVENTS
     assert one.events[0].what == H.DETECTED
     assert len(one.events[-1].evidence) == incidents.MOST_LINES

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from flightline.fleet.judgement import judge_run
-from flightline.healing.journal.incident import Moment, happened
+from flightline.healing.journal.incident import Moment, advance
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.report import html
 from flightline.store.sqlite import Run, SqliteStore
@@ -45,7 +45,7 @@ def test_an_incident_is_a_timeline(page):
 
 
 def test_text_of_an_incident_is_no_markup(page):
-    text = page(happened(incident(), Moment(T0, H.NOTED, "x", "<script>alert(1)</script>", (), ("<b>7</b>",))))
+    text = page(advance(incident(), Moment(T0, H.NOTED, "x", "<script>alert(1)</script>", (), ("<b>7</b>",))))
     assert "<script>alert" not in text
     assert "<b>7" not in text
 

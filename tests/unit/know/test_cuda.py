@@ -35,4 +35,4 @@ def test_faults(line, remedies):
 
 
 def test_the_words_are_in_lower_case():
-    assert all(words == words.lower() for fault in cuda.FAULTS for words in fault.words)
+    assert all(words == words.lower() for fault in cuda.FAULTS for words in fault.phrases)

@@ -8,7 +8,7 @@ import pytest
 from flightline_node.kubernetes import api, names
 from flightline_node.kubernetes.agent import AgentOptions, NodeAgent
 from flightline_node.kubernetes.judging import Judged
-from flightline_node.kubernetes.own_node import Told
+from flightline_node.kubernetes.own_node import NodeUpdate
 from flightline_node.kubernetes.standing import patch, read, settled
 
 GO, NO_GO, NOT_RUN = 0, 1, 2
@@ -36,9 +36,9 @@ class MemoryNode:
         self.node["metadata"]["annotations"].update(change["metadata"]["annotations"])
         self.node["spec"]["taints"] = change["spec"]["taints"] or []
         self.told.append((stands.verdict, stands.level))
-        return Told(self.node, stands, True)
+        return NodeUpdate(self.node, stands, True)
 
-    def doubt(self, why):
+    def set_unknown(self, why):
         self.doubts.append(why)
 
     def taints(self):

@@ -18,7 +18,7 @@ from flightline_node.judge.must import Wanted
 from flightline_node.judge.waivers import parse
 from flightline_node.know.expected import resolve
 from flightline_node.read import strictjson
-from flightline_node.tell.fit import fit
+from flightline_node.tell.shorten import shorten
 from tools import schemas
 
 ASKED = intake.Asked(host="n", instance_type="p5.48xlarge", level="quick", call_id="c1")
@@ -201,7 +201,7 @@ def test_a_record_beyond_the_bounds_is_cut_by_the_node_and_keeps_its_verdict():
     many = [finding("memory", device={"index": n}, message=f"{n}" * 3000) for n in range(600)]
     many += [finding("xid", "FAIL", evidence=["e" * 999] * 30, measured=[1.5] * 999, expected=float("inf"))]
     made = good(findings=many, measures={"m": {"unit": "", "values": {"a": 10**400, "b": 1}}}, call_id="c1")
-    cut = intake.admit(fit(made), asked())
+    cut = intake.admit(shorten(made), asked())
     assert cut["verdict"] == "no-go" and len(cut["findings"]) == bounds.MAX_FINDINGS
     assert cut["measures"]["m"]["values"] == {"b": 1}
     assert "more findings than a record takes" in cut["findings"][-1]["message"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flightline.fleet.judgement import judge_run
 from flightline.report.notes import verdict_notes
-from flightline.report.scope import left_out, set_aside
+from flightline.report.scope import left_out, waived_findings
 from flightline_node.judge.checks import CHECKS
 from tests.memory_store import MemoryStore
 from tests.unit.made import a_run, finding, record
@@ -24,7 +24,7 @@ def every(**changed):
 
 def test_a_whole_look_has_nothing_to_add():
     report = judged(a=every(), b=[*every(), finding("nccl_busbw")])
-    assert not [*left_out(report), *set_aside(report)]
+    assert not [*left_out(report), *waived_findings(report)]
 
 
 def test_a_selection_is_named_because_go_says_less():
@@ -41,7 +41,7 @@ def test_what_was_skipped_on_request_is_named_with_its_hosts():
 
 def test_what_does_not_apply_was_looked_at():
     report = judged(a=every(lustre={"status": "SKIP", "message": "no Lustre file system here"}))
-    assert not [*left_out(report), *set_aside(report)]
+    assert not [*left_out(report), *waived_findings(report)]
 
 
 def test_waived_findings_are_told_once_with_all_hosts():
@@ -49,7 +49,7 @@ def test_waived_findings_are_told_once_with_all_hosts():
     report = judged(**{f"n{number}": every(disk_space=waived) for number in range(1, 4)})
     assert str(report.verdict) == "go"
     told = f"Set aside: disk_space on n[1-3], {WAIVED}."
-    assert list(set_aside(report)) == [told] and told in verdict_notes(report)
+    assert list(waived_findings(report)) == [told] and told in verdict_notes(report)
 
 
 def test_an_unreachable_host_is_not_one_with_few_checks():

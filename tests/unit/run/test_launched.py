@@ -35,10 +35,10 @@ def answer(of, **rest):
 
 class Watcher:
     def __init__(self):
-        self.told = []
+        self.on_reply = []
 
     def answer(self, one):
-        self.told.append(one.host)
+        self.on_reply.append(one.host)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ class Silent:
     def ask(self, calls, run_id, until, told):
         told(HostReply("a", answer=answer("a")))
         told(HostReply("a", answer=answer("a")))
-        self.told = told
+        self.on_reply = told
 
     def stop(self):
         self.stopped.set()
@@ -71,15 +71,15 @@ class Silent:
 def test_who_is_silent_is_unreachable_and_its_later_answer_is_kept(state):
     launcher = Silent()
     assert _until_told(state, launcher, "r1", 1) == "" and launcher.stopped.is_set()
-    launcher.told(HostReply("b", answer=answer("b")))
-    launcher.told(HostReply("b", answer=answer("b")))
-    launcher.told(HostReply("a", answer=answer("a")))
+    launcher.on_reply(HostReply("b", answer=answer("b")))
+    launcher.on_reply(HostReply("b", answer=answer("b")))
+    launcher.on_reply(HostReply("a", answer=answer("a")))
     with SqliteStore(state.rows.path) as store:
         rows = {one["host"]: one for one in store.records("r1")}
         assert rows["b"]["findings"][0]["status"] == "UNREACHABLE"
         assert "asked: srun" in rows["b"]["findings"][0]["message"]
         assert [one["host"] for one in store.late("r1")] == ["b"]
-    assert state.watcher.told == ["a", "b"]
+    assert state.watcher.on_reply == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class Deaf:
     """A watcher whose terminal is gone."""
 
     def __init__(self, error):
-        self.error, self.told = error, 0
+        self.error, self.on_reply = error, 0
 
     def expect(self, hosts, ends_at):
         raise self.error
@@ -34,7 +34,7 @@ class Deaf:
         raise self.error
 
     def answer(self, answer):
-        self.told += 1
+        self.on_reply += 1
         raise self.error
 
 
@@ -47,7 +47,7 @@ def test_a_terminal_that_is_gone_does_not_end_the_run(said, error):
     follow.listen()
     live.answered(record("a"))
     follow.listen()
-    assert watcher.told == 1 and not follow.trouble, "and nobody is told again"
+    assert watcher.on_reply == 1 and not follow.trouble, "and nobody is told again"
 
 
 class Told:

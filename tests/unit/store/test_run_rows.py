@@ -10,7 +10,7 @@ import pytest
 from flightline.run import conclude as ending
 from flightline.store.rows import broken_record, lost_record, unreachable_record
 from flightline.store.run_rows import RunRows
-from flightline.store.sqlite import ExpectedHost, SqliteStore, aside_files
+from flightline.store.sqlite import ExpectedHost, SqliteStore, spill_files
 from flightline_node.model import Status, Verdict
 from tests.unit.made import a_run, record
 
@@ -57,11 +57,11 @@ def test_under_a_lock_rows_are_kept_aside_without_waiting_long_and_merged_later(
     assert time.monotonic() - started < 15
     assert "locked" in rows.trouble and len(list(rows.read().records("r1"))) == 20
     rows.close()
-    assert len(aside_files(path)) == 1 and rows.store == path
+    assert len(spill_files(path)) == 1 and rows.store == path
     locked.execute("ROLLBACK")
     with SqliteStore(path) as store:
         assert len(store.answered("r1")) == 20 and store.merged == 20
-    assert not aside_files(path)
+    assert not spill_files(path)
 
 
 def test_rows_written_after_the_lock_went_are_in_the_store(path, locked, monkeypatch):
@@ -118,7 +118,7 @@ def test_hosts_without_a_measurement_have_a_blocking_row():
     assert "no reason given" in broken_record(host, "")["findings"][0]["message"]
 
 
-def kept_elsewhere(path, run, tmp_path, *hosts):
+def spilled_elsewhere(path, run, tmp_path, *hosts):
     """Rows in the run's own directory: neither the store nor its directory took them."""
     (tmp_path / "own").mkdir()
     rows = RunRows(path, run, tmp_path / "own")
@@ -126,7 +126,7 @@ def kept_elsewhere(path, run, tmp_path, *hosts):
     for host in hosts:
         assert rows._keep_elsewhere(lambda store, host=host: store.save("r1", record(host))) == ""
     rows.close()
-    assert not aside_files(path) and aside_files(tmp_path / "own" / path.name)
+    assert not spill_files(path) and spill_files(tmp_path / "own" / path.name)
     return RunRows.find(path, "r1", tmp_path / "own", create=False) or RunRows(path, run, tmp_path / "own")
 
 
@@ -135,7 +135,7 @@ def test_a_row_that_came_aside_is_stored_when_the_run_ends(path, tmp_path):
     with SqliteStore(path) as store:
         store.start(run)
         store.save("r1", record("a"))
-    outcome = ending.conclude(kept_elsewhere(path, run, tmp_path, "b"), tmp_path / "report")
+    outcome = ending.conclude(spilled_elsewhere(path, run, tmp_path, "b"), tmp_path / "report")
     assert outcome.exit_status == 0 and outcome.store == path and not outcome.troubles
     with SqliteStore(path) as store:
         assert store.answered("r1") == {"a", "b"}
@@ -151,7 +151,7 @@ def test_a_row_that_no_store_takes_is_told_and_nobody_is_sent_to_look_it_up(path
     def refuse(*_):
         raise full
 
-    rows = kept_elsewhere(path, run, tmp_path, "a")
+    rows = spilled_elsewhere(path, run, tmp_path, "a")
     monkeypatch.setattr("flightline.store.sqlite._insert_node", refuse)
     (tmp_path / "taken").write_text("")
     outcome = ending.conclude(rows, tmp_path / "taken")

@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 
 from flightline.store.run_rows import RunRows
-from flightline.store.sqlite import SqliteStore, StoreError, aside_file, aside_files, default_path
+from flightline.store.sqlite import SqliteStore, StoreError, default_path, spill_file, spill_files
 from tests.unit.made import a_run, record
 
 
@@ -99,19 +99,19 @@ def test_a_locked_store_names_file_and_holder(path):
         holder.close()
 
 
-def kept_aside(path, run, *hosts):
+def spilled(path, run, *hosts):
     rows = RunRows(path, run)
     for host in hosts:
-        put_aside(rows, host)
+        spill(rows, host)
     return rows
 
 
-def put_aside(rows, host):
+def spill(rows, host):
     assert rows._keep_elsewhere(lambda store: store.save("r1", record(host))) == ""
 
 
 def test_what_was_kept_aside_is_merged_once_by_the_next_opening(path):
-    kept_aside(path, a_run("a", "b"), "a", "b", "a").close()
+    spilled(path, a_run("a", "b"), "a", "b", "a").close()
     with SqliteStore(path, create=False) as store:
         assert store.merged == 2
         assert store.answered("r1") == {"a", "b"} and [host.host for host in store.run("r1").hosts] == ["a", "b"]
@@ -124,28 +124,28 @@ def test_what_was_kept_aside_is_merged_once_by_the_next_opening(path):
 def test_what_the_store_has_already_stays_as_it_is(path):
     with filled(path, "a") as store:
         before = list(store.records("r1"))
-    kept_aside(path, a_run("a"), "a").close()
+    spilled(path, a_run("a"), "a").close()
     with SqliteStore(path) as store:
         assert store.merged == 0 and list(store.records("r1")) == before
 
 
 def test_the_store_of_a_run_that_still_writes_is_left_alone(path):
     """Taken away while its run writes on, every later row of it would be lost."""
-    rows = kept_aside(path, a_run("a", "b"), "a")
+    rows = spilled(path, a_run("a", "b"), "a")
     with SqliteStore(path) as store:
-        assert store.merged == 0 and len(aside_files(path)) == 1
-    put_aside(rows, "b")
+        assert store.merged == 0 and len(spill_files(path)) == 1
+    spill(rows, "b")
     rows.close()
     with SqliteStore(path) as store:
         assert store.answered("r1") == {"a", "b"}
 
 
 def test_a_damaged_file_aside_costs_nobody_else_and_stays(path):
-    kept_aside(path, a_run("a"), "a").close()
-    aside_file(path, "0badcafe").write_bytes(b"no database")
+    spilled(path, a_run("a"), "a").close()
+    spill_file(path, "0badcafe").write_bytes(b"no database")
     with SqliteStore(path) as store:
         assert store.answered("r1") == {"a"}
-    assert [one.name for one in aside_files(path)] == ["runs.sqlite.aside.0badcafe"]
+    assert [one.name for one in spill_files(path)] == ["runs.sqlite.aside.0badcafe"]
 
 
 def test_a_killed_run_leaves_its_rows_aside(path):

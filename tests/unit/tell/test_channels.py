@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from flightline.tell.channel import SECRET, Means, NotToldError
+from flightline.tell.channel import SECRET, DeliveryError, Means
 from flightline.tell.channels import CHANNELS, pagerduty, teams, webhook
 from flightline.tell.digest import Alert, Digest
 
@@ -147,7 +147,7 @@ def test_a_template_that_names_what_there_is_not_is_a_mistake(tmp_path):
 
 
 def test_a_template_that_was_taken_away_waits(receiver, monkeypatch):
-    with pytest.raises(NotToldError, match="/no/such") as caught:
+    with pytest.raises(DeliveryError, match="/no/such") as caught:
         webhook.send(TOLD, means(receiver, "webhook", monkeypatch, webhook_template="/no/such"))
     assert caught.value.later
 
@@ -158,7 +158,7 @@ def test_a_refusal_has_no_secret_in_it(name, status, later, receiver, monkeypatc
     monkeypatch.setattr("flightline.tell.channel.time.sleep", lambda _: None)
     receiver.script = [(status, {})] * 5
     there = to_pagerduty(receiver, monkeypatch) if name == "pagerduty" else means(receiver, name, monkeypatch)
-    with pytest.raises(NotToldError) as caught:
+    with pytest.raises(DeliveryError) as caught:
         CHANNELS[name].send(TOLD, there)
     said = "".join(traceback.format_exception(caught.value)) + caplog.text
     assert caught.value.later is later and str(status) in said and KEY not in said

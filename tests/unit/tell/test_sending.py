@@ -10,7 +10,7 @@ import traceback
 import pytest
 
 from flightline.tell import secret
-from flightline.tell.channel import Means, NotToldError
+from flightline.tell.channel import DeliveryError, Means
 from flightline.tell.channels import slack
 from flightline.tell.digest import Digest
 from flightline.tell.sending import post
@@ -40,7 +40,7 @@ def send(receiver, url=None, hosts=HERE, ca=True):
     try:
         ca_file = str(receiver.ca) if ca else ""
         return post("Slack", url or receiver.url, BODY, {}, (), hosts, ca_file, waits.append).attempts, waits, None
-    except NotToldError as error:
+    except DeliveryError as error:
         said = "".join(traceback.format_exception(error))
         assert PATH not in said and "very-secret" not in said, "nothing that is printed may have the secret"
         return 0, waits, error
@@ -104,7 +104,7 @@ def test_a_redirect_is_not_followed(receive):
     ],
 )
 def test_other_hosts_and_schemes_are_refused_before_anything_is_sent(url):
-    with pytest.raises(NotToldError) as caught:
+    with pytest.raises(DeliveryError) as caught:
         post("Slack", url, BODY, {}, (), ("hooks.slack.com",), sleep=lambda _: None)
     assert not caught.value.later and "very-secret" not in "".join(traceback.format_exception(caught.value))
 
@@ -122,7 +122,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(receive):
 
 
 def test_a_missing_ca_file_is_named(receive):
-    with pytest.raises(NotToldError, match=r"nonexistent.*no certificates"):
+    with pytest.raises(DeliveryError, match=r"nonexistent.*no certificates"):
         post("Slack", "https://hooks.slack.com/x", BODY, {}, (), ca_file="/nonexistent/ca.pem")
 
 
@@ -169,7 +169,7 @@ def speak(receiver, monkeypatch, token=TOKEN, thread=""):
     means = Means({**given, "slack_ca": str(receiver.ca)}, pytest.fail, pytest.fail, thread=thread)
     try:
         return slack.send(SAID, means), waits, None
-    except NotToldError as error:
+    except DeliveryError as error:
         assert "very-secret" not in "".join(traceback.format_exception(error))
         return "", waits, error
 

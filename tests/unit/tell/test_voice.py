@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flightline.tell.channel import KEPT_S, SECRET, Channel, ChannelSetting, Means, NotToldError
+from flightline.tell.channel import KEPT_S, SECRET, Channel, ChannelSetting, DeliveryError, Means
 from flightline.tell.digest import Digest
 from flightline.tell.voice import Destination, Voice
 
@@ -35,7 +35,7 @@ def destination(name, send, manager=lambda _: "s"):
 
 def refuse(later):
     def send(*_):
-        raise NotToldError("no", later=later)
+        raise DeliveryError("no", later=later)
 
     return send
 
@@ -45,10 +45,10 @@ def test_one_that_fails_costs_no_other_its_message_and_is_told_alone_later():
     good = destination("good", lambda digest, means: told.append(digest) or "17")
     waits = [destination("waits", refuse(later=True)), destination("refuses", refuse(later=False)), good]
     outcome = Voice(waits).tell(SAID, memory)
-    assert (outcome.told, list(outcome.refused), list(outcome.waits)) == (["good"], ["refuses"], ["waits"])
+    assert (outcome.delivered, list(outcome.refused), list(outcome.waits)) == (["good"], ["refuses"], ["waits"])
     assert memory.over == ["refuses", "good"] and memory.threads[-1] == "17"
     waits[0] = destination("waits", lambda *_: "")
-    assert Voice(waits).tell(SAID, memory).told == ["waits"] and told == [SAID]
+    assert Voice(waits).tell(SAID, memory).delivered == ["waits"] and told == [SAID]
 
 
 def test_what_is_a_bug_is_no_message_that_waits():
@@ -67,7 +67,7 @@ def test_a_secret_is_read_once_and_again_when_it_is_refused(monkeypatch):
     def send(_, means):
         used.append(means.secret("place"))
         if used[-1] == "old" and secrets[-1] != "old":
-            raise NotToldError("HTTP 404", later=False)
+            raise DeliveryError("HTTP 404", later=False)
         return ""
 
     reads = []
@@ -76,7 +76,7 @@ def test_a_secret_is_read_once_and_again_when_it_is_refused(monkeypatch):
     voice.tell(SAID, Kept())
     assert used == ["old", "old"] and len(reads) == 1
     secrets.append("new")
-    assert voice.tell(SAID, Kept()).told == ["c"] and used == ["old", "old", "old", "new"]
+    assert voice.tell(SAID, Kept()).delivered == ["c"] and used == ["old", "old", "old", "new"]
     monkeypatch.setattr("flightline.tell.channel.KEPT_S", -KEPT_S)
     voice.tell(SAID, Kept())
     assert len(reads) > 2
@@ -87,7 +87,7 @@ def test_a_secret_that_is_the_same_is_not_tried_twice():
 
     def send(_, means):
         tried.append(means.secret("place"))
-        raise NotToldError("HTTP 404", later=False)
+        raise DeliveryError("HTTP 404", later=False)
 
     assert Voice([destination("c", send)]).tell(SAID, Kept()).refused == {"c": "HTTP 404"} and len(tried) == 1
 
@@ -107,7 +107,7 @@ def test_waits_of_one_digest_are_counted_together(monkeypatch):
         return ""
 
     one = destination("c", send)
-    one.means.patience_s = 40
+    one.means.wait_limit_s = 40
     for _ in range(2):
         assert "too long" in Voice([one]).tell(SAID, Kept()).waits["c"]
     assert slept == [30, 30]

@@ -17,7 +17,7 @@ from flightline.cloud import batches
 from flightline.tell.digest import Alert
 from flightline_node.read.strictjson import once
 
-from ..common.errors import BadEvent
+from ..common.errors import InvalidEvent
 from ..storage import records
 from ..storage.records import NodeResult
 
@@ -72,14 +72,14 @@ class Evidence:
     bucket: str
 
     def boot(self, key: str) -> Boot:
-        """The boot whose outcome lies under a key. Raises BadEvent when it is none, or none of this bucket."""
+        """The boot whose outcome lies under a key. Raises InvalidEvent when it is none, or none of this bucket."""
         named = KEY.fullmatch(key)
         if named is None:
-            raise BadEvent(f"key {key[:120]!r}: wanted bundles/boot/<instance>/<stamp>/outcome.json")
+            raise InvalidEvent(f"key {key[:120]!r}: wanted bundles/boot/<instance>/<stamp>/outcome.json")
         folder = key.rpartition("/")[0]
         said = self._object(key)
         if not isinstance(said, Mapping) or said.get("schema") != SCHEMA or said.get("instance_id") != named[1]:
-            raise BadEvent(f"{key}: wanted an outcome ({SCHEMA}) of {named[1]} itself")
+            raise InvalidEvent(f"{key}: wanted an outcome ({SCHEMA}) of {named[1]} itself")
         record, trouble = self._record(f"{folder}/record.json", named[1]) if said.get("record") is True else (None, "")
         return Boot(
             instance_id=named[1],
@@ -98,27 +98,27 @@ class Evidence:
         try:
             record = self._object(key)
             if not isinstance(record, Mapping) or record.get("instance_id") != instance:
-                raise BadEvent(f"wanted a record of {instance}")
+                raise InvalidEvent(f"wanted a record of {instance}")
             return records.admitted(record, instance), ""
-        except BadEvent as error:
+        except InvalidEvent as error:
             return None, f"its record cannot be used: {error}"
 
     def _object(self, key: str) -> object:
-        """JSON under a key. Raises BadEvent for what is missing, too large or no JSON."""
+        """JSON under a key. Raises InvalidEvent for what is missing, too large or no JSON."""
         try:
             answer = self.client.get_object(Bucket=self.bucket, Key=key)
         except Exception as error:
             # Without the right to list a bucket, S3 says AccessDenied for what is not there.
             if batches.error_code(error) in ("NoSuchKey", "AccessDenied"):
-                raise BadEvent(f"no object {key}") from None
+                raise InvalidEvent(f"no object {key}") from None
             raise
         body = answer["Body"].read(MAX_BYTES + 1)
         if len(body) > MAX_BYTES:
-            raise BadEvent(f"{key} has more than {MAX_BYTES:,} bytes")
+            raise InvalidEvent(f"{key} has more than {MAX_BYTES:,} bytes")
         try:
             return json.loads(body, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
-            raise BadEvent(f"{key} is not JSON: {error}") from None
+            raise InvalidEvent(f"{key} is not JSON: {error}") from None
 
 
 def alerts(boot: Boot, at: str) -> list[Alert]:

@@ -20,7 +20,7 @@ from urllib.parse import unquote_plus
 
 from flightline.cloud.signals import BLOCK_ENDS, LAUNCH_FAILED, LAUNCHED, TEST_TYPE
 
-from ..common.errors import BadEvent
+from ..common.errors import InvalidEvent
 from ..common.stamps import utc
 
 INSTANCE = re.compile(r"\bi-[0-9a-f]{8,17}\b")
@@ -57,9 +57,9 @@ class Event:
 
 
 def read(raw: object) -> Event:
-    """The event in an EventBridge event or in an alarm's SNS message. Raises BadEvent naming what is missing."""
+    """The event in an EventBridge event or in an alarm's SNS message. Raises InvalidEvent naming what is missing."""
     if not isinstance(raw, Mapping):
-        raise BadEvent(f"a {type(raw).__name__}, wanted an object")
+        raise InvalidEvent(f"a {type(raw).__name__}, wanted an object")
     if "AlarmName" in raw and "NewStateValue" in raw:
         return _sns_alarm(raw)
     if raw.get("eventSource") == "aws:s3":
@@ -69,13 +69,15 @@ def read(raw: object) -> Event:
     name, detail = raw.get("detail-type"), raw.get("detail")
     reader = _READERS.get(str(name))
     if reader is None or not isinstance(detail, Mapping):
-        raise BadEvent(f"detail-type {str(name)[:80]!r}: wanted one of {', '.join(_READERS)}, or an alarm's message")
+        raise InvalidEvent(
+            f"detail-type {str(name)[:80]!r}: wanted one of {', '.join(_READERS)}, or an alarm's message"
+        )
     if not raw.get("id"):
-        raise BadEvent("an event without an id cannot be told from its repetition")
+        raise InvalidEvent("an event without an id cannot be told from its repetition")
     try:
         return reader(raw, detail)
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadEvent(f"{name}: {type(error).__name__} {error} in its detail") from None
+        raise InvalidEvent(f"{name}: {type(error).__name__} {error} in its detail") from None
 
 
 def _alarm(raw: Raw, detail: Raw) -> Event:
@@ -116,7 +118,7 @@ def _sns_alarm(raw: Raw) -> Event:
         args = (raw["NewStateValue"], raw["StateChangeTime"], raw.get("NewStateReason") or "")
         return _alarm_event(str(raw["AlarmName"]), arn, *args, named, numbers)
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadEvent(f"an alarm's message without {error}") from None
+        raise InvalidEvent(f"an alarm's message without {error}") from None
 
 
 def _alarm_event(
@@ -143,7 +145,7 @@ def _object(raw: Raw) -> Event:
         bucket, key = str(raw["s3"]["bucket"]["name"]), unquote_plus(str(raw["s3"]["object"]["key"]))
         at = utc(raw["eventTime"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadEvent(f"an S3 event without {error}") from None
+        raise InvalidEvent(f"an S3 event without {error}") from None
     # Each boot has a key of its own, so the key tells a repetition.
     return Event(f"s3:{bucket}/{key}", BOOT, "boot", "INFO", at, "a boot came to its end", source=f"{bucket}/{key}")
 
@@ -219,7 +221,7 @@ def _watch(raw: Raw, _detail: Raw) -> Event:
 def _node(raw: Raw, name: str, status: str, message: str, who: tuple[str, ...], remedy: str = "INVESTIGATE") -> Event:
     wrong = [instance for instance in who if not INSTANCE.fullmatch(instance)]
     if wrong:
-        raise BadEvent(f"instance id {wrong[0][:60]!r}: wanted i- and 8 to 17 hexadecimal digits")
+        raise InvalidEvent(f"instance id {wrong[0][:60]!r}: wanted i- and 8 to 17 hexadecimal digits")
     return Event(f"event:{raw['id']}", NODE, name, status, utc(raw["time"]), message, who, remedy)
 
 

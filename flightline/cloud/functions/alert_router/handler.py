@@ -27,7 +27,7 @@ from flightline.cloud.signals import (
 from flightline.tell.digest import Alert
 
 from ..common.claims import BUSY, IS_DONE
-from ..common.errors import BadEvent, TryAgain
+from ..common.errors import InvalidEvent, TryAgain
 from ..common.log import say
 from ..common.notify import NoticeContext
 from ..common.queue import handle_batch, is_batch
@@ -79,7 +79,7 @@ class Router:
         tell = functools.partial(self._tell_all, counts=counts)
         if is_batch(event):
             assert isinstance(event, dict)
-            answer = handle_batch(event, each, self.bad, tell)
+            answer = handle_batch(event, each, self.invalid, tell)
         else:
             for error in tell([("", each(event))]).values():
                 raise error
@@ -97,8 +97,8 @@ class Router:
             for raw in _unwrap(event):
                 try:
                     outcome = self._one(read(raw), claimed)
-                except BadEvent as error:
-                    self.bad(raw, str(error))
+                except InvalidEvent as error:
+                    self.invalid(raw, str(error))
                     outcome = "bad"
                 if isinstance(outcome, EventResult):
                     results.append(outcome)
@@ -109,10 +109,10 @@ class Router:
             raise
         return results
 
-    def bad(self, event: object, reason: str) -> None:
+    def invalid(self, event: object, reason: str) -> None:
         """Keep an event that cannot be used, and count it."""
-        place = self.on.bad.keep(event, reason)
-        self.on.count(FUNCTION, BadEvents=1)
+        place = self.on.invalid.keep(event, reason)
+        self.on.count(FUNCTION, InvalidEvents=1)
         say("bad event kept", reason=reason, place=place)
 
     def _one(self, event: Event, claimed: set[str]) -> str | EventResult:
@@ -150,7 +150,7 @@ class Router:
         """The outcome of a node's boot: what its record says is wrong, or which troubles a go shows to be over."""
         bucket, _, key = event.source.partition("/")
         if bucket != self.evidence.bucket:
-            raise BadEvent(f"bucket {bucket[:80]!r}: wanted {self.evidence.bucket}")
+            raise InvalidEvent(f"bucket {bucket[:80]!r}: wanted {self.evidence.bucket}")
         boot = self.evidence.boot(key)
         if boot.go:
             return EventResult(replace(event, status="PASS"), healthy=boots.healthy(boot))
@@ -205,13 +205,13 @@ class Router:
         return EventResult(event, self._alerts(event, ours, known))
 
     def _ours(self, event: Event, known: Mapping[str, KnownNode]) -> list[str]:
-        """The event's instances of this cluster. Raises BadEvent when nobody knows any of them."""
+        """The event's instances of this cluster. Raises InvalidEvent when nobody knows any of them."""
         ours = [i for i in event.instances if i in known and known[i].cluster == self.fleet.cluster]
         # EC2 forgets an instance an hour after its end; one that reported to us was ours.
         unknown = [i for i in event.instances if i not in known]
         ours += [i for i in unknown if self.fleet.last_result(i)]
         if not ours and not known and event.status != "PASS":
-            raise BadEvent(f"node {', '.join(unknown)}: neither EC2 nor the results know it")
+            raise InvalidEvent(f"node {', '.join(unknown)}: neither EC2 nor the results know it")
         return ours
 
     def _watch(self, event: Event) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class BadEvent(ValueError):
+class InvalidEvent(ValueError):
     """The event cannot be used, however often it comes: it is kept, counted and not tried again."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline.cloud import batches, items
-from flightline.tell.channel import NotToldError
+from flightline.tell.channel import DeliveryError
 from flightline.tell.digest import Alert, Digest, DigestPlan, plan
 from flightline.tell.voice import Voice
 
@@ -145,7 +145,7 @@ class _Claimed:
     def begin(self, channel: str) -> bool:
         state = self.claims.take(self._key(channel))
         if state == BUSY:
-            raise NotToldError("another invocation is sending this message", later=True)
+            raise DeliveryError("another invocation is sending this message", later=True)
         return state != IS_DONE
 
     def sent(self, channel: str, thread: str) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import BadEvent
+from .errors import InvalidEvent
 from .log import say
 
 Event = dict[str, Any]
@@ -23,19 +23,19 @@ def is_batch(event: object) -> bool:
     return isinstance(records, list) and bool(records) and all(_from_sqs(record) for record in records)
 
 
-def bodies(event: Event) -> Iterator[tuple[str, Event | BadEvent, object]]:
+def bodies(event: Event) -> Iterator[tuple[str, Event | InvalidEvent, object]]:
     """Message id, the event in it (or why there is none), and the raw body."""
     for record in event["Records"]:
         raw = record.get("body")
         try:
             body = json.loads(raw)
-            yield record["messageId"], body if isinstance(body, dict) else BadEvent("the message is no object"), raw
+            yield record["messageId"], body if isinstance(body, dict) else InvalidEvent("the message is no object"), raw
         except (TypeError, ValueError, RecursionError) as error:
-            yield record["messageId"], BadEvent(f"the message is not JSON: {error}"), raw
+            yield record["messageId"], InvalidEvent(f"the message is not JSON: {error}"), raw
 
 
 def handle_batch(
-    event: Event, one: Callable[[Event], Any], bad: Callable[[object, str], object], finish: Finish | None = None
+    event: Event, one: Callable[[Event], Any], invalid: Callable[[object, str], object], finish: Finish | None = None
 ) -> Event:
     """Handle each message; what raised is named for another delivery, what is bad is kept and not delivered again.
 
@@ -45,7 +45,7 @@ def handle_batch(
     failed: dict[str, Exception] = {}
     for message_id, body, raw in bodies(event):
         try:
-            done.append((message_id, _handle(body, raw, one, bad)))
+            done.append((message_id, _handle(body, raw, one, invalid)))
         except Exception as error:  # any message may fail for any reason, and must cost only itself
             failed[message_id] = error
     failed |= finish(done) if finish else {}
@@ -55,14 +55,14 @@ def handle_batch(
 
 
 def _handle(
-    body: Event | BadEvent, raw: object, one: Callable[[Event], Any], bad: Callable[[object, str], object]
+    body: Event | InvalidEvent, raw: object, one: Callable[[Event], Any], invalid: Callable[[object, str], object]
 ) -> Any:
     try:
-        if isinstance(body, BadEvent):
+        if isinstance(body, InvalidEvent):
             raise body
         return one(body)
-    except BadEvent as error:
-        bad(raw, str(error))
+    except InvalidEvent as error:
+        invalid(raw, str(error))
         return None
 
 

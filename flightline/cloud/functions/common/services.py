@@ -10,12 +10,12 @@ from typing import Any
 
 from flightline.cloud import clients, signals
 from flightline.cloud.clients import said_of_aws
-from flightline.tell.channel import Means, NotToldError
+from flightline.tell.channel import DeliveryError, Means
 from flightline.tell.voice import Voice, destinations
 
-from .bad import BadEvents
 from .claims import Claims
 from .errors import ConfigMissing
+from .invalid_events import InvalidEvents
 from .log import count
 from .notify import Notifier
 
@@ -74,7 +74,7 @@ class Services:
     names: ServiceNames
     dynamodb: Any
     claims: Claims
-    bad: BadEvents
+    invalid: InvalidEvents
     notifier: Notifier
 
     def count(self, function: str, **values: float) -> None:
@@ -102,7 +102,7 @@ def services(function: str, names: ServiceNames) -> Services:
     notifier = Notifier(
         dynamodb, names.results_table, names.cluster, claims, voice(names.channels, client), lost, link=names.link
     )
-    return Services(names, dynamodb, claims, BadEvents(client("s3"), names.results_bucket, function), notifier)
+    return Services(names, dynamodb, claims, InvalidEvents(client("s3"), names.results_bucket, function), notifier)
 
 
 def voice(channels: Mapping[str, str], client: Callable[[str], Any]) -> Voice:
@@ -112,7 +112,7 @@ def voice(channels: Mapping[str, str], client: Callable[[str], Any]) -> Voice:
         said = str(client("secretsmanager").get_secret_value(SecretId=name).get("SecretString") or "")
         if not said.strip():
             # Not for later: the event would come again and again, and do all its other work each time.
-            raise NotToldError(f"the secret {name} is empty", later=False)
+            raise DeliveryError(f"the secret {name} is empty", later=False)
         return said
 
     def means(given: Mapping[str, str]) -> Means:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
-from .errors import BadEvent
+from .errors import InvalidEvent
 
 AHEAD = timedelta(hours=1)
 """What a clock may be ahead; AWS refuses requests of one that is off by more than 15 minutes."""
@@ -13,7 +13,7 @@ _ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
 
 
 def utc(stamp: object) -> str:
-    """Any stamp with a zone ("...Z", "...+0000", fractions) as ours. Raises BadEvent."""
+    """Any stamp with a zone ("...Z", "...+0000", fractions) as ours. Raises InvalidEvent."""
     text = _ZONE.sub(r"\1:\2", str(stamp).replace("Z", "+00:00"))
     try:
         moment = datetime.fromisoformat(text)
@@ -21,7 +21,7 @@ def utc(stamp: object) -> str:
         moment = None
     # The calendar's ends leave no room for the hours that are counted from a moment.
     if moment is None or moment.tzinfo is None or not 1970 < moment.year < 9000:
-        raise BadEvent(f"stamp {str(stamp)[:60]!r}: wanted ISO 8601 with a time zone, after 1970")
+        raise InvalidEvent(f"stamp {str(stamp)[:60]!r}: wanted ISO 8601 with a time zone, after 1970")
     return moment.astimezone(timezone.utc).isoformat(timespec="seconds")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from flightline.cloud import items
 
-from .errors import BadEvent
+from .errors import InvalidEvent
 from .stamps import utc
 
 STATUSES = ("starting", "started", "running", "finished", "failed", "refused")
@@ -22,16 +22,16 @@ MAX_DETAIL_BYTES = 64 * 1024
 
 
 def item(meta: Mapping[str, Any], run: str) -> items.Item:
-    """An item of metadata: job, dataset, model, status, at and whatever else. Raises BadEvent."""
+    """An item of metadata: job, dataset, model, status, at and whatever else. Raises InvalidEvent."""
     for name in ("job", "dataset", "model"):
         if not NAME.fullmatch(str(meta.get(name) or "")):
-            raise BadEvent(f"{name} {str(meta.get(name))[:60]!r}: wanted letters, digits and ._/- (1 to 128)")
+            raise InvalidEvent(f"{name} {str(meta.get(name))[:60]!r}: wanted letters, digits and ._/- (1 to 128)")
     if meta.get("status") not in STATUSES:
-        raise BadEvent(f"status {meta.get('status')!r}: wanted one of {', '.join(STATUSES)}")
+        raise InvalidEvent(f"status {meta.get('status')!r}: wanted one of {', '.join(STATUSES)}")
     at = utc(meta.get("at"))
     rest = {key: value for key, value in meta.items() if key not in (items.PK, items.SK, "day")}
     if items.size(rest) > MAX_DETAIL_BYTES:
-        raise BadEvent(f"training metadata of {items.size(rest)} bytes: at most {MAX_DETAIL_BYTES}")
+        raise InvalidEvent(f"training metadata of {items.size(rest)} bytes: at most {MAX_DETAIL_BYTES}")
     return {
         **rest,
         items.PK: f"JOB#{items.part(meta['job'])}",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.errors import BadEvent
+from ..common.errors import InvalidEvent
 
 MAX_BYTES = 64 * 1024 * 1024
 """What a 6 MB invocation of log text unpacks to is far below; more is damage or an attack."""
@@ -46,36 +46,36 @@ def is_envelope(event: object) -> bool:
 
 
 def decode(event: Mapping[str, Any]) -> Envelope:
-    """Open an envelope. Raises BadEvent naming what is wrong with it."""
+    """Open an envelope. Raises InvalidEvent naming what is wrong with it."""
     content = _content(event["awslogs"].get("data"))
     if content.get("messageType") == CONTROL:
         return Envelope("", "", ())
     if content.get("messageType") != DATA or not isinstance(content.get("logEvents"), list):
-        raise BadEvent(f"messageType {content.get('messageType')!r}: wanted {DATA} with a list of logEvents")
+        raise InvalidEvent(f"messageType {content.get('messageType')!r}: wanted {DATA} with a list of logEvents")
     events = tuple(_event(raw) for raw in content["logEvents"])
     return Envelope(str(content.get("logGroup") or ""), str(content.get("logStream") or ""), events)
 
 
 def _content(data: object) -> Mapping[str, Any]:
     if not isinstance(data, str):
-        raise BadEvent("awslogs.data is missing")
+        raise InvalidEvent("awslogs.data is missing")
     try:
         reader = zlib.decompressobj(GZIP)
         raw = reader.decompress(base64.b64decode(data, validate=True), MAX_BYTES)
         if not reader.eof:
-            raise BadEvent(f"awslogs.data is cut off, or unpacks to more than {MAX_BYTES} bytes")
+            raise InvalidEvent(f"awslogs.data is cut off, or unpacks to more than {MAX_BYTES} bytes")
         content = json.loads(raw)
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
-        if isinstance(error, BadEvent):
+        if isinstance(error, InvalidEvent):
             raise
-        raise BadEvent(f"awslogs.data is not base64 of gzip of JSON: {error}") from None
+        raise InvalidEvent(f"awslogs.data is not base64 of gzip of JSON: {error}") from None
     if not isinstance(content, Mapping):
-        raise BadEvent(f"awslogs.data holds a {type(content).__name__}, wanted an object")
+        raise InvalidEvent(f"awslogs.data holds a {type(content).__name__}, wanted an object")
     return content
 
 
 def _event(raw: object) -> LogEvent:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("message"), str):
-        raise BadEvent("a log event without a message")
+        raise InvalidEvent("a log event without a message")
     stamp = raw.get("timestamp")
     return LogEvent(str(raw.get("id") or ""), stamp if isinstance(stamp, int) else 0, raw["message"])

@@ -17,7 +17,7 @@ from flightline.cloud import batches, items
 from flightline_node.tell.logline import TRAINING_STREAM, LineError, Piece, parse
 
 from ..common import training
-from ..common.errors import BadEvent, TryAgain
+from ..common.errors import InvalidEvent, TryAgain
 from ..common.log import say
 from ..common.notify import NoticeContext
 from ..common.queue import handle_batch, is_batch
@@ -45,17 +45,17 @@ class StorageFunction:
         """Any event that Lambda may hand over."""
         if is_batch(event):
             assert isinstance(event, dict)
-            return handle_batch(event, self.one, self.bad)
+            return handle_batch(event, self.one, self.invalid)
         try:
             return self.one(event)
-        except BadEvent as error:
-            self.bad(event, str(error))
+        except InvalidEvent as error:
+            self.invalid(event, str(error))
             return {"bad": 1}
 
     def one(self, event: object) -> Answer:
-        """One envelope. Raises BadEvent for what is none, TryAgain for what may work later."""
+        """One envelope. Raises InvalidEvent for what is none, TryAgain for what may work later."""
         if not (isinstance(event, Mapping) and envelope.is_envelope(event)):
-            raise BadEvent("not a CloudWatch Logs envelope: wanted awslogs.data")
+            raise InvalidEvent("not a CloudWatch Logs envelope: wanted awslogs.data")
         opened = envelope.decode(event)
         counts: Counter[str] = Counter()
         grouped = self._pieces(opened, counts)
@@ -67,10 +67,10 @@ class StorageFunction:
         say("stored", group=opened.group, stream=opened.stream, **counts)
         return dict(counts)
 
-    def bad(self, event: object, reason: str) -> None:
+    def invalid(self, event: object, reason: str) -> None:
         """Keep an event or a line that cannot be used, and count it."""
-        place = self.on.bad.keep(event, reason)
-        self.on.count(FUNCTION, BadEvents=1)
+        place = self.on.invalid.keep(event, reason)
+        self.on.count(FUNCTION, InvalidEvents=1)
         say("bad event kept", reason=reason, place=place)
 
     def _pieces(self, opened: Envelope, counts: Counter[str]) -> Grouped:
@@ -79,7 +79,7 @@ class StorageFunction:
             try:
                 piece = parse(line.message)
             except LineError as error:
-                self._bad_line(opened, line, error, counts)
+                self._reject_line(opened, line, error, counts)
                 continue
             if piece is None:
                 counts["foreign"] += 1
@@ -101,17 +101,17 @@ class StorageFunction:
                 elif pieces[0].kind == "training":
                     metas.append(training.item(record, pieces[0].run))
                 elif TRAINING_STREAM in opened.stream:
-                    raise BadEvent(f"the log stream {opened.stream} is a training job's and holds a node's record")
+                    raise InvalidEvent(f"the log stream {opened.stream} is a training job's and holds a node's record")
                 else:
                     results.append(NodeResult(key, pieces[0].run, records.admitted(record, opened.stream)))
-            except (LineError, BadEvent) as error:
-                self._bad_line(opened, line, error, counts)
+            except (LineError, InvalidEvent) as error:
+                self._reject_line(opened, line, error, counts)
         return results, metas
 
-    def _bad_line(self, opened: Envelope, line: LogEvent, error: Exception, counts: Counter[str]) -> None:
+    def _reject_line(self, opened: Envelope, line: LogEvent, error: Exception, counts: Counter[str]) -> None:
         counts["bad"] += 1
         where = {"logGroup": opened.group, "logStream": opened.stream, "id": line.id, "timestamp": line.stamp_ms}
-        self.bad({**where, "message": line.message}, str(error))
+        self.invalid({**where, "message": line.message}, str(error))
 
     def _save_training(self, metas: list[items.Item]) -> None:
         try:
@@ -122,7 +122,7 @@ class StorageFunction:
     def _save_results(self, results: list[NodeResult], counts: Counter[str]) -> None:
         outcome = self.store.save(results)
         for result, reason in outcome.refused:
-            self.bad({"run": result.run_id, "record": result.record}, f"DynamoDB refuses it: {reason}")
+            self.invalid({"run": result.run_id, "record": result.record}, f"DynamoDB refuses it: {reason}")
         for result in outcome.conflicting:
             say("another record of this node is in this run; it stays", run=result.run_id, host=result.host)
         counts["stored"] += len(outcome.stored)

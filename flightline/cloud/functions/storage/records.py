@@ -12,7 +12,7 @@ from flightline.record import intake
 from flightline.tell.digest import Alert, device_text, shown
 from flightline_node.model import BLOCKING, EVIDENCE, as_status, device_label
 
-from ..common.errors import BadEvent
+from ..common.errors import InvalidEvent
 from ..common.stamps import is_ahead, utc
 
 INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
@@ -56,7 +56,7 @@ class NodeResult:
 
 
 def admitted(record: Mapping[str, Any], stream: str = "") -> Mapping[str, Any]:
-    """The record through the gate. Raises BadEvent when it is none, or speaks for another node.
+    """The record through the gate. Raises InvalidEvent when it is none, or speaks for another node.
 
     Its list of checks is its own version's: the line's digest says that it is whole as the node's library made it.
     stream: name of the log stream, which the agent names after the instance; a node answers for itself only.
@@ -64,15 +64,15 @@ def admitted(record: Mapping[str, Any], stream: str = "") -> Mapping[str, Any]:
     try:
         found = intake.shaped(record)
     except intake.AnswerRefusedError as error:
-        raise BadEvent(str(error)) from None
+        raise InvalidEvent(str(error)) from None
     instance = found["instance_id"]
     if instance and not INSTANCE.fullmatch(instance):
-        raise BadEvent(f"instance_id {instance!r}: wanted i- and 8 to 17 hexadecimal digits")
+        raise InvalidEvent(f"instance_id {instance!r}: wanted i- and 8 to 17 hexadecimal digits")
     if instance and INSTANCE.fullmatch(stream) and stream != instance:
-        raise BadEvent(f"the log stream of {stream} holds a record of {instance}")
+        raise InvalidEvent(f"the log stream of {stream} holds a record of {instance}")
     if is_ahead(utc(found["started_at"])):
         # As the newest of its node it would hide every later one, for years.
-        raise BadEvent(f"started_at {found['started_at']} is later than now: the node's clock is wrong")
+        raise InvalidEvent(f"started_at {found['started_at']} is later than now: the node's clock is wrong")
     return found
 
 

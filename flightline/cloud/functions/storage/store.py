@@ -98,7 +98,7 @@ class ResultStore:
                 request = answer.get("UnprocessedKeys")
                 if not request:
                     break
-                batches.Patience().wait(attempt)
+                batches.RetryPolicy().wait(attempt)
             else:
                 raise TryAgain(f"{self.table}: keys left unprocessed")
         return found

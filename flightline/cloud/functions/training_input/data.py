@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..common.errors import BadEvent, TryAgain
+from ..common.errors import InvalidEvent, TryAgain
 from .request import MAX_OBJECTS, StagingRequest
 
 LINK_SECONDS = 12 * 3600
@@ -37,7 +37,7 @@ class Data:
     left_ms: Callable[[], int]
 
     def find(self, request: StagingRequest) -> list[DataObject]:
-        """Objects under the prefix, in order of their keys. Raises BadEvent when there are none, or far too many."""
+        """Objects under the prefix, in order of their keys. Raises InvalidEvent when there are none, or far too many."""
         found: list[DataObject] = []
         most = MAX_OBJECTS[request.mode]
         for thing in self._listed(request.prefix):
@@ -45,10 +45,10 @@ class Data:
                 continue
             if len(found) == most:
                 text = f"more than {most:,} objects under {request.prefix}, the most for mode {request.mode}"
-                raise BadEvent(f"{text}: name a narrower prefix")
+                raise InvalidEvent(f"{text}: name a narrower prefix")
             found.append(thing)
         if not found:
-            raise BadEvent(f"no objects under s3://{self.data_bucket}/{request.prefix}: is the prefix right?")
+            raise InvalidEvent(f"no objects under s3://{self.data_bucket}/{request.prefix}: is the prefix right?")
         return found
 
     def prepare(self, request: StagingRequest, things: Sequence[DataObject]) -> str:

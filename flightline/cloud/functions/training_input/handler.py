@@ -22,7 +22,7 @@ from flightline.cloud import batches, items
 from ..alert_router.nodes import KnownNode, NodeLookup, result_text
 from ..common import stamps, training
 from ..common.claims import BUSY, IS_DONE
-from ..common.errors import BadEvent, ConfigMissing, TryAgain
+from ..common.errors import ConfigMissing, InvalidEvent, TryAgain
 from ..common.log import say
 from ..common.services import ServiceNames, Services, client, services
 from .data import Data
@@ -58,9 +58,9 @@ class TrainingInput:
         """Start a run. Raises TryAgain when the same request may work later."""
         try:
             request = read(event)
-        except BadEvent as error:
-            place = self.on.bad.keep(event, str(error))
-            self.on.count(FUNCTION, BadEvents=1)
+        except InvalidEvent as error:
+            place = self.on.invalid.keep(event, str(error))
+            self.on.count(FUNCTION, InvalidEvents=1)
             say("bad request kept", reason=str(error), place=place)
             return {"status": "refused", "reasons": [str(error)]}
         return self._once(request)
@@ -74,7 +74,7 @@ class TrainingInput:
             raise TryAgain(f"request {request.request_id} is being handled")
         try:
             answer = self._start(request)
-        except (Refused, BadEvent) as error:
+        except (Refused, InvalidEvent) as error:
             self.on.claims.release(key)
             self.on.count(FUNCTION, RunsRefused=1)
             return {"status": "refused", "reasons": getattr(error, "reasons", [str(error)])}

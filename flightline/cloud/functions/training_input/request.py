@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.errors import BadEvent
+from ..common.errors import InvalidEvent
 from ..common.training import NAME
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -50,9 +50,9 @@ class StagingRequest:
 
 
 def read(raw: object) -> StagingRequest:
-    """Check a request. Raises BadEvent that names everything wrong with it."""
+    """Check a request. Raises InvalidEvent that names everything wrong with it."""
     if not isinstance(raw, Mapping):
-        raise BadEvent(f"a {type(raw).__name__}, wanted an object")
+        raise InvalidEvent(f"a {type(raw).__name__}, wanted an object")
     data, nodes, parameters = (_object(raw, key) for key in ("data", "nodes", "parameters"))
     wrong = [
         *_unknown(raw),
@@ -66,7 +66,7 @@ def read(raw: object) -> StagingRequest:
         *_age_problems(raw.get("max_result_age_hours", 24)),
     ]
     if wrong:
-        raise BadEvent("; ".join(wrong))
+        raise InvalidEvent("; ".join(wrong))
     return StagingRequest(
         raw["request_id"],
         raw["job"],

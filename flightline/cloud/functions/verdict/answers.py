@@ -37,13 +37,13 @@ class Answers:
     bucket: str
     results: ResultStore
     store: AwsStore
-    bad: Callable[[object, str], object]
+    invalid: Callable[[object, str], object]
 
     def take(self, order: Order, found: Mapping[str, list[str]]) -> dict[str, int]:
         """Keep the answers of nodes (instance id -> keys); returns how many were stored, late, duplicate or bad."""
         known = {name: keys for name, keys in found.items() if name in order.nodes}
         for name in found.keys() - known.keys():
-            self.bad({"run": order.run.run_id, "keys": found[name]}, f"{name[:80]!r} was not asked in this run")
+            self.invalid({"run": order.run.run_id, "keys": found[name]}, f"{name[:80]!r} was not asked in this run")
         pairs = [(name, key) for name, keys in sorted(known.items()) for key in sorted(keys)]
         with ThreadPoolExecutor(READERS, "answers") as pool:
             replies = list(pool.map(lambda pair: self._read(order, *pair), pairs))
@@ -62,12 +62,14 @@ class Answers:
         for result in outcome.conflicting:
             there = self.store.record(result.run_id, result.host)
             if there and gave_none(there) and not gave_none(result.record):
-                late += self.store.save_late(result.run_id, result.record)
+                late += self.store.save_late_record(result.run_id, result.record)
             elif not gave_none(result.record):
                 twice += 1
-                self.bad({"run": result.run_id, "record": result.record}, "another record of this node is in this run")
+                self.invalid(
+                    {"run": result.run_id, "record": result.record}, "another record of this node is in this run"
+                )
         for result, reason in outcome.refused:
-            self.bad({"run": result.run_id, "record": result.record}, f"DynamoDB refuses it: {reason}")
+            self.invalid({"run": result.run_id, "record": result.record}, f"DynamoDB refuses it: {reason}")
         duplicate = len(outcome.duplicate)
         return {"stored": len(outcome.stored), "late": late, "duplicate": duplicate, "conflicting": twice}
 

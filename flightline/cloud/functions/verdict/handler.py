@@ -20,7 +20,7 @@ from flightline.cloud.clients import MISSING, Clients
 from flightline.store.sqlite import StoreError
 from flightline_node.bounds import MAX_DEADLINE_S
 
-from ..common.errors import BadEvent, TryAgain
+from ..common.errors import InvalidEvent, TryAgain
 from ..common.log import say
 from ..common.queue import bodies, is_batch
 from ..common.services import ServiceNames, Services, client, services
@@ -51,9 +51,9 @@ class VerdictFunction:
     judge: Judge
 
     def handle(self, event: object) -> dict[str, Any]:
-        """A batch of the queue; what is not done comes again. Raises BadEvent for anything else."""
+        """A batch of the queue; what is not done comes again. Raises InvalidEvent for anything else."""
         if not (isinstance(event, dict) and is_batch(event)):
-            raise BadEvent("not a batch of a queue")
+            raise InvalidEvent("not a batch of a queue")
         receipts = {record["messageId"]: str(record.get("receiptHandle") or "") for record in event["Records"]}
         waits: dict[str, float] = {}
         counts: Counter[str] = Counter()
@@ -61,8 +61,8 @@ class VerdictFunction:
             try:
                 left_s = self._one(run_id, arrival, counts)
                 waits |= dict.fromkeys(arrival.orders, left_s) if left_s > 0 else {}
-            except BadEvent as error:
-                self.bad({"run": run_id, "answers": arrival.answers}, str(error))
+            except InvalidEvent as error:
+                self.invalid({"run": run_id, "answers": arrival.answers}, str(error))
             except Exception as error:  # one run must not cost another
                 say("run not done, will come again", run=run_id, error=f"{type(error).__name__}: {error}")
                 waits |= dict.fromkeys(arrival.messages, float(AGAIN_S))
@@ -71,21 +71,21 @@ class VerdictFunction:
         self.on.count(FUNCTION, **{f"Answers{name.title()}": number for name, number in counts.items()})
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in waits]}
 
-    def bad(self, event: object, reason: str) -> None:
+    def invalid(self, event: object, reason: str) -> None:
         """Keep what cannot be used, and count it."""
-        place = self.on.bad.keep(event, reason)
-        self.on.count(FUNCTION, BadEvents=1)
+        place = self.on.invalid.keep(event, reason)
+        self.on.count(FUNCTION, InvalidEvents=1)
         say("bad event kept", reason=reason, place=place)
 
     def _sorted(self, event: dict[str, Any]) -> dict[str, Arrival]:
         found: dict[str, Arrival] = {}
         for message_id, body, raw in bodies(event):
             try:
-                if isinstance(body, BadEvent):
+                if isinstance(body, InvalidEvent):
                     raise body
                 told = arrivals.read(body, self.on.names.results_bucket)
-            except BadEvent as error:
-                self.bad(raw, str(error))
+            except InvalidEvent as error:
+                self.invalid(raw, str(error))
                 continue
             for run_id, name, key in told:
                 arrival = found.setdefault(run_id, Arrival())
@@ -99,7 +99,7 @@ class VerdictFunction:
     def _one(self, run_id: str, arrival: Arrival, counts: Counter[str]) -> float:
         """Keep what came of a run, and judge it if it is ready; returns the seconds until it is due, 0 when it is done.
 
-        Raises BadEvent for a run that nobody asked for, TryAgain for what may work later.
+        Raises InvalidEvent for a run that nobody asked for, TryAgain for what may work later.
         """
         order, due_s = self._order(run_id)
         try:
@@ -122,14 +122,14 @@ class VerdictFunction:
             found = self.s3.get_object(Bucket=self.on.names.results_bucket, Key=orders.key_of(run_id))
         except Exception as error:
             if batches.error_code(error) in {*MISSING, "NoSuchKey"}:
-                raise BadEvent(f"run {run_id[:80]!r}: nobody asked for it here") from error
+                raise InvalidEvent(f"run {run_id[:80]!r}: nobody asked for it here") from error
             raise
         try:
             order = orders.unpack(found["Body"].read())
         except ValueError as error:
-            raise BadEvent(str(error)) from error
+            raise InvalidEvent(str(error)) from error
         if order.run.run_id != run_id:
-            raise BadEvent(f"the order of {order.run.run_id[:80]!r} lies under {run_id[:80]!r}")
+            raise InvalidEvent(f"the order of {order.run.run_id[:80]!r} lies under {run_id[:80]!r}")
         limit_s = min(max(order.deadline_s, 0), MAX_DEADLINE_S) + MARGIN_S
         return order, found["LastModified"].timestamp() + limit_s
 
@@ -150,7 +150,7 @@ def build(on: Services, s3: Any, sqs: Any, queue: str) -> VerdictFunction:
     made.use("s3", s3)
     store = AwsStore(names.results_table, names.results_bucket, made)
     results = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket, looks_first=True)
-    taken = Answers(s3, names.results_bucket, results, store, on.bad.keep)
+    taken = Answers(s3, names.results_bucket, results, store, on.invalid.keep)
     judge = Judge(store, s3, names.results_bucket, on.claims, on.notifier, taken, names.cluster)
     return VerdictFunction(on, s3, sqs, queue, taken, judge)
 

@@ -8,7 +8,7 @@ from ...model import Check, Facts, Finding, Reason, Remedy, Threshold
 from ..context import Context
 
 NOT_SYNCHRONISED = Reason("not_synchronised", "the clock is not synchronised", Remedy.FIX_CONFIG)
-BAD_STRATUM = Reason("bad_stratum", "the time server's stratum is out of bounds", Remedy.FIX_CONFIG)
+UNSYNCHRONISED_STRATUM = Reason("bad_stratum", "the time server's stratum is out of bounds", Remedy.FIX_CONFIG)
 NO_LEAP = Reason("no_leap", "the time daemon prints no leap status")
 DAEMON_SILENT = Reason("daemon_silent", "the time daemon does not answer", Remedy.FIX_CONFIG)
 STATE_UNREAD = Reason("state_unread", "the clock's state could not be read")
@@ -37,7 +37,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.fail(NOT_SYNCHRONISED, "the clock is not synchronised", **rest)
     elif stratum is not None and not 0 < stratum <= MAX_STRATUM:
         message = f"the clock has no source: stratum {stratum}"
-        yield context.fail(BAD_STRATUM, message, measured=stratum, expected=f"1 to {MAX_STRATUM}")
+        yield context.fail(UNSYNCHRONISED_STRATUM, message, measured=stratum, expected=f"1 to {MAX_STRATUM}")
     elif leap is None:
         yield context.unknown(NO_LEAP, "the time daemon prints no leap status")
     elif facts.get("offset_s") is None:

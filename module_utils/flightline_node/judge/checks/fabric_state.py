@@ -51,7 +51,7 @@ def _of_mask(text: str) -> List[str]:
     return [*bad, *([f"incorrect configuration {wrong}"] if wrong >= _CONFIG_BAD else [])]
 
 
-def _bad_health(health: Any) -> List[str]:
+def _unhealthy(health: Any) -> List[str]:
     """The conditions of the health block that are not in order; unknown ones are left alone."""
     if isinstance(health, (str, int)) and not isinstance(health, bool):
         text = str(health).strip()
@@ -80,7 +80,7 @@ def _judge(context: Context, gpu: Facts, state: str) -> Iterator[Finding]:
     elif str(status).lower() != "success":
         yield context.fail(FAILED, f"{label}: fabric completed with status {status}", **rest)
     else:
-        bad = _bad_health(gpu.get("fabric_health"))
+        bad = _unhealthy(gpu.get("fabric_health"))
         unread = [text for text in bad if is_broken(text)]
         if unread:
             message = f"{label}: fabric health could not be read ({', '.join(unread)})"

@@ -15,7 +15,7 @@ from ...model import Remedy
 class CudaFault(NamedTuple):
     """One error: the words it is told by, in lower case."""
 
-    words: Tuple[str, ...]
+    phrases: Tuple[str, ...]
     remedy: Remedy
     meaning: str
 
@@ -69,6 +69,6 @@ def faults_in(lines: Iterable[str]) -> Iterator[Tuple[CudaFault, List[str]]]:
     """The errors that are named, each with the lines that name it."""
     lowered = [(line, line.lower()) for line in lines]
     for fault in FAULTS:
-        named = [line for line, low in lowered if any(words in low for words in fault.words)]
+        named = [line for line, low in lowered if any(words in low for words in fault.phrases)]
         if named:
             yield fault, named

@@ -17,7 +17,7 @@ NEEDS_RESET, NONE_FOUND, OTHER = "needs_reset", "none_found", "other"
 class Saying(NamedTuple):
     """One message: the words it is told by, in lower case."""
 
-    words: str
+    phrases: str
     id: str
     remedy: Remedy
     meaning: str
@@ -48,17 +48,17 @@ _GONE = ("lost", "fallen off", "does not answer", "device handle")
 def saying(text: str) -> Optional[Saying]:
     """The message that a text holds."""
     low = text.lower()
-    return next((one for one in SAYINGS if one.words in low), None)
+    return next((one for one in SAYINGS if one.phrases in low), None)
 
 
 def no_driver(text: str) -> bool:
     """Does a tool say that it cannot talk to the driver?"""
     low = text.lower()
-    return any(words in low for words in _NO_DRIVER)
+    return any(phrases in low for phrases in _NO_DRIVER)
 
 
 def kind(text: str) -> str:
     """LOST, NOT_LOADED or OTHER: what a tool's error is about, where more need not be known."""
-    if any(words in text.lower() for words in _GONE):
+    if any(phrases in text.lower() for phrases in _GONE):
         return LOST
     return NOT_LOADED if no_driver(text) else OTHER

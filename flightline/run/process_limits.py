@@ -35,7 +35,7 @@ def size_bytes() -> int:
 
 
 @contextmanager
-def leash(seconds: float, growth_bytes: int) -> Iterator[None]:
+def process_limits(seconds: float, growth_bytes: int) -> Iterator[None]:
     """Raise CutError inside when it takes longer, or the process grows by more."""
     until, largest = time.monotonic() + seconds, size_bytes() + growth_bytes
 

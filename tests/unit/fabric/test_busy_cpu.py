@@ -3,8 +3,8 @@
 import pytest
 
 from flightline.fabric.blame import blames
+from flightline.fabric.busy_cpu import discounted
 from flightline.fabric.criterion import Measured, judge
-from flightline.fabric.doubt import doubted
 from flightline.fabric.pairs import Pair
 
 ROUNDS = (
@@ -28,7 +28,7 @@ def found(figures, busy=0.9, usual=10.0, error=""):
     flat = iter(judge([one for played in measured for one in played]))
     rounds = [[next(flat) for _ in played] for played in measured]
     named = blames([test for results in rounds for test in results])
-    return [(one.kind, one.nodes, one.why) for one in doubted(named, measured, rounds)]
+    return [(one.kind, one.nodes, one.why) for one in discounted(named, measured, rounds)]
 
 
 def of(node, figure):

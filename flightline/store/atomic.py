@@ -25,7 +25,7 @@ def draft_of(path: Path) -> Iterator[Path]:
             draft.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes) -> None:
     """Put these bytes in place. Raises OSError; nothing is left behind then."""
     with draft_of(path) as draft:
         draft.write_bytes(content)

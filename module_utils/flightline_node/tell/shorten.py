@@ -11,7 +11,7 @@ from ..model import RANK, Status, as_status
 LEFT_OUT = "more findings than a record takes"
 
 
-def fit(record: Dict[str, Any]) -> Dict[str, Any]:
+def shorten(record: Dict[str, Any]) -> Dict[str, Any]:
     """The record within all bounds. No check loses its worst finding, so no verdict changes."""
     findings = [_finding(finding) for finding in _chosen(record["findings"], bounds.MAX_FINDINGS)]
     fitted = {**record, "findings": findings, "measures": _measures(record["measures"])}

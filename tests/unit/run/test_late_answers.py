@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from flightline.contract import CALLS_PREFIX
 from flightline.record.outputs import BEGUN, ENDED
-from flightline.run import late
+from flightline.run import late_answers
 from flightline.run.calls import Call
 from flightline.store.rows import unreachable_record
 from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, now_stamp
@@ -67,10 +67,10 @@ def store(tmp_path):
 
 
 def fetched(store, monkeypatch, objects, run=RUN, given_up="ab", own=None):
-    late.leave_note(store.path, run, [Call(name, f"i-{name}", params(name)) for name in given_up], AT)
+    late_answers.leave_note(store.path, run, [Call(name, f"i-{name}", params(name)) for name in given_up], AT)
     bucket = Bucket(objects, own)
     monkeypatch.setattr("flightline.cloud.clients.Clients.get", lambda *_: bucket)
-    assert late.fetch(store, "r1") == []
+    assert late_answers.fetch(store, "r1") == []
     return [record["host"] for record in store.late("r1")], bucket
 
 
@@ -79,11 +79,11 @@ def test_an_answer_that_came_afterwards_is_kept_as_late_once(store, monkeypatch)
     found, bucket = fetched(store, monkeypatch, objects)
     assert found == ["a"], "c was not given up, b's is no output"
     bucket.asked.clear()
-    assert late.fetch(store, "r1") == [] and bucket.asked == [f"{CALLS_PREFIX}r1/"], "a's is not read again"
+    assert late_answers.fetch(store, "r1") == [] and bucket.asked == [f"{CALLS_PREFIX}r1/"], "a's is not read again"
     objects[key("i-b")] = output("b")
-    late.fetch(store, "r1")
+    late_answers.fetch(store, "r1")
     bucket.asked.clear()
-    late.fetch(store, "r1")
+    late_answers.fetch(store, "r1")
     assert bucket.asked == [], "nobody is left to be asked for"
 
 
@@ -108,9 +108,9 @@ def test_after_a_day_nobody_asks_any_more(store, monkeypatch):
 
 
 def test_without_a_stack_or_without_silent_hosts_nothing_is_noted(store):
-    late.leave_note(store.path, RUN, [], AT)
-    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], {})
-    assert not (store.path.parent / "late").exists() and late.fetch(store, "r1") == []
+    late_answers.leave_note(store.path, RUN, [], AT)
+    late_answers.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], {})
+    assert not (store.path.parent / "late").exists() and late_answers.fetch(store, "r1") == []
 
 
 def test_a_damaged_note_and_an_aws_that_refuses_are_said(store, monkeypatch):
@@ -119,10 +119,10 @@ def test_a_damaged_note_and_an_aws_that_refuses_are_said(store, monkeypatch):
     def refused(*_):
         raise NoCredentialsError
 
-    late.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], AT)
+    late_answers.leave_note(store.path, RUN, [Call("a", "i-a", params("a"))], AT)
     monkeypatch.setattr("flightline.cloud.clients.Clients.get", refused)
-    (said,) = late.fetch(store, "r1")
+    (said,) = late_answers.fetch(store, "r1")
     assert "came late could not be fetched" in said and "credentials" in said
     next((store.path.parent / "late").iterdir()).write_text("{")
-    (said,) = late.fetch(store, "r1")
+    (said,) = late_answers.fetch(store, "r1")
     assert "saw" in said and "wanted" in said

@@ -49,7 +49,7 @@ class Result:
     rows: dict[str, Any] = field(default_factory=dict)
 
 
-class Ground:
+class HostileBed:
     """A place with an inventory, nodes and a store."""
 
     def __init__(self, path: Path) -> None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..contract import CALLS_PREFIX
 from ..record.answers import most_bytes
+from ..store.atomic import write_atomic
 from ..store.replies import record_of
 from ..store.sqlite import Record, Run, SqliteStore, StoreError
-from ..store.whole import write_whole
 from .calls import OF_A_HOST, Call
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def leave_note(store: Path, run: Run, given_up: Iterable[Call], at: Mapping[str,
     order = base64.b64encode(orders.pack(order_of(run, 0, "", calls))).decode("ascii")
     note = {"region": at["region"], "bucket": at["results_bucket"], "order": order}
     with suppress(OSError):  # the verdict does not depend on it
-        write_whole(_note(store, run.run_id), json.dumps(note).encode())
+        write_atomic(_note(store, run.run_id), json.dumps(note).encode())
 
 
 def fetch(store: SqliteStore, run_id: str) -> list[str]:
@@ -70,7 +70,7 @@ def fetch(store: SqliteStore, run_id: str) -> list[str]:
         if any(host not in known for _, host, _ in order.nodes.values()):
             clients = Clients(note["region"])
             for record in _came(clients.get("s3"), clients.get("ssm"), note["bucket"], order, known):
-                store.save_late(run_id, record)
+                store.save_late_record(run_id, record)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [f"{path}: saw {type(error).__name__}: {error}; wanted where run {run_id} was asked; nothing is fetched"]
     except Exception as error:

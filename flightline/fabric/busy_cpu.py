@@ -17,7 +17,7 @@ GAP = 0.9
 """The best figure of who is named, of the worst of who passed: closer than that a busy machine alone explains it."""
 
 
-def doubted(
+def discounted(
     found: Sequence[Blame], measured: Sequence[Sequence[Measured]], rounds: Sequence[Sequence[Tested]]
 ) -> list[Blame]:
     """The blames; those that load alone may explain are unclear, and say so."""
@@ -25,10 +25,10 @@ def doubted(
         both for played, results in zip(measured, rounds, strict=True) for both in zip(played, results, strict=True)
     ]
     passed = [_figure(one) for one, test in tests if test.good and one.sent]
-    return [_doubted(blame, list(_against(blame, tests)), passed) for blame in found]
+    return [_discounted(blame, list(_against(blame, tests)), passed) for blame in found]
 
 
-def _doubted(blame: Blame, failed: Sequence[Measured], passed: Sequence[float]) -> Blame:
+def _discounted(blame: Blame, failed: Sequence[Measured], passed: Sequence[float]) -> Blame:
     if blame.kind not in (NODE, PATH, INTERMITTENT) or not failed:
         return blame
     # What broke or gave wrong results is no matter of speed.
