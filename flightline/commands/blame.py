@@ -11,38 +11,48 @@ from rich.text import Text
 
 from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
 from ..report.text import clean
-from ..training import flight, journals
-from ..training.blame import RankBlame, blames, suspects
+from ..training import evidence, flight, journals
+from ..training.blame import UNKNOWN, RankBlame, blames, suspects
 from . import options
 
 
 @click.command(
     cls=options.Command,
-    example="flightline blame /fsx/logs/llama-1\nflightline blame /fsx/logs/llama-1 --json | jq -r '.blames[].node'\n"
+    example="flightline blame /fsx/logs/llama-1\nflightline blame slurm-1234.out\n"
+    "flightline blame /fsx/logs/llama-1 --json | jq -r '.blames[].node'\n"
     "flightline blame /fsx/logs/llama-1 --quarantine -i inventory/aws_ec2.yml",
-    epilog="Exit status: 0 nobody is to blame, 1 somebody is, 2 nothing could be read, or a node not reached.",
+    epilog="Exit status: 0 nobody is to blame, 1 somebody is, or it is not known who, 2 nothing could be read, or a "
+    "node not reached.",
 )
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(exists=True, path_type=Path), metavar="DIR|FILE")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quarantine", is_flag=True, help="Take nodes that hung, vanished or are slow out of service, with why.")
 @click.option("-i", "--inventory", multiple=True, metavar="PATH", help="With --quarantine: where the nodes stand.")
 @click.pass_context
 def command(ctx: click.Context, folder: Path, as_json: bool, quarantine: bool, inventory: tuple[str, ...]) -> None:
-    """Read a run's journals, torchrun's error files and flight recorder dumps, and name who is to blame."""
+    """Read a run's logs, journals, torchrun's reports and error files, and flight recorder dumps: who is to blame?"""
     if quarantine and not inventory:
         raise click.UsageError("--quarantine: saw no inventory; wanted: one that has the nodes; do: add -i PATH")
-    ranks, torn = journals.read(folder)
-    dumps, wrong = flight.dumps(folder)
-    if not ranks and not dumps:
-        message = f"{folder}: saw no journal (rank-*.jsonl), error.json or flight recorder dump of a run"
+    files = evidence.files(folder)
+    ranks, torn = journals.read(files)
+    dumps, wrong = flight.dumps(files)
+    said = evidence.read(files, max((rank.world for rank in ranks.values()), default=0))
+    if not ranks and not dumps and not said.files:
+        message = f"{folder}: saw no journal (rank-*.jsonl), log, error.json or flight recorder dump of a run"
         click.echo(f"flightline: {clean(message)}; do: name the directory that --journal or --log-dir named", err=True)
         ctx.exit(EXIT_BROKEN)
-    found = blames(ranks, dumps)
+    found = blames(ranks, dumps, said)
     if as_json:
-        facts = {"schema": "flightline-blame/1", "ranks": len(ranks), "blames": [asdict(one) for one in found]}
+        facts = {
+            "schema": "flightline-blame/1",
+            "ranks": len(ranks),
+            "logs": said.files,
+            "blames": [asdict(one) for one in found],
+        }
         click.echo(json.dumps({**facts, "unreadable": wrong + torn}, indent=1))
     else:
-        _show(found, wrong, len(ranks), len(dumps))
+        read = f"{len(ranks)} journals, {said.files} logs and {len(dumps)} flight recorder dumps"
+        _show(found, wrong, read)
     away = _take_out(found, folder, inventory) if quarantine else 0
     ctx.exit(EXIT_BROKEN if away else EXIT_NO_GO if found else EXIT_GO)
 
@@ -67,12 +77,17 @@ def _take_out(found: list[RankBlame], folder: Path, inventory: tuple[str, ...]) 
     return away
 
 
-def _show(found: list[RankBlame], wrong: list[str], ranks: int, dumps: int) -> None:
+def _show(found: list[RankBlame], wrong: list[str], read: str) -> None:
     console = Console(markup=False, highlight=False, soft_wrap=True)
     for one in found:
-        where = f"rank {one.rank} ({one.node or 'node not known'}, GPU {one.device})" if one.rank is not None else "all"
+        device = "" if one.device is None else f", GPU {one.device}"
+        nameless = "not known who" if one.kind == UNKNOWN else "all, or not known who"
+        who = nameless if one.rank is None else f"rank {one.rank}"
+        where = f" ({one.node or 'node not known'}{device})" if one.rank is not None or one.node else ""
         step = f" at step {one.step}" if one.step is not None else ""
-        console.print(Text(f"  {one.kind:<9} {clean(where)}{step}: {clean(one.why)}", "red"))
+        console.print(Text(f"  {one.kind:<9} {clean(who + where)}{step}: {clean(one.why)} [{one.cause}]", "red"))
     for line in wrong:
         console.print(Text(f"  unread    {clean(line)}", "yellow"))
-    console.print(f"{len(found) or 'nobody'} to blame; read {ranks} ranks and {dumps} flight recorder dumps")
+    named = sum(one.kind != UNKNOWN for one in found)
+    verdict = f"{named} to blame" if named else "not known who is to blame" if found else "nobody to blame"
+    console.print(f"{verdict}; read {read}")

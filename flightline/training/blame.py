@@ -1,35 +1,36 @@
-"""Who is to blame for a run that ended badly or is slow: one answer from journals and flight recorder. Pure."""
+"""Who is to blame for a run that ended badly or is slow: one answer from journals, logs and flight recorder. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flightline_node.train import words
+from flightline_node.train.texts import ABORTED, CRASHED, ENDED, KILLED, NODE, ORDERED, Seen
+from flightline_node.train.words import GONE, HARDWARE, LATE, MEMORY, NETWORK, OTHERS, OWN, SPACE
+
 from ..record.reasons import RANK
 from . import hang, slow
-from .flight import Dump
-from .journals import Failure, Rank
+from .evidence import Evidence
+from .flight import DONE, CollectiveCall, Dump
+from .journals import Rank
 
 MESSAGE_CHARS = 300
 MOST_ILL = 2
 """Nodes. More at once are a switch, a file system or a program: their quarantine would cost the cluster. Own choice."""
-FAILED, VANISHED, HUNG, SLOW = "failed", "vanished", "hung", "slow"
-GONE = re.compile(
-    r"connection (?:closed|reset|refused)|broken pipe|remote (?:process|peer)|ncclRemoteError|DistBackendError"
-    r"|socket(?:Start|Progress|Poll)|SignalException|peer closed",
-    re.I,
-)
-LATE = re.compile(r"timed? ?out|watchdog", re.I)
-"""GONE and LATE: words of an error that says so of another rank. Source: messages of PyTorch 2.9's ProcessGroupGloo,
-ProcessGroupNCCL and TCPStore."""
+FAILED, VANISHED, HUNG, SLOW, UNKNOWN = "failed", "vanished", "hung", "slow", "unknown"
+DIED, STOPPED, MISMATCH, SOFTWARE, PATH, NOT_KNOWN = (
+    "died", "stopped", "mismatch", "software", "network path", "not known")  # fmt: skip
+RAISED = (HARDWARE, OWN, MEMORY, SPACE)
+"""Words of what a rank raised of its own accord."""
 
 
 @dataclass(frozen=True)
 class RankBlame:
     """One rank to blame (None: no single one). node: as the job named its host. step: where it shows, if known.
 
+    kind: how it showed. cause: died, stopped, slow, mismatch, software, hardware, network path, or not known.
     own: the program did it, by all that is seen, and not the node.
     """
 
@@ -40,23 +41,18 @@ class RankBlame:
     why: str
     step: int | None = None
     own: bool = False
+    cause: str = ""
 
 
-def blames(ranks: Mapping[int, Rank], dumps: Sequence[Dump]) -> list[RankBlame]:
+def blames(ranks: Mapping[int, Rank], dumps: Sequence[Dump], said: Evidence | None = None) -> list[RankBlame]:
     """The first cause that there is evidence for; what follows from it is left out.
 
-    In this order: a rank that raised something of its own; ranks that others wait for; a rank that is gone without a
-    word; the first that complained. A run that nothing ended is looked at for slow ranks.
+    In this order: what a rank raised of its own; a node or rank that died; ranks that others wait for; a rank that is
+    gone without a word; the way between two. Where something broke and none of these names who, it is not known. A run
+    that nothing ended is looked at for slow ranks.
     """
-    failures = sorted((rank.failure for rank in ranks.values() if rank.failure), key=lambda failure: failure.at)
-    own = [failure for failure in failures if not (GONE.search(failure.text) or LATE.search(failure.text))]
-    if own:
-        return [_failed(own[0], ranks)]
-    if failures:
-        gone, late = _vanished(ranks), _hung(ranks, dumps)
-        first, second = (late, gone) if LATE.search(failures[0].text) else (gone, late)
-        return first or second or [_failed(failures[0], ranks)]
-    return _slow(ranks)
+    case = _Case(ranks, dumps, said or Evidence())
+    return case.raised() or case.died() or case.waited() or case.rest() or _slow(case)
 
 
 def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str, Any]]]:
@@ -67,7 +63,8 @@ def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str
     ill: dict[str, list[dict[str, Any]]] = {}
     for one in found:
         if one.node and not one.own:
-            place = f"rank {one.rank}" + (f" at step {one.step}" if one.step is not None else "")
+            who = "a rank" if one.rank is None else f"rank {one.rank}"
+            place = who + (f" at step {one.step}" if one.step is not None else "")
             finding = {
                 "check": "training",
                 "status": "FAIL",
@@ -81,38 +78,159 @@ def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str
     return ill if len(ill) <= MOST_ILL else {}
 
 
-def _at(
-    ranks: Mapping[int, Rank], rank: int, kind: str, why: str, step: int | None = None, own: bool = False
-) -> RankBlame:
-    known = ranks.get(rank, Rank(rank))
-    return RankBlame(kind, rank, known.host, known.device, why, step, own)
+class _Case:
+    """All evidence of one run, and a question for each kind of cause."""
+
+    def __init__(self, ranks: Mapping[int, Rank], dumps: Sequence[Dump], said: Evidence) -> None:
+        self.ranks, self.dumps, self.said = ranks, dumps, said
+        failures = {rank: one.failure for rank, one in ranks.items() if one.failure}
+        more = (one for one in said.seen if one.rank not in failures or one.word in (KILLED, CRASHED))
+        self.seen = [*failures.values(), *more]
+        roots = [one for one in self.seen if one.root]
+        self.dead = [one for one in self.words(KILLED, CRASHED) if one.root or one.memory or not roots]
+        """Killed or crashed, but for what followed upon the end that torchrun saw first."""
+        self.world = max([said.world, *(rank.world for rank in ranks.values())])
+
+    def words(self, *words: str) -> list[Seen]:
+        """Evidence of these kinds, the earliest first; what has no time comes last."""
+        return sorted((one for one in self.seen if one.word in words), key=lambda one: one.at or float("inf"))
+
+    def at(self, rank: int | None, kind: str, cause: str, why: str, **more: Any) -> RankBlame:
+        """A blame, with what is known of the rank."""
+        known = self.ranks.get(rank, Rank(rank)) if rank is not None else Rank(-1)
+        node = more.pop("node", "") or known.host or self.said.hosts.get(known.rank, "")
+        local = more.pop("device", None)
+        return RankBlame(kind, rank, node, local if known.device is None else known.device, why, cause=cause, **more)
+
+    def nobody(self, why: str) -> list[RankBlame]:
+        """Something broke, and who did it is not known."""
+        return [self.at(None, UNKNOWN, NOT_KNOWN, why, own=True)]
+
+    def raised(self) -> list[RankBlame]:
+        """What a rank raised of its own: hardware, or the earliest."""
+        own = self.words(*RAISED)
+        killed = [one for one in self.dead if one.rank is not None and (one.root or one.word == CRASHED)]
+        hard = [one for one in own if one.word == HARDWARE]
+        first = own[0] if own and own[0].at else hard[0] if hard else own[0] if own else None
+        if first is None or (killed and first.word != HARDWARE and killed[0].rank != first.rank):
+            # torchrun saw that one end before.
+            return []
+        if first.word == HARDWARE:
+            return self._hardware(first, hard)
+        return [self._software(first, [one for one in own if one.word == first.word])]
+
+    def _hardware(self, first: Seen, hard: Sequence[Seen]) -> list[RankBlame]:
+        places = {(one.rank, one.node if one.rank is None else "") for one in hard}
+        if len(places) > MOST_ILL and not first.at:
+            return self.nobody(f"{len(places)} ranks at once say: {_line(first)}")
+        return [self.at(first.rank, FAILED, HARDWARE, self._first(first), node=first.node, step=first.step)]
+
+    def _software(self, first: Seen, own: Sequence[Seen]) -> RankBlame:
+        ranks = {one.rank for one in own if one.rank is not None}
+        several = not first.at and len(ranks) > 1
+        rank = None if several else first.rank
+        which = f"ranks {', '.join(map(str, sorted(ranks)))}: " if several else ""
+        if rank is None and first.local is not None:
+            which += f"local rank {first.local} of a node that is not known: "
+        why = f"{which}{self._first(first)}" + (f" ({first.where})" if first.where else "")
+        return self.at(rank, FAILED, SOFTWARE, why, node=first.node, step=first.step, own=True, device=first.local)
+
+    def _first(self, first: Seen) -> str:
+        failed = {one.rank for one in self.seen if one.rank is not None}
+        return f"the first of {max(1, len(failed))} ranks that failed: {_line(first)}"
+
+    def died(self) -> list[RankBlame]:
+        """A node that the scheduler lost, or a rank that was killed or crashed."""
+        lost = self.words(NODE)
+        if lost:
+            nodes = {one.node for one in lost if one.node}
+            return [self._dead(lost[0]._replace(node=nodes.pop()))] if len(nodes) == 1 else self.nobody(_line(lost[0]))
+        by_order = [one for one in self.words(ORDERED) if one.rank is None and one.local is None]
+        if by_order:
+            return self.nobody(f"it was told to end: {_line(by_order[0])}")
+        dead = [one for one in self.dead if one.root] or self.dead
+        places = {(one.rank, one.node) for one in dead if one.rank is not None or one.node}
+        if dead and len(places) <= 1:
+            known = [one for one in dead if one.rank is not None or one.node]
+            return [self._dead((known or dead)[0]._replace(memory=any(one.memory for one in dead)))]
+        nodes = {node for _, node in places}
+        if dead and len(nodes) == 1 and "" not in nodes:
+            return [self._dead(dead[0]._replace(rank=None))]
+        return self.nobody(f"{len(places)} ranks were killed or crashed: {_line(dead[0])}") if dead else self._ended()
+
+    def _dead(self, one: Seen) -> RankBlame:
+        return self.at(one.rank, VANISHED, DIED, _line(one), node=one.node, own=one.memory, device=one.local)
+
+    def _ended(self) -> list[RankBlame]:
+        """The only rank that ended by itself, where nothing says that it missed another."""
+        ended = [one for one in self.words(ENDED, ABORTED) if one.rank is not None]
+        if len({one.rank for one in ended}) == 1 and ended[0].word == ENDED and not self.words(*OTHERS):
+            return [self.at(ended[0].rank, FAILED, SOFTWARE, _line(ended[0]), node=ended[0].node, own=True)]
+        return []
+
+    def waited(self) -> list[RankBlame]:
+        """A rank that others wait for, or that is gone without a word while they lost their connection to it."""
+        complaints = self.words(LATE, GONE)
+        if not complaints:
+            return self._hung() if self.dumps else []
+        gone, late = self._vanished(), self._hung()
+        named = [one for one in late if one.rank is not None]
+        first, second = (named, gone) if complaints[0].word == LATE else (gone, named)
+        return first or second or late
+
+    def _hung(self) -> list[RankBlame]:
+        """By the flight recorder; without a dump by what the watchdogs say of the same."""
+        found = []
+        for one in hang.suspects(self.dumps, self.world) if self.dumps else hang.suspects(self._watched(), 0):
+            cause = MISMATCH if one.kind == hang.MISMATCH else STOPPED if one.rank is not None else NOT_KNOWN
+            kind = HUNG if one.rank is not None or cause == MISMATCH else UNKNOWN
+            found.append(self.at(one.rank, kind, cause, one.why, own=cause != STOPPED))
+        return found
+
+    def _watched(self) -> list[Dump]:
+        """The watchdogs' lines as dumps: what each rank waits in, and the newest number that it has called."""
+        calls: dict[int, list[CollectiveCall]] = {}
+        for group in {one.group for one in self.said.waiting}:
+            of = {one for one in self.said.waiting if one.group == group}
+            if len({one.place for one in of}) == len({one.rank for one in of}):
+                for one in of:
+                    states = ((one.work - 1, DONE), (one.work, "started"), (one.enqueued, "scheduled"))
+                    made = (CollectiveCall(group, number, "a collective", state) for number, state in states)
+                    calls.setdefault(one.rank, []).extend(made)
+        return [Dump(rank, of) for rank, of in calls.items()]
+
+    def _vanished(self) -> list[RankBlame]:
+        """Of a run that wrote journals; a log that some rank is not in says nothing of it."""
+        world = max((rank.world for rank in self.ranks.values()), default=0)
+        ended = {rank for rank, one in self.ranks.items() if one.failure or one.ended}
+        why = "ended without a word (killed, out of memory, or node lost); the others lost their connection to it"
+        return [self.at(rank, VANISHED, DIED, why) for rank in range(world) if rank not in ended]
+
+    def rest(self) -> list[RankBlame]:
+        """The way between two ranks; else what broke, and that nobody is named for it."""
+        for word, kind, cause in ((words.MISMATCH, HUNG, MISMATCH), (NETWORK, PATH, PATH)):
+            if found := self.words(word):
+                return [self.at(None, kind, cause, _line(found[0]), own=True)]
+        complaints = self.words(LATE, GONE, ABORTED, ENDED, ORDERED)
+        if not complaints:
+            return []
+        if complaints[0].word in (LATE, GONE):
+            rank = complaints[0].rank
+            who = "the first that complained" + (f" was rank {rank}" if rank is not None else "")
+            return self.nobody(f"{who}: {_line(complaints[0])}; the dumps or logs of all ranks would tell")
+        return self.nobody(f"{_line(complaints[0])}; the ranks' own output (torchrun --log-dir) would tell")
 
 
-def _failed(failure: Failure, ranks: Mapping[int, Rank]) -> RankBlame:
-    lines = failure.text.strip().splitlines() or ["no text"]
-    others = sum(rank.failure is not None for rank in ranks.values()) - 1
-    why = f"the first of {others + 1} ranks that failed: {lines[0][:300]}"
-    return _at(ranks, failure.rank, FAILED, why, failure.step, own=True)
+def _line(one: Seen) -> str:
+    lines = one.text.strip().splitlines() or ["no text"]
+    return lines[0][:MESSAGE_CHARS]
 
 
-def _hung(ranks: Mapping[int, Rank], dumps: Sequence[Dump]) -> list[RankBlame]:
-    world = max((rank.world for rank in ranks.values()), default=0)
-    found = hang.suspects(dumps, world)
-    return [_at(ranks, one.rank, HUNG, one.why, own=one.kind == hang.MISMATCH) for one in found]
-
-
-def _vanished(ranks: Mapping[int, Rank]) -> list[RankBlame]:
-    world = max((rank.world for rank in ranks.values()), default=0)
-    gone = [rank for rank in range(world) if rank not in ranks or not (ranks[rank].failure or ranks[rank].ended)]
-    why = "ended without a word (killed, out of memory, or its node is lost); the others lost their connection to it"
-    return [_at(ranks, rank, VANISHED, why) for rank in gone]
-
-
-def _slow(ranks: Mapping[int, Rank]) -> list[RankBlame]:
-    steps = {rank: one.steps for rank, one in ranks.items()}
-    found = [_at(ranks, one.rank, SLOW, one.why) for one in slow.stragglers(steps)]
+def _slow(case: _Case) -> list[RankBlame]:
+    steps = {rank: one.steps for rank, one in case.ranks.items()}
+    found = [case.at(one.rank, SLOW, SLOW, one.why) for one in slow.stragglers(steps)]
     waited = slow.bottleneck(steps)
     if waited and not (found and waited[0] == slow.NETWORK):
         # Beside a straggler the others wait for it, and the network is not to blame.
-        found.append(RankBlame(waited[0], None, "", None, waited[1]))
+        found.append(case.at(None, waited[0], SLOW, waited[1]))
     return found

@@ -8,6 +8,7 @@ hold plain values only.
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,11 @@ from typing import Any
 NAME = re.compile(r"(?:flight|fr|nccl_trace|trace)[a-z_-]*?_?(?P<rank>\d+)(?:\.json)?")
 MAX_BYTES = 256 * 1024 * 1024
 DONE = "completed"
+TRANSFER = re.compile(r"(?P<way>send|recv) (?P<own>\d+)(?:->|<-)(?P<peer>\d+)")
+EVEN = {"all_reduce", "allreduce", "broadcast", "reduce", "_all_gather_base", "_allgather_base", "_reduce_scatter_base"}
+"""Collectives that every rank calls with as many elements; others may differ."""
+
+Group = tuple[str, tuple[int, ...]]
 
 
 class DumpError(ValueError):
@@ -26,21 +32,53 @@ class DumpError(ValueError):
 
 @dataclass(frozen=True)
 class CollectiveCall:
-    """One collective of one rank. sequence: counts the group's; what: operation and sizes; at_ns: its call."""
+    """One collective of one rank. sequence: counts the group's; what: operation and sizes; at_ns: its call.
+
+    members: the group's ranks, () where the dump does not say. elements: of its input, where all ranks give as many.
+    """
 
     group: str
     sequence: int
     what: str
     state: str
     at_ns: int = field(default=0, compare=False)
+    members: tuple[int, ...] = ()
+    elements: int | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> Group:
+        """The group: two of one name may have other members."""
+        return self.group, self.members
+
+    @property
+    def operation(self) -> str:
+        """Its name."""
+        return self.what.split(" ")[0]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A send to a rank, or a receive from one."""
+
+    sending: bool
+    peer: int
+    state: str
+    at_ns: int = 0
 
 
 @dataclass(frozen=True)
 class Dump:
-    """The last collectives of one rank, in order."""
+    """The last collectives of one rank, in order, and what it sent to and received from single ranks."""
 
     rank: int
     calls: Sequence[CollectiveCall]
+    transfers: Sequence[Transfer] = ()
+    members: tuple[int, ...] = ()
+
+    @property
+    def tells_ends(self) -> bool:
+        """Does its backend say what is completed? NCCL does; gloo never."""
+        return DONE in {*(one.state for one in self.calls), *(one.state for one in self.transfers)}
 
 
 class _Plain(pickle.Unpickler):
@@ -48,17 +86,23 @@ class _Plain(pickle.Unpickler):
         raise DumpError(f"it asks for {module}.{name}, wanted plain values only")
 
 
-def dumps(folder: Path) -> tuple[list[Dump], list[str]]:
-    """All dumps of a folder, and what could not be read."""
+def dumps(place: Path | Sequence[Path]) -> tuple[list[Dump], list[str]]:
+    """All dumps of a folder, or of these files, and what could not be read."""
     found, wrong = [], []
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(place.rglob("*")) if isinstance(place, Path) else place:
         match = NAME.fullmatch(path.name)
         if match and path.is_file():
             try:
-                found.append(Dump(int(match["rank"]), tuple(calls(_content(path)))))
+                found.append(dump(int(match["rank"]), _content(path)))
             except DumpError as error:
                 wrong.append(f"{path.name}: {error}")
     return found, wrong
+
+
+def dump(rank: int, content: Any) -> Dump:
+    """From a dump's content. Raises DumpError."""
+    everybody = max(_groups(content).values(), key=len, default=())
+    return Dump(rank, tuple(calls(content)), tuple(_transfers(content)), everybody)
 
 
 def _content(path: Path) -> Any:
@@ -77,18 +121,57 @@ def _content(path: Path) -> Any:
 
 def calls(content: Any) -> list[CollectiveCall]:
     """The collectives of a dump; sends and receives between two ranks have numbers of their own and are left out."""
+    groups = _groups(content)
+    return [_call(entry, groups) for entry in _entries(content) if not entry.get("is_p2p")]
+
+
+def _entries(content: Any) -> list[Mapping[str, Any]]:
     entries = content.get("entries") if isinstance(content, Mapping) else None
     if not isinstance(entries, Sequence):
         raise DumpError("no list of entries, wanted a dump of the flight recorder")
-    return [_call(entry) for entry in entries if isinstance(entry, Mapping) and not entry.get("is_p2p")]
+    return [entry for entry in entries if isinstance(entry, Mapping)]
 
 
-def _call(entry: Mapping[str, Any]) -> CollectiveCall:
+def _groups(content: Any) -> dict[str, tuple[int, ...]]:
+    """Ranks of each process group by its name; pg_config has them as text."""
+    config = content.get("pg_config") if isinstance(content, Mapping) else None
+    found = {}
+    for name, about in (config if isinstance(config, Mapping) else {}).items():
+        ranks = about.get("ranks") if isinstance(about, Mapping) else None
+        found[str(name)] = tuple(int(rank) for rank in re.findall(r"\d+", str(ranks)))
+    return found
+
+
+def _group(entry: Mapping[str, Any], groups: Mapping[str, tuple[int, ...]]) -> tuple[str, tuple[int, ...]]:
     group = entry.get("process_group")
+    names = list(map(str, group)) if isinstance(group, Sequence) and not isinstance(group, str) else [str(group)]
     # Name and description: the same on every rank of the group.
-    name = "/".join(map(str, group)) if isinstance(group, Sequence) else str(group)
+    return "/".join(names), groups.get(names[0], ())
+
+
+def _call(entry: Mapping[str, Any], groups: Mapping[str, tuple[int, ...]]) -> CollectiveCall:
+    name, members = _group(entry, groups)
     sequence = entry.get("collective_seq_id")
     if not isinstance(sequence, int):
         raise DumpError(f"an entry with collective_seq_id {sequence!r}, wanted a number")
-    what = f"{str(entry.get('profiling_name')).split(':')[-1]} {entry.get('input_sizes')}"
-    return CollectiveCall(name, sequence, what, str(entry.get("state")), int(entry.get("time_created_ns") or 0))
+    operation, sizes = str(entry.get("profiling_name")).split(":")[-1], entry.get("input_sizes")
+    elements = None
+    if operation in EVEN and isinstance(sizes, Sequence):
+        elements = sum(math.prod(size) for size in sizes if isinstance(size, Sequence))
+    return CollectiveCall(
+        name, sequence, f"{operation} {sizes}", str(entry.get("state")), int(entry.get("time_created_ns") or 0),
+        members, elements,
+    )  # fmt: skip
+
+
+def _transfers(content: Any) -> list[Transfer]:
+    """Sends and receives; their names have ranks of the group, not of the run."""
+    groups, found = _groups(content), []
+    for entry in _entries(content):
+        match = TRANSFER.search(str(entry.get("profiling_name")))
+        _, members = _group(entry, groups)
+        if entry.get("is_p2p") and match and (not members or int(match["peer"]) < len(members)):
+            peer = members[int(match["peer"])] if members else int(match["peer"])
+            at = int(entry.get("time_created_ns") or 0)
+            found.append(Transfer(match["way"] == "send", peer, str(entry.get("state")), at))
+    return found

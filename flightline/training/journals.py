@@ -1,4 +1,4 @@
-"""What the ranks of a run said: journals of the reference job, and the error files of torchrun for any other."""
+"""What the ranks of a run said in the journals of the reference job."""
 
 from __future__ import annotations
 
@@ -8,37 +8,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flightline_node.train.texts import Seen
+from flightline_node.train.words import word_of
+
 ENDS = ("finished", "requeue")
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What a rank raised. at: seconds since 1970. step: None where the program does not say."""
-
-    rank: int
-    at: float
-    text: str
-    step: int | None = None
+NAMES = "rank-*.jsonl"
 
 
 @dataclass
 class Rank:
-    """One rank in the last start of the run. steps: the values of each step, in order."""
+    """One rank in the last start of the run. failure: what it raised. steps: the values of each step, in order."""
 
     rank: int
     host: str = ""
     device: int | None = None
     world: int = 0
-    failure: Failure | None = None
+    failure: Seen | None = None
     ended: bool = False
     last_at: float = 0.0
     steps: list[dict[str, Any]] = field(default_factory=list)
 
 
-def read(folder: Path) -> tuple[dict[int, Rank], list[str]]:
-    """Ranks of the last start, and what could not be read."""
+def read(place: Path | Sequence[Path]) -> tuple[dict[int, Rank], list[str]]:
+    """Ranks of the last start, of a folder or of these files, and what could not be read."""
     events, wrong = [], []
-    for path in sorted(folder.rglob("rank-*.jsonl")):
+    paths = sorted(place.rglob(NAMES)) if isinstance(place, Path) else [one for one in place if one.match(NAMES)]
+    for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if not line:
                 continue
@@ -53,9 +48,6 @@ def read(folder: Path) -> tuple[dict[int, Rank], list[str]]:
     for attempt, rank, at, event in events:
         if attempt == last:
             _take(ranks.setdefault(rank, Rank(rank)), at, event)
-    for failure in _torchrun_errors(folder):
-        one = ranks.setdefault(failure.rank, Rank(failure.rank))
-        one.failure = one.failure or failure
     return ranks, wrong
 
 
@@ -67,22 +59,7 @@ def _take(one: Rank, at: float, event: dict[str, Any]) -> None:
     elif name == "step":
         one.steps.append(event)
     elif name == "exception":
-        one.failure = Failure(one.rank, at, f"{event.get('type')}: {event.get('text')}", event.get("step"))
+        text = f"{event.get('type')}: {event.get('text')}"
+        one.failure = Seen(word_of(text), text, one.rank, at=at, step=event.get("step"))
     elif name in ENDS:
         one.ended = True
-
-
-def _torchrun_errors(folder: Path) -> Sequence[Failure]:
-    """<log directory>/<run>/attempt_<n>/<local rank>/error.json, of torchrun --log-dir; the last attempt's."""
-    found: dict[int, tuple[str, Failure]] = {}
-    for path in sorted(folder.rglob("error.json")):
-        try:
-            message = json.loads(path.read_text(encoding="utf-8"))["message"]
-            extra = message["extraInfo"]
-            failure = Failure(int(path.parent.name), float(extra["timestamp"]), str(message["message"]))
-        except (ValueError, KeyError, TypeError):
-            continue
-        attempt = path.parent.parent.name
-        if attempt >= found.get(failure.rank, ("", failure))[0]:
-            found[failure.rank] = (attempt, failure)
-    return [failure for _, failure in found.values()]

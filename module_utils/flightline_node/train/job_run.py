@@ -10,14 +10,25 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from ..act.program import ran
-from . import journals, obstacles, ranks, told
+from . import faults, journals, obstacles, ranks, told, words
+from .faults import StartFault
 from .plan import LaunchPlan, is_here
+from .starts import StartEvidence
+from .watching import REQUEUE as REQUEUE_IT
+from .watching import StallWatch
 
 DONE, BROKEN, FAILED, OWN_FAULT, REQUEUE, REFUSED = 0, 2, 1, 70, 75, 77
 ENDS = {DONE: "finished", FAILED: "failed", OWN_FAULT: "failed", REQUEUE: "running", REFUSED: "refused"}
 """Words of the training table; a run that is to be started again goes on."""
 TELL_S = 3600.0
 """How often a run that goes on for months is told of."""
+MOST_PAUSE_S = 600.0
+"""Between starts, after one hardware error upon the other. Own choice."""
+REMEDIES = {
+    words.HARDWARE: "a word of hardware, no fault of the program; do: flightline check this node",
+    words.SPACE: "a disk is full; do: make room there, or keep fewer checkpoints",
+    words.MEMORY: "memory did not do; do: a smaller batch, or more ranks",
+}
 
 
 class JobRun:
@@ -28,6 +39,8 @@ class JobRun:
         self.interruptions: List[Dict[str, Any]] = []
         self.cost, self._told_at = told.RunCost(plan), 0.0
         self._process: Optional[subprocess.Popen[bytes]] = None
+        self.evidence, self._repeats, self._failed, self._hard = StartEvidence(plan), faults.Repeats(), 0, 0
+        self._hung, self._begun = "", 0
 
     def told_of(self) -> int:
         """Run, and tell how it went; the exit status."""
@@ -51,36 +64,56 @@ class JobRun:
         if changed:
             self.say(changed)
             return REFUSED
-        before, failed = journals.StartFault("", None), 0
-        while failed <= self.plan.restarts:
+        while self._failed <= self.plan.restarts:
             refused = obstacles.refused(self.plan)
             if refused:
                 self.say(refused)
                 self._let_others_go()
                 return REFUSED
-            began = time.time()
+            began, self.evidence.folder, self._hung = time.time(), "", ""
             obstacle = obstacles.taken(meeting)
             status = FAILED if obstacle else self._start()
             over = self._over(status, began)
             if over is not None:
+                self.evidence.end(over, StartFault("", None))
                 return over
             alone = not obstacle and not journals.ranks_started(self.plan, began)
             if alone and meeting.host and journals.elsewhere(self.plan, began):
                 self.say("no rank was wanted here, and the run goes on: this node waits on as a spare")
-            else:
-                seen = journals.fault(self.plan, began)
-                if seen.text and seen == before:
-                    self.say(f"the program's own fault, twice the same at step {seen.step}: {seen.text}; it ends here")
-                    return OWN_FAULT
-                before = seen
-                why = seen.text or obstacle or (obstacles.apart(meeting) if alone else "")
-                self._interrupted(failed, status, why, seen.step)
-                failed += 1
-            time.sleep(self.plan.pause_s)
+            elif self._judged(status, began, obstacle or (obstacles.apart(meeting) if alone else "")):
+                return OWN_FAULT
+            self._pause()
             if self.told:
                 return REQUEUE
-        self.say(f"failed {failed} times, wanted fewer; do: flightline blame {self.plan.journal}")
+        self.say(f"failed {self._failed} times, wanted fewer; do: flightline blame {self.plan.journal}")
         return FAILED
+
+    def _judged(self, status: int, began: float, why: str) -> bool:
+        """Is the program itself to blame for the end of this start? Else it counts, and the next one begins.
+
+        Hardware counts only where it is the same at the same step: a start that came further is none that is in vain.
+        """
+        seen = faults.fault(self.plan, began, self.evidence.folder)
+        self._repeats.add(seen)
+        self.evidence.end(status, seen)
+        remedy = f" ({REMEDIES[seen.word]})" if seen.word in REMEDIES else ""
+        text = f"{seen.text}{remedy}" if seen.text else self._hung or why
+        own = self._repeats.own()
+        if own:
+            self.say(f"{own}{remedy}; it ends here")
+            return True
+        self._interrupted(max(0, self._begun - 1), status, text, seen.step)
+        self._hard = self._hard + 1 if seen.word == words.HARDWARE else 0
+        self._failed += not (seen.word == words.HARDWARE and self._repeats.times == 1)
+        return False
+
+    def _pause(self) -> None:
+        """Before the next start; longer each time where one hardware error follows the other."""
+        longer = min(MOST_PAUSE_S, self.plan.pause_s * 2 ** min(self._hard, 16))
+        until = time.monotonic() + max(self.plan.pause_s, longer)
+        # A signal does not end a sleep.
+        while not self.told and time.monotonic() < until:
+            time.sleep(min(0.2, max(0.0, until - time.monotonic())))
 
     def _prepared(self) -> str:
         """Listen to signals, take as many open files as there may be, and look at the data set: why not, or ''."""
@@ -101,6 +134,9 @@ class JobRun:
         self._tell("running")
 
     def _over(self, status: int, began: float) -> Optional[int]:
+        if self._hung and self.plan.on_stall == REQUEUE_IT:
+            self.say("it hung, and goes back into the queue")
+            return REQUEUE
         if (status == 0 or journals.said(self.plan, "finished", began)) and not self.told:
             return DONE
         if self.told:
@@ -130,12 +166,16 @@ class JobRun:
             groups = os.getgrouplist(self.plan.user, entry.pw_gid)
             as_user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
             environment.update(HOME=entry.pw_dir, USER=self.plan.user, LOGNAME=self.plan.user)
-        self._process = subprocess.Popen(self.plan.argv, cwd=self.plan.workdir, env=environment, **as_user)
+        argv = self.evidence.begin()
+        environment = {**environment, **self.evidence.environment()}
+        self._begun += 1
+        self._process = subprocess.Popen(argv, cwd=self.plan.workdir, env=environment, **as_user)
         return self._wait(self._process)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
-        """Its exit status. Once told to end, the ranks have the grace; then everything is killed."""
+        """Its exit status. Once told to end, the ranks have the grace; then everything is killed, as after a hang."""
         end: Optional[float] = None
+        watch = StallWatch(self.plan, self.evidence, process.pid, self._stalls)
         while True:
             try:
                 return process.wait(timeout=0.2)
@@ -147,6 +187,10 @@ class JobRun:
             if self.told and end is None:
                 end = time.monotonic() + self.plan.grace_s
                 self._tell_ranks(process.pid)
+            if end is None and watch.look():
+                self._hung = f"it hung: {watch.hung}"
+                watch.end()
+                return process.wait()
             if end is not None and time.monotonic() > end:
                 self.say(
                     f"the ranks did not end in {self.plan.grace_s:.0f} s after {signal.Signals(self.told).name}: killed"
@@ -154,6 +198,12 @@ class JobRun:
                 for pid in [*ranks.below(process.pid), process.pid]:
                     ranks.send(pid, signal.SIGKILL)
                 return process.wait()
+
+    def _stalls(self, text: str) -> None:
+        self.say(text)
+        one = {"at": int(time.time()), "text": text[:200], "step": None}
+        self.interruptions = [*self.interruptions[-49:], one]
+        self._tell("running")
 
     def _tell_ranks(self, torchrun: int) -> None:
         """The ranks themselves: torchrun would end them 30 s after it was told, saved or not."""

@@ -9,6 +9,9 @@ from typing import Any, Dict, List, NamedTuple
 
 from ..model import SettingsError
 
+ON_STALL = ("tell", "dump", "requeue", "end")
+"""When a run hangs it is told of; NCCL's flight recorder is asked for as well; it ends with 75; it is started again."""
+
 
 class Meeting(NamedTuple):
     """Where the nodes meet, and how: at least so many, each waiting so many seconds. host: '' for one node alone."""
@@ -41,6 +44,7 @@ class LaunchPlan(NamedTuple):
     pause_s: float
     grace_s: float
     shm_gib: float
+    on_stall: str = ON_STALL[0]
 
 
 def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[str, Any], manifest: str) -> LaunchPlan:
@@ -80,7 +84,14 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
         _meeting(job, one, int(settings["join_s"])),
         list(one.get("mounts", settings.get("mounts", []))), manifest, int(settings["restarts"]),
         float(settings["pause_s"]), float(settings["grace_s"]), float(one.get("shm_gib", settings.get("shm_gib", 0))),
+        _on_stall(job, str(one.get("on_stall") or settings.get("on_stall") or ON_STALL[0])),
     )  # fmt: skip
+
+
+def _on_stall(job: str, word: str) -> str:
+    if word not in ON_STALL:
+        raise SettingsError(f"{job}: saw on_stall {word!r}, wanted {', '.join(ON_STALL)}; do: mend training_jobs")
+    return word
 
 
 def _meeting(job: str, one: Dict[str, Any], join_s: int) -> Meeting:

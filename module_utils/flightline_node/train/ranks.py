@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from ..ask.processes import of, table
 
 PROC = "/proc"
 
 
-def below(root: int) -> List[int]:
-    """Processes that a process has started, directly or not."""
+def parents() -> Dict[int, int]:
+    """The parent of each process."""
+    return {pid: process.parent for pid, process in table(PROC).items()}
+
+
+def below(root: int, known: Optional[Dict[int, int]] = None) -> List[int]:
+    """Processes that a process has started, directly or not. known: each one's parent, where it was just read."""
     children: Dict[int, List[int]] = {}
-    for process in table(PROC).values():
-        children.setdefault(process.parent, []).append(process.pid)
+    for pid, parent in (parents() if known is None else known).items():
+        children.setdefault(parent, []).append(pid)
     found, rest = [], [root]
     while rest:
         started = children.get(rest.pop(), [])
@@ -34,8 +39,14 @@ def is_rank(pid: int) -> bool:
 
 
 def _has_rank(pid: int) -> bool:
+    return "LOCAL_RANK" in environment(pid)
+
+
+def environment(pid: int) -> Dict[str, str]:
+    """With which a process was started. Raises OSError where it is gone, or another user's."""
     with open(f"{PROC}/{pid}/environ", "rb") as file:
-        return any(entry.startswith(b"LOCAL_RANK=") for entry in file.read().split(b"\0"))
+        words = file.read().decode("utf-8", "replace").split("\0")
+    return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 def send(pid: int, number: int) -> None:

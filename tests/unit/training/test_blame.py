@@ -8,56 +8,15 @@ from click.testing import CliRunner
 
 from flightline.commands.blame import command
 from flightline.training import flight, slow
-from flightline.training.hang import ABSENT, MISMATCH, SILENT, suspects
+from flightline.training.hang import suspects
 
-WORLD, BESIDE = ["0", "default_pg"], ["1", "undefined"]
+WORLD = ["0", "default_pg"]
 
 
 def entry(sequence, name="all_reduce", group=WORLD, state="scheduled", size=64, at=None, **more):
     made = {"collective_seq_id": sequence, "process_group": group, "profiling_name": f"gloo:{name}", "state": state,
             "input_sizes": [[size]], "is_p2p": False, "time_created_ns": at or sequence}  # fmt: skip
     return {**made, **more}
-
-
-def dump(rank, *entries):
-    return flight.Dump(rank, flight.calls({"entries": list(entries)}))
-
-
-def upto(rank, last, *more):
-    return dump(rank, *(entry(at) for at in range(1, last + 1)), *more)
-
-
-def test_the_rank_that_did_not_arrive_is_named_with_what_the_others_wait_in():
-    (one,) = suspects([upto(0, 9), upto(1, 8), upto(2, 9), upto(3, 9)], 4)
-    assert (one.rank, one.kind) == (1, ABSENT)
-    assert one.why == "reached number 8; 3 others wait in all_reduce [[64]], number 9 of group 0/default_pg"
-
-
-def test_a_rank_without_a_dump_is_named_before_those_that_wait_for_it():
-    found = suspects([upto(0, 9), upto(2, 8), upto(3, 9)], 4)
-    assert [(one.rank, one.kind) for one in found] == [(1, SILENT)]
-
-
-def test_a_group_that_all_have_left_long_ago_is_not_waited_in():
-    old = entry(99, "broadcast", BESIDE, at=3)
-    (one,) = suspects([upto(rank, 8 if rank == 2 else 9, old) for rank in range(4)], 4)
-    assert one.rank == 2 and "group 0/default_pg" in one.why
-
-
-def test_what_nccl_says_is_completed_is_not_waited_in():
-    dumps = [
-        dump(rank, entry(1, state="completed"), entry(2, state="completed" if rank else "started")) for rank in (0, 1)
-    ]
-    assert [one.rank for one in suspects(dumps, 2)] == []
-
-
-def test_another_collective_at_the_same_number_is_the_programs_fault_and_named():
-    dumps = [upto(0, 4), upto(1, 4), dump(2, entry(1), entry(2), entry(3, "broadcast"), entry(4))]
-    (one,) = suspects(dumps, 3)
-    assert (one.rank, one.kind) == (
-        2,
-        MISMATCH,
-    ) and "called broadcast [[64]] where 2 others called all_reduce" in one.why
 
 
 def test_point_to_point_has_numbers_of_its_own_and_no_dump_blames_nobody():
@@ -88,9 +47,8 @@ def steps(*local, data=0.001, whole=0.1):
 def test_a_straggler_is_named_with_both_figures():
     given = {rank: steps(*[0.050 + rank / 10_000] * 5) for rank in range(7)} | {7: steps(*[0.070] * 5)}
     (one,) = slow.stragglers(given)
-    assert one.rank == 7 and one.why.startswith(
-        "70.0 ms of its own work in a step, the median of the ranks is 50.4 ms (+39%)"
-    )
+    why = "70.0 ms of its own work in a step, the median of the ranks is 50.4 ms (+39%)"
+    assert one.rank == 7 and one.why.startswith(why)
 
 
 @pytest.mark.parametrize(
@@ -161,13 +119,8 @@ def test_the_first_own_exception_counts_and_not_the_last_or_first_complaint(tmp_
     say(tmp_path, 2, start(2), raised("index 9 is out of bounds", at=200.0))
     say(tmp_path, 3, start(3), raised("another own one", at=203.0))
     status, (one,) = blame(tmp_path)
-    assert status == 1 and (one["kind"], one["rank"], one["node"], one["device"], one["step"]) == (
-        "failed",
-        2,
-        "gpu-01",
-        0,
-        7,
-    )
+    place = one["kind"], one["rank"], one["node"], one["device"], one["step"]
+    assert status == 1 and place == ("failed", 2, "gpu-01", 0, 7)
 
 
 def test_a_rank_that_is_gone_without_a_word(tmp_path):
@@ -193,27 +146,15 @@ def test_only_the_last_start_counts_and_half_a_line_is_said(tmp_path):
     with (tmp_path / "rank-000000.jsonl").open("a") as file:
         file.write('{"event": "st')
     result = CliRunner().invoke(command, [str(tmp_path), "--json"])
-    assert result.exit_code == 0 and json.loads(result.output)["unreadable"] == [
-        "rank-000000.jsonl:6: not a whole event"
-    ]
-
-
-def test_any_program_is_read_by_torchruns_error_files(tmp_path):
-    for rank, (text, at) in enumerate([(CLOSED, 5), ("CUDA error: an illegal memory access", 6)]):
-        place = tmp_path / "job_x" / "attempt_0" / str(rank)
-        place.mkdir(parents=True)
-        said = {"message": {"message": text, "extraInfo": {"py_callstack": "...", "timestamp": str(at)}}}
-        (place / "error.json").write_text(json.dumps(said))
-    (one,) = blame(tmp_path)[1]
-    assert (one["kind"], one["rank"]) == ("failed", 1) and "illegal memory access" in one["why"]
+    unread = json.loads(result.output)["unreadable"]
+    assert (result.exit_code, unread) == (0, ["rank-000000.jsonl:6: not a whole event"])
 
 
 def test_waiting_for_data_is_said(tmp_path):
     for rank in range(4):
         say(tmp_path, rank, start(rank), *[("step", {"step": at, "step_s": 1.0, "data_s": 0.4}) for at in range(5)])
-    assert [(one["kind"], one["why"]) for one in blame(tmp_path)[1]] == [
-        ("data", "40% of a step is waiting for its data")
-    ]
+    found = [(one["kind"], one["why"]) for one in blame(tmp_path)[1]]
+    assert found == [("data", "40% of a step is waiting for its data")]
 
 
 def test_the_network_is_not_to_blame_for_the_wait_for_a_straggler(tmp_path):
@@ -232,7 +173,5 @@ def test_nothing_to_read_is_no_acquittal(tmp_path):
 def test_it_reads_well(tmp_path):
     say(tmp_path, 0, start(0, 1), raised("index 9 is out of bounds\nmore"))
     result = CliRunner().invoke(command, [str(tmp_path)])
-    assert (
-        "failed    rank 0 (gpu-00, GPU 0) at step 7: the first of 1 ranks that failed: RuntimeError: index 9"
-        in result.output
-    )
+    where = "failed    rank 0 (gpu-00, GPU 0) at step 7: "
+    assert f"{where}the first of 1 ranks that failed: RuntimeError: index 9" in result.output

@@ -272,30 +272,20 @@ def test_an_unknown_job_is_status_2_in_one_sentence(tmp_path, job, wanted):
     assert status == 2 and wanted in said and "Traceback" not in said
 
 
+WITH_GPUS = {
+    "NCCL_DEBUG",
+    "TORCH_FR_BUFFER_SIZE",
+    "TORCH_NCCL_DUMP_ON_TIMEOUT",
+    "OMP_NUM_THREADS",
+    "FLIGHTLINE_PEAK_TFLOPS",
+}
+
+
 @pytest.mark.parametrize(
     ("instance_type", "names"),
     [
-        (
-            "p5.48xlarge",
-            {
-                "NCCL_DEBUG",
-                "TORCH_FR_BUFFER_SIZE",
-                "TORCH_NCCL_DUMP_ON_TIMEOUT",
-                "OMP_NUM_THREADS",
-                "FLIGHTLINE_PEAK_TFLOPS",
-                "NCCL_NET_PLUGIN",
-            },
-        ),
-        (
-            "g6.2xlarge",
-            {
-                "NCCL_DEBUG",
-                "TORCH_FR_BUFFER_SIZE",
-                "TORCH_NCCL_DUMP_ON_TIMEOUT",
-                "OMP_NUM_THREADS",
-                "FLIGHTLINE_PEAK_TFLOPS",
-            },
-        ),
+        ("p5.48xlarge", WITH_GPUS | {"NCCL_NET_PLUGIN"}),
+        ("g6.2xlarge", WITH_GPUS),
         ("trn2.48xlarge", set()),
         ("none", set()),
     ],

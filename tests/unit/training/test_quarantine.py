@@ -20,6 +20,8 @@ def test_who_is_ill_and_who_is_not():
     assert [one["message"] for one in found["gpu-01"]] == [f"rank 3 hung: {HUNG.why}", "rank 4 slow: x"]
     assert found["gpu-01"][0]["evidence"] == [f"/logs: {HUNG.why}"]
     assert suspects([RankBlame("failed", 0, "gpu-02", 0, "IndexError", 7, own=True)], "/logs") == {}
+    nameless = suspects([RankBlame("vanished", None, "gpu-02", None, "srun says so")], "/logs")["gpu-02"][0]
+    assert (nameless["message"], nameless["device"]) == ("a rank vanished: srun says so", {})
     many = [RankBlame("vanished", n, f"gpu-{n:02d}", 0, "x") for n in range(MOST_ILL + 1)]
     assert suspects(many, "/logs") == {} and len(suspects(many[1:], "/logs")) == MOST_ILL
 

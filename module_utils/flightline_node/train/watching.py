@@ -1,0 +1,101 @@
+"""Watches a running start: says when it hangs, and does what the job wants done then."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from typing import Callable, List, Optional
+
+from ..ask.processes import of
+from . import ranks
+from .journals import files
+from .plan import LaunchPlan
+from .pulse import Pulse, PulseTaker, watts
+from .stall import Stall, StallRule
+from .starts import StartEvidence, as_user
+
+TELL, DUMP, REQUEUE, END = "tell", "dump", "requeue", "end"
+PULSE_S = 1.0
+QUIET_S, POWER_EACH_S = 4.0, 60.0
+"""The GPUs' power is asked for when nothing moves, and now and then, to know the usual."""
+ABORT_S = 5.0
+"""For the ranks to print where they stand (PYTHONFAULTHANDLER) before they are killed."""
+
+
+class StallWatch:
+    """Of one start. hung: what was seen, '' as long as it runs."""
+
+    def __init__(self, plan: LaunchPlan, evidence: StartEvidence, root: int, say: Callable[[str], None]) -> None:
+        self._plan, self._evidence, self._root, self._say = plan, evidence, root, say
+        self._taker, self._rule = PulseTaker(root), StallRule(plan.meeting.host != "")
+        self._next = self._power_next = 0.0
+        self.hung = ""
+
+    def look(self) -> bool:
+        """At times. True once the start is to be ended for its hang."""
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + PULSE_S
+        pulse = self._taker.take(now, self._outputs(), self._watts(now))
+        by_local = {str(local): rank for rank, local in self._taker.ranks.values()}
+        if by_local:
+            self._evidence.note(ranks={**self._evidence.ranks, **by_local})
+        stall = self._rule.look(pulse)
+        if stall is None:
+            if self.hung:
+                self._say("it goes on")
+            self.hung = ""
+            return False
+        return self._found(stall, pulse) if not self.hung else False
+
+    def _found(self, stall: Stall, pulse: Pulse) -> bool:
+        policy = self._plan.on_stall
+        self.hung = stall.text
+        self._say(f"the run hangs: {stall.text}; on_stall is {policy}")
+        self._evidence.note(
+            stall={"at": time.time(), "text": stall.text, "ranks": [one._asdict() for one in pulse.ranks]}
+        )
+        if policy != TELL:
+            self._dump()
+        return policy in (REQUEUE, END)
+
+    def end(self) -> None:
+        """Abort the ranks, which print where they stand, then kill all that is left."""
+        pids = [pid for pid in ranks.below(self._root) if pid in self._taker.ranks]
+        for number in (signal.SIGABRT, signal.SIGCONT):
+            for pid in pids:
+                ranks.send(pid, number)
+        until = time.monotonic() + ABORT_S
+        while time.monotonic() < until and any(_alive(pid) for pid in pids):
+            time.sleep(0.1)
+        # torchrun may have ended by now, and what it started is nobody's child then.
+        for pid in {*pids, *ranks.below(self._root), self._root}:
+            ranks.send(pid, signal.SIGKILL)
+
+    def _outputs(self) -> List[str]:
+        """What this start's ranks print, and the journals of those on this node."""
+        printed = files(self._evidence.folder, lambda name: name in ("stdout.log", "stderr.log"))
+        own = [f"{self._plan.journal}/rank-{rank:06d}.jsonl" for rank, _ in self._taker.ranks.values()]
+        return [*printed, *own] if self._evidence.folder else own
+
+    def _watts(self, now: float) -> Optional[float]:
+        if now < self._power_next and self._rule.quiet_s < QUIET_S:
+            return None
+        self._power_next = now + POWER_EACH_S
+        return watts()
+
+    def _dump(self) -> None:
+        """Ask NCCL for its flight recorder, by the pipes of PyTorch."""
+        with as_user(self._plan.user), contextlib.suppress(OSError):
+            for path in files(self._evidence.folder, lambda name: name.startswith("pipe_") and name.endswith(".pipe")):
+                pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+                os.write(pipe, b"1")
+                os.close(pipe)
+
+
+def _alive(pid: int) -> bool:
+    process = of(ranks.PROC, str(pid))
+    return process is not None and process.state != "Z"

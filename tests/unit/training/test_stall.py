@@ -1,0 +1,226 @@
+"""Whether a run hangs: the rule against a simulated clock, and the watch over real processes that print, spin, write and stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from flightline_node.ask import processes
+from flightline_node.model import SettingsError
+from flightline_node.train import stall, watching
+from flightline_node.train.plan import plan
+from flightline_node.train.pulse import Pulse, RankPulse
+from flightline_node.train.starts import StartEvidence
+
+from .test_launcher import SETTINGS, Site
+
+DAY = 24 * 3600.0
+
+
+class Fleet:
+    """A simulated program of four ranks on one node; each act moves the clock and what it would move."""
+
+    def __init__(self, together=False, gpus=True, seed=1):
+        self.rule, self.gpus, self.chance = stall.StallRule(together), gpus, random.Random(seed)
+        self.at, self.output = 0.0, 0
+        self.cpu, self.io, self.faults = ([0.0] * 4 for _ in range(3))
+        self.pids, self.alarms = frozenset(range(10, 14)), []
+
+    def act(self, seconds, output_each=0.0, cpu=1.0, io=0.0, faults=0.0, watts=250.0, state="S", who=range(4), pids=0):
+        """For so long; io and faults a second, of the ranks in who, the others wait (spinning where there are GPUs)."""
+        until, printed = self.at + seconds, self.at
+        while self.at < until:
+            self.at += watching.PULSE_S
+            for rank in range(4):
+                works = rank in who
+                self.cpu[rank] += watching.PULSE_S * (cpu if works else float(self.gpus))
+                self.io[rank] += watching.PULSE_S * io * works * self.chance.uniform(0.5, 1.5)
+                self.faults[rank] += watching.PULSE_S * faults * works * self.chance.uniform(0.5, 1.5)
+            if output_each and self.at - printed >= output_each:
+                self.output, printed = self.output + 80, self.at
+            found = self.look(watts, state, pids)
+            if found:
+                self.alarms.append((self.at, found))
+                return found
+        return None
+
+    def look(self, watts, state, pids):
+        ranks = [RankPulse(r, 10 + r, state if r == 1 else "S", self.cpu[r], int(self.io[r]), int(self.faults[r])) for r in range(4)]  # fmt: skip
+        new = {1000 + int(self.at)} if pids else set()
+        return self.rule.look(Pulse(self.at, self.output, tuple(ranks), self.pids | new, watts if self.gpus else None))
+
+    def train(self, seconds, each):
+        """Steps: little I/O, faults of the loader, full power."""
+        return self.act(seconds, output_each=each, io=200_000, faults=300, watts=2600)
+
+
+def start(fleet):
+    """Imports, the meeting in NCCL, a compile without output and the first step."""
+    fleet.act(40, output_each=9, io=9e6, faults=9000, watts=300)
+    fleet.act(120, cpu=0.0, watts=300)
+    fleet.act(400, cpu=1.0, faults=500, watts=300, pids=1)
+
+
+@pytest.mark.parametrize("gpus", [True, False])
+@pytest.mark.parametrize("each", [1.0, 10.0, 120.0])
+def test_no_false_alarm_in_a_day_of_checkpoints_evaluations_and_compiles(gpus, each):
+    fleet = Fleet(gpus=gpus, seed=int(each))
+    start(fleet)
+    while fleet.at < DAY:
+        fleet.train(1800, each)
+        fleet.act(90, cpu=0.1, io=4e8, who=[0], watts=800)
+        fleet.act(60, cpu=0.0, state="D", watts=800)
+        fleet.train(600, each)
+        fleet.act(240, cpu=1.0, watts=2400)
+        fleet.act(180, cpu=1.0, faults=400, watts=400, pids=1)
+        fleet.act(8, cpu=0.0, watts=400)
+    assert fleet.alarms == []
+
+
+@pytest.mark.parametrize(
+    ("gpus", "each", "hang", "most_s", "says"),
+    [
+        (False, 1.0, {"cpu": 0.0}, 16, "rank 0, 1, 2, 3 asleep"),
+        (True, 1.0, {"cpu": 1.0, "watts": 1100.0}, 30, "rank 0, 1, 2, 3 busy"),
+        (True, 1.0, {"cpu": 0.0, "who": [2], "watts": 1100.0}, 30, "rank 2 asleep; rank 0, 1, 3 busy"),
+        (False, 1.0, {"cpu": 0.0, "faults": 2.0, "io": 100.0}, 16, "nothing moves"),
+        (False, 60.0, {"cpu": 0.0}, 190, "usual is an output each 60.0 s"),
+        (True, 1.0, {"state": "T"}, 14, "rank 1 is stopped by a signal"),
+    ],
+    ids=["asleep", "spinning", "one asleep", "threads that only look", "slow rhythm", "stopped"],
+)
+def test_a_hang_is_noticed(gpus, each, hang, most_s, says):
+    fleet = Fleet(gpus=gpus)
+    start(fleet)
+    assert fleet.train(600, each) is None
+    began = fleet.at
+    found = fleet.act(600, **hang)
+    assert found is not None and says in found.text and fleet.at - began <= most_s
+
+
+def test_a_hang_before_the_first_step_is_noticed_late_and_beside_other_nodes_later():
+    early = Fleet(gpus=False)
+    early.act(40, output_each=30, io=9e6)
+    assert early.act(600, cpu=0.0) is None and early.act(600, cpu=0.0) is not None
+    together = Fleet(together=True, gpus=False)
+    start(together)
+    together.train(600, 1.0)
+    assert together.act(50, cpu=0.0) is None, "another node may write a checkpoint"
+    assert together.act(20, cpu=0.0) is not None
+
+
+def test_a_pause_that_ended_by_itself_is_learned():
+    fleet = Fleet(gpus=False)
+    start(fleet)
+    fleet.train(60, 1.0)
+    assert fleet.act(40, cpu=0.0) is not None
+    for _ in range(30):
+        fleet.act(watching.PULSE_S, cpu=0.0)
+    fleet.train(120, 1.0)
+    assert fleet.act(40, cpu=0.0) is None
+
+
+def test_a_disk_is_not_waited_for_for_ever():
+    fleet = Fleet(gpus=False)
+    start(fleet)
+    fleet.train(300, 1.0)
+    assert fleet.act(250, cpu=0.0, state="D") is None
+    found = fleet.act(200, cpu=0.0, state="D")
+    assert found is not None and "rank 1 waits for a disk" in found.text
+
+
+PROGRAM = """
+import os, sys, time
+kind, rank = sys.argv[1], os.environ["RANK"]
+log = open(sys.argv[2], "a", buffering=1)
+for step in range(40):
+    log.write(f"step: {step} loss: 3\\n"); time.sleep(0.25)
+end = time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    if kind == "sleep": time.sleep(1)
+    elif kind == "spin": sum(range(1000))
+    elif kind == "write": open(sys.argv[2] + ".ck", "wb").write(b"x" * 500_000); time.sleep(0.5)
+    elif kind == "children": os.system("sleep 0.3")
+"""
+RANKS = """
+mkdir -p $d/x_1/attempt_0/0 $d/x_1/attempt_0/1
+RANK=0 LOCAL_RANK=0 {python} -c '{program}' {kind} $d/x_1/attempt_0/0/stdout.log {seconds} 2> $d/x_1/attempt_0/0/stderr.log & a=$!
+RANK=1 LOCAL_RANK=1 {python} -c '{program}' {kind} $d/x_1/attempt_0/1/stdout.log {seconds} & echo $! > {root}/pid
+wait $a
+"""
+
+
+def watched(tmp_path, kind, seconds, policy="tell", then=""):
+    """A launcher over two real processes, which train for 10 s and then do so."""
+    where = 'for w in "$@"; do case $w in --log-dir=*) d=${w#*=};; esac; done\n'
+    script = RANKS.format(
+        python=sys.executable, program=PROGRAM.replace("'", '"'), kind=kind, seconds=seconds, root=tmp_path
+    )
+    site = Site(tmp_path, f"[ $start -lt 2 ] || exit 0\n{where}{script}{then}", restarts=1)
+    (tmp_path / "jobs/demo.json").write_text(json.dumps({"command": ["x.py"], "on_stall": policy}))
+    return site
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Four runs beside one another: status, what was said, and what the launcher wrote of the first start."""
+    sites = {kind: watched(tmp_path_factory.mktemp(kind), kind, 20) for kind in ("spin", "write", "children", "sleep")}
+    started = {kind: site.popen() for kind, site in sites.items()}
+    said = {kind: process.communicate(timeout=120)[1] for kind, process in started.items()}
+    return {kind: (process.returncode, said[kind], sites[kind]) for kind, process in started.items()}
+
+
+@pytest.mark.parametrize("kind", ["spin", "write", "children"])
+def test_what_works_is_not_called_hung(ran, kind):
+    status, said, _ = ran[kind]
+    assert status == 0 and "hangs" not in said
+
+
+def test_a_run_that_sleeps_is_told_of_once_and_goes_on(ran):
+    status, said, site = ran["sleep"]
+    assert status == 0 and said.count("the run hangs: nothing moves for") == 1 and "on_stall is tell" in said
+    about = json.loads((site.root / "logs/demo/starts/00000/start.json").read_text())
+    assert about["ranks"] == {"0": 0, "1": 1} and "nothing moves" in about["stall"]["text"]
+
+
+@pytest.mark.parametrize(("policy", "wanted", "starts"), [("end", 0, 2), ("requeue", 75, 1)])
+def test_a_hung_run_is_ended_with_its_stacks_and_begins_again(tmp_path, policy, wanted, starts):
+    site = watched(tmp_path, "sleep", 300, policy)
+    process = site.popen()
+    time.sleep(8)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGSTOP)
+    said = process.communicate(timeout=90)[1]
+    assert (process.returncode, site.count("starts")) == (wanted, starts)
+    assert "rank 1 is stopped by a signal" in said and f"on_stall is {policy}" in said
+    kept = tmp_path / "logs/demo/starts/00000"
+    seen = json.loads((kept / "start.json").read_text())["stall"]["ranks"]
+    assert {one["rank"]: one["state"] for one in seen}[1] == "T"
+    assert "Fatal Python error: Aborted" in (kept / "x_1/attempt_0/0/stderr.log").read_text()
+    rank = processes.of("/proc", (tmp_path / "pid").read_text().strip())
+    assert rank is None or rank.state == "Z", "killed, and perhaps not reaped yet"
+
+
+def test_the_flight_recorder_is_asked_by_its_pipe(tmp_path):
+    made = plan("demo", {**SETTINGS, "logs": str(tmp_path)}, {"command": ["x"], "on_stall": "dump"}, {}, "")
+    evidence = StartEvidence(made)
+    evidence.begin()
+    pipe = f"{evidence.environment()['TORCH_NCCL_DEBUG_INFO_PIPE_FILE']}3.pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        watch, said = watching.StallWatch(made, evidence, process.pid, lambda line: said.append(line)), []
+        assert watch._found(stall.Stall([], 20.0, 1.0, ["rank 3 asleep"]), Pulse(0.0, 0, (), frozenset())) is False
+        process.kill()
+    assert os.read(reader, 10) == b"1" and "rank 3 asleep" in said[0]
+
+
+def test_an_unknown_policy_is_refused():
+    with pytest.raises(SettingsError, match="saw on_stall 'panic', wanted tell, dump, requeue, end"):
+        plan("demo", SETTINGS, {"command": ["x"], "on_stall": "panic"}, {}, "")
