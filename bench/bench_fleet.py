@@ -6,34 +6,21 @@ every hundredth node has a fault. Each phase is timed in a process of its own, s
 
 from __future__ import annotations
 
-import argparse
 import copy
 import multiprocessing
 import random
 import resource
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from flightline.demo import prepare
+from bench.common import TYPE, given, place, recorded
 from flightline.record.intake import stamped
 from flightline.run.conclude import conclude
 from flightline.store import sqlite as stores
 from flightline.store.run_rows import RunRows
-from flightline_node import node, settings
-from flightline_node.ask.runner import Node
-from flightline_node.know.expected import resolve
 
-TYPE = "p5.48xlarge"
 NODES_A_RACK = 32
-
-
-def _template(directory: Path, faults: list[str]) -> dict[str, Any]:
-    demo = directory / f"node-{len(faults)}"
-    prepare({demo.name: {"demo_dir": str(demo), "instance_type": TYPE, "demo_faults": faults}})
-    identity = node.Identity(demo.name)
-    return node.run(Node(f"{demo}/root", (f"{demo}/tools",)), resolve(TYPE), settings.build(), identity)
 
 
 def _variant(template: dict[str, Any], number: int, rng: random.Random) -> dict[str, Any]:
@@ -49,7 +36,7 @@ def _variant(template: dict[str, Any], number: int, rng: random.Random) -> dict[
 
 def _fill(path: Path, directory: Path, nodes: int) -> None:
     rng = random.Random(1)
-    good, bad = _template(directory, []), _template(directory, ["remap_pending"])
+    good, bad = recorded(directory / "good"), recorded(directory / "bad", ["remap_pending"])
     hosts = tuple(
         stores.ExpectedHost(f"gpu-{n:05d}", TYPE, f"i-{n:017x}", f"rack-{n // NODES_A_RACK}") for n in range(nodes)
     )
@@ -109,14 +96,11 @@ setTimeout(() => {
 
 def main() -> None:
     """Fill a store, conclude the run once, open its page."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=10_000)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        directory = Path(name)
+    nodes = given(__doc__, nodes=10_000).nodes
+    with place() as directory:
         path = directory / "runs.sqlite"
         context = multiprocessing.get_context("spawn")
-        for target, rest in ((_fill, (given.nodes,)), (_conclude, ()), (_open, ())):
+        for target, rest in ((_fill, (nodes,)), (_conclude, ()), (_open, ())):
             process = context.Process(target=target, args=(path, directory, *rest))
             process.start()
             process.join()

@@ -13,16 +13,11 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench.common import ROOT
+from bench.common import ROOT, place, recorded
 from flightline.cloud import items
-from flightline.demo import prepare
-from flightline_node import node, settings
-from flightline_node.ask.runner import Node
-from flightline_node.know import expected
 from flightline_node.tell import logline
 from tests.emulated import Cloud
 
@@ -44,12 +39,6 @@ took = time.perf_counter() - started
 after_cpu, peak = used()
 print("\\n@" + json.dumps([answer, took, after_cpu - cpu, before, peak]))
 """
-
-
-def _record(demo: Path) -> dict[str, Any]:
-    prepare({"gpu-01": {"demo_dir": str(demo), "instance_type": "p5.48xlarge", "demo_faults": []}})
-    target = Node(f"{demo}/root", (f"{demo}/tools",))
-    return node.run(target, expected.resolve("p5.48xlarge"), settings.build(), node.Identity("gpu-01"))
 
 
 def _batch(record: dict[str, Any], bad_every: int) -> tuple[list[str], int]:
@@ -95,13 +84,13 @@ def _measure(cloud: Cloud, event: Path) -> tuple[dict[str, int], float, float, f
 
 def main() -> None:
     """Print one line per batch: healthy, one node in ten bad, and the same batch once more."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        record = _record(Path(name) / "gpu-01")
+    with place() as directory:
+        record = recorded(directory / "gpu-01")
         cloud = Cloud()
         try:
             for title, bad_every in (("all go", 0), ("one in ten no-go", 10)):
                 lines, size = _batch(record, bad_every)
-                path = Path(name) / "event.json"
+                path = directory / "event.json"
                 path.write_text(json.dumps(_event(lines)))
                 cloud.reset()
                 cloud.table("results")

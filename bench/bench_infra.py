@@ -1,9 +1,8 @@
-"""The Pulumi program: its time under mocks by number of nodes, its resources, the settings check, and boot to verdict.
+"""The Pulumi program: its time under mocks by number of nodes, its resources, and boot to verdict.
 
 1. CPU time of the whole program under mocks for 4, 64 and 1,000 nodes (wanted: flat, because nodes come from a group).
    The engine is the tests' stand-in; what AWS and Pulumi's engine add is not in it.
-2. The settings check (wanted: under 50 ms).
-3. From instance launch to verdict: a simulation. Every step but the package's size is an assumption, printed beside its
+2. From instance launch to verdict: a simulation. Every step but the package's size is an assumption, printed beside its
    share; nothing of it was measured on AWS.
 """
 
@@ -65,16 +64,6 @@ def program_cpu_s(nodes: int) -> tuple[float, int]:
     return best, resources
 
 
-def settings_ms() -> float:
-    """Median milliseconds of reading and checking a stack's settings."""
-    taken = []
-    for _ in range(21):
-        started = time.perf_counter()
-        stacks.settings(STACK)
-        taken.append((time.perf_counter() - started) * 1000)
-    return median(taken)
-
-
 def simulate(plan: tuple[Step, ...], samples: int, seed: int = 1) -> list[list[float]]:
     """Seconds of every step, sample by sample."""
     chance = random.Random(seed)
@@ -108,7 +97,6 @@ def main() -> None:
         print(f"{nodes:5d} nodes: {cpu_s:.2f} s of CPU under mocks, {resources} resources")
     ratio = figures[NODES[-1]][0] / figures[NODES[0]][0]
     print(f"{NODES[-1]} nodes over {NODES[0]}: {ratio:.2f} (wanted: flat)")
-    print(f"settings check: {settings_ms():.1f} ms (wanted: under 50)")
     package = next(one for one in program.planned(STACK).requests if one.name == "node-package").props["source"]
     with open(package.path, "rb") as file:
         size_mb = len(file.read()) / 1e6

@@ -13,11 +13,11 @@ import argparse
 import random
 import statistics
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.common import place
 from flightline_node.read import bundle
 from flightline_node.read.parsers import kernel
 
@@ -107,10 +107,10 @@ def main() -> None:
     parser.add_argument("--log", choices=["plain", "varied", "mixed"], help="only this one")
     options = parser.parse_args()
     logs = {"plain": (PLAIN, [XID]), "varied": (VARIED, [XID]), "mixed": (VARIED, EVENTS)}
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as directory:
+    with place() as directory:
         for name, (lines, events) in logs.items():
             if options.log in (None, name):
-                measure(name, lines, events, options.mib, options.runs, Path(directory))
+                measure(name, lines, events, options.mib, options.runs, directory)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import yaml
 
-from bench.common import BIN, demo_inventory, environment, seconds
+from bench.common import BIN, demo_inventory, environment, place, seconds
 from flightline.store.sqlite import SqliteStore
 from tests.healing import slurmbed
 from tools import nodepackage
@@ -31,25 +30,24 @@ def _named(path: Path, library: Path) -> None:
 
 def measure(nodes: int, with_ansible: bool) -> str:
     """The wall times in words. A row that is missing ends the process."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        place = Path(name)
-        inventory = demo_inventory(place / "fleet", nodes)
-        library = place / "library"
+    with place() as folder:
+        inventory = demo_inventory(folder / "fleet", nodes)
+        library = folder / "library"
         library.mkdir(mode=0o755)
-        package = nodepackage.build(place / "flightline-node.pyz")
+        package = nodepackage.build(folder / "flightline-node.pyz")
         subprocess.run(
             [sys.executable, "-I", str(package.path), "install", str(library)], check=True, capture_output=True
         )
         _named(inventory, library)
-        with slurmbed.bed(place / "slurm", nodes) as bed:
-            env = {**environment(place / "runs.sqlite"), **bed.env}
+        with slurmbed.bed(folder / "slurm", nodes) as bed:
+            env = {**environment(folder / "runs.sqlite"), **bed.env}
             preflight = [str(BIN / "flightline"), "preflight", "-i", str(inventory)]
             # Nodes that all work at once on few cores may find no time for a tool: no go, and answered all the same.
             first = seconds([*preflight, "--via", "slurm"], env, ok=(0, 1))  # puts the simulated nodes up as well
             slurm = seconds([*preflight, "--via", "slurm"], env, ok=(0, 1))
             floor = seconds(["srun", f"--nodes={nodes}", "--ntasks-per-node=1", "true"], env)
             ansible = f"Ansible {seconds(preflight, env, ok=(0, 1)):.1f} s, " if with_ansible else ""
-        with SqliteStore(place / "runs.sqlite") as store:
+        with SqliteStore(folder / "runs.sqlite") as store:
             runs = [list(store.records(run.run_id)) for run in store.runs()]
     answered = [sum(len(record["findings"]) > 1 for record in records) for records in runs]
     if {len(records) for records in runs} != {nodes}:

@@ -12,12 +12,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
-from bench.common import ROOT
-from flightline.demo import prepare
+from bench.common import ROOT, place, recorded
 
 _RUN = """
 import sys
@@ -55,10 +53,10 @@ def _cpu_s(code: str, demo: Path, library: Path) -> float:
 
 def main() -> None:
     """Print the medians of several runs."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        demo = Path(name) / "gpu-01"
-        prepare({"gpu-01": {"demo_dir": str(demo), "instance_type": "p5.48xlarge", "demo_faults": []}})
-        sources, kept = _sources(Path(name) / "library.zip"), _kept(Path(name) / "kept")
+    with place() as directory:
+        demo = directory / "gpu-01"
+        recorded(demo)
+        sources, kept = _sources(directory / "library.zip"), _kept(directory / "kept")
         nothing = statistics.median(_cpu_s("pass", demo, kept) for _ in range(5))
         first = statistics.median(_cpu_s(_RUN, demo, sources) for _ in range(5)) - nothing
         later = statistics.median(_cpu_s(_RUN, demo, kept) for _ in range(9)) - nothing

@@ -9,11 +9,9 @@
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from pathlib import Path
 
-from bench.common import BIN, demo_inventory, environment, seconds
+from bench.common import BIN, demo_inventory, environment, given, place, seconds
 from flightline_node.judge.checks import CHECKS
 
 
@@ -29,8 +27,7 @@ def _one_task_per_check(path: Path) -> Path:
 
 def measure(nodes: int, rounds: int) -> tuple[float, float, float]:
     """Wall time in seconds of (first preflight, best later preflight with report, best ping), interleaved."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        directory = Path(name)
+    with place() as directory:
         inventory = str(demo_inventory(directory / "fleet", nodes))
         env = environment(directory / "runs.sqlite")
         preflight = [str(BIN / "ansible-playbook"), "-i", inventory, "playbooks/preflight.yml"]
@@ -42,8 +39,7 @@ def measure(nodes: int, rounds: int) -> tuple[float, float, float]:
 
 def measure_tasks(nodes: int) -> tuple[float, float, int]:
     """Wall time in seconds of (preflight, one task per check) and the number of checks."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        directory = Path(name)
+    with place() as directory:
         inventory = str(demo_inventory(directory / "fleet", nodes))
         env = environment(directory / "runs.sqlite")
         playbook = str(BIN / "ansible-playbook")
@@ -55,13 +51,10 @@ def measure_tasks(nodes: int) -> tuple[float, float, int]:
 
 def main() -> None:
     """Print both ratios."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=64)
-    arguments.add_argument("--rounds", type=int, default=5)
-    given = arguments.parse_args()
-    first, ours, ping = measure(given.nodes, given.rounds)
+    asked = given(__doc__, nodes=64, rounds=5)
+    first, ours, ping = measure(asked.nodes, asked.rounds)
     print(
-        f"quick preflight of {given.nodes} nodes with report {ours:.1f} s, ansible ping {ping:.1f} s: "
+        f"quick preflight of {asked.nodes} nodes with report {ours:.1f} s, ansible ping {ping:.1f} s: "
         f"ratio {ours / ping:.2f}; the first run {first:.1f} s"
     )
     ours, tasks, checks = measure_tasks(8)

@@ -6,10 +6,8 @@ time is not ours, and the real service's latency is not in it.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +24,7 @@ from flightline.store.sqlite import SqliteStore
 from flightline.tell import digest as messages
 
 from .bench_fleet import _fill
+from .common import given, place
 
 ALERTS = 10_000
 
@@ -103,12 +102,10 @@ def _duplicates() -> None:
 
 def main() -> None:
     """Publish a first run, a second one of the same GPUs, and a burst of alerts."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=1000)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name, _aws():
-        path = Path(name) / "runs.sqlite"
-        _fill(path, Path(name), given.nodes)
+    nodes = given(__doc__, nodes=1000).nodes
+    with place() as directory, _aws():
+        path = directory / "runs.sqlite"
+        _fill(path, directory, nodes)
         known = _publish(path, "first", set(), "all GPUs new")
         _publish(path, "second", known, "GPUs known")
     _duplicates()

@@ -6,24 +6,18 @@ the modules' own processes, which run on the nodes of a real fleet, are left out
 
 from __future__ import annotations
 
-import argparse
 import sqlite3
 import subprocess
-import tempfile
 import time
-from pathlib import Path
 
-from bench.common import BIN, ROOT, TreeMemory, demo_inventory, environment
+from bench.common import BIN, ROOT, TreeMemory, demo_inventory, environment, given, place
 
 
 def main() -> None:
     """Run once and print."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=1000)
-    given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
-        directory = Path(name)
-        inventory = demo_inventory(directory / "fleet", given.nodes)
+    nodes = given(__doc__, nodes=1000).nodes
+    with place() as directory:
+        inventory = demo_inventory(directory / "fleet", nodes)
         store = directory / "runs.sqlite"
         command = [str(BIN / "ansible-playbook"), "-i", str(inventory), "playbooks/preflight.yml"]
         started = time.perf_counter()
@@ -36,7 +30,7 @@ def main() -> None:
         report = next(directory.rglob("report.html"), None)
         html_mb = report.stat().st_size / 1e6 if report else float("nan")
     print(
-        f"{given.nodes} nodes: {given.nodes - rows} rows lost, peak {peak_mb:.0f} MB, {took:.0f} s, "
+        f"{nodes} nodes: {nodes - rows} rows lost, peak {peak_mb:.0f} MB, {took:.0f} s, "
         f"report.html {html_mb:.1f} MB, exit {status}"
     )
 

@@ -7,14 +7,12 @@ of 10,000 nodes takes longer than what is measured: requests and write units are
 
 from __future__ import annotations
 
-import argparse
 import functools
 import io
 import json
 import math
 import random
 import resource
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -24,7 +22,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from bench.bench_fleet import TYPE, _template, _variant
+from bench.bench_fleet import _variant
+from bench.common import TYPE, given, place, recorded
 from flightline.cloud import items, orders
 from flightline.cloud.functions.common import services
 from flightline.cloud.functions.verdict import handler
@@ -223,8 +222,8 @@ def measure(nodes: int) -> None:
         "bench", "Flightline/bench", TABLE, "training", BUCKET, {"topic": "arn:aws:sns:r:1:t"}
     )
     function = handler.build(services.services("verdict", names), bucket, others, "q")
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as place:
-        template, bad = (_template(Path(place), faults) for faults in ([], ["remap_pending"]))
+    with place() as directory:
+        template, bad = recorded(directory / "good"), recorded(directory / "bad", ["remap_pending"])
     for one in (template, bad):
         one.update(call_id="bench", level="quick")
     order = _order(nodes, template)
@@ -288,9 +287,7 @@ def _price(requests: Counter[str], units: Counter[str]) -> None:
 
 def main() -> None:
     """Print what the run took."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--nodes", type=int, default=10_000)
-    measure(arguments.parse_args().nodes)
+    measure(given(__doc__, nodes=10_000).nodes)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import random
 import sys
-import tempfile
 import time
 from pathlib import Path
 
+from bench.common import place
 from tests.healing import slurmbed
 from tests.healing.faults import at
 from tests.healing.fleet import Watched, ready
@@ -26,11 +26,8 @@ ROW = "{i}, 00000000:{b:x}:00.0, GPU-{i}, 16530{i}, NVIDIA H100 80GB HBM3, Enabl
 
 def main() -> int:
     """Print the table; exit status 1 where a wanted number is not reached."""
-    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as text:
-        place = Path(text)
-        rows, good = at_rest(place)
-        more, also = flood(place)
-        drains, fast = drained(place)
+    with place() as folder:
+        (rows, good), (more, also), (drains, fast) = at_rest(folder), flood(folder), drained(folder)
     sys.stdout.write("| measure | value | wanted |\n|---|---|---|\n")
     sys.stdout.write("".join(f"| {name} | {value} | {wanted} |\n" for name, value, wanted in [*rows, *more, *drains]))
     return 0 if good and also and fast else 1

@@ -1,19 +1,51 @@
-"""What the benchmarks share: a demo fleet, timing, memory of a process tree."""
+"""What the benchmarks share: their words, a place, simulated nodes, timing, memory of a process tree."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
+TYPE = "p5.48xlarge"
 
 
-def demo_inventory(directory: Path, nodes: int, instance_type: str = "p5.48xlarge") -> Path:
+def given(about: str | None, **numbers: int) -> argparse.Namespace:
+    """The command line: an option for each number, with its default."""
+    reader = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in numbers.items():
+        reader.add_argument(f"--{name}", type=int, default=default)
+    return reader.parse_args()
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="flightline-bench-") as name:
+        yield Path(name)
+
+
+def recorded(demo: Path, faults: list[str] | None = None) -> dict[str, Any]:
+    """The record of a simulated node that is made here."""
+    from flightline.demo import prepare
+    from flightline_node import node, settings
+    from flightline_node.ask.runner import Node
+    from flightline_node.know.expected import resolve
+
+    prepare({demo.name: {"demo_dir": str(demo), "instance_type": TYPE, "demo_faults": faults or []}})
+    return node.run(Node(f"{demo}/root", (f"{demo}/tools",)), resolve(TYPE), settings.build(), node.Identity(demo.name))
+
+
+def demo_inventory(directory: Path, nodes: int, instance_type: str = TYPE) -> Path:
     """A healthy simulated fleet; its nodes are made by the first preflight that meets them."""
     from flightline.demo import write_inventory
 

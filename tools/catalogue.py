@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from flightline.fleet.checks import FLEET_CHECKS
 from flightline.record import reasons as control
@@ -18,10 +17,9 @@ from flightline_node.judge.checks import CHECKS, reasons_of
 from flightline_node.know.remedies import EC2, NODE, PERSON
 from flightline_node.model import LEVELS, Check, Reason, Remedy
 from flightline_node.read.parsers import PARSERS
-from tools.generated import only_check
+from tools.generated import ROOT, differing, only_check, settled
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "checks.md"
+PAGE = ROOT / "docs" / "checks.md"
 
 READERS: Mapping[str, str] = {
     "imds": "ec2-metadata --all",
@@ -150,13 +148,7 @@ def render(checks: Iterable[Check]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or with --check say that it is old."""
     check = only_check("catalogue", "Write docs/checks.md from the check files.", arguments)
-    text = render(CHECKS.values())
-    old = PAGE.read_text(encoding="utf-8") != text
-    if old:
-        sys.stdout.write(f"{PAGE.relative_to(DOCS.parent)}\n")
-    if old and not check:
-        PAGE.write_text(text, encoding="utf-8")
-    return int(check and old)
+    return settled(differing({PAGE: render(CHECKS.values())}), check)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import sys
 import tarfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools.generated import ROOT, packed
+
 FOLDERS = ("flightline", "module_utils", "library", "plugins", "playbooks")
 FILES = ("ansible.cfg", "LICENSE")
 NOT_THERE = re.compile(r"^(ansible|pulumi(-[a-z]+)?)==")
@@ -58,14 +59,7 @@ def _link(archive: tarfile.TarFile, name: str, target: str) -> None:
 
 def build(out: Path, root: Path = ROOT) -> Path:
     """Write the archive; a file that already has these bytes is left alone. Raises OSError."""
-    data = contents(root)
-    if not out.is_file() or out.read_bytes() != data:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: somebody may be reading the file that is there.
-        draft = out.with_name(f"{out.name}.{os.getpid()}")
-        draft.write_bytes(data)
-        draft.replace(out)
-    return out
+    return packed(out, contents(root))
 
 
 def main() -> int:

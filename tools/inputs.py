@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flightline_node.inputs import INPUTS, Input
-from tools.generated import only_check, renewed
+from tools.generated import ROOT, differing, only_check, renewed, settled
 
-ROOT = Path(__file__).parents[1]
 ROLE = "flightline_node"
 
 
@@ -87,20 +86,14 @@ BLOCKS: Mapping[str, Callable[[], Iterator[str]]] = {
 
 def old(root: Path = ROOT) -> dict[Path, str]:
     """The files whose block is not what the inputs say -> their new text."""
-    texts = {root / name: (name, (root / name).read_text(encoding="utf-8")) for name in BLOCKS}
-    new = {path: (text, renewed(name, text, "inputs", BLOCKS[name]())) for path, (name, text) in texts.items()}
-    return {path: after for path, (before, after) in new.items() if before != after}
+    texts = {name: (root / name).read_text(encoding="utf-8") for name in BLOCKS}
+    return differing({root / name: renewed(name, text, "inputs", BLOCKS[name]()) for name, text in texts.items()})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
     check = only_check("inputs", "Write what follows from the list of run inputs.", arguments)
-    found = old()
-    for path, text in found.items():
-        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(found))
+    return settled(old(), check)
 
 
 if __name__ == "__main__":

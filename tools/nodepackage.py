@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from flightline.node_package import contents
+from tools.generated import ROOT, packed
 
-LIBRARY = Path(__file__).resolve().parents[1] / "module_utils" / "flightline_node"
+LIBRARY = ROOT / "module_utils" / "flightline_node"
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,7 @@ class NodePackage:
 def build(out: Path, library: Path = LIBRARY) -> NodePackage:
     """Write the package; a file that already has these bytes is left alone. Raises OSError."""
     data = contents(library)
-    if not out.is_file() or out.read_bytes() != data:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: somebody may be reading the file that is there.
-        draft = out.with_name(f"{out.name}.{os.getpid()}")
-        draft.write_bytes(data)
-        draft.replace(out)
-    return NodePackage(out, hashlib.sha256(data).hexdigest())
+    return NodePackage(packed(out, data), hashlib.sha256(data).hexdigest())
 
 
 def existing(path: Path) -> NodePackage:

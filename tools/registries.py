@@ -15,9 +15,8 @@ from typing import Any
 import yaml
 from graphlib import CycleError, TopologicalSorter
 
-from tools.generated import only_check, renewed
+from tools.generated import ROOT, differing, only_check, renewed, settled
 
-ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "module_utils" / "flightline_node"
 NAMES = "nccl_files"
 """Names of files that two parsers read, in a module of their own."""
@@ -142,22 +141,16 @@ BLOCKS: Mapping[Path, Callable[[], Iterator[str]]] = {
 def old() -> dict[Path, str]:
     """The registries that are not what their folders say -> their new text."""
     texts = {path: path.read_text(encoding="utf-8") for path in BLOCKS}
-    new = {path: renewed(path, text, "registries", BLOCKS[path]()) for path, text in texts.items()}
-    return {path: new[path] for path, text in texts.items() if text != new[path]}
+    return differing({path: renewed(path, text, "registries", BLOCKS[path]()) for path, text in texts.items()})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
     check = only_check("registries", "Write the lists of checks, parsers, roles and earlier names.", arguments)
     try:
-        found = old()
+        return settled(old(), check)
     except ValueError as error:
         sys.exit(str(error))
-    for path, text in found.items():
-        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(found))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 from flightline.record.schema import SCHEMA_FILE, published
 from flightline.report import jsonfile
 from flightline_node.model import Remedy
-from tools.generated import only_check
+from tools.generated import differing, only_check, settled
 
 REPORT_FILE = Path(jsonfile.__file__).with_name("schema.json")
 _REMEDIES = re.compile(r'("title": "Remedy",\n.*\n *"enum": )\[.*\]')
@@ -30,12 +30,7 @@ def texts() -> dict[Path, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write, or with --check say what is old."""
     check = only_check("schemas", "Write the JSON Schemas of records and reports.", arguments)
-    old = {path: text for path, text in texts().items() if path.read_text(encoding="utf-8") != text}
-    for path, text in old.items():
-        sys.stdout.write(f"{path}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(old))
+    return settled(differing(texts()), check)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import yaml
 
 from flightline import contract
 from infra.config.declare import ARRAY, BOOLEAN, INTEGER, WANTED, Key, Value
 from infra.config.model import KEYS
-from tools.generated import only_check, renewed
+from tools.generated import ROOT, differing, only_check, renewed, settled
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT, PAGE = ROOT / "Pulumi.yaml", ROOT / "docs" / "settings.md"
 CONTRACT, VARIABLES = ROOT / "flightline" / "contract.py", ROOT / "inventory" / "group_vars" / "aws_ec2" / "roles.yml"
 PATTERNS = {BOOLEAN: r"true|false", INTEGER: r"-?\d+"}
@@ -133,12 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     blocks = {CONTRACT: outputs, VARIABLES: variables}
     wanted = {path: renewed(path, texts[path], "stack_settings", made()) for path, made in blocks.items()}
     wanted |= {PROJECT: project(texts[PROJECT]), PAGE: page()}
-    old = {path: text for path, text in wanted.items() if texts[path] != text}
-    for path, text in old.items():
-        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return int(check and bool(old))
+    return settled(differing(wanted), check)
 
 
 if __name__ == "__main__":

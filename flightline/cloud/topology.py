@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,21 +20,11 @@ class Stand:
 
 def stands(instance_ids: Sequence[str], client: Any) -> dict[str, Stand]:
     """Each instance that EC2 knows. client: boto3's for ec2. Raises botocore's errors."""
-    nodes: dict[str, tuple[str, ...]] = {}
-    groups: dict[str, str] = {}
+    found: dict[str, Stand] = {}
     for at in range(0, len(instance_ids), MOST_IDS):
         ids = list(instance_ids[at : at + MOST_IDS])
-        for one in _pages(client.describe_instance_topology, "Instances", InstanceIds=ids):
-            nodes[one["InstanceId"]] = tuple(one.get("NetworkNodes") or ())
-            groups[one["InstanceId"]] = str(one.get("GroupName") or "")
-    return {name: Stand(nodes[name], groups[name]) for name in nodes}
-
-
-def _pages(ask: Any, key: str, **given: Any) -> Iterable[dict[str, Any]]:
-    token = ""
-    while True:
-        answer = ask(**given, **({"NextToken": token} if token else {}))
-        yield from answer.get(key) or ()
-        token = answer.get("NextToken") or ""
-        if not token:
-            return
+        for page in client.get_paginator("describe_instance_topology").paginate(InstanceIds=ids):
+            for one in page.get("Instances") or ():
+                place = Stand(tuple(one.get("NetworkNodes") or ()), str(one.get("GroupName") or ""))
+                found[one["InstanceId"]] = place
+    return found

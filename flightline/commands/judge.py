@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from flightline_node import names
@@ -145,22 +144,14 @@ def _print(row: NodeRow, about: list[str], files: list[BundleFile], every: bool)
     page = NodePage(row, about, files, console)
     page.print()
     if every:
-        console.print()
-        console.print(_table(("status", "check", "device", "message", "remedy"), _findings(row)))
-        console.print()
-        console.print(
-            _table(("file", "state", "as", "why"), ([Text(clean(cell)) for cell in _cells(one)] for one in files))
-        )
+        of_files = ([Text(clean(cell)) for cell in _cells(one)] for one in files)
+        findings = options.table("status", "check", "device", "message", "remedy"), _findings(row)
+        for table, cells in (findings, (options.table("file", "state", "as", "why"), of_files)):
+            for line in cells:
+                table.add_row(*line)
+            console.print()
+            console.print(table)
         page.banner()
-
-
-def _table(headings: Iterable[str], rows: Iterable[Iterable[Text]]) -> Table:
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def _findings(row: NodeRow) -> Iterator[list[Text]]:

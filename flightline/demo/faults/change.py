@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Union
 
 from .. import host
 from ..hardware import HOSTNAME, Machine
@@ -20,6 +21,13 @@ def target(machine: Machine) -> int:
     if machine.neuron:
         raise DoesNotApply("it has no GPU")
     return min(GPU, machine.gpu_count - 1)
+
+
+def last_efa(machine: Machine) -> str:
+    """The EFA device that faults of one device are about. Raises DoesNotApply without EFA."""
+    if not machine.efa_count:
+        raise DoesNotApply(f"{machine.expected.instance_type} has no EFA")
+    return machine.efa_devices()[-1]
 
 
 def substituted(content: str, pattern: str, new: str, what: str) -> str:
@@ -75,6 +83,18 @@ def edited(path: str, pattern: str, new: str) -> Apply:
         if path not in files:
             raise DoesNotApply(f"no {path} on this instance type")
         return {path: substituted(text(files, path), pattern, new, path.rpartition("/")[2]).encode()}
+
+    return apply
+
+
+def rewritten(path: str, change: Callable[[Any, Machine], object], indent: Union[int, str, None] = None) -> Apply:
+    """Change the document of a stored JSON file in place."""
+
+    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
+        stored = text(files, path)
+        document = json.loads(stored)
+        change(document, machine)
+        return {path: (json.dumps(document, indent=indent) + "\n" * stored.endswith("\n")).encode()}
 
     return apply
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Dict, Mapping, Optional, Tuple
 
 from flightline_node.model import Remedy, Status
@@ -10,29 +11,17 @@ from flightline_node.model import Remedy, Status
 from .. import host, smi
 from ..hardware import Machine
 from ..tree import Entry, Tool, text
-from .change import (
-    SMI_PARSERS,
-    edited,
-    logged,
-    set_smi,
-    set_tool,
-    substituted,
-    target,
-    without_line,
-)
+from .change import SMI_PARSERS, edited, logged, set_smi, set_tool, substituted, target, without_line
 from .fault import ACTIVE, FLEET, Apply, Change, DoesNotApply, Fault
 
 
-def _smi_all(tag: str, value: str) -> Apply:
-    """Set an element of every GPU."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        content, count = re.subn(f"<{tag}>[^<]*</{tag}>", f"<{tag}>{value}</{tag}>", text(files, "out/nvidia-smi.xml"))
-        if not count:
-            raise DoesNotApply(f"{machine.gpu.name} has no {tag}")
-        return {"out/nvidia-smi.xml": content.encode()}
-
-    return apply
+def _persistence_off(files: Mapping[str, Entry], machine: Machine) -> Change:
+    """On every GPU."""
+    tag = "persistence_mode"
+    content, count = re.subn(f"<{tag}>[^<]*</{tag}>", f"<{tag}>Disabled</{tag}>", text(files, "out/nvidia-smi.xml"))
+    if not count:
+        raise DoesNotApply(f"{machine.gpu.name} has no {tag}")
+    return {"out/nvidia-smi.xml": content.encode()}
 
 
 def _xid(code: int, rest: str, process: str = "pid='<unknown>', name=<unknown>") -> Apply:
@@ -86,34 +75,23 @@ def _gpu_fallen_off(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {**change, **log(files, machine)}
 
 
-def _smi_says(message: str, rc: int) -> Apply:
+def _smi_says(message: str, rc: int, files: Mapping[str, Entry], machine: Machine) -> Change:
     """Answer every question to nvidia-smi with one message and fail."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        tool = files["tools/nvidia-smi"]
-        outputs = tool.answers.values() if isinstance(tool, Tool) else ()
-        said: Dict[str, Optional[Entry]] = {f"out/{file}": (message + "\n").encode() for file in outputs}
-        return {**said, **set_tool("nvidia-smi", rc=rc)(files, machine)}
-
-    return apply
+    tool = files["tools/nvidia-smi"]
+    outputs = tool.answers.values() if isinstance(tool, Tool) else ()
+    said: Dict[str, Optional[Entry]] = {f"out/{file}": (message + "\n").encode() for file in outputs}
+    return {**said, **set_tool("nvidia-smi", rc=rc)(files, machine)}
 
 
-def _smi_warns(message: str) -> Apply:
-    """Print a line about one GPU after nvidia-smi's XML, as NVML's warnings are."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        line = message.format(pci=machine.gpu_pci()[target(machine)])
-        return {"out/nvidia-smi.xml": (text(files, "out/nvidia-smi.xml") + line + "\n").encode()}
-
-    return apply
+def _inforom_warning(files: Mapping[str, Entry], machine: Machine) -> Change:
+    """A line about one GPU after nvidia-smi's XML, as NVML's warnings are."""
+    line = f"WARNING: infoROM is corrupted at gpu {machine.gpu_pci()[target(machine)]}\n"
+    return {"out/nvidia-smi.xml": (text(files, "out/nvidia-smi.xml") + line).encode()}
 
 
-def _driver(version: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        paths = ("out/nvidia-smi.xml", "out/kernel.log", "root/sys/module/nvidia/version")
-        return {path: text(files, path).replace(machine.driver, version).encode() for path in paths}
-
-    return apply
+def _driver(version: str, files: Mapping[str, Entry], machine: Machine) -> Change:
+    paths = ("out/nvidia-smi.xml", "out/kernel.log", "root/sys/module/nvidia/version")
+    return {path: text(files, path).replace(machine.driver, version).encode() for path in paths}
 
 
 _PROCESS = """<processes>
@@ -149,13 +127,9 @@ _DOUBLE_BIT = (
 _PYTHON = "pid=4711, name=python3"
 
 
-def _nccl(version: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        change: Dict[str, Optional[Entry]] = dict.fromkeys(f"root/{path}" for path in host.nccl_files())
-        change.update((f"root/{path}", b"") for path in host.nccl_files(version))
-        return change
-
-    return apply
+def _other_nccl(files: Mapping[str, Entry], machine: Machine) -> Change:
+    change: Dict[str, Optional[Entry]] = dict.fromkeys(f"root/{path}" for path in host.nccl_files())
+    return {**change, **{f"root/{path}": b"" for path in host.nccl_files("2.27.7")}}
 
 
 FAULTS: Tuple[Fault, ...] = (
@@ -201,7 +175,7 @@ FAULTS: Tuple[Fault, ...] = (
     Fault("recovery_action", "the driver asks for a reset of one GPU",
           "recovery_action", Remedy.RESET_GPU, set_smi(("gpu_recovery_action", "GPU Reset"))),
     Fault("persistence_off", "persistence mode is off",
-          "persistence_mode", Remedy.FIX_CONFIG, _smi_all("persistence_mode", "Disabled"), status=Status.WARN),
+          "persistence_mode", Remedy.FIX_CONFIG, _persistence_off, status=Status.WARN),
     Fault("ecc_off", "ECC is off on one GPU",
           "ecc_mode", Remedy.FIX_CONFIG, set_smi(("current_ecc", "Disabled"), ("pending_ecc", "Disabled")),
           also=("ecc_uncorrected",)),
@@ -211,30 +185,30 @@ FAULTS: Tuple[Fault, ...] = (
           "retired_pages",
           Remedy.REPLACE, set_smi(("double_bit_retirement/retired_count", "63")), type="g4dn.12xlarge"),
     Fault("driver_drift", "an older driver than the rest of the fleet",
-          "uniform_driver", Remedy.UPDATE_SOFTWARE, _driver("580.82.07"), scope=FLEET),
+          "uniform_driver", Remedy.UPDATE_SOFTWARE, partial(_driver, "580.82.07"), scope=FLEET),
     Fault("nccl_drift", "another NCCL than the rest of the fleet",
-          "uniform_nccl", Remedy.UPDATE_SOFTWARE, _nccl("2.27.7"), scope=FLEET),
+          "uniform_nccl", Remedy.UPDATE_SOFTWARE, _other_nccl, scope=FLEET),
     Fault("gpu_wrong_model", "one GPU is of another model",
           "gpu_model", Remedy.FIX_CONFIG, set_smi(("product_name", "NVIDIA H100 PCIe"))),
     Fault("gpu_memory_small", "one GPU has half of its memory",
           "gpu_memory", Remedy.REPLACE, set_smi(("fb_memory_usage/total", "40960 MiB"))),
     Fault("driver_not_loaded", "the NVIDIA driver is not loaded",
           "gpu_lost", Remedy.UPDATE_SOFTWARE,
-          _smi_says("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
+          partial(_smi_says, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
                     "Make sure that the latest NVIDIA driver is installed and running.", 9),
           blinds=SMI_PARSERS),
     Fault("driver_not_rebooted", "the driver was updated and the node not rebooted",
           "gpu_lost", Remedy.REBOOT,
-          _smi_says("Failed to initialize NVML: Driver/library version mismatch", 18), blinds=SMI_PARSERS),
+          partial(_smi_says, "Failed to initialize NVML: Driver/library version mismatch", 18), blinds=SMI_PARSERS),
     Fault("driver_too_old", "the driver is older than the instance type needs",
-          "driver_version", Remedy.UPDATE_SOFTWARE, _driver("560.35.05"), type="p6-b200.48xlarge"),
+          "driver_version", Remedy.UPDATE_SOFTWARE, partial(_driver, "560.35.05"), type="p6-b200.48xlarge"),
     Fault("cuda_too_old", "the driver's CUDA is older than the instance type needs",
           "cuda_version", Remedy.UPDATE_SOFTWARE,
           edited("out/nvidia-smi.xml", "(?<=<cuda_version>)[^<]*", "12.4"), type="p6-b200.48xlarge"),
     Fault("vbios_mixed", "one GPU has another VBIOS: a warning, the node stays go",
           "gpu_vbios", Remedy.INVESTIGATE, set_smi(("vbios_version", "96.00.30.00.01")), status=Status.WARN),
     Fault("inforom_corrupt", "one GPU's InfoROM is corrupted",
-          "gpu_inforom", Remedy.REPLACE, _smi_warns("WARNING: infoROM is corrupted at gpu {pci}")),
+          "gpu_inforom", Remedy.REPLACE, _inforom_warning),
     Fault("gsp_mismatch", "one GPU runs another firmware than the driver brings: a warning, the node stays go",
           "gpu_gsp", Remedy.UPDATE_SOFTWARE, set_smi(("gsp_firmware_version", "580.65.06")), status=Status.WARN),
     Fault("ecc_corrected", "many corrected memory errors: a warning, the node stays go",

@@ -9,15 +9,13 @@ from flightline_node.model import Remedy, Status
 from .. import kernelfs
 from ..hardware import Machine
 from ..tree import Entry, paths_below, text, without_efa
-from .change import edited, logged, together, without_line
-from .fault import Apply, Change, DoesNotApply, Fault
+from .change import edited, last_efa, logged, together, without_line
+from .fault import Change, Fault
 
 
 def _efa_missing(files: Mapping[str, Entry], machine: Machine) -> Change:
     """Detach the last EFA device: no PCI device, no RDMA device, no libfabric domain."""
-    if not machine.efa_count:
-        raise DoesNotApply(f"{machine.expected.instance_type} has no EFA")
-    pci, device = machine.efa_pci()[-1], machine.efa_devices()[-1]
+    device, pci = last_efa(machine), machine.efa_pci()[-1]
     change: Dict[str, Optional[Entry]] = dict.fromkeys(paths_below(files, f"root/sys/class/infiniband/{device}"))
     blocks = [
         block for block in text(files, "out/fi-info.txt").split("provider: ") if f"domain: {device}-rdm" not in block
@@ -30,19 +28,13 @@ def _efa_missing(files: Mapping[str, Entry], machine: Machine) -> Change:
 
 
 def _efa_no_provider(files: Mapping[str, Entry], machine: Machine) -> Change:
-    if not machine.efa_count:
-        raise DoesNotApply(f"{machine.expected.instance_type} has no EFA")
+    last_efa(machine)
     return {"tools/fi_info": without_efa(files["tools/fi_info"]), "out/fi-info.txt": b""}
 
 
-def _efa_port(state: str, physical: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        if not machine.efa_count:
-            raise DoesNotApply(f"{machine.expected.instance_type} has no EFA")
-        base = f"root/sys/class/infiniband/{machine.efa_devices()[-1]}/ports/1"
-        return {f"{base}/state": f"{state}\n".encode(), f"{base}/phys_state": f"{physical}\n".encode()}
-
-    return apply
+def _efa_port_down(files: Mapping[str, Entry], machine: Machine) -> Change:
+    base = f"root/sys/class/infiniband/{last_efa(machine)}/ports/1"
+    return {f"{base}/state": b"1: DOWN\n", f"{base}/phys_state": b"3: Disabled\n"}
 
 
 def _no_p2p(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -64,7 +56,7 @@ FAULTS: Tuple[Fault, ...] = (
     Fault("efa_no_provider", "libfabric finds no EFA device",
           "efa_provider", Remedy.UPDATE_SOFTWARE, _efa_no_provider, also=("efa_count",)),
     Fault("efa_port_down", "the port of one EFA device is down",
-          "efa_ports", Remedy.REBOOT, _efa_port("1: DOWN", "3: Disabled")),
+          "efa_ports", Remedy.REBOOT, _efa_port_down),
     Fault("plugin_too_old", "aws-ofi-nccl is older than the instance type needs",
           "software_compat", Remedy.UPDATE_SOFTWARE,
           edited("root/opt/amazon/efa_installed_packages", r"libnccl-ofi-[\d.]+", "libnccl-ofi-1.13.2"),

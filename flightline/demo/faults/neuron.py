@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from flightline_node.model import Remedy, Status
@@ -11,7 +12,7 @@ from flightline_node.model import Remedy, Status
 from .. import neuron
 from ..hardware import HOSTNAME, Machine
 from ..tree import Entry, paths_below, text
-from .change import HANG, set_tool, together
+from .change import HANG, rewritten, set_tool, together
 from .fault import ACTIVE, Apply, Change, Fault
 
 DEVICE = 5
@@ -26,54 +27,33 @@ def _device_index(machine: Machine) -> int:
     return min(DEVICE, machine.neuron_count - 1)
 
 
-def listed(change: Callable[[List[Dict[str, Any]], int], None]) -> Apply:
+def listed(change: Callable[[List[Dict[str, Any]], int], object]) -> Apply:
     """Change neuron-ls's list; `change` gets it and the faulty device's index."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        devices = json.loads(text(files, _LS))
-        change(devices, _device_index(machine))
-        return {_LS: (json.dumps(devices, indent=4) + "\n").encode()}
-
-    return apply
+    return rewritten(_LS, lambda devices, machine: change(devices, _device_index(machine)), 4)
 
 
-def reported(change: Callable[[Dict[str, Any], int], None]) -> Apply:
+def reported(change: Callable[[Dict[str, Any], int], object]) -> Apply:
     """Change neuron-monitor's report."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        report = json.loads(text(files, _MONITOR))
-        change(report, _device_index(machine))
-        return {_MONITOR: (json.dumps(report) + "\n").encode()}
-
-    return apply
+    return rewritten(_MONITOR, lambda report, machine: change(report, _device_index(machine)))
 
 
-def said(message: str) -> Apply:
+def said(message: str, files: Mapping[str, Entry], machine: Machine) -> Change:
     """A kernel line some minutes after boot; {nd} is the device."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        stamp = "2026-11-20T09:11:00+0000"
-        line = f"{stamp} {HOSTNAME} kernel: {message.format(nd=_device_index(machine))}\n"
-        return {_LOG: (text(files, _LOG) + line).encode()}
-
-    return apply
+    line = f"2026-11-20T09:11:00+0000 {HOSTNAME} kernel: {message.format(nd=_device_index(machine))}\n"
+    return {_LOG: (text(files, _LOG) + line).encode()}
 
 
-def counted(counter: str, count: int = 1) -> Apply:
+def counted(counter: str, count: int, files: Mapping[str, Entry], machine: Machine) -> Change:
     """An ECC count of one device, in the driver's files and in neuron-monitor's report."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        index, path = _device_index(machine), f"{neuron.CLASS}/neuron{_device_index(machine)}/stats/hardware/{counter}"
-        text(files, _MONITOR)
-        shown = reported(lambda report, _: _row(report, index).update({counter: count}))(files, machine)
-        return {**shown, **({path: f"{count}\n".encode()} if path in files else {})}
-
-    return apply
+    path = f"{neuron.CLASS}/neuron{_device_index(machine)}/stats/hardware/{counter}"
+    text(files, _MONITOR)
+    shown = reported(lambda report, index: _rows(report)[index].update({counter: count}))(files, machine)
+    return {**shown, **({path: f"{count}\n".encode()} if path in files else {})}
 
 
-def _row(report: Dict[str, Any], index: int) -> Dict[str, Any]:
-    row: Dict[str, Any] = report["system_data"]["neuron_hw_counters"]["neuron_devices"][index]
-    return row
+def _rows(report: Dict[str, Any]) -> List[Dict[str, Any]]:
+    rows: List[Dict[str, Any]] = report["system_data"]["neuron_hw_counters"]["neuron_devices"]
+    return rows
 
 
 def _unlisted(devices: List[Dict[str, Any]], index: int) -> None:
@@ -86,7 +66,7 @@ def _unlisted(devices: List[Dict[str, Any]], index: int) -> None:
 def dropped(files: Mapping[str, Entry], machine: Machine) -> Change:
     """The driver lost a device that the bus still shows."""
     gone = dict.fromkeys(paths_below(files, f"{neuron.CLASS}/neuron{_device_index(machine)}"))
-    monitor = reported(lambda report, index: report["system_data"]["neuron_hw_counters"]["neuron_devices"].pop(index))
+    monitor = reported(lambda report, index: _rows(report).pop(index))
     return {**listed(_unlisted)(files, machine), **monitor(files, machine), **gone}
 
 
@@ -105,14 +85,11 @@ def unlinked(devices: List[Dict[str, Any]], index: int) -> None:
     devices[other]["connected_to"].remove(index)
 
 
-def driver(version: str) -> Apply:
+def driver(version: str, files: Mapping[str, Entry], machine: Machine) -> Change:
     """Another driver, installed and loaded."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        packages = text(files, "out/neuron-packages.txt").replace(neuron.DRIVER, version)
-        return {"root/sys/module/neuron/version": f"{version}\n".encode(), "out/neuron-packages.txt": packages.encode()}
-
-    return apply
+    del machine
+    packages = text(files, "out/neuron-packages.txt").replace(neuron.DRIVER, version)
+    return {"root/sys/module/neuron/version": f"{version}\n".encode(), "out/neuron-packages.txt": packages.encode()}
 
 
 def unloaded(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -157,15 +134,11 @@ def slow(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {_TEST: re.sub(r"(?m)^(.*\S)\s+([\d.]+)$", crawl, text(files, _TEST)).encode()}
 
 
-def tested(line: str, end: bool) -> Apply:
+def tested(line: str, end: bool, files: Mapping[str, Entry], machine: Machine) -> Change:
     """A line below nccom-test's rows; without `end` the table stops there."""
-
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        del machine
-        head, mark, tail = text(files, _TEST).partition("Avg bus")
-        return {_TEST: (head + line + "\n" + (mark + tail if end else "")).encode()}
-
-    return apply
+    del machine
+    head, mark, tail = text(files, _TEST).partition("Avg bus")
+    return {_TEST: (head + line + "\n" + (mark + tail if end else "")).encode()}
 
 
 def cut(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -191,29 +164,30 @@ FAULTS: Tuple[Fault, ...] = (
     _neuron("neuron_link_missing", "a NeuronLink between two devices is gone: the torus has a gap",
             "neuron_topology", Remedy.REPLACE, listed(unlinked)),
     _neuron("neuron_hbm_ecc", "uncorrectable errors in the HBM of one Neuron device",
-            "neuron_ecc", Remedy.REPLACE, counted("mem_ecc_uncorrected")),
+            "neuron_ecc", Remedy.REPLACE, partial(counted, "mem_ecc_uncorrected", 1)),
     _neuron("neuron_sram_ecc", "an uncorrectable error in the SRAM of one Neuron device",
             "neuron_ecc", Remedy.REPLACE, together(
-                counted("sram_ecc_uncorrected"),
-                said("NEURON_HW_ERR=SRAM_UNCORRECTABLE_ERROR nd-id={nd} nc-id=0 action=TERMINATE_INSTANCE")),
+                partial(counted, "sram_ecc_uncorrected", 1),
+                partial(said, "NEURON_HW_ERR=SRAM_UNCORRECTABLE_ERROR nd-id={nd} nc-id=0 action=TERMINATE_INSTANCE")),
             also=("neuron_messages",)),
     _neuron("neuron_hbm_repairable", "an HBM error that a reboot repairs",
-            "neuron_ecc", Remedy.REBOOT, counted("mem_ecc_repairable_uncorrected"), type="trn2.48xlarge"),
+            "neuron_ecc", Remedy.REBOOT, partial(counted, "mem_ecc_repairable_uncorrected", 1), type="trn2.48xlarge"),
     _neuron("neuron_ecc_unread", "the driver shows 0 because it could not read an ECC count", "neuron_ecc",
             Remedy.INVESTIGATE,
-            said("neuron:fw_io_get_total_uecc_err_count: sysfs failed to read ECC HBM0 error from FWIO"),
+            partial(said, "neuron:fw_io_get_total_uecc_err_count: sysfs failed to read ECC HBM0 error from FWIO"),
             status=Status.UNKNOWN),
     _neuron("neuron_ecc_corrected", "one Neuron device corrects many errors: a warning, the node stays go",
-            "neuron_ecc_corrected", Remedy.INVESTIGATE, counted("mem_ecc_corrected", 4200), status=Status.WARN),
+            "neuron_ecc_corrected", Remedy.INVESTIGATE, partial(counted, "mem_ecc_corrected", 4200),
+            status=Status.WARN),
     _neuron("neuron_driver_old", "a Neuron driver from before the type", "neuron_driver", Remedy.UPDATE_SOFTWARE,
-            driver("2.4.6.0")),
+            partial(driver, "2.4.6.0")),
     _neuron("neuron_driver_missing", "the Neuron driver is not loaded", "neuron_driver", Remedy.FIX_CONFIG,
             unloaded, blinds=("neuron_ls", "neuron_monitor", "neuron_sysfs"), also=("kernel_modules",)),
     _neuron("neuron_runtime_mismatch", "driver and runtime library do not go together",
-            "neuron_software", Remedy.UPDATE_SOFTWARE, driver("2.29.1.0")),
+            "neuron_software", Remedy.UPDATE_SOFTWARE, partial(driver, "2.29.1.0")),
     _neuron("neuron_reset_failed", "a Neuron device did not come back from a reset",
             "neuron_messages", Remedy.REBOOT,
-            said("neuron:nr_process_requests: nd{nd}: reset request 3 was initiated, but failed to complete")),
+            partial(said, "neuron:nr_process_requests: nd{nd}: reset request 3 was initiated, but failed to complete")),
     _neuron("neuron_runtime_hung", "a program's executions time out and none ends",
             "neuron_errors", Remedy.INVESTIGATE, program(timed_out=8)),
     _neuron("neuron_monitor_error", "neuron-monitor says that it could not measure",
@@ -226,11 +200,11 @@ FAULTS: Tuple[Fault, ...] = (
             "nccom_busbw", Remedy.INVESTIGATE, slow, level="standard"),
     _neuron("nccom_failed", "collectives over the Neuron devices end with an error",
             "nccom_test", Remedy.INVESTIGATE,
-            tested("Failure running neuron-bench - log file /x.log\n1 errors found - test failed", False),
+            partial(tested, "Failure running neuron-bench - log file /x.log\n1 errors found - test failed", False),
             also=("nccom_busbw",), level="standard"),
     _neuron("nccom_wrong_data", "a collective delivers other data than was sent",
             "nccom_test", Remedy.REPLACE,
-            tested("Output mismatch on rank 7: differs from golden tensor", True), level="standard"),
+            partial(tested, "Output mismatch on rank 7: differs from golden tensor", True), level="standard"),
     _neuron("neuron_ls_hung", "neuron-ls never ends and ignores a polite kill", "neuron_devices", Remedy.INVESTIGATE,
             set_tool("neuron-ls", script=HANG), status=Status.UNKNOWN, blinds=("neuron_ls",)),
     _neuron("neuron_ls_truncated", "neuron-ls's JSON ends in the middle", "neuron_devices", Remedy.INVESTIGATE,

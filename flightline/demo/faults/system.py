@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
-from typing import Mapping, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 from flightline_node.model import Remedy, Status
 
 from .. import host, kernelfs
 from ..hardware import Machine
 from ..tree import Entry, paths_below, text
-from .change import edited, logged, set_tool, together, without_line
+from .change import edited, logged, rewritten, set_tool, together, without_line
 from .fault import ACTIVE, FLEET, Apply, Change, DoesNotApply, Fault
 
 
-def _cpu_offline(files: Mapping[str, Entry], machine: Machine) -> Change:
+def _cpu_offline(tree: Dict[str, Any], machine: Machine) -> None:
     last = machine.vcpus - 1
-    tree = json.loads(text(files, "out/cpuinfo.json"))
     cpus = next(entry for entry in tree["lscpu"] if entry["field"] == "CPU(s):")
     cpus["children"] = [
         {"field": "On-line CPU(s) list:", "data": f"0-{last - 1}"},
         {"field": "Off-line CPU(s) list:", "data": str(last)},
     ]
-    return {"out/cpuinfo.json": (json.dumps(tree, indent=3) + "\n").encode()}
 
 
-def _memory(percent: int) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        memory_mib = (machine.expected.memory_mib or 0) * percent // 100
-        smaller = replace(machine, expected=replace(machine.expected, memory_mib=memory_mib))
-        return {"root/proc/meminfo": host.meminfo(smaller).encode()}
-
-    return apply
+def _half_memory(files: Mapping[str, Entry], machine: Machine) -> Change:
+    memory_mib = (machine.expected.memory_mib or 0) * 50 // 100
+    smaller = replace(machine, expected=replace(machine.expected, memory_mib=memory_mib))
+    return {"root/proc/meminfo": host.meminfo(smaller).encode()}
 
 
 def _nvme_missing(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -46,23 +40,8 @@ def _nvme_missing(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {"out/lsblk.json": host.lsblk(fewer).encode(), "out/lspci.txt": lspci.encode()}
 
 
-def _read_only(mount: str) -> Apply:
-    return together(
-        edited("root/proc/mounts", rf"(?<= {re.escape(mount)} )(\S+ )rw,", "xfs ro,"),
-        logged(
-            "XFS (nvme0n1p1): log I/O error -5",
-            "XFS (nvme0n1p1): Filesystem has been shut down due to log error (0x2).",
-        ),
-    )
-
-
 def _metadata(path: str, value: str) -> Apply:
-    def apply(files: Mapping[str, Entry], machine: Machine) -> Change:
-        document = json.loads(text(files, "root/run/flightline/imds.json"))
-        document[path] = value
-        return {"root/run/flightline/imds.json": json.dumps(document, indent=1).encode()}
-
-    return apply
+    return rewritten("root/run/flightline/imds.json", lambda document, _: document.update({path: value}), 1)
 
 
 def _one_numa_node(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -72,8 +51,8 @@ def _one_numa_node(files: Mapping[str, Entry], machine: Machine) -> Change:
     return {"out/numactl.txt": host.numactl(half).encode()}
 
 
-def _stuck(name: str, age_s: int) -> Apply:
-    return lambda files, machine: {path: line.encode() for path, line in kernelfs.stuck(name, age_s).items()}
+def _stuck(files: Mapping[str, Entry], machine: Machine) -> Change:
+    return {path: line.encode() for path, line in kernelfs.stuck("nvidia-smi", 600).items()}
 
 
 def _governor(files: Mapping[str, Entry], machine: Machine) -> Change:
@@ -97,7 +76,7 @@ FAULTS: Tuple[Fault, ...] = (
     Fault("host_memory_error", "a memory controller counted an uncorrected error",
           "edac", Remedy.REPLACE, edited("root/sys/devices/system/edac/mc/mc1/ue_count", "0", "1"), type="g4dn.metal"),
     Fault("process_stuck", "an nvidia-smi has been stuck in the driver for minutes",
-          "stuck_processes", Remedy.REBOOT, _stuck("nvidia-smi", 600)),
+          "stuck_processes", Remedy.REBOOT, _stuck),
     Fault("kernel_drift", "another kernel than the rest of the fleet",
           "uniform_kernel", Remedy.UPDATE_SOFTWARE,
           edited("root/proc/sys/kernel/osrelease", r"6\.12\.46-66\.121", "6.12.40-63.114"), scope=FLEET),
@@ -105,13 +84,17 @@ FAULTS: Tuple[Fault, ...] = (
           "disk_space", Remedy.FIX_CONFIG,
           edited("out/df.txt", r"52428800   157275116      26% /\n", "209493916      210000     100% /\n")),
     Fault("readonly_root", "the root file system turned read-only after an I/O error",
-          "mounts", Remedy.REPLACE, _read_only("/"), also=("kernel_errors",)),
+          "mounts", Remedy.REPLACE,
+          together(edited("root/proc/mounts", r"(?<= / )(\S+ )rw,", "xfs ro,"),
+               logged("XFS (nvme0n1p1): log I/O error -5",
+                    "XFS (nvme0n1p1): Filesystem has been shut down due to log error (0x2).")),
+          also=("kernel_errors",)),
     Fault("nvme_missing", "one instance store disk is missing",
           "nvme", Remedy.REPLACE, _nvme_missing, also=("pci_devices",)),
     Fault("memory_missing", "half of the memory is missing",
-          "memory", Remedy.REPLACE, _memory(50)),
+          "memory", Remedy.REPLACE, _half_memory),
     Fault("cpu_offline", "one CPU is offline",
-          "cpu", Remedy.FIX_CONFIG, _cpu_offline),
+          "cpu", Remedy.FIX_CONFIG, rewritten("out/cpuinfo.json", _cpu_offline, 3)),
     Fault("load_high", "processes are left running on the CPUs: a warning, the node stays go",
           "load", Remedy.INVESTIGATE,
           edited("root/proc/loadavg", r"^\S+ \S+ \S+", "691.20 688.90 640.10"), status=Status.WARN),

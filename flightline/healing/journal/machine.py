@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 
 
-class NodeState(str, enum.Enum):
+class NodeState(enum.StrEnum):
     """Where a node is between service and service."""
 
     IN_SERVICE = "in service"
@@ -16,11 +16,8 @@ class NodeState(str, enum.Enum):
     VERIFYING = "verifying"
     HELD = "held"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class EventKind(str, enum.Enum):
+class EventKind(enum.StrEnum):
     """What an incident's line of time is made of."""
 
     DETECTED = "detected"
@@ -38,14 +35,9 @@ class EventKind(str, enum.Enum):
     LEFT = "left to others"
     NOTED = "noted"
 
-    def __str__(self) -> str:
-        return self.value
-
 
 _S, _H = NodeState, EventKind
-OPEN_OUT = frozenset(
-    {NodeState.QUARANTINED, NodeState.DRAINING, NodeState.REPAIRING, NodeState.VERIFYING, NodeState.HELD}
-)
+OPEN_OUT = frozenset(NodeState) - {NodeState.IN_SERVICE}
 """States in which the node is out of service."""
 
 NEXT: Mapping[tuple[NodeState, EventKind], NodeState] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from flightline_node.model import EVIDENCE, SettingsError, Verdict
 
 from ...run import cluster_inventory, inventory, launched
 from ...run.launchers.kubernetes import KubernetesLauncher
-from ...run.live import HostOutcome
 from ...run.locate import open_store
 from ...run.preflight import CannotRunError, Request, run
 from .ports import EdgeError, Verified
@@ -21,14 +20,10 @@ from .ports import EdgeError, Verified
 class _Quiet:
     """Nobody looks at its progress."""
 
-    def expect(self, hosts: Sequence[str], ends_at: float | None) -> None:
+    def expect(self, *_: object) -> None:
         """Say nothing."""
 
-    def begin(self, host: str) -> None:
-        """Say nothing."""
-
-    def answer(self, answer: HostOutcome) -> None:
-        """Say nothing."""
+    begin = answer = expect
 
 
 @dataclass(frozen=True)

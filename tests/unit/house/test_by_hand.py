@@ -140,6 +140,8 @@ def test_a_role(clone):
     clone.python("tools.registries")
     assert "- {role: toolbox, tags: [toolbox], when:" in (clone.root / "playbooks/site.yml").read_text()
     assert "    toolbox:\n" in (clone.root / "inventory/roles.yml").read_text()
+    clone.python("tools.roledocs")
+    assert "\n| toolbox | " in (clone.root / "docs/roles.md").read_text()
     clone.python("tools.roledocs", "--check")
     clone.takes("a role")
 
