@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Keep a unit running with its current configuration: a thin shell over flightline_host/system/fresh.py."""
+"""Keep a unit running with its current configuration: a thin shell over flightline_host/system/unit_state.py."""
 
 from __future__ import annotations
 
@@ -120,12 +120,12 @@ problems:
 """
 
 from ansible.module_utils.flightline_host import shell
-from ansible.module_utils.flightline_host.system import files, fresh
+from ansible.module_utils.flightline_host.system import files, unit_state
 
 EACH = {
     "files": {"type": "list", "elements": "str", "default": []},
     "on_change": {"type": "str", "choices": ["restart", "reload"], "default": "restart"},
-    "state": {"type": "str", "choices": list(fresh.STATES), "default": fresh.RUNNING},
+    "state": {"type": "str", "choices": list(unit_state.STATES), "default": unit_state.RUNNING},
     "stale": {"type": "bool", "default": False},
 }
 ARGUMENT_SPEC = {
@@ -145,7 +145,7 @@ def main() -> None:
     """Read the arguments, look and act."""
     shell.run_module(
         ARGUMENT_SPEC,
-        fresh.ensure,
+        unit_state.ensure,
         kind=shell.Unlogged,
         mutually_exclusive=[("name", "units")],
         required_one_of=[("name", "units")],

@@ -187,7 +187,7 @@ def lead_to(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
             monkeypatch.delenv(name)
     for name, value in cloud.env.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("flightline.cloud.batches.Patience.wait", lambda *_: None)
+    monkeypatch.setattr("flightline.cloud.batches.RetryPolicy.wait", lambda *_: None)
     monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0)
     cloud.reset()
     return cloud

@@ -1,23 +1,23 @@
-"""What a role lacks, and its short page from its own argument specification.
+"""What a role lacks, and docs/roles.md from the roles' own argument specifications.
 
-`python -m tools.roledocs` writes the pages; with `--check` it only says what is wrong. A variable has its meaning
+`python -m tools.roledocs` writes the page; with `--check` it only says what is wrong. A variable has its meaning
 in meta/argument_specs.yml and its value in defaults/main.yml; both name the same variables with the same values.
 """
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tools.generated import ROOT, only_check
+from tools.generated import ROOT, generate
 
-ROLES = ROOT / "roles"
+ROLES, PAGE = ROOT / "roles", ROOT / "docs" / "roles.md"
 MAX_TASK_LINES = 60
-FILES = ("defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml", "vars/main.yml")
+FILES = ("defaults/main.yml", "meta/argument_specs.yml", "tasks/main.yml", "vars/main.yml")
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,27 @@ def _paragraphs(text: Any) -> list[str]:
     return [str(part).strip() for part in (text if isinstance(text, list) else [text]) if part]
 
 
-def render(role: Role) -> str:
-    """The role's page: what it is for, and where its variables are described."""
-    lines = [f"# {role.name}\n", f"{role.spec.get('short_description', '')}.\n"]
-    lines += [f"{part}\n" for part in _paragraphs(role.spec.get("description"))]
-    lines += [f"Supported: {', '.join(role.supported)}.\n"]
-    lines += [f"Its {len(role.options)} variables, with their defaults: `ansible-doc -t role -r roles {role.name}`, or"]
-    lines += [
-        "[meta/argument_specs.yml](meta/argument_specs.yml). What it does, in order: [tasks/main.yml](tasks/main.yml)."
-    ]
-    return "\n".join(lines) + "\n"
+_HEAD = """\
+# Roles
+
+Generated from each role's `meta/argument_specs.yml` by `python -m tools.roledocs`; edit there. A role's variables with
+their defaults: `ansible-doc -t role -r roles NAME`. What it does, in order: its `tasks/main.yml`. Where the site's
+playbook runs it, and after which role: its `meta/site.yml`, from which `make generate` writes playbook and groups.
+
+| role | what it does | systems | variables |
+|---|---|---|--:|
+"""
+
+
+def render(roles: Iterable[Role]) -> str:
+    """The page: what each role is for, on which systems, and how many variables it has."""
+    return _HEAD + "".join(map(_row, roles))
+
+
+def _row(role: Role) -> str:
+    told = " ".join([f"{role.spec.get('short_description', '')}.", *_paragraphs(role.spec.get("description"))])
+    cells = (role.name, told.replace("|", "\\|"), ", ".join(role.supported), str(len(role.options)))
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -113,11 +124,7 @@ def gaps(directory: Path) -> list[str]:
     if missing:
         return [f"{directory.name}: {gap}" for gap in missing]
     role = read(directory)
-    found = [*_variables(role), *_contents(role)]
-    page = directory / "README.md"
-    if not page.is_file() or page.read_text() != render(role):
-        found.append("README.md is not what the specification says; run python -m tools.roledocs")
-    return [f"{role.name}: {gap}" for gap in found]
+    return [f"{role.name}: {gap}" for gap in (*_variables(role), *_contents(role))]
 
 
 def directories(roles: Path = ROLES) -> list[Path]:
@@ -126,14 +133,11 @@ def directories(roles: Path = ROLES) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pages (unless --check) and print what is wrong."""
-    if not only_check("roledocs", "Write the README of every role and say what a role lacks.", arguments):
-        for directory in directories():
-            if all((directory / file).is_file() for file in FILES):
-                (directory / "README.md").write_text(render(read(directory)))
+    """Write the page (unless --check) and print what is wrong."""
     found = [gap for directory in directories() for gap in gaps(directory)]
     sys.stdout.write("".join(f"{gap}\n" for gap in found))
-    return 1 if found else 0
+    does = "Write docs/roles.md and say what a role lacks."
+    return generate("roledocs", does, arguments, lambda: {PAGE: render(map(read, directories()))}) or int(bool(found))
 
 
 if __name__ == "__main__":

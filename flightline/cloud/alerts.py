@@ -57,18 +57,10 @@ def digest_of(report: Report, plan: DigestPlan, scope: str, link: str = "", stor
     if not plan.tell and not plan.recovered:
         return None
     run = report.run
-    recovered = f", {len(plan.recovered):,} recovered" if plan.recovered else ""
-    return Digest(
-        title=f"{headline(report, scope)}{recovered}",
-        alerts=tuple(plan.tell),
-        recovered=tuple(plan.recovered),
-        quiet=len(plan.quiet),
-        run_id=run.id,
-        facts=tuple(fact for fact in (f"run {run.id}", f"level {run.level}", run.inventory, run.finished_at) if fact),
-        link=link,
-        store=store,
-        scope=scope,
-    )
+    title = headline(report, scope) + (f", {len(plan.recovered):,} recovered" if plan.recovered else "")
+    facts = tuple(fact for fact in (f"run {run.id}", f"level {run.level}", run.inventory, run.finished_at) if fact)
+    told, over, known = tuple(plan.tell), tuple(plan.recovered), len(plan.quiet)
+    return Digest(title, told, over, known, run.id, facts, link, store=store, scope=scope)
 
 
 def _names(rows: list[NodeRow]) -> Mapping[str, str]:

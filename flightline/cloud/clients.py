@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from .batches import error_code
 
-CREDENTIALS = frozenset(
-    {
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "RequestExpired",
-        "InvalidClientTokenId",
-        "InvalidAccessKeyId",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-        "InvalidSignatureException",
-        "AuthFailure",
-    }
-)
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+CREDENTIALS = EXPIRED | {
+    "InvalidClientTokenId", "InvalidAccessKeyId", "SignatureDoesNotMatch", "UnrecognizedClientException",
+    "InvalidSignatureException", "AuthFailure",
+}  # fmt: skip
 DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"})
 MISSING = frozenset({"ResourceNotFoundException", "NoSuchBucket", "NotFound", "NotFoundException", "404"})
 
@@ -88,6 +81,17 @@ def explain(error: BaseException, what: str) -> str:
     if name in ("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError"):
         return f"{what}: no answer from AWS ({name}); check the network"
     return f"{what}: {code or name}: {_said(error)}"
+
+
+@contextmanager
+def explained(kind: type[Exception], what: str) -> Iterator[None]:
+    """Raise what botocore raises as another kind of error, in words."""
+    try:
+        yield
+    except Exception as error:
+        if not is_aws_error(error):
+            raise
+        raise kind(explain(error, what)) from error
 
 
 def said_of_aws(error: BaseException, where: str) -> str:

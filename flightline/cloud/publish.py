@@ -27,7 +27,7 @@ from ..tell.voice import Voice
 from . import blobs, outbox
 from .alerts import alerts_of, digest_of, healthy
 from .awsstore import AwsStore, StoreRefusedError
-from .clients import Clients, explain, is_aws_error
+from .clients import Clients, explained
 from .publish_settings import Publish
 from .publish_settings import publish as read_settings
 from .telling import voice_of
@@ -222,11 +222,8 @@ class _Sent:
 @contextmanager
 def _explained(where: str) -> Iterator[None]:
     """Turn what AWS says into a PublishError that names it."""
-    try:
-        yield
-    except OSError as error:
-        raise PublishError(f"{error.filename or ''} {error.strerror or error}".strip()) from error
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
-        raise PublishError(explain(error, where)) from error
+    with explained(PublishError, where):
+        try:
+            yield
+        except OSError as error:
+            raise PublishError(f"{error.filename or ''} {error.strerror or error}".strip()) from error

@@ -20,12 +20,11 @@ class Stand:
 
 def stands(instance_ids: Sequence[str], client: Any) -> dict[str, Stand]:
     """Each instance that EC2 knows. client: boto3's for ec2. Raises botocore's errors."""
-    nodes: dict[str, tuple[str, ...]] = {}
-    groups: dict[str, str] = {}
+    found: dict[str, Stand] = {}
     for at in range(0, len(instance_ids), MOST_IDS):
         ids = list(instance_ids[at : at + MOST_IDS])
-        pages = client.get_paginator("describe_instance_topology").paginate(InstanceIds=ids)
-        for one in (one for page in pages for one in page["Instances"]):
-            nodes[one["InstanceId"]] = tuple(one.get("NetworkNodes") or ())
-            groups[one["InstanceId"]] = str(one.get("GroupName") or "")
-    return {name: Stand(nodes[name], groups[name]) for name in nodes}
+        for page in client.get_paginator("describe_instance_topology").paginate(InstanceIds=ids):
+            for one in page.get("Instances") or ():
+                place = Stand(tuple(one.get("NetworkNodes") or ()), str(one.get("GroupName") or ""))
+                found[one["InstanceId"]] = place
+    return found

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from . import items
-from .clients import Clients, explain, is_aws_error
+from .clients import Clients, explained
 
 UNKNOWN = "unknown"
 """What a launcher says of a data set or a model that its job does not name: the request's own name stays."""
@@ -30,20 +30,13 @@ class TrainingQuery:
 
 def find(table: str, query: TrainingQuery, today: date, clients: Clients | None = None) -> list[dict[str, Any]]:
     """Runs, newest first, each with what its newest step says. Raises TrainingTableError."""
-    try:
+    with explained(TrainingTableError, f"{table}: cannot read"):
         client = (clients or Clients()).get("dynamodb")
-        named = list(_steps(client, table, query, today))
+        steps = named = list(_steps(client, table, query, today))
         wanted = {(step["job"], step["run"]) for step in named}
         # A job's own steps are all of them; an index has only those that name the data set, the model or the day.
-        steps = (
-            named
-            if query.job
-            else [step for job in sorted({job for job, _ in wanted}) for step in _job(client, table, job)]
-        )
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
-        raise TrainingTableError(explain(error, f"{table}: cannot read")) from error
+        if not query.job:
+            steps = [step for job in sorted({job for job, _ in wanted}) for step in _job(client, table, job)]
     by_run: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for step in steps:
         by_run.setdefault((step["job"], step["run"]), []).append(step)

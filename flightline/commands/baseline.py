@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from flightline_node.model import SettingsError, Verdict
@@ -115,7 +114,7 @@ def show(path: Path | None, as_json: bool, store_path: str | None) -> None:
     except BaselineError as error:
         raise SettingsError(str(error)) from error
     if as_json:
-        click.echo(json.dumps([one.to_dict() for one in found], indent=1))
+        options.print_json([one.to_dict() for one in found])
         return
     console = Console(highlight=False)
     for one in found:
@@ -129,9 +128,7 @@ def _print(console: Console, one: Baseline) -> None:
     console.print(Text(f"{clean(one.instance_type)}: {len(one.nodes)} nodes, {clean(one.source)}, {one.made_at}"))
     if why:
         console.print(Text(clean(why), "bold red"), soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("measure", "unit", "nodes", "median", "robust sd", "limit"):
-        table.add_column(heading, overflow="fold")
+    table = options.table("measure", "unit", "nodes", "median", "robust sd", "limit")
     for limit, what in [*((one, "") for one in one.limits), *((one, "pairs ") for one in one.pairs)]:
         table.add_row(*_row(limit, what))
     console.print(table)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timezone
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from flightline_node.know.expected import resolve
@@ -44,9 +42,7 @@ def command(
     places = [known_region(region.strip()) for region in regions or (_configured(),)]
     found = capacity.find(wanted, list(dict.fromkeys(places)), Clients)
     if as_json:
-        click.echo(
-            json.dumps({"offers": [_as_dict(one) for one in found.offers], "troubles": found.troubles}, indent=1)
-        )
+        options.print_json({"offers": [_as_dict(one) for one in found.offers], "troubles": found.troubles})
     else:
         _show(found, wanted)
     ctx.exit(_status(found))
@@ -75,9 +71,8 @@ def _as_dict(offer: capacity.Offer) -> dict[str, object]:
 def _show(found: capacity.FoundOffers, wanted: capacity.CapacityRequest) -> None:
     console = Console(markup=False, highlight=False)
     if found.offers:
-        table = Table(box=None, pad_edge=False)
-        for heading in ("kind", "zone", "nodes", "starts", "node-hour", "total", "score", "id"):
-            table.add_column(heading, overflow="fold", justify="right" if heading in ("nodes", "score") else "left")
+        headings = ("kind", "zone", "nodes", "starts", "node-hour", "total", "score", "id")
+        table = options.table(*headings, right=("nodes", "score"))
         for offer in found.offers:
             table.add_row(*map(clean, _cells(offer, wanted)), style="" if offer.enough else "dim")
         console.print(table)

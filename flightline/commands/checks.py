@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
 import click
-from rich.table import Table
 
 from flightline_node import names
 from flightline_node.judge.checks import CHECKS
@@ -36,7 +33,7 @@ def command(check_id: str | None, as_json: bool) -> None:
         )
     if as_json:
         wanted = [check for check in CHECKS.values() if check_id in (None, check.id)]
-        click.echo(json.dumps([_as_dict(check) for check in wanted], indent=1))
+        options.print_json([_as_dict(check) for check in wanted])
     elif check_id in CHECKS:
         _explain(CHECKS[str(check_id)])
     elif check_id:
@@ -46,9 +43,7 @@ def command(check_id: str | None, as_json: bool) -> None:
 
 
 def _list() -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("id", "level", "tags", "title"):
-        table.add_column(heading, overflow="fold")
+    table = options.table("id", "level", "tags", "title")
     for check in sorted(CHECKS.values(), key=lambda check: (LEVELS.index(check.level), check.tags[:1], check.id)):
         table.add_row(check.id, check.level, ", ".join(check.tags), check.title)
     for name, fleet_check in FLEET_CHECKS.items():

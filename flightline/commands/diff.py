@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 from rich.text import Text
 
@@ -40,7 +38,7 @@ def command(ctx: click.Context, before: str, after: str, as_json: bool, store_pa
     if as_json:
         ids = {"before": first.run.id, "after": second.run.id, "appeared": found.appeared, "vanished": found.vanished}
         changes = {name: [vars(change) for change in some] for name, _, some in classes(found)}
-        click.echo(json.dumps({**ids, **changes}, indent=1))
+        options.print_json({**ids, **changes})
     else:
         console = Console(highlight=False)
         console.print(

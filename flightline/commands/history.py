@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 from rich.padding import Padding
 from rich.text import Text
@@ -40,7 +38,7 @@ def command(node: str, limit: int, as_json: bool, store_path: str | None) -> Non
             )
         repeated = offenders(store, node, past, limit)
     if as_json:
-        click.echo(json.dumps([_as_dict(item) for item in past], indent=1))
+        options.print_json([_as_dict(item) for item in past])
         return
     console = Console()
     for item in past:

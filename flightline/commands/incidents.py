@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 from rich.padding import Padding
 from rich.table import Table
@@ -42,11 +40,8 @@ def command(ctx: click.Context, node: str, only_open: bool, limit: int, as_json:
         ledger.close()
     if as_json:
         spans = [vars(one) for one in took(every)]
-        click.echo(
-            json.dumps(
-                {"incidents": [one.to_dict() for one in found], "took": spans, "breakers": dict(stops)}, indent=1
-            )
-        )
+        listed = [one.to_dict() for one in found]
+        options.print_json({"incidents": listed, "took": spans, "breakers": dict(stops)})
     else:
         _show(found, took(every), dict(stops), bool(node))
     ctx.exit(1 if any(one.is_open for one in found) else 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from flightline_node import names
@@ -151,12 +150,13 @@ def _print(row: NodeRow, about: list[str], files: list[BundleFile], every: bool)
     page = NodePage(row, about, files, console)
     page.print()
     if every:
-        console.print()
-        console.print(_table(("status", "check", "device", "message", "remedy"), _findings(row)))
-        console.print()
-        console.print(
-            _table(("file", "state", "as", "why"), ([Text(clean(cell)) for cell in _cells(one)] for one in files))
-        )
+        of_files = ([Text(clean(cell)) for cell in _cells(one)] for one in files)
+        findings = options.table("status", "check", "device", "message", "remedy"), _findings(row)
+        for table, cells in (findings, (options.table("file", "state", "as", "why"), of_files)):
+            for line in cells:
+                table.add_row(*line)
+            console.print()
+            console.print(table)
         page.banner()
 
 
@@ -164,18 +164,12 @@ def _print_unread(kernel: Mapping[str, Any]) -> None:
     """What real logs tell to class next. Those of earlier boots do not count, and are listed too."""
     console, last = Console(), kernel.get("last_boot")
     rows = sorted(kernel.get("unread", ()), key=lambda one: (one["boot"] != last, -one["count"]))
-    cells = ((str(one["count"]), "this" if one["boot"] == last else "earlier", one["text"]) for one in rows)
+    table = options.table("lines", "boot", "not understood")
+    for one in rows:
+        cells = (str(one["count"]), "this" if one["boot"] == last else "earlier", one["text"])
+        table.add_row(*(Text(clean(cell)) for cell in cells))
     console.print()
-    console.print(_table(("lines", "boot", "not understood"), ([Text(clean(cell)) for cell in row] for row in cells)))
-
-
-def _table(headings: Iterable[str], rows: Iterable[Iterable[Text]]) -> Table:
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    console.print(table)
 
 
 def _findings(row: NodeRow) -> Iterator[list[Text]]:

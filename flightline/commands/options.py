@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
+from rich.table import Table
 
 from flightline_node.model import LEVELS, SettingsError
 from flightline_node.suggest import meant
@@ -79,6 +81,20 @@ publish = click.option(
     multiple=True,
     help="Publish to AWS and people, on top of FLIGHTLINE_PUBLISH: table=, topic=, pagerduty=, ...; repeatable.",
 )
+
+
+def print_json(value: Any) -> None:
+    """Print a document for scripts."""
+    click.echo(json.dumps(value, indent=1, default=str))
+
+
+def table(*headings: str, right: Collection[str] = (), whole: Collection[str] = ()) -> Table:
+    """A plain table. right: columns of figures; whole: those that are never folded."""
+    made = Table(box=None, pad_edge=False)
+    for heading in headings:
+        side: Literal["right", "left"] = "right" if heading in right else "left"
+        made.add_column(heading, overflow="fold", no_wrap=heading in whole, justify=side)
+    return made
 
 
 def store_file(given: str | None) -> Path:

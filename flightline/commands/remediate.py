@@ -142,7 +142,7 @@ def _reporter(console: Console, mode: str, as_json: bool) -> act.Report:
             return
         shown[:] = [said]
         if as_json:
-            click.echo(json.dumps(show.as_dict(made), indent=1))
+            options.print_json(show.as_dict(made))
         else:
             print_plan(made, fleet, wanted, console, mode, facts, trouble, known)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timezone
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from flightline_node.model import Verdict
@@ -53,22 +51,15 @@ def command(limit: int, as_json: bool, table: str, store_path: str | None, days:
     if not found:
         raise StoreError("saw no run in this store yet, wanted one; do: run `flightline preflight`")
     if as_json:
-        click.echo(json.dumps([_as_dict(run, nodes) for run, nodes in found], indent=1))
+        options.print_json([_as_dict(run, nodes) for run, nodes in found])
         return
-    shown = _table("run", "verdict", "nodes", "level", "took", "inventory")
+    shown = options.table("run", "verdict", "nodes", "level", "took", "inventory", whole=("run",))
     for run, nodes in found:
         verdict = run.verdict or UNFINISHED
         style = "green" if verdict == Verdict.GO else "bold red"
         facts = (f"{nodes:,}", run.level, duration(run.started_at, run.finished_at), run.inventory)
         shown.add_row(clean(run.run_id), Text(clean(verdict), style), *(Text(clean(fact)) for fact in facts))
     Console(markup=False, highlight=False).print(shown)
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading == "run")
-    return table
 
 
 def _training(table: str, query: TrainingQuery, limit: int, as_json: bool) -> None:
@@ -81,9 +72,10 @@ def _training(table: str, query: TrainingQuery, limit: int, as_json: bool) -> No
             f"saw no training run in {table} that fits, wanted one; do: ask for more --days, or without names"
         )
     if as_json:
-        click.echo(json.dumps(found, indent=1, default=str))
+        options.print_json(found)
         return
-    shown = _table("run", "job", "status", "dataset", "nodes", "step", "saved", "stops", "USD")
+    headings = ("run", "job", "status", "dataset", "nodes", "step", "saved", "stops", "USD")
+    shown = options.table(*headings, whole=("run",))
     for one in found:
         style = {"finished": "green", "failed": "bold red", "refused": "bold red"}.get(one["status"], "")
         saved = one.get("checkpoints") or [{}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date, datetime, timezone
 
 import click
@@ -49,7 +48,7 @@ def command(
     today = datetime.now(timezone.utc).date()
     if as_json:
         listed = [as_dict(one, today, days) for one in found]
-        click.echo(json.dumps({"waivers": listed, "unreadable": broken}, indent=1))
+        options.print_json({"waivers": listed, "unreadable": broken})
     else:
         _print(found, broken, today, days)
     ctx.exit(1 if broken or any(one.days_left(today) < 0 for one in found) else 0)

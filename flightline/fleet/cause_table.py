@@ -63,7 +63,6 @@ class Cause:
     """
 
     id: str
-    title: str
     roots: tuple[Says, ...]
     effects: tuple[Effect, ...]
     do: str = ""
@@ -104,7 +103,6 @@ _DRIVER_EFFECTS = (
 CAUSES: tuple[Cause, ...] = (
     Cause(
         "wrong_instance_type",
-        "the instance is of another type",
         (says("instance_identity", "other.instance_type"),),
         (
             Effect(
@@ -117,21 +115,18 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "driver_mismatch",
-        "the loaded driver is not the installed one",
         (says("gpu_lost", "driver_mismatch"),),
         _DRIVER_EFFECTS,
         "Reboot, so that the kernel loads the driver that is installed; then judge again.",
     ),
     Cause(
         "driver_not_loaded",
-        "the NVIDIA driver is not loaded",
         (says("gpu_lost", "driver_not_loaded no_library"),),
         _DRIVER_EFFECTS,
         "Install the driver for the running kernel (uname -r) and load it (modprobe nvidia); then judge again.",
     ),
     Cause(
         "gpu_off_bus",
-        "a GPU is off the bus",
         (
             says("gpu_lost", _LOST),
             says("xid", "xid.79"),
@@ -156,14 +151,12 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "smi_silent",
-        "nvidia-smi does not answer",
         (says("stuck_processes", "stuck.nvidia_smi"), says("*", _SMI_SILENT, UNKNOWN)),
         (Effect(says("*", _SMI_SILENT, UNKNOWN), NODE), Effect(says("gpu_lost", "", UNKNOWN), NODE)),
         "See what nvidia-smi waits for (dmesg, ps -eo state,pid,wchan,comm), then reboot and judge again.",
     ),
     Cause(
         "gpu_memory",
-        "a GPU has memory errors",
         (
             says("row_remap"),
             says("memory_repair"),
@@ -178,44 +171,37 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "fabric_manager",
-        "the fabric manager does not run",
         (says("fabric_manager", "not_running"),),
         (Effect(says("fabric_state", "not_registered"), ANY),),
     ),
     Cause(
         "nvlink_down",
-        "NVLinks of a GPU are down",
         (says("nvlink_links"),),
         (Effect(says("gpu_topology nvlink_errors gpu_bandwidth"), DEVICE), Effect(says("xid", "xid.74"), DEVICE)),
     ),
     Cause(
         "pcie_narrow",
-        "the PCIe link of a GPU is narrow or slow",
         (says("pcie_width"), says("pcie_gen")),
         (Effect(says("pcie_width pcie_gen gpu_bandwidth"), DEVICE),),
     ),
     Cause(
         "gpu_slowed",
-        "the hardware slows a GPU down",
         (says("throttle"), says("gpu_temperature")),
         (Effect(says("throttle gpu_temperature gpu_clocks gpu_load"), DEVICE),),
     ),
     Cause(
         "efa_module",
-        "the EFA driver is not loaded",
         (says("kernel_modules", "not_loaded.efa"),),
         (Effect(says("efa_count efa_provider efa_ports efa_loopback"), ANY),),
         "Load it (modprobe efa); where the running kernel has none, install EFA again; then judge again.",
     ),
     Cause(
         "efa_lost",
-        "EFA devices are missing",
         (says("pci_devices", "efa_lost efa_not_attached"),),
         (Effect(says("efa_count", "none too_few"), COUNT), Effect(says("efa_provider", "no_efa_endpoint"), NODE)),
     ),
     Cause(
         "efa_endpoint",
-        "libfabric has no EFA endpoint",
         (says("efa_provider", "no_efa_endpoint"),),
         (
             Effect(says("efa_count", "none none_in_libfabric"), NODE),
@@ -225,19 +211,16 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "efa_port",
-        "an EFA port is down",
         (says("efa_ports"),),
         (Effect(says("efa_loopback"), DEVICE), Effect(says("efa_loopback", "", UNKNOWN), DEVICE)),
     ),
     Cause(
         "driver_version",
-        "the driver is not the wanted one",
         (says("driver_version"), says("uniform_driver")),
         (Effect(says("uniform_driver uniform_cuda cuda_version"), NODE),),
     ),
     Cause(
         "neuron_driver_missing",
-        "the Neuron driver is not loaded",
         (says("neuron_driver", "not_loaded"),),
         (
             Effect(says("neuron_devices"), ANY),
@@ -250,14 +233,12 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "neuron_ls_silent",
-        "neuron-ls does not answer",
         (says("neuron_devices", _of_tool("neuron-ls", SILENT), UNKNOWN),),
         (Effect(says("*", _NEURON_LS, UNKNOWN), NODE),),
         "See what neuron-ls waits for (dmesg, ps -eo state,pid,wchan,comm), then reboot and judge again.",
     ),
     Cause(
         "neuron_device_lost",
-        "a Neuron device is missing",
         (says("neuron_devices", "too_few"),),
         (
             Effect(says("neuron_topology", "", UNKNOWN), NODE),
@@ -267,7 +248,6 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         "neuron_memory_errors",
-        "a Neuron device has memory errors",
         (says("neuron_ecc"),),
         (Effect(says("neuron_messages neuron_errors"), DEVICE), Effect(says("nccom_test nccom_busbw"), NODE)),
     ),

@@ -235,9 +235,8 @@ def _grow(rows: list[NodeRow], intake: _FleetIntake, earlier: Mapping[str, tuple
         for grown in growth.compare(then, now, since):
             if grown.check == growth.ECC_CHECK and row.cells.get(ecc_uncorrected.CHECK.id) is Status.FAIL:
                 continue  # the same errors, named by the node already
-            finding = _node_finding(
-                grown.check, grown.status, grown.reason, grown.message, grown.measured, grown.expected
-            )
+            words = (grown.check, grown.status, grown.reason, grown.message, grown.measured, grown.expected)
+            finding = _node_finding(*words)
             finding.update(device=dict(grown.device), unit="errors", evidence=list(grown.evidence))
             for one in intake.waivers.settle(row, finding):
                 _blame(row, one)
@@ -299,10 +298,8 @@ def _uniform_one(key: str, instance_type: str, rows: list[NodeRow], waivers: Fle
     if not odd:
         return None  # waived on every node that differs: each row says so
     message = f"{name} differs between nodes of {instance_type}: {split}; wanted {majority} on all"
-    hosts = [row.host for row in odd]
-    measured_all = dict(counts)
-    figures: dict[str, Any] = {"measured": measured_all, "expected": majority}
-    return _finding(check, status, reasons.DIFFERS, message, hosts, **figures)
+    figures: dict[str, Any] = {"measured": dict(counts), "expected": majority}
+    return _finding(check, status, reasons.DIFFERS, message, [row.host for row in odd], **figures)
 
 
 def _duplicates(rows: list[NodeRow], twice: Mapping[tuple[str, str], set[str]]) -> list[FindingDict]:
@@ -334,18 +331,8 @@ def _duplicate(
     message = f"{what} is on {len(rows)} hosts: {', '.join(hosts[:MOST_PLACES_IN_EVIDENCE])}; wanted on one"
     for row in rows:
         _blame(row, _node_finding(check, Status.FAIL, reasons.TWICE, message, what, "one host", remedy))
-    return _finding(
-        check,
-        Status.FAIL,
-        reasons.TWICE,
-        message,
-        hosts,
-        remedy,
-        measured=len(rows),
-        expected=1,
-        unit="hosts",
-        evidence=evidence or [],
-    )
+    figures: dict[str, Any] = {"measured": len(rows), "expected": 1, "unit": "hosts", "evidence": evidence or []}
+    return _finding(check, Status.FAIL, reasons.TWICE, message, hosts, remedy, **figures)
 
 
 def _node_finding(

@@ -117,11 +117,8 @@ def do(
         lease = ledger.acquire(me(), time.time(), asked.site.lease_s)
         if lease is None:
             holder = ledger.holder()
-            raise StoreError(
-                f"{asked.store or path}: saw {holder.owner if holder else 'another remediator'} at work, "
-                f"wanted to be alone; "
-                "do: wait, or end it"
-            )
+            who = holder.owner if holder else "another remediator"
+            raise StoreError(f"{asked.store or path}: saw {who} at work, wanted to be alone; do: wait, or end it")
         with keeping(ledger, lease, time.time, asked.site.lease_s) as kept:
             ports = _ports(asked, seen, path, lease.token)
             controller = Controller(ledger, ports, asked.site, kept, say=say)

@@ -38,10 +38,9 @@ def manifests(site: KubeSite) -> list[Manifest]:
     library = library_name(package)
     texts = _settings(site)
     settings = f"{KUBE_AGENT}-settings-{hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:10]}"
+    packed = {PACKAGE: base64.b64encode(package).decode()}
     return [
-        manifest(
-            "v1", "ConfigMap", library, {"binaryData": {PACKAGE: base64.b64encode(package).decode()}, "immutable": True}
-        ),
+        manifest("v1", "ConfigMap", library, {"binaryData": packed, "immutable": True}),
         manifest("v1", "ConfigMap", settings, {"data": texts, "immutable": True}),
         manifest("apps/v1", "DaemonSet", KUBE_AGENT, {"spec": _daemonset(site, library, settings)}),
     ]
@@ -71,10 +70,8 @@ def _settings(site: KubeSite) -> dict[str, str]:
         )
     node = {**stored, **site.settings, "instance_type": site.expected.instance_type, "host": "", "instance_id": ""}
     resolve_settings({**defaults(), **node})  # a mistake is said here, and not by a thousand nodes
-    return {
-        "node.json": json.dumps(node, sort_keys=True, indent=1),
-        "watch.json": json.dumps({"scheduler": "kubernetes"}),
-    }
+    watch = json.dumps({"scheduler": "kubernetes"})
+    return {"node.json": json.dumps(node, sort_keys=True, indent=1), "watch.json": watch}
 
 
 def _daemonset(site: KubeSite, library: str, settings: str) -> dict[str, Any]:

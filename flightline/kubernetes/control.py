@@ -42,26 +42,16 @@ def manifests(site: KubeSite) -> list[Manifest]:
         binding("Role", KUBE_CONTROL, KUBE_CONTROL, KUBE_NAMESPACE),
         manifest("batch/v1", "CronJob", NIGHTLY, {"spec": _nightly(site)}),
     ]  # fmt: skip
-    return (
-        [*found, manifest("apps/v1", "Deployment", HEALING, {"spec": _healing(site)})] if site.heal != "off" else found
-    )
+    return found + [manifest("apps/v1", "Deployment", HEALING, {"spec": _healing(site)})] * (site.heal != "off")
 
 
 def _nightly(site: KubeSite) -> dict[str, Any]:
     """Level quick: busy nodes cannot be judged deeper; their agents do that when no GPU pod runs."""
+    pod = {**_pod(site, ["preflight", "-i", "kubernetes"]), "restartPolicy": "Never"}
     # Exit status 1 is a verdict, no-go, and shows as a failed Job; asking again would not change it.
-    job = {
-        "backoffLimit": 0,
-        "activeDeadlineSeconds": MOST_S,
-        "ttlSecondsAfterFinished": 7 * 86_400,
-        "template": {"spec": {**_pod(site, ["preflight", "-i", "kubernetes"]), "restartPolicy": "Never"}},
-    }
-    return {
-        "schedule": SCHEDULE,
-        "concurrencyPolicy": "Forbid",
-        "startingDeadlineSeconds": 3600,
-        "jobTemplate": {"spec": job},
-    }
+    job = {"backoffLimit": 0, "activeDeadlineSeconds": MOST_S, "ttlSecondsAfterFinished": 7 * 86_400}
+    when = {"schedule": SCHEDULE, "concurrencyPolicy": "Forbid", "startingDeadlineSeconds": 3600}
+    return {**when, "jobTemplate": {"spec": {**job, "template": {"spec": pod}}}}
 
 
 def _healing(site: KubeSite) -> dict[str, Any]:
@@ -82,34 +72,24 @@ def _table(site: KubeSite) -> str:
 
 def _pod(site: KubeSite, words: list[str], **env: str) -> dict[str, Any]:
     given = {"FLIGHTLINE_PUBLISH": json.dumps(dict(site.publish)), "AWS_REGION": site.region, "HOME": PLACE, **env}
+    user = {"runAsNonRoot": True, "runAsUser": 10_001, "fsGroup": 10_001, "seccompProfile": {"type": "RuntimeDefault"}}
+    rights = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    temporary = {"name": "work", "mountPath": "/tmp", "subPath": "tmp"}  # noqa: S108  # Ansible's own files
+    container = {
+        "name": "flightline",
+        "image": site.control_image,
+        "command": ["flightline", *words],
+        "workingDir": PLACE,
+        "env": [{"name": name, "value": value} for name, value in given.items()],
+        "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
+        "securityContext": rights,
+        "volumeMounts": [{"name": "work", "mountPath": PLACE}, temporary],
+    }
     return {
         "serviceAccountName": KUBE_CONTROL,
         # kubectl's way to the API; AWS is asked by Pod Identity.
         "automountServiceAccountToken": True,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 10_001,
-            "fsGroup": 10_001,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [
-            {
-                "name": "flightline",
-                "image": site.control_image,
-                "command": ["flightline", *words],
-                "workingDir": PLACE,
-                "env": [{"name": name, "value": value} for name, value in given.items()],
-                "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
-                "securityContext": {
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]},
-                },
-                "volumeMounts": [
-                    {"name": "work", "mountPath": PLACE},
-                    {"name": "work", "mountPath": "/tmp", "subPath": "tmp"},  # noqa: S108  # Ansible's own files
-                ],
-            }
-        ],
+        "securityContext": user,
+        "containers": [container],
         "volumes": [{"name": "work", "emptyDir": {"sizeLimit": "8Gi"}}],
     }

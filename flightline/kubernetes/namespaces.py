@@ -43,24 +43,14 @@ def _network(namespace: str, among_themselves: bool) -> list[Manifest]:
     What goes out: names, and HTTPS for S3 and the API server; Lustre (988, 1018 to 1023) is the node's, not the pod's.
     """
     api = "networking.k8s.io/v1"
-    closed = {"spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}}
     names = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
-    out = {
-        "podSelector": {},
-        "policyTypes": ["Egress"],
-        "egress": [{"ports": names}, {"ports": [{"protocol": "TCP", "port": 443}]}],
+    out = [{"ports": names}, {"ports": [{"protocol": "TCP", "port": 443}]}]
+    peers: list[dict[str, Any]] = [{"podSelector": {}}]
+    both = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    policies: dict[str, dict[str, Any]] = {
+        "closed": both,
+        "names-and-https": {"podSelector": {}, "policyTypes": ["Egress"], "egress": out},
     }
-    found = [
-        manifest(api, "NetworkPolicy", "closed", closed, namespace),
-        manifest(api, "NetworkPolicy", "names-and-https", {"spec": out}, namespace),
-    ]
     if among_themselves:
-        peers: list[dict[str, Any]] = [{"podSelector": {}}]
-        spec = {
-            "podSelector": {},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": peers}],
-            "egress": [{"to": peers}],
-        }
-        found.append(manifest(api, "NetworkPolicy", "among-themselves", {"spec": spec}, namespace))
-    return found
+        policies["among-themselves"] = {**both, "ingress": [{"from": peers}], "egress": [{"to": peers}]}
+    return [manifest(api, "NetworkPolicy", name, {"spec": spec}, namespace) for name, spec in policies.items()]

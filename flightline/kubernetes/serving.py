@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..contract import KUBE_GPU_LABEL, KUBE_GPU_RESOURCE, KUBE_LABEL_TRUE, KUBE_TRAINER, KUBE_TRAINING_NAMESPACE
+from ..contract import KUBE_GPU_RESOURCE, KUBE_LABEL_TRUE, KUBE_TRAINING_NAMESPACE
 from .objects import Manifest, manifest
 from .site import KubeSite
-from .training import FSX
+from .training import gpu_pod
 
 NAME = "vllm"
 PORT = 8000
@@ -64,28 +64,14 @@ def _asked_by() -> dict[str, Any]:
 
 
 def _deployment(site: KubeSite) -> dict[str, Any]:
-    volumes: list[dict[str, Any]] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}]
-    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108  # tensor parallel workers share memory there
-    if site.fsx_dns and site.fsx_mount:
-        volumes.append({"name": FSX, "persistentVolumeClaim": {"claimName": FSX}})
-        mounts.append({"name": FSX, "mountPath": "/fsx"})
-    pod = {
-        "serviceAccountName": KUBE_TRAINER,
-        "automountServiceAccountToken": False,
-        "nodeSelector": {KUBE_GPU_LABEL: KUBE_LABEL_TRUE},
-        "tolerations": [{"key": KUBE_GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
-        "terminationGracePeriodSeconds": 120,
-        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [{**_server(site), "volumeMounts": mounts}],
-        "volumes": volumes,
-    }
+    grace = {"terminationGracePeriodSeconds": 120}
     # Replicas are the autoscaler's: a manifest that names them would set them back. A node's GPUs may all be taken, so
     # the old pod goes first.
     return {
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
         "progressDeadlineSeconds": LOAD_S + 600,
         "selector": {"matchLabels": _POD},
-        "template": {"metadata": {"labels": _POD}, "spec": pod},
+        "template": {"metadata": {"labels": _POD}, "spec": gpu_pod(site, _server(site), "16Gi", {}, grace)},
     }
 
 

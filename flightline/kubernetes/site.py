@@ -64,7 +64,7 @@ def of_outputs(outputs: Mapping[str, Any], **decided: Any) -> KubeSite:
             f"saw outputs without {', '.join(lacking)}; wanted those of a stack (pulumi stack output --json); "
             "do: make outputs STACK=..., or --outputs FILE"
         )
-    numbers = {name: _number(name, outputs[name]) for name in ("node_count", "efa_count")}
+    nodes, efas = (_number(name, outputs[name]) for name in ("node_count", "efa_count"))
     expected = resolve(str(outputs["instance_type"]))
     if not expected.has_nvidia_gpu or not expected.gpu_count:
         raise SettingsError(
@@ -82,18 +82,10 @@ def of_outputs(outputs: Mapping[str, Any], **decided: Any) -> KubeSite:
         )
     if decided.get("serving_image") and not decided.get("serving_model"):
         raise SettingsError("saw --serving-image without --serving-model; wanted a model's name or path; do: name it")
-    return KubeSite(
-        str(outputs["cluster_name"]),
-        str(outputs["region"]),
-        expected,
-        numbers["node_count"],
-        numbers["efa_count"],
-        checkpoints,
-        str(outputs.get("fsx_dns_name") or ""),
-        str(outputs.get("fsx_mount_name") or ""),
-        publish={name: str(outputs[of]) for name, of in PUBLISHED.items() if outputs.get(of)},
-        **decided,
-    )
+    cluster, region = str(outputs["cluster_name"]), str(outputs["region"])
+    published = {name: str(outputs[of]) for name, of in PUBLISHED.items() if outputs.get(of)}
+    dns, mount = (str(outputs.get(name) or "") for name in ("fsx_dns_name", "fsx_mount_name"))
+    return KubeSite(cluster, region, expected, nodes, efas, checkpoints, dns, mount, publish=published, **decided)
 
 
 def _number(name: str, value: Any) -> int:

@@ -57,11 +57,8 @@ def _volume(site: KubeSite) -> list[Manifest]:
     }
     size = {"storage": "1200Gi"}  # Kubernetes wants a size; Lustre's own is not asked
     # Provisions nothing: a claim must not order a file system that costs thousands a month.
-    classed = {
-        "provisioner": "kubernetes.io/no-provisioner",
-        "reclaimPolicy": "Retain",
-        "volumeBindingMode": "Immediate",
-    }
+    nothing = "kubernetes.io/no-provisioner"
+    classed = {"provisioner": nothing, "reclaimPolicy": "Retain", "volumeBindingMode": "Immediate"}
     volume = {
         "capacity": size,
         "accessModes": ["ReadWriteMany"],
@@ -137,25 +134,29 @@ def _group(site: KubeSite, container: str, torchrun: list[str]) -> dict[str, Any
 
 def _pod(site: KubeSite, trainer: dict[str, Any]) -> dict[str, Any]:
     spread = {"topologyKey": "kubernetes.io/hostname", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
-    volumes: list[dict[str, Any]] = [
-        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_memory_mib(site) // 4}Mi"}}
-    ]
-    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108  # ranks of a node share memory there
+    named = {"labelSelector": {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": JOB}}}
+    own = {"terminationGracePeriodSeconds": GRACE_S}, {"topologySpreadConstraints": [{**spread, **named}]}
+    return {"restartPolicy": "Never", **gpu_pod(site, trainer, f"{_memory_mib(site) // 4}Mi", *own)}
+
+
+def gpu_pod(
+    site: KubeSite, container: dict[str, Any], shared: str, life: dict[str, Any], places: dict[str, Any]
+) -> dict[str, Any]:
+    """A pod on proven GPU nodes, with the file system. shared: memory at /dev/shm, where its processes meet."""
+    volumes: list[dict[str, Any]] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shared}}]
+    mounts = [{"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108  # ranks, or tensor parallel workers
     if site.fsx_dns and site.fsx_mount:
         volumes.append({"name": FSX, "persistentVolumeClaim": {"claimName": FSX}})
         mounts.append({"name": FSX, "mountPath": "/fsx"})
     return {
-        "restartPolicy": "Never",
         "serviceAccountName": KUBE_TRAINER,
         "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": GRACE_S,
+        **life,
         "nodeSelector": {KUBE_GPU_LABEL: KUBE_LABEL_TRUE},
         "tolerations": [{"key": KUBE_GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
-        "topologySpreadConstraints": [
-            {**spread, "labelSelector": {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": JOB}}}
-        ],
+        **places,
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [{**trainer, "volumeMounts": mounts}],
+        "containers": [{**container, "volumeMounts": mounts}],
         "volumes": volumes,
     }
 

@@ -73,13 +73,6 @@ def _bars(bins: Sequence[int], low: float, high: float) -> list[Bar]:
             height = max(size / tallest * HEIGHT, LEAST_BAR)
             left, right = (low + (high - low) * edge / len(bins) for edge in (number, number + 1))
             label = f"{left:.4g} to {right:.4g}: {size:,}"
-            bars.append(
-                Bar(
-                    round(number * step, 1),
-                    round(HEIGHT - height, 1),
-                    round(max(step - 1, 0.5), 1),
-                    round(height, 1),
-                    label,
-                )
-            )
+            x, y, width = round(number * step, 1), round(HEIGHT - height, 1), round(max(step - 1, 0.5), 1)
+            bars.append(Bar(x, y, width, round(height, 1), label))
     return bars

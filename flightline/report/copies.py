@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from flightline.fleet.result import Report
 from flightline_node.model import Verdict
 
-from .text import clean, host_ranges
+from .text import NUMBERED, clean, host_ranges
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 _RANGE = re.compile(r"(.*)\[([0-9]+)-([0-9]+)\](.*)")
@@ -62,14 +62,11 @@ def slurm_list(hosts: Iterable[str]) -> str:
     return ",".join(_bracketed(before, numbers, after) for (before, after), numbers in joined.items())
 
 
-_LAST_NUMBER = re.compile(r"([^.]*[^.0-9])?([0-9]{1,9})(\..*)?")
-
-
 def _parts(text: str) -> tuple[str, str, str]:
     found = _RANGE.fullmatch(text)
     if found:
         return found.group(1), f"{found.group(2)}-{found.group(3)}", found.group(4)
-    single = _LAST_NUMBER.fullmatch(text)
+    single = NUMBERED.fullmatch(text)
     return (single.group(1) or "", single.group(2), single.group(3) or "") if single else (text, "", "")
 
 

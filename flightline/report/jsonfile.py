@@ -35,17 +35,7 @@ def write(report: Report, records: Iterable[dict[str, Any]], stream: IO[str]) ->
 def _head(report: Report) -> Iterator[tuple[str, Any]]:
     run = report.run
     yield "schema", SCHEMA
-    yield (
-        "run",
-        {
-            "id": run.id,
-            "started_at": run.started_at,
-            "finished_at": run.finished_at,
-            "level": run.level,
-            "inventory": run.inventory,
-            "flightline": run.flightline,
-        },
-    )
+    yield "run", vars(run)
     yield "verdict", str(report.verdict)
     if report.late:
         yield "late", {"hosts": report.late, "first_verdict": report.first}
@@ -57,33 +47,14 @@ def _head(report: Report) -> Iterator[tuple[str, Any]]:
 
 
 def _group(group: TroubleGroup) -> dict[str, Any]:
-    return {
-        "check": group.check,
-        "title": group.title,
-        "status": str(group.status),
-        "remedy": str(group.remedy),
-        "remedy_text": group.remedy_text,
-        "message": group.message,
-        "expected": group.expected,
-        "unit": group.unit,
-        "explains": list(group.explains),
-        "explained_by": group.explained_by,
-        "where": [{"host": host, "device": device, "measured": measured} for host, device, measured in group.where],
-    }
+    where = [{"host": host, "device": device, "measured": measured} for host, device, measured in group.where]
+    plain = {name: value for name, value in vars(group).items() if name != "where"}
+    words = {"status": str(group.status), "remedy": str(group.remedy), "explains": list(group.explains)}
+    return {**plain, **words, "where": where}
 
 
 def _distribution(item: Distribution) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "unit": item.unit,
-        "count": item.count,
-        "quantiles": list(item.quantiles),
-        "bins": list(item.bins),
-        "outliers": [
-            {"host": outlier.host, "device": outlier.device, "value": outlier.value, "score": outlier.score}
-            for outlier in item.outliers
-        ],
-    }
+    return {**vars(item), "outliers": [vars(outlier) for outlier in item.outliers]}
 
 
 def _nodes(report: Report, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -105,18 +76,8 @@ def _node(row: NodeRow, record: dict[str, Any] | None, order: dict[str, int]) ->
     findings: list[dict[str, Any]] = [*passed, *row.findings]
     places = [order.get(finding.get("check", ""), len(order)) for finding in findings]
     findings = [findings[at] for at in sorted(range(len(findings)), key=places.__getitem__)]
-    return {
-        "measures": {},  # a host that was not reached has none
-        **(record or {}),
-        "host": row.host,
-        "instance_id": row.instance_id,
-        "instance_type": row.instance_type,
-        "place": row.place,
-        "verdict": str(row.verdict),
-        "status": str(row.status),
-        "seconds": row.seconds,
-        "recorded": record is not None,
-        "cells": row.cells,
-        "findings": findings,
-        "versions": row.versions,
-    }
+    known = {name: getattr(row, name) for name in ("host", "instance_id", "instance_type", "place")}
+    said = {"verdict": str(row.verdict), "status": str(row.status), "seconds": row.seconds}
+    rest = {"recorded": record is not None, "cells": row.cells, "findings": findings, "versions": row.versions}
+    # A host that was not reached has no measures.
+    return {"measures": {}, **(record or {}), **known, **said, **rest}

@@ -107,7 +107,7 @@ def _suite(row: NodeRow, cases: Cases, report: Report) -> Iterator[str]:
     yield f'<testsuite name="{host}" hostname="{host}" timestamp="{attribute(report.run.started_at)}"'
     yield f' time="{row.seconds:.3f}"{_counts(_count(cases))}>\n'
     facts = {"verdict": row.verdict, "instance_type": row.instance_type, "instance_id": row.instance_id}
-    yield from _properties({**facts, **_statuses(row.cells.values())})
+    yield from _properties({**facts, **_named(Counter(row.cells.values()))})
     yield from _testcases(cases, row.findings, host)
     yield "</testsuite>\n"
 
@@ -121,10 +121,6 @@ def _fleet_suite(report: Report, cases: Cases) -> Iterator[str]:
     verdict = {"check": VERDICT, "status": str(cases[VERDICT]), "message": said}
     yield from _testcases(cases, [*report.fleet, verdict], FLEET)
     yield "</testsuite>\n"
-
-
-def _statuses(found: Iterable[Status]) -> dict[str, int]:
-    return _named(Counter(found))
 
 
 def _named(seen: Mapping[Status, int]) -> dict[str, int]:
@@ -162,12 +158,8 @@ def describe(finding: FindingDict) -> str:
     """Put a finding in plain lines: status, device, message, values, remedy, hosts of a fleet finding, evidence."""
     device = device_label(device_of(finding))
     unit = str(finding.get("unit") or "")
-    head = (
-        f"{finding.get('status')}: "
-        + (f"{device}: " if device else "")
-        + clip(str(finding.get("message", "")), MAX_TEXT_CHARS)
-    )
-    lines: list[str] = [head]
+    said = clip(str(finding.get("message", "")), MAX_TEXT_CHARS)
+    lines = [f"{finding.get('status')}: {f'{device}: ' if device else ''}{said}"]
     values: dict[str, Any] = {name: show_value(finding.get(name), unit) for name in ("measured", "expected")}
     lines += [f"  {name}: {value}" for name, value in values.items() if value]
     if finding.get("remedy") not in (None, "NONE"):

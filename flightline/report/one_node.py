@@ -54,13 +54,7 @@ class NodePage(Sheet):
         blocking = sum(blocks(as_status(one["status"])) for one in self.row.findings)
         told = f"{count(len(self.causes), 'root cause')}, {count(blocking, 'blocking finding')}"
         why = "nothing blocks" if go else told if blocking else NOTHING
-        self._one_line(
-            [
-                self._text(f" {str(self.row.verdict).upper()} ", "bold white on green" if go else "bold white on red"),
-                self._text(" "),
-            ],
-            f"{self.row.host}: {why}",
-        )
+        self._one_line([self._verdict(self.row.verdict), self._text(" ")], f"{self.row.host}: {why}")
 
     def _roots(self) -> None:
         together = alike(trouble.root for trouble in self.row.troubles)

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from flightline_node.model import Status
+from flightline_node.model import Status, Verdict
 
 from .text import clean
 
@@ -36,6 +36,10 @@ class Sheet:
         encoding = self.console.encoding or "utf-8"
         safe = clean(text).encode(encoding, "replace").decode(encoding, "replace")
         return Text(safe, style=style, overflow="fold")
+
+    def _verdict(self, verdict: Verdict) -> Text:
+        style = "bold white on green" if verdict is Verdict.GO else "bold white on red"
+        return self._text(f" {str(verdict).upper()} ", style)
 
     def _line(self, *parts: Text) -> None:
         line = Text.assemble(*parts, overflow="fold")

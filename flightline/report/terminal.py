@@ -73,10 +73,9 @@ class _Summary(Sheet):
 
     def _banner(self) -> None:
         counts = self.report.counts
-        go = self.report.verdict is Verdict.GO
         parts = no_go_parts(self.report.rows)
         self._line(
-            self._text(f" {str(self.report.verdict).upper()} ", "bold white on green" if go else "bold white on red"),
+            self._verdict(self.report.verdict),
             self._text(f" {counts['go']:,} of {count(counts['nodes'], 'node')} go, "),
             self._text(f"{counts['no_go']:,} no-go", "bold red" if counts["no_go"] else ""),
             self._text(f" (of these {parts})" if parts else "", "bold red"),
@@ -164,11 +163,8 @@ class _Summary(Sheet):
         self._heading("To copy")
         listed = links.get("hosts")
         for label, text in (("limit", found.limit), ("drain", found.drain), ("hosts", found.hosts)):
-            short = (
-                f"--limit {shlex.quote(f'@{listed}')}"
-                if listed and label == "limit"
-                else "too long here: see the report"
-            )
+            by_file = f"--limit {shlex.quote(f'@{listed}')}" if listed and label == "limit" else ""
+            short = by_file or "too long here: see the report"
             if text:
                 self._whole(f"  {label}", text if len(text) <= MOST_COPY_CHARS else short)
         if found.unnamed:

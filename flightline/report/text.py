@@ -17,15 +17,7 @@ MAX_TEXT_CHARS = 4000
 MAX_VALUE_CHARS = 160
 MAX_VALUE_ITEMS = 8
 
-CODES: Mapping[Status, str] = {
-    Status.PASS: "P",
-    Status.INFO: "I",
-    Status.WARN: "W",
-    Status.FAIL: "F",
-    Status.UNKNOWN: "U",
-    Status.UNREACHABLE: "X",
-    Status.SKIP: "S",
-}
+CODES: Mapping[Status, str] = {status: "X" if status is Status.UNREACHABLE else status.value[0] for status in Status}
 """One letter per status, where there is only room for one."""
 
 NOT_RUN = "."
@@ -114,7 +106,7 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
 
 
 _IPV4 = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3})()")
-_NUMBERED = re.compile(r"([^.]*[^.0-9])?([0-9]{1,9})(\..*)?")
+NUMBERED = re.compile(r"([^.]*[^.0-9])?([0-9]{1,9})(\..*)?")
 _Run = tuple[str, str, list[str]]
 
 
@@ -127,7 +119,7 @@ def host_ranges(hosts: Iterable[str]) -> list[tuple[str, int]]:
     buckets: dict[tuple[str, str], list[str]] = {}
     singles: list[str] = []
     for host in dict.fromkeys(hosts):
-        match = _IPV4.fullmatch(host) or _NUMBERED.fullmatch(host)
+        match = _IPV4.fullmatch(host) or NUMBERED.fullmatch(host)
         if match:
             buckets.setdefault((match.group(1) or "", match.group(3) or ""), []).append(match.group(2))
         else:

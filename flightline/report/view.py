@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 from flightline.fleet.causes import EXPLAINED
@@ -127,46 +128,17 @@ class Measure:
     unlisted: int
 
 
-@dataclass(frozen=True)
-class Page:
-    """Everything the template reads."""
-
-    title: str
-    go: bool
-    verdict: str
-    counts: Mapping[str, int]
-    parts: str
-    lines: list[tuple[str, str, str, str, str]]
-    unlined: int
-    copies: list[tuple[str, str]]
-    unnamed: int
-    notes: list[str]
-    facts: list[tuple[str, str]]
-    versions: list[tuple[str, list[tuple[str, int]]]]
-    actions: list[Action]
-    warnings: list[Item]
-    by_place: list[tuple[str, int, int, str]]
-    unplaced: int
-    fleet: list[Item]
-    fleet_passed: list[str]
-    details: list[Detail]
-    undetailed: int
-    measures: list[Measure]
-    flat: list[tuple[str, str, str]]
-    unmeasured: int
-    detailed: list[int]
-    incidents: list[Timeline]
-
-
-def view(report: Report) -> Page:
-    """Work out the page of a report."""
+def view(report: Report) -> SimpleNamespace:
+    """Work out the page of a report: everything that the template reads."""
     groups = sorted(report.groups, key=lambda group: -rank(group.status))
     fleet = sorted(report.fleet, key=lambda finding: -rank(finding.get("status")))
     found, copied = lines(report.rows), copies(report)
     details, undetailed = _details(report)
     standing = _by_place(report.rows)
     drawn, flat = _drawn(report.distributions)
-    return Page(
+    warned = [group for group in groups if group.status is Status.WARN and not covered(group, fleet)]
+    passed = [finding for finding in fleet if as_status(finding.get("status")) is Status.PASS]
+    return SimpleNamespace(
         title=f"{str(report.verdict).upper()}: {clean(report.run.id)}",
         go=report.verdict is Verdict.GO,
         verdict=str(report.verdict).upper(),
@@ -180,15 +152,11 @@ def view(report: Report) -> Page:
         facts=_facts(report),
         versions=_versions(report.rows),
         actions=_actions(groups, fleet),
-        warnings=[_group(group) for group in groups if group.status is Status.WARN and not covered(group, fleet)][
-            :MOST_GROUPS
-        ],
+        warnings=[_group(group) for group in warned[:MOST_GROUPS]],
         by_place=standing[:MOST_PLACES],
         unplaced=max(len(standing) - MOST_PLACES, 0),
-        fleet=[_fleet(finding) for finding in fleet if as_status(finding.get("status")) is not Status.PASS],
-        fleet_passed=[
-            clean(finding.get("check", "")) for finding in fleet if as_status(finding.get("status")) is Status.PASS
-        ],
+        fleet=[_fleet(finding) for finding in fleet if finding not in passed],
+        fleet_passed=[clean(finding.get("check", "")) for finding in passed],
         details=details,
         undetailed=undetailed,
         measures=[_measure(item) for item in drawn[:MOST_MEASURES]],
@@ -205,24 +173,15 @@ def _timeline(one: Mapping[str, Any]) -> Timeline:
     is_open = not one.get("closed_at")
     state = one.get("state") if is_open else (events[-1].get("what") if events else "over")
     first, last = events[: MOST_MOMENTS // 2], events[MOST_MOMENTS // 2 :][-(MOST_MOMENTS // 2) :]
-    return Timeline(
-        clean(one.get("id", "")),
-        clean(one.get("host", "")),
-        clean(state),
-        is_open,
-        [_moment(event) for event in (*first, *last)],
-    )
+    moments = [_moment(event) for event in (*first, *last)]
+    return Timeline(clean(one.get("id", "")), clean(one.get("host", "")), clean(state), is_open, moments)
 
 
 def _moment(event: Mapping[str, Any]) -> tuple[str, str, str, str]:
     jobs = ", ".join(str(job) for job in event.get("jobs") or ())
     why = clean(event.get("why", "")) + (f" (jobs {clean(jobs)})" if jobs else "")
-    return (
-        clean(event.get("at", ""))[:19].replace("T", " "),
-        clean(event.get("what", "")),
-        clean(event.get("actor", "")),
-        why,
-    )
+    at, what, actor = (clean(event.get(name, "")) for name in ("at", "what", "actor"))
+    return at[:19].replace("T", " "), what, actor, why
 
 
 def _line(line: NodeLine) -> tuple[str, str, str, str, str]:
@@ -411,16 +370,8 @@ def _together(items: Iterable[Item]) -> list[Item]:
     """Join the checks that one cause left with the same words on a node: a broken probe is told once."""
     alike: dict[tuple[object, ...], list[Item]] = {}
     for one in items:
-        key = (
-            one.status,
-            one.message,
-            one.values,
-            one.remedy,
-            one.identity,
-            tuple(one.evidence),
-            bool(one.explained_by),
-        )
-        alike.setdefault(key, []).append(one)
+        words = (one.status, one.message, one.values, one.remedy, one.identity)
+        alike.setdefault((*words, tuple(one.evidence), bool(one.explained_by)), []).append(one)
     return [
         replace(same[0], check=", ".join(dict.fromkeys(one.check for one in same)), remedy_text=_common(same))
         for same in alike.values()
@@ -441,17 +392,12 @@ def _drawn(items: Iterable[Distribution]) -> tuple[list[Distribution], list[Dist
 
 
 def _measure(item: Distribution) -> Measure:
-    low, high = charts.ends(item)
-    return Measure(
-        clean(item.name),
-        count(item.count, "value"),
-        show_value(low, item.unit),
-        show_value(charts.median(item), item.unit),
-        show_value(high, item.unit),
-        None if charts.is_flat(item) else charts.histogram(item),
-        [
-            (clean(one.host), clean(one.device), show_value(one.value, item.unit), f"{one.score:+.1f}")
-            for one in item.outliers[:MOST_OUTLIERS]
-        ],
-        max(len(item.outliers) - MOST_OUTLIERS, 0),
-    )
+    least, most = charts.ends(item)
+    low, middle, high = (show_value(value, item.unit) for value in (least, charts.median(item), most))
+    chart = None if charts.is_flat(item) else charts.histogram(item)
+    outliers = [
+        (clean(one.host), clean(one.device), show_value(one.value, item.unit), f"{one.score:+.1f}")
+        for one in item.outliers[:MOST_OUTLIERS]
+    ]
+    left = max(len(item.outliers) - MOST_OUTLIERS, 0)
+    return Measure(clean(item.name), count(item.count, "value"), low, middle, high, chart, outliers, left)

@@ -18,6 +18,7 @@ from .secret import resolve
 TEXT, SECRET, HOSTS, PEM, FILE = "text", "secret", "hosts", "pem", "file"
 """Kinds of settings. SECRET: where one is kept, never the secret. HOSTS: host names with spaces between them. PEM,
 FILE: a path."""
+PLACES = "env:NAME, file:PATH or secretsmanager:NAME"
 KEPT_S = 300.0
 """How long a secret is used before it is read again."""
 

@@ -22,6 +22,7 @@ MAX_SNS_BYTES = 256 * 1024
 SNS_ROOM_BYTES = 4 * 1024
 """Kept free of the message: attributes and the subject count towards the limit as well."""
 MAX_VALUE = 160
+MOST_PLACES = 10
 MAX_MESSAGE = 600
 MAX_KEY_PART = 250
 """Bytes. An alert's key has three, and a sort key of DynamoDB takes 1,024."""
@@ -305,6 +306,12 @@ def recovered_line(alert: Alert) -> str:
     device = f", {clean(alert.device)}" if alert.device else ""
     since = f" (wrong since {alert.at})" if alert.at else ""
     return f"{alert.check} on {clean(alert.where)}{device}{since}"
+
+
+def some(lines: Sequence[str], mark: str = "") -> list[str]:
+    """The first lines of many, with a mark before each, and how many there are more."""
+    more = len(lines) - MOST_PLACES
+    return [f"{mark}{line}" for line in lines[:MOST_PLACES]] + ([f"+{more:,} more"] if more > 0 else [])
 
 
 def _part(text: str) -> str:

@@ -21,7 +21,7 @@ SHIPPED = (
     "flightline/cloud/functions/__init__.py",
     *(
         f"flightline/record/{name}.py"
-        for name in ["__init__", "intake", "reasons", "schema", "shape", "witness", "words"]
+        for name in ["__init__", "intake", "reasons", "schema", "shape", "witness", "printable"]
     ),
 )
 """Beside the functions' own folders; a test imports every handler from the archive alone."""

@@ -43,7 +43,7 @@ def ec2(cloud):
 
 
 def group(ec2):
-    return ec2._asg.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])["AutoScalingGroups"][0]
+    return ec2._asg("describe_auto_scaling_groups", GROUP, AutoScalingGroupNames=[GROUP])["AutoScalingGroups"][0]
 
 
 def members(ec2):
@@ -55,7 +55,8 @@ def sick(ec2):
 
 
 def state(ec2, instance_id):
-    return ec2._ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]["State"]["Name"]
+    found = ec2._ec2("describe_instances", instance_id, InstanceIds=[instance_id])["Reservations"][0]["Instances"]
+    return found[0]["State"]["Name"]
 
 
 class Reserved:
@@ -63,7 +64,7 @@ class Reserved:
 
     def __init__(self, ec2, free=1):
         self.asked = []
-        events = ec2._ec2.meta.events
+        events = ec2.clients.get("ec2").meta.events
         events.register("before-parameter-build.ec2.*", self.keep)
         events.register("before-call.ec2.ReportInstanceStatus", lambda **_: self.answer({}))
         free_now = {"CapacityReservations": [{"AvailableInstanceCount": free}]}
@@ -116,7 +117,7 @@ def test_in_reserved_capacity_the_bad_one_is_kept_then_reported_and_given_back(e
     assert state(ec2, one.instance_id) == "running"
     assert group(ec2)["DesiredCapacity"] == 3
     assert one.instance_id not in members(ec2)
-    tags = ec2._ec2.describe_tags(Filters=[{"Name": "resource-id", "Values": [one.instance_id]}])["Tags"]
+    tags = ec2.clients.get("ec2").describe_tags(Filters=[{"Name": "resource-id", "Values": [one.instance_id]}])["Tags"]
     assert {tag["Key"]: tag["Value"] for tag in tags}[TAG] == one.id
     new = ec2.successor(swap)
     assert new
@@ -163,14 +164,14 @@ def test_what_was_cut_off_is_read_from_ec2(ec2):
 
 
 def test_a_group_that_launches_nothing_replaces_nothing(ec2):
-    ec2._asg.suspend_processes(AutoScalingGroupName=GROUP, ScalingProcesses=["Launch"])
+    ec2.clients.get("autoscaling").suspend_processes(AutoScalingGroupName=GROUP, ScalingProcesses=["Launch"])
     with pytest.raises(EdgeError, match="Launch is suspended"):
         ec2.before(sick(ec2))
 
 
 def test_an_instance_of_no_group_is_a_persons(ec2):
-    image = ec2._ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-    alone = ec2._ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+    image = ec2.clients.get("ec2").describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    alone = ec2.clients.get("ec2").run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
     with pytest.raises(EdgeError, match="in no Auto Scaling group"):
         ec2.before(replace(incident(), instance_id=alone))
 
@@ -209,7 +210,7 @@ def eks(ec2):
     client.create_cluster(name="c", roleArn=role, resourcesVpcConfig=network)
     client.create_nodegroup(clusterName="c", nodegroupName="g", subnets=["subnet-1"], nodeRole=role)
     tags = [{"Key": "eks:cluster-name", "Value": "c"}, {"Key": "eks:nodegroup-name", "Value": "g"}]
-    ec2._ec2.create_tags(Resources=members(ec2), Tags=tags)
+    ec2.clients.get("ec2").create_tags(Resources=members(ec2), Tags=tags)
     yield client
     client.delete_nodegroup(clusterName="c", nodegroupName="g")
     client.delete_cluster(name="c")
@@ -246,7 +247,9 @@ def test_what_eks_repairs_or_changes_is_left_to_it(ec2, eks, changes, said):
 
 def test_karpenters_instance_is_left_to_it(ec2):
     one = sick(ec2)
-    ec2._ec2.create_tags(Resources=[one.instance_id], Tags=[{"Key": "karpenter.sh/nodepool", "Value": "gpu"}])
+    ec2.clients.get("ec2").create_tags(
+        Resources=[one.instance_id], Tags=[{"Key": "karpenter.sh/nodepool", "Value": "gpu"}]
+    )
     for step in (ec2.before, ec2.reboot):
         with pytest.raises(EdgeError, match=r"Karpenter's .node pool gpu., which replaces it itself"):
             step(one)

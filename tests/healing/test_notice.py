@@ -27,7 +27,7 @@ def cloud(server, monkeypatch):
 def test_every_message_of_an_incident_has_its_subject(cloud):
     arn, queue = cloud.topic()
     said = []
-    notices = noticing(Publish(told={"topic": arn}), said.append)
+    notices = noticing(Publish(channels={"topic": arn}), said.append)
     one = incident("gpu-07")
     one = notices.incident(one)
     for kind in (H.QUARANTINED, H.DRAINED, H.STARTED, H.REPAIRED, H.VERIFIED, H.RETURNED):
@@ -45,11 +45,11 @@ def test_every_message_of_an_incident_has_its_subject(cloud):
 def test_what_cannot_be_sent_is_said(cloud):
     said = []
     arn = f"arn:aws:sns:{REGION}:123456789012:nowhere"
-    notices = noticing(Publish(told={"topic": arn}), said.append)
+    notices = noticing(Publish(channels={"topic": arn}), said.append)
     one = through(incident(), H.QUARANTINED)
     assert notices.incident(one) is one, "people do not know it"
     assert "nobody was told" in said[0]
-    told = noticing(Publish(told={"topic": cloud.topic()[0]}), pytest.fail).incident(one)
+    told = noticing(Publish(channels={"topic": cloud.topic()[0]}), pytest.fail).incident(one)
     assert told.told == {"sns": f"{one.events[-1].at} quarantined"}, "the next round tells it"
 
 
@@ -63,7 +63,7 @@ def test_on_a_fifo_topic_no_message_of_an_incident_is_dropped_as_a_double():
         def publish(self, **message):
             sent.append(message)
 
-    wanted = Publish(told={"topic": f"arn:aws:sns:{REGION}:123456789012:told.fifo"})
+    wanted = Publish(channels={"topic": f"arn:aws:sns:{REGION}:123456789012:told.fifo"})
     notices = Notices(voice_of(wanted, Sns()), "fleet", pytest.fail)
     one = notices.incident(through(incident(), H.QUARANTINED))
     notices.incident(through(one, H.HELD))

@@ -94,7 +94,7 @@ class DynamoLedger:
         reasons = getattr(error, "response", {}).get("CancellationReasons") or []
         codes = [str(reason.get("Code") or "") for reason in reasons]
         if lease and codes[:1] == ["ConditionalCheckFailed"]:
-            raise LeaseLostError(f"another remediator has the lease now, not {lease.owner}") from error
+            raise _lost(lease) from error
         if "ConditionalCheckFailed" in codes:
             raise ConflictError(f"incident {kept.id} was changed by somebody else") from error
         raise error
@@ -127,13 +127,9 @@ class DynamoLedger:
             "ConsistentRead": True,
             **more,
         }
-        while True:
-            with self._guard("read") as client:
-                page = client.query(**request)
-            yield from map(items.unmarshal, page["Items"])
-            if not page.get("LastEvaluatedKey"):
-                return
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        with self._guard("read") as client:
+            found = [item for page in client.get_paginator("query").paginate(**request) for item in page["Items"]]
+        yield from map(items.unmarshal, found)
 
     def stops(self) -> Mapping[str, str]:
         """Groups whose breaker fell."""
@@ -149,7 +145,7 @@ class DynamoLedger:
                 client.transact_write_items(TransactItems=[self._check(lease), put])
             except Exception as error:
                 if error_code(error) == CANCELED:
-                    raise LeaseLostError(f"another remediator has the lease now, not {lease.owner}") from error
+                    raise _lost(lease) from error
                 raise
 
     def reset(self, group: str) -> bool:
@@ -168,12 +164,8 @@ class DynamoLedger:
         condition = "#token = :token AND until_s = :until" if item else "attribute_not_exists(pk)"
         with self._guard("write") as client:
             try:
-                client.put_item(
-                    TableName=self.table,
-                    Item=items.marshal(made),
-                    ConditionExpression=condition,
-                    **_about(item, token),
-                )
+                wanted = {"ConditionExpression": condition, **_about(item, token)}
+                client.put_item(TableName=self.table, Item=items.marshal(made), **wanted)
             except Exception as error:
                 if error_code(error) == EXISTS:
                     return None
@@ -198,19 +190,22 @@ class DynamoLedger:
                 if error_code(error) != EXISTS:
                     raise
                 if strict:
-                    raise LeaseLostError(f"another remediator has the lease now, not {lease.owner}") from error
+                    raise _lost(lease) from error
 
     def holder(self) -> LeaseHolder | None:
         """Who has the lease."""
         item = self._lease()
-        return (
-            LeaseHolder(str(item["owner"]), int(item["token"]), float(item["until_s"])) if item.get("owner") else None
-        )
+        known = (str(item["owner"]), int(item["token"]), float(item["until_s"])) if item.get("owner") else None
+        return LeaseHolder(*known) if known else None
 
     def _lease(self) -> dict[str, Any]:
         with self._guard("read") as client:
             answer = client.get_item(TableName=self.table, Key=_key(LEASE), ConsistentRead=True)
         return items.unmarshal(answer["Item"]) if answer.get("Item") else {}
+
+
+def _lost(lease: Lease) -> LeaseLostError:
+    return LeaseLostError(f"another remediator has the lease now, not {lease.owner}")
 
 
 def _key(sk: str) -> dict[str, Any]:

@@ -38,9 +38,7 @@ class EventKind(Word):
 
 
 _S, _H = NodeState, EventKind
-OPEN_OUT = frozenset(
-    {NodeState.QUARANTINED, NodeState.DRAINING, NodeState.REPAIRING, NodeState.VERIFYING, NodeState.HELD}
-)
+OPEN_OUT = frozenset(NodeState) - {NodeState.IN_SERVICE}
 """States in which the node is out of service."""
 
 NEXT: Mapping[tuple[NodeState, EventKind], NodeState] = {

@@ -178,7 +178,7 @@ class _Planner:
 
     def _urgency(self, one: Incident) -> tuple[int, int, str, str]:
         rungs = [Remedy(t.remedy).row.rung for t in one.troubles if t.remedy in AUTOMATIC]
-        return -_PROGRESS[one.state], -max(rungs, default=0), one.opened_at, one.host
+        return -_PROGRESS.index(one.state), -max(rungs, default=0), one.opened_at, one.host
 
     def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
         if one.group in stops:
@@ -272,14 +272,8 @@ _BY_STATE = {
     NodeState.REPAIRING: _Planner._repairing,
     NodeState.VERIFYING: _Planner._verifying,
 }
-_PROGRESS = {
-    NodeState.IN_SERVICE: 0,
-    NodeState.HELD: 1,
-    NodeState.QUARANTINED: 2,
-    NodeState.DRAINING: 3,
-    NodeState.REPAIRING: 4,
-    NodeState.VERIFYING: 5,
-}
+_PROGRESS = [NodeState.IN_SERVICE, NodeState.HELD, NodeState.QUARANTINED, NodeState.DRAINING, NodeState.REPAIRING,
+             NodeState.VERIFYING]  # fmt: skip
 
 
 def _excused(one: Incident) -> bool:

@@ -99,16 +99,8 @@ def as_dict(made: RemediationPlan, shown: Sequence[NextStep] | None = None) -> d
 
 
 def _step_dict(step: NextStep) -> dict[str, Any]:
-    one = step.incident
-    return {
-        "host": one.host,
-        "instance_id": one.instance_id,
-        "group": one.group,
-        "incident": one.id,
-        "state": str(one.state),
-        "do": str(step.do),
-        "remedy": str(step.remedy) if step.remedy else None,
-        "why": step.why,
-        "jobs": step.jobs,
-        "troubles": [{"key": item.key, "check": item.check, "remedy": item.remedy} for item in one.troubles],
-    }
+    one, remedy = step.incident, str(step.remedy) if step.remedy else None
+    node = {"host": one.host, "instance_id": one.instance_id, "group": one.group, "incident": one.id}
+    next_ = {"state": str(one.state), "do": str(step.do), "remedy": remedy, "why": step.why, "jobs": step.jobs}
+    troubles = [{"key": item.key, "check": item.check, "remedy": item.remedy} for item in one.troubles]
+    return {**node, **next_, "troubles": troubles}

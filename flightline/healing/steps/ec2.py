@@ -7,12 +7,12 @@ one that came in its place has its proof; then it is reported to AWS and given b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any
 
-from ...cloud.clients import Clients, explain, is_aws_error
+from ...cloud.clients import Clients, explained
 from ..journal import incident as incidents
 from ..journal.incident import Attempt, Incident
 from .ports import EdgeError, StepOutcome
@@ -40,8 +40,8 @@ class Ec2:
         """The group, who is in it, and whether the instance stands in reserved capacity."""
         bad = self._instance(incident.instance_id)
         self._leave_to_others(bad)
-        with _asking(f"describe_auto_scaling_instances {incident.instance_id}"):
-            found = self._asg.describe_auto_scaling_instances(InstanceIds=[incident.instance_id])
+        name = incident.instance_id
+        found = self._asg("describe_auto_scaling_instances", name, InstanceIds=[name])
         listed = found["AutoScalingInstances"]
         if not listed:
             raise EdgeError(f"{incident.instance_id}: in no Auto Scaling group, so a person replaces it")
@@ -67,22 +67,18 @@ class Ec2:
         """Have another instance in its place; the size of the group stays."""
         swap, bad, group = dict(before), str(before["bad"]), str(before["group"])
         if before.get("kept"):
-            with _asking(f"create_tags {bad}"):
-                self._ec2.create_tags(Resources=[bad], Tags=[{"Key": TAG, "Value": incident.id}])
-            with _asking(f"detach_instances {bad}"):
-                self._asg.detach_instances(
-                    InstanceIds=[bad], AutoScalingGroupName=group, ShouldDecrementDesiredCapacity=False
-                )
+            self._ec2("create_tags", bad, Resources=[bad], Tags=[{"Key": TAG, "Value": incident.id}])
+            stays = {"AutoScalingGroupName": group, "ShouldDecrementDesiredCapacity": False}
+            self._asg("detach_instances", bad, InstanceIds=[bad], **stays)
             return StepOutcome(incidents.DONE, f"{bad} was detached from {group} and is kept"), swap
-        with _asking(f"terminate_instance_in_auto_scaling_group {bad}"):
-            self._asg.terminate_instance_in_auto_scaling_group(InstanceId=bad, ShouldDecrementDesiredCapacity=False)
+        stays = {"InstanceId": bad, "ShouldDecrementDesiredCapacity": False}
+        self._asg("terminate_instance_in_auto_scaling_group", bad, **stays)
         return StepOutcome(incidents.DONE, f"{bad} is terminated, {group} launches another"), swap
 
     def reboot(self, incident: Incident) -> StepOutcome:
         """Ask EC2 for a reboot; it is a hard one when the instance does not shut down within minutes."""
         self._leave_to_others(self._instance(incident.instance_id))
-        with _asking(f"reboot_instances {incident.instance_id}"):
-            self._ec2.reboot_instances(InstanceIds=[incident.instance_id])
+        self._ec2("reboot_instances", incident.instance_id, InstanceIds=[incident.instance_id])
         return StepOutcome(incidents.NOT_YET, "EC2 was asked for a reboot")
 
     def successor(self, swap: Mapping[str, Any], taken: Collection[str] = ()) -> str:
@@ -104,10 +100,9 @@ class Ec2:
         said = "; ".join(trouble.said for trouble in incident.troubles)
         serials = ", ".join(sorted(incident.serials))
         text = f"{said}{f' (GPU serial {serials})' if serials else ''}"[:MOST_DESCRIPTION]
-        with _asking(f"report_instance_status {bad}"):
-            self._ec2.report_instance_status(Instances=[bad], Status="impaired", ReasonCodes=[REASON], Description=text)
-        with _asking(f"terminate_instances {bad}"):
-            self._ec2.terminate_instances(InstanceIds=[bad])
+        told = {"Status": "impaired", "ReasonCodes": [REASON], "Description": text}
+        self._ec2("report_instance_status", bad, Instances=[bad], **told)
+        self._ec2("terminate_instances", bad, InstanceIds=[bad])
         return StepOutcome(incidents.DONE, f"{bad} was reported as impaired and terminated")
 
     def settle(self, incident: Incident, attempt: Attempt) -> tuple[StepOutcome | None, dict[str, Any]]:
@@ -125,19 +120,17 @@ class Ec2:
         what = incidents.DONE if left else incidents.NOT_DONE
         return StepOutcome(what, f"{bad} is {member or 'not'} in {before['group']}"), before if left else {}
 
-    @property
-    def _ec2(self) -> Any:
-        return self.clients.get("ec2")
+    def _ask(self, service: str, operation: str, about: str, **given: Any) -> Any:
+        """One request, with what AWS says of it in words."""
+        with explained(EdgeError, f"{operation} {about}"):
+            return getattr(self.clients.get(service), operation)(**given)
 
-    @property
-    def _asg(self) -> Any:
-        return self.clients.get("autoscaling")
+    _ec2, _asg = partialmethod(_ask, "ec2"), partialmethod(_ask, "autoscaling")
 
     def _instance(self, instance_id: str) -> Mapping[str, Any]:
         if not instance_id:
             raise EdgeError("the node's instance id is not known, so it is not replaced")
-        with _asking(f"describe_instances {instance_id}"):
-            found = self._ec2.describe_instances(InstanceIds=[instance_id])
+        found = self._ec2("describe_instances", instance_id, InstanceIds=[instance_id])
         listed = [one for held in found["Reservations"] for one in held["Instances"]]
         if not listed:
             raise EdgeError(f"{instance_id}: EC2 knows no such instance here; check the region")
@@ -153,8 +146,8 @@ class Ec2:
         cluster, group = tags.get(EKS_CLUSTER), tags.get(EKS_GROUP)
         if not cluster or not group:
             return
-        with _asking(f"describe_nodegroup {group}"):
-            found = self.clients.get("eks").describe_nodegroup(clusterName=cluster, nodegroupName=group)["nodegroup"]
+        named = {"clusterName": cluster, "nodegroupName": group}
+        found = self._ask("eks", "describe_nodegroup", group, **named)["nodegroup"]
         if (found.get("nodeRepairConfig") or {}).get("enabled"):
             raise EdgeError(
                 f"{name}: EKS repairs the nodes of {group} itself (node auto repair); left to it: for Flightline's "
@@ -175,8 +168,7 @@ class Ec2:
             raise
 
     def _group(self, name: str) -> Mapping[str, Any]:
-        with _asking(f"describe_auto_scaling_groups {name}"):
-            found = self._asg.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+        found = self._asg("describe_auto_scaling_groups", name, AutoScalingGroupNames=[name])
         if not found["AutoScalingGroups"]:
             raise EdgeError(f"{name}: no such Auto Scaling group here; check the region")
         group: Mapping[str, Any] = found["AutoScalingGroups"][0]
@@ -184,8 +176,7 @@ class Ec2:
 
     def _room(self, reservation: str) -> None:
         """A kept instance needs a free place beside it for the one that comes. Raises EdgeError when there is none."""
-        with _asking(f"describe_capacity_reservations {reservation}"):
-            found = self._ec2.describe_capacity_reservations(CapacityReservationIds=[reservation])
+        found = self._ec2("describe_capacity_reservations", reservation, CapacityReservationIds=[reservation])
         free = sum(int(one.get("AvailableInstanceCount") or 0) for one in found["CapacityReservations"])
         if free < 1:
             raise EdgeError(
@@ -200,13 +191,3 @@ def _reservation(instance: Mapping[str, Any]) -> str:
     if named or str(instance.get("InstanceLifecycle") or "") != "capacity-block":
         return named
     raise EdgeError(f"{instance['InstanceId']}: in a capacity block that EC2 does not name, so a person replaces it")
-
-
-@contextmanager
-def _asking(what: str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
-        raise EdgeError(explain(error, what)) from error

@@ -76,11 +76,8 @@ class KubernetesScheduler:
     def requeue(self, job: str) -> None:
         """Evict a pod, as its PodDisruptionBudget allows; its controller makes another. Raises KubernetesError."""
         namespace, _, pod = job.partition("/")
-        eviction = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod, "namespace": namespace},
-        }
+        meta = {"name": pod, "namespace": namespace}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
         self._run("create", "--raw", path, "-f", "-", given=json.dumps(eviction))
 

@@ -81,18 +81,10 @@ class AnsibleNodes:
     ) -> None:
         """Set the marker, where the node has none. Token 0: a person asks. Raises EdgeError."""
         since = now_utc()
-        marker = {
-            "schema": MARKER_SCHEMA,
-            "node": host,
-            "instance_id": "",
-            "since": since,
-            "by": by,
-            "run": "",
-            "boot_id": "",
-            "findings": list(findings),
-            "latched": {},
-            "scheduler": {"kind": "none", "state": "absent", "reason": reason, "at": since},
-        }
+        about = {"schema": MARKER_SCHEMA, "node": host, "instance_id": "", "since": since, "by": by}
+        seen = {"run": "", "boot_id": "", "findings": list(findings), "latched": {}}
+        scheduler = {"kind": "none", "state": "absent", "reason": reason, "at": since}
+        marker = {**about, **seen, "scheduler": scheduler}
         answer = self.ask([host], "mark", token, {"flightline_heal_markers": {host: marker}}).get(host)
         if answer is None or answer.said.get("outcome") != incidents.DONE:
             raise EdgeError(f"{host}: the marker was not set: {answer.trouble if answer else 'no answer'}")

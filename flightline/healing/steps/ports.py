@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flightline_node.model import Remedy
@@ -122,4 +122,3 @@ class Ports:
     nodes: NodeActions
     prover: Prover
     machines: Machines | None = None
-    told: list[tuple[Incident, str]] = field(default_factory=list)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...record.printable import clip
-from ..channel import PEM, SECRET, Channel, ChannelSetting, Means
+from ..channel import PEM, PLACES, SECRET, Channel, ChannelSetting, Means
 from ..digest import Alert, Digest, clean
 from ..sending import post
 
@@ -91,12 +91,7 @@ def _key(scope: str, key: str) -> str:
 CHANNEL = Channel(
     "PagerDuty",
     (
-        ChannelSetting(
-            "pagerduty",
-            "where an Events API v2 integration key is kept: env:NAME, file:PATH or secretsmanager:NAME",
-            SECRET,
-            switches=True,
-        ),
+        ChannelSetting("pagerduty", f"where an Events API v2 integration key is kept: {PLACES}", SECRET, switches=True),
         ChannelSetting("pagerduty_host", f"host of the API; {EVENTS} or events.eu.pagerduty.com", default=EVENTS),
         ChannelSetting("pagerduty_ca", "certificates that PagerDuty's host is checked against, a PEM file", PEM),
     ),

@@ -13,11 +13,11 @@ from typing import Any
 
 from ...record.printable import clip
 from ..channel import HOSTS, PEM, SECRET, Channel, ChannelSetting, DeliveryError, Means
-from ..digest import MAX_MESSAGE, Alert, Digest, clean, groups, place_line, recovered_line, remedy_line
+from ..digest import MAX_MESSAGE, Alert, Digest, clean, groups, place_line, recovered_line, remedy_line, some
 from ..sending import post
 
 MAX_BLOCKS, MAX_SECTION, MAX_HEADER = 50, 2900, 149
-MOST_GROUPS, MOST_PLACES = 20, 10
+MOST_GROUPS, BULLET = 20, "\N{BULLET} "
 WEBHOOKS, API = "hooks.slack.com", "slack.com"
 
 
@@ -69,7 +69,7 @@ def message(digest: Digest) -> dict[str, Any]:
         blocks.append(_section(f"+{more:,} more kinds of trouble, all in the report."))
     if digest.recovered:
         lines = [_escape(recovered_line(alert)) for alert in digest.recovered]
-        blocks.append(_section("\n".join([":white_check_mark: *Recovered*", *_some(lines)])))
+        blocks.append(_section("\n".join([":white_check_mark: *Recovered*", *some(lines, BULLET)])))
     if digest.quiet:
         blocks.append(_context(f"{digest.quiet:,} more known and told before, still there."))
     if digest.link:
@@ -85,13 +85,8 @@ def _slack_group(group: Sequence[Alert]) -> str:
     expected = f", expected {_escape(first.expected)}" if first.expected else ""
     lines = [f"*{first.status} {_escape(first.check)}*{expected}", _escape(clip(clean(first.message), MAX_MESSAGE))]
     return "\n".join(
-        [*lines, f"*Do:* {_escape(remedy_line(first))}", *_some([_escape(place_line(alert)) for alert in group])]
+        [*lines, f"*Do:* {_escape(remedy_line(first))}", *some([_escape(place_line(alert)) for alert in group], BULLET)]
     )
-
-
-def _some(lines: Sequence[str]) -> list[str]:
-    shown_, more = lines[:MOST_PLACES], len(lines) - MOST_PLACES
-    return [f"\N{BULLET} {line}" for line in shown_] + ([f"+{more:,} more"] if more > 0 else [])
 
 
 def _section(text: str) -> dict[str, Any]:

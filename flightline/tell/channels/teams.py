@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...record.printable import clip
-from ..channel import HOSTS, PEM, SECRET, Channel, ChannelSetting, Means
-from ..digest import MAX_MESSAGE, Alert, Digest, clean, groups, place_line, recovered_line, remedy_line
+from ..channel import HOSTS, PEM, PLACES, SECRET, Channel, ChannelSetting, Means
+from ..digest import MAX_MESSAGE, Alert, Digest, clean, groups, place_line, recovered_line, remedy_line, some
 from ..sending import post
 
 MAX_BYTES = 26_000
-MOST_PLACES = 10
 WORKFLOW_HOSTS = ".logic.azure.com .api.powerplatform.com"
 
 
@@ -47,7 +46,7 @@ def _message(digest: Digest, found: Sequence[Sequence[Alert]], more: int) -> dic
     if more:
         body.append(_text(f"+{more:,} more kinds of trouble, all in the report."))
     if digest.recovered:
-        body += [_text("Recovered", weight="Bolder"), *_texts(_some([recovered_line(one) for one in digest.recovered]))]
+        body += [_text("Recovered", weight="Bolder"), *_texts(some([recovered_line(one) for one in digest.recovered]))]
     if digest.quiet:
         body.append(_text(f"{digest.quiet:,} more known and told before, still there."))
     if digest.again:
@@ -71,12 +70,7 @@ def _group(group: Sequence[Alert]) -> Iterator[dict[str, Any]]:
     expected = f", expected {first.expected}" if first.expected else ""
     yield _text(f"{first.status} {first.check}{expected}", weight="Bolder")
     lines = [clip(clean(first.message), MAX_MESSAGE), f"Do: {remedy_line(first)}"]
-    yield from _texts([*lines, *_some([place_line(alert) for alert in group])])
-
-
-def _some(lines: Sequence[str]) -> list[str]:
-    more = len(lines) - MOST_PLACES
-    return [*lines[:MOST_PLACES], *([f"+{more:,} more"] if more > 0 else [])]
+    yield from _texts([*lines, *some([place_line(alert) for alert in group])])
 
 
 def _texts(lines: Sequence[str]) -> list[dict[str, Any]]:
@@ -91,12 +85,7 @@ def _text(text: str, **style: str) -> dict[str, Any]:
 CHANNEL = Channel(
     "Teams",
     (
-        ChannelSetting(
-            "teams",
-            "where the address of a Teams workflow is kept: env:NAME, file:PATH or secretsmanager:NAME",
-            SECRET,
-            switches=True,
-        ),
+        ChannelSetting("teams", f"where the address of a Teams workflow is kept: {PLACES}", SECRET, switches=True),
         ChannelSetting("teams_hosts", "hosts that the workflow may have", HOSTS, default=WORKFLOW_HOSTS),
         ChannelSetting("teams_ca", "certificates that the workflow's host is checked against, a PEM file", PEM),
     ),

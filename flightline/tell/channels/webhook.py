@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..channel import FILE, HOSTS, PEM, SECRET, Channel, ChannelSetting, DeliveryError, Means
+from ..channel import FILE, HOSTS, PEM, PLACES, SECRET, Channel, ChannelSetting, DeliveryError, Means
 from ..digest import Digest, render
 from ..sending import post
 
@@ -104,14 +104,13 @@ def lacking(given: Mapping[str, str]) -> Iterator[str]:
             yield f"webhook_template: saw {{{name}}} in {path}, wanted one of {', '.join(sorted(known))}"
 
 
-_PLACE = "env:NAME, file:PATH or secretsmanager:NAME"
 CHANNEL = Channel(
     "the webhook",
     (
-        ChannelSetting("webhook", f"where an address is kept that takes JSON: {_PLACE}", SECRET, switches=True),
+        ChannelSetting("webhook", f"where an address is kept that takes JSON: {PLACES}", SECRET, switches=True),
         ChannelSetting(
             "webhook_key",
-            f"where the key is kept that signs it, as Standard Webhooks say: {_PLACE}",
+            f"where the key is kept that signs it, as Standard Webhooks say: {PLACES}",
             SECRET,
             needs="webhook",
         ),

@@ -19,12 +19,12 @@ def bare(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "wanted"),
     [
-        (Publish(told={"slack": "env:FLIGHTLINE_NO_HOOK"}), "flightline_publish.slack: saw no secret there"),
-        (Publish(told={"slack_bot": "file:/no/such", "slack_channel": "C1"}),
+        (Publish(channels={"slack": "env:FLIGHTLINE_NO_HOOK"}), "flightline_publish.slack: saw no secret there"),
+        (Publish(channels={"slack_bot": "file:/no/such", "slack_channel": "C1"}),
          "flightline_publish.slack_bot: saw FileNotFoundError"),
-        (Publish(told={"slack": "secretsmanager:x"}), "flightline_publish.region: saw no AWS region"),
+        (Publish(channels={"slack": "secretsmanager:x"}), "flightline_publish.region: saw no AWS region"),
         (Publish(table="abc"), "flightline_publish.region: saw no AWS region"),
-        (Publish(table="abc", region="eu-west-1", told={"slack_ca": "/no/ca.pem"}),
+        (Publish(table="abc", region="eu-west-1", channels={"slack_ca": "/no/ca.pem"}),
          "slack_ca: saw No such file or directory"),
     ],
 )  # fmt: skip
@@ -42,7 +42,7 @@ def test_a_profile_that_there_is_not(monkeypatch):
 def test_what_is_there_is_no_mistake(monkeypatch, tmp_path):
     monkeypatch.setenv("HOOK", "https://hooks.slack.com/x")
     (tmp_path / "token").write_text("xoxb-1")
-    slack = Publish(told={"slack": "env:HOOK", "slack_bot": f"file:{tmp_path}/token", "slack_channel": "C1"})
+    slack = Publish(channels={"slack": "env:HOOK", "slack_bot": f"file:{tmp_path}/token", "slack_channel": "C1"})
     assert list(lacking(slack)) == [] == list(lacking(Publish(table="abc", bucket="def", region="eu-west-1")))
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    assert list(lacking(Publish(told={"topic": "t"}))) == []
+    assert list(lacking(Publish(channels={"topic": "t"}))) == []

@@ -72,7 +72,7 @@ def test_a_webhook_in_the_open_is_refused_and_not_repeated(given, wanted):
 def test_the_environment_in_words_or_json(text, monkeypatch):
     monkeypatch.setenv(publish_settings.PUBLISH_ENV, text)
     assert publish_settings.publish(publish_settings.from_environment()) == publish_settings.Publish(
-        table="abc", told={"topic": TOPIC}
+        table="abc", channels={"topic": TOPIC}
     )
 
 

@@ -111,7 +111,7 @@ from flightline.healing.journal.notice import Known
 from flightline.tell.digest import Digest
 from infra.planning.functions import archive
 wanted = publish({"echo": "told.txt"})
-print(voice_of(wanted, Clients("")).tell(Digest("no-go"), Known({}, "now")).told, publish(wanted.to_dict()) == wanted)
+print(voice_of(wanted, Clients("")).tell(Digest("no-go"), Known({}, "now")).delivered, publish(wanted.to_dict()) == wanted)
 print(*(key for key in ("storage", "verdict") if "flightline/tell/channels/echo.py" in archive(key)))
 """
 
@@ -217,6 +217,8 @@ def test_a_role(clone):
     clone.python("tools.registries")
     assert "- {role: toolbox, tags: [toolbox], when:" in (clone.root / "playbooks/site.yml").read_text()
     assert "    toolbox:\n" in (clone.root / "inventory/roles.yml").read_text()
+    clone.python("tools.roledocs")
+    assert "\n| toolbox | " in (clone.root / "docs/roles.md").read_text()
     clone.python("tools.roledocs", "--check")
     clone.takes("a role")
 

@@ -62,7 +62,7 @@ def test_a_long_command_is_not_typed_into_a_terminal(call, plugin, transport, se
 def test_a_worker_may_grow_by_a_client_only_where_its_connection_loads_one(plugin, monkeypatch, transport, most_mb):
     """Twenty workers with endless answers at once stay within 1.1 GB."""
     seen = []
-    monkeypatch.setattr(plugin, "leash", lambda _seconds, growth: seen.append(growth) or nullcontext())
+    monkeypatch.setattr(plugin, "process_limits", lambda _seconds, growth: seen.append(growth) or nullcontext())
     monkeypatch.setattr(plugin, "admitted", lambda *_: {})
     action = plugin.ActionModule.__new__(plugin.ActionModule)
     action._connection, action._ask = SimpleNamespace(transport=transport), lambda *_: {}

@@ -58,7 +58,7 @@ class Role:
         self.directory = ROLES / name
         loader = _loader()
         variables: dict[str, Any] = {"inventory_hostname": "gpu-01", "ansible_check_mode": False, **_own(name)}
-        variables |= {"ansible_facts": facts(system), **(given or {}), **more}
+        variables |= {"role_name": name, "ansible_facts": facts(system), **(given or {}), **more}
         self._templar = Templar(loader=loader, variables=variables)
         self.variables = variables
 
@@ -77,11 +77,11 @@ class Role:
 
 @lru_cache(maxsize=None)
 def tasks(role: str) -> list[dict[str, Any]]:
-    """Every task of a role, those in blocks as well."""
-    found: list[dict[str, Any]] = []
-    for path in sorted((ROLES / role / "tasks").glob("*.yml")):
-        found += _flat(yaml.safe_load(path.read_text()) or [])
-    return found
+    """Every task of a role, those in blocks and those that roles share as well."""
+    paths = sorted((ROLES / role / "tasks").glob("*.yml"))
+    found = [task for path in paths for task in _flat(yaml.safe_load(path.read_text()) or [])]
+    shared = [str(task.get("ansible.builtin.import_tasks", "")).partition("/../")[2] for task in found]
+    return found + [task for name in filter(None, shared) for task in _flat(yaml.safe_load((ROLES / name).read_text()))]
 
 
 def _flat(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ SETTINGS = [
     (role, name, option["type"])
     for role in map(roledocs.read, roledocs.directories())
     for name, option in role.options.items()
-    if option["type"] in ("bool", "int")
+    if option.get("type") in ("bool", "int")
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools import catalogue, inputs, registries, roledocs, stack_settings
+from tools import catalogue, generated, inputs, registries, roledocs, stack_settings
 
 TOOLS = [catalogue, inputs, registries, roledocs, stack_settings]
 
@@ -24,6 +24,6 @@ def test_check_names_an_old_page_and_leaves_it(tmp_path, monkeypatch, capsys):
     page.parent.mkdir()
     page.write_text("old")
     monkeypatch.setattr(catalogue, "PAGE", page)
-    monkeypatch.setattr(catalogue, "DOCS", page.parent)
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
     assert catalogue.main(["--check"]) == 1
     assert capsys.readouterr().out == "docs/checks.md\n" and page.read_text() == "old"
