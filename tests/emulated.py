@@ -174,7 +174,7 @@ class Cloud:
         while messages := self.client("sqs").receive_message(**asked).get("Messages"):
             yield from messages
 
-    def bad(self, bucket: str, function: str = "") -> list[dict[str, Any]]:
+    def invalid(self, bucket: str, function: str = "") -> list[dict[str, Any]]:
         """Events that functions, or one of them, could not use."""
         found, start = self.objects(bucket), f"bad-events/{function}{'/' if function else ''}"
         return [json.loads(body) for key, body in found.items() if key.startswith(start)]

@@ -161,7 +161,7 @@ def render(checks: Iterable[Check]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or with --check say that it is old."""
     does = "Write docs/checks.md from the check files."
-    return generate("catalogue", does, arguments, lambda: {PAGE: render(CHECKS.values())}, DOCS.parent)
+    return generate("catalogue", does, arguments, lambda: {PAGE: render(CHECKS.values())})
 
 
 if __name__ == "__main__":

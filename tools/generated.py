@@ -30,16 +30,18 @@ def renewed(name: object, text: str, tool: str, block: Iterable[str]) -> str:
 Texts = Callable[[], Mapping[Path, str]]
 
 
-def generate(name: str, does: str, arguments: Sequence[str] | None, texts: Texts, root: Path = ROOT) -> int:
+def generate(name: str, does: str, arguments: Sequence[str] | None, texts: Texts) -> int:
     """A generator's whole run: name each file that is not what it should say, and write it unless --check is given."""
     check = only_check(name, does, arguments)
     try:
         wanted = texts()
     except ValueError as error:
         sys.exit(str(error))
-    old = {path: text for path, text in wanted.items() if path.read_text(encoding="utf-8") != text}
+    old = {
+        path: text for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
     for path, text in old.items():
-        sys.stdout.write(f"{path.relative_to(root)}\n")
+        sys.stdout.write(f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}\n")
         if not check:
             path.write_text(text, encoding="utf-8")
     return int(check and bool(old))

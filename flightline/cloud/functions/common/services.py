@@ -80,7 +80,7 @@ class Services:
     def keep_invalid(self, event: object, reason: str) -> None:
         """Keep an event or a line that cannot be used, and count it."""
         place = self.invalid.keep(event, reason)
-        self.count(self.invalid.function, InvalidEvents=1)
+        self.count(self.invalid.function, **{signals.INVALID_EVENTS: 1})
         say("bad event kept", reason=reason, place=place)
 
     def measure(self, **values: float) -> None:
