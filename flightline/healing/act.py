@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,8 @@ from .journal.machine import EventKind, NodeState
 from .journal.notice import Notices
 from .journal.stamps import later, now_utc, seconds
 from .plan.ladder import possible
-from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_marker
-from .plan.planner import FleetState, NextStep, RemediationPlan, SchedulerView, plan
+from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_claim, from_marker
+from .plan.planner import FleetState, NextStep, RemediationPlan, SchedulerView, kin, plan
 from .plan.seen import LastSeen, look
 from .site import SitePolicy
 from .steps import slurm
@@ -89,7 +89,7 @@ def advise(asked: HealingRequest, report: Report) -> bool:
             places = scheduler.places(list(seen.groups))
         except EdgeError as error:
             places, trouble = None, str(error)
-    current = absorb(seen.sightings, known, now)
+    current = absorb([*seen.sightings, *_told(seen, places or {})], known, now)
     past = [one for one in known if not one.is_open]
     there = {scheduler.name if scheduler else Markers.name, EC2 if asked.ec2 or _on_ec2(seen) else ""}
     fleet = FleetState(now, seen.groups, places, [one for one in current if one.is_open], past, stops, possible(there))
@@ -154,26 +154,36 @@ def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Por
 def _markers(
     seen: LastSeen, ports: Ports, ledger: Ledger, token: int, say: Callable[[str], None]
 ) -> Sequence[Sighting]:
-    """Nodes that quarantined themselves and of which no incident tells yet. With Slurm only those that it shows."""
+    """Nodes that are out, by us or because they are lost, while no incident tells that. With Slurm those it shows."""
     try:
         places = ports.scheduler.places(list(seen.groups))
-        out = [host for host, place in places.items() if place.ours]
         known = {one.host for one in ledger.incidents(only_open=True) if one.is_out}
-        return list(_read(seen, ports, [host for host in out if host not in known], token, say))
+        out = {host: place for host, place in places.items() if (place.ours or place.lost) and host not in known}
+        marked = _read(seen, ports, {host: place for host, place in out.items() if place.ours}, token, say)
+        for one in marked:
+            del out[one.host]
+        return [*marked, *_told(seen, out)]
     except EdgeError as error:
         say(f"warning: {error}")
         return []
 
 
+def _told(seen: LastSeen, places: Mapping[str, SchedulerView]) -> list[Sighting]:
+    """What the scheduler alone says of nodes."""
+    names = {one.host: one.instance_id for one in seen.sightings}
+    found = (from_claim(host, names.get(host, ""), seen.groups[host], one, now_utc()) for host, one in places.items())
+    return [one for one in found if one]
+
+
 def _read(
-    seen: LastSeen, ports: Ports, hosts: Collection[str], token: int, say: Callable[[str], None]
+    seen: LastSeen, ports: Ports, hosts: Mapping[str, SchedulerView], token: int, say: Callable[[str], None]
 ) -> list[Sighting]:
     found = []
     for host, facts in (ports.nodes.facts(hosts, token) if hosts else {}).items():
         if facts.marker is None:
             continue
         try:
-            found.append(from_marker(host, seen.groups[host], facts.marker))
+            found.append(from_marker(host, seen.groups[host], facts.marker, hosts[host].since))
         except ValueError as error:
             say(f"warning: {error}; a person has to look at {MARKER_SCHEMA}: {json.dumps(facts.marker)[:200]}")
     return found
@@ -200,7 +210,7 @@ def reset(asked: HealingRequest, group: str) -> str:
                 f"{group}: saw no breaker that fell there; wanted one of: {', '.join(ledger.stops()) or 'none'}"
             )
         for one in ledger.incidents(since=later(now_utc(), -asked.site.window_s)):
-            if one.group == group and seconds(one.opened_at):
+            if kin(one) == group and seconds(one.opened_at):
                 note = Moment(now_utc(), EventKind.NOTED, _person(), "breaker reset", about=BREAKER_RESET)
                 try:
                     ledger.save(advance(one, note), None)

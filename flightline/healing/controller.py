@@ -14,6 +14,7 @@ from typing import Any
 from flightline_node.judge.checks import CHECKS
 from flightline_node.know.remedies import BOOT, EC2, REPLACE_INSTANCE
 from flightline_node.model import Remedy
+from flightline_node.watch import claim
 
 from .journal import incident as incidents
 from .journal.incident import Incident, Moment, Proof, advance, intended, settled
@@ -23,7 +24,7 @@ from .journal.machine import EventKind
 from .journal.stamps import later, now_utc, seconds
 from .plan.ladder import AUTOMATIC, action_of, possible
 from .plan.observe import Sighting, absorb
-from .plan.planner import OURS, Do, FleetState, NextStep, RemediationPlan, plan
+from .plan.planner import Do, FleetState, NextStep, RemediationPlan, plan
 from .site import SitePolicy
 from .steps.ports import EdgeError, Ports, StepOutcome, Verified
 
@@ -48,6 +49,7 @@ class Controller:
     tell: Callable[[Incident], Incident] = lambda one: one
     page: Callable[[str, str], None] = lambda *_: None
     clock: Callable[[], str] = now_utc
+    _looked_at: str = ""
 
     def round(self, sightings: Sequence[Sighting], groups: Mapping[str, str]) -> RemediationPlan:
         """Look once and take every step that is allowed now; the plan that was followed."""
@@ -80,7 +82,7 @@ class Controller:
         """What is known now."""
         known = self._known()
         hosts = {*groups, *(one.host for one in known if one.is_open)}
-        places = None
+        places, self._looked_at = None, self.clock()
         try:
             places = self.ports.scheduler.places(sorted(hosts))
         except EdgeError as error:
@@ -121,9 +123,12 @@ class Controller:
             self.ports.scheduler.drain(one.host, reason_of(one))
             jobs = tuple(job.id for job in place.jobs)
             self._add_event(one, EventKind.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
+        elif step.do is Do.ADOPT:
+            self._adopt(one, step.why)
         elif step.do in _NOTES:
-            what = _NOTES[step.do]
-            self._add_event(one, what, step.why)
+            if step.do is Do.LEAVE:
+                self._overruled(one)
+            self._add_event(one, _NOTES[step.do], step.why)
         elif step.do is Do.REQUEUE:
             self._requeue(one)
         elif step.do is Do.REPAIR and step.remedy:
@@ -135,6 +140,22 @@ class Controller:
         elif step.do is Do.RETURN:
             self._return(one, step.why)
 
+    def _adopt(self, one: Incident, why: str) -> None:
+        """Go on with a drain; that of the node's own health check becomes ours, or it would end it by its own level."""
+        held = self.ports.scheduler.place(one.host).claim
+        if held and held.by in claim.AROUND_JOBS:
+            self.ports.scheduler.drain(one.host, reason_of(one))
+        self._add_event(one, EventKind.NOTED if one.is_out else EventKind.QUARANTINED, why)
+
+    def _overruled(self, one: Incident) -> None:
+        """Who put the node back has decided against its quarantine as well, or the next prolog takes it out by that."""
+        place = self.ports.scheduler.place(one.host)
+        if place.known and not place.out:
+            try:
+                self.ports.nodes.release(one.host, f"overruled-{one.id}", self.lease.lease.token, self._looked_at)
+            except EdgeError as error:
+                self.say(f"{one.host}: its quarantine could not be ended: {error}; its next prolog does")
+
     def _requeue(self, one: Incident) -> None:
         jobs = self.ports.scheduler.place(one.host).jobs
         one = self._intend(one, incidents.REQUEUE, {"jobs": [job.id for job in jobs]})
@@ -145,7 +166,7 @@ class Controller:
 
     def _repair(self, one: Incident, step: Remedy, why: str) -> None:
         place = self.ports.scheduler.place(one.host)
-        if place.known and (place.jobs or not place.ours):
+        if place.known and (place.jobs or not (place.ours or place.lost)):
             raise EdgeError(f"it has jobs or another owner now ({place.reason or 'in service'}): nothing was done")
         machines = self.ports.machines
         if step.row.action == REPLACE_INSTANCE and machines:
@@ -297,7 +318,7 @@ def _asked_again(one: Incident) -> set[str]:
 
 
 _NOTES: Mapping[Do, EventKind] = {
-    Do.ADOPT: EventKind.QUARANTINED,
+    Do.JUDGE: EventKind.REPAIRED,
     Do.DRAINED: EventKind.DRAINED,
     Do.HOLD: EventKind.HELD,
     Do.LEAVE: EventKind.LEFT,
@@ -305,8 +326,7 @@ _NOTES: Mapping[Do, EventKind] = {
 
 
 def reason_of(one: Incident) -> str:
-    """The reason that Slurm shows: check, part, run or incident."""
+    """The reason that Slurm shows: the claim of the first trouble, at the level that has to prove it healed."""
     first = one.troubles[0]
     run = next((event.run for event in one.events if event.what == EventKind.DETECTED), "")
-    device = f" {first.device}" if first.device else ""
-    return f"{OURS}{first.check}{device} {f'run {run}' if run else f'incident {one.id}'}"
+    return claim.Claim(first.check, first.device, claim.REMEDIATE, one.level, first.reason, run or one.id).text

@@ -28,6 +28,8 @@ class SitePolicy:
     verify_min: float = 180.0
     lease_s: float = 60.0
     replace: int = 1
+    lost_min: float = 10.0
+    lost_percent: float = 10.0
 
     @property
     def window_s(self) -> float:
@@ -45,6 +47,8 @@ WHAT: Mapping[str, str] = {
     "repair_min": "minutes after which a repair that gives no sign has failed",
     "verify_min": "minutes within which a repaired or replaced node must have its proof",
     "lease_s": "seconds after which another remediator may take over from one that fell silent",
+    "lost_min": "minutes that a host which the scheduler lost has to come back before a reboot; 0: a person does",
+    "lost_percent": "share of a group of which lost hosts may be repaired at once, at least one; 0 repairs none",
     "replace": "1: instances may be replaced; 0: a person replaces them",
 }
 """Where the defaults come from: budget and breaker are the project's contract (docs/healing.md); the window is a week,
@@ -68,7 +72,7 @@ def settings(given: Mapping[str, Any]) -> SitePolicy:
         values[name] = number
     mistakes += [
         f"{name}: saw {values[name]:g}, wanted at most 100"
-        for name in ("budget_percent", "breaker_percent")
+        for name in ("budget_percent", "breaker_percent", "lost_percent")
         if values.get(name, 0) > 100
     ]
     mistakes += [f"{name}: saw 0, wanted more" for name in ("lease_s", "repair_min") if values.get(name) == 0]

@@ -8,6 +8,7 @@ from flightline_node.model import Reason, Remedy
 
 NO_CONNECTION = Reason("no_connection", "the host could not be reached")
 NO_RESULT = Reason("no_result", "the run ended before the host answered")
+HOST_LOST = Reason("host_lost", "the scheduler lost the host", Remedy.REBOOT)
 NOT_JUDGED = Reason("not_judged", "the checks did not run to their end on the node")
 NOT_LISTED = Reason("not_listed", "the stack has the node and the inventory lacks it")
 OTHER_TIME = Reason("other_time", "the answer is of another time than its call", Remedy.FIX_CONFIG)
@@ -41,7 +42,7 @@ RANK = Reason("rank", "a training job's rank on the node is to blame")
 
 _OF_GROWTH = {"growth_ecc": (UNCORRECTED_GROWN, CORRECTED_GROWN), "growth_efa": (EFA_GROWN,)}
 OF_CHECK: Mapping[str, tuple[Reason, ...]] = {
-    "reachable": (NO_CONNECTION, NO_RESULT), "node": (NOT_JUDGED,), "absent": (NOT_LISTED,),
+    "reachable": (NO_CONNECTION, NO_RESULT, HOST_LOST), "node": (NOT_JUDGED,), "absent": (NOT_LISTED,),
     "node_clock": (OTHER_TIME,), "node_identity": (NAMES_LACKING,), "inventory": (NO_HOSTS,),
     "duplicate_instance": (TWICE,), "duplicate_gpu": (TWICE,), "straggler": (FAR_OFF,), "training": (RANK,),
     "fabric": (BLAMED, NOT_TESTED, PROCESSES_LEFT, APART, ALL_SLOW, RECORD_LOST),

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flightline.fleet.result import Report
-from flightline_node.model import Verdict
+from flightline_node.model import LEVELS, Verdict
+from flightline_node.watch import claim
 
 from .text import NUMBERED, clean, host_ranges
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 _RANGE = re.compile(r"(.*)\[([0-9]+)-([0-9]+)\](.*)")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.:+ -]")
-MOST_REASON_CHARS = 80
+MOST_REASON_CHARS = claim.MOST_CHARS
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,13 @@ class Copies:
 def copies(report: Report) -> Copies | None:
     """The no-go hosts of a run; None when there is none."""
     bad = [row.host for row in report.rows if row.verdict is Verdict.NO_GO]
-    return of_hosts(bad, f"flightline {report.run.id} no-go") if bad else None
+    return of_hosts(bad, no_go_claim(report.run.id, report.run.level)) if bad else None
+
+
+def no_go_claim(run: str, level: str) -> str:
+    """The reason of a drain that a person makes by our command: our claim, which healing goes on with."""
+    deepest = level if level in LEVELS else LEVELS[-1]
+    return claim.Claim("node", "no-go", claim.PREFLIGHT, deepest, claim.NO_GO, run).text
 
 
 def is_plain(host: str) -> bool:

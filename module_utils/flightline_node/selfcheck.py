@@ -17,17 +17,17 @@ from typing import Any, Dict, List, Mapping, Optional
 from .ask.runner import Node
 from .bounds import MAX_MESSAGE_CHARS
 from .inputs import INPUTS, defaults
-from .judge.reasons import QUARANTINED
+from .judge.reasons import OVERRULED, QUARANTINED
 from .model import BLOCKING, LEVELS, Finding, SettingsError, Status, Verdict, as_status
 from .node import Identity, run
 from .settings import resolve_settings
 from .tell.logline import LineError, lines
+from .watch import claim, service
 from .watch import marker as quarantine
 
 GO, NO_GO, NOT_RUN = 0, 1, 2
 SETTINGS = Path("/etc/flightline/node.json")
 SHOWN = {*BLOCKING, Status.WARN}
-REASON_CHARACTERS = 120
 _KINDS = {"str": str, "list": list, "dict": dict}
 _DO = "do: run playbooks/site.yml for this node"
 
@@ -50,6 +50,14 @@ def arguments(argv: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--log", type=Path, help="append the record as log lines to this file")
     parser.add_argument("--root", default="/", help="file-system root that probes read from")
     parser.add_argument("--reason", action="store_true", help="print one short line, for a job scheduler's reason")
+    parser.add_argument("--by", choices=claim.WRITERS, default=claim.CHECK, help="with --reason: who asks (check)")
+    parser.add_argument(
+        "--slurm", metavar="NODE", help="for Slurm's hooks: drain this node of Slurm's when it is no-go"
+    )
+    parser.add_argument(
+        "--returns", action="store_true", help="with --slurm: return it where this go ends what took it out"
+    )
+    parser.add_argument("--directory", type=Path, default=quarantine.DIRECTORY, help="where the quarantine marker is")
     parser.add_argument("--explain", action="store_true", help="only read the settings and say which checks they mean")
     return parser.parse_args(argv)
 
@@ -63,7 +71,8 @@ def check(argv: Optional[List[str]] = None) -> int:
         if given.explain:
             return _say(f"{len(settings.checks)} checks at level {settings.level} for {expected.instance_type}")
         identity = Identity(wanted["host"], wanted["instance_id"])
-        record = held(run(Node(given.root), expected, settings, identity, given.bundle))
+        told = service.overruled(given.slurm, given.directory, root=given.root) if given.slurm else ""
+        record = held(run(Node(given.root), expected, settings, identity, given.bundle), given.directory, told)
         _keep(record, given)
     except (SettingsError, LineError) as error:
         return _sorry(str(error))
@@ -71,7 +80,9 @@ def check(argv: Optional[List[str]] = None) -> int:
         return _sorry(f"saw: {error}; wanted: a place for the results; do: check free space and permissions")
     except Exception as error:  # a fault of this library must not read as a node's no-go, which is exit status 1
         return _sorry(f"{type(error).__name__}: {error}; the node was not judged")
-    _say(reason(record) if given.reason else shown(record))
+    said = reason(record, given.by)
+    said = service.settle(given.slurm, record, said, given.returns) if given.slurm else said
+    _say(said if given.reason else shown(record))
     return GO if record["verdict"] == "go" else NO_GO
 
 
@@ -99,8 +110,14 @@ def load(path: Path) -> Dict[str, Any]:
     return dict(found)
 
 
-def held(record: Dict[str, Any], directory: Path = quarantine.DIRECTORY) -> Dict[str, Any]:
-    """The record, with a FAIL in front while the node is in quarantine: what it measures now proves no remedy."""
+def held(record: Dict[str, Any], directory: Path = quarantine.DIRECTORY, told: str = "") -> Dict[str, Any]:
+    """The record, with a FAIL in front while the node is in quarantine: what it measures now proves no remedy.
+
+    told: who ended a quarantine without proof; it is kept in the record.
+    """
+    if told:
+        ended = Finding("quarantine", Status.INFO, told[:MAX_MESSAGE_CHARS], reason=OVERRULED.id)
+        record = {**record, "findings": [*record["findings"], ended.to_record()]}
     why = quarantine.reason(directory)
     if not why:
         return record
@@ -128,15 +145,15 @@ def shown(record: Mapping[str, Any]) -> str:
     return "\n".join([head, *(f"  {one['status']} {one['check']}: {one.get('message', '')}" for one in found)])
 
 
-def reason(record: Mapping[str, Any]) -> str:
-    """One line that a job scheduler shows beside the node."""
-    blocking = [finding for finding in record["findings"] if as_status(finding["status"]) in BLOCKING]
+def reason(record: Mapping[str, Any], by: str = claim.CHECK) -> str:
+    """One line that a job scheduler shows beside the node: the claim of what was found first."""
     if record["verdict"] == "go":
-        return "flightline: go"
-    first = f"{blocking[0]['check']}: {blocking[0].get('message', '')}" if blocking else "nothing could be judged"
+        return f"{claim.BEGINNING}go"
+    blocking = [finding for finding in record["findings"] if as_status(finding["status"]) in BLOCKING]
+    if not blocking:
+        return claim.Claim("node", ": nothing could be judged", by, record["level"], claim.NO_VERDICT).text
     more = f" (+{len(blocking) - 1})" if len(blocking) > 1 else ""
-    text = " ".join(f"flightline: {first}".split())
-    return text[: REASON_CHARACTERS - len(more)] + more
+    return claim.of_finding(blocking[0], f": {blocking[0].get('message', '')}{more}", by, record["level"]).text
 
 
 def _say(text: str) -> int:

@@ -43,6 +43,10 @@ class Bed:
     def env(self) -> dict[str, str]:
         return {"SLURM_CONF": str(self.config)}
 
+    @property
+    def whole_env(self) -> dict[str, str]:
+        return {**os.environ, **self.env}
+
     def up(self) -> None:
         self.ports = _free(self.nodes + 1)
         self.place.mkdir(parents=True, exist_ok=True)
@@ -76,6 +80,9 @@ class Bed:
     def node_up(self, name: str) -> None:
         self._start(name, "slurmd", "-D", "-f", str(self.config), "-N", name)
 
+    def node_down(self, name: str) -> None:
+        self._stop(name)
+
     def down(self) -> None:
         if "slurmctld" in self._running:  # slurmd leaves its jobs running when it ends
             self.run("scancel", "--user=root", check=False)
@@ -85,7 +92,7 @@ class Bed:
             self._stop(name)
 
     def run(self, *argv: str, check: bool = True, **given: str) -> subprocess.CompletedProcess[str]:
-        return ran(*argv, env={**os.environ, **self.env}, check=check, timeout=30, **given)
+        return ran(*argv, env=self.whole_env, check=check, timeout=30, **given)
 
     def idle_again(self) -> None:
         """Wait for all nodes, after a test that took some of them."""

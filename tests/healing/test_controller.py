@@ -123,7 +123,7 @@ def test_the_proof_is_as_old_as_the_nodes_own_clock_says(store, world, clock):
 @pytest.mark.parametrize("fault", ["RESTART_APP", "RESET_GPU", "REBOOT"])
 def test_a_sick_node_comes_back_healed(store, world, clock, fault):
     fallen(store, world, clock, 1, fault=fault)
-    assert world.node("n1")["reason"].startswith("flightline: xid GPU 3 run at")
+    assert world.node("n1")["reason"].startswith("flightline: xid GPU 3 by remediate at quick for unnamed run at_2026")
     rounds(store, world, clock, 6)
     (one,) = found(store)
     assert [event.what for event in one.events] == [

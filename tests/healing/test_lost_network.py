@@ -131,7 +131,7 @@ cd "$(dirname "$0")"
 case "$*" in
 *State=DRAIN*) echo "$*" >> asked; echo DRAIN > state;;
 *show*node*) state=$(cat state 2>/dev/null)
-    echo "NodeName=n1 NodeAddr=n1 NodeHostName=n1 State=MIXED${state:++DRAIN} ${state:+Reason=flightline: row_remap [root@2026-11-22T10:00:00]}"
+    echo "NodeName=n1 NodeAddr=n1 NodeHostName=n1 State=MIXED${state:++DRAIN} ${state:+Reason=flightline: row_remap by remediate at quick for pending [root@2026-11-22T10:00:00]}"
     echo "NodeName=n2 NodeAddr=n2 NodeHostName=n2 State=IDLE";;
 esac
 """

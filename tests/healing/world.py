@@ -152,7 +152,7 @@ class World:
 
     def release(self, host, run, token, judged_at):
         self.facts([host], token)
-        self._log("release", host, judged_at=judged_at)
+        self._log("release", host, judged_at=judged_at, run=run)
 
     # The preflight.
 

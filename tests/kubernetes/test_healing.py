@@ -15,7 +15,7 @@ from . import fleet
 from .cluster import made
 
 WHERE = "jobs"
-REASON = "flightline: xid GPU 3 run nightly-1"
+REASON = "flightline: xid GPU 3 by remediate at quick for xid.79 run nightly-1"
 
 
 @pytest.fixture(scope="module")

@@ -32,11 +32,16 @@ REQUEUE = "REQUEUE"
 
 BREAKER_RESET = "breaker_reset"
 """What a note is about: a person looked at the node and reset its group's breaker."""
+CLAIMED, LOST = "claimed", "lost"
+"""What a detection is about: a claim in the scheduler, of which no more is known here; a host that it lost."""
 
 
 @dataclass(frozen=True)
 class NodeTrouble:
-    """A root finding, as far as healing needs it. key: the check and the GPU serial where there is one."""
+    """A root finding, as far as healing needs it. key: the check and the GPU serial where there is one.
+
+    reason: the id of the finding's.
+    """
 
     key: str
     check: str
@@ -46,6 +51,7 @@ class NodeTrouble:
     serial: str = ""
     status: str = "FAIL"
     evidence: tuple[str, ...] = ()
+    reason: str = ""
 
     @property
     def said(self) -> str:

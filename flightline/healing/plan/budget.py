@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..journal.stamps import seconds
 from ..site import SitePolicy
@@ -24,12 +24,16 @@ class OutageBudget:
     sizes: Mapping[str, int]
     out: Counter[str]
     busy: Counter[str] = field(default_factory=Counter)
+    busy_lost: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    """Hosts that the scheduler lost: in a budget of their own, but none of those that must stay."""
     planned: Counter[str] = field(default_factory=Counter)
     """Of those that are out the ones that this plan takes out: a reader of the plan sees them in service still."""
 
     def take_out(self, group: str) -> str:
         """Take a node out; returns why that cannot be, or ''."""
-        limit, out = most_out(self.sizes.get(group, 0), self.site), self.out[group]
+        size, out = self.sizes.get(group, 0), self.out[group]
+        limit = min(most_out(size, self.site), max(size - self.lost[group] - self.site.need, 0))
         if out >= limit:
             more = f" with {self.planned[group]} of this plan" if self.planned[group] else ""
             return self._full(group, out, limit, f"out{more}")
@@ -37,19 +41,20 @@ class OutageBudget:
         self.planned[group] += 1
         return ""
 
-    def begin(self, group: str) -> str:
+    def begin(self, group: str, lost: bool = False) -> str:
         """Begin a repair; returns why that cannot be, or ''. What others took out binds no repair of what is out."""
-        share = most_out(self.sizes.get(group, 0), self.site)
-        limit = max(share, 1) if self.site.budget_percent else 0
-        if self.busy[group] >= limit:
-            return self._full(group, self.busy[group], limit, "under repair")
-        self.busy[group] += 1
+        percent, busy = (self.site.lost_percent, self.busy_lost) if lost else (self.site.budget_percent, self.busy)
+        share = most_out(self.sizes.get(group, 0), replace(self.site, budget_percent=percent))
+        limit = max(share, 1) if percent else 0
+        if busy[group] >= limit:
+            return self._full(group, busy[group], limit, f"{'lost and ' if lost else ''}under repair", percent)
+        busy[group] += 1
         return ""
 
-    def _full(self, group: str, now: int, limit: int, what: str) -> str:
+    def _full(self, group: str, now: int, limit: int, what: str, percent: float | None = None) -> str:
         size = self.sizes.get(group, 0)
         need = f", {self.site.need} must stay" if self.site.need else ""
-        share = f"{self.site.budget_percent:g} %{need}"
+        share = f"{self.site.budget_percent if percent is None else percent:g} %{need}"
         return f"budget: {now} of {size} {group} {what}, at most {limit} ({share})"
 
 

@@ -7,16 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flightline_node.judge.checks import CHECKS
-from flightline_node.model import BLOCKING, EVIDENCE, Verdict, device_label
+from flightline_node.model import BLOCKING, EVIDENCE, Remedy, Verdict, device_label
 from flightline_node.names import check_id
+from flightline_node.watch.claim import AGENT
+from flightline_node.watch.marker import findings_of
 
 from ...fleet.causes import Finding, troubles
 from ...fleet.judgement import NO_SERIAL
 from ...fleet.result import Report
+from ...record.reasons import HOST_LOST
 from ...store.rows import NODE, REACHABLE
-from ..journal.incident import Incident, Moment, NodeTrouble, advance, deeper, opened
+from ..journal.incident import CLAIMED, LOST, Incident, Moment, NodeTrouble, advance, deeper, opened
 from ..journal.machine import EventKind, NodeState
 from ..journal.stamps import seconds
+from .planner import SchedulerView
 
 NO_GROUP = "nodes"
 MARKER_SCHEMA = "flightline-quarantine/1"
@@ -27,7 +31,7 @@ _LEVEL_OF = {name: check.level for name, check in CHECKS.items()}
 class Sighting:
     """A node as it was seen once. good: checks that were measured and passed. out_at: since when it is out, or ''.
 
-    run: which saw it, where it was one of the control side.
+    run: which saw it, where it was one of the control side. about: CLAIMED or LOST, where only the scheduler said so.
     """
 
     host: str
@@ -41,6 +45,7 @@ class Sighting:
     why_out: str = ""
     good: frozenset[str] = frozenset()
     run: str = ""
+    about: str = ""
 
     def clears(self, one: Incident) -> bool:
         """Does it prove that an incident is over? Only what was measured again, as deep, and passed is over."""
@@ -74,12 +79,15 @@ def from_report(report: Report, serials: Mapping[tuple[str, str], str] | None = 
     return found
 
 
-def from_marker(host: str, group: str, marker: Mapping[str, Any]) -> Sighting:
-    """A node that quarantined itself. Raises ValueError for what is no marker."""
+def from_marker(host: str, group: str, marker: Mapping[str, Any], drained_at: str = "") -> Sighting:
+    """A node that quarantined itself. Raises ValueError for what is no marker.
+
+    drained_at: since when the scheduler has it out. A marker that somebody overruled, and that took the node out again,
+    is seen anew then.
+    """
     if marker.get("schema") != MARKER_SCHEMA:
         raise ValueError(f"{host}: saw the marker schema {marker.get('schema')!r}, wanted {MARKER_SCHEMA}")
-    raw = marker.get("findings")
-    known = [item for item in raw if isinstance(item, Mapping) and item.get("check")] if raw else []
+    known = [item for item in findings_of(marker) if item.get("check")]
     findings = [{**item, "check": check_id(str(item["check"]))} for item in known]
     instance = str(marker.get("instance_id") or "")
     roots = [trouble.root for trouble in troubles(findings)] or findings or [{"check": "node", "status": "UNKNOWN"}]
@@ -87,11 +95,27 @@ def from_marker(host: str, group: str, marker: Mapping[str, Any]) -> Sighting:
     level = "quick"
     for root in named:
         level = deeper(level, _LEVEL_OF.get(root.check, "quick"))
-    since = str(marker.get("since") or "")
+    since = max(str(marker.get("since") or ""), drained_at, key=seconds)
     actor, run = str(marker.get("by") or "flightline-watch"), str(marker.get("run") or "")
     return Sighting(
         host, instance, group, since, f"{actor} run {run}".strip(), level, named, since, f"marker of {actor}"
     )
+
+
+def from_claim(host: str, instance_id: str, group: str, place: SchedulerView, now: str) -> Sighting | None:
+    """A node of which only the scheduler tells: by our claim, or because it lost the host; None for neither."""
+    at, name = place.since or now, instance_id or host
+    if place.lost:
+        said = f"the scheduler lost the host: {place.reason}"
+        one = NodeTrouble(f"{REACHABLE}@{name}:lost", REACHABLE, str(HOST_LOST.remedy), said, reason=HOST_LOST.id)
+        return Sighting(host, instance_id, group, at, "the scheduler", "quick", (one,), at, place.reason, about=LOST)
+    held = place.claim
+    if held is None or held.by == AGENT:  # an agent ends its own by its own go
+        return None
+    remedy, what = str(Remedy.INVESTIGATE), held.what.lstrip(": ") or held.reason
+    one = NodeTrouble(f"{held.check}@{name}:{held.reason}", held.check, remedy, what, reason=held.reason)
+    actor = f"flightline-{held.by} run {held.run}".removesuffix(" run ")
+    return Sighting(host, instance_id, group, at, actor, held.level, (one,), at, place.reason, about=CLAIMED)
 
 
 def trouble_of(finding: Finding, node: str, host: str, serials: Mapping[tuple[str, str], str]) -> NodeTrouble:
@@ -111,6 +135,7 @@ def trouble_of(finding: Finding, node: str, host: str, serials: Mapping[tuple[st
         serial=serial,
         status=str(finding.get("status") or "UNKNOWN"),
         evidence=tuple(str(line)[:300] for line in (finding.get("evidence") or ())[:8]),
+        reason=str(finding.get("reason") or ""),
     )
 
 
@@ -127,15 +152,24 @@ def absorb(sightings: Iterable[Sighting], known: Sequence[Incident], now: str) -
     for seen in sightings:
         there = by_host.get(seen.host)
         if there is not None:
-            by_host[seen.host] = _out(_joined(there, seen, now), seen)
+            by_host[seen.host] = _out(_adds(there, seen, now), seen)
         elif seen.troubles and seconds(seen.at) > ended.get(seen.host, -1.0):
             by_host[seen.host] = _out(_opened(seen), seen)
     return list(by_host.values())
 
 
+def _adds(there: Incident, seen: Sighting, now: str) -> Incident:
+    """An open incident and one more look. All that the scheduler alone can add is, once, that the host is lost."""
+    if seen.about == CLAIMED or (seen.about == LOST and {one.key for one in seen.troubles} <= there.keys):
+        return there
+    return _joined(there, replace(seen, at=now) if seen.about == LOST else seen, now)
+
+
 def _opened(seen: Sighting) -> Incident:
     evidence = tuple(line for trouble in seen.troubles for line in trouble.evidence)
-    first = Moment(seen.at, EventKind.DETECTED, seen.actor, _said(seen.troubles), evidence, run=seen.run)
+    first = Moment(
+        seen.at, EventKind.DETECTED, seen.actor, _said(seen.troubles), evidence, run=seen.run, about=seen.about
+    )
     level = seen.level
     for trouble in seen.troubles:
         level = deeper(level, _LEVEL_OF.get(trouble.check, level))

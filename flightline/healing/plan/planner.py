@@ -6,24 +6,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flightline_node.judge.checks import CHECKS
 from flightline_node.know.remedies import REPLACE_INSTANCE
 from flightline_node.model import Remedy
+from flightline_node.watch import claim as claims
 from flightline_node.word import Word
 
-from ...fleet.checks import FLEET_CHECKS
-from ...store.rows import NODE, REACHABLE
+from ...record.reasons import HOST_LOST
 from ..journal import incident as incidents
-from ..journal.incident import Incident
+from ..journal.incident import CLAIMED, LOST, Incident
 from ..journal.machine import EventKind, NodeState
 from ..journal.stamps import seconds
 from ..site import SitePolicy
 from .budget import Detection, OutageBudget, Trip, trips
 from .ladder import AUTOMATIC, LadderChoice, choose
-
-OURS = "flightline: "
-"""How the reason of a drain begins that Flightline set: then comes a check, or one of a few words."""
-_WORDS = frozenset({*CHECKS, *FLEET_CHECKS, NODE, REACHABLE, "quarantine", "marker", "nothing"})
 
 
 class Do(Word):
@@ -35,6 +30,7 @@ class Do(Word):
     DRAINED = "drained"
     REQUEUE = "requeue"
     REPAIR = "repair"
+    JUDGE = "judge"
     SETTLE = "settle"
     VERIFY = "verify"
     RELEASE = "release"
@@ -61,7 +57,8 @@ class SchedulerView:
     """What the scheduler, or the node's marker where there is none, says of a node.
 
     out: it takes no new jobs. reason: who says why. reserved: a reservation holds it. known: it was there to be asked.
-    gone: why it is sure that there is no such node any more, in words.
+    gone: why it is sure that there is no such node any more, in words. since: when the reason was set, ISO 8601.
+    lost: it is out because the scheduler itself lost the host. silent: it does not hear it now.
     """
 
     out: bool = False
@@ -70,26 +67,28 @@ class SchedulerView:
     jobs: tuple[RunningJob, ...] = ()
     known: bool = True
     gone: str = ""
+    since: str = field(default="", compare=False)
+    lost: bool = False
+    silent: bool = field(default=False, compare=False)
 
     @property
     def ours(self) -> bool:
         """Did Flightline take it out? A person may begin a reason with its name: "flightline: keep this one out"."""
-        return self.out and is_ours(self.reason)
+        return self.claim is not None
+
+    @property
+    def claim(self) -> claims.Claim | None:
+        """Flightline's claim, where one took it out."""
+        return claims.read(self.reason) if self.out else None
 
     @property
     def foreign(self) -> str:
         """Who else holds it, in words; '' for nobody."""
         if self.reserved:
             return "a reservation holds the node"
-        if self.out and not self.ours:
+        if self.out and not self.ours and not self.lost:
             return f"it was taken out by somebody else ({self.reason or 'no reason given'})"
         return ""
-
-
-def is_ours(reason: str) -> bool:
-    """Is a drain's reason one that Flightline writes?"""
-    words = reason[len(OURS) :].split() if reason.startswith(OURS) else []
-    return bool(words) and words[0].rstrip(":") in _WORDS
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class _Planner:
         self.fleet, self.site, self.now_s = fleet, site, seconds(fleet.now)
         self.sizes = Counter(fleet.groups.values())
         self.open = [one for one in fleet.incidents if one.is_open]
-        self.budget = OutageBudget(site, self.sizes, self._out(), self._busy())
+        self.budget = OutageBudget(site, self.sizes, self._out(), self._busy(False), self._busy(True), self._lost())
         self.by_key: dict[str, list[Incident]] = {}
         for one in (*fleet.past, *fleet.incidents):
             for key in one.keys:
@@ -159,30 +158,35 @@ class _Planner:
 
     def _out(self) -> Counter[str]:
         places = self.fleet.places or {}
-        hosts = {host for host, place in places.items() if place.out and host in self.fleet.groups}
-        hosts |= {one.host for one in self.open if one.is_out and one.host in self.fleet.groups}
+        hosts = {host for host, place in places.items() if place.out and not place.lost and host in self.fleet.groups}
+        hosts |= {one.host for one in self.open if one.is_out and not is_lost(one) and one.host in self.fleet.groups}
         return Counter(self.fleet.groups[host] for host in hosts)
 
-    def _busy(self) -> Counter[str]:
+    def _lost(self) -> Counter[str]:
+        """Hosts that nobody took out: they use up no sick node's place, and serve as little."""
+        groups, places = self.fleet.groups, self.fleet.places or {}
+        return Counter(groups[host] for host, place in places.items() if place.lost and host in groups)
+
+    def _busy(self, lost: bool) -> Counter[str]:
         begun = (one for one in self.open if one.state is NodeState.VERIFYING or one.pending)
-        return Counter(one.group for one in begun)
+        return Counter(one.group for one in begun if is_lost(one) is lost)
 
     def _trips(self) -> list[Trip]:
         seen = [
-            Detection(one.group, trouble.check, one.host, one.opened_at)
+            Detection(kin(one), trouble.check, one.host, one.opened_at)
             for one in (*self.open, *self.fleet.past)
             for trouble in one.troubles
             if self.now_s - seconds(one.opened_at) <= self.site.window_s and not _excused(one)
         ]
-        return trips(seen, self.sizes, self.site)
+        return trips(seen, {**self.sizes, **{lost_of(group): size for group, size in self.sizes.items()}}, self.site)
 
     def _urgency(self, one: Incident) -> tuple[int, int, str, str]:
         rungs = [Remedy(t.remedy).row.rung for t in one.troubles if t.remedy in AUTOMATIC]
         return -_PROGRESS.index(one.state), -max(rungs, default=0), one.opened_at, one.host
 
     def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
-        if one.group in stops:
-            return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, f"breaker: {stops[one.group]}")
+        if kin(one) in stops:
+            return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, f"breaker: {stops[kin(one)]}")
         return None
 
     def _next(self, one: Incident) -> NextStep:
@@ -201,6 +205,8 @@ class _Planner:
         # With proof it is our own return that was cut off.
         if one.is_out and place.known and not place.out and one.proof is None:
             return NextStep(one, Do.LEAVE, "somebody put it back into service; their decision stands", "none")
+        if one.is_out and place.claim and place.claim.by in claims.AROUND_JOBS and not _unjudged(one):
+            return NextStep(one, Do.ADOPT, "more is known than its health check asks, so that must not end it", "none")
         return _BY_STATE[one.state](self, one, place)
 
     def _choice(self, one: Incident) -> LadderChoice:
@@ -210,7 +216,7 @@ class _Planner:
         return choose((trouble.remedy for trouble in one.troubles), done, able)
 
     def _in_service(self, one: Incident, place: SchedulerView) -> NextStep:
-        if place.ours:
+        if place.ours or place.lost:
             return NextStep(one, Do.ADOPT, f"it is out already ({place.reason})", "none")
         choice = self._choice(one)
         full = self.budget.take_out(one.group)
@@ -222,7 +228,7 @@ class _Planner:
         choice = self._choice(one)
         if place.jobs:
             return self._with_jobs(one, place, choice)
-        if choice.step is None:
+        if choice.step is None and not _unjudged(one):
             return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         return NextStep(one, Do.DRAINED, "no job runs there any more", "none", choice.step)
 
@@ -240,14 +246,25 @@ class _Planner:
 
     def _repairing(self, one: Incident, place: SchedulerView) -> NextStep:
         choice = self._choice(one)
+        if _unjudged(one) and not place.silent:
+            return NextStep(one, Do.JUDGE, "nobody has looked at it yet: a preflight says what it needs", "none")
+        if is_lost(one) and place.silent and (waits := self._waits_for_the_host(one)):
+            return NextStep(one, Do.WAIT, waits, "none", choice.step)
         if choice.step is None:
             return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         if place.jobs:
             return NextStep(one, Do.WAIT, f"{_named(place.jobs)} came back: nothing is done under them", "none")
-        full = self.budget.begin(one.group)
+        full = self.budget.begin(one.group, is_lost(one))
         if full:
             return NextStep(one, Do.WAIT, full, "none", choice.step)
         return NextStep(one, Do.REPAIR, choice.why, "no effect: no job runs there", choice.step)
+
+    def _waits_for_the_host(self, one: Incident) -> str:
+        """Why a host that is not heard is not rebooted yet; '' where it is time."""
+        waited_min, most = (self.now_s - seconds(one.opened_at)) / 60, self.site.lost_min
+        if not most:
+            return "the scheduler does not hear it, and the site leaves lost hosts to a person (lost_min=0)"
+        return f"it has {most:g} min to come back by itself" if waited_min < most else ""
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:
@@ -274,6 +291,27 @@ _BY_STATE = {
 }
 _PROGRESS = [NodeState.IN_SERVICE, NodeState.HELD, NodeState.QUARANTINED, NodeState.DRAINING, NodeState.REPAIRING,
              NodeState.VERIFYING]  # fmt: skip
+
+
+def is_lost(one: Incident) -> bool:
+    """Is all that is known that the scheduler lost the host?"""
+    return all(trouble.reason == HOST_LOST.id for trouble in one.troubles)
+
+
+def kin(one: Incident) -> str:
+    """Whose breaker stops it: its group's, or that of the group's lost hosts, whose loss says nothing of the sick."""
+    return lost_of(one.group) if is_lost(one) else one.group
+
+
+def lost_of(group: str) -> str:
+    """What the lost hosts of a group are called beside it."""
+    return f"{group}:lost"
+
+
+def _unjudged(one: Incident) -> bool:
+    """Does it rest on the scheduler's word alone, and has no preflight looked at the node since?"""
+    judged = (EventKind.FAILED, EventKind.VERIFIED, EventKind.RETRIED)
+    return one.events[0].about in (CLAIMED, LOST) and not any(event.what in judged for event in one.events)
 
 
 def _excused(one: Incident) -> bool:

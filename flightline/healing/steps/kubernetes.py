@@ -15,9 +15,10 @@ from typing import Any
 
 from flightline_node.kubernetes import standing
 from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
+from flightline_node.watch import claim
 
 from ...kubernetes.nodes import by_host, labels, listed
-from ..plan.planner import OURS, RunningJob, SchedulerView
+from ..plan.planner import RunningJob, SchedulerView
 from .ports import EdgeError
 
 CORDON = "flightline/cordon"
@@ -26,7 +27,6 @@ TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
 """Label, its value (None: any) and who repairs and replaces nodes that have it."""
-MOST_REASON_CHARS = 200
 GONE = SchedulerView(known=False, gone="the cluster has no such Node any more")
 """The list was whole: whoever deleted the Node, or replaced its machine, has decided."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
@@ -62,10 +62,9 @@ class KubernetesScheduler:
 
     def drain(self, host: str, reason: str) -> None:
         """Cordon: no new pod, running ones go on. Raises KubernetesError, also for what somebody else has set."""
-        said = " ".join(reason.split())[:MOST_REASON_CHARS]
-        if not said.startswith(OURS):
-            raise KubernetesError(f"cordon {host}: saw the reason {said!r}, wanted one that begins with {OURS!r}")
-        self._patch(self._own(host, "cordon"), True, said)
+        if not claim.read(reason):
+            raise KubernetesError(f"cordon {host}: saw the reason {reason[:200]!r}, wanted a claim of Flightline's")
+        self._patch(self._own(host, "cordon"), True, reason)
 
     def resume(self, host: str) -> None:
         """Uncordon, where Flightline cordoned. Raises KubernetesError."""

@@ -12,13 +12,14 @@ from typing import Any
 import ansible_runner
 
 from flightline_node.model import Remedy
+from flightline_node.watch import claim
 
 from ...run import playbooks
 from ..journal import incident as incidents
 from ..journal.incident import Incident
 from ..journal.stamps import now_utc
 from ..plan.observe import MARKER_SCHEMA
-from ..plan.planner import OURS, RunningJob, SchedulerView
+from ..plan.planner import RunningJob, SchedulerView
 from .ports import EdgeError, NodeFacts, StepOutcome
 
 TIMEOUT_S = 900
@@ -149,8 +150,11 @@ def _place(facts: NodeFacts) -> SchedulerView:
     if facts.marker is None:
         return SchedulerView(jobs=facts.jobs)
     by = str(facts.marker.get("by") or "")
-    reason = f"{OURS}marker of {by}" if by.startswith("flightline-") else f"marker of {by or 'somebody'}"
-    return SchedulerView(True, reason, jobs=facts.jobs)
+    who = by.removeprefix("flightline-") if by.startswith("flightline-") else ""
+    if who not in claim.WRITERS:
+        return SchedulerView(True, f"marker of {by or 'somebody'}", jobs=facts.jobs)
+    ours = claim.Claim("quarantine", "marker", who, "quick", "quarantined", str(facts.marker.get("run") or ""))
+    return SchedulerView(True, ours.text, jobs=facts.jobs)
 
 
 def _heard(event: Mapping[str, Any], answers: dict[str, NodeReply]) -> bool:

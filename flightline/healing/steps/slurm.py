@@ -12,20 +12,23 @@ import shutil
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from ..plan.planner import OURS, RunningJob, SchedulerView
+from flightline_node.watch import claim
+from flightline_node.watch.slurm import LOST
+
+from ..plan.planner import RunningJob, SchedulerView
 from .ports import EdgeError
 
 TIMEOUT_S = 15.0
 """Slurm's own MessageTimeout is 10 s: a controller that takes longer is not answering."""
 OUT = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "ERROR", "FUTURE"})
 RESERVED = frozenset({"MAINT", "MAINTENANCE", "RESERVED"})
-MOST_REASON_CHARS = 200
 CONFIGS = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf")
 
 _FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName)=(\S*)")
-_REASON = re.compile(r"\sReason=(?:(.*) \[[^\[\]@]*@[^\[\]]*\]|(.*?)(?=\s\w+=|$))")
+_REASON = re.compile(r"\sReason=(?:(.*) \[[^\[\]@]*@([^\[\]]*)\]|(.*?)(?=\s\w+=|$))")
 """Its end is who set it and when; without that the next field, because a reason may have any character."""
 _RANGES = re.compile(r"\[([^\]]*)\]")
 
@@ -40,7 +43,9 @@ class _SlurmNode:
     names: tuple[str, ...]
     states: frozenset[str]
     reason: str
+    since: str
     reservation: str
+    silent: bool
 
 
 @dataclass
@@ -64,10 +69,9 @@ class SlurmScheduler:
     def drain(self, host: str, reason: str) -> None:
         """Let no new job start; running ones go on. Raises SchedulerError, also for what somebody else has set."""
         name = self._own(host, "drain")
-        said = " ".join(reason.split())[:MOST_REASON_CHARS]
-        if not said.startswith(OURS):
-            raise SchedulerError(f"drain {host}: saw the reason {said!r}, wanted one that begins with {OURS!r}")
-        self._run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={said}")
+        if not claim.read(reason):
+            raise SchedulerError(f"drain {host}: saw the reason {reason[:200]!r}, wanted a claim of Flightline's")
+        self._run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}")
 
     def resume(self, host: str) -> None:
         """Let jobs start again, where Flightline took the node out. Raises SchedulerError."""
@@ -127,8 +131,10 @@ def _nodes(text: str) -> list[_SlurmNode]:
         states = frozenset(re.split(r"[+*~#!%$@^-]+", values.get("State", "UNKNOWN").upper())) - {""}
         reason = _REASON.search(line)
         names = (values["NodeName"], values.get("NodeHostName", ""), values.get("NodeAddr", ""))
-        said = (reason[1] or reason[2] or "").strip() if reason else ""
-        found.append(_SlurmNode(names[0], names, states, said, values.get("ReservationName", "")))
+        said = (reason[1] or reason[3] or "").strip() if reason else ""
+        since = _moment(reason[2] or "") if reason else ""
+        silent = "*" in values.get("State", "") or "NOT_RESPONDING" in states
+        found.append(_SlurmNode(names[0], names, states, said, since, values.get("ReservationName", ""), silent))
     return found
 
 
@@ -147,7 +153,18 @@ def _named(nodes: Sequence[_SlurmNode], hosts: Collection[str]) -> dict[str, _Sl
 
 def _place(node: _SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
     reserved = bool(node.states & RESERVED or node.reservation)
-    return SchedulerView(bool(node.states & OUT), node.reason, reserved, tuple(jobs.get(node.name, ())))
+    lost = "DOWN" in node.states and "DRAIN" not in node.states and node.reason in LOST
+    here = tuple(jobs.get(node.name, ()))
+    known = {"since": node.since, "lost": lost, "silent": node.silent}
+    return SchedulerView(bool(node.states & OUT), node.reason, reserved, here, **known)  # type: ignore[arg-type]
+
+
+def _moment(stamp: str) -> str:
+    """A stamp of scontrol's, in UTC: whole seconds of this machine's time, so it was at the latest at their end."""
+    try:
+        return (datetime.fromisoformat(stamp) + timedelta(milliseconds=999)).astimezone(timezone.utc).isoformat()
+    except ValueError:
+        return ""
 
 
 def _jobs(text: str) -> dict[str, list[RunningJob]]:

@@ -118,12 +118,16 @@ def _look(step: RepairStep) -> Answer:
 
 
 def _mark(step: RepairStep) -> Answer:
-    """Set the marker, where the node has none."""
+    """Set the marker; what is found there stays, and what the new one has found is added to it."""
     path = step.directory / marking.MARKER
     if not step.marker:
         return _answer(FAILED, "saw no marker, wanted the one to set")
-    if not path.exists():
-        marking.write_json(path, step.marker)
+    with marking.locked(step.directory):
+        try:
+            there = marking.read_json(path)
+        except marking.MarkerError:
+            return _answer(DONE, "marked, by a marker that cannot be read")
+        marking.write_json(path, marking.beside(there, dict(step.marker)) if there else step.marker)
     return _answer(DONE, "marked")
 
 

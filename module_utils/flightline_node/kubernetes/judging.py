@@ -11,6 +11,7 @@ from typing import Any, Dict, List, NamedTuple
 from ..ask.runner import SYSTEM_PATHS
 from ..bounds import DEADLINE_S, NODE_GRACE_S
 from ..selfcheck import GO, NO_GO, NOT_RUN
+from ..watch.claim import AGENT
 from ..watch.tool import run
 
 PREFIX = "kube"
@@ -35,7 +36,7 @@ def judge(settings: Path, level: str, run_id: str, log: Path, scratch: Path, mor
     """Judge at a level. A process that does not end in time is left behind, and nothing was judged."""
     record = scratch / "record.json"
     record.unlink(missing_ok=True)
-    words = ["check", "--settings", str(settings), "--level", level, "--run", run_id, "--reason"]
+    words = ["check", "--settings", str(settings), "--level", level, "--run", run_id, "--reason", "--by", AGENT]
     argv = [*program(), *words, "--record", str(record), "--log", str(log), *more]
     deadline_s = float(DEADLINE_S[level] + NODE_GRACE_S)
     try:

@@ -6,11 +6,9 @@ from typing import Any, Dict, Iterable, List, Optional, Set
 
 from ..model import Finding, as_remedy, as_status, device_label
 from ..names import check_id
+from . import claim, report
 from . import marker as marking
 from .verdicts import Identity, identity, label
-
-_QUOTES = frozenset("'\"\\`$")
-"""Not for a scheduler's hooks and a person's shell."""
 
 
 class Latch:
@@ -103,10 +101,10 @@ def _finding(one: Any) -> Optional[Finding]:
     )
 
 
-def drain_reason(marker: marking.Marker, most_chars: int) -> str:
-    """What stands beside the node in the scheduler: check, device and run."""
+def drain_reason(marker: marking.Marker) -> str:
+    """What stands beside the node in the scheduler: the claim of its first finding."""
     first = _finding(next(iter(marker["findings"]), None))
-    what = f"{first.check} {device_label(first.device) or 'node'}" if first else "quarantine node"
-    head, tail = f"flightline: {what}", f" run {marker['run']}"
-    text = head[: most_chars - len(tail)] + tail
-    return "".join(ch if ch.isprintable() and ch not in _QUOTES else " " for ch in text)
+    if first is None:
+        return claim.Claim("quarantine", "node", claim.WATCH, report.LEVEL, "quarantined", str(marker["run"])).text
+    part = device_label(first.device) or "node"
+    return claim.of_finding(first.to_record(), part, claim.WATCH, report.LEVEL, str(marker["run"])).text

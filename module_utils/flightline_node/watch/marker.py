@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 SCHEMA = "flightline-quarantine/1"
 BY = "flightline-watch"
@@ -21,6 +21,7 @@ MARKER, RELEASED, STATE, LOCK = "quarantine.json", "released.json", "watch-state
 MOST_BYTES = 1 << 20
 MAX_FINDINGS = 64
 """More tell nothing more of a node that is out of service already."""
+MAX_CLAIMS = 8
 
 Marker = Dict[str, Any]
 
@@ -89,15 +90,40 @@ def read(directory: Path = DIRECTORY) -> Optional[Marker]:
     return found
 
 
+def beside(mine: Marker, there: Optional[Marker]) -> Marker:
+    """One's marker as it is written over the one that is there: what others claim stays, each in its own name.
+
+    A watcher that finds a fault on a node that a training job blames must not unsay the blame, nor the other way round.
+    """
+    listed = [*((there or {}).get("claims") or []), *(mine.get("claims") or [])]
+    if there is not None and there.get("findings"):
+        listed.insert(0, {key: there.get(key) for key in ("by", "since", "run", "findings")})
+    kept: Dict[str, Any] = {}
+    for one in listed:
+        if isinstance(one, dict) and one.get("by") not in (None, mine.get("by")):
+            kept.setdefault(str(one["by"]), one)
+    return {**mine, "claims": list(kept.values())[:MAX_CLAIMS]} if kept else mine
+
+
+def findings_of(marker: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """Every finding of a marker, those of other claims last."""
+    claims = [one for one in marker.get("claims") or [] if isinstance(one, dict)]
+    lists = [one.get("findings") for one in (marker, *claims)]
+    return [one for found in lists if isinstance(found, list) for one in found if isinstance(one, dict)]
+
+
 def reason(directory: Path = DIRECTORY) -> str:
     """Why the node is in quarantine, one line; empty where it is not."""
     try:
         marker = read(directory)
     except MarkerError as error:
         return f"quarantine marker: {error}"
-    if marker is None:
-        return ""
-    findings = [one for one in marker.get("findings") or [] if isinstance(one, dict)]
+    return "" if marker is None else why(marker)
+
+
+def why(marker: Marker) -> str:
+    """What a marker says, one line."""
+    findings = findings_of(marker)
     what = f"{findings[0].get('check')}: {findings[0].get('message', '')}" if findings else "no finding in the marker"
     more = f" (+{len(findings) - 1})" if len(findings) > 1 else ""
     return f"{what}{more}; in quarantine since {marker.get('since')} by {marker.get('by')}, run {marker.get('run')}"

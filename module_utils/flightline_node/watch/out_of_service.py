@@ -46,10 +46,11 @@ class Hands:
     def quarantine(self, marker: marking.Marker, run: str, found: Optional[Dict[str, Any]]) -> None:
         """Marker and drain, then the record (none: only the marker has changed)."""
         with self._lock:
-            scheduler = self._marker["scheduler"] if self._marker else dict(marker["scheduler"], kind=self.kind)
+            scheduler = dict(self._marker["scheduler"] if self._marker else marker["scheduler"], kind=self.kind)
             self._marker = {**copy.deepcopy(marker), "scheduler": scheduler}
             if found is not None:
                 self._records.append((run, found))
+                scheduler["state"] = slurm.PENDING  # or a hook would take a resume before this for one against it
                 # Asked again even where the node was drained: somebody may have put it back meanwhile.
                 self._next, self._settled = 0.0, False
         self._wake.set()  # before the disk is asked: its sync may take longer than the drain
@@ -105,8 +106,14 @@ class Hands:
                 marker, on_disk = copy.deepcopy(self._marker), self._on_disk
             if marker is None or (on_disk and not (self._directory / marking.MARKER).exists()):
                 return  # released meanwhile
-            marking.write_json(self._directory / marking.MARKER, marker)
+            marking.write_json(self._directory / marking.MARKER, marking.beside(marker, self._there()))
             self._on_disk = True
+
+    def _there(self) -> Optional[marking.Marker]:
+        try:
+            return marking.read(self._directory)
+        except marking.MarkerError:
+            return None  # nobody can read it: ours says at least what is known
 
     def _serve_scheduler(self) -> None:
         while not self._ending:
@@ -126,7 +133,7 @@ class Hands:
     def _drain_once(self, marker: marking.Marker) -> None:
         outcome = slurm.DrainResult(slurm.ABSENT, "no scheduler on this node")
         if self._drain is not None:
-            outcome = self._drain(drain_reason(marker, slurm.REASON_CHARS), str(marker["run"]))
+            outcome = self._drain(drain_reason(marker), str(marker["run"]))
         said = {"kind": self.kind, "state": outcome.state, "reason": outcome.reason, "at": marking.stamp()}
         with self._lock:
             if self._marker is None:

@@ -1,7 +1,6 @@
 """Take a node out of Slurm, and only what is ours to take: scontrol(1), `show node` and `update`.
 
-A reason that begins with one of OURS is ours (the prolog, the health check and the watcher write such). Every other
-reason of a drained node is somebody else's and stays as it is.
+A reason that is a claim (claim.py) is ours. Every other reason of a drained node is somebody else's and stays as it is.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ import shutil
 from pathlib import Path
 from typing import Dict, NamedTuple
 
+from . import claim
 from .tool import Said, run
 
 DRAINED, PENDING, ABSENT, FOREIGN = "drained", "pending", "absent", "foreign"
-OURS = ("flightline: ", "flightline-check: ")
-REASON_CHARS = 120
-"""As selfcheck's: `sinfo -R` and `scontrol show node` show that much on one line; Slurm itself takes more."""
 DEADLINE_S = 10.0
 """For each call. scontrol waits MessageTimeout (10 s, slurm.conf(5)) for a controller that does not answer."""
+LOST = frozenset({"Not responding", "Node unexpectedly rebooted"})
+"""Reasons that slurmctld itself writes beside a DOWN node that it lost. Source: Slurm 22.05, slurmctld/node_mgr.c."""
 CONFIGURATION = "etc/slurm/slurm.conf"
 _REASON = re.compile(r"^\s*Reason=(.*?)(?: \[[^\[\]]*@[^\[\]]*\])?\s*$", re.MULTILINE)
 _STATE = re.compile(r"\bState=(\S+)")
@@ -42,6 +41,17 @@ def parsed(text: str) -> Dict[str, str]:
     return {"state": state.group(1) if state else "", "reason": reason.group(1).strip() if reason else ""}
 
 
+def show(node: str, path: str, deadline_s: float = DEADLINE_S) -> Dict[str, str]:
+    """What the controller says of a node, as `parsed`; empty values while it does not answer. Raises OSError."""
+    shown = run(["scontrol", "show", "node", node], path, deadline_s)
+    return parsed(shown.text if shown.status == 0 else "")
+
+
+def resume(node: str, path: str, deadline_s: float = DEADLINE_S) -> None:
+    """Put a node back into service. Raises OSError; what the controller refuses stays as it is."""
+    run(["scontrol", "update", f"NodeName={node}", "State=RESUME"], path, deadline_s)
+
+
 def drain(node: str, reason: str, path: str, deadline_s: float = DEADLINE_S) -> DrainResult:
     """Drain a node, unless it is out already. PENDING says why it could not be done now; it is worth another try."""
     try:
@@ -52,8 +62,7 @@ def drain(node: str, reason: str, path: str, deadline_s: float = DEADLINE_S) -> 
         now = parsed(shown.text)
         if shown.status == 0 and now["state"]:
             if "DRAIN" in now["state"]:
-                ours = now["reason"].startswith(OURS)
-                return DrainResult(DRAINED if ours else FOREIGN, now["reason"])
+                return DrainResult(DRAINED if claim.read(now["reason"]) else FOREIGN, now["reason"])
             update = ["scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason}"]
             done = run(update, path, deadline_s)
             return _drained(node, reason, path, deadline_s) if done.status == 0 else _not_done("scontrol update", done)

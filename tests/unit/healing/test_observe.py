@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from flightline.healing.controller import reason_of
 from flightline.healing.journal.machine import NodeState
 from flightline.healing.journal.stamps import later
-from flightline.healing.plan.observe import Sighting, absorb, from_marker, trouble_of
-from tests.unit.healing.made import T0, H, attempted, incident, proven, through, trouble
+from flightline.healing.plan.observe import Sighting, absorb, from_claim, from_marker, trouble_of
+from flightline.healing.plan.planner import Do, SchedulerView, plan
+from flightline.healing.site import SitePolicy
+from flightline_node.model import Remedy
+from tests.unit.healing.made import T0, H, attempted, fleet, incident, proven, steps, through, trouble
 
 VERIFYING = (H.QUARANTINED, H.DRAINED, H.REPAIRED)
 
@@ -138,3 +142,104 @@ def test_another_schema_is_no_marker():
 def test_a_trouble_is_keyed_by_serial_where_there_is_one(device, key):
     known = {("n1", "0000:86:00.0"): "166"}
     assert trouble_of({"check": "xid", "device": device}, "i-1", "n1", known).key == key
+
+
+CLAIM = "flightline: sysctl: swappiness is 60 by prolog at quick for other_value"
+
+
+def test_a_person_returned_a_quarantined_node_and_its_old_marker_took_it_out_again():
+    """Drained by the watcher, resumed by a person, drained by the prolog: a new incident, whose step is next."""
+    (first,) = absorb([from_marker("n1", "p5", MARKER)], [], T0)
+    over = through(first, H.LEFT, at=later(T0, 60))
+    assert absorb([from_marker("n1", "p5", MARKER)], [over], later(T0, 90)) == []
+    (again,) = absorb([from_marker("n1", "p5", MARKER, later(T0, 80))], [over], later(T0, 90))
+    assert (again.state, again.id == first.id, again.keys) == (NodeState.QUARANTINED, False, first.keys)
+    assert steps(again, places={"n1": SchedulerView(True, CLAIM)})[0].do is Do.ADOPT
+
+
+def test_a_drain_of_ours_whose_finding_nobody_knows_is_judged_before_anything_is_done():
+    place = SchedulerView(True, CLAIM, since=later(T0, 5))
+    (one,) = absorb([from_claim("n1", "i-n1", "p5", place, T0)], [], T0)
+    assert (one.state, one.level, one.troubles[0].reason, one.opened_at) == (
+        NodeState.QUARANTINED,
+        "quick",
+        "other_value",
+        later(T0, 5),
+    )
+    for wanted, event in ((Do.DRAINED, H.DRAINED), (Do.JUDGE, H.REPAIRED), (Do.VERIFY, H.FAILED)):
+        (step,) = steps(one, places={"n1": place})
+        assert step.do is wanted
+        one = through(one, event)
+    (step,) = steps(one, places={"n1": place})
+    assert step.do is Do.ADOPT, "no-go: its own health check must not end it now"
+    (step,) = steps(one, places={"n1": SchedulerView(True, reason_of(one))})
+    assert step.do is Do.HOLD
+    assert absorb([from_claim("n1", "i-n1", "p5", place, T0)], [one], later(T0, 99)) == [one]
+
+
+@pytest.mark.parametrize("reason", ["ada: disk", "", "flightline: keep out", CLAIM.replace("prolog", "agent")])
+def test_what_is_not_ours_or_an_agents_own_opens_nothing(reason):
+    assert from_claim("n1", "i-n1", "p5", SchedulerView(True, reason), T0) is None
+
+
+LOST = SchedulerView(True, "Not responding", since=T0, lost=True, silent=True)
+BACK = replace(LOST, silent=False)
+
+
+def lost(host="n1"):
+    (one,) = absorb([from_claim(host, f"i-{host}", "p5", LOST, later(T0, 9))], [], later(T0, 9))
+    return one
+
+
+def test_a_lost_host_is_an_incident_without_a_preflight_and_is_seen_once():
+    one = lost()
+    assert (one.state, one.troubles[0].reason, one.opened_at) == (NodeState.QUARANTINED, "host_lost", T0)
+    assert absorb([from_claim("n1", "i-n1", "p5", LOST, later(T0, 60))], [one], later(T0, 60)) == [one]
+    known = replace(
+        incident(), troubles=(trouble("INVESTIGATE", check="reachable", serial=""),), opened_at=later(T0, 50)
+    )
+    (both,) = absorb([from_claim("n1", "i-n1", "p5", LOST, later(T0, 60))], [known], later(T0, 60))
+    assert both.state is NodeState.QUARANTINED and [item.reason for item in both.troubles] == ["", "host_lost"]
+
+
+@pytest.mark.parametrize(
+    ("after_s", "place", "site", "do", "remedy"),
+    [
+        (60, LOST, {}, Do.WAIT, Remedy.REBOOT),
+        (601, LOST, {}, Do.REPAIR, Remedy.REBOOT),
+        (601, LOST, {"lost_min": 0.0}, Do.WAIT, Remedy.REBOOT),
+        (601, LOST, {"lost_percent": 0.0}, Do.WAIT, Remedy.REBOOT),
+        (60, BACK, {}, Do.JUDGE, None),
+        (60, BACK, {"lost_min": 0.0}, Do.JUDGE, None),
+    ],
+)
+def test_a_lost_host_is_waited_for_rebooted_and_judged_when_it_answers(after_s, place, site, do, remedy):
+    one = through(lost(), H.DRAINED)
+    (step,) = steps(one, places={"n1": place}, now=later(T0, after_s), site=SitePolicy(**site))
+    assert (step.do, step.remedy) == (do, remedy)
+    tried = attempted(through(one, H.REPAIRED, H.FAILED), "REBOOT")
+    if do is Do.REPAIR:
+        assert steps(tried, places={"n1": place}, now=later(T0, after_s))[0].remedy is Remedy.REPLACE
+
+
+def test_lost_hosts_use_up_no_place_of_a_sick_one_and_none_of_those_that_must_stay():
+    dead = {f"n{number}": LOST for number in range(10, 15)}
+    sick = [incident("n1"), *(through(lost(host), H.DRAINED) for host in dead)]
+    made = {
+        step.incident.host: step
+        for step in steps(*sick, places=dead, now=later(T0, 601), site=SitePolicy(breaker_percent=100))
+    }
+    assert made["n1"].do is Do.QUARANTINE
+    assert [step.do for host, step in made.items() if host != "n1"].count(Do.REPAIR) == 2, "10 % of 20 at once"
+    (step,) = steps(incident("n1"), places=dead, site=SitePolicy(need=15))
+    assert step.do is Do.WAIT
+    (step,) = steps(incident("n1"), places=dead, site=SitePolicy(need=14))
+    assert step.do is Do.QUARANTINE
+
+
+def test_many_lost_hosts_stop_the_steps_on_lost_hosts_and_on_no_sick_one():
+    dead = {f"n{number}": LOST for number in range(10, 20)}
+    made = plan(fleet(incident("n1"), *(through(lost(host), H.DRAINED) for host in dead), places=dead), SitePolicy())
+    (trip,) = made.trips
+    assert (trip.group, len(trip.hosts)) == ("p5:lost", 7)
+    assert [step.incident.host for step in made.steps if step.changes] == ["n1"]

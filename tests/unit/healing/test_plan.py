@@ -14,8 +14,9 @@ from flightline.healing.site import SitePolicy
 from flightline_node.model import Remedy
 from tests.unit.healing.made import T0, H, attempted, fleet, incident, proven, steps, through, trouble
 
-OUT = SchedulerView(out=True, reason="flightline: xid GPU 3 run R1")
-BUSY = SchedulerView(out=True, reason="flightline: xid GPU 3 run R1", jobs=(RunningJob("77", "ada"), RunningJob("78")))
+DRAIN = "flightline: xid GPU 3 by remediate at quick for xid.79 run R1"
+OUT = SchedulerView(out=True, reason=DRAIN)
+BUSY = SchedulerView(out=True, reason=DRAIN, jobs=(RunningJob("77", "ada"), RunningJob("78")))
 QUARANTINED = (H.QUARANTINED,)
 REPAIRING = (*QUARANTINED, H.DRAINED)
 VERIFYING = (*REPAIRING, H.REPAIRED)

@@ -6,6 +6,7 @@ import pytest
 
 from flightline_node import selfcheck
 from flightline_node.tell import logline
+from flightline_node.watch import claim
 from tests.unit.made import node_settings
 
 SETTINGS = node_settings(host="gpu-07", instance_type="none", instance_id="i-0123456789abcdef0", checks=["uptime"])
@@ -37,7 +38,10 @@ def test_a_go_is_exit_status_0_with_record_and_log(settings, tmp_path, capsys):
 def test_a_no_go_is_exit_status_1_with_the_reason(settings, capsys):
     given = settings(checks=["sysctl"], expected={"sysctl": {"kernel.ostype": "Plan 9"}})
     assert selfcheck.check([*given, "--reason"]) == 1
-    assert capsys.readouterr().out == "flightline: sysctl: kernel.ostype is Linux, wanted Plan 9\n"
+    assert (
+        capsys.readouterr().out
+        == "flightline: sysctl: kernel.ostype is Linux, wanted Plan 9 by check at quick for other_value\n"
+    )
 
 
 def test_a_second_run_appends_to_the_log(settings, tmp_path):
@@ -91,18 +95,21 @@ def test_explain_reads_and_judges_nothing(settings, monkeypatch, capsys):
 
 
 def test_a_reason_is_short_and_says_how_many_more():
-    finding = {"check": "xid", "status": "FAIL", "message": "GPU 3\nfell off " + "x" * 200}
-    text = selfcheck.reason({"verdict": "no-go", "findings": [finding, finding, {**finding, "status": "WARN"}]})
+    finding = {"check": "xid", "status": "FAIL", "reason": "xid.79", "message": "GPU 3\nfell off " + "x" * 200}
+    text = selfcheck.reason(
+        {"verdict": "no-go", "level": "quick", "findings": [finding, finding, {**finding, "status": "WARN"}]}
+    )
     assert text.startswith("flightline: xid: GPU 3 fell off x")
-    assert text.endswith("x (+1)")
-    assert len(text) == selfcheck.REASON_CHARACTERS
+    assert text.endswith("x (+1) by check at quick for xid.79")
+    assert len(text) == claim.MOST_CHARS
 
 
 def test_no_go_without_evidence_says_so():
-    assert selfcheck.reason({"verdict": "no-go", "findings": []}) == "flightline: nothing could be judged"
+    said = selfcheck.reason({"verdict": "no-go", "level": "quick", "findings": []})
+    assert said == "flightline: node: nothing could be judged by check at quick for no_verdict"
 
 
-def test_a_node_in_quarantine_is_no_go_whatever_it_measures(settings, tmp_path, capsys, monkeypatch):
+def test_a_node_in_quarantine_is_no_go_whatever_it_measures(settings, tmp_path, capsys):
     marker = {
         "schema": "flightline-quarantine/1",
         "since": "2026-11-22T10:00:00Z",
@@ -111,9 +118,8 @@ def test_a_node_in_quarantine_is_no_go_whatever_it_measures(settings, tmp_path, 
         "findings": [{"check": "xid", "message": "GPU 3: Xid 79"}],
     }
     (tmp_path / "quarantine.json").write_text(json.dumps(marker))
-    monkeypatch.setattr(selfcheck.held, "__defaults__", (tmp_path,))
     record = tmp_path / "record.json"
-    assert selfcheck.check([*settings(), "--reason", "--record", str(record)]) == 1
+    assert selfcheck.check([*settings(), "--directory", str(tmp_path), "--reason", "--record", str(record)]) == 1
     said = capsys.readouterr().out
     assert said.startswith("flightline: quarantine: xid: GPU 3: Xid 79; in quarantine since 2026-11-22T10:00:00Z")
     kept = json.loads(record.read_text())

@@ -54,6 +54,7 @@ def test_a_stack_needs_no_variable_of_its_own():
         "Epilog=/usr/local/libexec/flightline-slurm-epilog",
         "RebootProgram=/usr/sbin/reboot",
         "SlurmdTimeout=180",
+        "ReturnToService=0",
         "AuthInfo=cred_expire=70",
         "UnkillableStepProgram=/usr/local/libexec/flightline-slurm-unkillable",
     ):
@@ -131,6 +132,16 @@ def test_scripts_name_the_node_as_slurm_does():
     for script in ("health", "prolog", "epilog"):
         assert "ip-10-0-0-11" in slurm().file(f"flightline-slurm-{script}.j2")
         assert "hostname -s" not in slurm().file(f"flightline-slurm-{script}.j2")
+
+
+@pytest.mark.parametrize(("mode", "returns"), [(None, True), ("advise", True), ("act", False)])
+def test_the_health_check_returns_nodes_where_no_remediator_does(mode, returns):
+    given = fleet()
+    given["hostvars"]["i-0h"] |= {"flightline_remediate_mode": mode} if mode else {}
+    assert (
+        "--returns" in slurm(given={**given, "slurm_controller": "i-0h"}).file("flightline-slurm-health.j2")
+    ) is returns
+    assert "--returns" not in slurm().file("flightline-slurm-prolog.j2") + slurm().file("flightline-slurm-epilog.j2")
 
 
 def test_accounts_are_kept_only_when_asked_for():

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from flightline.healing.plan.observe import from_marker
 from flightline.record.schema import RECORD
+from flightline_node.act import repair
 from flightline_node.model import Finding, Remedy, Status
 from flightline_node.tell import logline
 from flightline_node.watch import marker as marking
@@ -33,7 +35,7 @@ def test_a_lost_gpu_is_marked_then_drained_then_recorded(scene):
     assert marker["latched"]["xid|0000:53:00"]["count"] == 1
     assert marker["scheduler"]["state"] == "drained"
     assert marker["scheduler"]["kind"] == "slurm"
-    wanted = f"flightline: xid 0000:53:00 run {marker['run']}"
+    wanted = f"flightline: xid 0000:53:00 by watch at quick for xid.79 run {marker['run']}"
     assert marker["scheduler"]["reason"] == wanted
     assert scene.asked()[:2] == ["show node gpu-07", f"update NodeName=gpu-07 State=DRAIN Reason={wanted}"]
     assert scene.until(scene.records)
@@ -131,7 +133,7 @@ def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
 
 
 def test_a_node_that_the_prolog_drained_counts_as_drained(scene):
-    scene.with_slurm("MIXED+DRAIN", "flightline: xid: GPU 3").boot().say(XID_79)
+    scene.with_slurm("MIXED+DRAIN", "flightline: xid: GPU 3 by prolog at quick for xid.79").boot().say(XID_79)
     assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
     assert scene.asked() == ["show node gpu-07"]
 
@@ -172,6 +174,40 @@ def test_a_watcher_that_starts_anew_goes_on_and_tells_nothing_twice(scene):
     scene.boot().say(QUIET).quiet()
     assert scene.marker()["since"] == before["since"]
     assert len(scene.records()) == 1
+
+
+BLAME = {"schema": "flightline-quarantine/1", "by": "flightline-blame", "since": "2026-11-22T10:00:00Z", "run": "", "scheduler": {"kind": "none", "state": "absent"},
+         "findings": [{"check": "training", "status": "FAIL", "message": "rank 3 hung", "remedy": "INVESTIGATE", "device": {}}]}  # fmt: skip
+
+
+@pytest.mark.parametrize("blamed_first", [True, False])
+def test_what_a_training_job_blames_and_what_the_kernel_says_stand_beside_each_other(scene, blamed_first):
+    step = repair.RepairStep("mark", 0, root=str(scene.path), marker=BLAME)
+    scene.options = replace(scene.options, directory=str(step.directory))
+    scene.directory = step.directory
+    scene.with_slurm().boot()
+    blamed = repair.take(step)["outcome"] if blamed_first else ""
+    scene.say(XID_79).until(lambda: (scene.marker() or {}).get("by") == "flightline-watch" and scene.drained())
+    blamed = blamed or repair.take(step)["outcome"]
+    scene.say("NVRM: Xid (PCI:0000:64:00): 95, pid='<unknown>', name=<unknown>, Uncontained ECC error.")
+    scene.until(lambda: "xid|0000:64:00" in scene.marker()["latched"])
+    scene.until(scene.told)
+    marker = scene.marker()
+    assert (blamed, marker["by"], [one["by"] for one in marker["claims"]]) == (
+        "done",
+        "flightline-watch",
+        ["flightline-blame"],
+    )
+    assert {one["check"] for one in marking.findings_of(marker)} >= {"xid", "training"}
+    assert {one.check for one in from_marker("n1", "p5", marker).troubles} >= {"training"}
+    scene.watcher.end()
+    scene.boot().say(XID_79).quiet()
+    assert [one["by"] for one in scene.marker()["claims"]] == ["flightline-blame"]
+    repair.take(replace(step, marker={**BLAME, "by": "flightline-remediate"}))
+    repair.take(step)
+    assert sorted(one["by"] for one in scene.marker()["claims"]) == ["flightline-blame", "flightline-remediate"]
+    marking.release("R1", None, "", scene.directory)
+    assert scene.marker() is None
 
 
 def test_a_drain_that_was_pending_is_sent_after_a_restart(scene):
