@@ -4,8 +4,6 @@ moto does not run Lambda here; the handlers are called as Lambda would call them
 AWS' documentation (tests/unit/functions/samples.py). What moto lacks (alarm contributors) answers from a stub.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import threading

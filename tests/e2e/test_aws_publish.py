@@ -4,8 +4,6 @@ The nodes are simulated and AWS is moto's server on this machine: this proves wh
 often, not what the real services do with it.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -6,8 +6,6 @@ plain HTTP to moto's S3 and writes down what the group is told, for moto keeps h
 node package. No AWS and no GPU is involved.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

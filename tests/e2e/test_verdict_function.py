@@ -4,8 +4,6 @@ moto does not run Lambda here: the handler is called as Lambda would call it, wi
 send is written by hand after its documentation. Nodes' records are made up.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ By decision (docs/decisions/kernel-log.md) a line under another program's tag is
     python -m tests.hostile.test_carriers       every line behind every carrier, and how many FAIL
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

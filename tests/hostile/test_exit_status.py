@@ -1,7 +1,5 @@
 """The table of exit statuses in docs/preflight.md, a test per row: 0 go, 1 no-go, 2 whatever else."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """kill -9 at random moments of a run: of whoever was told has its row, and the store is whole. KILLS=50 for more of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Shuffled, reversed, concatenated, truncated and interleaved logs: never a go that the log in its order is not."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Each component by itself under mocks: what it makes from its arguments, and what it makes only when asked."""
 
-from __future__ import annotations
-
 import json
 
 import pulumi

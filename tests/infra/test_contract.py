@@ -1,7 +1,5 @@
 """The contract between the stack and Ansible: tags and outputs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

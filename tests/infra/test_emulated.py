@@ -6,8 +6,6 @@ less. It keeps the lifecycle hook without acting on it, and has no placement gro
 directory buckets: requests for those are held against botocore's service models.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 

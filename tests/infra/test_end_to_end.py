@@ -5,8 +5,6 @@ amazon.aws.aws_ec2 inventory plugin lists them; playbooks/validate.yml and prefl
 instances are simulated ones of the demo fleet, because an emulated instance is no machine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

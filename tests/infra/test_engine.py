@@ -6,8 +6,6 @@ FLIGHTLINE_EMULATOR names another emulator than moto (a loopback URL); then ever
 composite alarms: there the update goes on past them, and nothing else may be missing.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

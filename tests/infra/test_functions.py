@@ -3,8 +3,6 @@
 Pulumi's mocks prove what the program asks for, not that AWS takes it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

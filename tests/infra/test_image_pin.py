@@ -1,7 +1,5 @@
 """The image of a stack stays until somebody asks for another, and a newer one is said."""
 
-from __future__ import annotations
-
 import pulumi
 import pytest
 

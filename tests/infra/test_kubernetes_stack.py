@@ -1,7 +1,5 @@
 """The Kubernetes example under the stand-in engine: what the program asks AWS for. Ids and AWS' answers are invented."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -3,8 +3,6 @@
 No CloudWatch evaluates the queries here: their form is checked against the documented one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -3,8 +3,6 @@
 The engine is a stand-in (tests/infra/engine.py): ids and AWS' answers are invented, nothing is created.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from inspect import signature

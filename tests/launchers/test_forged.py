@@ -3,8 +3,6 @@
 Every task prints an answer made up by the test; which node runs which task is Slurm's.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import time

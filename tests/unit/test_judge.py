@@ -1,7 +1,5 @@
 """The judge: unknown is never a pass, nothing overwrites the worst, waivers end."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How Ansible reaches the hosts of a stack: inventory/group_vars/aws_ec2/connection.yml, rendered for invented hosts."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What make up, down and down-compute say before they do it, and what they then ask of Pulumi."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import os

@@ -1,7 +1,5 @@
 """From the stack's outputs to what Ansible reads."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

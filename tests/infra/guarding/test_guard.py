@@ -1,7 +1,5 @@
 """The guard inside a run: what it stops, what it leaves open in a preview, and that it then judges the update."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 import pytest

@@ -3,8 +3,6 @@
 The engine is a model (tests/infra/guarding/destroy.py) over every resource that the program registers.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The policies as pure functions: for each, properties that keep it and properties that break it."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -3,8 +3,6 @@
 A mutant has other arguments, as after a careless edit of a component. That every breach stops the run is test_guard.py's.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """EFA interface layout per instance type."""
 
-from __future__ import annotations
-
 import botocore.session
 import pytest
 from hypothesis import given

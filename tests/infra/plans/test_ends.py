@@ -1,7 +1,5 @@
 """Where a setting ends, seen from outside: change it alone, run the program, and see what is made of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Settings and plan of an EKS cluster: what is refused, and what follows from what is taken."""
 
-from __future__ import annotations
-
 import json
 from email import message_from_string
 

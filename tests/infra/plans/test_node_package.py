@@ -1,7 +1,5 @@
 """The node package: one file, the same bytes every time, with the exit status that the boot unit relies on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The roles' bundle: what is in it, that it is the same twice, and that its play is the push way's."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Plans as properties: subnets, zones, FSx sizes, lifecycle rules, names."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from ipaddress import IPv4Network
 

@@ -1,7 +1,5 @@
 """Spot from several types and zones, protection, schedules, and the quota note: what is refused and what is asked of AWS."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from unittest import mock
 

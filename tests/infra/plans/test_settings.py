@@ -1,7 +1,5 @@
 """Configuration: what a stack may say, and that everything else is refused at once, before any resource."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """User data: what it may hold. The boot script itself runs in tests/e2e/test_boot.py."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

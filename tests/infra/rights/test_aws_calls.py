@@ -1,7 +1,5 @@
 """Every AWS call that the project's own code makes is allowed by the role that makes it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import ansible_collections

@@ -1,7 +1,5 @@
 """IAM documents: linted action by action, as narrow as the actions allow, and small enough to attach."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

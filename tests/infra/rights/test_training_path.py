@@ -3,8 +3,6 @@
 The judge of policies is ours (Allow statements, no conditions); S3 is a stand-in that keeps what it is given.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timezone
 from typing import Any

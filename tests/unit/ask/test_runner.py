@@ -1,7 +1,5 @@
 """Probes: a deadline holds whatever the tool does, and none delays the others."""
 
-from __future__ import annotations
-
 import os
 import stat
 import time

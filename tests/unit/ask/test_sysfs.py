@@ -1,7 +1,5 @@
 """The readers of small files of /sys: a made tree under a root with odd letters, links and files that do not answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -3,8 +3,6 @@
 Logs written by hand after journalctl, syslog and dmesg.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

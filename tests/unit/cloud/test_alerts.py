@@ -1,7 +1,5 @@
 """What people are told of a run: the roots, as its report shows them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from flightline.cloud.alerts import alerts_of

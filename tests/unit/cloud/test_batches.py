@@ -1,7 +1,5 @@
 """Batch writes against a client that refuses in every way: nothing is lost, nothing is asked for twice in vain."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.cloud.batches import NotWrittenError, RetryPolicy, put_new, throttled, write_all

@@ -1,7 +1,5 @@
 """What a failed node sends back: its manifest first, the end of long files, and the names of what does not fit."""
 
-from __future__ import annotations
-
 import base64
 import io
 import random

@@ -1,7 +1,5 @@
 """How AWS is asked: botocore repeats what is throttled, five times in all and the same on both sides."""
 
-from __future__ import annotations
-
 import pytest
 from botocore.exceptions import ClientError
 

@@ -1,7 +1,5 @@
 """The commands and the inventory's variable: what a user types, and what is loaded when nothing is published."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

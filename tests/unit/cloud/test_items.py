@@ -1,7 +1,5 @@
 """Items: every value survives, every item fits, and the same result is the same item."""
 
-from __future__ import annotations
-
 import ast
 import math
 import sys

@@ -1,7 +1,5 @@
 """The publisher: everything arrives once and in order, whatever fails on the way, and people are told once."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """What publishing needs of this machine."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.cloud.publish_ready import lacking

@@ -1,7 +1,5 @@
 """Settings: every mistake is named, and a webhook given in the open is refused without being repeated."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.cloud import publish_settings

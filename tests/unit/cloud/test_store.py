@@ -1,7 +1,5 @@
 """One interface, two stores: what holds for the SQLite file holds for DynamoDB (moto's)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line: stable JSON, exit status 0/1/2, errors in one sentence that say what to do."""
 
-from __future__ import annotations
-
 import json
 import stat
 import xml.etree.ElementTree as ElementTree

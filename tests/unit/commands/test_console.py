@@ -1,7 +1,5 @@
 """What a reader that goes away, or a terminal that cannot print a name, does to a command: nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """flightline runs, diff, waivers and --only-failed-of: what scripts and people ask of earlier runs."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which finding explains which: data and a pure reading of it, that never folds what names another part."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

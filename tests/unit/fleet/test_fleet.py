@@ -1,7 +1,5 @@
 """The fleet's judgement: every host has a row, and what only shows across hosts is found."""
 
-from __future__ import annotations
-
 import random
 import time
 

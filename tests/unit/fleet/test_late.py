@@ -1,7 +1,5 @@
 """A node that answers after it was given up: what it says is kept, judged when the run is looked at again, and said."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

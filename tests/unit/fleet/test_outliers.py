@@ -1,7 +1,5 @@
 """Distributions and outliers: found where they are, and only there."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -3,8 +3,6 @@
 The nodes are those of the demo fleet: simulated outputs, judged by the real checks.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import zlib

@@ -1,7 +1,5 @@
 """The functions' pure parts: what is read, what is refused and why."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

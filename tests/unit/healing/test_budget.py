@@ -1,7 +1,5 @@
 """How much may be out at once, and when so much is sick that nothing more is changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

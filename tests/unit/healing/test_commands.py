@@ -1,7 +1,5 @@
 """flightline incidents and flightline remediate, as people and scripts meet them."""
 
-from __future__ import annotations
-
 import json
 import sys
 

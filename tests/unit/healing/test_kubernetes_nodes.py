@@ -1,7 +1,5 @@
 """Steps of healing by `kubectl exec`: a kubectl of the test answers for the cluster, the library of this tree takes the step here."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """The ladder follows the finding's remedy, climbs when a step did not help, and ends at a person."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.healing.plan.ladder import AUTOMATIC, choose

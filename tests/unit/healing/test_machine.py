@@ -1,7 +1,5 @@
 """What may follow what: no return without proof of being repaired, no repair without being drained."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

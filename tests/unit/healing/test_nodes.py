@@ -1,7 +1,5 @@
 """Steps of healing through real Ansible, on local nodes whose root is a directory of the test."""
 
-from __future__ import annotations
-
 from flightline.healing.journal import incident as incidents
 from flightline.healing.steps.nodes import AnsibleNodes
 from flightline_node.model import Remedy

@@ -1,7 +1,5 @@
 """From runs and markers to incidents: opened once, added to, cleared only by what was measured again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What is planned for a node in each state, and what is never touched."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

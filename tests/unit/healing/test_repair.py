@@ -1,7 +1,5 @@
 """What runs on a node: one step, refused to an older lease and on the machine that Ansible runs on. Tools are simulated."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which run healing goes by."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.healing.plan.seen import look

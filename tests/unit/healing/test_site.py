@@ -1,7 +1,5 @@
 """A site's settings are checked whole, with every mistake named."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest

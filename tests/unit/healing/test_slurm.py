@@ -3,8 +3,6 @@
 The lines are written by hand after Slurm 22.05's and 24.05's `scontrol -o show node`; tests/healing asks a real one.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """Incidents stand in the HTML report as a timeline, and nothing in them becomes markup."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

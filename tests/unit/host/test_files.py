@@ -1,7 +1,5 @@
 """Who owns what flightline_files writes; the rest stands in tests/unit/library/flightline_files.yml."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

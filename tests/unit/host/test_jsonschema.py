@@ -1,7 +1,5 @@
 """The small JSON Schema validator agrees with the full one, and refuses what it does not know."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import jsonschema
 import pytest

@@ -1,7 +1,5 @@
 """Version numbers, and the table of EFA versions that go together."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline_host import version

@@ -1,7 +1,5 @@
 """What the plugins use of Ansible beyond its public names is what docs/decisions/ansible-internals.md defends, and is there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What adding a thing takes: each is done in a clone of this tree, generators run, and the files written by hand counted."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The compliance suite itself: every test explains itself and can be shown to fail; waivers do not hide for ever."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import json

@@ -4,8 +4,6 @@ It walks the sources, because most errors need a broken machine to be raised. Wh
 (`f"{path}: {error}"`) says nothing itself; what a host module says has the shape by its parts (`Problem`).
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

@@ -1,7 +1,5 @@
 """What the pages tell a reader to type is there: commands and their options, make's targets, modules, links."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A reason is a name that others match: declared beside its check, used there, and known wherever it is matched."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A remedy is a row: its order, texts, schemas, ladder and docs follow, and nothing else is edited for a new one."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """docs/architecture.md says what each room is for and what it may import; this holds both to the code."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The static types cover what the code calls: mypy takes a module that it does not read for Any, and says nothing."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A configuration that others may write is written anew, although its text is right."""
 
-from __future__ import annotations
-
 import json
 
 from flightline_host.host import Host, ProgramResult

@@ -1,7 +1,5 @@
 """Every module of library/ that changes hosts, case by case from the .yml files beside this one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Cleaning up against real processes and owners: nothing that anybody uses or another user made is touched."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The kept copy of the node library: private, whole or not at all, and never in the way."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

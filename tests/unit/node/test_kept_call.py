@@ -1,7 +1,5 @@
 """When the action plugin calls the kept library, and what it makes of the answer; the connection is a stand-in."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from contextlib import nullcontext

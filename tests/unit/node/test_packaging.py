@@ -1,7 +1,5 @@
 """The node library must reach the node whole: static imports, complete registries, old Pythons."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

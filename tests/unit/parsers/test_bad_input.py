@@ -1,7 +1,5 @@
 """Every parser on broken input: facts or ParseError, within a second for 10 MB and ten times the input's size in memory."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

@@ -1,7 +1,5 @@
 """The gate: what a node's answer has to be, and what becomes of one that is not."""
 
-from __future__ import annotations
-
 import copy
 import json
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """A verdict says what it does not speak about."""
 
-from __future__ import annotations
-
 from flightline.fleet.judgement import judge_run
 from flightline.report.notes import verdict_notes
 from flightline.report.scope import left_out, waived_findings

@@ -1,7 +1,5 @@
 """What is given on the command line (-e name=false) is text: a role casts it before it decides by it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The filters that the roles use: errors of the inventory are named, and what is rendered is what the agent gets."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the role nvidia_driver writes and runs on nodes whose NVLink reaches over a rack: one list on every node of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.configure import imex_plan

@@ -1,7 +1,5 @@
 """No host's failure becomes that of another; the summary names who is missing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

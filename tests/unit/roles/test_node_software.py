@@ -1,7 +1,5 @@
 """What software the roles install for an instance type."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.configure.node_software import software

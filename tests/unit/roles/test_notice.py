@@ -4,8 +4,6 @@ What the service says is written by hand after the EC2 user guide (spot interrup
 scheduled events). systemctl is simulated: it writes down what it is asked.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

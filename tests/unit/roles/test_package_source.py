@@ -1,7 +1,5 @@
 """Where packages come from: what the stack's packageSource makes of the role that adds a vendor's repository."""
 
-from __future__ import annotations
-
 import pytest
 
 from .render import Role, tasks

@@ -3,8 +3,6 @@
 What `lfs hsm_state` prints is written by hand after the FSx for Lustre user guide.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

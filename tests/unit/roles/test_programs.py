@@ -1,7 +1,5 @@
 """The programs that roles install: short files that start what the node package has."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

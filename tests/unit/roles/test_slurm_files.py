@@ -1,7 +1,5 @@
 """What the role slurm writes for a fleet, from the hardware table and facts alone."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

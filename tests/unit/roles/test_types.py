@@ -3,8 +3,6 @@
 Computed, not run: no vendor is asked. Names and minimum versions are the vendors' (docs/hosts.md says from where).
 """
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,7 +1,5 @@
 """A misspelt variable of a role is named before any node is touched."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

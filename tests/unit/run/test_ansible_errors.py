@@ -1,7 +1,5 @@
 """Ansible's own words about an inventory that it cannot read, boiled down. The outputs are shortened by hand."""
 
-from __future__ import annotations
-
 from flightline.run.ansible_errors import NO_OUTPUTS, why
 
 TAB = """\

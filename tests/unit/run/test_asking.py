@@ -1,7 +1,5 @@
 """What a launcher tells of its hosts, also when it tells too late, twice or of nobody's host."""
 
-from __future__ import annotations
-
 import threading
 from datetime import datetime, timedelta, timezone
 

@@ -1,7 +1,5 @@
 """What would spoil a preflight at its end. The whole command is tried in tests/e2e/test_refused_first.py."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

@@ -1,7 +1,5 @@
 """What the callback makes of a result that did not come through the action plugin as it should."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

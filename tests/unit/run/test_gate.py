@@ -1,7 +1,5 @@
 """The gate in front of a job: only hosts that were found good, and lately."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """What Ansible is started with, and what it makes of an inventory. ansible-inventory itself runs here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Answers that reach the bucket when the run is over: who may speak late, and what says nothing."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The sentence of a start without a verdict, and the page that lists them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

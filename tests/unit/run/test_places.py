@@ -1,7 +1,5 @@
 """Where a run may write. The whole command is tried in tests/e2e/test_refused_first.py."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Following a run: what happens to the terminal or to ansible-runner costs neither the run nor its verdict."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Nothing that a run started outlives it."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 

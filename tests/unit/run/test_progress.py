@@ -1,7 +1,5 @@
 """The live line: who is awaited, for how long, and how long it can still take."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

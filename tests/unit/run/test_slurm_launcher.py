@@ -1,7 +1,5 @@
 """What srun and sinfo print, and what a task may say: torn, forged, endless, twice."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """The inventory is checked whole, before any node is touched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

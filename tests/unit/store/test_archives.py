@@ -1,7 +1,5 @@
 """A bundle that came back as an archive: unpacked by its own limits, and hostile ones refused in one sentence."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import resource

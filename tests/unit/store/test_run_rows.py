@@ -1,7 +1,5 @@
 """Rows survive a store that refuses them."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 

@@ -3,8 +3,6 @@
 What holds for every store is in tests/unit/cloud/test_store.py.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """Every channel: what it sends by its vendor's documentation, on a local stand-in, and no secret in any text."""
 
-from __future__ import annotations
-
 import json
 import traceback
 

@@ -1,7 +1,5 @@
 """What people are told: everything they need, once, within the limits of SNS and Slack."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

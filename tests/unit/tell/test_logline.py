@@ -1,7 +1,5 @@
 """Records travel through log lines whole, or the reader says what is wrong."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """The webhook: only to its host, retried when that may help, and its path in no text whatever happens."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

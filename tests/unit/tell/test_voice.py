@@ -1,7 +1,5 @@
 """One voice: each channel once, one that fails costs no other, and a secret that was replaced is used."""
 
-from __future__ import annotations
-
 import pytest
 
 from flightline.tell.channel import KEPT_S, SECRET, Channel, ChannelSetting, DeliveryError, Means

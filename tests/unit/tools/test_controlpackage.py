@@ -1,7 +1,5 @@
 """The archive for a head node: the same bytes each time, and a flightline that runs from it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The packers: asked for help they say how they are called, and make nothing."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -4,8 +4,6 @@ All were written here after documented formats (torchrun's failure report and er
 2.1 to 2.9, flight recorder dumps 2.5 to 2.10, NCCL's and Slurm's messages, kubectl describe); none was recorded.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import dataclass

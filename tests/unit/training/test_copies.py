@@ -1,7 +1,5 @@
 """Copies of checkpoints in S3: the real AWS command line on an emulated directory bucket, which lists in no order."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """The data set of a requested run against its manifest: the AWS command line on emulated S3 (moto)."""
 
-from __future__ import annotations
-
 import json
 
 import boto3

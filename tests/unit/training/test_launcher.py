@@ -1,7 +1,5 @@
 """roles/training's launcher with a stand-in of torchrun: a shell script that is told what to do at each start."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

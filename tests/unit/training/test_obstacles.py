@@ -1,7 +1,5 @@
 """What stands in the way of a start, and that the launcher says it: no mount, no port, no meeting, a name that is taken."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The job script for Slurm, with stand-ins of Slurm's commands."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

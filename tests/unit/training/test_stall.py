@@ -1,7 +1,5 @@
 """Whether a run hangs: the rule against a simulated clock, and the watch over real processes that print, spin, write and stop."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Each end of a start is judged and its evidence kept: a bug ends the run early, hardware never does; torchrun is a stand-in."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -4,8 +4,6 @@ NAMES were read in the wheel torchtitan 0.3.0 of PyPI on 2026-11-23 (torchtitan/
 fields of each section that a job is likely to set. That release was not run: it wants a newer PyTorch.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

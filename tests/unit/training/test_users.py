@@ -1,7 +1,5 @@
 """The launcher as root starts it (the unit) and as Slurm does (the user): both tell of their runs in the same files."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
