@@ -30,6 +30,8 @@ from tests.unit.made import STARTED, a_run, record
 
 WORDS = ("title", "what", "why", "remedy", "out_of_service", "source", "first", "do", "says", "advice", "guide", "hold")
 PAIRS = 60
+OTHERWISE = {"efa_endpoint", "neuron_ls_silent"}
+"""Causes that stored outputs do not show: tests/e2e/test_faults.py runs a tool that fails, test_causes.py has one that is silent."""
 
 
 def reworded(text):
@@ -95,7 +97,7 @@ def as_it_is():
 def test_the_fleet_has_a_node_for_every_cause_that_a_demo_fault_has(as_it_is):
     _, found = as_it_is
     seen = {cause for roots in found["roots"].values() for *_, cause, _ in roots}
-    assert seen >= {"gpu_off_bus", "driver_not_loaded", "driver_mismatch", "efa_lost", "gpu_memory"}
+    assert {one.id for one in cause_table.CAUSES} - seen == OTHERWISE
     assert len(found["roots"]) > 90 and len(found["steps"]) > 50
 
 

@@ -86,8 +86,9 @@ class Scene:
         end = time.monotonic() + most_s
         while time.monotonic() < end:
             self.watcher.step(0.02)
-            if seen():
-                return seen()
+            found = seen()  # once: what is written beside this may take it back
+            if found:
+                return found
         return seen()
 
     def quiet(self, seconds=0.3):
