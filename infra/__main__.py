@@ -1,7 +1,5 @@
 """The Pulumi program: settings, policies, components, outputs."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Questions to AWS before any resource: an answer that is an error ends the run with words, without a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

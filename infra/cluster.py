@@ -1,7 +1,5 @@
 """Settings become components."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

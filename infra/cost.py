@@ -6,8 +6,6 @@ guide, "Understanding your AWS billing and usage reports"); none has met the rea
 that is given; the rest is named as not counted.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 Reads the stack's file and Pulumi.yaml's defaults only; what is wrong in them, `pulumi preview` says.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

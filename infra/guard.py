@@ -6,8 +6,6 @@ values and before the resource is created. An answer that is still open then cou
 nothing, so it goes on after a breach and ends with all of them.
 """
 
-from __future__ import annotations
-
 from typing import Any, Iterable, Mapping, NoReturn, Sequence
 
 import pulumi

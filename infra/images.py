@@ -1,7 +1,5 @@
 """The nodes' image: which one it is, whether it fits the nodes, and what its root device is called."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

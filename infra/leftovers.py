@@ -1,7 +1,5 @@
 """What of a cluster still costs, and its removal: flightline leftovers CLUSTER."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

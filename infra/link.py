@@ -4,8 +4,6 @@ Writes inventory/group_vars/aws_ec2/stack.json, which inventory/aws_ec2.yml and 
 inventory/known_hosts with the host keys that the instances printed on their consoles.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

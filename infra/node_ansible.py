@@ -3,8 +3,6 @@
 On a node it runs as `python3 -m ansible playbook` from a folder on PYTHONPATH: no pip, no venv and no index there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The node package that goes to S3: built from this checkout, or the one that the stack names."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The play is that of playbooks/site.yml, so both ways run the same roles; what ta
 the push way. The runner is ansible-core, unpacked (infra/node_ansible.py): a node needs no package index for it.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

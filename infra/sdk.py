@@ -1,7 +1,5 @@
 """What the provider's SDK says about a resource type."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from functools import lru_cache

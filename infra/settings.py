@@ -1,7 +1,5 @@
 """The only reader of pulumi.Config: every key is checked before any resource, every mistake is listed at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

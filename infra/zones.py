@@ -1,7 +1,5 @@
 """What AWS says about the account and the region, asked before any resource."""
 
-from __future__ import annotations
-
 import pulumi_aws as aws
 
 from infra.aws_query import aws_query

@@ -35,7 +35,8 @@ class GpuModel:
 
     temps: shutdown, slowdown and highest operating temperature, in C, or with the flag tlimit the degrees
     left (zero and below) at which each begins. banks: banks of the row remapper's histogram, 0 where pages
-    are retired instead. flags: tlimit, mig (has MIG mode), nogsp (no GPU system processor firmware).
+    are retired instead. tflops: what its load test reaches. flags: tlimit, mig (has MIG mode), nogsp (no GPU system
+    processor firmware).
     """
 
     name: str
@@ -51,6 +52,7 @@ class GpuModel:
     memory_clock: int
     temps: Tuple[int, int, int]
     banks: int
+    tflops: int
     vbios: str
     flags: FrozenSet[str]
 
@@ -62,36 +64,36 @@ class GpuModel:
 
 # Model as the instance types' table has it; the fields of GpuModel in order.
 _TABLE = """\
-V100; Tesla V100-SXM2-32GB; Volta; 1DB5; GV100GL [Tesla V100 SXM2 32GB]; 32768; 32768; 3x16; 300; 1530; 877; 90/87/83; 0; 88.00.74.00.01; nogsp
-A100-SXM4-40GB; NVIDIA A100-SXM4-40GB; Ampere; 20B0; GA100 [A100 SXM4 40GB]; 40960; 65536; 4x16; 400; 1410; 1215; 92/89/85; 640; 92.00.45.00.05; mig
-A100-SXM4-80GB; NVIDIA A100-SXM4-80GB; Ampere; 20B2; GA100 [A100 SXM4 80GB]; 81920; 131072; 4x16; 400; 1410; 1593; 92/89/85; 640; 92.00.81.00.06; mig
-H100-SXM5-80GB; NVIDIA H100 80GB HBM3; Hopper; 2330; GH100 [H100 SXM5 80GB]; 81559; 131072; 5x16; 700; 1980; 2619; -8/-2/0; 2560; 96.00.A5.00.01; tlimit mig
-H200-SXM5-141GB; NVIDIA H200; Hopper; 2335; GH100 [H200 SXM 141GB]; 143771; 262144; 5x16; 700; 1980; 3201; -8/-2/0; 3072; 96.00.BC.00.02; tlimit mig
-B200-SXM6; NVIDIA B200; Blackwell; 2901; GB100 [B200]; 183359; 262144; 5x16; 1000; 1965; 3996; -5/-2/0; 4096; 97.00.B9.00.4F; tlimit mig
-B300-SXM6; NVIDIA B300 SXM6 AC; Blackwell; 3182; GB110 [B300 SXM6 AC]; 275040; 524288; 6x16; 1100; 2032; 3996; -5/-2/0; 4096; 97.10.4A.00.1A; tlimit mig
-B200 (GB200 superchip); NVIDIA GB200; Blackwell; 2941; GB100 [HGX GB200]; 189471; 262144; 6x16; 1200; 2062; 3996; -5/-2/0; 4096; 97.00.82.00.2C; tlimit mig
-T4; Tesla T4; Turing; 1EB8; TU104GL [Tesla T4]; 15360; 256; 3x8; 70; 1590; 5001; 96/93/85; 0; 90.04.96.00.A0; -
-T4G; NVIDIA T4G; Turing; 1EB4; TU104GL [T4G]; 15360; 256; 3x16; 70; 1590; 5001; 96/93/85; 0; 90.04.96.00.A4; -
-A10G; NVIDIA A10G; Ampere; 2237; GA102GL [A10G]; 23028; 32768; 4x8; 300; 1710; 6251; 98/95/88; 192; 94.02.75.00.01; -
-L4; NVIDIA L4; Ada Lovelace; 27B8; AD104GL [L4]; 23034; 32768; 4x16; 72; 2040; 6251; -5/-2/0; 192; 95.04.65.00.0A; tlimit
-L40S; NVIDIA L40S; Ada Lovelace; 26B9; AD102GL [L40S]; 46068; 65536; 4x16; 350; 2520; 9001; -5/-2/0; 192; 95.02.66.00.02; tlimit
-RTX PRO 4500 Blackwell Server; NVIDIA RTX PRO 4500 Blackwell Server Edition; Blackwell; 2C3A; GB203GL [RTX PRO 4500 Blackwell Server Edition]; 32623; 32768; 5x16; 165; 2407; 14001; -5/-2/0; 256; 98.03.7A.00.01; tlimit
-RTX PRO 6000 Blackwell Server; NVIDIA RTX PRO 6000 Blackwell Server Edition; Blackwell; 2BB5; GB202GL [RTX PRO 6000 Blackwell Server Edition]; 97887; 131072; 5x16; 600; 2430; 12481; -5/-2/0; 512; 98.02.73.00.02; tlimit mig
+V100; Tesla V100-SXM2-32GB; Volta; 1DB5; GV100GL [Tesla V100 SXM2 32GB]; 32768; 32768; 3x16; 300; 1530; 877; 90/87/83; 0; 96; 88.00.74.00.01; nogsp
+A100-SXM4-40GB; NVIDIA A100-SXM4-40GB; Ampere; 20B0; GA100 [A100 SXM4 40GB]; 40960; 65536; 4x16; 400; 1410; 1215; 92/89/85; 640; 262; 92.00.45.00.05; mig
+A100-SXM4-80GB; NVIDIA A100-SXM4-80GB; Ampere; 20B2; GA100 [A100 SXM4 80GB]; 81920; 131072; 4x16; 400; 1410; 1593; 92/89/85; 640; 268; 92.00.81.00.06; mig
+H100-SXM5-80GB; NVIDIA H100 80GB HBM3; Hopper; 2330; GH100 [H100 SXM5 80GB]; 81559; 131072; 5x16; 700; 1980; 2619; -8/-2/0; 2560; 668; 96.00.A5.00.01; tlimit mig
+H200-SXM5-141GB; NVIDIA H200; Hopper; 2335; GH100 [H200 SXM 141GB]; 143771; 262144; 5x16; 700; 1980; 3201; -8/-2/0; 3072; 676; 96.00.BC.00.02; tlimit mig
+B200-SXM6; NVIDIA B200; Blackwell; 2901; GB100 [B200]; 183359; 262144; 5x16; 1000; 1965; 3996; -5/-2/0; 4096; 1520; 97.00.B9.00.4F; tlimit mig
+B300-SXM6; NVIDIA B300 SXM6 AC; Blackwell; 3182; GB110 [B300 SXM6 AC]; 275040; 524288; 6x16; 1100; 2032; 3996; -5/-2/0; 4096; 1540; 97.10.4A.00.1A; tlimit mig
+B200 (GB200 superchip); NVIDIA GB200; Blackwell; 2941; GB100 [HGX GB200]; 189471; 262144; 6x16; 1200; 2062; 3996; -5/-2/0; 4096; 1560; 97.00.82.00.2C; tlimit mig
+T4; Tesla T4; Turing; 1EB8; TU104GL [Tesla T4]; 15360; 256; 3x8; 70; 1590; 5001; 96/93/85; 0; 24; 90.04.96.00.A0; -
+T4G; NVIDIA T4G; Turing; 1EB4; TU104GL [T4G]; 15360; 256; 3x16; 70; 1590; 5001; 96/93/85; 0; 24; 90.04.96.00.A4; -
+A10G; NVIDIA A10G; Ampere; 2237; GA102GL [A10G]; 23028; 32768; 4x8; 300; 1710; 6251; 98/95/88; 192; 62; 94.02.75.00.01; -
+L4; NVIDIA L4; Ada Lovelace; 27B8; AD104GL [L4]; 23034; 32768; 4x16; 72; 2040; 6251; -5/-2/0; 192; 58; 95.04.65.00.0A; tlimit
+L40S; NVIDIA L40S; Ada Lovelace; 26B9; AD102GL [L40S]; 46068; 65536; 4x16; 350; 2520; 9001; -5/-2/0; 192; 240; 95.02.66.00.02; tlimit
+RTX PRO 4500 Blackwell Server; NVIDIA RTX PRO 4500 Blackwell Server Edition; Blackwell; 2C3A; GB203GL [RTX PRO 4500 Blackwell Server Edition]; 32623; 32768; 5x16; 165; 2407; 14001; -5/-2/0; 256; 300; 98.03.7A.00.01; tlimit
+RTX PRO 6000 Blackwell Server; NVIDIA RTX PRO 6000 Blackwell Server Edition; Blackwell; 2BB5; GB202GL [RTX PRO 6000 Blackwell Server Edition]; 97887; 131072; 5x16; 600; 2430; 12481; -5/-2/0; 512; 300; 98.02.73.00.02; tlimit mig
 """  # noqa: E501 (one model a line)
 
 
 def _row(line: str) -> Tuple[str, GpuModel]:
-    model, *texts, memory, bar1, pcie, power, sm, clock, temps, banks, vbios, flags = line.split("; ")
+    model, *texts, memory, bar1, pcie, power, sm, clock, temps, banks, tflops, vbios, flags = line.split("; ")
     name, architecture, pci_id, lspci = texts
     shutdown, slowdown, highest = map(int, temps.split("/"))
     gen, width = map(int, pcie.split("x"))
     return model, GpuModel(
         name, architecture, pci_id, lspci, int(memory), int(bar1), gen, width, int(power), int(sm), int(clock),
-        (shutdown, slowdown, highest), int(banks), vbios, frozenset(flags.split()),
+        (shutdown, slowdown, highest), int(banks), int(tflops), vbios, frozenset(flags.split()),
     )  # fmt: skip
 
 
-_NO_GPU = GpuModel("none", "none", "", "", 0, 0, 0, 0, 0, 0, 0, (0, 0, 0), 0, "", frozenset())
+_NO_GPU = GpuModel("none", "none", "", "", 0, 0, 0, 0, 0, 0, 0, (0, 0, 0), 0, 0, "", frozenset())
 GPUS: Dict[str, GpuModel] = dict(map(_row, _TABLE.splitlines()))
 
 _P5_GPU_BUSES = (0x53, 0x64, 0x75, 0x86, 0x97, 0xA8, 0xB9, 0xCA)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from . import neuron
 from .hardware import BOOTED, EFA_DRIVER, EFA_INSTALLER, HOSTNAME, NCCL, OFI_NCCL, UPTIME_S, Machine, ranges
@@ -144,14 +144,19 @@ def df(machine: Machine) -> str:
         ("/dev/nvme0n1p1", _ROOT_KIB, 52428800, "/"),
         ("/dev/nvme0n1p128", 10202, 1318, "/boot/efi"),
     ]
-    if _scratch_kib(machine):
-        rows.append(("/dev/mapper/vg.01-lv_ephemeral", _scratch_kib(machine), 28, "/opt/dlami/nvme"))
-    lines = ["Filesystem                     1024-blocks      Used   Available Capacity Mounted on"]
-    lines += [
-        f"{name:<30} {size:>11} {used:>9} {size - used:>11} {-(-used * 100 // size):>7}% {mount}"
-        for name, size, used, mount in rows
-    ]
-    return "\n".join(lines) + "\n"
+    head = "Filesystem                     1024-blocks      Used   Available Capacity Mounted on\n"
+    return head + _table(machine, rows, (_scratch_kib(machine), 28), (11, 7))
+
+
+def _table(
+    machine: Machine, rows: List[Tuple[str, int, int, str]], scratch: Tuple[int, int], wide: Tuple[int, int]
+) -> str:
+    """Rows of df: name, total, used, mount. scratch: total and used of the instance store, where there is one."""
+    store = [("/dev/mapper/vg.01-lv_ephemeral", *scratch, "/opt/dlami/nvme")] if _scratch_kib(machine) else []
+    return "".join(
+        f"{name:<30} {total:>{wide[0]}} {used:>9} {total - used:>11} {-(-used * 100 // total):>{wide[1]}}% {mount}\n"
+        for name, total, used, mount in (*rows, *store)
+    )
 
 
 def df_inodes(machine: Machine) -> str:
@@ -162,15 +167,9 @@ def df_inodes(machine: Machine) -> str:
         ("tmpfs", 819200, 1900, "/run"),
         ("/dev/nvme0n1p1", 104855536, 812345, "/"),
     ]
-    if _scratch_kib(machine):
-        rows.append(("/dev/mapper/vg.01-lv_ephemeral", _scratch_kib(machine) // 16, 11, "/opt/dlami/nvme"))
-    lines = ["Filesystem                         Inodes     IUsed       IFree IUse% Mounted on"]
-    lines += [
-        f"{name:<30} {total:>10} {used:>9} {total - used:>11} {-(-used * 100 // total):>4}% {mount}"
-        for name, total, used, mount in rows
-    ]
-    lines.append(f"{'/dev/nvme0n1p128':<30} {0:>10} {0:>9} {0:>11} {'-':>5} /boot/efi")
-    return "\n".join(lines) + "\n"
+    head = "Filesystem                         Inodes     IUsed       IFree IUse% Mounted on\n"
+    fat = f"{'/dev/nvme0n1p128':<30} {0:>10} {0:>9} {0:>11} {'-':>5} /boot/efi\n"
+    return head + _table(machine, rows, (_scratch_kib(machine) // 16, 11), (10, 4)) + fat
 
 
 def mounts(machine: Machine) -> str:
@@ -272,14 +271,8 @@ def _disk(name: str, size: int, model: str, serial: str) -> Dict[str, Any]:
 
 
 def _part(name: str, kind: str, size: int, mount: str, fstype: str) -> Dict[str, Any]:
-    return {
-        **_disk(name, size, "", ""),
-        "type": kind,
-        "model": None,
-        "serial": None,
-        "mountpoint": mount,
-        "fstype": fstype,
-    }
+    held = {"type": kind, "model": None, "serial": None, "mountpoint": mount, "fstype": fstype}
+    return {**_disk(name, size, "", ""), **held}
 
 
 def chrony(machine: Machine) -> str:
@@ -303,27 +296,23 @@ Leap status     : Normal
 
 def sysctl(machine: Machine) -> str:
     """`sysctl -a`, the part that a training node's set-up is about."""
-    return "\n".join(
-        [
-            "fs.file-max = 9223372036854775807",
-            "fs.nr_open = 1048576",
-            "kernel.numa_balancing = 0",
-            f"kernel.osrelease = {machine.kernel}",
-            "kernel.panic = 10",
-            "kernel.pid_max = 4194304",
-            "net.core.rmem_max = 212992",
-            "net.core.somaxconn = 4096",
-            "net.core.wmem_max = 212992",
-            "net.ipv4.ip_local_port_range = 32768\t60999",
-            "net.ipv4.tcp_rmem = 4096\t131072\t6291456",
-            "vm.max_map_count = 262144",
-            "vm.nr_hugepages = 0",
-            "vm.overcommit_memory = 1",
-            "vm.swappiness = 60",
-            "vm.zone_reclaim_mode = 0",
-            "",
-        ]
-    )
+    return f"""fs.file-max = 9223372036854775807
+fs.nr_open = 1048576
+kernel.numa_balancing = 0
+kernel.osrelease = {machine.kernel}
+kernel.panic = 10
+kernel.pid_max = 4194304
+net.core.rmem_max = 212992
+net.core.somaxconn = 4096
+net.core.wmem_max = 212992
+net.ipv4.ip_local_port_range = 32768\t60999
+net.ipv4.tcp_rmem = 4096\t131072\t6291456
+vm.max_map_count = 262144
+vm.nr_hugepages = 0
+vm.overcommit_memory = 1
+vm.swappiness = 60
+vm.zone_reclaim_mode = 0
+"""
 
 
 _NVIDIA_MODULES = (
@@ -389,19 +378,9 @@ def services(machine: Machine) -> str:
         running.append(("nvidia-fabricmanager.service", "NVIDIA fabric manager service"))
     if machine.bridged:
         running.append(("nvlsm.service", "NVIDIA NVLink Subnet Manager"))
-    units = [
-        {"unit": unit, "load": "loaded", "active": "active", "sub": "running", "description": what}
-        for unit, what in running
-    ]
-    units.append(
-        {
-            "unit": "auditd.service",
-            "load": "not-found",
-            "active": "inactive",
-            "sub": "dead",
-            "description": "auditd.service",
-        }
-    )
+    fields = ("unit", "load", "active", "sub", "description")
+    units = [dict(zip(fields, (unit, "loaded", "active", "running", what))) for unit, what in running]
+    units.append(dict(zip(fields, ("auditd.service", "not-found", "inactive", "dead", "auditd.service"))))
     return json.dumps(sorted(units, key=lambda unit: unit["unit"])) + "\n"
 
 

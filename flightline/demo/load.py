@@ -13,22 +13,6 @@ from flightline_node.ask.active.gpu_load import BATCH, ORDER
 from .hardware import Machine
 
 _LANE_GB_S = {3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-_TFLOPS = {
-    "V100": 96,
-    "A100-SXM4-40GB": 262,
-    "A100-SXM4-80GB": 268,
-    "H100-SXM5-80GB": 668,
-    "H200-SXM5-141GB": 676,
-    "B200-SXM6": 1520,
-    "B300-SXM6": 1540,
-    "B200 (GB200 superchip)": 1560,
-    "T4": 24,
-    "T4G": 24,
-    "A10G": 62,
-    "L4": 58,
-    "L40S": 240,
-}
-_OTHER_TFLOPS = 300
 _SECONDS = 20.0
 _DIGEST = "5f1c0a9e3b7d2468" * 4
 _SW_POWER_CAP = 0x4
@@ -77,7 +61,7 @@ def gpu_load(machine: Machine) -> str:
 
 
 def _loaded(machine: Machine, index: int, pci: str) -> Dict[str, Any]:
-    tflops = round(_TFLOPS.get(machine.expected.gpu_model or "", _OTHER_TFLOPS) * (1 - 0.004 * (index % 5)), 2)
+    tflops = round(machine.gpu.tflops * (1 - 0.004 * (index % 5)), 2)
     products = int(_SECONDS * 0.8 * tflops * 1e12 / (2 * ORDER**3)) // BATCH * BATCH
     return {
         "index": index,

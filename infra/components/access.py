@@ -1,7 +1,5 @@
 """Roles of the nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pulumi

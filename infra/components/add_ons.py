@@ -1,7 +1,5 @@
 """EKS add-ons, each with the role of its service account where its pods call AWS."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pulumi

@@ -1,7 +1,5 @@
 """CloudTrail: who called which AWS API, kept in a bucket of its own."""
 
-from __future__ import annotations
-
 import pulumi_aws as aws
 
 from infra.planning.resource_policies import Statement, grant, service

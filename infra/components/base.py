@@ -1,7 +1,5 @@
 """What components share: the stack's plan, options of children, documents as text, what several make alike."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One bucket: encrypted, TLS only, never public, tidied by lifecycle rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Helm releases in an EKS cluster, made from the machine that runs Pulumi: it must reach the cluster's API."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pulumi

@@ -1,7 +1,5 @@
 """VPC endpoints, as planned."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

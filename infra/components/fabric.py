@@ -1,7 +1,5 @@
 """The security group of the nodes: everything between its members, nothing in from elsewhere."""
 
-from __future__ import annotations
-
 import pulumi
 
 from .base import ClusterPlan, Component

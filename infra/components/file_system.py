@@ -1,7 +1,5 @@
 """FSx for Lustre, persistent 2 SSD, in the nodes' zone."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 

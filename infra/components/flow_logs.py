@@ -1,7 +1,5 @@
 """Flow logs of what the VPC refused, in a log group that forgets."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 

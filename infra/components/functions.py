@@ -1,7 +1,5 @@
 """The Lambda functions with their roles, log groups, queues and ways in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

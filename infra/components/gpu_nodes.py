@@ -1,7 +1,5 @@
 """The GPU nodes: launch template and Auto Scaling group. Capacity and size change; nothing is replaced for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

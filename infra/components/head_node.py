@@ -1,7 +1,5 @@
 """The head node: Slurm controller, control node, and the way in with SSH."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 

@@ -1,7 +1,5 @@
 """The EKS cluster: its API, who reaches it and from where, the key of its secrets, the log of its control plane."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pulumi

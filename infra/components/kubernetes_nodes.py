@@ -1,7 +1,5 @@
 """Node groups of an EKS cluster: GPU nodes by the EC2 path's launch template, and nodes for the cluster's own pods."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What an instance is launched with: one launch template of GPU nodes, whoever launches them, and of nodes without."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass

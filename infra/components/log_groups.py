@@ -1,7 +1,5 @@
 """Log groups that nodes and file systems write to."""
 
-from __future__ import annotations
-
 from .base import ClusterPlan, Component
 
 

@@ -1,7 +1,5 @@
 """Alarms, log filters, event rules and the dashboard."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 

@@ -1,7 +1,5 @@
 """VPC, subnets, routes, NAT gateways, endpoints and flow logs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pulumi

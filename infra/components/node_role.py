@@ -1,7 +1,5 @@
 """The role of an EKS cluster's nodes: to join, to fetch images, and to be reached by Session Manager."""
 
-from __future__ import annotations
-
 from infra.planning import iam, kubernetes
 
 from .base import ClusterPlan, Component, text

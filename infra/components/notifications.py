@@ -1,7 +1,5 @@
 """The alerts topic with its key, its e-mail subscriptions, and the Slack webhook in Secrets Manager."""
 
-from __future__ import annotations
-
 import pulumi
 import pulumi_aws as aws
 

@@ -1,7 +1,5 @@
 """Roles of the pods of one service account each (Pod Identity)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pulumi

@@ -1,7 +1,5 @@
 """Inline policies of a role, one per purpose, from the planned documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pulumi

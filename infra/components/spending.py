@@ -1,7 +1,5 @@
 """The monthly budget and the cost-anomaly alarm."""
 
-from __future__ import annotations
-
 import json
 
 import pulumi

@@ -1,7 +1,5 @@
 """Buckets for data, checkpoints and results, and the S3 Express directory bucket beside the nodes."""
 
-from __future__ import annotations
-
 import pulumi_aws as aws
 
 from .base import ClusterPlan, Component

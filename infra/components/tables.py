@@ -1,7 +1,5 @@
 """The results and training tables."""
 
-from __future__ import annotations
-
 import pulumi_aws as aws
 
 from infra.planning import tables

@@ -1,7 +1,5 @@
 """How people and Ansible reach the nodes, and the head node."""
 
-from __future__ import annotations
-
 import re
 
 from infra.config.model import EKS, AccessSettings, HeadSettings

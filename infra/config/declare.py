@@ -4,8 +4,6 @@ From the declaration follow its check and the words of its refusal (`infra.confi
 and its row in docs/settings.md (`python -m tools.stack_settings`; a test compares).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

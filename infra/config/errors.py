@@ -1,7 +1,5 @@
 """Mistakes in a stack's configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The EKS cluster: its version, who reaches it, its nodes without a GPU, and which other settings it has no use for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A field made by `setting` is its key's value, by `derived` it is worked out in t
 the former, checked. After a change: `python -m tools.stack_settings`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """VPC, subnets, NAT and the availability zone."""
 
-from __future__ import annotations
-
 from infra.config.model import EKS, NAT_NONE, NetworkSettings, ZoneSettings
 from infra.config.values import Values
 from infra.planning import subnets

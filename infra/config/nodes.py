@@ -1,7 +1,5 @@
 """GPU nodes: type, count, capacity, placement, image."""
 
-from __future__ import annotations
-
 import re
 
 from infra.config import scaling

@@ -1,7 +1,5 @@
 """Notifications, thresholds, boot preflight, budget, tags and the rest of what operators decide."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

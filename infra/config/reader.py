@@ -1,7 +1,5 @@
 """From a stack's raw values to its settings: pure, and every mistake at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How the group of GPU nodes grows, shrinks and chooses spot capacity."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """FSx for Lustre, S3 Express, and whether data outlives the stack."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from infra.config.model import NO_EXPORT, OWN_BUCKET, FsxSettings, NodesSettings, StorageSettings

@@ -1,7 +1,5 @@
 """A stack's values while they are being checked, and the mistakes found so far."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any

@@ -7,8 +7,6 @@ GROUP BY and ORDER BY every node is a contributor with a state of its own, also 
 BY puts the worst first; one query in a request, so no arithmetic between two), "Create a composite alarm".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial

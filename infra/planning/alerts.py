@@ -1,7 +1,5 @@
 """Who may publish alerts: policies of the topic and of its key."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ The names in `values` are those of the charts' values.yaml (NVIDIA/k8s-device-pl
 NVIDIA/dcgm-exporter).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

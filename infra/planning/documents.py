@@ -1,7 +1,5 @@
 """The Systems Manager documents: what may be run on a node, with parameters that no shell can read as more. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

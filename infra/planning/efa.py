@@ -6,8 +6,6 @@ an ENA `interface`, never efa-only, because efa-only carries no IP traffic. Ever
 is ENA only. On a type with a single card that is EFA-capable, one `efa` interface is both, which saves an address.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from infra.planning.instance_types import facts

@@ -3,8 +3,6 @@
 A gateway costs nothing. Interfaces are paid for by the hour; without NAT they are the only way to their services.
 """
 
-from __future__ import annotations
-
 GATEWAYS = ("s3", "dynamodb")
 EXPRESS_GATEWAY = "s3express"
 """Directory buckets are behind endpoints of their own (S3 user guide, networking for directory buckets)."""

@@ -4,8 +4,6 @@ Sizes: FSx CreateFileSystem API reference (1.2 TiB, 2.4 TiB, then steps of 2.4 T
 "Working with EFA-enabled file systems" (2026); the first step is the smallest EFA-enabled file system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

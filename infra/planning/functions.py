@@ -1,7 +1,5 @@
 """The Lambda functions: what each is called, given and shipped with. Pure but for reading the files to ship."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What planning needs to know of an instance type, from its row in the node library's table."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches

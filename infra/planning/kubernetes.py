@@ -5,8 +5,6 @@ with Capacity Blocks for ML", "Use EKS-optimized accelerated AMIs", "AWS add-ons
 requirements").
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

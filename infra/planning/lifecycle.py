@@ -4,8 +4,6 @@ Current objects of data and checkpoints are never expired: only their owner know
 are, or versioning would keep every overwritten checkpoint for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

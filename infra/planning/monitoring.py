@@ -1,7 +1,5 @@
 """What is watched beside the alarms: log filters, event rules, the dashboard. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Physical names, derived from the cluster name. IAM documents and user data rely on them, so they are explicit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Account quotas that a stack's size can meet before its capacity does."""
 
-from __future__ import annotations
-
 from infra.config.model import NodesSettings
 from infra.planning import efa
 

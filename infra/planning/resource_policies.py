@@ -1,7 +1,5 @@
 """Statements of policies that stand at a resource: who may do what with it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Subnets of a VPC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network

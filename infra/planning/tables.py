@@ -1,7 +1,5 @@
 """Keys and indexes of the DynamoDB tables. The results table is what `flightline.cloud.items` writes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The tags of the stack's resources and instances, by the names of `flightline.contract`."""
 
-from __future__ import annotations
-
 from flightline.contract import (
     PROJECT,
     ROLE_CPU,

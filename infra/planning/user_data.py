@@ -4,8 +4,6 @@ Everything on the node can read its user data, and so can everybody with ec2:Des
 belongs here. The checksum does: it is what makes the package from S3 trustworthy.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

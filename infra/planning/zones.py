@@ -1,7 +1,5 @@
 """Which availability zones the subnets and the GPU nodes go to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ They are pure functions over (type token, logical name, properties). Tests run t
 example stack; `infra.guard` runs them inside `pulumi preview` and `pulumi up`.
 """
 
-from __future__ import annotations
-
 from typing import Iterator, Tuple
 
 from . import (

@@ -1,7 +1,5 @@
 """An EKS cluster lets in who is named, keeps a record of it, and can be reached from inside the VPC."""
 
-from __future__ import annotations
-
 from typing import Iterator
 
 from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure

@@ -1,7 +1,5 @@
 """No node can delete or overwrite for good what lies in a bucket: not by way of a file system that writes back."""
 
-from __future__ import annotations
-
 from typing import Any, Iterator, Tuple
 
 from .model import UNKNOWN, Answer, Broken, PolicyContext, Registered, Rule, Unsure

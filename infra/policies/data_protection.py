@@ -1,7 +1,5 @@
 """Data survives a mistaken destroy, unless the stack says that it may go."""
 
-from __future__ import annotations
-
 from typing import Iterator
 
 from .model import Answer, Broken, PolicyContext, Registered, Rule

@@ -1,7 +1,5 @@
 """Reading IAM documents as they stand in properties: JSON text, a dict, or not known yet."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 from typing import Any, Dict, Iterator, List

@@ -1,7 +1,5 @@
 """Everything that stores data encrypts it."""
 
-from __future__ import annotations
-
 from typing import Callable, Dict, Iterator, Tuple
 
 from .model import UNKNOWN, Answer, Broken, PolicyContext, Props, Registered, Rule, Unsure

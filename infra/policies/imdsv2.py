@@ -1,7 +1,5 @@
 """Instances answer metadata requests with a session token only (IMDSv2)."""
 
-from __future__ import annotations
-
 from typing import Iterator
 
 from .model import Answer, PolicyContext, Registered, Rule

@@ -1,7 +1,5 @@
 """A resource type that the policies have not been told about is not let through."""
 
-from __future__ import annotations
-
 from typing import FrozenSet, Iterator
 
 from .data_protection import DATA

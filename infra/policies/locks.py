@@ -1,7 +1,5 @@
 """A stack that keeps data cannot be torn down by mistake: its locks are there, and closed."""
 
-from __future__ import annotations
-
 from typing import Iterator, Tuple
 
 from .data_protection import DATA

@@ -1,7 +1,5 @@
 """Every log group forgets after a stated time."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from .model import UNKNOWN, Answer, Broken, PolicyContext, Props, Registered, Rule, Unsure

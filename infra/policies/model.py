@@ -1,7 +1,5 @@
 """What a policy judges and what it may answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Callable, FrozenSet, Iterator, Mapping, Tuple, Union
 

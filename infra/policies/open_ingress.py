@@ -1,7 +1,5 @@
 """No rule lets the whole internet in."""
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Any, Iterator, List
 

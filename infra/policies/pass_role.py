@@ -1,7 +1,5 @@
 """Nobody may hand an arbitrary role to a service."""
 
-from __future__ import annotations
-
 from typing import Any, Dict, Iterator, List
 
 from .documents import allows, as_list, statements

@@ -1,7 +1,5 @@
 """What is installed in a cluster from elsewhere is one version, from a source that answers over TLS."""
 
-from __future__ import annotations
-
 import re
 from typing import Iterator
 

@@ -1,7 +1,5 @@
 """GPU nodes have no public address."""
 
-from __future__ import annotations
-
 from typing import Iterator
 
 from flightline.contract import ROLE_GPU, TAG_ROLE

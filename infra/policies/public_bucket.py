@@ -1,7 +1,5 @@
 """No bucket can become public, by ACL, policy or accident."""
 
-from __future__ import annotations
-
 from typing import Iterator, Tuple
 
 from .documents import grants_everybody, statements

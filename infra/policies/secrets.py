@@ -1,7 +1,5 @@
 """Secrets are Pulumi secrets, and never in user data, outputs or plain state."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

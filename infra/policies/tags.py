@@ -1,7 +1,5 @@
 """Everything that can be tagged says which cluster it belongs to."""
 
-from __future__ import annotations
-
 from typing import Any, Iterator
 
 from infra.sdk import taggable

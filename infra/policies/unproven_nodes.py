@@ -1,7 +1,5 @@
 """No pod lands on a GPU node that has not said go, and no node group is launched by a template that nobody judged."""
 
-from __future__ import annotations
-
 from typing import Any, Iterator
 
 from flightline.contract import KUBE_STARTUP_TAINT

@@ -1,7 +1,5 @@
 """Reading properties that may be absent, unknown, or a boolean spelled as text."""
 
-from __future__ import annotations
-
 from typing import Any, Iterator, List
 
 from .model import UNKNOWN, Answer, Broken, Props, Unsure

@@ -1,7 +1,5 @@
 """IAM policy documents, one per purpose. Resources are planned names, so every document is known before `up`."""
 
-from __future__ import annotations
-
 from infra.planning.iam.control import head_policies, operator_policies
 from infra.planning.iam.functions import function_policies
 from infra.planning.iam.kubernetes import kubernetes_policies

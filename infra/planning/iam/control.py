@@ -1,7 +1,5 @@
 """What the control node (the head node, or an operator's own role) may do: reach nodes, keep results, tell people."""
 
-from __future__ import annotations
-
 from flightline.contract import TAG_CLUSTER
 from infra.planning.iam.node import logs, managed, metrics
 from infra.planning.iam.statements import Arns, Document, allow, document, of

@@ -1,7 +1,5 @@
 """What each Lambda function may do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 

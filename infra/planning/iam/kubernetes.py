@@ -1,7 +1,5 @@
 """What parts of a Kubernetes cluster may do. Its nodes may be managed, and no more: pods have roles of their own."""
 
-from __future__ import annotations
-
 from flightline.contract import TAG_CLUSTER
 from infra.planning.iam.control import HEAL, REPLACE, notify, store
 from infra.planning.iam.node import data, logs, managed, metrics

@@ -1,7 +1,5 @@
 """What a GPU node may do: be managed, judge itself and say so, ship logs and metrics, read data, keep checkpoints."""
 
-from __future__ import annotations
-
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 

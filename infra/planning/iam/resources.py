@@ -1,7 +1,5 @@
 """Trust policies and resource policies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document

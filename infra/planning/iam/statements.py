@@ -1,7 +1,5 @@
 """Statements and documents, and the ARNs that they name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
