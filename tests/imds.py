@@ -1,7 +1,5 @@
 """A stand-in of the instance metadata service, version 2, on loopback. Paths and forms after the EC2 user guide."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The programs of nodes: called of this tree's node library, or installed as a role does it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

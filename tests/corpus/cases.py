@@ -1,7 +1,5 @@
 """From the labels in families/*.yml to cases. The shapes a label can have are in `expand`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

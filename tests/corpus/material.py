@@ -1,7 +1,5 @@
 """The files of a case: a fixture, a simulated node, one driver generation's nvidia-smi, a kernel log, edits."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -4,8 +4,6 @@
 the cases in which that check fires or that are healthy. Exit status 1 unless every check has a case, every case that should fire fires with the right status and remedy, and nothing else fires.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -5,8 +5,6 @@ ids where the stand-in engine had invented ones. Only the types in CREATORS are 
 back. What the rest says is held by the policies and the provider's SDK.
 """
 
-from __future__ import annotations
-
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

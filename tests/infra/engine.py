@@ -4,8 +4,6 @@ It calls stack transforms over gRPC as the engine does (same request, same callb
 its options, and answers with invented ids. It creates nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping

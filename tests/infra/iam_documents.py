@@ -1,7 +1,5 @@
 """Every IAM document of a stack, and a small judge of what a role may do."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import Any

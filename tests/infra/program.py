@@ -1,7 +1,5 @@
 """Runs the whole Pulumi program for an example stack, on the stand-in engine."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

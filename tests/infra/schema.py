@@ -1,7 +1,5 @@
 """Holds what reached the engine against the provider's SDK: names of properties, at every depth, and their types."""
 
-from __future__ import annotations
-
 import collections.abc
 import enum
 import importlib

@@ -1,7 +1,5 @@
 """The example stacks as values, and an AWS that answers without AWS."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

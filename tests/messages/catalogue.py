@@ -1,7 +1,5 @@
 """From a message of data/*.yml to a log behind each head, and to the judgement's answer."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

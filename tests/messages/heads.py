@@ -5,8 +5,6 @@ boot. A head of UNCLEAR is one that cannot be told from a program's own words: w
 pass.
 """
 
-from __future__ import annotations
-
 KERNEL = (
     "[{up:12.6f}] {line}",
     "2026-11-21T09:{m:02d}:{s:02d}+0000 ip-10-0-0-7 kernel: {line}",

@@ -1,7 +1,5 @@
 """Made-up records, runs and programs: the shape of node records, none of it measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ resource is looked at only when its turn comes, and ends the destroy there. With
 what they depend on or lie in. tests/infra/test_engine.py does the same with the real engine where it is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from tests.infra.engine import Request

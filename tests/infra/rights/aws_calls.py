@@ -1,7 +1,5 @@
 """Which AWS operations the project's own code calls, read from its source, and the IAM actions they take."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

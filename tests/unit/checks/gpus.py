@@ -1,7 +1,5 @@
 """Facts of healthy GPUs, made by hand after nvidia-smi's documented fields, for the tests of GPU checks."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Facts of a healthy Trn1 node for tests of the neuron checks: the hand-written fixtures as the parsers read them."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Emulated AWS, emptied for each test that asks for it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.emulated import lead_to

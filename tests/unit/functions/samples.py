@@ -5,8 +5,6 @@ user guide "Real-time processing of log data with subscriptions"; EC2 user guide
 state changes; AWS Health user guide, event schema; Lambda developer guide on SQS and SNS.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Incidents and fleets for the tests of healing, written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from flightline.healing.journal.incident import Attempt, Incident, Moment, NodeTrouble, Proof, advance, opened

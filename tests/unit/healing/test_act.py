@@ -1,7 +1,5 @@
 """Who is out without an incident: what the nodes themselves say of it, and of the rest what the scheduler alone says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

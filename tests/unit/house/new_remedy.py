@@ -1,7 +1,5 @@
 """Takes a remedy past every place that it comes by and prints what each says, as JSON; test_remedies.py runs it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

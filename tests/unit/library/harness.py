@@ -6,8 +6,6 @@ other mapping as JSON), `old` (paths last changed ten days ago), `archives` (pat
 that the module runs must stand in `commands`, and every one that stands there must be run, in that order.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import io

@@ -8,8 +8,6 @@ Figures, SKUs and attributes as others recorded them; no account was at hand to 
   amounts, usage types and units are theirs; SKUs, product families and groups after AWS' documentation.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What tests of the host parsers share: parse a fixture or a text by the parser's name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flightline_node.read.parsers import PARSERS

@@ -3,8 +3,6 @@
 The same arguments always give the same fleet.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any, Callable, Iterator
 

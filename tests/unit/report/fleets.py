@@ -3,8 +3,6 @@
 `python -m tests.unit.report.fleets` writes the snapshots anew; read each before it is committed.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tempfile

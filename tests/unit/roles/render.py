@@ -1,7 +1,5 @@
 """Roles without a node: their variables and templates, evaluated by Ansible's own engine with facts that a test gives."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any

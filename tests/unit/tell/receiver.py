@@ -1,7 +1,5 @@
 """A local HTTPS server in Slack's place, with a certificate made for it."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import json

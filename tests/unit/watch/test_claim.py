@@ -1,7 +1,5 @@
 """Whose drain it is, by the whole of its reason: our programs write one form, and everything else is a person's."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest
