@@ -102,7 +102,7 @@ def test_what_is_judged_later_are_checks():
     assert not [name for name in CONFIGURED_LATER if {"gpu", "nvlink", "pcie"} & set(CHECKS[name].tags)]
 
 
-@given(st.sampled_from([item.name for item in fields(BootPlan) if item.type == "str"]), st.text(max_size=60))
+@given(st.sampled_from([item.name for item in fields(BootPlan) if item.type is str]), st.text(max_size=60))
 def test_no_value_can_run_on_the_node(name, value):
     """A value is refused, or a shell reads back exactly that value."""
     changed = {name: value, **({"launch_hook": "hook"} if name == "group" and value else {})}

@@ -17,7 +17,7 @@ NVIDIA = [row["instance_type"] for row in ROWS if row["accelerator"] == "nvidia_
 NODES = (1, 2, 3, 4, 16, 500)
 SIZES = (8, 1 << 10, 1 << 20, 128 << 20, GIB, 16 * GIB)
 
-# What good nodes were seen to give: nodes, collective, size, GB/s. Sources: expected/nccl.py; OCI's gate for the B300;
+# What good nodes were seen to give: nodes, collective, size, GB/s. Sources: know/hardware.py; OCI's gate for the B300;
 # the old p4d stack of NVIDIA/nccl 527, slow but whole, is held to the floor and not to a gate.
 HEALTHY = [
     ("p4d.24xlarge", 1, "all_reduce", GIB, 230.8), ("p4d.24xlarge", 4, "all_reduce", GIB, 29.6),
