@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.beds import BIN
 from tests.hostile import bed
 from tests.hostile.bed import HostileBed, answer, real
 
@@ -56,5 +57,5 @@ def test_a_launcher_s_run_needs_no_event_either(tmp_path):
     place = HostileBed(tmp_path)
     place.add("a", {"text": ""})
     place.write()
-    done = place.run((*bed.COMMAND, "--via", "slurm"), MAX_EVENT_RES="1", PATH=f"{bed.BIN}:/usr/bin:/bin")
+    done = place.run((*bed.COMMAND, "--via", "slurm"), MAX_EVENT_RES="1", PATH=f"{BIN}:/usr/bin:/bin")
     assert done.status == 2 and "ansible-playbook ended with status" not in done.out, done.out
