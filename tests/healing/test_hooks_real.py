@@ -81,6 +81,8 @@ def cluster(tmp_path_factory):
 @pytest.fixture
 def node(cluster, tmp_path):
     one = Node(cluster, "n1", tmp_path)
+    # A node that Slurm does not hear yet is not returned, and rightly so: slurmd may have started a moment ago.
+    until(lambda: "*" not in cluster.run("sinfo", "-h", "-n", "n1", "-o", "%T").stdout, 30)
     yield one
     if one.state[0] != "idle":
         one.slurm("RESUME")
