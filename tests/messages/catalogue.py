@@ -179,7 +179,7 @@ def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> s
     blocks = any(finding.status in BLOCKING for finding in findings)
     loud = blocks or any(finding.status is Status.WARN for finding in findings)
     right = {
-        "condemns": mine is (Status.UNKNOWN if unclear else Status.FAIL),
+        "condemns": mine is (Status.UNKNOWN if unclear or message.status == "UNKNOWN" else Status.FAIL),
         "degrades": unclear or (mine is Status.WARN and not blocks),
         "job": mine is not Status.FAIL and not (blocks and message.file == KERNEL_LOG),
         "nothing": not loud,

@@ -41,7 +41,7 @@ class Case(NamedTuple):
         return Repeated(self.what, self.status, "" if self.once else self.threshold, "device", self.once)
 
 
-def _kind(*kinds: str) -> Callable[[Facts], bool]:
+def _kind(*kinds: Optional[str]) -> Callable[[Facts], bool]:
     return lambda event: event.get("kind") in kinds
 
 
@@ -59,16 +59,18 @@ UNUSABLE = "NVIDIA driver could not use a GPU"
 NOT_LOADED = "NVIDIA driver was built for another kernel"
 NEEDS_RESET = "NVIDIA driver refuses to work with a GPU until it is reset"
 GSP_DEAD = "GPU firmware (GSP) stopped: the GPU needs a reset"
+GSP_TROUBLE = "GPU firmware (GSP) did not do a step that it must"
 NVLINK_DEGRADED = "NVIDIA driver took a GPU's NVLinks out of use after an error"
 MLX5_DEAD = "mlx5 device gave up: on P6 the NVLink switches are managed through it"
 REFUSED = "kernel module refused for its signature"
 SLOT_EMPTY = "PCIe device left its slot"
 BOOT_BEFORE = "hardware error that ended the boot before"
 BEYOND_END = "file system asks for blocks beyond the end of its disk"
+CARRIER = "InfiniBand port lost its carrier"
 _NOT_PRESENT = "Card not present"
 NETWORK_RESET = "network device reset"
 EXPIRED = "network device's watchdog expired, by the driver's own count"
-GSP_KINDS = (NEEDS_RESET, GSP_DEAD)
+GSP_KINDS = (NEEDS_RESET, GSP_DEAD, GSP_TROUBLE)
 
 _W, _F, _I = Status.WARN, Status.FAIL, Status.INFO
 _JOBS = "what a job did to itself"
@@ -80,7 +82,8 @@ CASES: Tuple[Case, ...] = (
     Case("edac", "memory error that ECC could not correct", _F, Remedy.REPLACE, _kind("UE")),
     Case("edac", "memory error corrected by ECC", _W, Remedy.REPLACE, _kind("CE"), "edac_corrected"),
     Case("hard_lockup", "CPU locked up with interrupts off", _F, Remedy.REBOOT),
-    Case("soft_lockup", "CPU locked up", _W, Remedy.REBOOT, threshold="soft_lockups", longest="soft_lockup_s"),
+    Case("soft_lockup", "CPU locked up in a driver that training stands on", _F, Remedy.REBOOT, _kind("in_driver")),
+    Case("soft_lockup", "CPU locked up", _W, Remedy.REBOOT, _kind(None), "soft_lockups", "soft_lockup_s"),
     Case("rcu_stall", "CPU stalled (RCU)", _W, Remedy.INVESTIGATE, threshold="rcu_stalls"),
     Case("hung_task", "task hung", _W, Remedy.INVESTIGATE, threshold="hung_tasks", longest="hung_task_s"),
     Case("kernel_bug", "kernel fault: its state is no longer to be trusted", _F, Remedy.REBOOT, _kind(*_FAULTS)),
@@ -88,6 +91,15 @@ CASES: Tuple[Case, ...] = (
     Case("kernel_warning", "kernel warning in a driver that training stands on", _W, Remedy.INVESTIGATE),
     Case("nfs", "file server does not answer", _W, Remedy.INVESTIGATE),
     Case("conntrack", "connections dropped: the table of tracked ones is full", _W, Remedy.FIX_CONFIG, once=_SITES),
+    Case("netdev_stuck", "network device that is never removed", _W, Remedy.REBOOT),
+    Case("carrier", CARRIER, _F, Remedy.INVESTIGATE, _kind("Lost")),
+    Case(
+        "peermem",
+        "GPU memory freed under a transfer",
+        _W,
+        Remedy.INVESTIGATE,
+        once="a killed job prints it by the thousand",
+    ),
     Case("oom", "process killed for lack of memory", _W, Remedy.INVESTIGATE, once=_JOBS),
     Case("file_max", "no more files could be opened on the whole node", _W, Remedy.FIX_CONFIG, once=_JOBS),
     Case("library_crash", "a program crashed inside an NVIDIA or EFA library", _W, Remedy.INVESTIGATE, once=_JOBS),
@@ -115,11 +127,11 @@ CASES: Tuple[Case, ...] = (
     Case("nvidia_driver", NVLINK_DEGRADED, _F, Remedy.RESET_GPU, _kind("nvlink_degraded")),
     Case("nvidia_driver", "NVIDIA driver does not support a GPU", _F, Remedy.UPDATE_SOFTWARE, _kind("unsupported")),
     Case("nvidia_driver", NOT_LOADED, _F, Remedy.UPDATE_SOFTWARE, _kind("not_loaded")),
-    Case("nvidia_driver", "driver cannot read the NVLinks: CUDA hangs", _F, Remedy.REBOOT, _kind("nvlink_discovery")),
+    Case("nvidia_driver", "driver cannot read or train the NVLinks", _F, Remedy.REBOOT, _kind("nvlink_discovery")),
     Case("nvidia_driver", "GPU did not answer the driver's watchdog", _W, Remedy.INVESTIGATE, _kind("rc_watchdog")),
     Case("nvidia_driver", "IMEX daemon died: its NVLink domain is cut", _W, Remedy.FIX_CONFIG, _kind("imex_died")),
     Case("nvidia_driver", "another driver holds a GPU", _W, Remedy.FIX_CONFIG, _kind("driver_conflict")),
-    Case("nvidia_driver", "GPU firmware (GSP) trouble", _W, Remedy.INVESTIGATE, _kind("gsp")),
+    Case("nvidia_driver", GSP_TROUBLE, _F, Remedy.RESET_GPU, _kind("gsp")),
     Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
     Case("module_refused", REFUSED, _F, Remedy.UPDATE_SOFTWARE),
     Case("network_reset", NETWORK_RESET, _W, Remedy.INVESTIGATE, threshold="network_resets"),
@@ -131,7 +143,8 @@ CASES: Tuple[Case, ...] = (
     Case("efa_refused", "EFA device refused a command", _W, Remedy.INVESTIGATE),
     Case("mlx5", MLX5_DEAD, _F, Remedy.REBOOT, _kind("dead")),
     Case("mlx5", "mlx5 queue stood still", _W, Remedy.INVESTIGATE, _kind("tx_timeout"), "network_resets"),
-    Case("mlx5", "mlx5 command timed out", _W, Remedy.INVESTIGATE, _kind("command"), "network_resets"),
+    Case("mlx5", "mlx5 device did not answer a command of its driver", _F, Remedy.REBOOT, _kind("command")),
+    Case("mlx5", "cable pulled out of an mlx5 port, or never plugged in", _W, Remedy.INVESTIGATE, _kind("unplugged")),
     Case("mlx5", "mlx5 device hot, or short of power", _W, Remedy.INVESTIGATE, _kind("hot")),
 )
 

@@ -6,9 +6,12 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from ..know.catalog import nvlink5, xid
 from ..model import RANK, Facts, Remedy, Status
+from .kernel_history import pci_key
 
 RECOVERY = 154
 NVLINK5 = range(144, 151)
+REMAPS = frozenset({63, 94})
+"""The driver takes the bad page out of use; its row is replaced when the GPU is reset."""
 
 _ACTIONS: Tuple[Tuple[str, Remedy, str], ...] = (
     # Words of the line from R565 to R610; the first that is in it counts.
@@ -38,7 +41,7 @@ def decide(code: int, events: Sequence[Facts], recovery: Optional[Decision], dri
     """events: those of one code on one GPU, in order. recovery: what that GPU's last 154 says, if it has one."""
     entry = xid.lookup(code)
     if entry is None:
-        return Decision(Status.WARN, Remedy.INVESTIGATE, "not in NVIDIA's catalogue")
+        return Decision(Status.UNKNOWN, Remedy.INVESTIGATE, "not in NVIDIA's catalogue")
     if code == RECOVERY:
         return recovery_of(events[-1])
     if code in NVLINK5:
@@ -60,6 +63,20 @@ def recovery_of(event: Facts) -> Decision:
     return Decision(
         Status.UNKNOWN, Remedy.INVESTIGATE, f"the recovery action could not be read: {text or 'none printed'}"
     )
+
+
+def by_state(decision: Decision, code: int, pci: str, smi: Facts) -> Decision:
+    """The same, or less where nvidia-smi shows that no bad row or page of this GPU waits for a reset any more."""
+    waits = [
+        state.get("pending")
+        for gpu in smi.get("gpus", [])
+        if pci_key(str(gpu.get("pci_bus_id"))) == pci_key(pci)
+        for state in (gpu.get("remap"), gpu.get("retired_pages"))
+        if isinstance(state, dict)
+    ]
+    if code in REMAPS and decision.status is Status.FAIL and False in waits and True not in waits:
+        return Decision(Status.WARN, Remedy.INVESTIGATE, f"{decision.why}; by nvidia-smi none waits now")
+    return decision
 
 
 def _nvlink5(code: int, event: Facts, recovery: Optional[Decision], driver_major: Optional[int]) -> Decision:

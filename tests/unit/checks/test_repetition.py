@@ -38,12 +38,6 @@ REPEATING = [
         5,
         Status.WARN,
     ),
-    (
-        "xid",
-        ["NVRM: Xid (PCI:0000:53:00): 94, pid=811, name=python3, Contained: CE User Channel (0x9)"],
-        5,
-        Status.WARN,
-    ),
     ("kernel_errors", [WATCHDOG], 40, Status.WARN),
     ("kernel_errors", ["ena 0000:7d:00.0 ens5: wd_expired: 9467"], 1, Status.FAIL),
     ("kernel_errors", ["nfs: server 10.0.0.9 not responding, still trying"], 40, Status.WARN),

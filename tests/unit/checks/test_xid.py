@@ -12,7 +12,8 @@ from .table import FAIL, INFO, PASS, SKIP, UNKNOWN, WARN, judging, row, table
 
 NODE_LEVEL = {
     **dict.fromkeys((46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158, 48, 74), Remedy.RESET_GPU),
-    **dict.fromkeys((167, 169, 171, 172, 173, 175), Remedy.RESET_GPU),
+    **dict.fromkeys((167, 169, 171, 172, 173, 175, 63, 94), Remedy.RESET_GPU),
+    **dict.fromkeys((26, 33, 57, 58, 59, 61, 90, 122, 123, 124, 125), Remedy.RESET_GPU), 18: Remedy.REBOOT,
     54: Remedy.REPLACE, 79: Remedy.REBOOT, 151: Remedy.REBOOT, 168: Remedy.REBOOT,
     78: Remedy.UPDATE_SOFTWARE, 142: Remedy.CONTACT_SUPPORT,
 }  # fmt: skip
@@ -20,8 +21,8 @@ APPLICATION = [
     8, 11, 13, 25, 31, 39, 40, 41, 60, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89,
     *range(96, 106), *range(126, 136), 139,
 ]  # fmt: skip
-IGNORED = [14, 37, 38, 43, 44, 45, 66, 67, 106, 107, 108, 137, 141, 152, 153, 160, 161, 162, 163, 174, 176]
-WATCHED = [32, 63, 92, 93, 94, 121, 157, 159, 164, 165, 166, 170]
+IGNORED = [14, 37, 38, 43, 44, 45, 66, 67, 106, 107, 108, 137, 141, 152, 153, 162, 163, 174, 176]
+WATCHED = [32, 92, 93, 121, 157, 159, 160, 161, 164, 165, 166, 170]
 SMI = {
     "driver_version": "580.95.05",
     "gpus": [{"index": 3, "uuid": "GPU-3", "serial": "165", "name": "NVIDIA H100", "pci_bus_id": "00000000:53:00.0"}],
@@ -36,6 +37,10 @@ def log(*lines, stamp="[{:12.6f}] "):
 
 def xid(code, text="x", pci="0000:53:00"):
     return f"NVRM: Xid (PCI:{pci}): {code}, {text}"
+
+
+def remap(waits):
+    return {"gpus": [{"pci_bus_id": "00000000:53:00.0", "remap": {"pending": waits}, "retired_pages": "N/A"}]}
 
 
 def judge(*lines, smi=None, **rest):
@@ -73,9 +78,12 @@ test_xid = table(
         for code, remedy in NODE_LEVEL.items()),
     *(row("application and ignore codes never block", judge(xid(code)), INFO) for code in APPLICATION + IGNORED),
     *(row("codes to watch warn", judge(xid(code)), WARN) for code in WATCHED),
-    *(row("unused and unknown codes warn", judge(xid(code)), WARN, remedy=Remedy.INVESTIGATE)
-        for code in [1, 56, 61, 81, 125, 777]),
-    *(row("63 and 94 send to the row remap", judge(xid(code)), WARN, says="remap") for code in (63, 94)),
+    *(row("unused codes warn", judge(xid(code)), WARN, remedy=Remedy.INVESTIGATE) for code in [1, 56, 81]),
+    *(row("a code that nobody explains is no pass", judge(xid(code)), UNKNOWN, remedy=Remedy.INVESTIGATE)
+        for code in [87, 777]),
+    *(row("a row that waits for no reset any more warns", judge(xid(code), smi=remap(waits)), wanted, says="row")
+        for code in (63, 94) for waits, wanted in ((False, WARN), (True, FAIL), (None, FAIL))),
+    row("rows that are remapped again and again", judge(*[xid(63)] * 5, smi=remap(False)), FAIL, remedy=Remedy.REPLACE),
     *(row("154 says what it wants", judge(xid(154, f"GPU recovery action changed from 0x1 (x) to {action}")), wanted,
         remedy=remedy)
         for action, wanted, remedy in [
@@ -189,7 +197,7 @@ test_xid = table(
 
 def test_the_lists_above_are_the_whole_catalogue():
     table = catalogue.table()
-    unused = {code for code, entry in table.items() if entry.bucket == "UNUSED"}
+    unused = {code for code, entry in table.items() if entry.bucket == "UNUSED" and entry.status != FAIL}
     listed = {*NODE_LEVEL, *APPLICATION, *IGNORED, *WATCHED, 154, *range(144, 151)}
     assert listed | unused == set(table) == set(range(1, 177))
     assert not listed & unused
@@ -245,7 +253,7 @@ def test_a_line_behind_an_unreadable_head_is_never_a_pass():
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(13)}\n".encode()})
     assert status(judging("xid", {"kernel": facts})) is PASS
     assert status(judging("gpu_lost", {"kernel": facts})) is PASS
-    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(63)}\n".encode()})
+    facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] gpu-watch: saw {xid(92)}\n".encode()})
     assert status(judging("xid", {"kernel": facts})) is WARN
 
 
@@ -256,7 +264,8 @@ def test_a_line_behind_an_unreadable_head_is_never_a_pass():
         (79, FAIL, Remedy.REBOOT),
         (145, UNKNOWN, Remedy.INVESTIGATE),
         (149, UNKNOWN, Remedy.INVESTIGATE),
-        (63, WARN, Remedy.INVESTIGATE),
+        (63, FAIL, Remedy.RESET_GPU),
+        (92, WARN, Remedy.INVESTIGATE),
         (13, INFO, Remedy.NONE),
     ],
 )

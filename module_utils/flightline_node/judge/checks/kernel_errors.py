@@ -10,7 +10,6 @@ from ..kernel_cases import (
     CASES,
     EXPIRED,
     GSP_KINDS,
-    MLX5_DEAD,
     NETWORK_RESET,
     NOT_LOADED,
     NOT_STARTED,
@@ -66,7 +65,7 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
         return "; the GPUs and EFA devices are there, by modules of their own" if whole and _all_efa(context) else ""
     if case.what == SLOT_EMPTY and whole and _all_efa(context):
         return "; all GPUs and EFA devices are there"
-    if case.name in ("pcie_slot", "mlx5"):
+    if case.name in ("pcie_slot", "mlx5", "carrier"):
         return _came_back(facts, case, last)
     if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):
         return ""
@@ -79,14 +78,17 @@ def _all_efa(context: Context) -> bool:
 
 
 def _came_back(facts: Facts, case: Case, last: Facts) -> str:
-    """A slot whose link came up, an mlx5 device whose driver mended it, in the log after the last line of trouble."""
+    """What came back after the last line of trouble: a slot's link, a port's carrier, an mlx5 device by its driver."""
     events = current(facts, case.name)
     after = events[[event is last for event in events].index(True) + 1 :]
     if case.what == SLOT_EMPTY:
         back = [e for e in after if e["kind"] in ("Link Up", "Card present") and e["slot"] == last["slot"]]
         return "; since then the slot has a device again" if back else ""
+    if case.name == "carrier":
+        gained = [e for e in after if e["kind"] == "Gained" and e["device"] == last["device"]]
+        return "; since then it gained it again" if gained else ""
     mended = [e for e in after if e["kind"] == "recovered" and e["pci"] == last["pci"]]
-    return "; since then the driver recovered it" if mended and case.what == MLX5_DEAD else ""
+    return "; since then the driver recovered it" if mended and case.status is Status.FAIL else ""
 
 
 def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone: bool) -> int:

@@ -29,8 +29,9 @@ REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
 
 REPEATED: Mapping[int, Repeated] = {
+    63: Repeated("Xid 63, memory rows remapped, of which none waits", Status.WARN, "memory_count", "GPU"),
     92: Repeated("Xid 92, many corrected memory errors", Status.WARN, "memory_count", "GPU"),
-    94: Repeated("Xid 94, a memory error that was contained", Status.WARN, "memory_count", "GPU"),
+    94: Repeated("Xid 94, contained memory errors, after which none waits", Status.WARN, "memory_count", "GPU"),
 }
 CLEAN_UP = 45
 XID = Reason("xid", "the driver reported an Xid", device="GPU")
@@ -113,7 +114,8 @@ def _decision(
         return Decision(Status.WARN, Remedy.INVESTIGATE, why)
     if decision.status is Status.INFO and _repeats(context, code, events, groups):
         return Decision(Status.WARN, Remedy.INVESTIGATE, "keeps coming on this GPU and on no other: suspect the GPU")
-    if code in REPEATED and decision.status is Status.WARN:
+    decision = xid_policy.by_state(decision, code, events[-1]["pci"], context.optional("nvidia_smi") or {})
+    if code in REPEATED:
         count = len(events) + dropped(facts, "xids", context.threshold("window_hours"), code=code, pci=events[0]["pci"])
         if judged(context, REPEATED[code], count) is Status.FAIL:
             return Decision(Status.FAIL, Remedy.REPLACE, "keeps coming: the GPU's memory is failing")
@@ -241,7 +243,7 @@ CHECK = gpu_check(
             "memory_count",
             5,
             "lines",
-            "Xids 92 or 94 of one GPU since boot that block the node",
+            "Xids 63, 92 or 94 of one GPU since boot that ask for another GPU",
             "NVIDIA: one is survived by restarting the program; AWS replaces a GPU whose memory errors come again",
             1,
             100000,

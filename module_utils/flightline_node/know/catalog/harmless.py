@@ -52,6 +52,8 @@ LINES = (
     # drivers/net: ENA falls back by itself, mlx5's link comes up after its start.
     r"ena \S+(?: \S+)?: (?:LLQ is not supported|.{0,30}Fallback to host mode|PHC is not supported)",
     r"nf_conntrack: default automatic helper|NFS: state manager: |nfs4: Deprecated|FS-Cache: Duplicate|new mount options do not match|IPv4: martian",
+    # mlx5's firmware keeps some registers of a function to itself, and whoever reads a port's counters asks for them.
+    r"mlx5_core \S+: (?:mlx5_cmd_out_err:\d+:\(pid \d+\): )?ACCESS_REG\(0x805\) op_mod\(0x\d\) failed(?:$|, status bad (?:resource|parameter))",
     # The NVIDIA driver on a machine without a screen, and calls of tools that a product does not have (NV_ERR_NOT_SUPPORTED).
     r"(?:nvidia \S+: )?\[drm[:\]].*|nvidia-modeset: WARNING: GPU:\d+: |nvidia \S+: \[drm\]",
     r"NVRM: (?:GPU\d+ )?.*(?:NV_ERR_NOT_SUPPORTED|status=0x00000056|NV_ERR_OBJECT_NOT_FOUND|status=0x00000057)",

@@ -7,7 +7,9 @@ meaning, note.
 
 status follows the bucket: an action on the GPU or the node is FAIL; RESTART_APP, IGNORE and "follow the
 other Xid" are INFO; what NVIDIA says to watch, and codes without a bucket that are not plainly fatal,
-are WARN. Codes 167 to 175 have no bucket: the fatal ones among them are treated like their nearest relative.
+are WARN. Codes 167 to 175 have no bucket: the fatal ones among them are treated like their nearest relative, as are
+retired codes of memory and micro-controllers. A code that nobody explains is UNKNOWN. Where this departs from the bucket
+(63, 94, 160, 161), docs/corpus.md says why.
 DECODE: see nvlink5.py. TEXT: the line itself names the action. Kept as text: a node reads it only when there is an Xid.
 """
 
@@ -47,35 +49,35 @@ TABLE = """\
 2|ROBUST_CHANNEL_FIFO_ERROR_SW_METHOD|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted push buffer stream|no longer in NVIDIA's catalogue
 3|ROBUST_CHANNEL_FIFO_ERROR_UNK_METHOD|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted push buffer stream|no longer in NVIDIA's catalogue
 4|ROBUST_CHANNEL_FIFO_ERROR_CHANNEL_BUSY|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted push buffer stream / GPU semaphore timeout|no longer in NVIDIA's catalogue
-5|ROBUST_CHANNEL_FIFO_ERROR_RUNOUT_OVERFLOW|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+5|ROBUST_CHANNEL_FIFO_ERROR_RUNOUT_OVERFLOW|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 6|ROBUST_CHANNEL_FIFO_ERROR_PARSE_ERR|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted push buffer stream|no longer in NVIDIA's catalogue
 7|ROBUST_CHANNEL_FIFO_ERROR_PTE_ERR|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted push buffer address|no longer in NVIDIA's catalogue
 8|ROBUST_CHANNEL_FIFO_ERROR_IDLE_TIMEOUT|RESTART_APP|application|INFO|RESTART_APP|GPU stopped processing|
 9|ROBUST_CHANNEL_GR_ERROR_INSTANCE|UNUSED|unused|WARN|INVESTIGATE|Driver error programming GPU|no longer in NVIDIA's catalogue
-10|ROBUST_CHANNEL_GR_ERROR_SINGLE_STEP|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+10|ROBUST_CHANNEL_GR_ERROR_SINGLE_STEP|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 11|ROBUST_CHANNEL_GR_ERROR_MISSING_HW|RESTART_APP|application|INFO|RESTART_APP|Invalid or corrupted push buffer stream|
 12|ROBUST_CHANNEL_GR_ERROR_SW_METHOD|UNUSED|unused|WARN|INVESTIGATE|Driver error handling GPU exception|no longer in NVIDIA's catalogue
 13|ROBUST_CHANNEL_GR_EXCEPTION|RESTART_APP|application|INFO|RESTART_APP|Graphics engine exception|an application error; hardware only when it keeps coming on one GPU
 14|ROBUST_CHANNEL_FAKE_ERROR|IGNORE|informational|INFO|NONE|Unused|
 15|ROBUST_CHANNEL_SCANLINE_TIMEOUT|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
 16|ROBUST_CHANNEL_VBLANK_CALLBACK_TIMEOUT|UNUSED|unused|WARN|INVESTIGATE|Display engine hung|no longer in NVIDIA's catalogue
-17|ROBUST_CHANNEL_PARAMETER_ERROR|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
-18|ROBUST_CHANNEL_BUS_MASTER_TIMEOUT_ERROR|UNUSED|unused|WARN|INVESTIGATE|Bus mastering disabled in PCI Config Space|no longer in NVIDIA's catalogue
+17|ROBUST_CHANNEL_PARAMETER_ERROR|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
+18|ROBUST_CHANNEL_BUS_MASTER_TIMEOUT_ERROR|UNUSED|bus|FAIL|REBOOT|Bus mastering disabled in PCI Config Space|no longer in NVIDIA's catalogue; the older guide: bus mastering was off in PCI config space
 19|ROBUST_CHANNEL_DISP_MISSED_NOTIFIER|UNUSED|unused|WARN|INVESTIGATE|Display Engine error|no longer in NVIDIA's catalogue
 20|ROBUST_CHANNEL_MPEG_ERROR_SW_METHOD|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted Mpeg push buffer|no longer in NVIDIA's catalogue
 21|ROBUST_CHANNEL_ME_ERROR_SW_METHOD|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted Motion Estimation push buffer|no longer in NVIDIA's catalogue
 22|ROBUST_CHANNEL_VP_ERROR_SW_METHOD|UNUSED|unused|WARN|INVESTIGATE|Invalid or corrupted Video Processor push buffer|no longer in NVIDIA's catalogue
-23|ROBUST_CHANNEL_RC_LOGGING_ENABLED|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+23|ROBUST_CHANNEL_RC_LOGGING_ENABLED|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 24|ROBUST_CHANNEL_GR_SEMAPHORE_TIMEOUT|UNUSED|unused|WARN|INVESTIGATE|GPU semaphore timeout|no longer in NVIDIA's catalogue
 25|ROBUST_CHANNEL_GR_ILLEGAL_NOTIFY|RESTART_APP|application|INFO|RESTART_APP|Invalid or illegal push buffer stream|
-26|ROBUST_CHANNEL_FIFO_ERROR_FBISTATE_TIMEOUT|UNUSED|unused|WARN|INVESTIGATE|Framebuffer timeout|no longer in NVIDIA's catalogue
+26|ROBUST_CHANNEL_FIFO_ERROR_FBISTATE_TIMEOUT|UNUSED|memory|FAIL|RESET_GPU|Framebuffer timeout|no longer in NVIDIA's catalogue; the older guide: the framebuffer did not answer
 27|ROBUST_CHANNEL_VP_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 28|ROBUST_CHANNEL_VP2_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 29|ROBUST_CHANNEL_BSP_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 30|ROBUST_CHANNEL_BAD_ADDR_ACCESS|UNUSED|unused|WARN|INVESTIGATE|GPU semaphore access error|no longer in NVIDIA's catalogue
 31|ROBUST_CHANNEL_FIFO_ERROR_MMU_ERR_FLT|RESTART_APP|application|INFO|RESTART_APP|GPU memory page fault (MMU)|an application error; hardware only when it keeps coming on one GPU
 32|ROBUST_CHANNEL_PBDMA_ERROR|RESTART_APP|application_or_pcie|WARN|INVESTIGATE|Invalid or corrupted push buffer stream (PBDMA)|older NVIDIA guides put it down to PCIe signal quality; a repeat on one GPU is a hardware hint
-33|ROBUST_CHANNEL_SEC_ERROR|UNUSED|unused|WARN|INVESTIGATE|Internal micro-controller error|no longer in NVIDIA's catalogue
+33|ROBUST_CHANNEL_SEC_ERROR|UNUSED|gpu_hang|FAIL|RESET_GPU|Internal micro-controller error|no longer in NVIDIA's catalogue; the older guide: a micro-controller failed, as 169
 34|ROBUST_CHANNEL_MSVLD_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 35|ROBUST_CHANNEL_MSPDEC_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 36|ROBUST_CHANNEL_MSPPP_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
@@ -91,21 +93,21 @@ TABLE = """\
 46|ROBUST_CHANNEL_GPU_TIMEOUT_ERROR|RESET_GPU|gpu_hang|FAIL|RESET_GPU|GPU stopped processing|
 47|ROBUST_CHANNEL_NVENC0_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 48|ROBUST_CHANNEL_GPU_ECC_DBE|WORKFLOW_XID_48|memory|FAIL|RESET_GPU|Double Bit ECC Error|drain and reset; with 63 or 64 the bad row is remapped by the reset; replace when SRAM errors pass the threshold
-49|SILENT_RUNNING_CONSTANT_LEVEL_SET_BY_REGISTRY|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
-50|SILENT_RUNNING_LEVEL_TRANSITION_DUE_TO_RC_ERROR|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
-51|SILENT_RUNNING_STRESS_TEST_FAILURE|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
-52|SILENT_RUNNING_LEVEL_TRANS_DUE_TO_TEMP_RISE|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
-53|SILENT_RUNNING_TEMP_REDUCED_CLOCKING|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+49|SILENT_RUNNING_CONSTANT_LEVEL_SET_BY_REGISTRY|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
+50|SILENT_RUNNING_LEVEL_TRANSITION_DUE_TO_RC_ERROR|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
+51|SILENT_RUNNING_STRESS_TEST_FAILURE|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
+52|SILENT_RUNNING_LEVEL_TRANS_DUE_TO_TEMP_RISE|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
+53|SILENT_RUNNING_TEMP_REDUCED_CLOCKING|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 54|SILENT_RUNNING_PWR_REDUCED_CLOCKING|CHECK_MECHANICALS|power|FAIL|REPLACE|Auxiliary power is not connected to the GPU board|the board's power cannot be seen to on EC2: replace the instance
-55|SILENT_RUNNING_TEMPERATURE_READ_ERROR|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+55|SILENT_RUNNING_TEMPERATURE_READ_ERROR|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 56|DISPLAY_CHANNEL_EXCEPTION|UNUSED|unused|WARN|INVESTIGATE|Display Engine error|no longer in NVIDIA's catalogue
-57|FB_LINK_TRAINING_FAILURE_ERROR|UNUSED|unused|WARN|INVESTIGATE|Error programming video memory interface|no longer in NVIDIA's catalogue
-58|FB_MEMORY_ERROR|UNUSED|unused|WARN|INVESTIGATE|Unstable video memory interface detected / EDC error|no longer in NVIDIA's catalogue
-59|PMU_ERROR|UNUSED|unused|WARN|INVESTIGATE|Internal micro-controller error (older drivers)|no longer in NVIDIA's catalogue
+57|FB_LINK_TRAINING_FAILURE_ERROR|UNUSED|memory|FAIL|RESET_GPU|Error programming video memory interface|no longer in NVIDIA's catalogue; the older guide: hardware, the memory interface could not be trained
+58|FB_MEMORY_ERROR|UNUSED|memory|FAIL|RESET_GPU|Unstable video memory interface detected / EDC error|no longer in NVIDIA's catalogue; the older guide: hardware, the memory interface is unstable
+59|PMU_ERROR|UNUSED|gpu_hang|FAIL|RESET_GPU|Internal micro-controller error (older drivers)|no longer in NVIDIA's catalogue; the older guide: the PMU failed, as 62
 60|ROBUST_CHANNEL_SEC2_ERROR|RESTART_APP|application|INFO|RESTART_APP|Video processor exception|
-61|PMU_BREAKPOINT|UNUSED|unused|WARN|INVESTIGATE|Internal micro-controller breakpoint/warning (newer drivers)|no longer in NVIDIA's catalogue
+61|PMU_BREAKPOINT|UNUSED|gpu_hang|FAIL|RESET_GPU|Internal micro-controller breakpoint/warning (newer drivers)|no longer in NVIDIA's catalogue; the older guide: the PMU stopped, as 62; such GPUs are seen to stay at low clocks
 62|PMU_HALT_ERROR|RESET_GPU|gpu_hang|FAIL|RESET_GPU|Internal micro-controller halt (newer drivers)|reset; replace if it comes back
-63|INFOROM_DRAM_RETIREMENT_EVENT|IGNORE|memory|WARN|INVESTIGATE|GPU memory remapping event|a row remap waits for the next reset: check that none is pending
+63|INFOROM_DRAM_RETIREMENT_EVENT|IGNORE|memory|FAIL|RESET_GPU|GPU memory remapping event|a bad row was found and is remapped by the next reset, or a page was retired; AWS replaces the node
 64|INFOROM_DRAM_RETIREMENT_FAILURE|RESET_GPU|memory|FAIL|RESET_GPU|GPU memory remapping failure|remapping failed: reset, replace if the row remap failure flag stays set
 65|ROBUST_CHANNEL_NVENC1_ERROR|UNUSED|unused|WARN|INVESTIGATE|Video processor exception|no longer in NVIDIA's catalogue
 66|ROBUST_CHANNEL_FECS_ERR_REG_ACCESS_VIOLATION|IGNORE|application|INFO|NONE|Illegal access by driver|
@@ -129,14 +131,14 @@ TABLE = """\
 84|ROBUST_CHANNEL_NVDEC2_ERROR|RESTART_APP|application|INFO|RESTART_APP|NVDEC2 Error|
 85|ROBUST_CHANNEL_CE9_ERROR|RESTART_APP|application|INFO|RESTART_APP|CE9: Unknown Error|
 86|ROBUST_CHANNEL_OFA0_ERROR|RESTART_APP|application|INFO|RESTART_APP|OFA Exception|
-87|NVTELEMETRY_DRIVER_REPORT|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+87|NVTELEMETRY_DRIVER_REPORT|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 88|ROBUST_CHANNEL_NVDEC3_ERROR|RESTART_APP|application|INFO|RESTART_APP|NVDEC3 Error|
 89|ROBUST_CHANNEL_NVDEC4_ERROR|RESTART_APP|application|INFO|RESTART_APP|NVDEC4 Error|
-90|LTC_ERROR|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
-91|RESERVED_XID|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+90|LTC_ERROR|UNUSED|memory|FAIL|RESET_GPU||no longer in NVIDIA's catalogue; by its name an error of the L2 cache
+91|RESERVED_XID|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 92|EXCESSIVE_SBE_INTERRUPTS|IGNORE|memory|WARN|INVESTIGATE|High single-bit ECC error rate|watch the correctable rate
 93|INFOROM_ERASE_LIMIT_EXCEEDED|IGNORE|memory|WARN|INVESTIGATE|Non-fatal violation of provisioned InfoROM wear limit|InfoROM wear: no effect on jobs
-94|ROBUST_CHANNEL_CONTAINED_ERROR|RESTART_APP|memory|WARN|RESTART_APP|Contained memory error|contained: only the faulting process died; check that no row remap is pending
+94|ROBUST_CHANNEL_CONTAINED_ERROR|RESTART_APP|memory|FAIL|RESET_GPU|Contained memory error|only the faulting process died; the bad row is remapped by the next reset
 95|ROBUST_CHANNEL_UNCONTAINED_ERROR|RESET_GPU|memory|FAIL|RESET_GPU|Uncontained memory error|uncontained: memory of other processes may be hit
 96|ROBUST_CHANNEL_NVDEC5_ERROR|RESTART_APP|application|INFO|RESTART_APP|NVDEC5 Error|
 97|ROBUST_CHANNEL_NVDEC6_ERROR|RESTART_APP|application|INFO|RESTART_APP|NVDEC6 Error|
@@ -164,10 +166,10 @@ TABLE = """\
 119|GSP_RPC_TIMEOUT|RESET_GPU|gpu_hang|FAIL|RESET_GPU|GSP RPC Timeout|the GPU's firmware stopped answering
 120|GSP_ERROR|RESET_GPU|gpu_hang|FAIL|RESET_GPU|GSP Error|the GPU's firmware failed
 121|C2C_ERROR|IGNORE|c2c|WARN|INVESTIGATE|C2C Error|corrected link errors; a reset at a quiet time retrains the link
-122|SPI_PMU_RPC_READ_FAIL|UNUSED|unused|WARN|INVESTIGATE|SPI PMU RPC Read Failure|no longer in NVIDIA's catalogue
-123|SPI_PMU_RPC_WRITE_FAIL|UNUSED|unused|WARN|INVESTIGATE|SPI PMU RPC Write Failure|no longer in NVIDIA's catalogue
-124|SPI_PMU_RPC_ERASE_FAIL|UNUSED|unused|WARN|INVESTIGATE|SPI PMU RPC Erase Failure|no longer in NVIDIA's catalogue
-125|INFOROM_FS_ERROR|UNUSED|unused|WARN|INVESTIGATE|Inforom FS Failure|no longer in NVIDIA's catalogue
+122|SPI_PMU_RPC_READ_FAIL|UNUSED|gpu_hang|FAIL|RESET_GPU|SPI PMU RPC Read Failure|no longer in NVIDIA's catalogue; the PMU could not use the flash that keeps remapped rows
+123|SPI_PMU_RPC_WRITE_FAIL|UNUSED|gpu_hang|FAIL|RESET_GPU|SPI PMU RPC Write Failure|no longer in NVIDIA's catalogue; the PMU could not write the flash that keeps remapped rows; GKE takes the node out
+124|SPI_PMU_RPC_ERASE_FAIL|UNUSED|gpu_hang|FAIL|RESET_GPU|SPI PMU RPC Erase Failure|no longer in NVIDIA's catalogue; the PMU could not use the flash that keeps remapped rows
+125|INFOROM_FS_ERROR|UNUSED|memory|FAIL|RESET_GPU|Inforom FS Failure|no longer in NVIDIA's catalogue; the InfoROM keeps the remapped rows
 126|ROBUST_CHANNEL_CE10_ERROR|RESTART_APP|application|INFO|RESTART_APP|CE10: Unknown Error|
 127|ROBUST_CHANNEL_CE11_ERROR|RESTART_APP|application|INFO|RESTART_APP|CE11: Unknown Error|
 128|ROBUST_CHANNEL_CE12_ERROR|RESTART_APP|application|INFO|RESTART_APP|CE12: Unknown Error|
@@ -180,7 +182,7 @@ TABLE = """\
 135|ROBUST_CHANNEL_CE19_ERROR|RESTART_APP|application|INFO|RESTART_APP|CE19: Unknown Error|
 136|ALI_TRAINING_FAIL|RESET_GPU|nvlink|FAIL|RESET_GPU|Link Training Failed|reset retrains the links
 137|NVLINK_PRIV_ERR|IGNORE|application|INFO|NONE|NVLink Privilege Error|
-138|ROBUST_CHANNEL_DLA_ERROR|UNUSED|unused|WARN|INVESTIGATE||no longer in NVIDIA's catalogue
+138|ROBUST_CHANNEL_DLA_ERROR|UNUSED|unused|UNKNOWN|INVESTIGATE||nobody says what it means
 139|ROBUST_CHANNEL_OFA1_ERROR|RESTART_APP|application|INFO|RESTART_APP|OFA1 Error|
 140|UNRECOVERABLE_ECC_ERROR_ESCAPE|RESET_GPU|memory|FAIL|RESET_GPU|ECC Unrecovered Error|reset before the next job
 141|ROBUST_CHANNEL_FAST_PATH_ERROR|IGNORE|application|INFO|NONE|CUDA Fast Path Error|
@@ -202,8 +204,8 @@ TABLE = """\
 157|RESOURCE_RETIREMENT_FAILURE|IGNORE|memory|WARN|INVESTIGATE|Resource Retirement Failure|no spare parts left: plan a replacement
 158|GPU_FATAL_TIMEOUT|RESET_GPU|gpu_hang|FAIL|RESET_GPU|GPU Fatal Timeout|reset; replace if it comes back
 159|ROBUST_CHANNEL_CHI_NON_DATA_ERROR|CHECK_UVM|c2c|WARN|INVESTIGATE|CHI Non-Data Error|reset when unified memory is in use
-160|CHANNEL_RETIREMENT_EVENT|IGNORE|application|INFO|NONE|Channel Retirement Event|
-161|CHANNEL_RETIREMENT_FAILURE|IGNORE|application|INFO|NONE|Channel Retirement Failure|
+160|CHANNEL_RETIREMENT_EVENT|IGNORE|memory|WARN|INVESTIGATE|Channel Retirement Event|since R575 Xid 154 says whether the GPU must recover; NVSentinel reboots
+161|CHANNEL_RETIREMENT_FAILURE|IGNORE|memory|WARN|INVESTIGATE|Channel Retirement Failure|since R575 Xid 154 says whether the GPU must recover
 162|PSHC_REENGAGED|NONE|power_smoothing|INFO|NONE|Power-smoothing circuit re-engaged|
 163|PSHC_DISENGAGED|NONE|power_smoothing|INFO|NONE|Power-smoothing circuit disengaged|
 164|PSHC_LOW_LIFETIME|NONE|power_smoothing|WARN|INVESTIGATE|Power-smoothing circuit low lifetime|power smoothing hardware is near its end of life

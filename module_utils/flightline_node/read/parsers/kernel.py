@@ -70,6 +70,13 @@ _KERNELS_HEAD = re.compile(
 )
 """Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
+STACK_BYTES = 8000
+_FRAME = re.compile(
+    rb"(?m)^[^\n?]*\+0x[0-9a-f]{1,8}/0x[0-9a-f]{1,8} "
+    rb"\[(nvidia\w*|efa|ena|mlx5_\w+|lustre|ptlrpc|osc|lnet|k(?:efa|sock)lnd|nfsv?\d?)\b"
+)
+"""A call of the stack in a driver that training stands on; "?" marks what may be left of older calls."""
+
 _DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
 _CONTINUED = Lazy(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
@@ -139,7 +146,7 @@ class _KernelReader:
     ) -> None:
         """Take one matched line; more: what lines beside it say of the event."""
         at += self.base
-        self.read = self.read or rule.name != kernel_lost.UNSPLIT
+        self.read = self.read or rule.name not in (kernel_lost.UNSPLIT, "carrier")
         self._note_boot(line, rule)
         if not rule.name:
             self._name(at, match)
@@ -356,15 +363,21 @@ def _matched(reader: _KernelReader, data: Data, start: int, end: int, needle: in
     for rule, match in _matches(BY_NEEDLE[needle], line.message):
         if rule.name == "xids" and not match.group("rest") and end >= len(data):
             continue  # "Xid (...): 7" at the very end of a log that was cut off may have been a 79
-        reader.add(start, line, rule, match, _on_the_next_line(data, end) if rule.name == "beyond_end" else ())
+        reader.add(start, line, rule, match, _below(rule.name, data, end))
         return True
     return False
 
 
-def _on_the_next_line(data: Data, end: int) -> Tuple[Tuple[str, Any], ...]:
-    """block/blk-core.c names the disk in the line after the message."""
-    after = _DISK.search(bytes(data[end : end + NAMED_WITHIN_BYTES]))
-    return (("device", after.group(1).decode()),) if after else ()
+def _below(name: str, data: Data, end: int) -> Tuple[Tuple[str, Any], ...]:
+    """What the lines below it say of an event: the disk (block/blk-core.c), the driver in which a CPU is stuck."""
+    if name == "beyond_end":
+        disk = _DISK.search(bytes(data[end : end + NAMED_WITHIN_BYTES]))
+        return (("device", disk.group(1).decode()),) if disk else ()
+    if name == "soft_lockup":
+        stack = bytes(data[end : end + STACK_BYTES]).split(b"soft lockup")[0]
+        frame = _FRAME.search(stack)
+        return (("kind", "in_driver"), ("module", frame.group(1).decode())) if frame else ()
+    return ()
 
 
 def _take(reader: _KernelReader, at: int, lost: Optional[kernel_lost.Lost]) -> None:

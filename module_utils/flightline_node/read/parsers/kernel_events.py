@@ -80,7 +80,7 @@ MLX5: Tuple[EventPattern, ...] = (
     _mlx5(
         "hot",
         r"Health issue observed, .{1,80}severity\([4-7]\)|High temperature on sensors|Detected insufficient power"
-        r"|synd 0x10: ",
+        r"|synd 0x10: |Port module event.{0,60}High Temperature",
     ),
     _mlx5(
         "dead",
@@ -90,7 +90,8 @@ MLX5: Tuple[EventPattern, ...] = (
         r"|Firmware over \d{1,9} MS|.{0,40}FW initialization, timeout|.{0,40}failed with error code -\d"
         r"|mlx5_(?:init|load)_one failed|probe_one.{0,40} failed|Driver is in error state|device is in internal error",
     ),
-    _mlx5("tx_timeout", r"TX timeout"),
+    _mlx5("tx_timeout", r"[RT]X timeout"),
+    _mlx5("unplugged", r"Port module event.{0,40}Cable unplugged"),
     _mlx5("command", r".{1,80} timeout\. Will cause a leak of a command resource|.{0,60}command.{0,40} time-?out"),
 )
 """The NVLink switches of a P6 node are managed through ConnectX bridges; without one nobody controls the fabric."""
@@ -178,15 +179,19 @@ RULES: Tuple[EventPattern, ...] = (
         "init_failed",
         "RmInitAdapter failed|rm_init_adapter failed|bailing out of RmInitAdapter|failed to initialize module"
         "|Fatal Error while attempting to resize PCIe BARs|failed to wait for GFW boot"
-        "|failed to execute (?:Booter|FWSEC)",
-        "RmInitAdapter|failed to initialize module|resize PCIe BARs|rm_init_adapter failed|GFW boot|failed to execute",
+        "|failed to execute (?:Booter|FWSEC)|(?:found|buffer) for FWSEC|RISC-V core is not enabled|valid ROM signature"
+        "|need firmware to initialize GSP|signature for fuse version",
+        "RmInitAdapter|failed to initialize module|resize PCIe BARs|rm_init_adapter failed|GFW boot|failed to execute"
+        "|FWSEC|RISC-V|ROM sig|need firmware|fuse",
     ),
     _driver("api_mismatch", "API mismatch"),
     _driver(
         "probe_failed",
         "routine failed|were initialized|No NVIDIA (?:PCI |graphics )?(?:GPU|devices|adapters?) (?:found|probed)"
-        "|Cannot use this GPU|Failed to re-allocate BAR1|pci_enable_device failed",
-        "routine failed|were initialized|No NVIDIA |Cannot use this GPU|re-allocate BAR1|pci_enable_device failed",
+        "|Cannot use this GPU|Failed to re-allocate BAR1|pci_enable_device failed|Device is currently unavailable"
+        "|Attempting to remove device|region doesn't exist",
+        "routine failed|were initialized|No NVIDIA |Cannot use this GPU|re-allocate BAR1|pci_enable_device failed"
+        "|unavailable|to remove|region",
     ),
     _driver("driver_conflict", "probe routine was not called"),
     # The driver prints both lines at once; only the second names the GPU.
@@ -199,9 +204,10 @@ RULES: Tuple[EventPattern, ...] = (
     # 0xf and, below, 0x62 are the codes of these errors in nvstatuscodes.h.
     _driver(
         "gpu_is_lost",
-        r"NV_ERR_GPU_IS_LOST|API_GPU_ATTACHED_SANITY_CHECK failed|GPU reg read ?: 0x[fF]{8}\b"
+        r"NV_ERR_GPU_IS_LOST|API_GPU_ATTACHED_SANITY_CHECK failed|GPU is detached|GPU reg read ?: 0x[fF]{8}\b"
         r"|rpcSendMessage failed with status 0x0000000f|GspRm\w{1,20} failed: .*status=0x0000000f",
-        "NV_ERR_GPU_IS_LOST|status=0x0000000f|API_GPU_ATTACHED_SANITY_CHECK|GPU reg read|rpcSendMessage failed",
+        "NV_ERR_GPU_IS_LOST|status=0x0000000f|API_GPU_ATTACHED_SANITY_CHECK|GPU reg read|rpcSendMessage failed"
+        "|is detached",
     ),
     _driver(
         "reset_required",
@@ -217,13 +223,13 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _driver(
         "nvlink_discovery",
-        "ostRxDetLinkMask failed|Failed to update Rx Detect Link mask",
-        "LinkMask failed|Rx Detect Link mask",
+        "ostRxDetLinkMask failed|Failed to update Rx Detect Link mask|Timedout .{0,40}training complete",
+        "LinkMask failed|Rx Detect Link mask|Timedout",
     ),
     # kernel_gsp.c: after each of these the driver marks the GPU for a reset, with Xid 119, 120 or 175.
     _driver(
         "gsp_dead",
-        r"(?i:GSP RM heartbeat timed out|Heartbeat timed out, currentTimeMs|GSP-RM unresponsive|GSP core unresponsive"
+        r"(?i:GSP RM heartbeat timed out|Heartbeat timed out, currentTimeMs|GSP(?:-RM| core) (?:unresponsive|is slow)"
         r"|GSP-?CrashCat Report|Back to back GSP RPC timeout|Gpu marked for reset|Memory Subsystem Error detected"
         r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM"
         r"|IRQSTAT_FATAL_ERROR|GPU (?:is likely|may be) in a bad state"
@@ -315,7 +321,7 @@ RULES: Tuple[EventPattern, ...] = (
     _event(
         "hung_task",
         "INFO: |blocked for more than",
-        r"INFO: task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
+        r"(?:INFO: )?task (?P<process>.{1,64}?):(?P<pid>\d{1,9}) (?:<[^>]*> )?"
         r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds",
         key="process",
         fields=lambda match: {"pid": int(match.group("pid")), "seconds": int(match.group("seconds"))},
@@ -324,15 +330,15 @@ RULES: Tuple[EventPattern, ...] = (
     _event(
         "nvme_timeout",
         "QID ",
-        r"nvme (?P<device>nvme\d+|{PCI}): I/O .{0,80}?QID \d+ timeout(?:, (?P<outcome>.{0,60}))?",
+        r"nvme (?P<device>nvme\d+|{PCI}): I/O .{0,80}?QID \d+ timeout(?!, disable)(?:, (?P<outcome>.{0,60}))?",
         key="device",
     ),
     _event(
         "nvme_down",
         "controller is down; will reset|Removing after probe failure|Disabling device after reset failure"
-        "|Device not ready; aborting",
-        r"nvme (?P<device>nvme\d+): (?:controller is down; will reset|Removing after probe failure"
-        r"|Disabling device after reset failure|Device not ready; aborting)",
+        "|Device not ready; aborting| disable controller",
+        r"nvme (?P<device>nvme\d+|{PCI}): (?:controller is down; will reset|Removing after probe failure"
+        r"|Disabling device after reset failure|Device not ready; aborting|I/O .{0,80}timeout, disable controller)",
         key="device",
     ),
     # blk_errors of block/blk-core.c, without what a device refuses by rights. A target's error counts for reads
@@ -373,7 +379,19 @@ RULES: Tuple[EventPattern, ...] = (
         r"(?:nfs: server (?P<server>\S{1,253}) not responding, |NFS: \w{1,40}: [Ll]ock reclaim failed)",
         key="server",
     ),
-    _event("conntrack", "table full, dropping", r"(?:nf_conntrack: )+table full, dropping packet"),
+    # net/core/dev.c says so every ten seconds: a network namespace is not freed, and no other can be made or removed.
+    _event(
+        "netdev_stuck", "unregister_netdevice: w", r"unregister_netdevice: waiting for (?P<device>\S{1,16}) to become"
+    ),
+    # systemd-networkd tells of an InfiniBand port where the kernel's own log does not.
+    _event(
+        "carrier",
+        "ost carrier|ained carrier",
+        r"(?:systemd-networkd\[\d{1,9}\]: )?(?P<device>ib\w{1,15}): (?P<kind>Lost|Gained) carrier",
+        key="device kind",
+    ),
+    _event("peermem", "invalid context, s", r"nvidia[-_]peermem.{0,60}detected invalid context"),
+    _event("conntrack", "table full, dropping", r"(?:(?:nf|ip)_conntrack: )+table full, dropping packet"),
     # drivers/md/raid0.c prints no colon between level and array.
     _event(
         "raid_failure",
@@ -405,7 +423,8 @@ RULES: Tuple[EventPattern, ...] = (
     _event(
         "readonly_remount",
         "Remounting filesystem read-only",
-        r"(?:[\w-]{1,16} )?\((?:device )?(?P<device>[\w-]{1,32})[^)]{0,40}\).{0,80}?Remounting filesystem read-only",
+        r"(?:[\w-]{1,16}:? )?(?:\((?:device )?(?P<device>[\w-]{1,32})[^)]{0,40}\).{0,80}?)?"
+        "Remounting filesystem read-only",
         key="device",
     ),
     _event("", "Error records from previous boot", r"BERT: Error records from previous boot"),
@@ -501,8 +520,10 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _event(
         "network_failed",
-        "Can not reset|Restore attempt failed",
-        r"ena (?P<pci>{PCI})(?: \S{1,32})?: (?:.{0,40}Can not reset (?:the )?device|Restore attempt failed)",
+        "Can not |Restore attempt failed|Reset indication didn't|is lower than the minimal|version is too low",
+        r"ena (?P<pci>{PCI})(?: \S{1,32})?: "
+        r"(?:.{0,40}Can not (?:reset (?:the )?device|initialize |reserve msix|setup management)"
+        r"|Restore attempt failed|Reset indication didn't turn|.{0,16} version is (?:lower than the minimal|too low))",
         key="pci",
     ),
     # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
@@ -515,6 +536,14 @@ RULES: Tuple[EventPattern, ...] = (
         r"|Reset indication didn't turn|Device isn't ready)",
         key="device pci",
         kind="admin",
+    ),
+    _event(
+        "efa_admin",
+        "is lower than the minimal|unavailable. Requested|register efa driver",
+        r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
+        r"(?:EFA .{0,8}version is lower|.{0,12}BARs? unavailable)|Couldn't register efa driver",
+        key="device pci",
+        kind="probe_failed",
     ),
     _event(
         "efa_admin",

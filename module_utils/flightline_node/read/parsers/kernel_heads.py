@@ -19,9 +19,9 @@ KERNEL_PROGRAMS = frozenset({"kernel", "klogd", "kmsg", "dmesg", "klog", "imklog
 KERNEL_TAGS = Lazy(
     r"(?:NVRM|nvidia[\w-]*|pci\w*|nvme\w*|EXT4-fs|XFS|mce|EDAC|BERT|Lustre|LustreError|LNet|LNetError|watchdog|BUG|INFO"
     r"|rcu|Oops|WARNING|md\w*|blk_update_request|print_req_error|ext4_end_bio|mlx5_core|NETDEV|efa|ena|infiniband|AER"
-    r"|VFS|Buffer|DPC|GHES)\b"
+    r"|VFS|Buffer|DPC|GHES|systemd-networkd)\b"
 )
-"""How kernel messages begin that look like a program's tag ("NVRM: ...")."""
+"""How kernel messages begin that look like a program's tag ("NVRM: ..."); and who tells of ports for the kernel."""
 
 SENTENCES = Lazy(
     r"(?:Memory failure|Kernel panic|critical (?:medium|target)|Aborting journal|Buffer I/O|I/O error|Out of memory"
