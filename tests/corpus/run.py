@@ -21,6 +21,7 @@ from flightline_node.settings import build as site
 from tests.harness import NOW, InMemory
 from tests.messages import catalogue
 
+from . import peers
 from .cases import Case, load
 
 PAGE = Path(__file__).parents[2] / "docs" / "corpus.md"
@@ -189,6 +190,20 @@ def render(outcome: Outcome) -> str:
         "tests/messages says how a class is meant. Each message is judged behind every head of its file.",
         "",
         *catalogue.table(),
+        "",
+        "### Where a second reading differed",
+        "",
+        "The lists were read again by one question alone: this line by itself, at 3 am, would I start a run of 1,000 GPUs on "
+        "it? Where the two readings differed, one class was decided (tests/messages/readings.yml).",
+        "",
+        *catalogue.readings_table(),
+        "",
+        "## What other tools look for",
+        "",
+        "Each rule of a peer that matches a text or a counter of a node, and what answers it here (tests/corpus/peers.yml). "
+        "Their lines are judged alone, as `flightline judge` judges a log.",
+        "",
+        *peers.table(),
         "",
         "## Do the checks' own tests notice a change?",
         "",

@@ -242,3 +242,16 @@ def table() -> list[str]:
             f"| {document['tool']} | {document['version']} | {numbers} | {alone} | {heads} | {document['source']} |"
         )
     return rows
+
+
+def readings() -> list[dict[str, str]]:
+    """Where a second reading differed from the class that stood."""
+    rows: list[dict[str, str]] = yaml.safe_load((DATA.parent / "readings.yml").read_text(encoding="utf-8"))
+    return rows
+
+
+def readings_table() -> list[str]:
+    """For docs/corpus.md."""
+    parts = ("tool", "part", "first", "second", "decided", "why")
+    rows = ["| " + " | ".join(parts).replace("part", "message", 1) + " |", "|---|---|---|---|---|---|"]
+    return rows + ["| " + " | ".join(row[part] for part in parts) + " |" for row in readings()]
