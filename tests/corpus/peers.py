@@ -21,6 +21,13 @@ _expected = cache(resolve)
 _site = cache(lambda: site(level="deep"))
 
 
+def _rows(peer: str) -> list[dict[str, Any]]:
+    """A peer's rows, its counters one by one."""
+    counters = [row["counters"] for row in PEERS["rules"][peer] if "counters" in row]
+    named = [{"rule": rule, "ours": ours.replace(".", " ", 1)} for one in counters for rule, ours in one.items()]
+    return [row for row in PEERS["rules"][peer] if "rule" in row] + named
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule of a peer, of a table one code of it. line: "" where it asks for a counter or a state."""
@@ -36,8 +43,8 @@ class Rule:
 
 def rules() -> Iterator[Rule]:
     """Every rule."""
-    for peer, rows in PEERS["rules"].items():
-        for row in rows:
+    for peer in PEERS["rules"]:
+        for row in _rows(peer):
             for code in row.get("codes", [""]):
                 line, ours = (row.get(part, "").replace("{code}", str(code)) for part in ("line", "ours"))
                 yield Rule(
@@ -84,8 +91,8 @@ def table() -> list[str]:
     """For docs/corpus.md: whose rules each of our answers meets, and why what is not answered or does not block."""
     theirs: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     whys: dict[tuple[str, str, str], list[str]] = {}
-    for peer, given in PEERS["rules"].items():
-        for row in given:
+    for peer in PEERS["rules"]:
+        for row in _rows(peer):
             key, name, why = _key(peer, row), row["rule"], row.get("why", "")
             if key[1]:
                 name += f" ({row['ours'].replace(' ', '.')})"

@@ -26,7 +26,7 @@ braces it is all pairs. Only the short text of the message is taken, no code aro
 
 The classes, and what the judgement must then say:
 
-    condemns   the node, device or link cannot be used as it is: `check` is FAIL
+    condemns   the node, device or link cannot be used as it is: `check` is FAIL, or UNKNOWN where `status` says so
     degrades   a person should look, the node may serve: `check` is WARN, and no check blocks
     job        a job failed or was refused, the node is not to blame by this line: `check` is not FAIL
     nothing    normal, or harmless beside what follows it: no rule warns or blocks. Where it stands alone in an error's

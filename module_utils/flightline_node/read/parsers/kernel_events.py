@@ -130,6 +130,12 @@ def _built_for_another_kernel(name: str, module: str) -> EventPattern:
     return _event(name, said, module + shape, kind="not_loaded")
 
 
+def _not_started(name: str, driver: str, **extra: str) -> EventPattern:
+    """drivers/base/dd.c, to Linux 6.10 and since."""
+    shape = driver + r"(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d"
+    return _event(name, "failed with error -", shape, key="pci", **extra)
+
+
 RULES: Tuple[EventPattern, ...] = (
     _event(
         "xids",
@@ -245,14 +251,7 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
-    # drivers/base/dd.c, to Linux 6.10 and since.
-    _event(
-        "nvidia_driver",
-        "failed with error -",
-        r"nvidia(?:: probe of {PCI}| {PCI}: probe with driver nvidia) failed with error -\d",
-        fields=fallen,
-        kind="probe_failed",
-    ),
+    _not_started("nvidia_driver", "nvidia", kind="probe_failed"),
     _built_for_another_kernel("nvidia_driver", "nvidia"),
     _built_for_another_kernel("efa_admin", "efa"),
     # kernel/module/signing.c names no module; the second is kernel_lockdown(7).
@@ -276,7 +275,8 @@ RULES: Tuple[EventPattern, ...] = (
     _event(
         "nvidia_driver",
         "NVRM",
-        r"NVRM:(?!.{0,80}GspRm\w{1,20} failed).*?(?:[Tt]imeout waiting for .{0,40}GSP"
+        r"NVRM:(?!.{0,80}GspRm\w{1,20} failed|.{0,200}(?:NOT_SUPPORTED|0x0{6}56)).*?"
+        r"(?:[Tt]imeout waiting for .{0,40}GSP"
         r"|(?i:GSP).{0,80}?(?:[Tt]imeout|TIMEOUT|[Ff]ail|heartbeat|crash|CRASH))",
         fields=fallen,
         kind="gsp",
@@ -336,7 +336,7 @@ RULES: Tuple[EventPattern, ...] = (
     _event(
         "nvme_down",
         "controller is down; will reset|Removing after probe failure|Disabling device after reset failure"
-        "|Device not ready; aborting| disable controller",
+        "|Device not ready; aborting|timeout, disable controller",
         r"nvme (?P<device>nvme\d+|{PCI}): (?:controller is down; will reset|Removing after probe failure"
         r"|Disabling device after reset failure|Device not ready; aborting|I/O .{0,80}timeout, disable controller)",
         key="device",
@@ -386,7 +386,7 @@ RULES: Tuple[EventPattern, ...] = (
     # systemd-networkd tells of an InfiniBand port where the kernel's own log does not.
     _event(
         "carrier",
-        "ost carrier|ained carrier",
+        " carrier",
         r"(?:systemd-networkd\[\d{1,9}\]: )?(?P<device>ib\w{1,15}): (?P<kind>Lost|Gained) carrier",
         key="device kind",
     ),
@@ -520,7 +520,7 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _event(
         "network_failed",
-        "Can not |Restore attempt failed|Reset indication didn't|is lower than the minimal|version is too low",
+        "Can not |Restore attempt failed|Reset indication didn't|ersion is lower than|ersion is too low",
         r"ena (?P<pci>{PCI})(?: \S{1,32})?: "
         r"(?:.{0,40}Can not (?:reset (?:the )?device|initialize |reserve msix|setup management)"
         r"|Restore attempt failed|Reset indication didn't turn|.{0,16} version is (?:lower than the minimal|too low))",
@@ -539,32 +539,15 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _event(
         "efa_admin",
-        "is lower than the minimal|unavailable. Requested|register efa driver",
+        "ersion is lower than|unavailable. Requested",
         r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
-        r"(?:EFA .{0,8}version is lower|.{0,12}BARs? unavailable)|Couldn't register efa driver",
+        r"(?:EFA .{0,8}version is lower|.{0,12}BARs? unavailable)",
         key="device pci",
         kind="probe_failed",
     ),
-    _event(
-        "efa_admin",
-        "failed with error -",
-        r"efa(?:: probe of| (?={PCI}: probe with driver efa)) ?(?P<pci>{PCI}).{0,24} failed with error -\d",
-        key="pci",
-        kind="probe_failed",
-    ),
-    _event(
-        "network_failed",
-        "failed with error -",
-        r"ena(?:: probe of| (?={PCI}: probe with driver ena)) ?(?P<pci>{PCI}).{0,24} failed with error -\d",
-        key="pci",
-    ),
-    _event(
-        "mlx5",
-        "failed with error -",
-        r"mlx5_core(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d",
-        key="pci",
-        kind="dead",
-    ),
+    _not_started("efa_admin", "efa", kind="probe_failed"),
+    _not_started("network_failed", "ena"),
+    _not_started("mlx5", "mlx5_core", kind="dead"),
     _event(
         "efa_refused",
         " to process command | to submit command ",
@@ -622,6 +605,8 @@ CORES: Tuple[bytes, ...] = (
     b"attempt ",
     b" command ",
     b" in lib",
+    b"nvalid",
+    b"ersion is ",
 )
 """What many needles have in common: see kernel_scan."""
 

@@ -23,7 +23,7 @@ WORDS: Tuple[bytes, ...] = (
     b"ecoverable", b"ncorrect", b"egrad", b"panic", b"Oops", b"BUG", b"halted", b"respon", b"iving up", b" stall",
     b"stuck", b"ockup", b"LOCKUP", b"rash", b"CRASH", b" died", b"llegal", b"nreachable", b"nable to", b"annot",
     b"an't ", b"ould not", b"nvalid", b"nexpected", b"efus", b"enied", b"eject", b"ismatch", b"xceed", b"verflow",
-    b"xpired", b"issing", b"ancel",
+    b"xpired", b"issing", b"ancel", b"ouldn't ",
 )  # fmt: skip
 """One of them is in every line of an error's shape: the fast search looks for nothing else."""
 
