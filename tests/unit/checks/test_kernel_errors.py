@@ -96,6 +96,16 @@ test_kernel_errors = table(
     row("a network device that could not be reset",
         judge("ena 0000:00:05.0 ens5: Reset attempt failed. Can not reset the device"), FAIL,
         device={"pci": "0000:00:05.0"}),
+    *(each for failed in ["ena 0000:00:05.0 ens5: Device reset failed"] for each in (
+        row("a network device that could not be reset", judge(failed), FAIL, device={"pci": "0000:00:05.0"}),
+        row("a network device that could not be reset", judge(failed, COMPLETED), WARN),
+        row("a network device that could not be reset", judge(COMPLETED, failed), FAIL),
+    )),
+    *(row("an EFA device whose command queue stopped", judge(line), FAIL, remedy=Remedy.REBOOT,
+        reason="event.efa_admin_admin")
+        for line in ("efa 0000:00:1d.0: admin queue state not running",
+            "efa 0000:00:1d.0: EFA admin queue is not in running state!",
+            "infiniband rdmap16s27: Admin queue state is not running", "infiniband efa_0: reset state, FATAL error")),
     row("a storm keeps its number", judge(*[CE] * 3000), FAIL, measured=3000),
     row("a storm keeps its number", judge(*[CE.replace("CE", "UE")] * 3000, CE), FAIL, measured=3000).also(WARN,
         measured=1),

@@ -26,6 +26,7 @@ from ..kernel_history import (
     device_at,
     driver_loaded_after,
     dropped,
+    is_after,
     label,
     recovered_after,
     span,
@@ -66,7 +67,7 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
         return "; the GPUs and EFA devices are there, by modules of their own" if whole and _all_efa(context) else ""
     if case.what == SLOT_EMPTY and whole and _all_efa(context):
         return "; all GPUs and EFA devices are there"
-    if case.name in ("pcie_slot", "mlx5"):
+    if case.name in ("pcie_slot", "mlx5", "network_failed"):
         return _came_back(facts, case, last)
     if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):
         return ""
@@ -79,7 +80,10 @@ def _all_efa(context: Context) -> bool:
 
 
 def _came_back(facts: Facts, case: Case, last: Facts) -> str:
-    """A slot whose link came up, an mlx5 device whose driver mended it, in the log after the last line of trouble."""
+    """A slot whose link came up, a device that its driver mended, in the log after the last line of trouble."""
+    if case.name == "network_failed":
+        done = [e for e in current(facts, "network_reset") if e["kind"] == "done" and e["pci"] == last["pci"]]
+        return "; since then the driver reset it" if any(is_after(event, last) for event in done) else ""
     events = current(facts, case.name)
     after = events[[event is last for event in events].index(True) + 1 :]
     if case.what == SLOT_EMPTY:
