@@ -17,6 +17,8 @@ _NO_DISK = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
 
 
 REPEATS = "repeats"
+STALLS = ("soft_lockup", "rcu_stall", "hung_task")
+"""Under these stands a call trace, which names the driver. They count for the node, whatever each trace shows."""
 
 
 class Case(NamedTuple):
@@ -38,7 +40,8 @@ class Case(NamedTuple):
     @property
     def repeated(self) -> Repeated:
         """What its repetition comes to."""
-        return Repeated(self.what, self.status, "" if self.once else self.threshold, "device", self.once)
+        part = "node" if self.name in STALLS else "device"
+        return Repeated(self.what, self.status, "" if self.once else self.threshold, part, self.once)
 
 
 def _kind(*kinds: str) -> Callable[[Facts], bool]:
