@@ -146,3 +146,16 @@ without a line has a floor from the nearest one (nccl_floor.py).
 Measurements: awslabs/awsome-distributed-training micro-benchmarks/nccl-tests and architectures/aws-pcs; stas00/ml-engineering
 network/README.md (H200 and B200 nodes, p5en, A100); NVIDIA/dgxc-benchmarking nccl (DGX H100); aws-samples/aws-do-eks (p6-b200,
 2 nodes); NVIDIA/nccl number 527 (p4d). Link rates: NVIDIA data sheets and AWS instance type pages."""
+
+# instance types | nodes | collective | most microseconds seen | basis
+NCCL_LATENCY = """\
+p4d.24xlarge,p4de.24xlarge|2|all_reduce|182|161 to 165 us measured on p4de, 175 to 182 on p4d
+p5.48xlarge|1|all_reduce|17|13 to 17 us measured on p5 and on 8x H100
+p5.48xlarge|2|all_reduce|75|65 to 75 us measured
+p6-b200.48xlarge|2|all_reduce|57|51 to 57 us measured, one report
+"""
+"""The slowest that full nodes were seen to take for 8 bytes to 1 KiB, without outliers of a single row.
+
+Measurements: awslabs/awsome-distributed-training 0edaf152 micro-benchmarks/nccl-tests README (p4de, p5 on 2 nodes) and aws-batch
+README (p5, one node); NVIDIA/dgxc-benchmarking 841f546 nccl README (DGX H100); dstackai/dstack pull requests 3865 (p4d) and 3961
+(p6-b200)."""
