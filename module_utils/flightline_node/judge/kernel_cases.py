@@ -43,6 +43,13 @@ class Case(NamedTuple):
         part = "node" if self.name in STALLS else "device"
         return Repeated(self.what, self.status, "" if self.once else self.threshold, part, self.once)
 
+    def under(self, driver: Optional[str]) -> Case:
+        """The case as the call trace under it shows it: in a driver's code; in Lustre's a server is waited for."""
+        if not driver or self.name not in STALLS:
+            return self
+        remedy = self.remedy if driver == "lustre" else Remedy.REBOOT
+        return self._replace(name=f"{self.name}_{driver}", what=f"{self.what} in the {driver} driver", remedy=remedy)
+
 
 def _kind(*kinds: str) -> Callable[[Facts], bool]:
     return lambda event: event.get("kind") in kinds

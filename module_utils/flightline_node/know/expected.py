@@ -166,9 +166,9 @@ def unsourced(instance_type: str) -> str:
     for row in map(json.loads, UNSOURCED.splitlines()):
         if instance_type.startswith(row["instance_type"]):
             return (
-                f"saw that no source gives its {', '.join(lacking(row))}, wanted what AWS and NVIDIA publish, for nothing "
-                f"is guessed (its checks will be those of {row['checks_of']}); do: use 'none' and give the expected values "
-                "by hand, like gpu_count=4"
+                f"saw that no source gives its {', '.join(lacking(row))}, wanted what AWS and NVIDIA publish, for "
+                f"nothing is guessed (its checks will be those of {row['checks_of']}); do: use 'none' and give the "
+                "expected values by hand, like gpu_count=4"
             )
     return ""
 

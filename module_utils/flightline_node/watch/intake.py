@@ -34,6 +34,7 @@ class Intake:
         """Begin anew: what was said before has been proven healed."""
         self.stream = kernel.Stream(KEPT, MOST_SORTS)
         self._buckets.clear()
+        self._trace_left = 0
 
     def take(self, data: bytes) -> int:
         """Read whole lines; returns how many events of note they held."""

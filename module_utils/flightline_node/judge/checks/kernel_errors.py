@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ...model import Check, Device, Facts, Finding, Reason, Remedy, Status
+from ...model import Check, Device, Facts, Finding, Reason, Status
 from ..context import Context
 from ..kernel_cases import (
     CASES,
@@ -129,21 +129,18 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
         groups.setdefault(str(sorted(device.items(), key=str)), (device, []))[1].append(event)
     for device, lines in groups.values():
         count = _count(context, facts, case, lines, len(groups) == 1)
-        driver = lines[0].get("driver") if case.name in STALLS else None
-        # A CPU stands still wherever it is found: of stalls all count, whatever driver each trace shows.
-        all_of_it = _count(context, facts, case, events, True) if case.name in STALLS else count
-        status, limit, words = _judged(context, case, all_of_it, lines)
+        total = _count(context, facts, case, events, True) if case.name in STALLS else count
+        status, limit, words = _judged(context, case, total, lines)
+        words = f", {total} in all{words}" if total != count else words
         over = _since_then(context, facts, case, device, lines[-1])
-        kind = lines[0].get("kind") or driver
-        rest = f", {all_of_it} in all" if all_of_it != count else ""
-        what = f"{case.what} in the {driver} driver" if driver else case.what
+        kind, told = lines[0].get("kind"), case.under(lines[0].get("driver"))
         yield context.because(
             Status.WARN if over and status is Status.FAIL else status,
-            EVENT.of(f"{case.name}_{kind}" if kind else case.name),
-            f"{label(device)}: {what}, {count} times {span(lines)}{rest}{words}{over}",
-            remedy=Remedy.REBOOT if driver not in (None, "lustre") else case.remedy,
+            EVENT.of(f"{told.name}_{kind}" if kind else told.name),
+            f"{label(device)}: {told.what}, {count} times {span(lines)}{words}{over}",
+            remedy=told.remedy,
             device=device,
-            measured=all_of_it,
+            measured=total,
             expected=limit or 0,
             unit="events",
             evidence=[line["text"] for line in lines[:4]],
@@ -201,8 +198,8 @@ CHECK = Check(
     order=80,
     title="Kernel errors",
     what="Memory and machine-check errors, lockups, hung tasks, disk and file system errors, failures of the NVIDIA "
-    "and EFA drivers in the kernel log since the last boot. A lockup, a stall and a hung task name the driver (nvidia, "
-    "efa, ena, mlx5, nvme, lustre) in whose code they are, by the call trace under them.",
+    "and EFA drivers in the kernel log since the last boot. A CPU or task that stands still "
+    "names the driver (nvidia, efa, ena, mlx5, nvme, lustre) in its call trace.",
     why="A host that kills processes, stalls or loses its disk takes the job down, hours in, on every node.",
     remedy="Hardware, disk: replace the instance. Lockup, read-only file system, driver: reboot. Else read the lines.",
     do="",
