@@ -17,7 +17,7 @@ from flightline_node.read.parsers.nccl_files import COLLECTIVES
 
 from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
 from ..fabric.criterion import LEAST_SHARE
-from ..fabric.settings import EVERY, LAUNCHERS, PROGRAM, TESTS, wanted_of
+from ..fabric.settings import EVERY, LAUNCHERS, TESTS, program_of, wanted_of
 from ..fleet.baseline import BaselineError
 from ..fleet.together import HOST
 from ..report.copies import is_plain, slurm_list
@@ -48,7 +48,7 @@ from . import options
 @click.option(
     "--program",
     metavar="PATH ARGS",
-    help=f"Test program; {{collective}} is its name; default {TESTS}/{{collective}}_perf, 128 MB to 8 GB.",
+    help=f"Test program; {{collective}} is its name; default {TESTS}/{{collective}}_perf, 8 bytes to 8 GB or more.",
 )
 @click.option("--ranks", type=click.IntRange(1, 64), metavar="N", help="Ranks on each node; default its GPUs.")
 @click.option("--launcher", type=options.Choice(LAUNCHERS), default="mpirun", show_default=True, metavar="NAME")
@@ -138,7 +138,7 @@ def _asked(ctx: click.Context, inventory: tuple[str, ...], given: dict[str, Any]
     if "collectives" in said:
         own["collectives"] = tuple(dict.fromkeys(said["collectives"]))
     if "program" in said:
-        own["program"] = tuple(shlex.split(said["program"])) or PROGRAM
+        own["program"] = tuple(shlex.split(said["program"])) or program_of("")
     if "launcher_options" in said:
         own["options"] = tuple(said["launcher_options"])
     environment = {**wanted.asked.environment, **options.pairs(given["pairs"], "--env")}

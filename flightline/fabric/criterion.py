@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
 from statistics import quantiles
 
@@ -11,6 +11,8 @@ from .pairs import Pair, Tested
 
 LEAST_SHARE = 0.8
 """Of the reference: healthy pairs of one type are expected within a few percent of each other."""
+SIZE_SHARE = 0.5
+"""At a smaller message: good pairs may change the algorithm at different sizes, and then lose a third at most."""
 BUSY_SHARE = 0.5
 """From where on load may explain a figure: half the time more tasks than CPUs (Linux pressure stall, "some")."""
 OF_TYPE = "the floor of the instance type"
@@ -26,7 +28,7 @@ class Measured:
     sent: GB/s (10^9) that each node sent, by name; empty when the test gave no figure.
     wrong: results that were not what they should be; error: why it did not end, or '' when it did.
     transport: '' when the log shows the wanted one, else what it shows. busy_share: of the test's time in which a task
-    of the node that started it waited for a CPU.
+    of the node that started it waited for a CPU. sizes: bytes of a message -> GB/s, of each size that shows the links.
     """
 
     pair: Pair
@@ -35,6 +37,7 @@ class Measured:
     error: str = ""
     transport: str = ""
     busy_share: float = 0.0
+    sizes: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def busy(self) -> bool:
@@ -69,20 +72,33 @@ def judge(
 ) -> list[Tested]:
     """Each pair's result. floor_gb_s: what a pair must send in each direction, where known; floor_is: of what."""
     least, basis = least_of(measures, floor_gb_s, least_share, floor_is)
-    return [_judged(measure, least, basis) for measure in measures]
+    sizes = {size for measure in measures for size in measure.sizes}
+    usual = {size: reference([one.sizes[size] for one in measures if size in one.sizes]) for size in sizes}
+    at_size = {size: value * SIZE_SHARE for size, value in usual.items() if value}
+    return [_judged(measure, least, basis, at_size) for measure in measures]
 
 
-def _judged(measure: Measured, least: float, basis: str) -> Tested:
+def _judged(measure: Measured, least: float, basis: str, at_size: Mapping[int, float]) -> Tested:
     broken = _broken(measure, least)
     if broken:
         return Tested(measure.pair, frozenset(measure.pair), broken)
     slow = {node: value for node, value in measure.sent.items() if value < least}
     if not slow:
-        return Tested(measure.pair, frozenset())
+        return _by_size(measure, at_size)
     seen = ", ".join(f"{node} sent {value:.3g} GB/s" for node, value in sorted(slow.items()))
     if len(slow) == len(set(measure.sent)) and len(set(slow.values())) == 1:
         seen = f"{' and '.join(sorted(slow))} reached {next(iter(slow.values())):.3g} GB/s"
     return Tested(measure.pair, frozenset(slow), f"{seen}, wanted {least:.3g} ({basis})")
+
+
+def _by_size(measure: Measured, least: Mapping[int, float]) -> Tested:
+    """A pair that reaches its bandwidth at the largest message, and not at another."""
+    for size, value in sorted(measure.sizes.items()):
+        if value < least.get(size, 0.0):
+            seen = f"{' and '.join(sorted(measure.pair))} reached {value:.3g} GB/s at {size >> 20} MiB"
+            why = f"{seen}, wanted {least[size]:.3g} ({SIZE_SHARE:.0%} of what the better pairs reach)"
+            return Tested(measure.pair, frozenset(measure.pair), why)
+    return Tested(measure.pair, frozenset())
 
 
 def _broken(measure: Measured, least: float) -> str:

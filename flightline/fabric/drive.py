@@ -223,4 +223,4 @@ def _measured(result: FabricResult, number: int, pair: Pair, answer: RoundAnswer
     error = log.trouble if log.slow_only else ""
     busy = answer.facts.get("busy_share")
     share = float(busy) if isinstance(busy, (int, float)) else 0.0
-    return Measured(pair, dict.fromkeys(pair, log.busbw_gb_s), error=error, busy_share=share)
+    return Measured(pair, dict.fromkeys(pair, log.busbw_gb_s), error=error, busy_share=share, sizes=log.sizes)

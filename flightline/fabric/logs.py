@@ -11,6 +11,7 @@ from typing import Any
 from flightline_node.judge.checks import nccl_busbw, nccl_correctness, nccl_transport
 from flightline_node.judge.judgement import judge
 from flightline_node.know.expected import NO_TYPE, Expected
+from flightline_node.know.nccl_floor import MEASURABLE_BYTES
 from flightline_node.model import Finding, ParseError, Status
 from flightline_node.read.bundle import Bundle
 from flightline_node.read.parsers import ranks as labels
@@ -28,13 +29,15 @@ WITHOUT_TYPE = (nccl_correctness.CHECK.id,)
 class LogResult:
     """What a log shows. trouble: the first blocking finding's message, '' when none blocks. busbw_gb_s: GB/s (10^9).
 
-    off_efa: host, by its own name -> which of its ranks used what in EFA's place.
+    off_efa: host, by its own name -> which of its ranks used what in EFA's place. sizes: bytes -> GB/s, of each message
+    that is large enough to show the links.
     """
 
     trouble: str
     busbw_gb_s: float | None
     slow_only: bool = False
     off_efa: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[int, float] = field(default_factory=dict)
 
 
 def read_log(
@@ -58,6 +61,8 @@ def read_log(
     blocking = [finding for finding in judged.findings if finding.status in BLOCKING]
     runs = [run for run in judged.facts.get("nccl_tests", {}).get("runs", []) if "largest" in run]
     busbw = float(runs[-1]["largest"]["busbw_gb_s"]) if runs else None
+    shown = runs[-1].get("sizes", ()) if runs else ()
+    sizes = {int(one["bytes"]): float(one["busbw_gb_s"]) for one in shown if one["bytes"] >= MEASURABLE_BYTES}
     slow = (nccl_busbw.CHECK.id, Status.FAIL)
     rest = [finding for finding in blocking if (finding.check, finding.status) != slow]
     # A fault that is named says more than what could not be measured because of it.
@@ -66,7 +71,7 @@ def read_log(
     trouble = went.fallback or (worst[0].message if worst else _not_shown(runs, judged.findings, expected))
     trouble = trouble or went.unproven or _elsewhere(runs, nodes)
     slow_only = bool(blocking) and not rest and not went.fallback and not went.unproven
-    return LogResult(trouble, busbw, slow_only, went.by_host)
+    return LogResult(trouble, busbw, slow_only, went.by_host, sizes)
 
 
 def _paths(said: str, expected: Expected, ranks: int) -> transport.Paths:

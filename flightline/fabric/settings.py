@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flightline_node.know.nccl import gates
 from flightline_node.model import SettingsError
 from flightline_node.read.parsers.nccl_files import COLLECTIVES
 from flightline_node.suggest import meant
@@ -17,12 +18,18 @@ from .criterion import LEAST_SHARE
 TESTS = "/opt/nccl-tests/build"
 """Where the role cuda_nccl puts them."""
 EVERY = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
-SWEEP = ("-b", "128M", "-e", "8G", "-f", "2", "-g", "1")
-PROGRAM = (f"{TESTS}/{{collective}}_perf", *SWEEP)
+LEAST_MOST = 8 << 30
+"""Bytes to which every type is tested; further only one whose links are said to be full later."""
 ENVIRONMENT = {"NCCL_DEBUG": "INFO"}
 """Its log is the proof of the transport."""
 RUNS = ("auto", "always", "never")
 LAUNCHERS = ("mpirun", "srun")
+
+
+def program_of(instance_type: str) -> tuple[str, ...]:
+    """The test where nobody names one: from the smallest message to that at which the type's links are full."""
+    most = max((gate.min_bytes for gate in gates() if gate.instance_type == instance_type), default=0)
+    return (f"{TESTS}/{{collective}}_perf", "-b", "8", "-e", f"{max(most, LEAST_MOST) >> 30}G", "-f", "2", "-g", "1")
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,11 @@ def wanted_of(hostvars: Mapping[str, Any]) -> FabricSettings:
     mistakes = [f"flightline_fabric: {text}" for text in _mistakes(given)]
     if mistakes:
         raise SettingsError(*mistakes)
-    program = given.get("program")
+    program = given.get("program") or program_of(str(hostvars.get("instance_type") or ""))
     asked = FabricRequest(
         (),
         collectives=tuple(given.get("collectives") or EVERY),
-        program=tuple(shlex.split(program) if isinstance(program, str) else program or PROGRAM),
+        program=tuple(shlex.split(program) if isinstance(program, str) else program),
         ranks=int(given.get("ranks") or 0),
         launcher=given.get("launcher") or LAUNCHERS[0],
         options=tuple(given.get("launcher_options") or ()),
@@ -59,7 +66,7 @@ def wanted_of(hostvars: Mapping[str, Any]) -> FabricSettings:
         storage_mb_s=float(given.get("storage_mb_s") or 0.0),
     )
     share = float(given.get("least_share") or LEAST_SHARE)
-    return FabricSettings(asked, str(given.get("run", "auto")).lower(), bool(program), share)
+    return FabricSettings(asked, str(given.get("run", "auto")).lower(), bool(given.get("program")), share)
 
 
 def _mistakes(given: Any) -> list[str]:

@@ -22,7 +22,7 @@ BAD: dict[str, int] = {
     "gpu_load_temperature_c": HIGH,
 }
 """Measure -> the direction in which an outlier costs a job time. The rate under load is one over a step's time."""
-BAD_ENDS = {"_busbw": LOW}
+BAD_ENDS = {"_busbw": LOW, "_latency": HIGH}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from flightline_node.know.expected import resolve
+from flightline_node.know.expected import resolve, unsourced
 from flightline_node.model import SettingsError
 
 from ..contract import KUBE_TYPE_LABEL
@@ -44,8 +44,8 @@ def is_accelerated(node: KubeObject) -> bool:
         return True
     try:
         return bool(resolve(labels(node).get(KUBE_TYPE_LABEL)).accelerator)
-    except SettingsError:
-        return False
+    except SettingsError:  # one of a family without a row yet is a row that is refused
+        return bool(unsourced(str(labels(node).get(KUBE_TYPE_LABEL))))
 
 
 def _variables(node: KubeObject) -> dict[str, Any]:

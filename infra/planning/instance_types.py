@@ -47,6 +47,8 @@ def known() -> tuple[str, ...]:
 def facts(instance_type: str) -> NetworkFacts:
     """Facts of a type. Raises ValueError naming the nearest known types."""
     if instance_type not in known():
+        if expected.unsourced(instance_type):
+            raise ValueError(f"another type: {expected.unsourced(instance_type)}")
         near = ", ".join(get_close_matches(instance_type, known(), n=3, cutoff=0.4)) or "p5.48xlarge, g6.xlarge"
         raise ValueError(f"a GPU, Trainium or Inferentia type of the table, for example {near}")
     entry = expected.resolve(instance_type)

@@ -69,7 +69,7 @@ for d in {root}/usr/local/cuda-*/efa/test-cuda-*; do PATH=$PATH:$d; done
 export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/opt/nccl/build/lib:/usr/local/cuda/lib64:/opt/amazon/openmpi/lib
 n=$(nvidia-smi -L | grep -c '^GPU ')
 [ "$n" -gt 0 ] || { echo 'nvidia-smi -L lists no GPU' >&2; exit 1; }
-exec %s_perf -b 1M -e %s -f 2 -g "$n" -n %d -w 5 -c 1"""
+exec %s_perf -b 8 -e %s -f 2 -g "$n" -n %d -w 5 -c 1"""
 """The AWS deep learning AMI keeps nccl-tests beside each CUDA; nccl-tests lowers -e to what the GPU's memory holds."""
 
 

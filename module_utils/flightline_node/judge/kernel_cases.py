@@ -17,6 +17,8 @@ _NO_DISK = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
 
 
 REPEATS = "repeats"
+STALLS = ("soft_lockup", "rcu_stall", "hung_task")
+"""Under these stands a call trace, which names the driver. They count for the node, whatever each trace shows."""
 
 
 class Case(NamedTuple):
@@ -38,7 +40,15 @@ class Case(NamedTuple):
     @property
     def repeated(self) -> Repeated:
         """What its repetition comes to."""
-        return Repeated(self.what, self.status, "" if self.once else self.threshold, "device", self.once)
+        part = "node" if self.name in STALLS else "device"
+        return Repeated(self.what, self.status, "" if self.once else self.threshold, part, self.once)
+
+    def under(self, driver: Optional[str]) -> Case:
+        """The case as the call trace under it shows it: in a driver's code; in Lustre's a server is waited for."""
+        if not driver or self.name not in STALLS:
+            return self
+        remedy = self.remedy if driver == "lustre" else Remedy.REBOOT
+        return self._replace(name=f"{self.name}_{driver}", what=f"{self.what} in the {driver} driver", remedy=remedy)
 
 
 def _kind(*kinds: Optional[str]) -> Callable[[Facts], bool]:

@@ -82,7 +82,7 @@ def by_state(decision: Decision, code: int, pci: str, smi: Facts) -> Decision:
 def _nvlink5(code: int, event: Facts, recovery: Optional[Decision], driver_major: Optional[int]) -> Decision:
     fatal = event.get("fatal")
     action = nvlink5.decode(
-        code, str(event.get("unit")), event.get("intr_info"), event.get("error_status"), driver_major
+        code, str(event.get("unit")), event.get("intr_info"), event.get("error_status"), driver_major, fatal
     )
     if action == "RESET_GPU" or (fatal and action is None):
         why = "NVIDIA's table says reset" if action else "Fatal by its own word"

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ..model import SettingsError
 from ..suggest import meant
-from .hardware import TABLE
+from .hardware import TABLE, UNSOURCED
 
 NO_TYPE = "none"
 
@@ -161,6 +161,18 @@ def known_types() -> List[str]:
     return [json.loads(line)["instance_type"] for line in TABLE.splitlines()]
 
 
+def unsourced(instance_type: str) -> str:
+    """Why a type of a family that is known by name cannot be judged yet; '' for any other."""
+    for row in map(json.loads, UNSOURCED.splitlines()):
+        if instance_type.startswith(row["instance_type"]):
+            return (
+                f"saw that no source gives its {', '.join(lacking(row))}, wanted what AWS and NVIDIA publish, for "
+                f"nothing is guessed (its checks will be those of {row['checks_of']}); do: use 'none' and give the "
+                "expected values by hand, like gpu_count=4"
+            )
+    return ""
+
+
 def _entry(instance_type: str) -> Dict[str, Any]:
     prefix = '{"instance_type":' + json.dumps(instance_type) + ","
     for line in TABLE.splitlines():
@@ -172,6 +184,9 @@ def _entry(instance_type: str) -> Dict[str, Any]:
                     f"instance type {instance_type}: saw that its row lacks {', '.join(holes)}, wanted them"
                 )
             return entry
+    why = unsourced(instance_type)
+    if why:
+        raise SettingsError(f"instance type {instance_type}: {why}")
     known = known_types()
     raise SettingsError(
         f"saw unknown instance type {instance_type!r}{meant(instance_type, known)}; wanted one of the known types: "

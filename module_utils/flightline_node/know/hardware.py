@@ -115,6 +115,15 @@ TABLE = """\
 {"instance_type":"p6e-gb200.36xlarge","accelerator":"nvidia_gpu","gpu_model":"B200 (GB200 superchip)","gpu_generation":"blackwell","gpu_count":4,"nvlink_links_per_gpu":18,"nvswitch":true,"arch":"arm64","vcpus":144,"memory_mib":983040,"rdma_read":true,"rdma_write":true,"gpu_name_has":["GB200"],"driver_minimum":"570","cuda_minimum":"12.8","kernel_minimum":"6.12","efa_installer_minimum":"1.42.0","ofi_nccl_minimum":"1.15.0","nvlink_gb_s_per_link":50.0,"nvlink_gb_s":900,"nvls":true,"nvlink_rack":true,"gpu_c2c_gb_s":150,"gpu_tflops":2250,"network_gbps":1600,"efa_cards":[1,5,9,13],"sold":["capacity-block"],"fsx_efa":true,"compute_capability":"10.0","kernel_module":"open","nvlsm":false}
 """
 
+UNSOURCED = """\
+{"instance_type":"p6e-gb300","checks_of":"p6e-gb200.36xlarge","accelerator":"nvidia_gpu","gpu_model":"B300 (GB300 superchip)","gpu_generation":"blackwell-ultra","arch":"arm64","nvlink_links_per_gpu":18,"nvswitch":true,"nvlink_rack":true,"nvlsm":false,"gpu_name_has":["GB300"],"compute_capability":"10.3","kernel_module":"open"}
+{"instance_type":"trn3","checks_of":"trn2.48xlarge","accelerator":"neuron","gpu_model":"Trainium3","gpu_generation":"neuron-v4","gpu_memory_mib":147456,"neuron_cores":8}
+"""
+"""Families of which AWS has not published what a row needs: refused, for a guess would pass or fail nodes by itself.
+checks_of: the type whose checks it will have. p6e-gb300 is named by the EKS device plugins' lists alone, in two spellings.
+trn3: aws-neuron-sdk 81ce03ae, trainium3.rst and trn3-arch.rst, whose servers have 16 devices in one place and 4 in another,
+joined by switches, which no neuron_topology stands for; EC2's sizes are not named there."""
+
 # instance types | nodes | collective | from size | warn below | fail below | basis
 NCCL_GATES = """\
 p4d.24xlarge,p4de.24xlarge|1|all_reduce|1GiB|220|185|230 to 235 measured on 8x A100; other clouds gate at 228 and 185
@@ -146,3 +155,16 @@ without a line has a floor from the nearest one (nccl_floor.py).
 Measurements: awslabs/awsome-distributed-training micro-benchmarks/nccl-tests and architectures/aws-pcs; stas00/ml-engineering
 network/README.md (H200 and B200 nodes, p5en, A100); NVIDIA/dgxc-benchmarking nccl (DGX H100); aws-samples/aws-do-eks (p6-b200,
 2 nodes); NVIDIA/nccl number 527 (p4d). Link rates: NVIDIA data sheets and AWS instance type pages."""
+
+# instance types | nodes | collective | most microseconds seen | basis
+NCCL_LATENCY = """\
+p4d.24xlarge,p4de.24xlarge|2|all_reduce|182|161 to 165 us measured on p4de, 175 to 182 on p4d
+p5.48xlarge|1|all_reduce|17|13 to 17 us measured on p5 and on 8x H100
+p5.48xlarge|2|all_reduce|75|65 to 75 us measured
+p6-b200.48xlarge|2|all_reduce|57|51 to 57 us measured, one report
+"""
+"""The slowest that full nodes were seen to take for 8 bytes to 1 KiB, without outliers of a single row.
+
+Measurements: awslabs/awsome-distributed-training 0edaf152 micro-benchmarks/nccl-tests README (p4de, p5 on 2 nodes) and aws-batch
+README (p5, one node); NVIDIA/dgxc-benchmarking 841f546 nccl README (DGX H100); dstackai/dstack pull requests 3865 (p4d) and 3961
+(p6-b200)."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, Tuple
 
 from ..model import Facts
-from ..read.parsers import kernel, kernel_scan
+from ..read.parsers import kernel, kernel_scan, kernel_trace
 from ..read.parsers.kernel_events import CORES, NEEDLES
 
 KEPT, MOST_SORTS = 8, 600
@@ -27,12 +27,14 @@ class Intake:
         self._clock = clock
         self._buckets: Dict[bytes, Tuple[float, float]] = {}
         self.suppressed = 0
+        self._trace_left = 0
         self.stream = kernel.Stream(KEPT, MOST_SORTS)
 
     def forget(self) -> None:
         """Begin anew: what was said before has been proven healed."""
         self.stream = kernel.Stream(KEPT, MOST_SORTS)
         self._buckets.clear()
+        self._trace_left = 0
 
     def take(self, data: bytes) -> int:
         """Read whole lines; returns how many events of note they held."""
@@ -61,7 +63,7 @@ class Intake:
         return self.stream.facts()
 
     def _picked(self, data: bytes) -> bytes:
-        lines: List[bytes] = []
+        lines, self._trace_left = kernel_trace.frames(data, 0, self._trace_left)
         end, now = -1, self._clock()
         for at, _ in kernel_scan.occurrences(data, NEEDLES, CORES):
             if at < end:
@@ -76,6 +78,9 @@ class Intake:
             following = data.find(b"\n", end) + 1
             if following and b"beyond end of device" in data[at:end]:
                 lines.append(data[end:following])  # the line after names the disk
+            if kernel_trace.begins(data[start:end]):
+                frames, self._trace_left = kernel_trace.frames(data, end, kernel_trace.MOST_LINES)
+                lines += frames
         return b"".join(lines)
 
     def _token(self, key: bytes, now: float) -> bool:

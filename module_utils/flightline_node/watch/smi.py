@@ -10,7 +10,7 @@ import os
 import re
 from typing import Dict, List, Optional, Tuple
 
-from ..judge.checks import gpu_lost
+from ..judge.checks import gpu_count, gpu_lost
 from ..judge.reasons import SMI_SILENT
 from ..model import Facts, Finding, Status, clip_evidence
 from ..read.parsers.nvidia_messages import Messages
@@ -55,7 +55,8 @@ class SmiFeed:
         self._path = path
         self._lines: List[str] = []
         self._whole_at: Optional[float] = None
-        self._last: Tuple[str, List[Finding]] = ("", [])
+        self._last: Tuple[str, List[Optional[str]], List[Finding]] = ("", [], [])
+        self._listed: List[Optional[str]] = []
         self._confirmed = Confirmed()
 
     def _argv(self) -> List[str]:
@@ -107,8 +108,10 @@ class SmiFeed:
             facts = facts_of(sample, self._columns)
             if facts["gpus"]:
                 self._rules.gpus = facts["gpus"]
-            self._last = (text, self._rules.judge(SMI, {"nvidia_smi": facts}))
-        return self._confirmed.take(self._last[1])
+            listed = [gpu.get("uuid") for gpu in facts["gpus"]]
+            self._last = (text, listed, self._rules.judge(SMI, {"nvidia_smi": facts}))
+        before, self._listed = self._listed, self._last[1]
+        return self._confirmed.take(_counted(self._last[2], self._listed == before))
 
     def _silence(self) -> List[Finding]:
         """The second silence in a row, or one that did not die since it was killed: the driver does not answer."""
@@ -126,12 +129,23 @@ class SmiFeed:
 
     def forget(self) -> None:
         """A release: what is still wrong is found again."""
-        self._last = ("", [])
+        self._last = ("", [], [])
         self._confirmed.forget()
 
     def close(self) -> None:
         """End the tool."""
         self._child.close()
+
+
+def _counted(found: List[Finding], settled: bool) -> List[Finding]:
+    """Without the count of GPUs where it says nothing of its own.
+
+    settled: the sample lists the GPUs that the one before listed. Rows that come late make two samples of one: each
+    lists too few, and others than the one before. Of a lost GPU gpu_lost says more.
+    """
+    if settled and not any(one.check == gpu_lost.CHECK.id for one in found):
+        return found
+    return [one for one in found if one.check != gpu_count.CHECK.id]
 
 
 def facts_of(sample: List[str], columns: List[Tuple[str, str]]) -> Facts:

@@ -16,7 +16,7 @@ from ..read.facts import KnownFacts
 from ..settings import NodeSettings
 
 KERNEL = ("xid", "sxid", "gpu_lost", "kernel_errors", "pcie_aer")
-SMI = ("gpu_lost", "ecc_uncorrected", "row_remap", "recovery_action")
+SMI = ("gpu_lost", "gpu_count", "ecc_uncorrected", "row_remap", "recovery_action")
 SYSFS = ("efa_count", "efa_ports", "edac", "raid")
 DCGM = ("dcgm_health",)
 _IDENTITY = ("index", "uuid", "serial", "name")

@@ -37,6 +37,7 @@ NOT_STARTED = "NVRM: GPU 0000:53:00.0: RmInitAdapter failed! (0x24:0xffff:1220)"
 CE = "EDAC MC1: 1 CE memory read error on CPU_SrcID#1"
 NOT_BUILT = "nvidia: version magic '6.8.0-1029-aws SMP ' should be '6.8.0-1031-aws SMP '"
 NO_EFA = "efa: probe of 0000:4f:00.0 failed with error -62"
+IN_NVIDIA = " nvidia_ioctl+0x1/0x2 [nvidia]"
 HUNG = "INFO: task python:4242 blocked for more than 122 seconds."
 COMPLETED = "ena 0000:00:05.0: Device reset completed successfully, Driver info: x"
 DOWN = "pcieport 0000:50:01.0: pciehp: Slot(12): Link Down"
@@ -96,6 +97,24 @@ test_kernel_errors = table(
     row("a network device that could not be reset",
         judge("ena 0000:00:05.0 ens5: Reset attempt failed. Can not reset the device"), FAIL,
         device={"pci": "0000:00:05.0"}),
+    *(each for failed in ["ena 0000:00:05.0 ens5: Device reset failed"] for each in (
+        row("a network device that could not be reset", judge(failed), FAIL, device={"pci": "0000:00:05.0"}),
+        row("a network device that could not be reset", judge(failed, COMPLETED), WARN),
+        row("a network device that could not be reset", judge(COMPLETED, failed), FAIL),
+    )),
+    *(row("an EFA device whose command queue stopped", judge(line), FAIL, remedy=Remedy.REBOOT,
+        reason="event.efa_admin_admin")
+        for line in ("efa 0000:00:1d.0: admin queue state not running",
+            "efa 0000:00:1d.0: EFA admin queue is not in running state!",
+            "infiniband rdmap16s27: Admin queue state is not running", "infiniband efa_0: reset state, FATAL error")),
+    row("a stall names the driver under it", judge(LOCKUP, IN_NVIDIA), WARN, device={"name": "nvidia"},
+        reason="event.soft_lockup_nvidia", says="CPU locked up in the nvidia driver"),
+    row("a stall names the driver under it", judge(HUNG, IN_NVIDIA.replace("nvidia", "lustre")), WARN,
+        reason="event.hung_task_lustre", remedy=Remedy.INVESTIGATE),
+    row("a stall names the driver under it", judge(HUNG, IN_NVIDIA.replace("nvidia", "nvme")), WARN,
+        reason="event.hung_task_nvme", remedy=Remedy.REBOOT),
+    row("a stall names the driver under it", judge(HUNG, "<cut>"), WARN, reason="event.hung_task", device={}),
+    row("stalls in several places are counted together", judge(*[LOCKUP, IN_NVIDIA] * 2, LOCKUP), FAIL, count=2),
     row("a storm keeps its number", judge(*[CE] * 3000), FAIL, measured=3000),
     row("a storm keeps its number", judge(*[CE.replace("CE", "UE")] * 3000, CE), FAIL, measured=3000).also(WARN,
         measured=1),
@@ -308,3 +327,11 @@ def test_a_line_behind_an_unreadable_head(line, wanted):
     log = f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n"
     found = status(judging("kernel_errors", {"kernel": kernel.parse({"kernel.log": log.encode()})}))
     assert found is wanted
+
+
+def test_stalls_in_several_places_say_how_many_there_are_in_all():
+    found = judge(*[LOCKUP, IN_NVIDIA] * 2, LOCKUP)
+    assert [(one.reason, one.measured, ", 3 in all" in one.message) for one in found] == [
+        ("event.soft_lockup_nvidia", 3, True),
+        ("event.soft_lockup", 3, True),
+    ]

@@ -160,6 +160,41 @@ test_every_size_and_both_groups_of_columns_count = table(*(
 ))  # fmt: skip
 
 
+test_small_messages = table(*(
+    row(f"{took} us", judge(run(busbw, ranks=ranks, hosts=hosts, collective=collective, latency_us=took)), wanted,
+        measured=measured)
+    for took, busbw, ranks, hosts, collective, wanted, measured in [
+        (16.0, 480, 8, 1, "all_reduce", PASS, 480), (40.0, 480, 8, 1, "all_reduce", WARN, 40.0),
+        (90.0, 480, 8, 1, "all_reduce", FAIL, 90.0), (75.0, 479, 16, 2, "all_reduce", PASS, 479),
+        (400.0, 479, 16, 2, "all_reduce", FAIL, 400.0), (9000.0, 361, 8, 1, "all_gather", PASS, 361),
+        (90.0, 100, 8, 1, "all_reduce", FAIL, 100),
+    ]
+))  # fmt: skip
+
+
+def test_a_b200_node_that_reaches_what_healthy_ones_do_is_no_warning():
+    """700 GB/s and more are published of healthy p6-b200 nodes; 682 is a ring, without NVLS."""
+    for size, busbw in ((8 * GIB, 700), (4 * GIB, 740.6), (2 * GIB, 735), (GIB, 723.3), (128 << 20, 568.4)):
+        assert status(judge(run(busbw, size), instance_type="p6-b200.48xlarge")) is PASS
+
+
+def test_a_single_row_that_is_far_off_is_not_the_latency():
+    """983 and 68 us stand in published tables of good nodes."""
+    rows = "".join(
+        f"{8 << at:12}{2 << at:12}  float  sum  -1  {took} 0.00 0.00 0  {took} 0.00 0.00 0\n"
+        for at, took in enumerate((983.2, 13.0, 68.14, 14.92, 15.87, 16.1))
+    )
+    head, first, rest = sample("nccl_tests/h100-8gpu-all_reduce.log").decode().partition("     1048576 ")
+    (one,) = nccl_tests.parse({"nccl-all_reduce.log": (head + "\n" + rows + first + rest).encode()})["runs"]
+    assert 14 < one["latency_us"] < 17 and status(judge(one)) is PASS
+
+
+def test_without_a_published_figure_the_latency_is_the_fleets_to_compare():
+    measures = {}
+    list(judge(run(361, collective="alltoall", latency_us=30.0), measures=measures))
+    assert measures["nccl_alltoall_latency"]["values"] == {"": 30.0}
+
+
 def test_the_rows_of_a_log_are_judged_size_by_size():
     log = sample("nccl_tests/h100-8gpu-all_reduce.log")
     facts = nccl_tests.parse({"nccl-all_reduce.log": log})

@@ -49,6 +49,7 @@ def judge(*lines, smi=None, **rest):
 
 
 NETIR_RESET = "NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x004505c6 0x00000000)"
+NETIR_NONFATAL = NETIR_RESET.replace("Fatal", "Nonfatal")
 REMAP_EVAL = "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x00000004 0x00000001)"
 ASKS_RESET = "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
 ASKS_NOTHING = "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
@@ -59,8 +60,8 @@ def crash(pid, pci="0000:53:00"):
 
 
 LOADED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build"
-RELOCATED = "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x00000082 0x00000040)"
-"""The bits mean a reset up to driver 570 and are laid out otherwise later (test_nvlink5_layouts)."""
+RELOCATED = "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x00000082 0x00000100)"
+"""The bits mean nothing up to driver 570 and are laid out otherwise later (test_nvlink5_layouts)."""
 
 
 def clean_up(code, pci="0000:53:00"):
@@ -108,7 +109,10 @@ test_xid = table(
             ([xid(145, REMAP_EVAL)], "580.95.05", INFO),
             ([xid(145, REMAP_EVAL), xid(154, ASKS_RESET)], "580.95.05", FAIL),
             ([xid(145, "RLW_RXPIPE Nonfatal XC0 i0 Link 03 (0x00000006 0x00000001)")], "580.95.05", INFO),
-            ([xid(145, "RLW_RXPIPE Nonfatal XC0 i0 Link 03 (0x00000086 0x00000001)")], "580.95.05", FAIL),
+            ([xid(145, "RLW_RXPIPE Fatal XC0 i0 Link 03 (0x00000086 0x00000001)")], "580.95.05", FAIL),
+            ([xid(145, "RLW_RXPIPE Nonfatal XC0 i0 Link 03 (0x00000086 0x00000001)")], "580.95.05", WARN),
+            ([xid(149, NETIR_NONFATAL)], "570.172.08", WARN),
+            ([xid(149, NETIR_NONFATAL), xid(154, ASKS_RESET)], "570.172.08", FAIL),
             ([xid(146, "NEW_UNIT Fatal XC0 i0 Link 03 (0x0000007f 0x00000001)")], "580.95.05", FAIL),
             ([xid(146, "NEW_UNIT Nonfatal XC0 i0 Link 03 (0x0000007f 0x00000001)")], "580.95.05", WARN),
             ([xid(150, "words")], "580.95.05", WARN),
@@ -176,7 +180,7 @@ test_xid = table(
         [judge(xid(145, RELOCATED), smi={"driver_version": version, "gpus": []}),
         judge(f"NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build",
         xid(145, RELOCATED))], wanted)
-        for version, wanted in [("570.172.08", FAIL), ("575.51.03", WARN)]),
+        for version, wanted in [("570.172.08", INFO), ("575.51.03", WARN)]),
     row("what is no matter of an application may repeat",
         judge(*[xid(154, f"{ASKS_NOTHING} pid={number}") for number in range(5)]), INFO),
     row("a window is named in the pass", judge(QUIET), PASS, message="no Xid since the last boot"),

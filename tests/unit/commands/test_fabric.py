@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from flightline.cli import cli
 from flightline.commands import fabric
-from flightline.fabric.settings import ENVIRONMENT, EVERY, PROGRAM
+from flightline.fabric.settings import ENVIRONMENT, EVERY, program_of
 from flightline_node.model import SettingsError
 
 
@@ -25,7 +25,7 @@ def asked(monkeypatch):
 def test_nothing_said_is_the_defaults(asked):
     found, share = asked({})
     assert (found.program, found.collectives, found.environment, found.launcher) == (
-        PROGRAM,
+        program_of(""),
         EVERY,
         ENVIRONMENT,
         "mpirun",
@@ -59,6 +59,14 @@ def test_the_inventory_says_how_and_the_command_line_is_above_it(asked):
     assert (found.program, found.collectives, found.launcher) == (("/u", "2"), ("all_reduce",), "mpirun")
     assert (found.options, found.deadline_s, found.storage, found.ranks, share) == (("--y",), 9, "/fsx", 2, 0.7)
     assert {"A": "1", "B": "2"}.items() <= found.environment.items()
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "largest"), [("none", "8G"), ("p5.48xlarge", "8G"), ("p6-b300.48xlarge", "16G")]
+)
+def test_the_default_goes_to_the_size_that_fills_the_links_of_the_type(instance_type, largest):
+    program = fabric.wanted_of({"instance_type": instance_type}).asked.program
+    assert program[program.index("-b") + 1] == "8" and program[program.index("-e") + 1] == largest
 
 
 @pytest.mark.parametrize(

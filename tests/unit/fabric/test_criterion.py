@@ -58,3 +58,13 @@ def test_too_few_pairs_without_a_floor_show_nothing():
     result = judge([measured()])[0]
     assert not result.good and "nothing to hold the bandwidth against" in result.why
     assert judge([measured()], floor_gb_s=5.0)[0].good
+
+
+def test_a_pair_that_is_slow_at_one_size_alone_is_named_by_that_size():
+    """Healthy pairs differ where NCCL changes its algorithm: there half of what the better ones reach is enough."""
+    sizes = {128 << 20: 6.0, 1 << 30: 9.0, 8 << 30: 10.0}
+    fleet = [measured(first=f"a{at}", second=f"b{at}", sizes=sizes) for at in range(6)]
+    judged = judge([*fleet, measured(sizes={**sizes, 128 << 20: 2.9}), measured(sizes={**sizes, 1 << 30: 4.6})])
+    assert [result.good for result in judged] == [True] * 6 + [False, True]
+    assert judged[6].slow == {"a", "b"}
+    assert judged[6].why == "a and b reached 2.9 GB/s at 128 MiB, wanted 3 (50% of what the better pairs reach)"

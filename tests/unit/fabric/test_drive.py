@@ -111,6 +111,18 @@ def test_what_is_no_measurement_is_no_pass_and_still_names_the_node(tmp_path, an
     assert "n2" not in result.healthy and not result.go
 
 
+def test_a_node_that_is_slow_at_one_size_alone_is_named(tmp_path):
+    class Sized(Play):
+        def _test(self, name, nodes):
+            rows = {32 << 20: 1.0 if "n3" in nodes and name != "all" else 9.0, 64 << 20: 10.0}
+            row = "{:12}  1  float  sum  -1  100.0  {:.2f}  {:.2f}  0  100.0  {:.2f}  {:.2f}  0\n"
+            text = "".join(row.format(size, *[busbw] * 4) for size, busbw in rows.items())
+            return RoundAnswer({"rc": 0, "output": log(10.0, nodes=len(nodes)).replace("# Out", text + "# Out")})
+
+    result = drive(fleet(), Sized(fleet()), tmp_path / "logs", [].append)
+    assert named(result) == [("node", ("n3",))] and "at 32 MiB" in result.found[0].why
+
+
 def test_who_cannot_take_part_is_left_out_with_the_reason(tmp_path):
     result, play, _ = played(
         tmp_path,

@@ -66,3 +66,17 @@ def test_one_row_is_all_that_stack_roles_and_judgement_need(table):
 def test_what_a_stack_plans_with_is_no_inventory_s_to_set(name):
     with pytest.raises(SettingsError, match=f"unknown expected value '{name}'"):
         expected.resolve(P6, {name: [1]})
+
+
+@pytest.mark.parametrize("family", ["p6e-gb300", "trn3"])
+@pytest.mark.parametrize("size", [".36xlarge", ".48xlarge", "r.36xlarge", "pd98.3xlarge"])
+def test_a_family_that_nobody_has_described_is_refused_with_what_is_not_sourced(family, size):
+    row = next(json.loads(line) for line in hardware.UNSOURCED.splitlines() if f'"{family}"' in line)
+    with pytest.raises(
+        SettingsError, match=f"no source gives its .*{', .*'.join(expected.lacking(row))}.*{row['checks_of']}"
+    ):
+        expected.resolve(f"{family}{size}", {"gpu_count": 4})
+    with pytest.raises(ValueError, match="no source gives its"):
+        instance_types.facts(f"{family}{size}")
+    assert expected.resolve(row["checks_of"]).accelerator == row["accelerator"]
+    assert not any(name.startswith(family) for name in expected.known_types())

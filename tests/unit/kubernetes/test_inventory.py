@@ -44,6 +44,14 @@ def test_a_host_has_its_type_instance_address_and_place():
     assert set(found["children"]["type_p5_48xlarge"]["hosts"]) == set(found["children"]["gpu_nodes"]["hosts"])
 
 
+def test_a_node_of_a_family_that_has_no_row_yet_is_not_left_out():
+    assert set(made(node("a"), node("b", kind="p6e-gb300.36xlarge"), node("c", kind="trn3pd98.3xlarge"))["hosts"]) == {
+        "a",
+        "b",
+        "c",
+    }
+
+
 def test_a_cluster_without_gpu_nodes_is_no_verdict():
     with pytest.raises(SettingsError, match="saw 1 nodes in the cluster and no GPU node"):
         made(node("cpu", kind="m7i.large"))

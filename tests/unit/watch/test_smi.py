@@ -95,6 +95,17 @@ def test_a_lost_gpu_in_place_of_a_row(feed):
     assert {one.check for one in found} == {"gpu_lost"}
 
 
+def test_a_gpu_that_is_not_listed_any_more(feed):
+    found = feed(printing(rows()[:7])).until()
+    assert [(one.check, one.reason, str(one.remedy)) for one in found] == [("gpu_count", "too_few", "REBOOT")]
+
+
+def test_rows_that_come_late_are_no_missing_gpus(feed):
+    """A driver under load: the second half of each sample comes after a pause that ends a sample."""
+    parts = [f"cat <<'EOF'\n{chr(10).join(part)}\nEOF\nsleep 0.3" for part in (rows()[:4], rows()[4:])]
+    assert feed("while :; do " + "\n".join(parts) + "\ndone").until(3.0) == []
+
+
 def test_a_driver_that_is_gone_is_found_although_the_tool_ends(feed):
     text = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
     found = feed(f'echo "{text}"; exit 9').until()

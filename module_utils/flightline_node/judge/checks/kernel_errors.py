@@ -15,6 +15,7 @@ from ..kernel_cases import (
     NOT_STARTED,
     REFUSED,
     SLOT_EMPTY,
+    STALLS,
     THRESHOLDS,
     UNUSABLE,
     Case,
@@ -25,6 +26,7 @@ from ..kernel_history import (
     device_at,
     driver_loaded_after,
     dropped,
+    is_after,
     label,
     recovered_after,
     span,
@@ -43,7 +45,8 @@ MOST_MACHINES = 8
 def _device(context: Context, event: Facts, facts: Facts) -> Device:
     if event.get("pci"):
         return device_at(context, event["pci"], facts)
-    name = next((event[part] for part in ("device", "volume", "controller", "server") if event.get(part)), None)
+    parts = ("device", "volume", "controller", "server", "driver")
+    name = next((event[part] for part in parts if event.get(part)), None)
     return {"name": name} if name else {}
 
 
@@ -65,7 +68,7 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
         return "; the GPUs and EFA devices are there, by modules of their own" if whole and _all_efa(context) else ""
     if case.what == SLOT_EMPTY and whole and _all_efa(context):
         return "; all GPUs and EFA devices are there"
-    if case.name in ("pcie_slot", "mlx5", "carrier"):
+    if case.name in ("pcie_slot", "mlx5", "carrier", "network_failed"):
         return _came_back(facts, case, last)
     if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):
         return ""
@@ -78,7 +81,10 @@ def _all_efa(context: Context) -> bool:
 
 
 def _came_back(facts: Facts, case: Case, last: Facts) -> str:
-    """What came back after the last line of trouble: a slot's link, a port's carrier, an mlx5 device by its driver."""
+    """What came back after the last line of trouble: a slot's link, a port's carrier, a device by its driver."""
+    if case.name == "network_failed":
+        done = [e for e in current(facts, "network_reset") if e["kind"] == "done" and e["pci"] == last["pci"]]
+        return "; since then the driver reset it" if any(is_after(event, last) for event in done) else ""
     events = current(facts, case.name)
     after = events[[event is last for event in events].index(True) + 1 :]
     if case.what == SLOT_EMPTY:
@@ -125,16 +131,18 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
         groups.setdefault(str(sorted(device.items(), key=str)), (device, []))[1].append(event)
     for device, lines in groups.values():
         count = _count(context, facts, case, lines, len(groups) == 1)
-        status, limit, words = _judged(context, case, count, lines)
+        total = _count(context, facts, case, events, True) if case.name in STALLS else count
+        status, limit, words = _judged(context, case, total, lines)
+        words = f", {total} in all{words}" if total != count else words
         over = _since_then(context, facts, case, device, lines[-1])
-        kind = lines[0].get("kind")
+        kind, told = lines[0].get("kind"), case.under(lines[0].get("driver"))
         yield context.because(
             Status.WARN if over and status is Status.FAIL else status,
-            EVENT.of(f"{case.name}_{kind}" if kind else case.name),
-            f"{label(device)}: {case.what}, {count} times {span(lines)}{words}{over}",
-            remedy=case.remedy,
+            EVENT.of(f"{told.name}_{kind}" if kind else told.name),
+            f"{label(device)}: {told.what}, {count} times {span(lines)}{words}{over}",
+            remedy=told.remedy,
             device=device,
-            measured=count,
+            measured=total,
             expected=limit or 0,
             unit="events",
             evidence=[line["text"] for line in lines[:4]],
@@ -192,7 +200,8 @@ CHECK = Check(
     order=80,
     title="Kernel errors",
     what="Memory and machine-check errors, lockups, hung tasks, disk and file system errors, failures of the NVIDIA "
-    "and EFA drivers in the kernel log since the last boot.",
+    "and EFA drivers in the kernel log since the last boot. A CPU or task that stands still "
+    "names the driver (nvidia, efa, ena, mlx5, nvme, lustre) in its call trace.",
     why="A host that kills processes, stalls or loses its disk takes the job down, hours in, on every node.",
     remedy="Hardware, disk: replace the instance. Lockup, read-only file system, driver: reboot. Else read the lines.",
     do="",

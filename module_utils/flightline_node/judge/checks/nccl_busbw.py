@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator, List, Optional
 
 from ...know import nccl
 from ...know.expected import NO_TYPE
 from ...know.nccl_floor import MEASURABLE_BYTES, Floor, RankGroup, floor, group_of
+from ...know.nccl_latency import ceiling
 from ...model import RANK, Facts, Finding, Reason, Status, Threshold
 from .. import skips
 from ..context import Context
@@ -19,6 +20,7 @@ ONE_RANK = Reason("one_rank", "it ran with one rank")
 ZERO = Reason("zero", "it shows a bandwidth of 0")
 LINKS_UNKNOWN = Reason("links_unknown", "nothing is known of the type's links")
 BELOW_FLOOR = Reason("below_floor", "the bus bandwidth is below its floor")
+LATENCY = Reason("latency", "small messages take far longer than elsewhere")
 DIP = Reason("dip", "one message size is far slower than those beside it")
 RANKS_UNKNOWN = Reason("ranks_unknown", "the log does not say how many ranks there are")
 
@@ -86,13 +88,30 @@ def _judge(context: Context, run: Facts) -> Finding:
     context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if not full or group.nodes != 1 else "")
     seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
     found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
+    small = _latency(context, run, name, where)
     if found is None:
         return _nothing_to_hold_it_against(context, seen)
     held = _held(context, seen, busbw, size, found, bool(_ranks(run)))
     if held.status is Status.FAIL:
         return held
-    findings = [held, *_other_sizes(context, run, f"{name} over {where}", group)]
+    findings = [held, *small, *_other_sizes(context, run, f"{name} over {where}", group)]
     return max(findings, key=lambda finding: RANK[finding.status])
+
+
+def _latency(context: Context, run: Facts, name: str, where: str) -> List[Finding]:
+    """What is wrong with the time of small messages. Without a published figure it is measured, for the fleet."""
+    took, group = run.get("latency_us"), _group(context, run)
+    if took is None:
+        return []
+    whole_node = group == RankGroup(1, context.expected.gpu_count or 0)
+    context.measure(f"nccl_{name}_latency", took, "us", "" if whole_node else where)
+    most = ceiling(context.expected, group, name) if _ranks(run) else None
+    if most is None or took <= most.warn_above:
+        return []
+    limit = most.fail_above if took > most.fail_above else most.warn_above
+    text = f"{name}: a small message takes {took:.3g} us over {where}, wanted at most {limit:.3g} ({most.basis})"
+    said = context.fail if took > most.fail_above else context.warn
+    return [said(LATENCY, text, measured=took, expected=round(limit, 1), unit="us")]
 
 
 def _other_sizes(context: Context, run: Facts, name: str, group: RankGroup) -> Iterator[Finding]:
@@ -159,13 +178,14 @@ CHECK = gpu_check(
     title="NCCL bandwidth",
     what="busbw of the largest message of each nccl-tests run, against published figures for the type and node count, "
     "those of weaker types and of more nodes, and a stated share of what its links carry; other sizes from 16 MiB on "
-    "and the in-place columns against their own floors and their neighbours.",
+    "and the in-place columns against their own floors and their neighbours; small messages of all_reduce by their "
+    "median time against published ones.",
     why="Collectives run in step: one slow link or NIC sets the speed of every rank of the job.",
     remedy="Look for a lost NVLink, a throttled GPU, NVLS off, a socket fallback; test several nodes in pairs.",
     out_of_service="Yes below the floor; below the usual warns.",
     first="all_reduce_perf -b 1G -e 8G -f 2 -g 8 -c 1",
-    source="nccl-tests doc/PERFORMANCE.md; published measurements named in know/nccl.py; shares with their "
-    "reasons in know/nccl_floor.py",
+    source="nccl-tests doc/PERFORMANCE.md; published measurements named in know/hardware.py; shares with their "
+    "reasons in know/nccl_floor.py and nccl_latency.py",
     needs=("nccl_tests",),
     expects=("gpu_count",),
     tags=("nccl",),

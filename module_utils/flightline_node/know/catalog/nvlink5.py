@@ -26,18 +26,26 @@ class Row(NamedTuple):
 
 
 def decode(
-    xid: int, unit: str, intr_info: Optional[int], error_status: Optional[int], driver_major: Optional[int]
+    xid: int,
+    unit: str,
+    intr_info: Optional[int],
+    error_status: Optional[int],
+    driver_major: Optional[int],
+    fatal: Optional[bool] = None,
 ) -> Optional[str]:
     """The strongest action that the sheet gives, or None when no row matches.
 
     A row with just this errorStatus is NVIDIA's own answer; for several bits at once the sheet has none, so
     each bit is looked up and the strongest action taken. Without a driver version both layouts are tried.
+    fatal: the line's own word. A row of fatal errors is not that of a line that says Nonfatal: the driver prints a
+    following Xid 154 where such an error needs a reset after all.
     """
     if intr_info is None:
         return None
     layouts = (1, 2) if driver_major is None else (2,) if driver_major >= LAYOUT_2_FROM else (1,)
     rows = [row for layout in layouts for row in _rows(xid, layout) if intr_info & row.mask == row.value]
     rows = [row for row in rows if unit in row.units] or rows
+    rows = [row for row in rows if fatal is not False or not row.fatal]
     status = error_status or 0
     exact = [row for row in rows if row.statuses is None or status in row.statuses]
     bits = [

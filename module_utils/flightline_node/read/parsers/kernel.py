@@ -15,7 +15,16 @@ from typing import Any, Deque, Dict, Iterator, List, Mapping, Match, NamedTuple,
 
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import kernel_heads, kernel_journal, kernel_lines, kernel_lost, kernel_order, kernel_scan, kernel_shape
+from . import (
+    kernel_heads,
+    kernel_journal,
+    kernel_lines,
+    kernel_lost,
+    kernel_order,
+    kernel_scan,
+    kernel_shape,
+    kernel_trace,
+)
 from . import text as t
 from .kernel_events import BY_NEEDLE, CORES, LISTS, NEEDLES, EventPattern
 from .kernel_fields import pci_in
@@ -89,6 +98,7 @@ class _SeenEvent(NamedTuple):
     boot: int
     host_boot: int = 0
     more: Tuple[Tuple[str, Any], ...] = ()
+    trace: Optional[kernel_trace.Trace] = None
 
 
 class _Sort:
@@ -140,6 +150,8 @@ class _KernelReader:
         self._sxids: Dict[Tuple[str, str], int] = {}
         self._bert = -BERT_WITHIN_BYTES
         self.ledger = kernel_shape.Ledger()
+        self.trace: Optional[kernel_trace.Trace] = None
+        """That of the last line that has one under it."""
 
     def add(
         self, at: int, line: KernelLine, rule: EventPattern, match: Match[str], more: Tuple[Tuple[str, Any], ...] = ()
@@ -161,7 +173,9 @@ class _KernelReader:
             if rule.name == "mce":
                 more = (("previous_boot", True),) if self._reports_last_boot(at, match) else ()
             own = self.boots.of_host.get(line.host, 0)
-            self._keep(_SeenEvent(rule, match, line, at, self.boot, own, more))
+            trace = kernel_trace.Trace(line) if rule.name in kernel_trace.STALLS else None
+            self.trace = trace or self.trace
+            self._keep(_SeenEvent(rule, match, line, at, self.boot, own, more, trace))
 
     def _note_boot(self, line: KernelLine, rule: EventPattern) -> None:
         if rule.name == "boots":
@@ -279,13 +293,14 @@ class Stream:
         self._last: Dict[str, Any] = {}
 
     def feed(self, data: bytes) -> int:
-        """Read a piece; returns how many events it held. Its last line has a line end."""
+        """Read a piece; returns how many events it held, or says more of. Its last line has a line end."""
         before = sum(self._reader.counts.values())
+        named = self._reader.trace is not None and self._reader.trace.read(data, 0)
         _read(self._reader, data)
         self._reader.base += len(data)
         span = _span(data)
         self._last = {**span, "first_time": self._last.get("first_time", span["first_time"])}
-        return sum(self._reader.counts.values()) - before
+        return sum(self._reader.counts.values()) - before + named
 
     def facts(self) -> Facts:
         """As parse() of everything that was fed."""
@@ -349,6 +364,7 @@ def _try(reader: _KernelReader, data: Data, place: Tuple[int, int], needle: int,
         now.taken = True
         return
     lost = kernel_lost.find(line, text, needle) if line.message.find(kernel_lost.XID, 1) > 0 else None
+    trace = reader.trace
     if lost or _matched(reader, data, *place, needle, line):
         _take(reader, place[0], lost)
         now.taken = True
@@ -356,6 +372,8 @@ def _try(reader: _KernelReader, data: Data, place: Tuple[int, int], needle: int,
         found = kernel_lost.find(line, text, needle)
         _take(reader, place[0], found)
         now.known = now.known or found is not None
+    if reader.trace is not None and reader.trace is not trace:
+        reader.trace.read(data, place[1] + 1)
 
 
 def _matched(reader: _KernelReader, data: Data, start: int, end: int, needle: int, line: KernelLine) -> bool:
@@ -510,6 +528,8 @@ def _event(seen: _SeenEvent, reader: _KernelReader) -> Dict[str, Any]:
     for name in ("rest", "sequence"):
         event.pop(name, None)
     event.update(seen.more)
+    if seen.trace and seen.trace.driver:
+        event["driver"] = seen.trace.driver
     return event
 
 

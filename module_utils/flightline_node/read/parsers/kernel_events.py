@@ -494,7 +494,7 @@ RULES: Tuple[EventPattern, ...] = (
         "Keep alive watchdog timeout|above the threshold (|above threshold (|too long (threshold "
         "|NETDEV WATCHDOG: |unhealthy state, reset|admin queue is not in",
         (
-            r"(?:(?P<driver>ena|efa) (?P<pci>{PCI})\S*(?: \S+)?: .*"
+            r"(?:(?P<driver>ena) (?P<pci>{PCI})\S*(?: \S+)?: .*"
             r"(?:watchdog timeout|ompletions (?:is|are) above (?:the )?threshold|unhealthy state, reset is requested"
             r"|admin queue is not in running state|is paused for too long)"
             # net/sched/sch_generic.c: since Linux 6.9 driver and device stand before the words, not behind them.
@@ -520,19 +520,21 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _event(
         "network_failed",
-        "Can not |Restore attempt failed|Reset indication didn't|ersion is lower than|ersion is too low",
+        "Can not |Restore attempt failed|evice reset failed|Reset indication didn't|ersion is lower than|ersion is too low",
         r"ena (?P<pci>{PCI})(?: \S{1,32})?: "
         r"(?:.{0,40}Can not (?:reset (?:the )?device|initialize |reserve msix|setup management)"
-        r"|Restore attempt failed|Reset indication didn't turn|.{0,16} version is (?:lower than the minimal|too low))",
+        r"|Restore attempt failed|(?:ENA )?[Dd]evice reset failed|Reset indication didn't turn"
+        r"|.{0,16} version is (?:lower than the minimal|too low))",
         key="pci",
     ),
     # efa_com.c: the driver closes the command queue, or never opens it. No resource can be made on the device
     # until it is reset. A command that the device refuses by its status is not among them.
     _event(
         "efa_admin",
-        "admin cmd |(polling) timeout|Admin queue is closed|Reset indication didn't|Device isn't ready",
+        "admin cmd |(polling) timeout|dmin queue |FATAL error|Reset indication didn't|Device isn't ready",
         r"(?:infiniband (?!mlx)(?P<device>\S{1,32})|efa (?P<pci>{PCI})(?: \S{1,32})?): "
-        r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|Admin queue is closed"
+        r"(?:The device .{0,80} for admin cmd |Wait for completion \(polling\) timeout|.{0,40}FATAL error"
+        r"|(?:EFA )?[Aa]dmin queue (?:state )?(?:is )?(?:closed|not (?:in )?running)"
         r"|Reset indication didn't turn|Device isn't ready)",
         key="device pci",
         kind="admin",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from statistics import median
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ...model import Facts, ParseError
@@ -26,6 +27,8 @@ MAX_PIECES, MAX_COLUMNS = 16, 64
 MOST_WITHOUT_HEADER = 13
 MAX_SIZES = 64
 """The largest; a test by doubling has 30."""
+SMALL_BYTES, LEAST_SMALL = 1 << 10, 3
+"""Up to this size a published table is flat: the start-up alone is measured; so many sizes have a middle one."""
 _REDOP = 3
 _REDUCING, _COPYING = {"all_reduce", "reduce_scatter", "reduce"}, {"all_gather", "broadcast", "alltoall"}
 """The first print an operation in their redop column, the second `none`; what the others print has changed."""
@@ -117,6 +120,7 @@ class _TestRun:
             facts["largest"] = {"bytes": best["bytes"], "busbw_gb_s": best["busbw"], "time_us": best["time"]}
             facts["sizes"] = _sizes(rows)
             facts.update(_wrong(rows))
+            facts.update(_latency(rows))
         if self.damaged:
             facts["damaged_rows"] = self.damaged
         if self.errors:
@@ -158,6 +162,12 @@ def _sizes(rows: List[Dict[str, Any]]) -> List[Facts]:
     return [found[size] for size in sorted(found)[-MAX_SIZES:]]
 
 
+def _latency(rows: List[Dict[str, Any]]) -> Facts:
+    """{latency_us}: the median over small sizes of the faster column; single rows of good tables are far off."""
+    times = [row["best_us"] for row in rows if 0 < row["bytes"] <= SMALL_BYTES and row["best_us"]]
+    return {"latency_us": median(times)} if len(times) >= LEAST_SMALL else {}
+
+
 def _float(word: str) -> Optional[float]:
     try:
         value = float(word)
@@ -167,9 +177,9 @@ def _float(word: str) -> Optional[float]:
 
 
 @lru_cache(maxsize=8)
-def _layout(names: Tuple[str, ...]) -> Tuple[int, Tuple[int, ...], Tuple[int, ...], str]:
-    """Where a row has its out-of-place time, both its busbw and its checks; 'wrong' or 'error' for what these are."""
-    elapsed = next((at for at, name in enumerate(names) if name in ("time", "cputime")), 0)
+def _layout(names: Tuple[str, ...]) -> Tuple[Tuple[int, ...], Tuple[int, ...], Tuple[int, ...], str]:
+    """Where a row has both its times, both its busbw and its checks; 'wrong' or 'error' for what these are."""
+    elapsed = tuple(at for at, name in enumerate(names) if name in ("time", "cputime"))
     speeds = tuple(at for at, name in enumerate(names) if name == "busbw")
     checks = tuple(at for at, name in enumerate(names) if name in ("#wrong", "error"))
     return elapsed, speeds, checks, "error" if "error" in names else "wrong"
@@ -185,14 +195,15 @@ def _row(columns: Tuple[str, ...], words: List[str]) -> Optional[Dict[str, Any]]
     names = columns or ("size", "count", "type", *["?"] * (len(words) - 11), *["time", "algbw", "busbw", "#wrong"] * 2)
     elapsed, speeds, checks, kind = _layout(names)
     speed, *in_place = (_float(words[at]) for at in speeds or (0,)) if speeds else (None,)
-    found = [_float(words[at]) for at in checks if words[at] != "N/A"]
+    found, times = [_float(words[at]) for at in checks if words[at] != "N/A"], [_float(words[at]) for at in elapsed]
     if speed is None or None in found or len(words[0]) > MAX_DIGITS:
         return None
     row: Dict[str, Any] = {
         "bytes": int(words[0]),
         "busbw": speed,
         "in_place": in_place[0] if in_place else None,
-        "time": _float(words[elapsed]),
+        "time": times[0] if times else None,
+        "best_us": min((one for one in times if one), default=None),
         "wrong": (),
         "error": (),
     }
