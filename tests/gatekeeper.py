@@ -20,7 +20,7 @@ LONGER: Mapping[str, int] = {
     "kernel_errors": 215,
     "lustre": 190,
     "nccl_busbw": 215,
-    "nccl_transport": 225,
+    "nccl_transport": 235,
     "nvlink_errors": 155,
     "xid": 255,
 }

@@ -101,7 +101,7 @@ def command(
     else:
         _print(_row(judgement, loaded.manifest, bundle, wanted), [wanted, str(bundle)], files, every)
     if unread and not as_json:
-        _print_unread(judgement.facts.get("kernel") or {})
+        _print_unread(judgement.facts)
     ctx.exit(0 if judgement.verdict is Verdict.GO else 1)
 
 
@@ -160,14 +160,15 @@ def _print(row: NodeRow, about: list[str], files: list[BundleFile], every: bool)
         page.banner()
 
 
-def _print_unread(kernel: Mapping[str, Any]) -> None:
+def _print_unread(facts: Mapping[str, Any]) -> None:
     """What real logs tell to class next. Those of earlier boots do not count, and are listed too."""
-    console, last = Console(), kernel.get("last_boot")
-    rows = sorted(kernel.get("unread", ()), key=lambda one: (one["boot"] != last, -one["count"]))
-    table = options.table("lines", "boot", "not understood")
-    for one in rows:
-        cells = (str(one["count"]), "this" if one["boot"] == last else "earlier", one["text"])
-        table.add_row(*(Text(clean(cell)) for cell in cells))
+    console, kernel = Console(), facts.get("kernel") or {}
+    boots = {True: "kernel, this boot", False: "kernel, earlier boot"}
+    rows = [(boots[one["boot"] == kernel["last_boot"]], one) for one in kernel.get("unread", ())]
+    rows += [(name, one) for name, read in facts.items() for one in read.get("not_understood", {}).get("unread", ())]
+    table = options.table("lines", "of", "not understood")
+    for where, one in sorted(rows, key=lambda row: (row[0] == boots[False], -row[1]["count"])):
+        table.add_row(*(Text(clean(cell)) for cell in (str(one["count"]), where, one["text"])))
     console.print()
     console.print(table)
 

@@ -14,6 +14,7 @@ from ..settings import NodeSettings
 from . import must, reasons
 from .context import Context, Measures
 from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
+from .unread import accounted
 from .waivers import apply as apply_waivers
 
 
@@ -106,7 +107,8 @@ def _judge_check(
         return [context.unknown(reasons.CHECK_BROKE, f"the check itself broke: {type(error).__name__}: {error}")]
     if not findings:
         return [context.unknown(reasons.NO_ANSWER, reasons.NO_ANSWER.says)]
-    return _downgrade_untrusted(context, findings, [book.get(name) for name in (*check.needs, *check.needs_any)])
+    parsed = [book.get(name) for name in (*check.needs, *check.needs_any)]
+    return _downgrade_untrusted(context, accounted(context, findings, (one.facts for one in parsed)), parsed)
 
 
 def _not_applicable(check: Check, context: Context) -> Optional[Finding]:

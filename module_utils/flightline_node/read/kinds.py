@@ -64,6 +64,7 @@ KINDS: Tuple[FileKind, ...] = (
     FileKind("nvbandwidth.txt", "nvbandwidth", r"^nvbandwidth Version"),
     FileKind("gpu-load.json", "the GPU load test", r'"precision": "fp|"first_mismatch"'),
     FileKind("fabric-log.txt", "the Fabric Manager's log", r"Fabric Manager version|^# (?:fabricmanager|nvlsm)\.log"),
+    FileKind("nccl-debug.log", "a report of NCCL's RAS", r"^Communicators\.\.\. \(|^RAS Monitor Mode|\bPEER_DEAD: "),
     FileKind("nccl-<collective>.log", "nccl-tests", r"^# nThread \d|out-of-place +in-place|# Avg bus bandwidth"),
     FileKind("nccl-debug.log", "NCCL", r"\bNCCL (?:INFO|WARN|version) "),
     FileKind("nccom-test.txt", "nccom-test", r"\bnccom-test\b|algbw\(GB/s\)"),
@@ -123,6 +124,7 @@ KINDS: Tuple[FileKind, ...] = (
     ),
     FileKind("kernel.log", "a kernel log", r'^__REALTIME_TIMESTAMP=|"_TRANSPORT" ?: ?"kernel"'),
     FileKind("kernel.log", "a kernel log", _KERNEL),
+    FileKind("fabric-log.txt", "the Fabric Manager's log", r"\bnv-fabricmanager\[\d|\bnvidia-fabricmanager\.service: "),
 )
 _ALL = tuple((kind, re.compile(kind.marks.encode(), re.MULTILINE)) for kind in KINDS)
 _ARCHIVES = ((0, b"PK\x03\x04"), (257, b"ustar"), (0, b"7z\xbc\xaf\x27\x1c"), (0, b"Rar!"), (0, b"\x04\x22\x4d\x18"))

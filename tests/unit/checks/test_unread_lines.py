@@ -154,4 +154,4 @@ def test_judge_lists_what_it_did_not_understand(tmp_path):
     done = CliRunner().invoke(command, [str(tmp_path), "--instance-type", "p5.48xlarge", "--unread"])
     assert done.exit_code == 1
     listed = done.output.split("not understood")[-1]
-    assert listed.split()[:2] == ["2", "this"] and "core 3 failed to lock" in " ".join(listed.split())
+    assert listed.split()[:3] == ["2", "kernel,", "this"] and "core 3 failed to lock" in " ".join(listed.split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from ...model import Check, Finding, Reason, Remedy, Skip
-from .. import skips
+from .. import reasons, skips
 from ..context import Context
 
 UNIT = "nvidia-fabricmanager.service"
@@ -16,6 +16,7 @@ NO_UMAD = Reason("no_umad", "the module that NVLSM needs is not loaded", Remedy.
 STARTING = Reason("starting", "the Fabric Manager is still starting")
 NOT_RUNNING = Reason("not_running", "the Fabric Manager does not run", Remedy.FIX_CONFIG)
 NOT_CONFIGURED = Reason("not_configured", "it runs and has not configured the NVSwitches", Remedy.FIX_CONFIG)
+SWITCH_FATAL = Reason("switch_fatal", "it met a fatal error of an NVSwitch", Remedy.REBOOT)
 LOGGED = Reason("logged", "it runs and logged errors")
 NO_UNIT = Reason("no_unit", "it is not a unit of this host, and the GPUs are registered")
 NOT_INSTALLED = Reason("not_installed", "the Fabric Manager is not installed", Remedy.FIX_CONFIG)
@@ -23,7 +24,17 @@ NOT_INSTALLED = Reason("not_installed", "the Fabric Manager is not installed", R
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """The unit is active and running; a node without the unit may have it in a driver container."""
-    unit = context.facts("services").get("units", {}).get(UNIT)
+    services, fatal, broken = context.optional("services"), _told(context, "fatal"), context.broken("services")
+    if fatal:
+        text = f"the Fabric Manager met a fatal error of an NVSwitch: {fatal[-1]}"
+        yield context.fail(SWITCH_FATAL, text, measured=len(fatal), expected=0, evidence=fatal)
+        return
+    if services is None and broken:
+        yield context.unknown(reasons.of(broken.why), f"could not be measured: {broken.reason}")
+    if services is None:
+        yield from _by_its_log(context)
+        return
+    unit = services.get("units", {}).get(UNIT)
     if unit is None or unit.get("load") == "not-found":
         yield _no_unit(context)
         return
@@ -36,34 +47,47 @@ def evaluate(context: Context) -> Iterator[Finding]:
         message = f"Fabric Manager runs, but the module {UMAD} is not loaded: NVLSM cannot reach the NVSwitches"
         yield context.warn(NO_UMAD, message, **rest)
     elif active == "active" and sub in (None, "running"):
-        yield from _running(context, rest)
+        yield from _working(context, rest)
     elif active == "activating" and sub != "auto-restart":
         yield context.fail(STARTING, "Fabric Manager is still starting", **rest)
     else:
-        said = _logged(context)
+        said = _told(context, "errors", "refused")
         why = f": {said[-1]}" if said else ""
         rest["evidence"] += said
         yield context.fail(NOT_RUNNING, f"Fabric Manager is not running ({state}){why}", **rest)
 
 
-def _logged(context: Context) -> List[str]:
-    """What went wrong since the daemons started, each with the name of its log."""
+def _told(context: Context, *kinds: str) -> List[str]:
+    """What the logs say since the daemons started, each with the name of its log.
+
+    errors; refused: that the switches were not set up; fatal: of an error of a switch.
+    """
     logs = (context.optional("fabric_log") or {}).get("logs", {})
-    return [f"{name}: {text}" for name, log in logs.items() for text in log["errors"]]
+    return [f"{name}: {text}" for name, log in logs.items() for kind in kinds for text in log.get(kind, ())]
 
 
-def _running(context: Context, rest: Dict[str, Any]) -> Iterator[Finding]:
+def _by_its_log(context: Context) -> Iterator[Finding]:
+    """What the log tells where nobody knows how the unit is."""
+    done = any(log["configured"] for log in context.facts("fabric_log").get("logs", {}).values())
+    if done or _told(context, "errors", "refused"):
+        yield from _working(context, {"measured": "its log", "expected": "configured"}, "by its log configured")
+    else:
+        yield context.skip(skips.NOT_COLLECTED.because())
+
+
+def _working(context: Context, rest: Dict[str, Any], well: str = "running") -> Iterator[Finding]:
     """A daemon that runs may have failed at its work: its log says so, and the GPUs whether it still matters."""
-    said, facts = _logged(context), context.optional("fabric_log") or {}
+    facts, said, refused = context.optional("fabric_log") or {}, _told(context, "errors"), _told(context, "refused")
     configured = [log["configured"] for log in facts.get("logs", {}).values()]
-    if said and False in configured and not _registered(context):
-        text = f"Fabric Manager runs and has not configured the NVSwitches: {said[-1]}"
+    said += refused
+    if (refused or (said and False in configured)) and not _registered(context):
+        text = f"Fabric Manager has not configured the NVSwitches: {said[-1]}"
         yield context.fail(NOT_CONFIGURED, text, **{**rest, "evidence": said})
     elif said:
-        text = f"Fabric Manager runs, and logged {len(said)} different errors since it started: {said[-1]}"
+        text = f"Fabric Manager logged {len(said)} different errors since it started: {said[-1]}"
         yield context.warn(LOGGED, text, **{**rest, "evidence": said})
     else:
-        yield context.ok("Fabric Manager is running", **rest)
+        yield context.ok(f"Fabric Manager is {well}", **rest)
 
 
 def _registered(context: Context) -> bool:
@@ -105,8 +129,8 @@ CHECK = Check(
     out_of_service="Yes on NVSwitch types: CUDA does not start after the next reset.",
     first="systemctl status nvidia-fabricmanager; tail -50 /var/log/fabricmanager.log",
     source="NVIDIA Fabric Manager user guide (NVLSM and ib_umad on NVLink 5)",
-    needs=("services",),
-    wants=("nvidia_smi", "modules", "fabric_log"),
+    needs_any=("services", "fabric_log"),
+    wants=("nvidia_smi", "modules"),
     expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,

@@ -33,6 +33,7 @@ OVER_HOST = Reason("over_host", "GPUs of a node talk over the host or the networ
 NO_GDR = Reason("no_gdr", "GPUDirect RDMA is off", Remedy.FIX_CONFIG)
 NO_GDR_SOME = Reason("no_gdr_some", "GPUDirect RDMA is off on some devices", Remedy.FIX_CONFIG)
 HOST_MEMORY = Reason("host_memory", "data takes the way over the host's memory", Remedy.FIX_CONFIG)
+RAS_LOST = Reason("ras_lost", "NCCL's RAS reports processes that are dead or do not answer")
 WARNINGS = Reason("warnings", "NCCL warns")
 
 
@@ -46,7 +47,8 @@ def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
     said = _said(facts)
     for fault, lines in cuda.faults_in(said):
         rest = {"measured": len(lines), "expected": 0, "evidence": lines}
-        yield context.fail(CUDA_ERROR, f"NCCL met a CUDA error: {fault.meaning}", remedy=fault.remedy, **rest)
+        text = f"NCCL met a CUDA error{words.on_ranks(lines)}: {fault.meaning}"
+        yield context.fail(CUDA_ERROR, text, remedy=fault.remedy, **rest)
     apart = words.saying(facts.get("warnings", []), words.VERSIONS)
     if apart:
         rest = {"measured": len(apart), "expected": 0, "evidence": apart}
@@ -74,6 +76,10 @@ def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
     elif broken:
         text = f"{len(broken)} distinct errors of network requests, to a peer that is not named: {broken[0]}"
         yield context.unknown(REQUESTS_FAILED_UNNAMED, text, **rest)
+    lost = context.facts("nccl_debug").get("ras", [])
+    if lost:
+        text = f"NCCL's RAS reports processes that are dead or do not answer: {lost[0]}"
+        yield context.unknown(RAS_LOST, text, measured=len(lost), expected=0, evidence=lost)
 
 
 def _job(context: Context, facts: Facts) -> Iterator[Finding]:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...model import Check, Facts, Finding, Reason, Threshold
+from ...model import Check, Finding, Threshold
 from ..context import Context
-from ..kernel_history import current, when
-
-NOT_UNDERSTOOD = Reason("not_understood", "a line in an error's shape that no rule knows")
-SHOWN = 7
-
-
-def _told(shape: Facts) -> str:
-    """'3 times at T: the line'."""
-    times = "once" if shape["count"] == 1 else f"{shape['count']} times"
-    return f"{times}, first at {when(shape)}: {shape['text']}"
+from ..kernel_history import current
+from ..unread import not_understood
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
@@ -29,17 +21,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if not found:
         yield context.ok(f"{seen}; the rest speaks of no failure", measured=0, unit="lines")
         return
-    count = sum(shape["count"] for shape in found)
-    worst = sorted(found, key=lambda shape: -int(shape["count"]))
-    what = ("1 line" if count == 1 else f"{count} lines") + (f" of {len(found)} sorts" if len(found) > 1 else "")
-    yield context.unknown(
-        NOT_UNDERSTOOD,
-        f"{what} in an error's shape that no rule knows: {found[0]['text'][:200]}",
-        measured=count,
-        expected=0,
-        unit="lines",
-        evidence=[_told(shape) for shape in worst[:SHOWN]],
-    )
+    yield not_understood(context, found)
 
 
 CHECK = Check(

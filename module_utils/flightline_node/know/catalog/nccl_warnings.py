@@ -16,6 +16,7 @@ NOTHING_FOUND: Tuple[str, ...] = (
     "could not find any optimal provider",
     "couldn't find any optimal provider",
     "fi_getinfo() call failed",
+    "provider efa output empty list",
     "unable to find a protocol that worked",
     "failed to initialize any net plugin",
     "error: network aws libfabric not found",
@@ -57,10 +58,15 @@ REQUESTS: Tuple[str, ...] = (
 )
 """A peer, or the path to it, did not answer."""
 
-OWN_FAULT = re.compile(r"OutOfMemoryError|CUDA out of memory|device-side assert triggered|CUDA error: out of memory")
-"""Errors of the job's own program, on whatever node it runs."""
+OWN_FAULT = re.compile(
+    r"OutOfMemoryError|CUDA out of memory|device-side assert triggered|CUDA error: out of memory|DataLoader worker .{0,40}killed"
+    r"|\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT|SignalException: Process \d+ got signal: (?:2|15)\b|The size of tensor a "
+    r"|^(?:\[\S{1,40}\]:? ?)?(?:KeyboardInterrupt\b|(?:Value|Key|Type|Index|Attribute|Assertion|FileNotFound|ModuleNotFound|Import"
+    r"|Name|ZeroDivision|NotImplemented|Permission|UnicodeDecode|Recursion)Error(?:: |$))"
+)
+"""Errors of the job's own program, on whatever node it runs, and a job that was ended from outside."""
 _ENDED = re.compile(
-    r"ChildFailedError|closing signal SIG|failed \(exitcode: -?\d|non-zero exit code|srun: error: .{0,80}[Ee]xit|exited on signal"
+    r"ChildFailedError|closing signal SIG|failed \(exitcode: -?\d|non-zero exit code|srun: error: |exited on signal"
     r"|SIG(?:TERM|ABRT|KILL)\b|terminate called after|Terminating the process after"
 )
 """How launchers tell that some rank ended; of which error, they do not say."""
@@ -174,6 +180,15 @@ def peers(lines: Iterable[str]) -> List[str]:
     """
     found = (_PEER.search(line) or _PEER_ADDRESS.search(line) for line in lines)
     return list(dict.fromkeys(match.group(1) or match.group(2) for match in found if match))
+
+
+_RANK = re.compile(r"\b[Rr]ank[ :]?(\d{1,6})\b")
+
+
+def on_ranks(lines: Iterable[str]) -> str:
+    """Which ranks the lines name, for a message: ' on rank 3, 5'; nothing where they name none."""
+    named = sorted({int(number) for line in lines for number in _RANK.findall(line)})
+    return f" on rank {', '.join(map(str, named[:8]))}" if named else ""
 
 
 def saying(lines: Iterable[str], phrases: Tuple[str, ...]) -> List[str]:

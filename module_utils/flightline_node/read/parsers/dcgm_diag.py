@@ -14,6 +14,7 @@ from ...know.catalog import dcgm as catalog
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
+from .log_shape import Unread
 
 FILES = ("dcgm-diag.json", "dcgm-diag.txt")
 LATER = True
@@ -68,6 +69,7 @@ class _Diag:
         self.listed = 0
         self.raw_severity = False
         self.cut = False
+        self.unread = Unread()
 
     def result(self, test: str, status: str, gpu: Optional[int] = None, entity: str = "") -> None:
         """One status of a test, of one GPU, another entity, or (neither) the whole node."""
@@ -175,7 +177,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
             _table(text, diag)
         else:
             _document(text, diag)
-    return diag.facts()
+    return {**diag.facts(), **diag.unread.facts()}
 
 
 # JSON
@@ -193,6 +195,8 @@ def _document(text: str, diag: _Diag) -> None:
     iterations = document.get("iterations")
     parts = [part for part in iterations if isinstance(part, dict)] if isinstance(iterations, list) else [document]
     known = [_one(part, diag) for part in parts]
+    for line in f"{text[: text.find('{')]}\n{text[text.rfind('}') + 1 :]}".splitlines():
+        diag.unread.note(line, known_form=True)
     if not any(known):
         also = f"; it says: {said[0][:200]}" if said else ""
         raise ParseError(f"JSON, but neither test results nor a runtime error of dcgmi diag{also}")
@@ -358,6 +362,8 @@ _CELL = 45
 
 def _table(text: str, diag: _Diag) -> None:
     rows = [line.strip() for line in text.splitlines() if line.lstrip()[:1] in ("|", "+")]
+    for line in (line for line in text.splitlines() if line.lstrip()[:1] not in ("|", "+")):
+        diag.unread.note(line, known_form=True)
     diag.cut = not rows or not _END.match(rows[-1])
     if diag.cut and rows and not rows[-1].endswith("|"):
         rows.pop()

@@ -14,6 +14,7 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import text as t
 from . import values as v
+from .log_shape import Unread
 
 FILES = ("efa-loopback.txt",)
 LATER = True
@@ -43,7 +44,10 @@ def parse(files: Mapping[str, Data]) -> Facts:
             raise ParseError(f"more than {_MAX_RUNS} runs")
     if not runs:
         raise ParseError("no '# fi_pingpong DOMAIN' line: not the loopback probe's output")
-    return {"runs": runs}
+    unread = Unread()
+    for line in (line for run in runs if run["rc"] == 0 and run["rows"] for line in run["said"]):
+        unread.note(line)
+    return {"runs": runs, **unread.facts()}
 
 
 def _line(run: Facts, line: str, header: List[str]) -> List[str]:

@@ -10,13 +10,15 @@ from ..bundle import Data
 from . import ranks
 from . import text as t
 from .lazy import Lazy
+from .log_shape import Unread
 
 FILES = ("fi-info.txt",)
 
 MAX_BYTES = 4 << 20
 """The verbose form has some kilobytes for each of 64 endpoints."""
 
-_ERROR = Lazy(r"fi_getinfo: ?(-?\d+.*)")
+_ERROR = Lazy(r"fi_getinfo: ?(-?\d+.*)|(provider efa output empty list)")
+"""The second is libfabric's own warning (src/fabric.c), which other providers give on healthy nodes."""
 _WARNING = Lazy(r"<warn> ?(.{1,200})")
 MOST_WARNINGS = 8
 _EFA = frozenset({"efa", "efa;ofi_rxr"})
@@ -73,9 +75,14 @@ def parse(files: Mapping[str, Data]) -> Facts:
     if len(data) > MAX_BYTES:
         raise ParseError(f"{len(data)} bytes, fi_info prints no more than {MAX_BYTES}")
     text = list(ranks.lines(data))
-    errors = (_ERROR.search(line) for line in text if "fi_getinfo" in line)
-    error = next((f"fi_getinfo: {match.group(1).strip()}" for match in errors if match), None)
     blocks = _blocks(text)
+    errors = (_ERROR.search(line) for line in text if "fi_getinfo" in line or (not blocks and "empty list" in line))
+    said = (match.group(1) or (not blocks and match.group(2)) for match in errors if match)
+    error = next((f"fi_getinfo: {why.strip()}" for why in said if why), None)
+    unread = Unread()
+    for line in text:
+        if "fi_getinfo" not in line and "<warn>" not in line:
+            unread.note(line, known_form=True)
     if not blocks and error is None:
         if any("fi_info" in line and "not found" in line for line in text[:20]):
             raise ParseError("fi_info is not installed (the EFA installer's full set has it)")
@@ -84,8 +91,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
         raise ParseError("cut short: the last entry has no endpoint type")
     efa = [block for block in blocks if block.get("provider") in _EFA and block.get("domain")]
     rdm = {block["domain"] for block in efa if block.get("type") == "FI_EP_RDM"}
-    said = (_WARNING.search(line) for line in text if "<warn>" in line)
-    warnings = _distinct([match.group(1).strip() for match in said if match])[:MOST_WARNINGS]
+    warned = (_WARNING.search(line) for line in text if "<warn>" in line)
+    warnings = _distinct([match.group(1).strip() for match in warned if match])[:MOST_WARNINGS]
     facts: Facts = {
         "devices": _distinct([_ENDPOINT.sub("", block["domain"]) for block in efa]),
         "rdm_endpoints": len(rdm),
@@ -96,7 +103,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     }
     down = _distinct([_ENDPOINT.sub("", block["domain"]) for block in efa if block.get("link") == LINK_DOWN])
     facts.update({"links_down": down} if down else {})
-    return {**facts, "warnings": warnings} if warnings else facts
+    facts.update({"warnings": warnings} if warnings else {})
+    return {**facts, **unread.facts()}
 
 
 def _distinct(texts: List[str]) -> List[str]:

@@ -12,6 +12,7 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 from .lazy import Lazy
+from .log_shape import Unread
 
 FILES = ("imex.json", "imex.txt")
 
@@ -25,6 +26,8 @@ _ROW = Lazy(r"\s*(\d{1,5})((?:\s+(?:!V!|!M!|[INRDAC])){1,256})\s*$")
 _WORDS = {"!V!": "version mismatch", "!M!": "node map mismatch", "N": "never connected", "R": "recovering",
           "D": "disconnected", "A": "authenticating", "I": "invalid", "C": "CONNECTED"}  # fmt: skip
 _SAID = Lazy(r".{0,200}(?:not installed|[Ff]ailed|[Ee]rror|[Uu]nable|refused|not running).{0,200}")
+_LOGGED = Lazy(r"\[(?:ERROR|CRITICAL|FATAL)\]|nvidia-imex\[\d")
+"""The daemon's own log: more than that the control tool got no answer."""
 MAX_NODES = 1024
 
 
@@ -48,7 +51,10 @@ def parse(files: Mapping[str, Data]) -> Facts:
         if not said:
             raise ParseError("no state of an IMEX node or domain in it")
         facts.update(error=said[:400], installed="not installed" not in said)
-    return facts
+    unread = Unread()
+    for line in text.splitlines() if "error" not in facts or _LOGGED.search(text) else ():
+        unread.note(line, known_form=True)
+    return {**facts, **unread.facts()}
 
 
 def _json(data: Data, facts: Facts) -> None:

@@ -160,6 +160,11 @@ def has_shape(message: str, urgent: bool = False) -> bool:
     return urgent or _STRONG.search(message) is not None or _is_weak(message)
 
 
+def speaks_of_failure(text: str) -> bool:
+    """The same where a part is named already, so that the weak words are enough."""
+    return _STRONG.search(text) is not None or _WEAK.search(text) is not None
+
+
 def _is_weak(message: str) -> bool:
     return _WEAK.search(message) is not None and PARTS.search(message) is not None
 

@@ -9,6 +9,7 @@ from ..bundle import Data
 from . import text as t
 from . import values as v
 from .lazy import Lazy
+from .log_shape import Unread
 
 FILES = ("lnetctl.txt",)
 
@@ -27,7 +28,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """
     nets: Dict[str, Any] = {}
     name, nid = "", ""
-    seen, error = False, ""
+    seen, error, unread = False, "", Unread()
     for line in v.lines(t.only(files)):
         refused = _REFUSED.match(line.strip())
         error = error or (refused.group(1).strip() if refused else "")
@@ -40,9 +41,12 @@ def parse(files: Mapping[str, Data]) -> Facts:
             nid = address.group(1)
         elif status and name:
             _count(_net(nets, name), nid, status.group(1))
+        elif not refused or nets:
+            unread.note(line, known_form=True)
     if not seen and not error:
         raise ParseError("no list of networks: not lnetctl net show")
-    return {"nets": nets, "error": error} if error and not nets else {"nets": nets}
+    facts: Facts = {"nets": nets, "error": error} if error and not nets else {"nets": nets}
+    return {**facts, **unread.facts()}
 
 
 def table(text: str) -> Optional[Dict[str, Any]]:

@@ -10,9 +10,13 @@ import re
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
+from ...know.catalog import nccl_warnings as words
+from ...know.catalog.harmless_logs import is_harmless
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import nccl_files, ranks
+from . import kernel_shape, nccl_files, ranks
+from .lazy import Lazy
+from .log_shape import Unread
 from .nccl_files import JOB_LOG
 
 FILES = (nccl_files.JOB_LOG, *nccl_files.FILES)
@@ -28,7 +32,10 @@ _PROVIDER = re.compile(r"Selected [Pp]rovider is ([\w;-]+)\*?(?:, fabric is ([\w
 _VIA = re.compile(r" via (NET/([\w ]+?)/\d+\S*|[A-Z]\w*(?:/[A-Za-z]\w*)*)")
 _HCA = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for HCA")
 _RANKS = re.compile(r"n[Rr]anks (\d+)")
-_FAILURE = re.compile(r"\b(?:CUDA|Cuda) failure\b|Failed to (?:initialize any NET plugin|bind NVLink SHARP)")
+_FAILURE = re.compile(
+    r"\b(?:CUDA|Cuda) failure\b|[Uu]ncorrectable (?:ECC|NVLink) error"
+    r"|Failed to (?:initialize any NET plugin|bind NVLink SHARP)"
+)
 _COMPLETION = re.compile(r"efa:cq:\w{0,40}?_error\(\):\d{1,6}<(?:warn|info)> (?!.{0,40}message: Flushed ).*")
 """A request that libfabric gave up. One flushed is what a queue pair that is closed leaves."""
 _TIMEOUT = re.compile(r"collective operation timeout: WorkNCCL\(SeqNum=\d{1,18}, OpType=\w{1,40}")
@@ -48,7 +55,7 @@ _JOB = re.compile(
 """How PyTorch, nccl-tests and the launchers say that the job failed. Whose fault it is, other lines may tell."""
 _HINTS = (
     "rror", "imeout", "imed out", "bort", "BORT", "atchdog", "SIG", "egmentation", "exit", "terminate ", "ail", "nccl",
-    "signal", "Barrier", "entire process",
+    "signal", "Barrier", "entire process", "CANCEL", "Interrupt", "out of mem", "size of tensor", "DataLoader",
 )  # fmt: skip
 _LIBFABRIC = re.compile(r"libfabric:\d+:.{0,80}?:(efa:.{0,60}<(?:warn|error|critical)>.*)")
 _RETURNED = re.compile(r"[\w/.]+\.(?:cc|cu|h):\d+ -> [1-6]\b")
@@ -59,8 +66,20 @@ _AFTER_LAST_ERROR = 3
 """Lines after PyTorch's "Last error:" that may hold NCCL's own words."""
 _PLUGIN_TROUBLE = (
     "No eligible providers", "Could not find any optimal provider", "Couldn't find any optimal provider",
-    "fi_getinfo() call failed", "No plugin found",
+    "fi_getinfo() call failed", "No plugin found", "provider efa output empty list",
 )  # fmt: skip
+_RAS = re.compile(
+    r"\d+ job process(?:es)? (?:is|are) considered dead|\bPEER_DEAD: |Missing communicator data|The missing rank"
+    r"|\"(?:considered_dead|unresponsive)\": true|\"async_error\": [1-6]\b|Process \d+ on node \S+ managing GPU"
+)
+"""What NCCL's RAS (docs/userguide/source/troubleshooting/ras.rst) says of processes. A MISMATCH alone is a moment."""
+_RAS_REPORT = ("Communicators... (", "RAS Monitor Mode", '"communicators_count"')
+_PARTS = Lazy(
+    r"NET/|NCCL|nccl[A-Z_]|\bOFI\b|libfabric|\befa|rdmap\d|\bibv_|mlx5|NVLink|NVSwitch|nvml|NVML|NVRM|\bXid\b|\bECC\b"
+    r"|CUDA[ _](?:error|ERROR|driver)|\bcuda[A-Z]\w+|\bGPU ?#?\d.{0,40}(?:[Ff]ail|lost|hung|fallen|dead|respon)"
+    r"|[Ff]abric ?[Mm]anager|IMEX"
+)
+"""What a line of a job's log must name: most of it is the program's own, which speaks of errors of other kinds."""
 
 
 class _DebugLog:
@@ -80,6 +99,9 @@ class _DebugLog:
         self.hosts: Set[str] = set()
         self.libfabric: List[str] = []
         self.job: List[str] = []
+        self.ras: List[str] = []
+        self.reports = 0
+        self.unread = Unread(_PARTS)
         self.pending: Dict[str, List[str]] = {}
         self.quoted = 0
         self.of_a_job = True
@@ -124,6 +146,8 @@ class _DebugLog:
             self._suspend(line, where, text)
         elif "COMPLETE" in text and text.endswith(_GOES_ON):
             self.pending.pop(_process(line, where), None)
+        if " via " not in text:
+            self.unread.note(text, known_form=True)
         self._info(text)
 
     def _suspend(self, line: str, where: int, text: str) -> None:
@@ -138,31 +162,49 @@ class _DebugLog:
             self.quoted -= 1
             if line.strip():
                 _add(self.job, line.strip())
-        if "efa:" in line:
-            self._efa(line)
         if _TEST_ENDED in line:
             self.pending.clear()
-        if any(hint in line for hint in _HINTS):
-            self._failed(line)
+        taken = self._efa(line) if "efa:" in line else False
+        taken |= self._failed(line) if any(hint in line for hint in _HINTS) else False
+        if not (taken or self._ofi(line) or self._ras(line) or self._plugin_trouble(line)):
+            self.unread.note(line, known_form=not self.of_a_job)
 
-    def _efa(self, line: str) -> None:
+    def _ofi(self, line: str) -> bool:
+        """A line of the EFA plugin that lost NCCL's head."""
+        text = line[line.find(words.OFI) :].strip() if words.OFI in line else ""
+        if text and kernel_shape.speaks_of_failure(text) and not is_harmless(text):
+            _add(self.warnings, text)
+            self._suspend(line, 0, text)
+        elif text:
+            self.info_lines += 1
+            self._info(text)
+        return bool(text)
+
+    def _ras(self, line: str) -> bool:
+        self.reports += any(mark in line for mark in _RAS_REPORT)
+        found = _RAS.search(line) is not None
+        _add(self.ras, line.strip()[:MAX_TEXT_CHARS] if found else "")
+        return found
+
+    def _efa(self, line: str) -> bool:
         completion, said = _COMPLETION.search(line), _LIBFABRIC.search(line)
         if completion:
             _add(self.failures, completion.group(0).strip())
         elif said and "message: Flushed" not in line:
             _add(self.libfabric, said.group(1).strip())
+        return bool(completion or said)
 
-    def _failed(self, line: str) -> None:
-        if _FAILURE.search(line):
+    def _failed(self, line: str) -> bool:
+        failure = bool(_FAILURE.search(line))
+        if failure:
             _add(self.failures, line.strip())
-        if not self.of_a_job:
-            return
         timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
-        found = None if timeout else _JOB.search(line)
-        if timeout or found:
+        found = None if timeout else _JOB.search(line) or words.OWN_FAULT.search(line)
+        if self.of_a_job and (timeout or found):
             _add(self.job, timeout.group(0) if timeout else line.strip()[:MAX_TEXT_CHARS])
-        if found and "Last error:" in line:
+        if self.of_a_job and found and "Last error:" in line:
             self.quoted = _AFTER_LAST_ERROR
+        return bool(failure or timeout or found)
 
     def _info(self, text: str) -> None:
         via = _VIA.search(text) if " via " in text else None
@@ -206,15 +248,20 @@ class _DebugLog:
             self.nics = max(self.nics, int((provider.group(3) or "0")[:9]))
         if hca:
             self.hca_gdr = self.hca_gdr is not False and hca.group(1) == "Enabled"
-        trouble = any(words in text for words in _PLUGIN_TROUBLE)
-        if trouble:
-            _add(self.plugin_trouble, text)
+        trouble = self._plugin_trouble(text)
         if (network or provider or trouble) and len(self.evidence) < MAX_TEXTS:
             _add(self.evidence, text)
 
+    def _plugin_trouble(self, text: str) -> bool:
+        trouble = any(mark in text for mark in _PLUGIN_TROUBLE)
+        if trouble:
+            _add(self.plugin_trouble, text)
+        return trouble
+
     def size(self) -> Tuple[int, ...]:
         """How much has been read of what this parser is for."""
-        return self.info_lines, len(self.failures), len(self.libfabric), len(self.job)
+        read = (self.failures, self.libfabric, self.job, self.ras, self.warnings)
+        return (self.info_lines, self.reports, *map(len, read))
 
     def facts(self) -> Facts:
         facts: Facts = {"info_lines": self.info_lines, "warnings": self.warnings, **self.one}
@@ -227,6 +274,7 @@ class _DebugLog:
             "failures": self.failures,
             "libfabric": self.libfabric,
             "job": self.job,
+            "ras": self.ras,
             "unfinished": list(dict.fromkeys(text for texts in self.pending.values() for text in texts)),
             "fabrics": self.fabrics,
             "plugin_trouble": self.plugin_trouble,
@@ -238,7 +286,7 @@ class _DebugLog:
         facts["gdrdma"] = self._gdrdma()
         if self.nvls is not None:
             facts["nvls"] = self.nvls
-        return facts
+        return {**facts, **self.unread.facts()}
 
     def _gdrdma(self) -> Optional[bool]:
         """Channels decide, since they are the paths taken; one without GPUDirect RDMA makes it False."""
@@ -266,10 +314,11 @@ def parse(files: Mapping[str, Data]) -> Facts:
     True when every network channel shows GDRDMA, False when one does not, None when the log shows no
     network channel. warnings: distinct NCCL WARN texts. failures[]: what the program itself printed of a CUDA error
     or of NCCL's last one, and libfabric of a request that failed; libfabric[]: its other warnings. job[]: how PyTorch
-    or the launcher say that the job failed (not of a test's log, which nccl_tests reads). unfinished[]: NCCL's warnings
-    and errors after which the process that printed them was not seen to go on. Also info_lines (number of
-    NCCL lines; 0 for a test run without NCCL_DEBUG), nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts,
-    ranks, transports{path: channels}, nvls, plugin_trouble[], evidence[].
+    or the launcher say that the job failed (not of a test's log, which nccl_tests reads). ras[]: what NCCL's RAS says
+    of processes that are dead or do not answer. unfinished[]: NCCL's warnings and errors after which the process that
+    printed them was not seen to go on. Also info_lines (number of NCCL lines; 0 for a test run without NCCL_DEBUG),
+    nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks, transports{path: channels}, nvls,
+    plugin_trouble[], evidence[].
     Raises ParseError when nccl-debug.log holds no NCCL line.
     """
     reading = _DebugLog()
