@@ -117,28 +117,32 @@ class Controller:
 
     def _take(self, step: NextStep) -> None:
         self.say(f"{step.incident.host}: {step.do}{f' {step.remedy}' if step.remedy else ''}: {step.why}")
-        one = step.incident
-        if step.do is Do.QUARANTINE:
-            place = self.ports.scheduler.place(one.host)
-            self.ports.scheduler.drain(one.host, reason_of(one))
-            jobs = tuple(job.id for job in place.jobs)
-            self._add_event(one, EventKind.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
-        elif step.do is Do.ADOPT:
-            self._adopt(one, step.why)
-        elif step.do in _NOTES:
-            if step.do is Do.LEAVE:
-                self._overruled(one)
-            self._add_event(one, _NOTES[step.do], step.why)
-        elif step.do is Do.REQUEUE:
-            self._requeue(one)
-        elif step.do is Do.REPAIR and step.remedy:
-            self._repair(one, step.remedy, step.why)
-        elif step.do is Do.SETTLE:
-            self._settle(one)
-        elif step.do is Do.RELEASE:
-            self._release(one)
-        elif step.do is Do.RETURN:
-            self._return(one, step.why)
+        takes: Mapping[Do, Callable[[Incident], None]] = {
+            Do.QUARANTINE: self._quarantine,
+            Do.ADOPT: lambda one: self._adopt(one, step.why),
+            Do.PROPOSE: lambda one: self._propose(one, step),
+            Do.SIGNAL: self._signal,
+            Do.REQUEUE: self._requeue,
+            Do.REPAIR: lambda one: self._repair(one, step.remedy or Remedy.NONE, step.why),
+            Do.SETTLE: self._settle,
+            Do.RELEASE: self._release,
+            Do.RETURN: lambda one: self._return(one, step.why),
+        }
+        if step.do in takes:
+            takes[step.do](step.incident)
+            return
+        if step.do is Do.LEAVE:
+            self._overruled(step.incident)
+        self._add_event(step.incident, _NOTES[step.do], step.why)
+
+    def _quarantine(self, one: Incident) -> None:
+        place = self.ports.scheduler.place(one.host)
+        self.ports.scheduler.drain(one.host, reason_of(one))
+        jobs = tuple(job.id for job in place.jobs)
+        self._add_event(one, EventKind.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
+
+    def _propose(self, one: Incident, step: NextStep) -> None:
+        self._add_event(one, EventKind.NOTED, step.why, about=incidents.PROPOSED, step=str(step.remedy))
 
     def _adopt(self, one: Incident, why: str) -> None:
         """Go on with a drain; that of the node's own health check becomes ours, or it would end it by its own level."""
@@ -155,6 +159,12 @@ class Controller:
                 self.ports.nodes.release(one.host, f"overruled-{one.id}", self.lease.lease.token, self._looked_at)
             except EdgeError as error:
                 self.say(f"{one.host}: its quarantine could not be ended: {error}; its next prolog does")
+
+    def _signal(self, one: Incident) -> None:
+        jobs = tuple(job.id for job in self.ports.scheduler.place(one.host).jobs)
+        for job in jobs:
+            self.ports.scheduler.signal(job)
+        self._add_event(one, EventKind.NOTED, "jobs were told to save", jobs=jobs, about=incidents.SIGNALLED)
 
     def _requeue(self, one: Incident) -> None:
         jobs = self.ports.scheduler.place(one.host).jobs
@@ -173,7 +183,7 @@ class Controller:
             before = machines.before(one)
         else:
             facts = self.ports.nodes.facts([one.host], self.lease.lease.token).get(one.host)
-            before = {"boot_id": facts.boot_id if facts else ""}
+            before = {"boot_id": facts.boot_id, "software": facts.software} if facts else {"boot_id": ""}
         one = self._intend(one, str(step), before, why)
         # An error leaves the intent open: the next round asks what came of it.
         if step.row.action == REPLACE_INSTANCE and machines:

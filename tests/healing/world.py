@@ -117,6 +117,9 @@ class World:
                 self._log("resume", host, fault=node["fault"])
                 node.update(out=False, reason="")
 
+    def signal(self, job):
+        self._log("signal", job)
+
     def requeue(self, job):
         with self.changing() as state:
             self._log("requeue", job)

@@ -72,6 +72,9 @@ class KubernetesScheduler:
         if found is not None and _annotation(found, CORDON):
             self._patch(self._own(host, "uncordon"), None, None)
 
+    def signal(self, job: str) -> None:
+        """Nothing: an eviction sends SIGTERM first, and waits as long as the pod says."""
+
     def requeue(self, job: str) -> None:
         """Evict a pod, as its PodDisruptionBudget allows; its controller makes another. Raises KubernetesError."""
         namespace, _, pod = job.partition("/")

@@ -51,7 +51,9 @@ class AnsibleNodes:
             if answer.said:
                 marker = answer.said.get("marker")
                 jobs = tuple(RunningJob(f"process {pid}") for pid in answer.said.get("jobs") or ())
-                found[host] = NodeFacts(str(answer.said.get("boot_id") or ""), marker, jobs)
+                known = (str(answer.said.get(name) or "") for name in ("boot_id", "software"))
+                boot, software = known
+                found[host] = NodeFacts(boot, marker, jobs, software)
         return found
 
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
@@ -140,6 +142,9 @@ class Markers:
 
     def resume(self, host: str) -> None:
         """Nothing more: its marker went with the release."""
+
+    def signal(self, job: str) -> None:
+        """Nobody knows what it would do to a process."""
 
     def requeue(self, job: str) -> None:
         """Nobody could start it again."""

@@ -18,7 +18,7 @@ class EdgeError(RuntimeError):
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """What came of a step: DONE, FAILED, UNKNOWN, NOT_DONE, or NOT_YET where it has only begun; and why in words."""
+    """What came of a step, an outcome of an attempt (NOT_YET where it has only begun), and why in words."""
 
     what: str
     detail: str = ""
@@ -26,11 +26,15 @@ class StepOutcome:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """A node as it answers itself. marker: its own quarantine, where it has one. jobs: what holds its GPUs."""
+    """A node as it answers itself. marker: its own quarantine, where it has one. jobs: what holds its GPUs.
+
+    software: its GPU driver and image, as far as it knows them; what one node refuses, others with the same refuse too.
+    """
 
     boot_id: str = ""
     marker: Mapping[str, Any] | None = None
     jobs: tuple[RunningJob, ...] = ()
+    software: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,9 @@ class Scheduler(Protocol):
 
     def resume(self, host: str) -> None:
         """Let jobs start there again."""
+
+    def signal(self, job: str) -> None:
+        """Send SIGUSR1 to a job: it is to save what it has."""
 
     def requeue(self, job: str) -> None:
         """Put a job back into the queue."""

@@ -80,6 +80,10 @@ class SlurmScheduler:
             return
         self._run("scontrol", "update", f"NodeName={self._own(host, 'resume')}", "State=RESUME")
 
+    def signal(self, job: str) -> None:
+        """Tell a job to save: SIGUSR1 to its batch script and its steps. Raises SchedulerError."""
+        self._run("scancel", "--full", "--signal=USR1", job)
+
     def requeue(self, job: str) -> None:
         """Put a job back into the queue. Raises SchedulerError."""
         self._run("scontrol", "requeue", job)
