@@ -14,8 +14,6 @@ from flightline_node.know.remedies import PERSON
 from flightline_node.model import Remedy
 from flightline_node.suggest import meant
 
-from .journal.stamps import seconds
-
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 PERIODS: Mapping[str, int] = {"h": 3600, "d": 86_400}
 _HOURS = re.compile(r"(?P<first>[a-z]{3})(?:-(?P<last>[a-z]{3}))?(?:@(?P<from>\d\d:\d\d)-(?P<to>\d\d:\d\d))?\Z")
@@ -125,8 +123,8 @@ class Gates:
             return "outside the hours in which the site wants repairs"
         done = list(attempts)
         for rate in self.rates:
-            since = seconds(now) - PERIODS[rate.period]
-            begun = sum(1 for name, at in done if name == step and seconds(at) > since)
+            since = moment.timestamp() - PERIODS[rate.period]
+            begun = sum(1 for name, at in done if name == step and datetime.fromisoformat(at).timestamp() > since)
             if rate.step == step and begun >= rate.most:
                 return f"{begun} of {step} in the last {'hour' if rate.period == 'h' else 'day'}, at most {rate.most}"
         return ""
