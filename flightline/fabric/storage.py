@@ -62,7 +62,8 @@ class SharedSpeeds:
             sigma = MAD_TO_SIGMA * median(abs(other - middle) for other in others)
             least = max(min(LEAST_SHARE * middle, middle - SCORE_LIMIT * sigma), FAR_SHARE * middle)
             if value < least or value <= 0:
-                found[host] = f"{way} at {value:g} MB/s, the {len(others)} others at once reach {middle:g} in the median"
+                rest = f"the {len(others)} others at once reach {middle:g} in the median"
+                found[host] = f"{way} at {value:g} MB/s, {rest}"
         return found
 
 

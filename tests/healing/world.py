@@ -27,6 +27,7 @@ class World:
     place_: Path
     pause: object = lambda *_: None
     name: str = "world"
+    keeps_lost: bool = True
     nodes_clock: str = ""
     """What the nodes' own clock says during a preflight."""
     measured: object = None

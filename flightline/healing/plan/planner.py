@@ -94,11 +94,23 @@ class SchedulerView:
 
 
 @dataclass(frozen=True)
+class OutsideView:
+    """What others say of a host that the scheduler does not hear: EC2, and the host itself over the control network.
+
+    said: in words. dead: EC2 says that it is stopped, impaired or to be retired. answers: it does what it is asked.
+    """
+
+    said: str = ""
+    dead: bool = False
+    answers: bool = False
+
+
+@dataclass(frozen=True)
 class FleetState:
     """What is known at this moment. places: None where nobody could be asked (the scheduler is down).
 
     groups: host -> group, every node of the fleet. past: closed incidents of the window. stops: groups whose breaker
-    fell. able: steps that are possible here.
+    fell. able: steps that are possible here. outside: of hosts that the scheduler lost.
     """
 
     now: str
@@ -108,6 +120,7 @@ class FleetState:
     past: Sequence[Incident] = ()
     stops: Mapping[str, str] = field(default_factory=dict)
     able: Collection[Remedy] = AUTOMATIC
+    outside: Mapping[str, OutsideView] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -259,8 +272,13 @@ class _Planner:
         choice = self._choice(one)
         if _unjudged(one) and not place.silent:
             return NextStep(one, Do.JUDGE, "nobody has looked at it yet: a preflight says what it needs", "none")
-        if is_lost(one) and place.silent and (waits := self._waits_for_the_host(one)):
+        outside = self.fleet.outside.get(one.host, OutsideView()) if is_lost(one) and place.silent else OutsideView()
+        if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
+            choice = LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
+        elif is_lost(one) and place.silent and (waits := self._waits_for_the_host(one, outside)):
             return NextStep(one, Do.WAIT, waits, "none", choice.step)
+        elif outside.dead:
+            choice = LadderChoice(choice.step, f"{outside.said}; {choice.why}")
         if choice.step is None:
             return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         if place.jobs:
@@ -291,12 +309,15 @@ class _Planner:
         left = "until somebody says so" if wanted.minutes is None else f"{wanted.minutes - waited_min:.0f} min more"
         return NextStep(one, Do.WAIT, f"{step} was proposed at {at}; it waits {left}: {how}", "none", step)
 
-    def _waits_for_the_host(self, one: Incident) -> str:
-        """Why a host that is not heard is not rebooted yet; '' where it is time."""
+    def _waits_for_the_host(self, one: Incident, outside: OutsideView) -> str:
+        """Why a host that is not heard is not rebooted yet; '' where it is time, or EC2 says that it is dead."""
         waited_min, most = (self.now_s - seconds(one.opened_at)) / 60, self.site.lost_min
+        if outside.dead and most:
+            return ""
         if not most:
             return "the scheduler does not hear it, and the site leaves lost hosts to a person (lost_min=0)"
-        return f"it has {most:g} min to come back by itself" if waited_min < most else ""
+        said = f" ({outside.said})" if outside.said else ""
+        return f"it has {most:g} min to come back by itself{said}" if waited_min < most else ""
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:
@@ -328,6 +349,11 @@ _PROGRESS = [NodeState.IN_SERVICE, NodeState.HELD, NodeState.QUARANTINED, NodeSt
 def is_lost(one: Incident) -> bool:
     """Is all that is known that the scheduler lost the host?"""
     return all(trouble.reason == HOST_LOST.id for trouble in one.troubles)
+
+
+def restarted(one: Incident) -> bool:
+    """Was its scheduler's daemon restarted, or that tried?"""
+    return any(attempt.step == Remedy.RESTART_APP for attempt in one.attempts)
 
 
 def kin(one: Incident) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from flightline_node.model import Remedy
 
 from ..journal.incident import Attempt, Incident
-from ..plan.planner import RunningJob, SchedulerView
+from ..plan.planner import OutsideView, RunningJob, SchedulerView
 
 
 class EdgeError(RuntimeError):
@@ -60,6 +60,10 @@ class Scheduler(Protocol):
     def name(self) -> str:
         """What it is called in incidents."""
 
+    @property
+    def keeps_lost(self) -> bool:
+        """Does a host that it lost stay out until somebody resumes it?"""
+
     def places(self, hosts: Collection[str]) -> Mapping[str, SchedulerView]:
         """What it says of these hosts."""
 
@@ -97,6 +101,9 @@ class Machines(Protocol):
 
     def before(self, incident: Incident) -> Mapping[str, Any]:
         """What has to be known to replace the instance, and to find out later whether that was done."""
+
+    def seen(self, instance_ids: Collection[str]) -> Mapping[str, OutsideView]:
+        """What EC2 says of these instances: state, status checks, scheduled events."""
 
     def replace(self, incident: Incident, before: Mapping[str, Any]) -> tuple[StepOutcome, Mapping[str, Any]]:
         """Have another instance in its place. Returns what to keep of it (Incident.swap)."""

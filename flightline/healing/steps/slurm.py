@@ -55,6 +55,7 @@ class SlurmScheduler:
     tools: str = ""
     timeout_s: float = TIMEOUT_S
     name = "slurm"
+    keeps_lost = True
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
