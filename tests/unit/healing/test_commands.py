@@ -160,8 +160,9 @@ print("answer", remediate._ask(Console(soft_wrap=False))(STEP))
 def test_ctrl_c_at_a_terminal_takes_no_step():
     terminal = pexpect.spawn(sys.executable, ["-c", PROMPT], timeout=60, encoding="utf-8")
     terminal.expect("take this step")
-    terminal.sendintr()
-    terminal.expect(pexpect.EOF)
+    # A signal that comes between the prompt and readline's select waits there for the next one, as a person would press it.
+    ended = lambda: terminal.sendintr() or terminal.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=5) == 0  # noqa: E731
+    assert any(ended() for _ in range(10))
     terminal.close()
     assert "answer" not in terminal.before and terminal.exitstatus != 0
 
