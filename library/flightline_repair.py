@@ -20,10 +20,10 @@ options:
   action:
     description: The step.
     type: str
-    choices: [look, mark, reboot, release, reset, restart]
+    choices: [look, mark, pause, reboot, release, reset, restart, resume]
     required: true
   token:
-    description: The lease's token; V(0) marks a node for a person, and does nothing else.
+    description: The lease's token; V(0) marks, pauses or resumes a node for a person, and does nothing else.
     type: int
     required: true
   root:
@@ -53,7 +53,7 @@ options:
     elements: str
     default: []
   marker:
-    description: With V(mark), the quarantine marker to set where the node has none.
+    description: With V(mark), the quarantine marker to set where the node has none. With V(pause), who and why.
     type: dict
   package:
     description: The node's own library, which releases its marker.
@@ -77,7 +77,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 outcome:
-  description: V(done), V(failed), V(not done), or nothing where it was only begun, as a reboot is.
+  description: V(done), V(failed), V(refused) by the platform, V(not done), or nothing where it was only begun.
   returned: success
   type: str
   sample: done

@@ -11,7 +11,7 @@ from ..console import Console
 from ..healing.journal.incident import Incident
 from ..healing.journal.ledger import Ledger, open_ledger
 from ..healing.journal.machine import NodeState
-from ..healing.journal.times import Took, took
+from ..healing.journal.times import Precision, Took, precision, took
 from ..report.text import clean, spell
 from . import options
 
@@ -41,13 +41,15 @@ def command(ctx: click.Context, node: str, only_open: bool, limit: int, as_json:
     if as_json:
         spans = [vars(one) for one in took(every)]
         listed = [one.to_dict() for one in found]
-        options.print_json({"incidents": listed, "took": spans, "breakers": dict(stops)})
+        right = precision(every)
+        drains = {**vars(right), "precision": right.share}
+        options.print_json({"incidents": listed, "took": spans, "drains": drains, "breakers": dict(stops)})
     else:
-        _show(found, took(every), dict(stops), bool(node))
+        _show(found, took(every), precision(every), dict(stops), bool(node))
     ctx.exit(1 if any(one.is_open for one in found) else 0)
 
 
-def _show(found: list[Incident], spans: list[Took], stops: dict[str, str], full: bool) -> None:
+def _show(found: list[Incident], spans: list[Took], right: Precision, stops: dict[str, str], full: bool) -> None:
     console = Console(markup=False, highlight=False)
     for why in stops.values():
         console.print(Text(f"STOP {clean(why)}", "bold red"))
@@ -57,6 +59,9 @@ def _show(found: list[Incident], spans: list[Took], stops: dict[str, str], full:
         _incident(console, one, full or len(found) == 1)
     if spans:
         console.print(_times(spans))
+    if right.share is not None:
+        judged = f"{right.sick} were sick and {right.sound} sound"
+        console.print(f"of {right.taken_out} taken out, {judged}: precision {right.share:.0%}")
 
 
 def _incident(console: Console, one: Incident, full: bool) -> None:

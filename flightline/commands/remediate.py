@@ -68,6 +68,16 @@ MODES = ("advise", "ask", "act")
 @click.option("--ec2", is_flag=True, help="Instances may be rebooted and replaced through EC2.")
 @click.option("--retry", metavar="NODE", help="Judge a held node again, and return it when it is good; then end.")
 @click.option("--reset-breaker", metavar="GROUP", help="Go on in a group whose breaker fell; then end.")
+@click.option("--approve", metavar="NODE", help="Let the step be taken that waits for a person; then end.")
+@click.option("--veto", metavar="NODE", help="Do not let it be taken: the node is held; then end.")
+@click.option("--pause", metavar="WHY", help="Stop every actor, the nodes' watchers and hooks included; then end.")
+@click.option("--resume", is_flag=True, help="End a pause.")
+@click.option(
+    "--replay",
+    metavar="HOURS",
+    type=click.FloatRange(0.1),
+    help="What these settings would have done lately; then end.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.store
 @click.pass_context
@@ -84,6 +94,11 @@ def command(
     ec2: bool,
     retry: str | None,
     reset_breaker: str | None,
+    approve: str | None,
+    veto: str | None,
+    pause: str | None,
+    resume: bool,
+    replay: float | None,
     as_json: bool,
     store_path: str | None,
 ) -> None:
@@ -96,17 +111,29 @@ def command(
         raise click.UsageError("saw --once and --every, wanted one of them")
     wanted = settings(given, need)
     asked = act.HealingRequest(run_name, inventory, scheduler, ec2, wanted, store_path)
-    if retry or reset_breaker:
-        click.echo(act.retry(asked, retry) if retry else act.reset(asked, str(reset_breaker)))
+    decisions: dict[str, tuple[object, Callable[[], str]]] = {
+        "--retry": (retry, lambda: act.retry(asked, str(retry))),
+        "--reset-breaker": (reset_breaker, lambda: act.reset(asked, str(reset_breaker))),
+        "--approve": (approve, lambda: act.decide(asked, str(approve), approved=True)),
+        "--veto": (veto, lambda: act.decide(asked, str(veto), approved=False)),
+        "--pause": (pause, lambda: act.pause(asked, str(pause))),
+        "--resume": (resume, lambda: act.resume(asked)),
+        "--replay": (replay, lambda: act.replayed(asked, float(replay or 0))),
+    }
+    named = [name for name, (value, _) in decisions.items() if value]
+    if len(named) > 1:
+        raise click.UsageError(f"saw {' and '.join(named)}, wanted one of them")
+    if named:
+        click.echo(decisions[named[0]][1]())
         return
     console = Console(soft_wrap=False, stderr=as_json)
     report = _reporter(console, mode, as_json)
-    approve = _ask(console) if mode == "ask" else None
+    ask = _ask(console) if mode == "ask" else None
     if not every_s:
-        ctx.exit(1 if _round(asked, mode, report, console, approve) else 0)
+        ctx.exit(1 if _round(asked, mode, report, console, ask) else 0)
     while True:
         try:
-            _round(asked, mode, report, console, approve)
+            _round(asked, mode, report, console, ask)
         except StoreError as error:
             # No run yet, another remediator at work, a table that throttles: the next round may be better.
             console.print(Text(f"warning: {clean(str(error))}; next round in {every_s:g} s", "yellow"), soft_wrap=True)

@@ -22,7 +22,9 @@ from .drive import RoundAnswer
 
 WAYS = ("write", "read")
 LEAST_SHARE = 0.5
-"""Of the median: servers do not share fairly, so that less than this is far."""
+"""Of the others' median: servers do not share fairly, so that less than this is far."""
+FAR_SHARE = 0.05
+"""Of the others' median: less than this is slow however far the others are from each other."""
 FEWEST = 3
 """With two nodes nobody knows which is the slow one."""
 LEAST_OF_SUM = 0.8
@@ -52,14 +54,17 @@ class SharedSpeeds:
         values = self.speeds[way]
         if len(values) < FEWEST:
             return {}
-        middle = median(values.values())
-        sigma = MAD_TO_SIGMA * median(abs(value - middle) for value in values.values())
-        least = min(LEAST_SHARE * middle, middle - SCORE_LIMIT * sigma)
-        return {
-            host: f"{way} at {value:g} MB/s, {len(values)} nodes at once reach {middle:g} in the median"
-            for host, value in values.items()
-            if value < least or value <= 0
-        }
+        found = {}
+        for host, value in values.items():
+            # Among few nodes the slow one itself would widen the spread until nothing is far from it.
+            others = [other for name, other in values.items() if name != host]
+            middle = median(others)
+            sigma = MAD_TO_SIGMA * median(abs(other - middle) for other in others)
+            least = max(min(LEAST_SHARE * middle, middle - SCORE_LIMIT * sigma), FAR_SHARE * middle)
+            if value < least or value <= 0:
+                rest = f"the {len(others)} others at once reach {middle:g} in the median"
+                found[host] = f"{way} at {value:g} MB/s, {rest}"
+        return found
 
 
 def read(answers: Mapping[str, RoundAnswer], hosts: Sequence[str]) -> SharedSpeeds:

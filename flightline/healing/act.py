@@ -14,12 +14,13 @@ from flightline_node.know.remedies import EC2
 from ..cloud.clients import Clients
 from ..cloud.publish_settings import from_environment, publish
 from ..cloud.telling import voice_of
+from ..report.text import count
 from ..run import cluster_inventory
 from ..run.locate import open_store
 from ..run.playbooks import sources
 from ..store.sqlite import StoreError, default_path, is_aws
 from .controller import ACTOR, Controller
-from .journal.incident import BREAKER_RESET, Moment, advance
+from .journal.incident import APPROVED, BREAKER_RESET, DONE, EVERY, PROPOSED, Moment, advance, answer
 from .journal.lease import LeaseLostError, keeping, me
 from .journal.ledger import ConflictError, Ledger, open_ledger
 from .journal.machine import EventKind, NodeState
@@ -28,6 +29,7 @@ from .journal.stamps import later, now_utc, seconds
 from .plan.ladder import possible
 from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_claim, from_marker
 from .plan.planner import FleetState, NextStep, RemediationPlan, SchedulerView, kin, plan
+from .plan.replay import replay
 from .plan.seen import LastSeen, look
 from .site import SitePolicy
 from .steps import slurm
@@ -142,9 +144,17 @@ def _file(asked: HealingRequest) -> Path:
     return Path(asked.store).expanduser().absolute() if asked.store and not is_aws(asked.store) else default_path()
 
 
+def _inventory(asked: HealingRequest, seen: LastSeen) -> tuple[str, ...]:
+    return asked.named(seen.run.inventory) or tuple(str(Path(part).absolute()) for part in sources(()))
+
+
+def _nodes(inventory: tuple[str, ...]) -> AnsibleNodes:
+    return KubernetesNodes(inventory) if _is_kubernetes(inventory) else AnsibleNodes(inventory)
+
+
 def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Ports:
-    inventory = asked.named(seen.run.inventory) or tuple(str(Path(part).absolute()) for part in sources(()))
-    nodes = KubernetesNodes(inventory) if _is_kubernetes(inventory) else AnsibleNodes(inventory)
+    inventory = _inventory(asked, seen)
+    nodes = _nodes(inventory)
     scheduler: Scheduler = asked.asked_scheduler(inventory) or Markers(nodes, token)
     published = publish(from_environment())
     machines = Ec2(Clients(published.region if published else "")) if asked.ec2 else None
@@ -200,6 +210,67 @@ def retry(asked: HealingRequest, node: str) -> str:
         for one in held:
             ledger.save(advance(one, Moment(now_utc(), EventKind.RETRIED, _person(), "asked for by --retry")), None)
     return f"{node}: judged again in the next round, and returned when it is good"
+
+
+def decide(asked: HealingRequest, node: str, approved: bool) -> str:
+    """Let the step be taken that was proposed for a node, or hold the node. Raises StoreError."""
+    with closing(open_ledger(asked.store)) as ledger:
+        for one in ledger.incidents(only_open=True, name=node):
+            event = next((event for event in reversed(one.events) if event.about == PROPOSED), None)
+            if event and answer(one, event.step)[0]:
+                what, why = (EventKind.NOTED, f"{event.step} approved") if approved else (EventKind.HELD, "vetoed")
+                decided = Moment(now_utc(), what, _person(), why, about=APPROVED if approved else "", step=event.step)
+                ledger.save(advance(one, decided), None)
+                after = "is taken in the next round" if approved else f"is not taken; --retry {node} goes on"
+                return f"{node}: {event.step} {after}"
+    raise StoreError(
+        f"{node}: saw no step that waits for a person, wanted one; do: `flightline incidents --open` lists them"
+    )
+
+
+def replayed(asked: HealingRequest, hours: float) -> str:
+    """What these settings would have done with the incidents of the last hours, in lines. Changes nothing."""
+    since = later(now_utc(), -hours * 3600)
+    with open_store(asked.store) as store:
+        seen = look(store, asked.run)
+    with closing(open_ledger(asked.store)) as ledger:
+        found = ledger.incidents(since=later(since, -asked.site.window_s))
+    groups = {**{one.host: one.group for one in found}, **seen.groups}
+    lines = replay(found, groups, asked.site, since)
+    said = [f"{one.at[:19]}  {one.host}  {one.do}{f' {one.what}' if one.what else ''}: {one.why}" for one in lines]
+    head = f"{count(len(lines), 'step')} planned over {count(len(found), 'incident')} since {since[:19]}, none taken"
+    return "\n".join([head, *said])
+
+
+def pause(asked: HealingRequest, why: str) -> str:
+    """Let nobody change a node's state until resume: no step, no drain by a watcher, no hook. Raises StoreError."""
+    with closing(open_ledger(asked.store)) as ledger:
+        ledger.stop(EVERY, f"paused by {_person()}: {why}", now_utc(), None)
+    missing = _ask_all(asked, "pause", {"by": _person(), "why": why})
+    return f"paused; {missing}`flightline remediate --resume` goes on"
+
+
+def resume(asked: HealingRequest) -> str:
+    """End a pause. Raises StoreError."""
+    with closing(open_ledger(asked.store)) as ledger:
+        if not ledger.reset(EVERY):
+            raise StoreError("saw no pause, wanted one; do: `flightline incidents` names breakers and pauses")
+    missing = _ask_all(asked, "resume", {})
+    return f"goes on in the next round; {missing}what watchers found meanwhile is drained now"
+
+
+def _ask_all(asked: HealingRequest, action: str, about: Mapping[str, str]) -> str:
+    """Ask every node of the fleet; in words, who did not answer: its watcher goes on as before."""
+    try:
+        with open_store(asked.store) as store:
+            seen = look(store, asked.run)
+        nodes = _nodes(_inventory(asked, seen))
+        said = nodes.ask(list(seen.groups), action, 0, {"flightline_heal_markers": dict.fromkeys(seen.groups, about)})
+    except (EdgeError, StoreError) as error:
+        return f"no node was asked ({error}), so their watchers go on; "
+    lost = sorted(set(seen.groups) - {host for host, reply in said.items() if reply.said.get("outcome") == DONE})
+    listed = f"{', '.join(lost[:8])}{' ...' if len(lost) > 8 else ''}"
+    return f"{len(lost)} of {len(seen.groups)} nodes did not answer ({listed}); " if lost else ""
 
 
 def reset(asked: HealingRequest, group: str) -> str:

@@ -20,11 +20,21 @@ from .journal import incident as incidents
 from .journal.incident import Incident, Moment, Proof, advance, intended, settled
 from .journal.lease import RenewedLease
 from .journal.ledger import ConflictError, Ledger
-from .journal.machine import EventKind
+from .journal.machine import EventKind, NodeState
 from .journal.stamps import later, now_utc, seconds
 from .plan.ladder import AUTOMATIC, action_of, possible
 from .plan.observe import Sighting, absorb
-from .plan.planner import Do, FleetState, NextStep, RemediationPlan, plan
+from .plan.planner import (
+    Do,
+    FleetState,
+    NextStep,
+    OutsideView,
+    RemediationPlan,
+    SchedulerView,
+    is_lost,
+    plan,
+    restarted,
+)
 from .site import SitePolicy
 from .steps.ports import EdgeError, Ports, StepOutcome, Verified
 
@@ -90,7 +100,25 @@ class Controller:
         able = possible({self.ports.scheduler.name, EC2 if self.ports.machines else ""})
         current = [one for one in known if one.is_open]
         past = [one for one in known if not one.is_open]
-        return FleetState(self.clock(), groups, places, current, past, self.ledger.stops(), able)
+        outside = self._outside([one for one in current if is_lost(one) and one.state is NodeState.REPAIRING], places)
+        return FleetState(self.clock(), groups, places, current, past, self.ledger.stops(), able, outside)
+
+    def _outside(self, lost: Sequence[Incident], places: Mapping[str, SchedulerView] | None) -> dict[str, OutsideView]:
+        """Ask EC2, and the hosts themselves, about hosts that the scheduler does not hear."""
+        silent = [one for one in lost if places and one.host in places and places[one.host].silent and not one.pending]
+        found: dict[str, OutsideView] = {}
+        if not silent:
+            return found
+        try:
+            here = [one.instance_id for one in silent if one.instance_id]
+            seen = self.ports.machines.seen(here) if self.ports.machines and here else {}
+            found = {one.host: seen[one.instance_id] for one in silent if one.instance_id in seen}
+            alive = [one.host for one in silent if not found.get(one.host, OutsideView()).dead and not restarted(one)]
+            answers = self.ports.nodes.facts(alive, self.lease.lease.token) if alive else {}
+            found |= {host: OutsideView("the host itself answers", answers=True) for host in answers}
+        except EdgeError as error:
+            self.say(f"warning: {error}")
+        return found
 
     def _known(self) -> list[Incident]:
         since = later(self.clock(), -self.site.window_s)
@@ -117,33 +145,38 @@ class Controller:
 
     def _take(self, step: NextStep) -> None:
         self.say(f"{step.incident.host}: {step.do}{f' {step.remedy}' if step.remedy else ''}: {step.why}")
-        one = step.incident
-        if step.do is Do.QUARANTINE:
-            place = self.ports.scheduler.place(one.host)
-            self.ports.scheduler.drain(one.host, reason_of(one))
-            jobs = tuple(job.id for job in place.jobs)
-            self._add_event(one, EventKind.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
-        elif step.do is Do.ADOPT:
-            self._adopt(one, step.why)
-        elif step.do in _NOTES:
-            if step.do is Do.LEAVE:
-                self._overruled(one)
-            self._add_event(one, _NOTES[step.do], step.why)
-        elif step.do is Do.REQUEUE:
-            self._requeue(one)
-        elif step.do is Do.REPAIR and step.remedy:
-            self._repair(one, step.remedy, step.why)
-        elif step.do is Do.SETTLE:
-            self._settle(one)
-        elif step.do is Do.RELEASE:
-            self._release(one)
-        elif step.do is Do.RETURN:
-            self._return(one, step.why)
+        takes: Mapping[Do, Callable[[Incident], None]] = {
+            Do.QUARANTINE: self._quarantine,
+            Do.ADOPT: lambda one: self._adopt(one, step.why),
+            Do.PROPOSE: lambda one: self._propose(one, step),
+            Do.SIGNAL: self._signal,
+            Do.REQUEUE: self._requeue,
+            Do.REPAIR: lambda one: self._repair(one, step.remedy or Remedy.NONE, step.why),
+            Do.SETTLE: self._settle,
+            Do.RELEASE: self._release,
+            Do.RETURN: lambda one: self._return(one, step.why),
+        }
+        if step.do in takes:
+            takes[step.do](step.incident)
+            return
+        if step.do is Do.LEAVE:
+            self._overruled(step.incident)
+        self._add_event(step.incident, _NOTES[step.do], step.why)
+
+    def _quarantine(self, one: Incident) -> None:
+        place = self.ports.scheduler.place(one.host)
+        self.ports.scheduler.drain(one.host, reason_of(one))
+        jobs = tuple(job.id for job in place.jobs)
+        self._add_event(one, EventKind.QUARANTINED, f"{self.ports.scheduler.name}: {reason_of(one)}", jobs=jobs)
+
+    def _propose(self, one: Incident, step: NextStep) -> None:
+        self._add_event(one, EventKind.NOTED, step.why, about=incidents.PROPOSED, step=str(step.remedy))
 
     def _adopt(self, one: Incident, why: str) -> None:
-        """Go on with a drain; that of the node's own health check becomes ours, or it would end it by its own level."""
-        held = self.ports.scheduler.place(one.host).claim
-        if held and held.by in claim.AROUND_JOBS:
+        """Go on with a drain; one that its health check, or the scheduler, would end without proof becomes ours."""
+        place = self.ports.scheduler.place(one.host)
+        held = place.claim
+        if (held and held.by in claim.AROUND_JOBS) or (place.lost and not self.ports.scheduler.keeps_lost):
             self.ports.scheduler.drain(one.host, reason_of(one))
         self._add_event(one, EventKind.NOTED if one.is_out else EventKind.QUARANTINED, why)
 
@@ -155,6 +188,12 @@ class Controller:
                 self.ports.nodes.release(one.host, f"overruled-{one.id}", self.lease.lease.token, self._looked_at)
             except EdgeError as error:
                 self.say(f"{one.host}: its quarantine could not be ended: {error}; its next prolog does")
+
+    def _signal(self, one: Incident) -> None:
+        jobs = tuple(job.id for job in self.ports.scheduler.place(one.host).jobs)
+        for job in jobs:
+            self.ports.scheduler.signal(job)
+        self._add_event(one, EventKind.NOTED, "jobs were told to save", jobs=jobs, about=incidents.SIGNALLED)
 
     def _requeue(self, one: Incident) -> None:
         jobs = self.ports.scheduler.place(one.host).jobs
@@ -173,7 +212,7 @@ class Controller:
             before = machines.before(one)
         else:
             facts = self.ports.nodes.facts([one.host], self.lease.lease.token).get(one.host)
-            before = {"boot_id": facts.boot_id if facts else ""}
+            before = {"boot_id": facts.boot_id, "software": facts.software} if facts else {"boot_id": ""}
         one = self._intend(one, str(step), before, why)
         # An error leaves the intent open: the next round asks what came of it.
         if step.row.action == REPLACE_INSTANCE and machines:

@@ -10,8 +10,11 @@ from typing import Any
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
 
+from .gates import Gates, asks, rates, windows
+
 SITE_ENV = "FLIGHTLINE_REMEDIATE"
 MOST = 1_000_000
+_READ = {"hours": windows, "rates": rates, "approval": asks}
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,20 @@ class SitePolicy:
     replace: int = 1
     lost_min: float = 10.0
     lost_percent: float = 10.0
+    hours: str = ""
+    rates: str = ""
+    approval: str = ""
+    signal_min: float = 0.0
 
     @property
     def window_s(self) -> float:
         """The window in seconds."""
         return self.window_h * 3600
+
+    @property
+    def gates(self) -> Gates:
+        """Hours, rates and approval, read. Raises ValueError for what settings() refuses."""
+        return Gates(windows(self.hours), rates(self.rates), asks(self.approval))
 
 
 WHAT: Mapping[str, str] = {
@@ -49,6 +61,11 @@ WHAT: Mapping[str, str] = {
     "lease_s": "seconds after which another remediator may take over from one that fell silent",
     "lost_min": "minutes that a host which the scheduler lost has to come back before a reboot; 0: a person does",
     "lost_percent": "share of a group of which lost hosts may be repaired at once, at least one; 0 repairs none",
+    "hours": "when steps are taken, in UTC, such as mon-fri@20:00-06:00+sat-sun; empty: always",
+    "rates": "most steps of a kind in an hour or a day, such as REBOOT:4/h+REPLACE:10/d; empty: as the budget says",
+    "approval": "steps that people are told of before, such as REPLACE+REBOOT/p5.48xlarge:15: with minutes it is taken "
+    "after them unless somebody vetoes it, without it waits for --approve",
+    "signal_min": "minutes before the requeue in which jobs are sent SIGUSR1, to write a checkpoint; 0 sends none",
     "replace": "1: instances may be replaced; 0: a person replaces them",
 }
 """Where the defaults come from: budget and breaker are the project's contract (docs/healing.md); the window is a week,
@@ -58,10 +75,18 @@ in which a fault that a reset only hid comes back; repair_min is Slurm's ResumeT
 def settings(given: Mapping[str, Any]) -> SitePolicy:
     """The site's settings. Raises SettingsError that names everything that is wrong."""
     known = {item.name: item.type for item in fields(SitePolicy)}
-    mistakes, values = [], {}
+    mistakes: list[str] = []
+    values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             mistakes.append(f"{name}: no such setting{meant(name, known)}; known: {', '.join(known)}")
+            continue
+        if name in _READ:
+            try:
+                _READ[name](str(value))
+            except ValueError as error:
+                mistakes.append(f"{name}: {error} ({WHAT[name]})")
+            values[name] = str(value)
             continue
         try:
             number = int(str(value)) if known[name] == "int" else float(value)
@@ -78,7 +103,7 @@ def settings(given: Mapping[str, Any]) -> SitePolicy:
     mistakes += [f"{name}: saw 0, wanted more" for name in ("lease_s", "repair_min") if values.get(name) == 0]
     if mistakes:
         raise SettingsError(*mistakes)
-    return SitePolicy(**values)  # type: ignore[arg-type]
+    return SitePolicy(**values)
 
 
 def from_environment() -> dict[str, str]:

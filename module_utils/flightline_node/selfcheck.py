@@ -81,6 +81,9 @@ def check(argv: Optional[List[str]] = None) -> int:
     except Exception as error:  # a fault of this library must not read as a node's no-go, which is exit status 1
         return _sorry(f"{type(error).__name__}: {error}; the node was not judged")
     said = reason(record, given.by)
+    if given.slurm and (why := quarantine.paused(given.directory)):
+        # Its finding is in the record; what it does to the node waits for who paused it.
+        return _say(f"{claim.BEGINNING}{why}; it would have said: {said}")
     said = service.settle(given.slurm, record, said, given.returns) if given.slurm else said
     _say(said if given.reason else shown(record))
     return GO if record["verdict"] == "go" else NO_GO

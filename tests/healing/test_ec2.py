@@ -11,7 +11,7 @@ import pytest
 from flightline.cloud.clients import Clients
 from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.incident import Attempt
-from flightline.healing.steps.ec2 import TAG, Ec2
+from flightline.healing.steps.ec2 import TAG, Ec2, _outside
 from flightline.healing.steps.ports import EdgeError
 from tests.emulated import REGION, lead_to
 from tests.unit.healing.made import T0, incident, trouble
@@ -253,3 +253,42 @@ def test_karpenters_instance_is_left_to_it(ec2):
     for step in (ec2.before, ec2.reboot):
         with pytest.raises(EdgeError, match=r"Karpenter's .node pool gpu., which replaces it itself"):
             step(one)
+
+
+def test_what_ec2_says_of_hosts_that_fell_silent(ec2):
+    client = boto3.client("ec2", region_name=REGION)
+    names = sorted(
+        one["InstanceId"] for held in client.describe_instances()["Reservations"] for one in held["Instances"]
+    )
+    client.stop_instances(InstanceIds=names[:1])
+    made = Ec2(Clients(REGION))
+    seen = made.seen([*names, "i-0123456789abcdef0"])
+    assert seen[names[0]].dead
+    assert "EC2 says stop" in seen[names[0]].said
+    assert not seen[names[1]].dead
+    assert seen["i-0123456789abcdef0"].said == "EC2 knows it no more"
+    assert made.seen([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "dead", "said"),
+    [
+        ({"InstanceState": {"Name": "running"}, "SystemStatus": {"Status": "ok"}}, False, "running, checks passed"),
+        ({"InstanceState": {"Name": "running"}, "SystemStatus": {"Status": "impaired"}}, True, "system check impaired"),
+        ({"InstanceState": {"Name": "running"}, "Events": [{"Code": "instance-retirement"}]}, True, "instance-retire"),
+        (
+            {
+                "InstanceState": {"Name": "running"},
+                "Events": [{"Code": "instance-stop", "Description": "[Completed] Done"}],
+            },
+            False,
+            "checks passed",
+        ),
+        ({"InstanceState": {"Name": "shutting-down"}}, True, "shutting-down"),
+    ],
+)
+def test_a_status_is_read_after_ec2s_own_words(status, dead, said):
+    """Written by hand after the EC2 API reference, DescribeInstanceStatus."""
+    view = _outside(status)
+    assert view.dead is dead
+    assert said in view.said

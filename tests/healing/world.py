@@ -27,6 +27,7 @@ class World:
     place_: Path
     pause: object = lambda *_: None
     name: str = "world"
+    keeps_lost: bool = True
     nodes_clock: str = ""
     """What the nodes' own clock says during a preflight."""
     measured: object = None
@@ -116,6 +117,9 @@ class World:
             if node["out"]:
                 self._log("resume", host, fault=node["fault"])
                 node.update(out=False, reason="")
+
+    def signal(self, job):
+        self._log("signal", job)
 
     def requeue(self, job):
         with self.changing() as state:

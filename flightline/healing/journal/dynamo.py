@@ -136,16 +136,16 @@ class DynamoLedger:
         found = self._query(HEALING, {}, {})
         return {str(item["group"]): str(item["why"]) for item in found if str(item["sk"]).startswith(STOP)}
 
-    def stop(self, group: str, why: str, at: str, lease: Lease) -> None:
-        """Keep that a breaker fell."""
+    def stop(self, group: str, why: str, at: str, lease: Lease | None) -> None:
+        """Keep that a breaker fell; without a lease, that a person paused."""
         item = {items.PK: HEALING, items.SK: STOP + group, "kind": "stop", "group": group, "why": why, "stopped_at": at}
         put = {"Put": {"TableName": self.table, "Item": items.marshal(item)}}
         with self._guard("write") as client:
             try:
-                client.transact_write_items(TransactItems=[self._check(lease), put])
+                client.transact_write_items(TransactItems=[*([self._check(lease)] if lease else []), put])
             except Exception as error:
                 if error_code(error) == CANCELED:
-                    raise _lost(lease) from error
+                    raise (_lost(lease) if lease else StoreError(f"{self.table}: nothing was kept")) from error
                 raise
 
     def reset(self, group: str) -> bool:

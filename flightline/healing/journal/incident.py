@@ -23,8 +23,9 @@ MOST_LINES = 8
 MOST_EVENTS = 400
 MOST_IN_VAIN = 3
 """Times that a step which never began is tried before the ladder is climbed."""
-NOT_YET, DONE, FAILED, UNKNOWN, NOT_DONE = "", "done", "failed", "unknown", "not done"
-"""Outcomes of an attempt. unknown: it may have been done, so it is not done again. not done: that is proven."""
+NOT_YET, DONE, FAILED, UNKNOWN, NOT_DONE, REFUSED = "", "done", "failed", "unknown", "not done", "refused"
+"""Outcomes of an attempt. unknown: it may have been done, so it is not done again. not done: that is proven. refused:
+the platform does not do it, here or on another node like it."""
 
 RELEASE = "RELEASE"
 REQUEUE = "REQUEUE"
@@ -32,6 +33,12 @@ REQUEUE = "REQUEUE"
 
 BREAKER_RESET = "breaker_reset"
 """What a note is about: a person looked at the node and reset its group's breaker."""
+PROPOSED, APPROVED = "proposed", "approved"
+"""What a note is about: people were told of a step before it is taken; a person let it be taken."""
+SIGNALLED = "signalled"
+"""What a note is about: the jobs were told that they are requeued soon."""
+EVERY = "*"
+"""The group of a stop that a person made: all of them."""
 CLAIMED, LOST = "claimed", "lost"
 """What a detection is about: a claim in the scheduler, of which no more is known here; a host that it lost."""
 
@@ -69,7 +76,7 @@ class NodeTrouble:
 class Moment:
     """A moment. actor: who or what decided. jobs: what ran there. at: ISO 8601, UTC. run: which saw it.
 
-    about: what a note is about, an id; why is for people.
+    about: what a note is about, an id; why is for people. step: of the ladder, where the note is about one.
     """
 
     at: str
@@ -80,6 +87,7 @@ class Moment:
     jobs: tuple[str, ...] = ()
     run: str = ""
     about: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True)
@@ -257,6 +265,39 @@ def tried(incident: Incident, past: Iterable[Incident], now_s: float, window_s: 
     ]
 
 
+def refused_of(incident: Incident, known: Iterable[Incident]) -> set[Remedy]:
+    """Steps that nodes like this one refused: of its group, with the driver and image that its own last attempt saw."""
+    own = _kind(next((a for a in reversed(incident.attempts) if _kind(a)), None))
+    return {
+        Remedy(attempt.step)
+        for one in known
+        if one.group == incident.group
+        for attempt in one.attempts
+        if attempt.outcome == REFUSED and not (own and _kind(attempt) and own != _kind(attempt))
+    }
+
+
+def _kind(attempt: Attempt | None) -> Any:
+    return attempt and attempt.before.get("software")
+
+
 def deeper(one: str, other: str) -> str:
     """The level that measures more; an unknown one is the deepest."""
     return max(one, other, key=lambda level: LEVELS.index(level) if level in LEVELS else len(LEVELS))
+
+
+def attempts_of(incidents: Iterable[Incident]) -> list[tuple[str, str]]:
+    """Every step that may have been done, and when it was begun."""
+    return [(one.step, one.at) for seen in incidents for one in seen.attempts if one.outcome != NOT_DONE]
+
+
+def answer(one: Incident, step: str) -> tuple[str, str]:
+    """(APPROVED or PROPOSED or '', when) of a step since the last one was begun."""
+    since = 0
+    for number, event in enumerate(one.events):
+        since = number if event.what == EventKind.STARTED else since
+    known = ("", "")
+    for event in one.events[since:]:
+        if event.step == step and event.about in (PROPOSED, APPROVED):
+            known = (event.about, event.at if event.about == APPROVED or known[0] != PROPOSED else known[1])
+    return known

@@ -54,8 +54,8 @@ class Ledger(Leases, Protocol):
     def stops(self) -> Mapping[str, str]:
         """Groups whose breaker fell, and why."""
 
-    def stop(self, group: str, why: str, at: str, lease: Lease) -> None:
-        """Keep that a breaker fell."""
+    def stop(self, group: str, why: str, at: str, lease: Lease | None) -> None:
+        """Keep that a breaker fell; without a lease, that a person paused."""
 
     def reset(self, group: str) -> bool:
         """Forget a breaker; False when none fell there."""
@@ -141,8 +141,8 @@ class SqliteLedger:
         with self._lock, self._guard("read"):
             return dict(self._db.execute("SELECT group_name, why FROM healing_stops").fetchall())
 
-    def stop(self, group: str, why: str, at: str, lease: Lease) -> None:
-        """Keep that a breaker fell."""
+    def stop(self, group: str, why: str, at: str, lease: Lease | None) -> None:
+        """Keep that a breaker fell; without a lease, that a person paused."""
         with self._writing() as db:
             _fence(db, lease)
             db.execute("INSERT OR IGNORE INTO healing_stops VALUES (?, ?, ?)", (group, why, at))

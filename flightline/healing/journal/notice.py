@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ...tell.digest import Digest
 from ...tell.voice import Voice
-from .incident import Incident, Moment
+from .incident import PROPOSED, Incident, Moment
 from .machine import EventKind
 
 TOLD = frozenset(
@@ -36,7 +36,7 @@ class Notices:
 
     def incident(self, one: Incident) -> Incident:
         """Tell where an incident stands, once by each channel; the incident as people know it now."""
-        event = next((event for event in reversed(one.events) if event.what in TOLD), None)
+        event = next((event for event in reversed(one.events) if event.what in TOLD or event.about == PROPOSED), None)
         if event is None or not (one.told or one.is_open):
             return one
         known = Known({**one.told}, f"{event.at} {event.what}", one.thread)

@@ -42,6 +42,33 @@ def took(found: Iterable[Incident]) -> list[Took]:
     return made
 
 
+@dataclass(frozen=True)
+class Precision:
+    """Of the nodes that were taken out: sick by a second look, sound at the first one, or not known yet.
+
+    sick: a preflight said no-go, a step was taken, or a person held it. sound: its first proof came without a step, or
+    a person put it back. share: sick of sick and sound; None for neither.
+    """
+
+    taken_out: int
+    sick: int
+    sound: int
+
+    @property
+    def share(self) -> float | None:
+        """What people call the precision of drains."""
+        judged = self.sick + self.sound
+        return self.sick / judged if judged else None
+
+
+def precision(found: Iterable[Incident]) -> Precision:
+    """How many quarantines were right, as far as is known. Pure."""
+    out = [one for one in found if one.at(EventKind.QUARANTINED)]
+    sick = [one for one in out if one.attempts or one.at(EventKind.FAILED) or one.at(EventKind.HELD)]
+    sound = [one for one in out if one not in sick and (one.at(EventKind.VERIFIED) or one.at(EventKind.LEFT))]
+    return Precision(len(out), len(sick), len(sound))
+
+
 def _rank(times: Sequence[float], share: float) -> float:
     """The smallest value that at least that share is not above."""
     return times[max(-(-int(len(times) * share * 1000) // 1000), 1) - 1]

@@ -29,6 +29,8 @@ class Do(Word):
     WAIT = "wait"
     DRAINED = "drained"
     REQUEUE = "requeue"
+    PROPOSE = "propose"
+    SIGNAL = "signal"
     REPAIR = "repair"
     JUDGE = "judge"
     SETTLE = "settle"
@@ -92,11 +94,23 @@ class SchedulerView:
 
 
 @dataclass(frozen=True)
+class OutsideView:
+    """What others say of a host that the scheduler does not hear: EC2, and the host itself over the control network.
+
+    said: in words. dead: EC2 says that it is stopped, impaired or to be retired. answers: it does what it is asked.
+    """
+
+    said: str = ""
+    dead: bool = False
+    answers: bool = False
+
+
+@dataclass(frozen=True)
 class FleetState:
     """What is known at this moment. places: None where nobody could be asked (the scheduler is down).
 
     groups: host -> group, every node of the fleet. past: closed incidents of the window. stops: groups whose breaker
-    fell. able: steps that are possible here.
+    fell. able: steps that are possible here. outside: of hosts that the scheduler lost.
     """
 
     now: str
@@ -106,6 +120,7 @@ class FleetState:
     past: Sequence[Incident] = ()
     stops: Mapping[str, str] = field(default_factory=dict)
     able: Collection[Remedy] = AUTOMATIC
+    outside: Mapping[str, OutsideView] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -143,6 +158,7 @@ class _Planner:
         self.sizes = Counter(fleet.groups.values())
         self.open = [one for one in fleet.incidents if one.is_open]
         self.budget = OutageBudget(site, self.sizes, self._out(), self._busy(False), self._busy(True), self._lost())
+        self.gates, self.begun = site.gates, incidents.attempts_of((*fleet.past, *fleet.incidents))
         self.by_key: dict[str, list[Incident]] = {}
         for one in (*fleet.past, *fleet.incidents):
             for key in one.keys:
@@ -185,6 +201,8 @@ class _Planner:
         return -_PROGRESS.index(one.state), -max(rungs, default=0), one.opened_at, one.host
 
     def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
+        if incidents.EVERY in stops:
+            return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, stops[incidents.EVERY])
         if kin(one) in stops:
             return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, f"breaker: {stops[kin(one)]}")
         return None
@@ -213,6 +231,7 @@ class _Planner:
         related = {other.id: other for key in one.keys for other in self.by_key.get(key, ())}
         done = incidents.tried(one, related.values(), self.now_s, self.site.window_s)
         able = {step for step in self.fleet.able if self.site.replace or step.row.action != REPLACE_INSTANCE}
+        able -= incidents.refused_of(one, (*self.fleet.past, *self.fleet.incidents))
         return choose((trouble.remedy for trouble in one.troubles), done, able)
 
     def _in_service(self, one: Incident, place: SchedulerView) -> NextStep:
@@ -236,6 +255,11 @@ class _Planner:
         waited_min = (self.now_s - seconds(one.at(EventKind.QUARANTINED))) / 60
         limit = self.site.requeue_after_min
         already = any(attempt.step == incidents.REQUEUE for attempt in one.attempts)
+        signalled = any(event.about == incidents.SIGNALLED for event in one.events)
+        early = limit - self.site.signal_min
+        if limit and self.site.signal_min and early <= waited_min < limit and not (already or signalled):
+            why = f"they are requeued in {limit - waited_min:.0f} min"
+            return NextStep(one, Do.SIGNAL, why, f"sends SIGUSR1 to {_named(place.jobs)}", choice.step)
         if limit and waited_min >= limit and not already:
             why = f"the site's deadline of {limit:g} min has passed"
             return NextStep(one, Do.REQUEUE, why, f"requeues {_named(place.jobs)}", choice.step)
@@ -248,23 +272,52 @@ class _Planner:
         choice = self._choice(one)
         if _unjudged(one) and not place.silent:
             return NextStep(one, Do.JUDGE, "nobody has looked at it yet: a preflight says what it needs", "none")
-        if is_lost(one) and place.silent and (waits := self._waits_for_the_host(one)):
+        outside = self.fleet.outside.get(one.host, OutsideView()) if is_lost(one) and place.silent else OutsideView()
+        if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
+            choice = LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
+        elif is_lost(one) and place.silent and (waits := self._waits_for_the_host(one, outside)):
             return NextStep(one, Do.WAIT, waits, "none", choice.step)
+        elif outside.dead:
+            choice = LadderChoice(choice.step, f"{outside.said}; {choice.why}")
         if choice.step is None:
             return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         if place.jobs:
             return NextStep(one, Do.WAIT, f"{_named(place.jobs)} came back: nothing is done under them", "none")
+        if shut := self.gates.closed(choice.step, self.fleet.now, self.begun):
+            return NextStep(one, Do.WAIT, shut, "none", choice.step)
+        if asked := self._asked(one, choice.step, choice.why):
+            return asked
         full = self.budget.begin(one.group, is_lost(one))
         if full:
             return NextStep(one, Do.WAIT, full, "none", choice.step)
+        self.begun.append((choice.step, self.fleet.now))
         return NextStep(one, Do.REPAIR, choice.why, "no effect: no job runs there", choice.step)
 
-    def _waits_for_the_host(self, one: Incident) -> str:
-        """Why a host that is not heard is not rebooted yet; '' where it is time."""
+    def _asked(self, one: Incident, step: Remedy, why: str) -> NextStep | None:
+        """Tell people of the step first, and wait for them, where the site wants that; None where it may be taken."""
+        wanted = self.gates.ask(step, one.group)
+        said, at = incidents.answer(one, step)
+        if wanted is None or said == incidents.APPROVED:
+            return None
+        after = "" if wanted.minutes is None else f" in {wanted.minutes} min"
+        how = f"flightline remediate --approve {one.host}, or --veto {one.host}"
+        if not said:
+            return NextStep(one, Do.PROPOSE, f"{step}{after}: {why}; {how}", "none", step)
+        waited_min = (self.now_s - seconds(at)) / 60
+        if wanted.minutes is not None and waited_min >= wanted.minutes:
+            return None
+        left = "until somebody says so" if wanted.minutes is None else f"{wanted.minutes - waited_min:.0f} min more"
+        return NextStep(one, Do.WAIT, f"{step} was proposed at {at}; it waits {left}: {how}", "none", step)
+
+    def _waits_for_the_host(self, one: Incident, outside: OutsideView) -> str:
+        """Why a host that is not heard is not rebooted yet; '' where it is time, or EC2 says that it is dead."""
         waited_min, most = (self.now_s - seconds(one.opened_at)) / 60, self.site.lost_min
+        if outside.dead and most:
+            return ""
         if not most:
             return "the scheduler does not hear it, and the site leaves lost hosts to a person (lost_min=0)"
-        return f"it has {most:g} min to come back by itself" if waited_min < most else ""
+        said = f" ({outside.said})" if outside.said else ""
+        return f"it has {most:g} min to come back by itself{said}" if waited_min < most else ""
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:
@@ -296,6 +349,11 @@ _PROGRESS = [NodeState.IN_SERVICE, NodeState.HELD, NodeState.QUARANTINED, NodeSt
 def is_lost(one: Incident) -> bool:
     """Is all that is known that the scheduler lost the host?"""
     return all(trouble.reason == HOST_LOST.id for trouble in one.troubles)
+
+
+def restarted(one: Incident) -> bool:
+    """Was its scheduler's daemon restarted, or that tried?"""
+    return any(attempt.step == Remedy.RESTART_APP for attempt in one.attempts)
 
 
 def kin(one: Incident) -> str:

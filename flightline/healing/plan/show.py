@@ -23,6 +23,8 @@ TITLES: Mapping[Do, str] = {
     Do.WAIT: "wait",
     Do.DRAINED: "drained",
     Do.REQUEUE: "requeue its jobs",
+    Do.PROPOSE: "tell people before it is repaired",
+    Do.SIGNAL: "tell its jobs to save",
     Do.REPAIR: "repair",
     Do.SETTLE: "find out whether a begun step was done",
     Do.VERIFY: "verify",

@@ -15,6 +15,7 @@ from typing import Any
 from ...cloud.clients import Clients, explained
 from ..journal import incident as incidents
 from ..journal.incident import Attempt, Incident
+from ..plan.planner import OutsideView
 from .ports import EdgeError, StepOutcome
 
 TAG = "flightline:incident"
@@ -28,6 +29,8 @@ HEALTHY_GROUP = ("ACTIVE", "DEGRADED")
 REASON = "other"
 """Of ReportInstanceStatus' codes the one that claims nothing that was not measured. Source: EC2 API reference."""
 MOST_DESCRIPTION = 1000
+MOST_IDS = 100
+"""Of DescribeInstanceStatus by id. Source: EC2 API reference."""
 
 
 @dataclass
@@ -62,6 +65,22 @@ class Ec2:
             "kept": bool(reserved),
             "reservation": reserved,
         }
+
+    def seen(self, instance_ids: Collection[str]) -> dict[str, OutsideView]:
+        """State, status checks and scheduled events of instances; one that EC2 does not know any more is dead."""
+        wanted, found = sorted(set(instance_ids)), dict[str, OutsideView]()
+        for first in range(0, len(wanted), MOST_IDS):
+            part = wanted[first : first + MOST_IDS]
+            # By filter, for one id that EC2 forgot would have the request refused.
+            match = [{"Name": "instance-id", "Values": part}]
+            states = self._ec2("describe_instances", f"{len(part)} instances", Filters=match)
+            here = {one["InstanceId"] for held in states["Reservations"] for one in held["Instances"]}
+            alive = [name for name in part if name in here]
+            given = {"InstanceIds": alive, "IncludeAllInstances": True}
+            said = self._ec2("describe_instance_status", f"{len(alive)} instances", **given) if alive else {}
+            found |= {str(one["InstanceId"]): _outside(one) for one in said.get("InstanceStatuses") or ()}
+            found |= {name: OutsideView("EC2 knows it no more", dead=True) for name in part if name not in here}
+        return found
 
     def replace(self, incident: Incident, before: Mapping[str, Any]) -> tuple[StepOutcome, dict[str, Any]]:
         """Have another instance in its place; the size of the group stays."""
@@ -183,6 +202,22 @@ class Ec2:
                 f"{reservation}: no free instance beside the bad one; given back first, the same host could come "
                 "again: free a place or ask AWS, then: flightline remediate --retry NODE"
             )
+
+
+def _outside(status: Mapping[str, Any]) -> OutsideView:
+    """Source of the states, checks and event codes: EC2 API reference, DescribeInstanceStatus."""
+    state = str((status.get("InstanceState") or {}).get("Name") or "")
+    checks = {name: str((status.get(f"{name}Status") or {}).get("Status") or "") for name in ("System", "Instance")}
+    bad = [f"{name.lower()} check impaired" for name, said in checks.items() if said == "impaired"]
+    codes = [str(one.get("Code")) for one in status.get("Events") or () if _is_ahead(one)]
+    leaving = [f"scheduled: {code}" for code in codes if code in ("instance-stop", "instance-retirement")]
+    stopped = [state] if state not in ("running", "pending") else []
+    dead = bool(stopped or bad or leaving)
+    return OutsideView(f"EC2 says {', '.join([*stopped, *bad, *leaving]) or f'{state}, checks passed'}", dead)
+
+
+def _is_ahead(event: Mapping[str, Any]) -> bool:
+    return not str(event.get("Description") or "").startswith(("[Completed]", "[Canceled]"))
 
 
 def _reservation(instance: Mapping[str, Any]) -> str:

@@ -45,6 +45,7 @@ class KubernetesScheduler:
     kubectl: tuple[str, ...] = ("kubectl",)
     timeout_s: float = TIMEOUT_S
     name = "kubernetes"
+    keeps_lost = False
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What it says of these hosts. Raises KubernetesError."""
@@ -71,6 +72,9 @@ class KubernetesScheduler:
         found = self._node(host)
         if found is not None and _annotation(found, CORDON):
             self._patch(self._own(host, "uncordon"), None, None)
+
+    def signal(self, job: str) -> None:
+        """Nothing: an eviction sends SIGTERM first, and waits as long as the pod says."""
 
     def requeue(self, job: str) -> None:
         """Evict a pod, as its PodDisruptionBudget allows; its controller makes another. Raises KubernetesError."""
@@ -144,6 +148,14 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
     """An operator's cordon says more than a taint of ours, and is named first."""
     taints = {str(one.get("key")) for one in node["spec"].get("taints") or []}
     here = tuple(jobs.get(str(node["metadata"]["name"]), ()))
+    conditions: list[Mapping[str, Any]] = (node.get("status") or {}).get("conditions") or []
+    ready: Mapping[str, Any] = next((one for one in conditions if one.get("type") == "Ready"), {})
+    if ready.get("status") == "Unknown":
+        # The node controller's word for a kubelet that went silent. Source: Kubernetes, Nodes, "Node status".
+        since, cordoned = str(ready.get("lastTransitionTime") or ""), bool(node["spec"].get("unschedulable"))
+        why = (_annotation(node, CORDON) or "cordoned") if cordoned else str(ready.get("reason") or "")
+        # Its pods run no more, whatever the API server still lists.
+        return SchedulerView(True, why, since=since, lost=not cordoned, silent=True)
     if node["spec"].get("unschedulable"):
         return SchedulerView(True, _annotation(node, CORDON) or "cordoned", jobs=here)
     if FAULT_TAINT in taints:

@@ -19,10 +19,11 @@ from ..journal import incident as incidents
 from ..journal.incident import Incident
 from ..journal.stamps import now_utc
 from ..plan.observe import MARKER_SCHEMA
-from ..plan.planner import RunningJob, SchedulerView
+from ..plan.planner import RunningJob, SchedulerView, is_lost
 from .ports import EdgeError, NodeFacts, StepOutcome
 
 TIMEOUT_S = 900
+DAEMONS = ("slurmd.service",)
 MODULE = "flightline_repair"
 INTERPRETER = "ANSIBLE_PYTHON_INTERPRETER"
 """For nodes whose inventory names none: a sick node is not asked which ones it has."""
@@ -51,13 +52,17 @@ class AnsibleNodes:
             if answer.said:
                 marker = answer.said.get("marker")
                 jobs = tuple(RunningJob(f"process {pid}") for pid in answer.said.get("jobs") or ())
-                found[host] = NodeFacts(str(answer.said.get("boot_id") or ""), marker, jobs)
+                known = (str(answer.said.get(name) or "") for name in ("boot_id", "software"))
+                boot, software = known
+                found[host] = NodeFacts(boot, marker, jobs, software)
         return found
 
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         """Restart, reset or reboot."""
         token = incident.pending.token if incident.pending else 0
-        answer = self.ask([host], step.row.action, token).get(host, NodeReply({}, trouble="no answer"))
+        # Of a host that only its scheduler lost, the daemon is restarted with what it left behind.
+        more = {"flightline_heal_units": list(DAEMONS)} if is_lost(incident) else {}
+        answer = self.ask([host], step.row.action, token, more).get(host, NodeReply({}, trouble="no answer"))
         if not answer.reached:
             return StepOutcome(incidents.NOT_DONE, f"no connection: {answer.trouble}")
         if not answer.said:
@@ -125,6 +130,7 @@ class Markers:
     nodes: AnsibleNodes
     token: int
     name: str = "marker"
+    keeps_lost: bool = True
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What the nodes say of themselves; one that gives no answer is not known."""
@@ -140,6 +146,9 @@ class Markers:
 
     def resume(self, host: str) -> None:
         """Nothing more: its marker went with the release."""
+
+    def signal(self, job: str) -> None:
+        """Nobody knows what it would do to a process."""
 
     def requeue(self, job: str) -> None:
         """Nobody could start it again."""

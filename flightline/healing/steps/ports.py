@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from flightline_node.model import Remedy
 
 from ..journal.incident import Attempt, Incident
-from ..plan.planner import RunningJob, SchedulerView
+from ..plan.planner import OutsideView, RunningJob, SchedulerView
 
 
 class EdgeError(RuntimeError):
@@ -18,7 +18,7 @@ class EdgeError(RuntimeError):
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """What came of a step: DONE, FAILED, UNKNOWN, NOT_DONE, or NOT_YET where it has only begun; and why in words."""
+    """What came of a step, an outcome of an attempt (NOT_YET where it has only begun), and why in words."""
 
     what: str
     detail: str = ""
@@ -26,11 +26,15 @@ class StepOutcome:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """A node as it answers itself. marker: its own quarantine, where it has one. jobs: what holds its GPUs."""
+    """A node as it answers itself. marker: its own quarantine, where it has one. jobs: what holds its GPUs.
+
+    software: its GPU driver and image, as far as it knows them; what one node refuses, others with the same refuse too.
+    """
 
     boot_id: str = ""
     marker: Mapping[str, Any] | None = None
     jobs: tuple[RunningJob, ...] = ()
+    software: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class Scheduler(Protocol):
     def name(self) -> str:
         """What it is called in incidents."""
 
+    @property
+    def keeps_lost(self) -> bool:
+        """Does a host that it lost stay out until somebody resumes it?"""
+
     def places(self, hosts: Collection[str]) -> Mapping[str, SchedulerView]:
         """What it says of these hosts."""
 
@@ -67,6 +75,9 @@ class Scheduler(Protocol):
 
     def resume(self, host: str) -> None:
         """Let jobs start there again."""
+
+    def signal(self, job: str) -> None:
+        """Send SIGUSR1 to a job: it is to save what it has."""
 
     def requeue(self, job: str) -> None:
         """Put a job back into the queue."""
@@ -90,6 +101,9 @@ class Machines(Protocol):
 
     def before(self, incident: Incident) -> Mapping[str, Any]:
         """What has to be known to replace the instance, and to find out later whether that was done."""
+
+    def seen(self, instance_ids: Collection[str]) -> Mapping[str, OutsideView]:
+        """What EC2 says of these instances: state, status checks, scheduled events."""
 
     def replace(self, incident: Incident, before: Mapping[str, Any]) -> tuple[StepOutcome, Mapping[str, Any]]:
         """Have another instance in its place. Returns what to keep of it (Incident.swap)."""

@@ -55,6 +55,7 @@ class SlurmScheduler:
     tools: str = ""
     timeout_s: float = TIMEOUT_S
     name = "slurm"
+    keeps_lost = True
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
@@ -79,6 +80,10 @@ class SlurmScheduler:
         if not place.known or not place.out:
             return
         self._run("scontrol", "update", f"NodeName={self._own(host, 'resume')}", "State=RESUME")
+
+    def signal(self, job: str) -> None:
+        """Tell a job to save: SIGUSR1 to its batch script and its steps. Raises SchedulerError."""
+        self._run("scancel", "--full", "--signal=USR1", job)
 
     def requeue(self, job: str) -> None:
         """Put a job back into the queue. Raises SchedulerError."""

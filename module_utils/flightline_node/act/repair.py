@@ -24,13 +24,19 @@ from ..watch import kmsg
 from ..watch import marker as marking
 from .program import ran
 
-DONE, FAILED, NOT_DONE, BEGUN = "done", "failed", "not done", ""
+DONE, FAILED, NOT_DONE, REFUSED, BEGUN = "done", "failed", "not done", "refused", ""
 TOOL_S = 60
 RESET_S = 300
 END_GRACE_S = 10
 MOST_SAID = 400
 HOLDERS = ("nvidia-dcgm.service", "dcgm-exporter.service", "nvidia-persistenced.service", "flightline-watch.service")
 """Services that keep a GPU open, so that it cannot be reset. Source: nvidia-smi(1), --gpu-reset."""
+
+MODULES = ("efa_nv_peermem", "nvidia_peermem", "gdrdrv")
+"""Kernel modules that keep a GPU's memory or device open: unloaded before a reset, loaded again after it."""
+REFUSAL = re.compile(r"not supported|blocked|insufficient permissions|couldn.t run because", re.IGNORECASE)
+"""What nvidia-smi says of a reset that the platform does not do. Source: nvidia-smi(1), --gpu-reset; a public report
+of NVIDIA's AI cloud validation (change request 603) has T4, A100 and H100 on EC2 refuse it."""
 
 AROUND = frozenset(
     {
@@ -54,7 +60,8 @@ Answer = Dict[str, Any]
 class RepairStep:
     """What is asked. tool_path: directories before the system's own; spare: boot id of a machine not to be changed.
 
-    run, judged_at: the preflight that has proven the remedy; units: services to restart; marker: the one to set;
+    run, judged_at: the preflight that has proven the remedy; units: services to restart; marker: the one to set, or who
+    pauses and why;
     package: the node's own library, which knows its own marker.
     """
 
@@ -92,9 +99,9 @@ def take(step: RepairStep) -> Answer:
 
 def _fenced(step: RepairStep) -> Answer:
     """The action, unless a newer lease has asked this node."""
-    # A person's mark, token 0, only takes out of service, which no lease forbids.
-    if step.action == "mark" and step.token == 0:
-        return _mark(step)
+    # What a person asks for, token 0: a mark only takes out of service, and a pause only stops; no lease forbids that.
+    if step.action in BY_PERSON and step.token == 0:
+        return ACTIONS[step.action](step)
     path = step.directory / "remediate.json"
     try:
         known = int((marking.read_json(path) or {}).get("token", 0))
@@ -114,7 +121,7 @@ def _look(step: RepairStep) -> Answer:
         marker = marking.read_json(step.directory / marking.MARKER)
     except marking.MarkerError as error:
         marker = {"unreadable": str(error)[:200]}
-    return {**_answer(DONE, ""), "marker": marker, "jobs": _holders()}
+    return {**_answer(DONE, ""), "marker": marker, "jobs": _holders(), "software": _software(Path(step.root))}
 
 
 def _mark(step: RepairStep) -> Answer:
@@ -129,6 +136,19 @@ def _mark(step: RepairStep) -> Answer:
             return _answer(DONE, "marked, by a marker that cannot be read")
         marking.write_json(path, marking.beside(there, dict(step.marker)) if there else step.marker)
     return _answer(DONE, "marked")
+
+
+def _pause(step: RepairStep) -> Answer:
+    """Let the node's own programs leave its state in the scheduler alone."""
+    marking.write_json(step.directory / marking.PAUSED, {**(step.marker or {}), "at": marking.stamp()})
+    return _answer(DONE, "paused")
+
+
+def _resume(step: RepairStep) -> Answer:
+    """End the pause; what was found meanwhile is done now."""
+    with contextlib.suppress(FileNotFoundError):
+        (step.directory / marking.PAUSED).unlink()
+    return _answer(DONE, "not paused")
 
 
 def _release(step: RepairStep) -> Answer:
@@ -156,14 +176,21 @@ def _reset(step: RepairStep) -> Answer:
     if busy:
         return _answer(NOT_DONE, f"processes hold the GPUs: {', '.join(busy)}")
     stopped = [unit for unit in HOLDERS if step.tool("systemctl", "is-active", "--quiet", unit)[0] == 0]
+    loaded = [name for name in MODULES if (Path(step.root) / "sys/module" / name).is_dir()]
     try:
         for unit in stopped:
             step.tool("systemctl", "stop", unit)
+        # Persistence mode that no service holds refuses a reset as well; without it, this changes nothing.
+        step.tool("nvidia-smi", "--persistence-mode=0")
+        for name in loaded:
+            step.tool("modprobe", "--remove", name)
         status, said = step.tool("nvidia-smi", "--gpu-reset", deadline_s=RESET_S)
     finally:
+        for name in reversed(loaded):
+            step.tool("modprobe", name)
         for unit in reversed(stopped):
             step.tool("systemctl", "start", unit)
-    return _answer(DONE if status == 0 else FAILED, said)
+    return _answer(DONE if status == 0 else REFUSED if REFUSAL.search(said) else FAILED, said)
 
 
 def _reboot(step: RepairStep) -> Answer:
@@ -206,6 +233,15 @@ def _end(pid: int) -> int:
     return pid
 
 
+def _software(root: Path) -> str:
+    """The GPU driver and the kernel, which stands for the image: what decides whether the platform takes a step."""
+    found = []
+    for name, path in (("driver", "sys/module/nvidia/version"), ("kernel", "proc/sys/kernel/osrelease")):
+        with contextlib.suppress(OSError):
+            found.append(f"{name} {(root / path).read_text().strip()}")
+    return " ".join(found)
+
+
 def _boot_id(root: str) -> str:
     try:
         return kmsg.boot_id(root)
@@ -224,7 +260,10 @@ ACTIONS = {
     "restart": _restart,
     "reset": _reset,
     "reboot": _reboot,
+    "pause": _pause,
+    "resume": _resume,
 }
+BY_PERSON = frozenset({"mark", "pause", "resume"})
 CHANGING = frozenset({"restart", "reset", "reboot"})
 
 
@@ -232,7 +271,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     """Take the step that is given as JSON, by the names of RepairStep; the answer is one JSON object."""
     parser = argparse.ArgumentParser(
         "flightline-node.pyz repair",
-        description="Take one step of healing on this node: look, mark, release, restart, reset or reboot.",
+        description=f"Take one step of healing on this node: {', '.join(ACTIONS)}.",
         epilog="""example: flightline-node.pyz repair '{"action": "look", "token": 1}'""",
     )
     parser.add_argument("step", type=lambda text: RepairStep(**json.loads(text)), help="a JSON object")

@@ -18,6 +18,8 @@ SCHEMA = "flightline-quarantine/1"
 BY = "flightline-watch"
 DIRECTORY = Path("/var/lib/flightline")
 MARKER, RELEASED, STATE, LOCK = "quarantine.json", "released.json", "watch-state.json", "quarantine.lock"
+PAUSED = "paused.json"
+"""A person's `flightline remediate --pause`: while it is there no program of the node changes its state in Slurm."""
 MOST_BYTES = 1 << 20
 MAX_FINDINGS = 64
 """More tell nothing more of a node that is out of service already."""
@@ -79,6 +81,15 @@ def read_json(path: Path) -> Optional[Dict[str, Any]]:
     if not isinstance(found, dict):
         raise MarkerError(f"saw: {path} with {type(found).__name__}; wanted: an object; do: see docs/healing.md")
     return found
+
+
+def paused(directory: Path = DIRECTORY) -> str:
+    """Who paused healing and why, in words; '' where nobody did. A file that cannot be read is a pause still."""
+    try:
+        found = read_json(directory / PAUSED)
+    except MarkerError as error:
+        return f"paused, {error}"
+    return f"paused by {found.get('by')} at {found.get('at')}: {found.get('why')}" if found is not None else ""
 
 
 def read(directory: Path = DIRECTORY) -> Optional[Marker]:

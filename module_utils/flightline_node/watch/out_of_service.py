@@ -132,7 +132,9 @@ class Hands:
 
     def _drain_once(self, marker: marking.Marker) -> None:
         outcome = slurm.DrainResult(slurm.ABSENT, "no scheduler on this node")
-        if self._drain is not None:
+        if why := marking.paused(self._directory):
+            outcome = slurm.DrainResult(slurm.PENDING, why)
+        elif self._drain is not None:
             outcome = self._drain(drain_reason(marker), str(marker["run"]))
         said = {"kind": self.kind, "state": outcome.state, "reason": outcome.reason, "at": marking.stamp()}
         with self._lock:

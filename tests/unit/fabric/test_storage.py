@@ -39,7 +39,23 @@ def test_healthy_clients_pass_with_their_figures_after_one_try():
 def test_a_client_slow_twice_is_named_with_its_figure_and_the_others_median(slow):
     bad, tries, _ = played({"n3": slow})
     assert tries == 2 and set(bad) == {"n3"} and bad["n3"]["status"] == "FAIL"
-    assert bad["n3"]["measured"] < bad["n3"]["expected"] and "6 nodes at once reach" in bad["n3"]["message"]
+    assert bad["n3"]["measured"] < bad["n3"]["expected"] and "the 5 others at once reach" in bad["n3"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("write", "slow"),
+    [
+        ((721.8, 405.9, 1.0, 718.5), {"n2"}),  # measured: the spread with n2 in it hid n2
+        ((900.0, 500.0, 100.0, 1.0), {"n3"}),
+        ((720.0, 1.0, 1.0, 718.0), {"n1", "n2"}),
+        ((700.0, 500.0, 400.0, 300.0), set()),
+        ((700.0, 690.0, 20.0), {"n2"}),
+    ],
+)
+def test_among_few_clients_the_slow_one_does_not_hide_itself(write, slow):
+    hosts = HOSTS[: len(write)]
+    answers = {host: good(write=speed) for host, speed in zip(hosts, write, strict=True)}
+    assert set(played(answers, hosts=hosts)[0]) == slow
 
 
 def test_slow_once_is_nobodys_fault_and_slow_in_the_last_try_alone_is_unknown():

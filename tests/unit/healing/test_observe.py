@@ -8,7 +8,7 @@ from flightline.healing.controller import reason_of
 from flightline.healing.journal.machine import NodeState
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.observe import Sighting, absorb, from_claim, from_marker, trouble_of
-from flightline.healing.plan.planner import Do, SchedulerView, plan
+from flightline.healing.plan.planner import Do, OutsideView, SchedulerView, plan
 from flightline.healing.site import SitePolicy
 from flightline_node.model import Remedy
 from tests.unit.healing.made import T0, H, attempted, fleet, incident, proven, steps, through, trouble
@@ -218,6 +218,31 @@ def test_a_lost_host_is_waited_for_rebooted_and_judged_when_it_answers(after_s, 
     tried = attempted(through(one, H.REPAIRED, H.FAILED), "REBOOT")
     if do is Do.REPAIR:
         assert steps(tried, places={"n1": place}, now=later(T0, after_s))[0].remedy is Remedy.REPLACE
+
+
+@pytest.mark.parametrize(
+    ("outside", "do", "remedy"),
+    [
+        (OutsideView("EC2 says running, checks passed"), Do.WAIT, Remedy.REBOOT),
+        (OutsideView("EC2 says system check impaired", dead=True), Do.REPAIR, Remedy.REBOOT),
+        (OutsideView("the host itself answers", answers=True), Do.REPAIR, Remedy.RESTART_APP),
+    ],
+)
+def test_what_others_see_of_a_lost_host_decides_before_its_time_is_over(outside, do, remedy):
+    one = through(lost(), H.DRAINED)
+    (step,) = steps(one, places={"n1": LOST}, now=later(T0, 60), outside={"n1": outside})
+    assert (step.do, step.remedy) == (do, remedy)
+    assert outside.said in step.why
+
+
+def test_a_daemon_is_restarted_once_and_a_site_that_leaves_lost_hosts_to_a_person_is_heard():
+    answers = OutsideView("the host itself answers", answers=True)
+    tried = attempted(through(lost(), H.DRAINED), "RESTART_APP", outcome="failed")
+    (step,) = steps(tried, places={"n1": LOST}, now=later(T0, 60), outside={"n1": answers})
+    assert step.do is Do.WAIT
+    dead, site = {"n1": OutsideView("EC2 says stopped", dead=True)}, SitePolicy(lost_min=0)
+    (step,) = steps(through(lost(), H.DRAINED), places={"n1": LOST}, site=site, outside=dead)
+    assert step.do is Do.WAIT
 
 
 def test_lost_hosts_use_up_no_place_of_a_sick_one_and_none_of_those_that_must_stay():

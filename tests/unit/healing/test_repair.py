@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from flightline_node.watch import marker as marking
+from flightline_node.watch import out_of_service, slurm
+from tests.beds import until
 from tests.node_programs import REPAIR
 
 
@@ -30,7 +33,14 @@ def node(tmp_path):
 
 
 def test_a_look_tells_boot_and_marker(node):
-    assert node("look", 1) == {"outcome": "done", "detail": "", "marker": None, "jobs": [], "boot_id": "boot-1"}
+    assert node("look", 1) == {
+        "outcome": "done",
+        "detail": "",
+        "marker": None,
+        "jobs": [],
+        "software": "",
+        "boot_id": "boot-1",
+    }
     assert node("mark", 1, marker={"by": "flightline-remediate"})["outcome"] == "done"
     assert node("mark", 1, marker={"by": "another"})["outcome"] == "done"
     assert node("look", 1)["marker"] == {"by": "flightline-remediate"}
@@ -79,3 +89,51 @@ def test_a_marker_that_cannot_be_read_is_still_one(node):
     (node.root / "var/lib/flightline").mkdir(parents=True)
     (node.root / "var/lib/flightline/quarantine.json").write_text("{torn")
     assert "unreadable" in node("look", 1)["marker"]
+
+
+def test_a_reset_unloads_what_holds_the_gpus_memory_and_loads_it_again(node):
+    for name in ("efa_nv_peermem", "gdrdrv", "nvidia"):
+        (node.root / "sys/module" / name).mkdir(parents=True)
+    (node.root / "sys/module/nvidia/version").write_text("580.95.05\n")
+    assert node("look", 1)["software"] == "driver 580.95.05"
+    tools = Path(node.ran).parent / "tools"
+    (tools / "modprobe").write_text(f'#!/bin/sh\necho "modprobe $@" >>{node.ran}\n')
+    (tools / "modprobe").chmod(0o755)
+    assert node("reset", 1)["outcome"] == "done"
+    ran = node.ran.read_text().splitlines()
+    at = ran.index("nvidia-smi --gpu-reset")
+    assert [line for line in ran[:at] if "modprobe" in line] == [
+        "modprobe --remove efa_nv_peermem",
+        "modprobe --remove gdrdrv",
+    ]
+    assert [line for line in ran[at:] if "modprobe" in line] == ["modprobe gdrdrv", "modprobe efa_nv_peermem"]
+    assert "nvidia-smi --persistence-mode=0" in ran[:at]
+
+
+def test_a_reset_that_the_platform_does_not_do_is_told_apart_from_one_that_failed(node):
+    smi = Path(node.ran).parent / "tools/nvidia-smi"
+    for said, outcome in (("GPU Reset is not supported on this device.", "refused"), ("Unknown Error", "failed")):
+        smi.write_text(f'#!/bin/sh\necho "{said}"\nexit 3\n')
+        assert node("reset", 1)["outcome"] == outcome
+
+
+def test_a_pause_is_a_persons_and_keeps_the_programs_of_the_node_still(node):
+    node("look", 7)
+    assert node("pause", 0, marker={"by": "ada", "why": "an upgrade"})["outcome"] == "done"
+    directory = node.root / "var/lib/flightline"
+    assert "paused by ada" in marking.paused(directory)
+    asked = []
+
+    def drain(reason, run):
+        asked.append(reason)
+        return slurm.DrainResult(slurm.DRAINED, reason)
+
+    hands = out_of_service.Hands(directory, directory / "log", drain, "slurm")
+    found = {"schema": marking.SCHEMA, "run": "w1", "findings": [], "scheduler": {"state": "pending"}, "by": marking.BY}
+    hands.quarantine(found, "w1", None)
+    until(lambda: "paused by ada" in hands.scheduler().get("reason", ""))
+    assert not asked
+    assert node("resume", 0)["outcome"] == "done"
+    assert marking.paused(directory) == ""
+    until(lambda: asked)
+    hands.finish(1)

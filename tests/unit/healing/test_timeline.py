@@ -7,6 +7,7 @@ import pytest
 from flightline.fleet.judgement import judge_run
 from flightline.healing.journal.incident import Moment, advance
 from flightline.healing.journal.ledger import SqliteLedger
+from flightline.healing.journal.times import precision
 from flightline.report import html
 from flightline.store.sqlite import Run, SqliteStore
 from tests.unit.healing.made import T0, H, incident, through
@@ -55,3 +56,14 @@ def test_a_store_without_incidents_has_no_section(tmp_path):
         stream = io.StringIO()
         html.write(judge_run(store, "R1"), stream, {})
     assert "Incidents" not in stream.getvalue()
+
+
+def test_the_precision_of_drains_counts_what_a_second_look_said():
+    sick = through(incident("n1"), H.QUARANTINED, H.DRAINED, H.STARTED, H.FAILED)
+    sound = through(incident("n2"), H.QUARANTINED, H.DRAINED, H.REPAIRED, H.VERIFIED, H.RETURNED)
+    overruled = through(incident("n3"), H.QUARANTINED, H.LEFT)
+    unknown, never_out = through(incident("n4"), H.QUARANTINED), through(incident("n5"), H.CLEARED)
+    found = precision([sick, sound, overruled, unknown, never_out])
+    assert (found.taken_out, found.sick, found.sound) == (4, 1, 2)
+    assert found.share == 1 / 3
+    assert precision([unknown]).share is None

@@ -126,3 +126,16 @@ def test_a_node_in_quarantine_is_no_go_whatever_it_measures(settings, tmp_path, 
     assert (kept["verdict"], kept["findings"][0]["check"]) == ("no-go", "quarantine")
     (tmp_path / "quarantine.json").unlink()
     assert selfcheck.check(settings()) == 0
+
+
+def test_while_healing_is_paused_a_hook_of_slurm_changes_nothing(settings, tmp_path, capsys):
+    given = settings(checks=["sysctl"], expected={"sysctl": {"kernel.ostype": "Plan 9"}})
+    hook = [*given, "--reason", "--slurm", "gpu-07", "--directory", str(tmp_path), "--log", str(tmp_path / "log")]
+    (tmp_path / "paused.json").write_text('{"by": "ada", "at": "2026-11-26", "why": "an upgrade"}')
+    assert selfcheck.check(hook) == 0
+    assert "paused by ada at 2026-11-26: an upgrade; it would have said: flightline: sysctl" in capsys.readouterr().out
+    assert "no-go" in (tmp_path / "log").read_text(), "what it found is kept"
+    (tmp_path / "paused.json").write_text("{torn")
+    assert selfcheck.check(hook) == 0, "a pause that cannot be read is one"
+    (tmp_path / "paused.json").unlink()
+    assert selfcheck.check(hook) == 1

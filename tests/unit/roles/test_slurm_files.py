@@ -51,9 +51,9 @@ def test_a_stack_needs_no_variable_of_its_own():
         "SchedulerParameters=nohold_on_prolog_fail,bf_interval=10",
         "Epilog=/usr/local/libexec/flightline-slurm-epilog",
         "RebootProgram=/usr/sbin/reboot",
-        "SlurmdTimeout=180",
+        "SlurmdTimeout=30",
         "ReturnToService=0",
-        "AuthInfo=cred_expire=70",
+        "AuthInfo=cred_expire=50",
         "UnkillableStepProgram=/usr/local/libexec/flightline-slurm-unkillable",
     ):
         assert setting in lines
