@@ -2,7 +2,6 @@
 
 import pytest
 
-from flightline_node.model import Status
 from tests.corpus import peers
 from tests.corpus.run import PAGE
 from tests.messages import catalogue
@@ -48,23 +47,3 @@ def test_the_page_shows_both():
     page = PAGE.read_text(encoding="utf-8")
     for table in (peers.table(), catalogue.readings_table()):
         assert "\n".join(table) in page
-
-
-def test_a_soft_lockup_is_of_the_driver_whose_frame_stands_below_it_and_no_other():
-    def said(*below):
-        line = "\n".join(("watchdog: BUG: soft lockup - CPU#3 stuck for 27s! [python3:812]", *below))
-        rule = peers.Rule(
-            "x",
-            "y",
-            line,
-            ("kernel_errors", "event.soft_lockup_in_driver", str(Status.FAIL)),
-            "",
-            "kernel.log",
-            "p5.48xlarge",
-        )
-        return not peers.wrong(rule)
-
-    frame = " os_acquire_spinlock+0xe/0x20 [nvidia]"
-    assert said(frame) and said("RIP: 0010:efa_poll_cq+0x1/0x2 [efa 0f1e2d]")
-    assert not said(f" ?{frame}") and not said(" do_idle+0x1/0x2", "Modules linked in: nvidia(OE)")
-    assert not said("watchdog: BUG: soft lockup - CPU#4 stuck for 26s! [a:1]", " ext4_x+0x1/0x2 [ext4]")

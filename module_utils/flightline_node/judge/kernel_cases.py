@@ -18,6 +18,7 @@ _NO_DISK = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
 
 REPEATS = "repeats"
 STALLS = ("soft_lockup", "rcu_stall", "hung_task")
+FILE_SERVERS = ("lustre", "nfs")
 """Under these stands a call trace, which names the driver. They count for the node, whatever each trace shows."""
 
 
@@ -44,11 +45,13 @@ class Case(NamedTuple):
         return Repeated(self.what, self.status, "" if self.once else self.threshold, part, self.once)
 
     def under(self, driver: Optional[str]) -> Case:
-        """The case as the call trace under it shows it: in a driver's code; in Lustre's a server is waited for."""
+        """The case as the call trace under it shows it: stuck in a driver, but for a task that waits for a server."""
         if not driver or self.name not in STALLS:
             return self
-        remedy = self.remedy if driver == "lustre" else Remedy.REBOOT
-        return self._replace(name=f"{self.name}_{driver}", what=f"{self.what} in the {driver} driver", remedy=remedy)
+        waits = self.name == "hung_task" and driver in FILE_SERVERS
+        status, remedy = (self.status, self.remedy) if waits else (Status.FAIL, Remedy.REBOOT)
+        what = f"{self.what} in the {driver} driver"
+        return self._replace(name=f"{self.name}_{driver}", what=what, status=status, remedy=remedy)
 
 
 def _kind(*kinds: Optional[str]) -> Callable[[Facts], bool]:
@@ -92,8 +95,7 @@ CASES: Tuple[Case, ...] = (
     Case("edac", "memory error that ECC could not correct", _F, Remedy.REPLACE, _kind("UE")),
     Case("edac", "memory error corrected by ECC", _W, Remedy.REPLACE, _kind("CE"), "edac_corrected"),
     Case("hard_lockup", "CPU locked up with interrupts off", _F, Remedy.REBOOT),
-    Case("soft_lockup", "CPU locked up in a driver that training stands on", _F, Remedy.REBOOT, _kind("in_driver")),
-    Case("soft_lockup", "CPU locked up", _W, Remedy.REBOOT, _kind(None), "soft_lockups", "soft_lockup_s"),
+    Case("soft_lockup", "CPU locked up", _W, Remedy.REBOOT, threshold="soft_lockups", longest="soft_lockup_s"),
     Case("rcu_stall", "CPU stalled (RCU)", _W, Remedy.INVESTIGATE, threshold="rcu_stalls"),
     Case("hung_task", "task hung", _W, Remedy.INVESTIGATE, threshold="hung_tasks", longest="hung_task_s"),
     Case("kernel_bug", "kernel fault: its state is no longer to be trusted", _F, Remedy.REBOOT, _kind(*_FAULTS)),

@@ -18,6 +18,7 @@ NOT_RUNNING = Reason("not_running", "the Fabric Manager does not run", Remedy.FI
 NOT_CONFIGURED = Reason("not_configured", "it runs and has not configured the NVSwitches", Remedy.FIX_CONFIG)
 SWITCH_FATAL = Reason("switch_fatal", "it met a fatal error of an NVSwitch", Remedy.REBOOT)
 LOGGED = Reason("logged", "it runs and logged errors")
+NOT_SAID = Reason("not_said", "its log has errors, and not that the NVSwitches are configured", Remedy.INVESTIGATE)
 NO_UNIT = Reason("no_unit", "it is not a unit of this host, and the GPUs are registered")
 NOT_INSTALLED = Reason("not_installed", "the Fabric Manager is not installed", Remedy.FIX_CONFIG)
 
@@ -69,7 +70,11 @@ def _told(context: Context, *kinds: str) -> List[str]:
 def _by_its_log(context: Context) -> Iterator[Finding]:
     """What the log tells where nobody knows how the unit is."""
     done = any(log["configured"] for log in context.facts("fabric_log").get("logs", {}).values())
-    if done or _told(context, "errors", "refused"):
+    said = _told(context, "errors")
+    if said and not done and not _told(context, "refused") and not _registered(context):
+        text = f"the Fabric Manager's log has errors, and not that the NVSwitches are configured: {said[-1]}"
+        yield context.unknown(NOT_SAID, text, evidence=said)
+    elif done or said or _told(context, "refused"):
         yield from _working(context, {"measured": "its log", "expected": "configured"}, "by its log configured")
     else:
         yield context.skip(skips.NOT_COLLECTED.because())

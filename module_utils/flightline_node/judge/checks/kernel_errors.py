@@ -132,10 +132,11 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
     for device, lines in groups.values():
         count = _count(context, facts, case, lines, len(groups) == 1)
         total = _count(context, facts, case, events, True) if case.name in STALLS else count
+        kind, told = lines[0].get("kind"), case.under(lines[0].get("driver"))
         status, limit, words = _judged(context, case, total, lines)
+        status = told.status if told.status is Status.FAIL else status
         words = f", {total} in all{words}" if total != count else words
         over = _since_then(context, facts, case, device, lines[-1])
-        kind, told = lines[0].get("kind"), case.under(lines[0].get("driver"))
         yield context.because(
             Status.WARN if over and status is Status.FAIL else status,
             EVENT.of(f"{told.name}_{kind}" if kind else told.name),

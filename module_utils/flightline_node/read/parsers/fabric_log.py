@@ -27,6 +27,7 @@ _REFUSED = Lazy(
     r"request to query NVSwitch device information .{0,60}failed|interface version .{1,60}(?:n't|not) match"
     r"|fail(?:ed|ure) (?:to|in) (?:configur|initiali[sz]|detect|open|train|discover|find (?!the GPU handle))"
     r".{0,99}(?:NVSwitch|NVLink|fabric|GPUs?\b)"
+    r"|NVSwitches don't match with any supported"
     r"|(?:not all|some|no) (?:of the )?(?:NVSwitch|GPU)\w* .{0,60}(?:detected|found|initiali[sz]ed|configured)"
     r"|nvidia-fabricmanager\.service: (?:Control process ex|Main process exited, code=(?!exited, status=0)|Failed with)"
     r"|Failed to start .{0,40}fabric ?manager|nv-fabricmanager .{0,120}failed!"

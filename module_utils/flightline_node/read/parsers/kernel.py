@@ -79,13 +79,6 @@ _KERNELS_HEAD = re.compile(
 )
 """Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
-STACK_BYTES = 8000
-_FRAME = re.compile(
-    rb"(?m)^[^\n?]*\+0x[0-9a-f]{1,8}/0x[0-9a-f]{1,8} "
-    rb"\[(nvidia\w*|efa|ena|mlx5_\w+|lustre|ptlrpc|osc|lnet|k(?:efa|sock)lnd|nfsv?\d?)\b"
-)
-"""A call of the stack in a driver that training stands on; "?" marks what may be left of older calls."""
-
 _DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
 _CONTINUED = Lazy(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
@@ -387,14 +380,10 @@ def _matched(reader: _KernelReader, data: Data, start: int, end: int, needle: in
 
 
 def _below(name: str, data: Data, end: int) -> Tuple[Tuple[str, Any], ...]:
-    """What the lines below it say of an event: the disk (block/blk-core.c), the driver in which a CPU is stuck."""
+    """What the lines below it say of an event: the disk (block/blk-core.c)."""
     if name == "beyond_end":
         disk = _DISK.search(bytes(data[end : end + NAMED_WITHIN_BYTES]))
         return (("device", disk.group(1).decode()),) if disk else ()
-    if name == "soft_lockup":
-        stack = bytes(data[end : end + STACK_BYTES]).split(b"soft lockup")[0]
-        frame = _FRAME.search(stack)
-        return (("kind", "in_driver"), ("module", frame.group(1).decode())) if frame else ()
     return ()
 
 

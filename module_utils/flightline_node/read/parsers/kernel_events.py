@@ -520,7 +520,8 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _event(
         "network_failed",
-        "Can not |Restore attempt failed|evice reset failed|Reset indication didn't|ersion is lower than|ersion is too low",
+        "Can not |Restore attempt failed|evice reset failed|Reset indication didn't|ersion is lower than"
+        "|ersion is too low",
         r"ena (?P<pci>{PCI})(?: \S{1,32})?: "
         r"(?:.{0,40}Can not (?:reset (?:the )?device|initialize |reserve msix|setup management)"
         r"|Restore attempt failed|(?:ENA )?[Dd]evice reset failed|Reset indication didn't turn"

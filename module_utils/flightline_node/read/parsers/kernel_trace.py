@@ -31,6 +31,7 @@ _FRAME = re.compile(
 _FAMILY = re.compile(
     r"(?P<nvidia>nvidia\w*|gdrdrv)|(?P<efa>efa(?:_\w+)?)|(?P<ena>ena(?:_\w+)?)|(?P<mlx5>mlx5e?_\w+)"
     r"|(?P<nvme>nvme(?:_\w+)?)"
+    r"|(?P<nfs>nfs\w*|sunrpc)"
     r"|(?P<lustre>lustre|ptlrpc|obdclass|osc|lov|lmv|mdc|mgc|fld|fid|lnet|ksocklnd|kefalnd|libcfs)"
 )
 """A module; of what is built into the kernel the function's name tells."""
