@@ -39,6 +39,9 @@ NOT_STARTED: Tuple[str, ...] = (
     "ibv_open_device failed",
     "prov efa memory allocation failed",
     "unable to create extended cq:",
+    "failed to group nics",
+    "unexpected topo group size",
+    "reported unexpected number of devices",
 )
 """The provider was found, and the node would not give it what it needs."""
 
@@ -136,8 +139,8 @@ GOES_ON: Tuple[str, ...] = (
 """What NCCL and its plugin warn of and then do without, or say of a peer that has ended: no job fails of it alone."""
 
 OFI, OFI_GOES_ON = "NET/OFI", (
-    "dealloc", "deregister", "destroy", "to free", "to close", "tearing down", "topology", "topo group", "hwloc",
-    "nic info", "group nics", "user data", "unmap", "unpin", "cleanup", "pcipath", "memfree", "device property",
+    "dealloc", "deregister", "destroy", "to free", "to close", "tearing down", "topology", "hwloc",
+    "nic info", "user data", "unmap", "unpin", "cleanup", "pcipath", "memfree", "device property",
     "link speed", "link width", "pci ", "pci_", "libfabric nic", "info count", "product name", "nvls option", "nccl_proto",
     "model ", "accelerator", "region context", "iterator", "find ncclgetversion symbol",
     "initialize gdrcopy", "requires gdrcopy",

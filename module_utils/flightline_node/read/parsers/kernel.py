@@ -79,6 +79,7 @@ _KERNELS_HEAD = re.compile(
 )
 """Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
+_COLOUR = re.compile(rb"(?:\x1b|\^\[)\[[0-9;]{0,20}[A-Za-z]")
 _DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
 _CONTINUED = Lazy(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
@@ -241,7 +242,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Also last_time, stamp_format, gpu_uuids{pci: uuid} and driver_version. Raises ParseError for a log that
     is empty, refused or not text: nothing was looked at.
     """
-    data = _one_line_end(kernel_journal.plain(_in_utf8(t.only(files))))
+    data = _uncoloured(_one_line_end(kernel_journal.plain(_in_utf8(t.only(files)))))
     _must_be_a_log(data)
     reader = _KernelReader()
     ordered = _in_order(reader, data)
@@ -396,6 +397,12 @@ def _one_line_end(data: Data) -> Data:
     """A log whose lines end in a carriage return alone, with line feeds."""
     head = bytes(data[:HEAD_BYTES])
     return bytes(data).replace(b"\r", b"\n") if b"\r" in head and b"\n" not in head else data
+
+
+def _uncoloured(data: Data) -> Data:
+    """A log without colours, which stand in the middle of words that are searched for."""
+    head = bytes(data[:HEAD_BYTES])
+    return _COLOUR.sub(b"", bytes(data)) if b"\x1b[" in head or b"^[[" in head else data
 
 
 def _holds_a_kernel_line(data: Data) -> bool:
