@@ -9,8 +9,7 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from ..act.program import ran
-from . import faults, journals, obstacles, ranks, told, words
+from . import claiming, faults, journals, obstacles, ranks, told, words
 from .faults import StartFault
 from .plan import LaunchPlan, is_here
 from .starts import StartEvidence
@@ -40,7 +39,7 @@ class JobRun:
         self.cost, self._told_at = told.RunCost(plan), 0.0
         self._process: Optional[subprocess.Popen[bytes]] = None
         self.evidence, self._repeats, self._failed, self._hard = StartEvidence(plan), faults.Repeats(), 0, 0
-        self._hung, self._begun = "", 0
+        self._hung, self._begun, self._sick = "", 0, ""
 
     def told_of(self) -> int:
         """Run, and tell how it went; the exit status."""
@@ -65,7 +64,7 @@ class JobRun:
             self.say(changed)
             return REFUSED
         while self._failed <= self.plan.restarts:
-            refused = obstacles.refused(self.plan)
+            refused = self._sick or obstacles.refused(self.plan)
             if refused:
                 self.say(refused)
                 self._let_others_go()
@@ -104,6 +103,9 @@ class JobRun:
             return True
         self._interrupted(max(0, self._begun - 1), status, text, seen.step)
         self._hard = self._hard + 1 if seen.word == words.HARDWARE else 0
+        if claiming.is_of_this_node(seen) and claiming.others_can_go_on(self.plan):
+            held = claiming.take_out(self.plan, seen, self.evidence.folder)
+            self._sick = f"this node is claimed, and the run goes on without it: {held}"
         self._failed += not (seen.word == words.HARDWARE and self._repeats.times == 1)
         return False
 
@@ -112,7 +114,7 @@ class JobRun:
         longer = min(MOST_PAUSE_S, self.plan.pause_s * 2 ** min(self._hard, 16))
         until = time.monotonic() + max(self.plan.pause_s, longer)
         # A signal does not end a sleep.
-        while not self.told and time.monotonic() < until:
+        while not (self.told or self._sick) and time.monotonic() < until:
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
 
     def _prepared(self) -> str:
@@ -150,12 +152,13 @@ class JobRun:
     def _let_others_go(self) -> None:
         """In a job of Slurm without a spare the others would wait for this sick node: the job starts again elsewhere.
 
-        Only of a node in quarantine, for that one is drained: for any other reason the job could come back here.
+        Only of a node in quarantine or claimed: for any other reason the job could come back here.
         """
         job, nodes = os.environ.get("SLURM_JOB_ID"), int(os.environ.get("SLURM_JOB_NUM_NODES") or 0)
-        if job and nodes <= self.plan.meeting.least and obstacles.in_quarantine():
+        marked = obstacles.in_quarantine(self.plan)
+        if job and nodes <= self.plan.meeting.least and (marked or self._sick):
             self.say(f"no spare in job {job}: it goes back into the queue")
-            ran(["scontrol", "requeue", job], obstacles.GATE_S)
+            claiming.give_job_back(job, not marked)
 
     def _start(self) -> int:
         environment = {**os.environ, **self.plan.environment}

@@ -25,7 +25,8 @@ class Meeting(NamedTuple):
 class LaunchPlan(NamedTuple):
     """What to run. gate: command that must end with 0 before each start; user: '' for the caller's own.
 
-    mounts: directories that must be file systems of their own before each start.
+    mounts: directories that must be file systems of their own before each start. root: below which the node keeps its
+    quarantine marker.
     """
 
     job: str
@@ -45,6 +46,7 @@ class LaunchPlan(NamedTuple):
     grace_s: float
     shm_gib: float
     on_stall: str = ON_STALL[0]
+    root: str = "/"
 
 
 def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[str, Any], manifest: str) -> LaunchPlan:
@@ -85,6 +87,7 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
         list(one.get("mounts", settings.get("mounts", []))), manifest, int(settings["restarts"]),
         float(settings["pause_s"]), float(settings["grace_s"]), float(one.get("shm_gib", settings.get("shm_gib", 0))),
         _on_stall(job, str(one.get("on_stall") or settings.get("on_stall") or ON_STALL[0])),
+        str(settings.get("root", "/")),
     )  # fmt: skip
 
 

@@ -64,13 +64,20 @@ class Site:
         )
         (root / "torchrun").chmod(0o755)
         given = {**SETTINGS, "torchrun": str(root / "torchrun"), "logs": str(root / "logs"), "numa_binding": "",
-                 "gate": ["sh", "-c", f"echo x >> {root}/gates; {gate}"], **settings}  # fmt: skip
+                 "gate": ["sh", "-c", f"echo x >> {root}/gates; {gate}"], "root": str(root), **settings}  # fmt: skip
         (root / "train.json").write_text(json.dumps(given))
         (root / "jobs" / "demo.json").write_text(json.dumps({"command": ["x.py"]}))
 
-    def popen(self, *more: str, job: str = "demo"):
+    def popen(self, *more: str, job: str = "demo", **environment: str):
         argv = [*TRAIN, *self.given(job), *more]
-        return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+    def tool(self, name: str, script: str) -> dict[str, str]:
+        """A stand-in of a program that the launcher calls; the environment that has it."""
+        (self.root / "bin").mkdir(exist_ok=True)
+        (self.root / "bin" / name).write_text(f'#!/bin/sh\necho "$@" >> {self.root}/{name}\n{script}\n')
+        (self.root / "bin" / name).chmod(0o755)
+        return {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
 
     def given(self, job: str = "demo"):
         return [job, f"--settings={self.root}/train.json", f"--jobs={self.root}/jobs", f"--asked={self.root}/asked"]

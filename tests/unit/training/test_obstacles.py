@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flightline_node.train import obstacles, program
+from flightline_node.train import obstacles
 from flightline_node.train.job_run import REFUSED
 
 from .test_launcher import Site, journal
@@ -135,26 +134,14 @@ def test_a_spare_is_started_again_no_more_than_wanted_when_nobody_trains(tmp_pat
 
 
 @pytest.mark.parametrize(("nodes", "asked"), [("2", ["requeue 17"]), ("3", [])])
-def test_a_node_in_quarantine_leaves_the_job_to_a_spare_or_gives_it_back(tmp_path, monkeypatch, nodes, asked):
+def test_a_node_in_quarantine_leaves_the_job_to_a_spare_or_gives_it_back(tmp_path, nodes, asked):
     # Under Slurm nobody else asks before a restart: the prolog was the gate when the job began.
-    site = Site(tmp_path, f"touch {tmp_path}/marker; exit 1")
-    (tmp_path / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked.txt\n')
-    (tmp_path / "scontrol").chmod(0o755)
-    one = {"command": ["x.py"], "nodes": [2, 2], "rendezvous": f"127.0.0.1:{free_port()}"}
-    (tmp_path / "jobs" / "demo.json").write_text(json.dumps(one))
-    for name, value in (
-        ("PATH", f"{tmp_path}:{os.environ['PATH']}"),
-        ("SLURM_JOB_ID", "17"),
-        ("SLURM_JOB_NUM_NODES", nodes),
-    ):
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(obstacles, "QUARANTINE", str(tmp_path / "marker"))
-    # In this process, for its constant; it takes signals over.
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
-    try:
-        assert program.main([*site.given(), "--no-gate"]) == REFUSED
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-    assert site.count("starts") == 1
-    assert [line for path in tmp_path.glob("asked.txt") for line in path.read_text().splitlines()] == asked
+    marker = tmp_path / "var/lib/flightline/quarantine.json"
+    site = job(
+        Site(tmp_path, f"mkdir -p {marker.parent}; touch {marker}; exit 1"),
+        nodes=[2, 2],
+        rendezvous=f"127.0.0.1:{free_port()}",
+    )
+    status, _ = site.run("--no-gate", **site.tool("scontrol", "exit 0"), SLURM_JOB_ID="17", SLURM_JOB_NUM_NODES=nodes)
+    assert (status, site.count("starts")) == (REFUSED, 1)
+    assert [line for path in tmp_path.glob("scontrol") for line in path.read_text().splitlines()] == asked
