@@ -12,7 +12,7 @@ from rich.text import Text
 from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, Console
 from ..report.text import clean
 from ..training import evidence, flight, journals
-from ..training.blame import UNKNOWN, RankBlame, blames, suspects
+from ..training.blame import SLOW, UNKNOWN, RankBlame, blames, suspects
 from . import options
 
 
@@ -82,6 +82,7 @@ def _show(found: list[RankBlame], wrong: list[str], read: str) -> None:
     for one in found:
         device = "" if one.device is None else f", GPU {one.device}"
         nameless = "not known who" if one.kind == UNKNOWN else "all, or not known who"
+        nameless = "a node" if one.kind == SLOW and one.node else nameless
         who = nameless if one.rank is None else f"rank {one.rank}"
         where = f" ({one.node or 'node not known'}{device})" if one.rank is not None or one.node else ""
         step = f" at step {one.step}" if one.step is not None else ""

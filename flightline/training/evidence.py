@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from flightline_node.train import texts
+from flightline_node.train.ras import Lag
 from flightline_node.train.texts import Seen, Waiting
 from flightline_node.train.words import word_of
 
+from . import inspector
 from .flight import NAME
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -37,6 +39,8 @@ class Evidence:
     seen: list[Seen] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     hosts: dict[int, str] = field(default_factory=dict)
+    lags: list[Lag] = field(default_factory=list)
+    late: inspector.Lateness = field(default_factory=inspector.Lateness)
     world: int = 0
     files: int = 0
 
@@ -80,6 +84,9 @@ def read(paths: Sequence[Path], world: int = 0) -> Evidence:
         if (text := _text(place, len(paths) == 1))
     ]
     found = Evidence(world=max([world, *(one.world for _, one in readings)]), files=len(errors) + len(readings))
+    found.files += sum(bool(inspector.NAME.fullmatch(path.name)) for path in paths)
+    found.late = inspector.read(paths)
+    found.lags = [one for _, reading in readings for one in reading.lags]
     found.waiting = [one for _, reading in readings for one in reading.waiting]
     said = [pair for _, one in readings if one.world == found.world for pair in one.ranks.items()]
     ranks = dict(said) if len({rank for _, rank in said}) == len(said) else {}
@@ -133,6 +140,8 @@ def _json(path: Path) -> dict[str, Any]:
 def _text(place: _Place, asked: bool) -> str:
     """The end of a log; '' for what is none. asked: by its own name."""
     path = place.path
+    if inspector.NAME.fullmatch(path.name):
+        return ""
     if path.suffix not in LOGS and not (asked and path.suffix != ".json" and not NAME.fullmatch(path.name)):
         return ""
     with path.open("rb") as file:

@@ -6,10 +6,11 @@ import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Callable, List, Optional
 
 from ..ask.processes import of
-from . import ranks
+from . import ranks, ras
 from .journals import files
 from .plan import LaunchPlan
 from .pulse import Pulse, PulseTaker, watts
@@ -58,6 +59,7 @@ class StallWatch:
         self._evidence.note(
             stall={"at": time.time(), "text": stall.text, "ranks": [one._asdict() for one in pulse.ranks]}
         )
+        self._ask_ras()
         if policy != TELL:
             self._dump()
         return policy in (REQUEUE, END)
@@ -86,6 +88,15 @@ class StallWatch:
             return None
         self._power_next = now + POWER_EACH_S
         return watts()
+
+    def _ask_ras(self) -> None:
+        """Ask NCCL who holds the job up, while it lives; what it says is kept for blame."""
+        text = ras.asked(self._plan.environment.get("NCCL_RAS_ADDR") or ras.ADDRESS)
+        for lag in ras.read(text):
+            self._say(lag.text if lag.rank is None else f"rank {lag.rank}: {lag.text}")
+        if text and self._evidence.folder:
+            with as_user(self._plan.user), contextlib.suppress(OSError):
+                Path(self._evidence.folder, ras.FILE).write_text(text, encoding="utf-8")
 
     def _dump(self) -> None:
         """Ask NCCL for its flight recorder, by the pipes of PyTorch."""
