@@ -68,6 +68,12 @@ def files(place: Path) -> list[Path]:
     return [path for path in found if not (start := starts[path]) or newest[start[0]] == start[1]]
 
 
+def done(paths: Sequence[Path]) -> bool:
+    """Do the launchers whose starts these are say that the run is done?"""
+    starts = [_json(path) for path in paths if path.name == "start.json"]
+    return bool(starts) and all(one.get("status") == 0 for one in starts)
+
+
 def _start(path: Path, place: Path) -> tuple[str, str] | None:
     parts = path.relative_to(place).parts
     at = parts.index(STARTS) if STARTS in parts[:-2] else -1
