@@ -214,7 +214,7 @@ class _Case:
 
     def _vanished(self) -> list[RankBlame]:
         """Of a run that wrote journals; a log that some rank is not in says nothing of it."""
-        world = max((rank.world for rank in self.ranks.values()), default=0)
+        world = max((rank.world for rank in self.ranks.values() if not rank.injected), default=0)
         ended = {rank for rank, one in self.ranks.items() if one.failure or one.ended}
         why = "ended without a word (killed, out of memory, or node lost); the others lost their connection to it"
         return [self.at(rank, VANISHED, DIED, why) for rank in range(world) if rank not in ended]

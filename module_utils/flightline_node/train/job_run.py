@@ -170,7 +170,7 @@ class JobRun:
             as_user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
             environment.update(HOME=entry.pw_dir, USER=self.plan.user, LOGNAME=self.plan.user)
         argv = self.evidence.begin()
-        environment = {**environment, **self.evidence.environment()}
+        environment = {**environment, **self.evidence.environment(environment)}
         self._begun += 1
         self._process = subprocess.Popen(argv, cwd=self.plan.workdir, env=environment, **as_user)
         return self._wait(self._process)

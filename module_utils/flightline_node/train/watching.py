@@ -11,7 +11,7 @@ from typing import Callable, List, Optional
 
 from ..ask.processes import of
 from . import ranks, ras
-from .journals import files
+from .journals import files, is_journal
 from .plan import LaunchPlan
 from .pulse import Pulse, PulseTaker, watts
 from .stall import Stall, StallRule
@@ -79,7 +79,7 @@ class StallWatch:
 
     def _outputs(self) -> List[str]:
         """What this start's ranks print, and the journals of those on this node."""
-        printed = files(self._evidence.folder, lambda name: name in ("stdout.log", "stderr.log"))
+        printed = files(self._evidence.folder, lambda name: name in ("stdout.log", "stderr.log") or is_journal(name))
         own = [f"{self._plan.journal}/rank-{rank:06d}.jsonl" for rank, _ in self._taker.ranks.values()]
         return [*printed, *own] if self._evidence.folder else own
 
