@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import socket
 import time
-from typing import Any, Dict, List, NamedTuple
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Sequence
 
 from ..model import SettingsError
 
@@ -58,14 +61,14 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
     if not 1 <= int(least) <= int(most):
         raise SettingsError(f"{job}: saw nodes {least} to {most}, wanted at least one and the smaller number first")
     logs = f"{settings['logs']}/{job}"
-    argv = [
-        settings["torchrun"],
-        f"--nnodes={least}:{most}",
-        f"--nproc-per-node={one.get('ranks') or settings['ranks']}",
-    ]
-    if int(most) > 1:
-        if not one.get("rendezvous"):
-            raise SettingsError(f"{job}: saw no rendezvous for {most} nodes, wanted HOST:PORT of one of them")
+    argv = [settings["torchrun"]]
+    if not one.get("whole"):
+        argv += [f"--nnodes={least}:{most}", f"--nproc-per-node={one.get('ranks') or settings['ranks']}"]
+    if int(most) > 1 and not one.get("rendezvous"):
+        raise SettingsError(f"{job}: saw no rendezvous for {most} nodes, wanted HOST:PORT of one of them")
+    if one.get("whole"):
+        pass  # torchrun's own words say it
+    elif int(most) > 1:
         argv += ["--rdzv-backend=c10d", f"--rdzv-endpoint={one['rendezvous']}", f"--rdzv-id={job}",
                  f"--rdzv-conf=join_timeout={int(settings['join_s'])}"]  # fmt: skip
     else:
@@ -89,6 +92,29 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
         _on_stall(job, str(one.get("on_stall") or settings.get("on_stall") or ON_STALL[0])),
         str(settings.get("root", "/")),
     )  # fmt: skip
+
+
+def of_words(words: Sequence[str], settings: Dict[str, Any], job: str) -> LaunchPlan:
+    """For what stands behind torchrun on a command line, which it gets as it is. job: '' for the program's name.
+
+    Raises SettingsError.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("nnodes", "rdzv-endpoint", "master-addr", "master-port"):
+        parser.add_argument(f"--{name}", f"--{name.replace('-', '_')}", default="")
+    parser.add_argument("-m", "--module", action="store_true")
+    known, rest = parser.parse_known_args(words)
+    program = next(
+        (word for word in rest if word.endswith(".py") or (known.module and not word.startswith("-"))), "job"
+    )
+    name = re.sub(
+        r"[^a-z0-9]+", "-", Path(program).with_suffix("").name.lower() if not known.module else program.lower()
+    )
+    least, _, most = (known.nnodes or "1").partition(":")
+    place = known.rdzv_endpoint or (f"{known.master_addr}:{known.master_port or 29500}" if known.master_addr else "")
+    one = {"command": list(words), "whole": True, "workdir": str(Path.cwd()), "nodes": [int(least), int(most or least)],
+           "rendezvous": place}  # fmt: skip
+    return plan(job or name.strip("-")[:63] or "job", {**settings, "numa_binding": ""}, one, {}, "")
 
 
 def _on_stall(job: str, word: str) -> str:
