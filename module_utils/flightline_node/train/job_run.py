@@ -9,7 +9,7 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from . import claiming, faults, journals, obstacles, ranks, told, words
+from . import claiming, faults, herald, journals, obstacles, ranks, told, words
 from .faults import StartFault
 from .plan import LaunchPlan, is_here
 from .starts import StartEvidence
@@ -40,6 +40,7 @@ class JobRun:
         self._process: Optional[subprocess.Popen[bytes]] = None
         self.evidence, self._repeats, self._failed, self._hard = StartEvidence(plan), faults.Repeats(), 0, 0
         self._hung, self._begun, self._sick = "", 0, ""
+        self.herald = herald.Herald(plan.meeting)
 
     def told_of(self) -> int:
         """Run, and tell how it went; the exit status."""
@@ -47,6 +48,8 @@ class JobRun:
         status = self._until_over()
         self.cost.tell(now=True)
         self._tell(ENDS[status], exit_status=status)
+        if status == DONE:
+            self.herald.finished()
         return status
 
     def _tell(self, status: str, **more: Any) -> None:
@@ -77,7 +80,12 @@ class JobRun:
                 self.evidence.end(over, StartFault("", None))
                 return over
             alone = not obstacle and not journals.ranks_started(self.plan, began)
-            if alone and meeting.host and journals.elsewhere(self.plan, began):
+            self.herald.word = herald.MEETING if alone else herald.RUNNING
+            they = herald.ask(meeting) if alone and meeting.host else ""
+            if they == herald.FINISHED:
+                self.say("the run is finished: this spare was not wanted")
+                return DONE
+            if they == herald.RUNNING:
                 self.say("no rank was wanted here, and the run goes on: this node waits on as a spare")
             elif self._judged(status, began, obstacle or (obstacles.apart(meeting) if alone else "")):
                 return OWN_FAULT
@@ -130,6 +138,9 @@ class JobRun:
 
     def _interrupted(self, start: int, status: int, why: str, step: Optional[int]) -> None:
         self.say(f"start {start} ended with {status}: {why or 'no exception of its own on this node'}")
+        self._note(why, step)
+
+    def _note(self, why: str, step: Optional[int]) -> None:
         # The newest: a record has its limits, and the journals have all.
         one = {"at": int(time.time()), "text": why[:200], "step": step}
         self.interruptions = [*self.interruptions[-49:], one]
@@ -178,6 +189,7 @@ class JobRun:
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
         """Its exit status. Once told to end, the ranks have the grace; then everything is killed, as after a hang."""
         end: Optional[float] = None
+        ask_to_end, told_at = False, 0.0
         watch = StallWatch(self.plan, self.evidence, process.pid, self._stalls)
         while True:
             try:
@@ -188,8 +200,14 @@ class JobRun:
             if time.monotonic() > self._told_at + TELL_S:
                 self._tell("running")
             if self.told and end is None:
-                end = time.monotonic() + self.plan.grace_s
-                self._tell_ranks(process.pid)
+                end, told_at = time.monotonic() + self.plan.grace_s, time.time()
+                self._tell_ranks(process.pid, self.plan.save_signal or signal.SIGTERM)
+                ask_to_end = bool(self.plan.save_signal)
+            late = end is not None and time.monotonic() > end - self.plan.grace_s / 3
+            if ask_to_end and (late or journals.saved(self.evidence.folder, told_at)):
+                ask_to_end = False
+                self._tell_ranks(process.pid, signal.SIGTERM)
+            self.herald.word = herald.RUNNING if watch.ranks else self.herald.word
             if end is None and watch.look():
                 self._hung = f"it hung: {watch.hung}"
                 watch.end()
@@ -204,16 +222,15 @@ class JobRun:
 
     def _stalls(self, text: str) -> None:
         self.say(text)
-        one = {"at": int(time.time()), "text": text[:200], "step": None}
-        self.interruptions = [*self.interruptions[-49:], one]
-        self._tell("running")
+        self._note(text, None)
 
-    def _tell_ranks(self, torchrun: int) -> None:
+    def _tell_ranks(self, torchrun: int, number: int) -> None:
         """The ranks themselves: torchrun would end them 30 s after it was told, saved or not."""
         found = [pid for pid in ranks.below(torchrun) if ranks.is_rank(pid)]
-        self.say(f"{signal.Signals(self.told).name} to {len(found)} ranks")
+        why = f"{signal.Signals(self.told).name}: {signal.Signals(number).name}"
+        self.say(f"{why} to {len(found)} ranks")
         for pid in found:
-            ranks.send(pid, signal.SIGTERM)
+            ranks.send(pid, number)
 
     def _hear(self, number: int, _frame: Any) -> None:
         self.told = self.told or number

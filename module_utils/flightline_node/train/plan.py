@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import socket
 import time
 from pathlib import Path
@@ -29,7 +30,7 @@ class LaunchPlan(NamedTuple):
     """What to run. gate: command that must end with 0 before each start; user: '' for the caller's own.
 
     mounts: directories that must be file systems of their own before each start. root: below which the node keeps its
-    quarantine marker.
+    quarantine marker. save_signal: at which the program saves and goes on; 0: it saves at SIGTERM, if at all.
     """
 
     job: str
@@ -50,6 +51,7 @@ class LaunchPlan(NamedTuple):
     shm_gib: float
     on_stall: str = ON_STALL[0]
     root: str = "/"
+    save_signal: int = 0
 
 
 def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[str, Any], manifest: str) -> LaunchPlan:
@@ -90,7 +92,7 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
         list(one.get("mounts", settings.get("mounts", []))), manifest, int(settings["restarts"]),
         float(settings["pause_s"]), float(settings["grace_s"]), float(one.get("shm_gib", settings.get("shm_gib", 0))),
         _on_stall(job, str(one.get("on_stall") or settings.get("on_stall") or ON_STALL[0])),
-        str(settings.get("root", "/")),
+        str(settings.get("root", "/")), _signal(job, str(one.get("save_signal") or "")),
     )  # fmt: skip
 
 
@@ -115,6 +117,13 @@ def of_words(words: Sequence[str], settings: Dict[str, Any], job: str) -> Launch
     one = {"command": list(words), "whole": True, "workdir": str(Path.cwd()), "nodes": [int(least), int(most or least)],
            "rendezvous": place}  # fmt: skip
     return plan(job or name.strip("-")[:63] or "job", {**settings, "numa_binding": ""}, one, {}, "")
+
+
+def _signal(job: str, word: str) -> int:
+    try:
+        return int(signal.Signals[f"SIG{word.upper().replace('SIG', '')}"]) if word else 0
+    except KeyError:
+        raise SettingsError(f"{job}: saw save_signal {word!r}, wanted a signal's name such as USR2") from None
 
 
 def _on_stall(job: str, word: str) -> str:

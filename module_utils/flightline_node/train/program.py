@@ -29,8 +29,8 @@ SETTINGS = "/etc/flightline/train.json"
 JOBS = "/etc/flightline/train"
 ASKED = "/run/flightline/train"
 EXAMPLES = "Examples: flightline-train llama-1; flightline-train -- --nproc-per-node 8 train.py --lr 1e-4"
-DEFAULTS = {"torchrun": "torchrun", "ranks": 1, "environment": {}, "gate": [], "restarts": 20, "pause_s": 10,
-            "join_s": 600, "grace_s": 90, "logs": ".flightline/train"}  # fmt: skip
+DEFAULTS: Dict[str, Any] = {"torchrun": "torchrun", "ranks": 1, "environment": {}, "gate": [], "restarts": 20,
+                            "pause_s": 10, "join_s": 600, "grace_s": 90, "logs": ".flightline/train"}  # fmt: skip
 """Of a command line on a machine where the role is not."""
 
 

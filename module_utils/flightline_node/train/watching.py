@@ -34,6 +34,11 @@ class StallWatch:
         self._next = self._power_next = 0.0
         self.hung = ""
 
+    @property
+    def ranks(self) -> int:
+        """How many are seen to run."""
+        return len(self._taker.ranks)
+
     def look(self) -> bool:
         """At times. True once the start is to be ended for its hang."""
         now = time.monotonic()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -45,19 +46,20 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def ran(tmp_path, program):
-    site = Site(tmp_path, TORCHRUN.format(python=sys.executable), restarts=0)
+def program_site(tmp_path, program, **job):
+    site = Site(tmp_path, TORCHRUN.format(python=sys.executable), restarts=0, grace_s=60)
     (tmp_path / "src").mkdir()
     for name, text in {**TORCH, "train.py": program}.items():
         (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "src" / name).write_text(text)
-    job = {
-        "command": ["train.py"],
-        "workdir": str(tmp_path / "src"),
-        "environment": {"PYTHONPATH": str(tmp_path / "src")},
-    }
-    (tmp_path / "jobs/demo.json").write_text(json.dumps(job))
-    status, said = site.run()
+    src = str(tmp_path / "src")
+    one = {"command": ["train.py"], "workdir": src, "environment": {"PYTHONPATH": src}, **job}
+    (tmp_path / "jobs/demo.json").write_text(json.dumps(one))
+    return site
+
+
+def ran(tmp_path, program):
+    status, said = program_site(tmp_path, program).run()
     place = tmp_path / "logs/demo/starts/00000/contract"
     path = place / "rank-000003.jsonl"
     return status, said, [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -132,3 +134,16 @@ def test_the_example_of_the_documentation_runs_and_blame_reads_it(tmp_path):
     )
     (one,) = json.loads(CliRunner().invoke(command, [str(tmp_path / "j"), "--json"]).output)["blames"]
     assert (one["rank"], one["step"], one["cause"]) == (1, 7, "software") and "sample 9" in one["why"]
+
+
+def test_a_notice_has_the_program_save_by_its_own_signal_and_ends_it_once_it_has(tmp_path):
+    saves = "signal.signal(signal.SIGUSR2, lambda *_: torch.save({}, 'model.pt'))\nopen('ready', 'w')\ntime.sleep(60)"
+    site = program_site(tmp_path, f"import signal, time, torch\na = torch.optim.SGD()\n{saves}", save_signal="USR2")
+    process = site.popen()
+    while not (tmp_path / "src/ready").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGUSR1)
+    began, said = time.monotonic(), process.communicate(timeout=60)[1]
+    assert process.returncode == 75 and time.monotonic() - began < 15, said
+    assert (tmp_path / "src/model.pt").exists() and said.index("SIGUSR2 to 1 ranks") < said.index("SIGTERM to 1 ranks")

@@ -259,7 +259,7 @@ def test_being_told_to_end_reaches_the_ranks_and_requeues(tmp_path, number, hand
         time.sleep(0.02)
     os.kill(process.pid, number)
     said = process.communicate(timeout=120)[1]
-    assert process.returncode == 75 and f"{signal.Signals(number).name} to 1 ranks" in said
+    assert process.returncode == 75 and f"{signal.Signals(number).name}: SIGTERM to 1 ranks" in said
     assert ("killed" in said) == killed and site.count("starts") == 1
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flightline_node.train import obstacles
+from flightline_node.train import herald, obstacles
 from flightline_node.train.job_run import REFUSED
+from flightline_node.train.plan import Meeting
 
-from .test_launcher import Site, journal
+from .test_launcher import Site
 
 ROLES = Path(__file__).parents[3] / "roles"
 
@@ -117,20 +118,35 @@ def test_logs_that_cannot_be_made_are_one_sentence(tmp_path):
     assert status == 2 and "/proc/nowhere" in said and "Traceback" not in said
 
 
-def test_a_spare_waits_as_long_as_the_run_goes_on_and_ends_with_it(tmp_path):
-    step, finished = (journal(tmp_path, "", event=name) for name in ("step", "finished"))
-    site = job(Site(tmp_path, f"mkdir -p {tmp_path}/logs/demo; if [ $start -le 6 ]; then {step}; else {finished}; fi; exit 1"),
-               nodes=[2, 2], rendezvous="127.0.0.1:9")  # fmt: skip
-    status, said = site.run()
-    assert (status, site.count("starts"), site.count("gates")) == (0, 7, 7), "more than the restarts, and each is gated"
-    assert said.count("waits on as a spare") == 6
+@pytest.fixture
+def rendezvous(monkeypatch):
+    """The launcher of another node, where all meet."""
+    monkeypatch.setattr(herald, "is_here", bool)
+    monkeypatch.setattr(herald, "PARTING_S", 0.0)
+    meeting = Meeting("127.0.0.1", free_port(), 2, 1)
+    return meeting, herald.Herald(meeting)
 
 
-def test_a_spare_is_started_again_no_more_than_wanted_when_nobody_trains(tmp_path):
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "rank-000000.jsonl").write_text('{"event":"finished","time":1}\n')
-    site = job(Site(tmp_path, "exit 1"), nodes=[2, 2], rendezvous="127.0.0.1:9", journal=str(tmp_path / "old"))
-    assert (site.run()[0], site.count("starts")) == (1, 4), "an earlier run's journal is no sign"
+def test_a_spare_of_any_program_waits_while_the_others_train_and_ends_with_them(tmp_path, rendezvous):
+    meeting, other = rendezvous
+    other.word = herald.RUNNING
+    site = job(Site(tmp_path, "exit 1"), nodes=[2, 2], rendezvous=f"{meeting.host}:{meeting.port}")
+    process = site.popen()
+    end = time.monotonic() + 60
+    while site.count("starts") < 6:
+        assert time.monotonic() < end and process.poll() is None, "more than the restarts"
+        time.sleep(0.05)
+    other.finished()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0 and said.count("waits on as a spare") >= 5, said
+    assert site.count("gates") == site.count("starts"), "each is gated"
+
+
+def test_fewer_nodes_than_needed_are_no_spares(tmp_path, rendezvous):
+    meeting, other = rendezvous
+    assert herald.ask(meeting) == other.word == herald.MEETING
+    site = job(Site(tmp_path, "exit 1", restarts=1), nodes=[2, 2], rendezvous=f"{meeting.host}:{meeting.port}")
+    assert (site.run()[0], site.count("starts")) == (1, 2)
 
 
 @pytest.mark.parametrize(("nodes", "asked"), [("2", ["requeue 17"]), ("3", [])])
