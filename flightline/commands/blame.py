@@ -91,11 +91,15 @@ def command(
         click.echo(f"flightline: {clean(message)}; do: name the directory that --journal or --log-dir named", err=True)
         ctx.exit(EXIT_BROKEN)
     known: set[tuple[Any, ...]] = set()
+    before: set[tuple[Any, ...]] = set()
     away = 0
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            new = [one for one in case.found if _key(one) not in known]
-            known |= {_key(one) for one in case.found}
+            # Of a run that lives what is seen twice: a rank's last words may be on their way.
+            sure = before if follow and not case.over else {_key(one) for one in case.found}
+            before = {_key(one) for one in case.found}
+            new = [one for one in case.found if _key(one) in sure - known]
+            known |= {_key(one) for one in new}
             if not follow or new:
                 click.echo(json.dumps(case.json, indent=None if follow else 1)) if as_json else _show(case, new)
                 away += _take_out(new, folder, inventory) if quarantine else 0

@@ -144,6 +144,7 @@ class JobRun:
         # The newest: a record has its limits, and the journals have all.
         one = {"at": int(time.time()), "text": why[:200], "step": step}
         self.interruptions = [*self.interruptions[-49:], one]
+        told.interrupted(self.plan)
         self._tell("running")
 
     def _over(self, status: int, began: float) -> Optional[int]:

@@ -140,6 +140,8 @@ def test_what_is_told_of_a_run_is_what_the_storage_function_takes(tmp_path, monk
     assert [(one["run"], one["status"], one["dataset"]) for one in items] == [
         ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "finished", "c4")]  # fmt: skip
     assert [len(one["interruptions"]) for one in items] == [0, 1, 1] and items[2]["exit_status"] == 0
+    (line,) = (tmp_path / "logs" / "demo" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["TrainInterruptions"] == 1
 
 
 def test_nodes_code_and_checkpoints_of_the_job_are_told(tmp_path):
