@@ -55,7 +55,7 @@ def take_out(plan: LaunchPlan, fault: StartFault, folder: str) -> str:
     drain, kind = slurm.DrainResult(slurm.ABSENT, text), "none"
     if slurm.is_there(os.environ.get("PATH", os.defpath), plan.root):
         drain, kind = slurm.drain(node, text, os.environ.get("PATH", os.defpath), SCHEDULER_S), "slurm"
-    left = [f"Slurm: {drain.state} ({drain.reason})"] if drain.state in (slurm.PENDING, slurm.FOREIGN) else []
+    left = [f"Slurm: {drain.state} ({drain.reason})"] if drain.state not in (slurm.DRAINED, slurm.ABSENT) else []
     scheduler = {"kind": kind, "state": drain.state, "reason": drain.reason, "at": marker.stamp()}
     left += _marked(plan, node, finding, run, scheduler)
     do = f"do: flightline blame {plan.logs} --quarantine -i INVENTORY"

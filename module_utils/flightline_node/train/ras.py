@@ -16,8 +16,8 @@ ADDRESS = "localhost:28028"
 FILE = "ras.txt"
 """In a start's folder."""
 COMMAND = b"VERBOSE STATUS\n"
-DEADLINE_S = 15.0
-"""RAS itself waits 5 s for a process that does not answer, for each kind of data."""
+TRIES, DEADLINE_S = 3, 10.0
+"""All ranks of a node listen at one port (SO_REUSEPORT), also a stopped one, for which RAS itself waits 5 s."""
 PAUSE_S = 2.0
 MOST_BYTES = 1 << 20
 SILENT, DEAD, BEHIND, MISMATCH, OPEN = "silent", "dead", "behind", "mismatch", "open"
@@ -56,11 +56,15 @@ Counts = Dict[Tuple[str, str], Tuple[int, Dict[_Member, int]]]
 
 def asked(address: str = ADDRESS, pause_s: float = PAUSE_S) -> str:
     """Two answers of the job on this node, one after the other; '' where nobody answers."""
-    first = _answer(address)
+    first = _answered(address)
     if not first:
         return ""
     time.sleep(pause_s)
-    return f"{first}\n{_answer(address)}"
+    return f"{first}\n{_answered(address)}"
+
+
+def _answered(address: str) -> str:
+    return next(filter(None, (_answer(address) for _ in range(TRIES))), "")
 
 
 def _answer(address: str) -> str:
