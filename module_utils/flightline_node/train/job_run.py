@@ -73,6 +73,7 @@ class JobRun:
                 self._let_others_go()
                 return REFUSED
             began, self.evidence.folder, self._hung = time.time(), "", ""
+            self.herald.begin()
             obstacle = obstacles.taken(meeting)
             status = FAILED if obstacle else self._start()
             over = self._over(status, began)
@@ -80,11 +81,9 @@ class JobRun:
                 self.evidence.end(over, StartFault("", None))
                 return over
             alone = not obstacle and not journals.ranks_started(self.plan, began)
-            self.herald.word = herald.MEETING if alone else herald.RUNNING
             they = herald.ask(meeting) if alone and meeting.host else ""
             if they == herald.FINISHED:
-                self.say("the run is finished: this spare was not wanted")
-                return DONE
+                return self._not_wanted()
             if they == herald.RUNNING:
                 self.say("no rank was wanted here, and the run goes on: this node waits on as a spare")
             elif self._judged(status, began, obstacle or (obstacles.apart(meeting) if alone else "")):
@@ -92,8 +91,15 @@ class JobRun:
             self._pause()
             if self.told:
                 return REQUEUE
+            # The others may have ended a moment after the wait for them did.
+            if they and herald.ask(meeting) == herald.FINISHED:
+                return self._not_wanted()
         self.say(f"failed {self._failed} times, wanted fewer; do: flightline blame {self.plan.journal}")
         return FAILED
+
+    def _not_wanted(self) -> int:
+        self.say("the run is finished: this spare was not wanted")
+        return DONE
 
     def _judged(self, status: int, began: float, why: str) -> bool:
         """Is the program itself to blame for the end of this start? Else it counts, and the next one begins.
@@ -208,7 +214,8 @@ class JobRun:
             if ask_to_end and (late or journals.saved(self.evidence.folder, told_at)):
                 ask_to_end = False
                 self._tell_ranks(process.pid, signal.SIGTERM)
-            self.herald.word = herald.RUNNING if watch.ranks else self.herald.word
+            if watch.ranks:
+                self.herald.running()
             if end is None and watch.look():
                 self._hung = f"it hung: {watch.hung}"
                 watch.end()

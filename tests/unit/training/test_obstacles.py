@@ -142,6 +142,16 @@ def test_a_spare_of_any_program_waits_while_the_others_train_and_ends_with_them(
     assert site.count("gates") == site.count("starts"), "each is gated"
 
 
+def test_the_node_of_the_rendezvous_may_be_the_spare_itself(rendezvous, monkeypatch):
+    meeting, head = rendezvous
+    monkeypatch.setattr(herald, "is_here", lambda _: False)
+    trains = herald.Herald(meeting)
+    trains.running()
+    assert herald.ask(meeting) == head.word == herald.RUNNING
+    trains.finished()
+    assert herald.ask(meeting) == herald.FINISHED
+
+
 def test_fewer_nodes_than_needed_are_no_spares(tmp_path, rendezvous):
     meeting, other = rendezvous
     assert herald.ask(meeting) == other.word == herald.MEETING
