@@ -2,7 +2,7 @@
 
 It waits for the program's own import of PyTorch, then keeps a journal by its public hooks (docs/job-contract.md) and
 writes the flight recorder when an exception ends the rank. It must never cost a run: what fails here is left out, and
-the journal is written at most once a second. Standard library alone, any Python 3 that PyTorch knows.
+the journal is written seldom. Standard library alone, any Python 3 that PyTorch knows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, Callable, Dict, Optional
 
 FOLDER = "FLIGHTLINE_CONTRACT"
 """Where this rank's files go; it is set by the launcher."""
-EACH_S = 1.0
+FIRST_S, EACH_S = 1.0, 5.0
+"""Between two lines of steps: soon at first, and then 2 MB a day."""
 MOST_CHARS = 2000
 
 
@@ -31,7 +32,7 @@ class RankJournal:
         self.folder, self.rank, self.steps = folder, rank, 0
         self._file: Any = None
         self._pid, self._first, self._optimizer = 0, 0, None  # type: int, int, Any
-        self._said_at, self._said_steps = time.monotonic(), 0
+        self._said_at, self._said_steps, self._each_s = time.monotonic(), 0, FIRST_S
 
     def begin(self) -> None:
         """The first process of this rank that imports PyTorch is the rank: its helpers come later."""
@@ -72,9 +73,9 @@ class RankJournal:
             self._first, self._optimizer = id(optimizer), optimizer
         self.steps += 1
         now = time.monotonic()
-        if now - self._said_at >= EACH_S and self.mine:
+        if now - self._said_at >= self._each_s and self.mine:
             took = (now - self._said_at) / (self.steps - self._said_steps)
-            self._said_at, self._said_steps = now, self.steps
+            self._said_at, self._said_steps, self._each_s = now, self.steps, min(EACH_S, 2 * self._each_s)
             quietly(self.say, "step", step_s=round(took, 6), **self.where())
 
     def where(self) -> Dict[str, int]:

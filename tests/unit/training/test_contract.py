@@ -105,7 +105,7 @@ def test_the_hook_costs_less_than_half_a_percent_of_a_step_of_10_ms(tmp_path):
     began = time.perf_counter()
     journal.say("step", step_s=1.0, **journal.where())
     line = time.perf_counter() - began
-    # A line comes at most once a second.
+    # A line comes once a second at most.
     assert median(times) + 0.010 * line < 0.005 * 0.010, (
         f"{median(times) * 1e6:.1f} us a step, {line * 1e6:.0f} us a line"
     )
