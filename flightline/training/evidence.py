@@ -90,8 +90,8 @@ def read(paths: Sequence[Path], world: int = 0) -> Evidence:
         if (text := _text(place, len(paths) == 1))
     ]
     found = Evidence(world=max([world, *(one.world for _, one in readings)]), files=len(errors) + len(readings))
-    found.files += sum(bool(inspector.NAME.fullmatch(path.name)) for path in paths)
     found.late = inspector.read(paths)
+    found.files += len(found.late.hosts)
     found.lags = [one for _, reading in readings for one in reading.lags]
     found.waiting = [one for _, reading in readings for one in reading.waiting]
     said = [pair for _, one in readings if one.world == found.world for pair in one.ranks.items()]
@@ -146,14 +146,14 @@ def _json(path: Path) -> dict[str, Any]:
 def _text(place: _Place, asked: bool) -> str:
     """The end of a log; '' for what is none. asked: by its own name."""
     path = place.path
-    if inspector.NAME.fullmatch(path.name):
-        return ""
     if path.suffix not in LOGS and not (asked and path.suffix != ".json" and not NAME.fullmatch(path.name)):
         return ""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MAX_BYTES))
         raw = file.read()
-    return "" if b"\0" in raw[:1024] else raw.decode("utf-8", "replace").replace("\r", "\n")
+    if b"\0" in raw[:1024] or (inspector.NAME.fullmatch(path.name) and inspector.KEY in raw[:4096]):
+        return ""
+    return raw.decode("utf-8", "replace").replace("\r", "\n")
 
 
 def _named(reading: texts.Reading, ranks: Mapping[tuple[str, int], int]) -> list[Seen]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-NAME = re.compile(r".+-pid\d+\.log")
+NAME, KEY = re.compile(r".+-pid\d+\.log"), b'"coll_perf"'
+"""HOST-pidPID.log; a log of another program may have such a name too."""
 MAX_BYTES = 64 << 20
 """Of the end of a dump, which grows by 200 to 500 bytes a collective."""
 
@@ -45,9 +46,9 @@ def read(paths: Sequence[Path]) -> Lateness:
 def _rows(path: Path) -> list[dict[str, Any]]:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MAX_BYTES))
-        lines = file.read().decode("utf-8", "replace").splitlines()
+        raw = file.read()
     found = []
-    for line in lines if any('"coll_perf"' in line for line in lines[:2]) else ():
+    for line in raw.decode("utf-8", "replace").splitlines() if KEY in raw[:4096] else ():
         try:
             one = json.loads(line)
             head, about, coll = one["header"], one["metadata"], one["coll_perf"]

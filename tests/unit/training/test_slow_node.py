@@ -85,3 +85,11 @@ def test_too_few_nodes_or_steps_say_nothing():
     assert slow.slow_nodes(few, {0: "a", 1: "b", 2: "a", 3: "a"}) == []
     assert slow.slow_nodes({rank: of[:10] for rank, of in few.items()}, {rank: str(rank) for rank in few}) == []
     assert [one.node for one in slow.slow_nodes(few, {rank: str(rank) for rank in few})] == ["1"]
+
+
+def test_a_log_that_is_only_named_as_inspector_names_its_dumps_is_read(tmp_path):
+    (tmp_path / "gpu-01-pid7.log").write_text(
+        "[rank5]: Traceback (most recent call last):\n[rank5]:   File\n[rank5]: KeyError: 2\n"
+    )
+    (one,) = json.loads(CliRunner().invoke(command, [str(tmp_path), "--json"]).output)["blames"]
+    assert one["rank"] == 5
