@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Sequence
@@ -81,6 +82,10 @@ def _of_job(given: argparse.Namespace, settings: Dict[str, Any]) -> LaunchPlan:
 
 def _of_words(words: Sequence[str], settings: Dict[str, Any], job: str) -> LaunchPlan:
     """Below this directory, where the role's own is another user's."""
+    if not shutil.which(settings["torchrun"]):
+        raise SettingsError(
+            f"saw no {settings['torchrun']}, wanted it on the PATH; do: activate the environment that has PyTorch"
+        )
     if not os.access(settings["logs"], os.W_OK):
         settings["logs"] = str(Path(DEFAULTS["logs"]).absolute())
     return of_words(words, settings, job)

@@ -28,6 +28,11 @@ def test_one_word_is_changed_and_a_fault_is_followed_by_another_start(tmp_path):
     argv = [sys.executable, "-m", "flightline", "train", "--pause-s", "0.1", "--", *words]
     done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+    argv_without = {**environment, "PATH": "/nowhere"}
+    without = subprocess.run(
+        argv, cwd=tmp_path, env=argv_without, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert without.returncode == 2 and "saw no torchrun, wanted it on the PATH" in without.stderr
     calls = (tmp_path / "calls").read_text().splitlines()
     logs = tmp_path / ".flightline/train/train"
     assert calls == [f"--max-restarts=0 --log-dir={logs}/starts/{n:05d} --tee=3 {' '.join(words)}" for n in range(2)]
