@@ -123,8 +123,11 @@ def rendezvous(monkeypatch):
     """The launcher of another node, where all meet."""
     monkeypatch.setattr(herald, "is_here", bool)
     monkeypatch.setattr(herald, "PARTING_S", 0.0)
-    meeting = Meeting("127.0.0.1", free_port(), 2, 1)
-    return meeting, herald.Herald(meeting)
+    while True:
+        meeting = Meeting("127.0.0.1", free_port(), 2, 1)
+        made = herald.Herald(meeting)
+        if herald.ask(meeting):  # the port beside it was free as well
+            return meeting, made
 
 
 def test_a_spare_of_any_program_waits_while_the_others_train_and_ends_with_them(tmp_path, rendezvous):
