@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flightline_node.train import words
+from flightline_node.train import ras, words
 from flightline_node.train.texts import ABORTED, CRASHED, ENDED, KILLED, NODE, ORDERED, Seen
 from flightline_node.train.words import GONE, HARDWARE, LATE, MEMORY, NETWORK, OTHERS, OWN, SPACE
 
@@ -22,6 +22,8 @@ MOST_ILL = 2
 FAILED, VANISHED, HUNG, SLOW, UNKNOWN = "failed", "vanished", "hung", "slow", "unknown"
 DIED, STOPPED, MISMATCH, SOFTWARE, PATH, NOT_KNOWN = (
     "died", "stopped", "mismatch", "software", "network path", "not known")  # fmt: skip
+LAGS = {ras.DEAD: (VANISHED, DIED), ras.MISMATCH: (HUNG, MISMATCH), ras.SILENT: (HUNG, STOPPED),
+        ras.BEHIND: (HUNG, STOPPED)}  # fmt: skip
 RAISED = (HARDWARE, OWN, MEMORY, SPACE)
 """Words of what a rank raised of its own accord."""
 
@@ -172,11 +174,11 @@ class _Case:
         """A rank that others wait for, or that is gone without a word while they lost their connection to it."""
         complaints = self.words(LATE, GONE)
         if not complaints:
-            return self._hung() if self.dumps else []
+            return (self._hung() if self.dumps else []) or self._by_ras()
         gone, late = self._vanished(), self._hung()
         named = [one for one in late if one.rank is not None]
         first, second = (named, gone) if complaints[0].word == LATE else (gone, named)
-        return first or second or late
+        return first or second or self._by_ras() or late
 
     def _hung(self) -> list[RankBlame]:
         """By the flight recorder; without a dump by what the watchdogs say of the same."""
@@ -186,6 +188,17 @@ class _Case:
             kind = HUNG if one.rank is not None or cause == MISMATCH else UNKNOWN
             found.append(self.at(one.rank, kind, cause, one.why, own=cause != STOPPED))
         return found
+
+    def _by_ras(self) -> list[RankBlame]:
+        """What the living job's RAS says; each node may have asked it."""
+        found = {one.text: one for one in self.said.lags}.values()
+        certain = [one for one in found if one.word != ras.OPEN]
+        if len({one.rank for one in certain}) > 1 or (found and not certain):
+            return self.nobody("; ".join(one.text for one in found))
+        for one in certain[:1]:
+            kind, cause = LAGS[one.word]
+            return [self.at(one.rank, kind, cause, one.text, own=cause == MISMATCH, device=one.device)]
+        return []
 
     def _watched(self) -> list[Dump]:
         """The watchdogs' lines as dumps: what each rank waits in, and the newest number that it has called."""
@@ -201,7 +214,7 @@ class _Case:
 
     def _vanished(self) -> list[RankBlame]:
         """Of a run that wrote journals; a log that some rank is not in says nothing of it."""
-        world = max((rank.world for rank in self.ranks.values()), default=0)
+        world = max((rank.world for rank in self.ranks.values() if not rank.injected), default=0)
         ended = {rank for rank, one in self.ranks.items() if one.failure or one.ended}
         why = "ended without a word (killed, out of memory, or node lost); the others lost their connection to it"
         return [self.at(rank, VANISHED, DIED, why) for rank in range(world) if rank not in ended]
@@ -229,8 +242,22 @@ def _line(one: Seen) -> str:
 def _slow(case: _Case) -> list[RankBlame]:
     steps = {rank: one.steps for rank, one in case.ranks.items()}
     found = [case.at(one.rank, SLOW, SLOW, one.why) for one in slow.stragglers(steps)]
+    found += _slow_nodes(case, {one.node for one in found})
     waited = slow.bottleneck(steps)
     if waited and not (found and waited[0] == slow.NETWORK):
         # Beside a straggler the others wait for it, and the network is not to blame.
         found.append(case.at(None, waited[0], SLOW, waited[1]))
     return found
+
+
+def _slow_nodes(case: _Case, named: set[str]) -> list[RankBlame]:
+    """By the journals' own work, else by Inspector; without nodes of which a rank is named already."""
+    own = {
+        rank: {one["step"]: float(one["local_s"]) for one in of.steps if isinstance(one.get("local_s"), (int, float))}
+        for rank, of in case.ranks.items()
+    }
+    late, hosts = case.said.late, {rank: of.host for rank, of in case.ranks.items() if of.host}
+    found = slow.slow_nodes(slow.deviations(own), hosts) or slow.slow_nodes(
+        slow.deviations(late.late, late.lengths), late.hosts
+    )
+    return [case.at(None, SLOW, SLOW, one.why, node=one.node) for one in found if one.node not in named]

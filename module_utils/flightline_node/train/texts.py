@@ -9,6 +9,7 @@ import re
 import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from . import ras
 from .words import HARDWARE, LATE, OWN, word_of
 
 KILLED, CRASHED, ABORTED, ENDED, NODE, ORDERED = "killed", "crashed", "aborted", "ended", "node", "ordered"
@@ -86,13 +87,17 @@ class Waiting(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """All that a text says. ranks: by node and process. world: 0 where not said. tasks: those of Slurm are ranks."""
+    """All that a text says. ranks: by node and process. world: 0 where not said. tasks: those of Slurm are ranks.
+
+    lags: by NCCL's RAS.
+    """
 
     seen: List[Seen]
     waiting: List[Waiting]
     ranks: Dict[Tuple[str, int], int]
     world: int
     tasks: bool
+    lags: Sequence[ras.Lag] = ()
 
 
 def read(text: str, rank: Optional[int] = None, local: Optional[int] = None) -> Reading:
@@ -107,7 +112,7 @@ def read(text: str, rank: Optional[int] = None, local: Optional[int] = None) -> 
         found.seen.extend(one._replace(rank=of_rank, local=of_local) for one in said)
     found.seen.extend(_scheduler(text, bool(reports)))
     world, ranks = _communicators(text)
-    return found._replace(world=world, ranks=ranks)
+    return found._replace(world=world, ranks=ranks, lags=ras.read(text))
 
 
 def _last_start(text: str) -> str:
