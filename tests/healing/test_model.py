@@ -44,7 +44,7 @@ def steps(nodes, policy, decide):
     """Every state that may follow."""
     for number, one in enumerate(nodes):
         for after in node_steps(number, one, nodes, policy, decide):
-            yield nodes[:number] + (after,) + nodes[number + 1 :]
+            yield (*nodes[:number], after, *nodes[number + 1 :])
     yield tuple(one._replace(old=one.old or one.mark == OUT) for one in nodes)
     if any(one.mark in (HELD, TOLD) for one in nodes):  # a person lets go on
         yield tuple(
@@ -55,41 +55,46 @@ def steps(nodes, policy, decide):
 
 def node_steps(number, one, nodes, policy, decide):
     if one.does == REST:
-        if not one.sick:
-            yield one._replace(sick=True, does=LOOK if not one.theirs else REST)
-        if one.mark == OUT:
-            yield Node(sick=False)  # a person puts it back: its claim is closed
-            if not one.sick:
-                yield Node()  # proof
-        if one.sick and one.mark != NONE:
-            yield one._replace(sick=False)  # a repair, or nothing was wrong
-        if not one.sick and one.mark in (HELD, TOLD):
-            yield Node()  # proof of a suspect
-        if one.mark != OUT and number == 0:  # one node is enough for that
-            yield one._replace(theirs=not one.theirs, does=LOOK if one.theirs and one.sick else REST)
-        if one.mark == HELD:
-            yield one._replace(does=LOOK)
-    else:
-        yield one._replace(does=LOOK)  # killed, and begun again
-    if one.does == LOOK and one.theirs:
-        yield one._replace(does=REST)
-    elif one.does == LOOK:
-        rows = [
-            Row(f"n{place}", NONE if other.theirs else other.mark, 2 * policy.window_s if other.old else 0.0)
-            for place, other in enumerate(nodes)
-        ]
-        if one.mark == OUT:
-            yield one._replace(does=REST)
-            return
-        found = decide(f"n{number}", rows, len(nodes), policy).do
-        wanted = {CLAIM: GOING, WAIT: WAITS, HOLD: HELD}
-        for do in {found, HOLD} if found == WAIT else {found}:  # it waits for a while, and then no more
-            yield one._replace(does=LEAVE if do == DRAIN else f"write {wanted[do]}")
+        yield from happens(number, one)
+        return
+    yield one._replace(does=LOOK)  # killed, and begun again
+    if one.does == LOOK:
+        yield from looks(number, one, nodes, policy, decide)
     elif one.does == LEAVE:
-        yield one._replace(does=REST, mark=OUT, old=False)
-    elif one.does.startswith("write "):
-        mark = one.does[6:]
+        yield one._replace(does=REST, mark=OUT)
+    else:
+        mark = one.does.removeprefix("write ")
         yield one._replace(mark=mark, does=REST if mark == HELD else LOOK)
+
+
+def happens(number, one):
+    """To a node on which nothing is under way."""
+    if not one.sick:
+        yield one._replace(sick=True, does=REST if one.theirs else LOOK)
+    if one.mark == OUT:
+        yield Node()  # proof; or a person puts it back, and its claim is closed as overruled
+    if one.sick and one.mark != NONE:
+        yield one._replace(sick=False)  # a repair, or nothing was wrong
+    if not one.sick and one.mark in (HELD, TOLD):
+        yield Node()  # proof of a suspect
+    if one.mark != OUT and number == 0:  # a person drains it, or ends that; one such node is enough
+        yield one._replace(theirs=not one.theirs, does=LOOK if one.theirs and one.sick else REST)
+    if one.mark == HELD:
+        yield one._replace(does=LOOK)
+
+
+def looks(number, one, nodes, policy, decide):
+    if one.theirs or one.mark == OUT:
+        yield one._replace(does=REST)
+        return
+    rows = [
+        Row(f"n{place}", NONE if other.theirs else other.mark, 2 * policy.window_s if other.old else 0.0)
+        for place, other in enumerate(nodes)
+    ]
+    found = decide(f"n{number}", rows, len(nodes), policy).do
+    wanted = {CLAIM: GOING, WAIT: WAITS, HOLD: HELD}
+    for do in {found, HOLD} if found == WAIT else {found}:  # it waits for a while, and then no more
+        yield one._replace(does=LEAVE if do == DRAIN else f"write {wanted[do]}")
 
 
 def broken(nodes, policy):
@@ -114,11 +119,6 @@ def explore(count, policy, decide=rule.decide):
     while waiting and not trouble:
         now = waiting.popleft()
         for after in steps(now, policy, decide):
-            after = (
-                after
-                if all(one.mark == OUT or not one.old for one in after)
-                else tuple(one if one.mark == OUT else one._replace(old=False) for one in after)
-            )
             if after not in before:
                 before[after] = []
                 waiting.append(after)

@@ -1,7 +1,8 @@
 """The rule: a node that has found a fault leaves service, waits its turn, or stays in service as a suspect. Pure.
 
-One fault of one node is hardware. The same one on many is a driver, a file system, a rollout: draining for it costs the
-fleet and mends nothing. So whoever takes nodes out asks first how many are out, or on their way out, for the same reason.
+One fault of one node is hardware. The same one on many is a driver, a file system, a rollout: draining for it costs
+the fleet and mends nothing. So whoever takes nodes out asks first how many are out, or on their way out, for the same
+reason.
 
 Nobody counts for all. Each writes a mark beside its own node in the scheduler, reads everybody's in one call, and goes
 by what it read. A node leaves only by a mark GOING that was there before it read, and only while fewer than the budget
@@ -75,7 +76,7 @@ def decide(me: str, rows: Iterable[Row], size: int, policy: RulePolicy, by_perso
 
 
 class Marks(Protocol):
-    """The marks of one group for one reason, as a scheduler keeps them. Every method may raise the scheduler's error."""
+    """The marks of one group for one reason, as a scheduler keeps them. Every method may raise what a scheduler does."""
 
     me: str
 
