@@ -9,6 +9,7 @@ from typing import Any
 
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
+from flightline_node.watch.rule import RulePolicy
 
 SITE_ENV = "FLIGHTLINE_REMEDIATE"
 MOST = 1_000_000
@@ -35,6 +36,11 @@ class SitePolicy:
     def window_s(self) -> float:
         """The window in seconds."""
         return self.window_h * 3600
+
+    @property
+    def rule(self) -> RulePolicy:
+        """What the rule goes by, which the nodes follow too."""
+        return RulePolicy(self.budget_percent, self.breaker_percent, self.breaker_min * 60)
 
 
 WHAT: Mapping[str, str] = {

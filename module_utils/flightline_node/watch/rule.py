@@ -76,7 +76,7 @@ def decide(me: str, rows: Iterable[Row], size: int, policy: RulePolicy, by_perso
 
 
 class Marks(Protocol):
-    """The marks of one group for one reason, as a scheduler keeps them. Every method may raise what a scheduler does."""
+    """The marks of one group for one reason, as a scheduler keeps them. Each method may raise its errors."""
 
     me: str
 
@@ -90,6 +90,10 @@ class Marks(Protocol):
         """Take this node out."""
 
 
+class MarkLostError(Exception):
+    """A mark that the scheduler took is not there: it lies, or somebody took it away. Nothing is decided."""
+
+
 PAUSES_S = (0.02, 0.04, 0.08, 0.16, 0.3, 0.5, 0.5, 0.5)
 """Between two looks while others decide: each needs some 20 ms for it. Then this node is a suspect."""
 
@@ -97,23 +101,29 @@ PAUSES_S = (0.02, 0.04, 0.08, 0.16, 0.3, 0.5, 0.5, 0.5)
 def follow(
     marks: Marks, policy: RulePolicy, sleep: Callable[[float], object], by_person: bool = False
 ) -> Tuple[Decision, List[Row], int]:
-    """Ask and do until it is decided: DRAIN (it is out) or HOLD (it is a suspect); with the last rows and the size."""
-    left = list(PAUSES_S)
+    """Ask and do until it is decided: DRAIN (it is out) or HOLD (it is a suspect); with the last rows and the size.
+
+    by_person: who asks keeps its own list of what is held up, and marks nobody a suspect.
+    """
+    left, written = list(PAUSES_S), ""
     while True:
         rows, size = marks.rows()
         mine = next((row.mark for row in rows if row.node == marks.me), NONE)
-        if by_person and mine in (HELD, TOLD):
-            marks.mark(NONE)
-            continue
-        found = decide(marks.me, rows, size, policy, by_person)
+        if written not in ("", mine):
+            raise MarkLostError(f"the mark {written} was taken, and the node has {mine or 'none'}")
+        suspect = mine in (HELD, TOLD)
+        asked = [row for row in rows if row.node != marks.me] if by_person and suspect else rows
+        found = decide(marks.me, asked, size, policy, by_person)
         if found.do == DRAIN:
             marks.drain()
             return found, rows, size
         if found.do == WAIT and not left:
             found = Decision(HOLD, found.why)
-        wanted = {CLAIM: GOING, WAIT: WAITS, HOLD: mine if mine == TOLD else HELD}[found.do]
+        refused = mine if suspect else NONE if by_person else HELD
+        wanted = {CLAIM: GOING, WAIT: WAITS, HOLD: refused}[found.do]
         if wanted != mine:
             marks.mark(wanted)
+            written = wanted
         if found.do == HOLD:
             return found, rows, size
         if found.do == WAIT:
