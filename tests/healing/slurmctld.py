@@ -8,10 +8,10 @@ from datetime import datetime
 class Slurmctld:
     """Nodes with state, reason and Extra. away: nobody answers. pause: called before each request, by its words."""
 
-    def __init__(self, names, pause=lambda _: None):
+    def __init__(self, names, pause=lambda _: None, clock=time.time):
         self.nodes = {name: {"state": "IDLE", "reason": "", "since": "", "extra": ""} for name in names}
         self.lock, self.away, self.pause, self.most_out = threading.Lock(), False, pause, 0
-        self.ahead_s = 0.0
+        self.clock, self.ahead_s = clock, 0.0
 
     def out(self, name):
         return "DRAIN" in self.nodes[name]["state"]
@@ -32,7 +32,7 @@ class Slurmctld:
             if "Extra" in words:
                 node["extra"] = words["Extra"]
             if words.get("State") == "DRAIN":
-                stamp = datetime.fromtimestamp(time.time() + self.ahead_s).isoformat(timespec="seconds")
+                stamp = datetime.fromtimestamp(self.clock() + self.ahead_s).isoformat(timespec="seconds")
                 node.update(state="IDLE+DRAIN", reason=words["Reason"], since=stamp)
             elif words.get("State") == "RESUME":
                 node.update(state="IDLE", reason="")

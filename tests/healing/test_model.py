@@ -25,6 +25,7 @@ from flightline_node.watch.rule import (
     Row,
     RulePolicy,
 )
+from tests.healing import sequences
 
 REST, LOOK, LEAVE = "rest", "look", "leave"
 """What runs on a node: nothing (all is decided), about to ask, about to drain. "write MARK" is about to mark."""
@@ -197,3 +198,7 @@ def test_one_suspect_says_so_for_all():
     rows = [Row("n2", HELD), Row("n3", HELD), Row("n1", OUT, 5)]
     assert [rule.tells(name, rows) for name in ("n1", "n2", "n3")] == [False, True, False]
     assert not rule.tells("n0", [*rows, Row("n4", TOLD), Row("n0", HELD)])
+
+
+def test_each_actors_own_code_in_random_order():
+    assert set(sequences.run(3000, 31)) >= {"watch", "prolog", "health", "round", "kill", "person", "away", "let_go"}

@@ -74,12 +74,17 @@ class SlurmScheduler:
             raise SchedulerError(f"drain {host}: {found.why}")
 
     def let_go(self, hosts: Collection[str]) -> list[str]:
-        """Let the suspects among these hosts ask again; their names. Raises SchedulerError."""
-        suspects = [host for host, place in self.places(hosts).items() if place.suspect]
-        nodes = named(listed(self._run("scontrol", "-o", "show", "node")), suspects)
-        for node in nodes.values():
-            self._run("scontrol", "update", f"NodeName={node.name}", "Extra=")
-        return sorted(nodes)
+        """Let the suspects among these hosts ask again; their names. Raises SchedulerError.
+
+        What a remediator that was killed had marked goes too.
+        """
+        nodes, found = named(listed(self._run("scontrol", "-o", "show", "node")), hosts), []
+        for host, node in sorted(nodes.items()):
+            there = claim.read(node.extra)
+            if there and (there.mark in (rule.HELD, rule.TOLD) or there.by == claim.REMEDIATE):
+                self._run("scontrol", "update", f"NodeName={node.name}", "Extra=")
+                found.append(host)
+        return found
 
     def resume(self, host: str) -> None:
         """Let jobs start again, where Flightline took the node out. Raises SchedulerError."""

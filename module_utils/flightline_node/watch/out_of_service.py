@@ -40,7 +40,7 @@ class Hands:
         log: Path,
         drain: Optional[Drain],
         kind: str,
-        lift: Callable[[], object] = lambda: None,
+        lift: Callable[[], str] = lambda: "",
     ) -> None:
         self._directory, self._log, self._drain, self.kind, self._lift = directory, log, drain, kind, lift
         self._lifts = False
@@ -150,14 +150,23 @@ class Hands:
                 marker = copy.deepcopy(self._marker) if due else None
                 lifts, self._lifts = self._lifts, False
             if lifts:
-                self._lift()
+                self._lift_mark()
             if marker is not None:
                 self._drain_once(marker)
             self._send_records()
 
     def _pause(self) -> Optional[float]:
         with self._lock:
-            return None if self._settled or self._marker is None else max(0.0, self._next - time.monotonic())
+            if self._settled or self._marker is None:
+                return RETRY_S[-1] if self._lifts else None
+            return max(0.0, self._next - time.monotonic())
+
+    def _lift_mark(self) -> None:
+        trouble = self._lift()
+        if trouble:
+            complain(f"its mark in the scheduler stays for now: {trouble}")
+        with self._lock:
+            self._lifts = bool(trouble) and self._marker is None
 
     def _drain_once(self, marker: marking.Marker) -> None:
         outcome = slurm.DrainResult(slurm.ABSENT, "no scheduler on this node")

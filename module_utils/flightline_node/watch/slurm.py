@@ -236,10 +236,10 @@ def drain(
 
 def lift(node: str, ask: Callable[[Sequence[str]], str], ends: Callable[[claim.Claim], bool]) -> None:
     """Take away this node's mark, where its claim has ended. Raises AwayError, OSError."""
-    own = named(listed(ask(["scontrol", "-o", "show", "node", node])), [node]).get(node)
+    own = named(listed(ask(["scontrol", "-o", "show", "node"])), [node]).get(node)
     there = claim.read(own.extra) if own else None
     if there and ends(there):
-        ask(["scontrol", "update", f"NodeName={node}", "Extra="])
+        ask(["scontrol", "update", f"NodeName={own.name if own else node}", "Extra="])
 
 
 def parsed(text: str) -> Dict[str, str]:

@@ -155,6 +155,8 @@ class Watcher:
             complain(str(error))
         if self._latch.marker:
             self._hands.resume(self._latch.marker)
+        else:
+            self._hands.released()  # while no watcher ran: what the last one had marked ends too
         self._look_for_release(first=True)
         try:
             self._saved = marking.read_json(self._directory / marking.STATE) or {}
@@ -329,11 +331,12 @@ def hands_of(options: Options) -> Hands:
             with marking.locked(directory, marking.CLAIM_LOCK):
                 return slurm.drain(node, reason, ask, options.policy, options.suspects, again=again)
 
-        def lift() -> None:
+        def lift() -> str:
             try:
                 slurm.lift(node, ask, lambda there: there.by == claim.WATCH)
             except (slurm.AwayError, OSError) as error:
-                complain(f"its mark in Slurm stays: {error}")
+                return str(error)
+            return ""
 
         return Hands(directory, log, drain, kind, lift)
     if kind == "kubernetes":
