@@ -129,7 +129,9 @@ class Sequences:
         marker = marking.read(self.where(name))
         if marker and marker["scheduler"]["state"] in ("pending", "suspect"):
             said = drain_reason(marker)
-            outcome = slurm.drain(name, said, self.cluster.ask, sleep=park, again=marking.is_suspect(marker))
+            eager = not self.cluster.nodes[name]["extra"] and not self.cluster.out(name)
+            again = marking.is_suspect(marker)
+            outcome = slurm.drain(name, said, self.cluster.ask, sleep=park, again=again, eager=eager)
             marker["scheduler"] = {"kind": "slurm", "state": outcome.state}
             if marking.read(self.where(name)):  # a person's overruling may have come between
                 marking.keep(self.where(name), marker)

@@ -57,15 +57,16 @@ def test_a_line_on_all_nodes_takes_out_the_budget_says_so_once_and_a_person_lets
     assert not any(place.suspect for place in SlurmScheduler().places(nodes).values())
 
 
+@pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("count", [2, 8, 100, pytest.param(500, marks=pytest.mark.slow)])
-def test_simulated_nodes_take_out_the_budget_and_no_more(count):
+def test_simulated_nodes_take_out_the_budget_and_no_more(count, eager):
     cluster, done = Slurmctld([f"n{number:03}" for number in range(count)]), {}
     pick = random.Random(count)
 
     def node(name, wait_s):
         time.sleep(wait_s)
         reason = "flightline: xid GPU 3 by watch at quick for xid.79 run R"
-        done[name] = slurm.drain(name, reason, cluster.ask).state
+        done[name] = slurm.drain(name, reason, cluster.ask, eager=eager).state
 
     threads = [threading.Thread(target=node, args=(name, pick.random())) for name in cluster.nodes]
     for one in threads:

@@ -72,6 +72,8 @@ def happens(number, one):
     """To a node on which nothing is under way."""
     if not one.sick:
         yield one._replace(sick=True, does=REST if one.theirs else LOOK)
+        if one.mark == NONE and not one.theirs:
+            yield one._replace(sick=True, does=f"write {GOING}")  # a watcher that knows that it has no mark
     if one.mark == OUT:
         yield Node()  # proof; or a person puts it back, and its claim is closed as overruled
     if one.sick and one.mark != NONE:

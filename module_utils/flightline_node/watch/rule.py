@@ -68,10 +68,10 @@ def decide(me: str, rows: Iterable[Row], size: int, policy: RulePolicy, by_perso
     if len(recent) >= budget or len(out) >= cap:
         return Decision(HOLD, f"budget: {said}, at most {budget} ({policy.budget_percent:g} %) may be")
     free = min(budget - len(recent), cap - len(out)) - len(going)
-    if mine == GOING:
-        return Decision(DRAIN) if free > 0 else Decision(WAIT, f"{len(going)} others are on their way out")
     if mine in (HELD, TOLD) or held:
         return Decision(HOLD, f"{len(held) + (mine in (HELD, TOLD))} of {size} are suspects of the same, {said}")
+    if mine == GOING:
+        return Decision(DRAIN) if free > 0 else Decision(WAIT, f"{len(going)} others are on their way out")
     return Decision(CLAIM) if free > len(waits) else Decision(WAIT, f"{len(going) + len(waits)} others go first")
 
 
@@ -99,13 +99,16 @@ PAUSES_S = (0.02, 0.04, 0.08, 0.16, 0.3, 0.5, 0.5, 0.5)
 
 
 def follow(
-    marks: Marks, policy: RulePolicy, sleep: Callable[[float], object], by_person: bool = False
+    marks: Marks, policy: RulePolicy, sleep: Callable[[float], object], by_person: bool = False, eager: bool = False
 ) -> Tuple[Decision, List[Row], int]:
     """Ask and do until it is decided: DRAIN (it is out) or HOLD (it is a suspect); with the last rows and the size.
 
-    by_person: who asks keeps its own list of what is held up, and marks nobody a suspect.
+    by_person: who asks keeps its own list of what is held up, and marks nobody a suspect. eager: the node is known to
+    have no mark, so it marks itself before the first look: a look less before it is out.
     """
-    left, written = list(PAUSES_S), ""
+    left, written = list(PAUSES_S), GOING if eager else ""
+    if eager:
+        marks.mark(GOING)
     while True:
         rows, size = marks.rows()
         mine = next((row.mark for row in rows if row.node == marks.me), NONE)

@@ -200,6 +200,7 @@ def drain(
     suspects: str = SERVE,
     sleep: Callable[[float], object] = time.sleep,
     again: bool = False,
+    eager: bool = False,
 ) -> DrainResult:
     """Take a node out by the rule, unless it is out already. again: it was a suspect, and may tell of all of them.
 
@@ -211,7 +212,7 @@ def drain(
         raise ValueError(f"saw the reason {reason!r}, wanted a claim")
     marks = SlurmMarks(node, wanted, ask)
     try:
-        found, rows, size = rule.follow(marks, policy, sleep)
+        found, rows, size = rule.follow(marks, policy, sleep, eager=eager and not again)
         if found.do == rule.DRAIN:
             return DrainResult(DRAINED, wanted.text)
         if suspects == DRAIN:
@@ -227,6 +228,8 @@ def drain(
             f"{wanted.reason} on {len(rows)} of {size} nodes: {found.why}; {', '.join(names[:20])} stay in service",
         )
     except SettledError as settled:
+        if eager:
+            lift(marks.me, ask, lambda there: there == wanted._replace(mark=rule.GOING))
         return DrainResult(*settled.args)
     except (AwayError, rule.MarkLostError) as away:
         return DrainResult(PENDING, str(away))
@@ -234,12 +237,14 @@ def drain(
         return DrainResult(PENDING, f"scontrol could not be run: {error.strerror or error}")
 
 
-def lift(node: str, ask: Callable[[Sequence[str]], str], ends: Callable[[claim.Claim], bool]) -> None:
-    """Take away this node's mark, where its claim has ended. Raises AwayError, OSError."""
+def lift(node: str, ask: Callable[[Sequence[str]], str], ends: Callable[[claim.Claim], bool]) -> bool:
+    """Take away this node's mark, where its claim has ended; may it get one at once? Raises AwayError, OSError."""
     own = named(listed(ask(["scontrol", "-o", "show", "node"])), [node]).get(node)
     there = claim.read(own.extra) if own else None
-    if there and ends(there):
-        ask(["scontrol", "update", f"NodeName={own.name if own else node}", "Extra="])
+    if own and there and ends(there):
+        ask(["scontrol", "update", f"NodeName={own.name}", "Extra="])
+        return True
+    return own is not None and not own.extra and not own.out
 
 
 def parsed(text: str) -> Dict[str, str]:

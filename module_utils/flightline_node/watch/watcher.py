@@ -325,15 +325,16 @@ def hands_of(options: Options) -> Hands:
     node = options.slurm_node or os.uname().nodename.split(".")[0]
     directory, log = Path(options.directory), Path(options.log)
     if kind == "slurm":
-        ask = slurm.asking(options.path)
+        ask, free = slurm.asking(options.path), [False]
 
         def drain(reason: str, _: str, again: bool) -> slurm.DrainResult:
             with marking.locked(directory, marking.CLAIM_LOCK):
-                return slurm.drain(node, reason, ask, options.policy, options.suspects, again=again)
+                eager, free[0] = free[0], False
+                return slurm.drain(node, reason, ask, options.policy, options.suspects, again=again, eager=eager)
 
         def lift() -> str:
             try:
-                slurm.lift(node, ask, lambda there: there.by == claim.WATCH)
+                free[0] = slurm.lift(node, ask, lambda there: there.by == claim.WATCH)
             except (slurm.AwayError, OSError) as error:
                 return str(error)
             return ""

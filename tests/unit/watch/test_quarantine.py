@@ -22,6 +22,8 @@ from .scene import QUIET, XID_31, XID_79
 
 def test_a_lost_gpu_is_marked_then_drained_then_recorded(scene):
     scene.with_slurm().boot()
+    assert scene.until(scene.asked) == ["-o show node"], "has it a mark of before, or the site something there?"
+    time.sleep(0.05)
     scene.say(QUIET, XID_79)
     marker = scene.until(scene.drained)
     assert marker["schema"] == "flightline-quarantine/1"
@@ -37,8 +39,7 @@ def test_a_lost_gpu_is_marked_then_drained_then_recorded(scene):
     assert marker["scheduler"]["kind"] == "slurm"
     wanted = f"flightline: xid 0000:53:00 by watch at quick for xid.79 run {marker['run']}"
     assert marker["scheduler"]["reason"] == wanted
-    assert scene.asked()[:4] == [
-        "-o show node",
+    assert scene.asked()[1:4] == [
         f"update NodeName=gpu-07 Extra={wanted} going",
         "-o show node",
         f"update NodeName=gpu-07 State=DRAIN Reason={wanted} Extra=",
@@ -65,7 +66,7 @@ def test_healthy_lines_change_nothing(scene):
     )
     scene.quiet()
     assert scene.marker() is None
-    assert scene.asked() == []
+    assert not any("update" in words for words in scene.asked())
     assert scene.records() == []
 
 
@@ -104,14 +105,14 @@ def test_an_operators_drain_keeps_its_reason(scene):
     marker = scene.until(scene.drained)
     assert marker["scheduler"]["state"] == "foreign"
     assert marker["scheduler"]["reason"] == "RMA 4711 (Kim)"
-    assert scene.asked() == ["-o show node"]
+    assert not any("update" in words for words in scene.asked())
 
 
 def test_an_operators_reason_that_begins_like_ours_is_the_operators(scene):
     scene.with_slurm("IDLE+DRAIN", "flightline-team: Kim works on it").boot().say(XID_79)
     marker = scene.until(scene.drained)
     assert marker["scheduler"]["state"] == "foreign"
-    assert scene.asked() == ["-o show node"]
+    assert not any("update" in words for words in scene.asked())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
 def test_a_node_that_the_prolog_drained_counts_as_drained(scene):
     scene.with_slurm("MIXED+DRAIN", "flightline: xid: GPU 3 by prolog at quick for xid.79").boot().say(XID_79)
     assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
-    assert scene.asked() == ["-o show node"]
+    assert not any("update" in words for words in scene.asked())
 
 
 def test_a_controller_that_is_down_is_asked_until_it_answers(scene):
