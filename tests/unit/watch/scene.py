@@ -61,14 +61,19 @@ class Scene:
         self.watcher = None
 
     def with_slurm(self, state="IDLE", reason="none", others=""):
-        tool = self.tools / "scontrol"
-        tool.write_text(SCONTROL)
-        tool.chmod(0o755)
+        self.tool(SCONTROL)
         (self.tools / "state").write_text(state + "\n")
         (self.tools / "reason").write_text(reason + "\n")
         (self.tools / "extra").write_text("\n")
         (self.tools / "others").write_text(others)
         return self
+
+    def tool(self, text):
+        """Another scontrol; the one before may be running."""
+        draft = self.tools / "draft"
+        draft.write_text(text)
+        draft.chmod(0o755)
+        draft.replace(self.tools / "scontrol")
 
     def rules(self, **changes):
         self.settings.write_text(json.dumps({**NODE, **changes}))

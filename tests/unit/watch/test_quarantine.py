@@ -129,11 +129,11 @@ def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
     """Also an update that was taken and not carried out: the node would get jobs while its marker says drained."""
     scene.with_slurm().boot()
     true = (scene.tools / "scontrol").read_text()
-    (scene.tools / "scontrol").write_text(lie)
+    scene.tool(lie)
     scene.say(XID_79).until(lambda: (scene.marker() or {}).get("scheduler", {}).get("reason"))
     scene.quiet(0.3)
     assert scene.marker()["scheduler"]["state"] == "pending"
-    (scene.tools / "scontrol").write_text(true)
+    scene.tool(true)
     assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
     assert "DRAIN" in (scene.tools / "state").read_text()
 
