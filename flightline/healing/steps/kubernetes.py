@@ -69,8 +69,8 @@ class KubernetesScheduler:
             raise KubernetesError(f"cordon {host}: saw the reason {reason[:200]!r}, wanted a claim of Flightline's")
         node = self._own(host, "cordon")
         if not _place(node, {}).out:
-            self._ask_the_rule(node, wanted.reason)
-        self._patch(node, True, reason, wanted.reason)
+            self._ask_the_rule(node, wanted.reason[:63])
+        self._patch(node, True, reason, wanted.reason[:63])
 
     def _ask_the_rule(self, node: Mapping[str, Any], reason: str) -> None:
         """By what the cluster says now; a node that leaves by itself at this very moment is not seen."""
