@@ -18,7 +18,7 @@ from ..report.text import count
 from ..run import cluster_inventory
 from ..run.locate import open_store
 from ..run.playbooks import sources
-from ..store.sqlite import StoreError, default_path, is_aws
+from ..store.sqlite import LATEST, StoreError, default_path, is_aws
 from .controller import ACTOR, Controller
 from .journal.incident import APPROVED, BREAKER_RESET, DONE, EVERY, PROPOSED, Moment, advance, answer
 from .journal.lease import LeaseLostError, keeping, me
@@ -26,6 +26,7 @@ from .journal.ledger import ConflictError, Ledger, open_ledger
 from .journal.machine import EventKind, NodeState
 from .journal.notice import Notices
 from .journal.stamps import later, now_utc, seconds
+from .plan.budget import most_out
 from .plan.ladder import possible
 from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_claim, from_marker
 from .plan.planner import FleetState, NextStep, RemediationPlan, SchedulerView, kin, plan
@@ -60,8 +61,12 @@ class HealingRequest:
         """Who starts jobs; None where nobody does. auto: Kubernetes where the inventory is its cluster."""
         auto = self.scheduler == "auto"
         if self.scheduler == KubernetesScheduler.name or (auto and _is_kubernetes(inventory)):
-            return KubernetesScheduler()
-        return slurm.SlurmScheduler() if self.scheduler == "slurm" or (auto and slurm.is_here()) else None
+            return KubernetesScheduler(policy=self.site.rule)
+        return (
+            slurm.SlurmScheduler(policy=self.site.rule)
+            if self.scheduler == "slurm" or (auto and slurm.is_here())
+            else None
+        )
 
     def named(self, recorded: str) -> tuple[str, ...]:
         """The inventories: as asked for, else those of the run where they are still there, else none."""
@@ -164,12 +169,13 @@ def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Por
 def _markers(
     seen: LastSeen, ports: Ports, ledger: Ledger, token: int, say: Callable[[str], None]
 ) -> Sequence[Sighting]:
-    """Nodes that are out, by us or because they are lost, while no incident tells that. With Slurm those it shows."""
+    """Nodes that are out, or suspects, or lost, while no incident tells that. With Slurm those it shows."""
     try:
         places = ports.scheduler.places(list(seen.groups))
         known = {one.host for one in ledger.incidents(only_open=True) if one.is_out}
-        out = {host: place for host, place in places.items() if (place.ours or place.lost) and host not in known}
-        marked = _read(seen, ports, {host: place for host, place in out.items() if place.ours}, token, say)
+        ours = {host: place for host, place in places.items() if place.ours or place.suspect or place.lost}
+        out = {host: place for host, place in ours.items() if host not in known}
+        marked = _read(seen, ports, {host: place for host, place in out.items() if not place.lost}, token, say)
         for one in marked:
             del out[one.host]
         return [*marked, *_told(seen, out)]
@@ -275,8 +281,17 @@ def _ask_all(asked: HealingRequest, action: str, about: Mapping[str, str]) -> st
 
 def reset(asked: HealingRequest, group: str) -> str:
     """Go on in a group whose breaker fell: what was seen until now counts no more. Raises StoreError."""
+    try:
+        with open_store(asked.store) as store:
+            seen = look(store, LATEST)
+        hosts = [host for host, one in seen.groups.items() if one == group.partition(":")[0]]
+        scheduler = asked.asked_scheduler(asked.named(seen.run.inventory))
+    except StoreError:  # no whole run yet: only the breaker is known
+        hosts, scheduler = [], None
     with closing(open_ledger(asked.store)) as ledger:
-        if group not in ledger.stops():
+        places = scheduler.places(hosts) if scheduler else {}
+        suspects = sorted(host for host, place in places.items() if place.suspect)
+        if group not in ledger.stops() and not suspects:
             raise StoreError(
                 f"{group}: saw no breaker that fell there; wanted one of: {', '.join(ledger.stops()) or 'none'}"
             )
@@ -290,7 +305,15 @@ def reset(asked: HealingRequest, group: str) -> str:
                         f"{group}: saw a remediator that is writing, wanted to be alone; do: try again"
                     ) from None
         ledger.reset(group)
-    return f"{group}: its breaker is reset"
+        if scheduler:
+            scheduler.let_go(suspects)
+    out = sum(place.out for place in places.values())
+    return (
+        f"{group}: its breaker is reset, and what was found until now counts no more. {out} of {len(hosts)} nodes are "
+        f"out, at most {most_out(len(hosts), asked.site)} may be, fewer for one reason. "
+        f"{len(suspects)} suspects{': ' if suspects else ''}{', '.join(suspects[:20])} ask again within a minute: "
+        "as many as may leave do, the rest stay in service; each that leaves is repaired and returns with its proof"
+    )
 
 
 def _person() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
+from flightline_node.watch.rule import RulePolicy
 
 from .gates import Gates, asks, rates, windows
 
@@ -47,6 +48,11 @@ class SitePolicy:
     def gates(self) -> Gates:
         """Hours, rates and approval, read. Raises ValueError for what settings() refuses."""
         return Gates(windows(self.hours), rates(self.rates), asks(self.approval))
+
+    @property
+    def rule(self) -> RulePolicy:
+        """What the rule goes by, which the nodes follow too."""
+        return RulePolicy(self.budget_percent, self.breaker_percent, self.breaker_min * 60)
 
 
 WHAT: Mapping[str, str] = {

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline_node.kubernetes import standing
-from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
-from flightline_node.watch import claim
+from flightline_node.kubernetes.drain import row_of
+from flightline_node.kubernetes.names import CLAIM_LABEL, CORDON, FAULT_TAINT, MARK_LABEL, STARTUP_TAINT, TYPE_LABEL
+from flightline_node.watch import claim, rule
+from flightline_node.watch.rule import GOING, Row, RulePolicy
+from flightline_node.watch.slurm import POLICY
 
 from ...kubernetes.nodes import by_host, labels, listed
 from ..plan.planner import RunningJob, SchedulerView
 from .ports import EdgeError
 
-CORDON = "flightline/cordon"
-"""Annotation: why Flightline cordoned the node."""
 TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
@@ -44,6 +45,7 @@ class KubernetesScheduler:
 
     kubectl: tuple[str, ...] = ("kubectl",)
     timeout_s: float = TIMEOUT_S
+    policy: RulePolicy = POLICY
     name = "kubernetes"
     keeps_lost = False
 
@@ -63,15 +65,39 @@ class KubernetesScheduler:
 
     def drain(self, host: str, reason: str) -> None:
         """Cordon: no new pod, running ones go on. Raises KubernetesError, also for what somebody else has set."""
-        if not claim.read(reason):
+        wanted = claim.read(reason)
+        if not wanted:
             raise KubernetesError(f"cordon {host}: saw the reason {reason[:200]!r}, wanted a claim of Flightline's")
-        self._patch(self._own(host, "cordon"), True, reason)
+        node = self._own(host, "cordon")
+        if not _place(node, {}).out:
+            self._ask_the_rule(node, wanted.reason[:63])
+        self._patch(node, True, reason, wanted.reason[:63])
+
+    def _ask_the_rule(self, node: Mapping[str, Any], reason: str) -> None:
+        """By what the cluster says now; a node that leaves by itself at this very moment is not seen."""
+        kind = labels(node).get(TYPE_LABEL)
+        alike = [one["metadata"] for one in self._read("get", "nodes") if labels(one).get(TYPE_LABEL) == kind]
+        me = str(node["metadata"]["name"])
+        same = [one for one in alike if (one.get("labels") or {}).get(CLAIM_LABEL) == reason and one["name"] != me]
+        rows = [*filter(lambda row: row.mark, map(row_of, same)), Row(me, GOING)]
+        found = rule.decide(me, rows, len(alike), self.policy, by_person=True)
+        if found.do != rule.DRAIN:
+            raise KubernetesError(f"cordon {me}: {found.why}")
+
+    def let_go(self, hosts: Collection[str]) -> list[str]:
+        """Let the suspects among these hosts ask again; their names. Raises KubernetesError."""
+        suspects = sorted(host for host, place in self.places(hosts).items() if place.suspect)
+        for host in suspects:
+            self._run(
+                "label", "node", str((self._node(host) or {})["metadata"]["name"]), f"{CLAIM_LABEL}-", f"{MARK_LABEL}-"
+            )
+        return suspects
 
     def resume(self, host: str) -> None:
         """Uncordon, where Flightline cordoned. Raises KubernetesError."""
         found = self._node(host)
         if found is not None and _annotation(found, CORDON):
-            self._patch(self._own(host, "uncordon"), None, None)
+            self._patch(self._own(host, "uncordon"), None, None, None)
 
     def signal(self, job: str) -> None:
         """Nothing: an eviction sends SIGTERM first, and waits as long as the pod says."""
@@ -103,7 +129,7 @@ class KubernetesScheduler:
             raise KubernetesError(f"{verb} {host}: {foreign}; it stays as it is")
         return found
 
-    def _patch(self, node: Mapping[str, Any], cordoned: bool | None, reason: str | None) -> None:
+    def _patch(self, node: Mapping[str, Any], cordoned: bool | None, text: str | None, reason: str | None) -> None:
         """Refused by the server when the Node has changed since it was read, or is another of the same name."""
         meta = node["metadata"]
         held = {name: meta.get(name) for name in ("uid", "resourceVersion")}
@@ -111,7 +137,11 @@ class KubernetesScheduler:
             raise KubernetesError(
                 f"patch {meta['name']}: saw a Node without uid and resourceVersion; it stays as it is"
             )
-        change = {"metadata": {**held, "annotations": {CORDON: reason}}, "spec": {"unschedulable": cordoned}}
+        marks = {CLAIM_LABEL: reason, MARK_LABEL: None}
+        change = {
+            "metadata": {**held, "annotations": {CORDON: text}, "labels": marks},
+            "spec": {"unschedulable": cordoned},
+        }
         self._run("patch", "node", meta["name"], "--type=merge", "-p", json.dumps(change))
 
     def _read(self, *words: str) -> list[Mapping[str, Any]]:
@@ -163,7 +193,8 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
         return SchedulerView(True, stands.why if stands else f"tainted {FAULT_TAINT}", jobs=here)
     if STARTUP_TAINT in taints:
         return SchedulerView(True, "its agent has not proven it yet", jobs=here)
-    return SchedulerView(jobs=here)
+    reason, mark = (str(labels(node).get(name) or "") for name in (CLAIM_LABEL, MARK_LABEL))
+    return SchedulerView(jobs=here, mark=claim.Claim("node", "", claim.AGENT, "quick", reason, mark=mark).text)
 
 
 def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:

@@ -82,6 +82,9 @@ class Scheduler(Protocol):
     def requeue(self, job: str) -> None:
         """Put a job back into the queue."""
 
+    def let_go(self, hosts: Collection[str]) -> list[str]:
+        """Let the suspects among these hosts ask again; their names."""
+
 
 class NodeActions(Protocol):
     """The nodes themselves. Every method raises EdgeError."""

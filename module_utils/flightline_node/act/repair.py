@@ -118,7 +118,7 @@ def _fenced(step: RepairStep) -> Answer:
 def _look(step: RepairStep) -> Answer:
     """What the node is like: its marker, and what holds its GPUs."""
     try:
-        marker = marking.read_json(step.directory / marking.MARKER)
+        marker = marking.raw(step.directory)
     except marking.MarkerError as error:
         marker = {"unreadable": str(error)[:200]}
     return {**_answer(DONE, ""), "marker": marker, "jobs": _holders(), "software": _software(Path(step.root))}
@@ -126,15 +126,14 @@ def _look(step: RepairStep) -> Answer:
 
 def _mark(step: RepairStep) -> Answer:
     """Set the marker; what is found there stays, and what the new one has found is added to it."""
-    path = step.directory / marking.MARKER
     if not step.marker:
         return _answer(FAILED, "saw no marker, wanted the one to set")
     with marking.locked(step.directory):
         try:
-            there = marking.read_json(path)
+            there = marking.raw(step.directory)
         except marking.MarkerError:
             return _answer(DONE, "marked, by a marker that cannot be read")
-        marking.write_json(path, marking.beside(there, dict(step.marker)) if there else step.marker)
+        marking.keep(step.directory, marking.beside(there, dict(step.marker)) if there else dict(step.marker))
     return _answer(DONE, "marked")
 
 
@@ -152,8 +151,10 @@ def _resume(step: RepairStep) -> Answer:
 
 
 def _release(step: RepairStep) -> Answer:
-    """Let the node's watcher end the quarantine: a preflight has proven the remedy."""
-    if not (step.directory / marking.MARKER).exists():
+    """Let the node's watcher end the quarantine, and its agent its no-go: a preflight has proven the remedy."""
+    proof = {"run": step.run, "judged_at": step.judged_at or marking.stamp()}
+    marking.write_json(step.directory / marking.PROVEN, proof)
+    if not any((step.directory / name).exists() for name in (marking.MARKER, marking.SUSPECT)):
         return _answer(DONE, "no marker")
     judged = ["--judged-at", step.judged_at] if step.judged_at else []
     status, said = step.tool(sys.executable, step.package, "watch", "--release", step.run, *judged)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import socket
-from typing import Dict, List
+from pathlib import Path
+from typing import Dict, List, NamedTuple
 
 from ..act import repair
 from ..act.program import ran
@@ -39,8 +40,15 @@ def others_can_go_on(plan: LaunchPlan) -> bool:
     return bool(plan.meeting.host or os.environ.get("SLURM_JOB_ID"))
 
 
-def take_out(plan: LaunchPlan, fault: StartFault, folder: str) -> str:
-    """Claim this node. What was done, and what could not be: a user may neither write the marker nor drain."""
+class Claimed(NamedTuple):
+    """left: the node leaves, so the run goes on without it. why: what was done and what could not be."""
+
+    left: bool
+    why: str
+
+
+def take_out(plan: LaunchPlan, fault: StartFault, folder: str) -> Claimed:
+    """Claim this node: a user may neither write the marker nor drain, and the rule may keep the node in service."""
     node, run = node_name(), str(plan.about.get("run", ""))
     finding = {
         "check": CHECK,
@@ -52,14 +60,19 @@ def take_out(plan: LaunchPlan, fault: StartFault, folder: str) -> str:
         "evidence": [f"{folder or plan.logs}: {fault.text}"],
     }
     text = claim.of_finding(finding, f": {fault.text}", claim.BLAME, LEVEL, run).text
+    if paused := marker.paused(Path(plan.root) / "var/lib/flightline"):
+        return Claimed(False, f"{text}; {paused}")
     drain, kind = slurm.DrainResult(slurm.ABSENT, text), "none"
     if slurm.is_there(os.environ.get("PATH", os.defpath), plan.root):
-        drain, kind = slurm.drain(node, text, os.environ.get("PATH", os.defpath), SCHEDULER_S), "slurm"
+        ask = slurm.asking(os.environ.get("PATH", os.defpath), SCHEDULER_S)
+        drain, kind = slurm.drain(node, text, ask), "slurm"
+    if drain.state == slurm.SUSPECT:  # too many are out for the same reason: it is no fault of this node alone
+        return Claimed(False, f"{text}; it stays in service, a suspect: {drain.reason}")
     left = [f"Slurm: {drain.state} ({drain.reason})"] if drain.state not in (slurm.DRAINED, slurm.ABSENT) else []
     scheduler = {"kind": kind, "state": drain.state, "reason": drain.reason, "at": marker.stamp()}
     left += _marked(plan, node, finding, run, scheduler)
     do = f"do: flightline blame {plan.logs} --quarantine -i INVENTORY"
-    return f"{text}; not all was done: {'; '.join(left)}; {do}" if left else text
+    return Claimed(True, f"{text}; not all was done: {'; '.join(left)}; {do}" if left else text)
 
 
 def _marked(plan: LaunchPlan, node: str, finding: object, run: str, scheduler: Dict[str, str]) -> List[str]:

@@ -119,7 +119,10 @@ class JobRun:
         self._hard = self._hard + 1 if seen.word == words.HARDWARE else 0
         if claiming.is_of_this_node(seen) and claiming.others_can_go_on(self.plan):
             held = claiming.take_out(self.plan, seen, self.evidence.folder)
-            self._sick = f"this node is claimed, and the run goes on without it: {held}"
+            if held.left:
+                self._sick = f"this node is claimed, and the run goes on without it: {held.why}"
+            else:
+                self.say(f"this node stays: {held.why}")
         self._failed += not (seen.word == words.HARDWARE and self._repeats.times == 1)
         return False
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -15,8 +16,14 @@ from .test_obstacles import free_port
 from .test_starts import ECC, WHERE, dies
 
 SLURM = {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2", "SLURMD_NODENAME": "gpu-02"}
-NODE = """case $1 in show) s=IDLE; [ -e {root}/drained ] && s=IDLE+DRAIN; printf "   State=$s\\n   Reason=none\\n";;
-update) [ -e {root}/bin/refuse ] && exit 1; case "$*" in *DRAIN*) touch {root}/drained; wc -l < {root}/starts >> {root}/order;; esac;; esac"""
+NODE = """e=$(cat {root}/extra 2>/dev/null); s=IDLE; r=none; [ -e {root}/drained ] && s=IDLE+DRAIN && r=$(cat {root}/reason)
+case $1 in -o) echo "NodeName=gpu-02 NodeHostName=gpu-02 NodeAddr=gpu-02 Gres=gpu:8 CPUTot=9 State=$s Reason=$r [root@2026-11-22T12:00:00] Extra=$e"
+for n in 03 04; do echo "NodeName=gpu-$n NodeHostName=gpu-$n NodeAddr=gpu-$n Gres=gpu:8 CPUTot=9 {others}"; done;;
+show) printf "   State=$s\\n   Reason=$r\\n";;
+update) [ -e {root}/bin/refuse ] && exit 1; for w in "$@"; do case "$w" in Extra=*) echo "${{w#Extra=}}" > {root}/extra;;
+Reason=*) echo "${{w#Reason=}}" > {root}/reason;; *=DRAIN) touch {root}/drained; wc -l < {root}/starts >> {root}/order;; esac; done;; esac"""
+SERVES = "State=IDLE"
+OUT = "State=IDLE+DRAIN Reason=flightline: training GPU 0: ECC by blame at standard for {reason} run r1 [root@{now}]"
 
 
 def of_two_nodes(site):
@@ -42,10 +49,10 @@ def site(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root writes a node's marker")
 def test_slurm_drains_the_node_by_a_claim_before_the_job_begins_again_without_it(site):
-    status, said = site.run(**site.tool("scontrol", NODE.format(root=site.root)), **SLURM)
+    status, said = site.run(**site.tool("scontrol", NODE.format(root=site.root, others=SERVES)), **SLURM)
     assert (status, site.count("starts")) == (77, 1), said
     drain = next(line for line in asked(site) if "State=DRAIN" in line)
-    held = claim.read(drain.partition("Reason=")[2])
+    held = claim.read((site.root / "reason").read_text().strip())
     assert (held.check, held.by, held.reason) == ("training", claim.BLAME, RANK.of(FAILED).id)
     assert "uncorrectable ECC error" in held.what and "NodeName=gpu-02" in drain
     # First the node, then the job, which would come back to it.
@@ -58,13 +65,23 @@ def test_slurm_drains_the_node_by_a_claim_before_the_job_begins_again_without_it
     assert found["findings"][0]["device"] == {"index": 0}
 
 
+def test_where_too_many_are_out_for_the_same_reason_the_node_stays_and_the_run_begins_again_here(site):
+    now = time.strftime("%Y-%m-%dT%H:%M:%S")
+    others = OUT.format(reason=RANK.of(FAILED).id, now=now)
+    _, said = site.run(**site.tool("scontrol", NODE.format(root=site.root, others=others)), **SLURM)
+    assert site.count("starts") > 1 and "it stays in service, a suspect" in said
+    assert marker(site) is None and not any("State=DRAIN" in line for line in asked(site))
+
+
 def test_a_spare_takes_the_place_and_the_job_goes_on(site):
-    status, _ = site.run(**site.tool("scontrol", NODE.format(root=site.root)), **{**SLURM, "SLURM_JOB_NUM_NODES": "3"})
+    status, _ = site.run(
+        **site.tool("scontrol", NODE.format(root=site.root, others=SERVES)), **{**SLURM, "SLURM_JOB_NUM_NODES": "3"}
+    )
     assert status == 77 and not any("requeue" in line for line in asked(site))
 
 
 def test_a_user_whom_slurm_lets_drain_nothing_leaves_the_node_out_of_the_job(site):
-    tool = site.tool("scontrol", NODE.format(root=site.root))
+    tool = site.tool("scontrol", NODE.format(root=site.root, others=SERVES))
     (site.root / "bin" / "refuse").touch()
     (site.root / "var").write_text("no directory: the marker cannot be written")
     status, said = site.run(**tool, **SLURM)
@@ -85,7 +102,7 @@ def test_a_user_whom_slurm_lets_drain_nothing_leaves_the_node_out_of_the_job(sit
 )
 def test_what_is_not_surely_the_nodes_hardware_claims_nothing(tmp_path, script):
     site = of_two_nodes(Site(tmp_path, script, pause_s=0.01))
-    site.run(**site.tool("scontrol", NODE.format(root=site.root)), **SLURM)
+    site.run(**site.tool("scontrol", NODE.format(root=site.root, others=SERVES)), **SLURM)
     assert marker(site) is None and not any("DRAIN" in line for line in asked(site))
 
 
@@ -100,7 +117,7 @@ def test_what_a_rank_of_another_node_wrote_into_the_shared_journal_claims_not_th
             restarts=0,
         )
     )
-    site.run(**site.tool("scontrol", NODE.format(root=site.root)), **SLURM)
+    site.run(**site.tool("scontrol", NODE.format(root=site.root, others=SERVES)), **SLURM)
     assert marker(site) is None
 
 
