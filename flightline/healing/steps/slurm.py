@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -19,15 +19,23 @@ from flightline_node.watch import claim
 from flightline_node.watch.slurm import LOST
 
 from ..plan.planner import RunningJob, SchedulerView
-from .ports import EdgeError
+from .ports import HOLD_MIN, EdgeError
 
 TIMEOUT_S = 15.0
 """Slurm's own MessageTimeout is 10 s: a controller that takes longer is not answering."""
 OUT = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "ERROR", "FUTURE"})
+ROOM = frozenset({"IDLE", "MIXED"})
 RESERVED = frozenset({"MAINT", "MAINTENANCE", "RESERVED"})
 CONFIGS = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf")
 
-_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName)=(\S*)")
+PROOF = "flightline-proof"
+"""The one reservation of ours: idle nodes that are being proven."""
+WAITS = re.compile(r"Resources|Priority|ReqNodeNotAvail.*|Nodes_required_for_job.*", re.IGNORECASE)
+"""Reasons of a pending job that more nodes may end; None is one that was not looked at yet. Source: squeue(1), "JOB
+REASON CODES"; of the longer ones as slurmctld 22.05 prints them."""
+
+_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName|Partitions)=(\S*)")
+_RESERVATION = re.compile(r"^ReservationName=(\S+).*? Nodes=(\S+).*? State=(\S+)", re.MULTILINE)
 _REASON = re.compile(r"\sReason=(?:(.*) \[[^\[\]@]*@([^\[\]]*)\]|(.*?)(?=\s\w+=|$))")
 """Its end is who set it and when; without that the next field, because a reason may have any character."""
 _RANGES = re.compile(r"\[([^\]]*)\]")
@@ -46,6 +54,7 @@ class _SlurmNode:
     since: str
     reservation: str
     silent: bool
+    partitions: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -59,7 +68,7 @@ class SlurmScheduler:
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
-        nodes = _nodes(self._run("scontrol", "-o", "show", "node"))
+        nodes = self._nodes()
         jobs = _jobs(self._run("squeue", "-h", "-a", "-t", "R,CG,S,CF,ST,SO,SI", "-o", "%A|%u|%N|%j"))
         return {host: _place(node, jobs) for host, node in _named(nodes, hosts).items()}
 
@@ -89,9 +98,75 @@ class SlurmScheduler:
         """Put a job back into the queue. Raises SchedulerError."""
         self._run("scontrol", "requeue", job)
 
+    def hold(self, hosts: Collection[str]) -> list[str]:
+        """Take them into the reservation, by Slurm's own leave; a job that has started meanwhile keeps its node."""
+        self.give_back()
+        names = {node.name: host for host, node in self._named(hosts).items()}
+        flags = ("StartTime=now", f"Duration={HOLD_MIN}", "Users=root", "Flags=MAINT,IGNORE_JOBS")
+        self._run("scontrol", "create", "reservation", f"ReservationName={PROOF}", f"Nodes={','.join(names)}", *flags)
+        places = self.places(names.values())
+        lent = [host for host, place in places.items() if not (place.jobs or place.out)]
+        if len(lent) < len(names):
+            self.give_back(keep=lent)
+        return lent
+
+    def hold_on(self) -> None:
+        """Move its end away from now."""
+        self._run("scontrol", "update", f"ReservationName={PROOF}", f"EndTime=now+{HOLD_MIN}minutes")
+
+    def waiting(self, hosts: Collection[str], since: str) -> str:
+        """A pending job that could start with what is held and what is free: one for more nodes ends no proof."""
+        nodes = self._nodes()
+        own = _named(nodes, hosts)
+        held = {node.name for node in own.values()}
+        if out := [host for host, node in own.items() if node.states & OUT]:
+            return f"{out[0]} was taken out of service"
+        room = [node for node in nodes if node.states & ROOM and not node.states & OUT]
+        said = self._run("squeue", "-h", "-a", "-t", "PD", "-o", "%A|%D|%P|%n|%r")
+        for line in said.splitlines():
+            job, count, partitions, named, why = (*line.split("|", 4), "", "", "", "")[:5]
+            may = {node.name for node in room if node.partitions & set(partitions.split(","))}
+            fits = count.isdigit() and int(count) <= len(may) and held & may
+            if fits and WAITS.fullmatch(why.strip("()").replace(" ", "_")) and held & set(expand(named) or held):
+                return f"job {job} waits ({why})"
+        return ""
+
+    def give_back(self, keep: Collection[str] = ()) -> None:
+        """End the reservation, or leave these nodes alone in it."""
+        if all(name != PROOF for name, _, _ in self._reservations()):
+            return
+        names = ",".join(node.name for node in self._named(keep).values()) if keep else ""
+        what = (
+            ("update", f"ReservationName={PROOF}", f"Nodes={names}")
+            if names
+            else ("delete", f"ReservationName={PROOF}")
+        )
+        self._run("scontrol", *what)
+
+    def _named(self, hosts: Collection[str]) -> dict[str, _SlurmNode]:
+        return _named(self._nodes(), hosts)
+
+    def _nodes(self) -> list[_SlurmNode]:
+        """Every node; one that only our own reservation holds is not shown as reserved."""
+        nodes = _nodes(self._run("scontrol", "-o", "show", "node"))
+        if not any(node.states & RESERVED for node in nodes):
+            return nodes
+        own, others = set[str](), set[str]()
+        for name, listed, state in self._reservations():
+            if name == PROOF or state == "ACTIVE":
+                (own if name == PROOF else others).update(expand(listed))
+        free = own - others
+        return [
+            replace(one, states=one.states - RESERVED, reservation="") if one.name in free else one for one in nodes
+        ]
+
+    def _reservations(self) -> list[tuple[str, str, str]]:
+        """Name, nodes and state of each."""
+        return _RESERVATION.findall(self._run("scontrol", "-o", "show", "reservation"))
+
     def _own(self, host: str, verb: str) -> str:
         """Slurm's name of a node that nobody else holds."""
-        nodes = _named(_nodes(self._run("scontrol", "-o", "show", "node")), [host])
+        nodes = _named(self._nodes(), [host])
         if host not in nodes:
             raise SchedulerError(f"{verb} {host}: Slurm has no node of that name")
         foreign = _place(nodes[host], {}).foreign
@@ -139,7 +214,8 @@ def _nodes(text: str) -> list[_SlurmNode]:
         said = (reason[1] or reason[3] or "").strip() if reason else ""
         since = _moment(reason[2] or "") if reason else ""
         silent = "*" in values.get("State", "") or "NOT_RESPONDING" in states
-        found.append(_SlurmNode(names[0], names, states, said, since, values.get("ReservationName", ""), silent))
+        reservation, groups = values.get("ReservationName", ""), frozenset(values.get("Partitions", "").split(","))
+        found.append(_SlurmNode(names[0], names, states, said, since, reservation, silent, groups))
     return found
 
 

@@ -1,0 +1,150 @@
+"""Idle nodes are lent for a proof by a real Slurm, and given back to a job that arrives."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from flightline.healing.journal.stamps import now_utc
+from flightline.healing.steps.idle import begin
+from flightline.healing.steps.slurm import PROOF, SlurmScheduler
+from tests.beds import until
+from tests.healing import slurmbed
+from tests.healing.test_kills import born
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing()),
+]
+MOST_WAIT_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with slurmbed.bed(tmp_path_factory.mktemp("slurm"), 4) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def slurm(cluster, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", str(cluster.config))
+    yield SlurmScheduler()
+    cluster.run("scontrol", "delete", f"ReservationName={PROOF}", check=False)
+    cluster.run("scancel", "--user=root")
+    cluster.idle_again()
+
+
+@dataclass
+class Burn:
+    """A preflight that takes as long as it is let; the test's own, for no node has a GPU here."""
+
+    found_sick: list = field(default_factory=list)
+    over: bool = False
+    stopped_at: float = 0.0
+
+    def begin(self, hosts, level):
+        self.hosts = hosts
+        return self
+
+    def stop(self):
+        self.stopped_at = time.monotonic()
+
+    def sick(self):
+        return self.found_sick
+
+
+def lent(cluster):
+    return PROOF in cluster.run("scontrol", "show", "reservation").stdout
+
+
+def submitted(cluster, *words):
+    return cluster.run("sbatch", "--parsable", "-o", "/dev/null", *words, input="#!/bin/sh\nsleep 300\n").stdout.strip()
+
+
+def started_within(cluster, job):
+    began = time.monotonic()
+    until(lambda: cluster.job_state(job) == "RUNNING", MOST_WAIT_S, "the job starts", 0.1)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("words", [["-N4"], ["-N1", "-w", "n2"]])
+def test_a_job_that_arrives_in_the_middle_starts_within_10_s(cluster, slurm, words):
+    proof = begin(slurm, Burn(), [(name, "deep") for name in ("n1", "n2", "n3")], lambda: "")
+    time.sleep(5)
+    assert lent(cluster) and not proof.wait(0)
+    assert not any(place.foreign for place in slurm.places(cluster.names).values()), "ours is nobody else's"
+    took_s = started_within(cluster, submitted(cluster, *words))
+    assert took_s < MOST_WAIT_S and proof.wait(1) and not lent(cluster)
+    assert "waits" in proof.why and proof.judging.stopped_at
+
+
+def test_a_job_that_finds_room_or_could_not_start_anyway_ends_no_proof(cluster, slurm):
+    busy = cluster.sleep_on("n4")
+    proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "")
+    started_within(cluster, submitted(cluster, "-N2"))
+    submitted(cluster, "-N4")
+    submitted(cluster, "-N1", "--hold")
+    submitted(cluster, "-N1", "-w", "n4")
+    assert not proof.wait(6), proof.why
+    proof.end()
+    assert busy and not lent(cluster)
+
+
+def test_nothing_is_begun_while_a_job_waits_for_the_node(cluster, slurm):
+    cluster.run("scontrol", "create", "reservation", f"ReservationName={PROOF}", "Nodes=n1", "Users=root",
+                "StartTime=now", "Duration=5", "Flags=MAINT,IGNORE_JOBS")  # fmt: skip
+    job = submitted(cluster, "-w", "n1")
+    until(lambda: slurm.waiting(["n1"], now_utc()), 10)
+    assert begin(slurm, Burn(), [("n1", "standard")], lambda: "") is None
+    slurm.give_back()
+    started_within(cluster, job)
+
+
+def test_a_node_that_got_a_job_meanwhile_is_not_lent(cluster, slurm):
+    cluster.sleep_on("n1")
+    assert set(slurm.hold(["n1", "n2"])) == {"n2"}
+    assert "Nodes=n2 " in cluster.run("scontrol", "-o", "show", "reservation").stdout
+
+
+def test_one_that_was_found_sick_stays_held_until_it_is_out_of_service(cluster, slurm):
+    burn = Burn(["n2"])
+    proof = begin(slurm, burn, [("n1", "deep"), ("n2", "deep")], lambda: "")
+    burn.over = True
+    assert proof.wait(10) and not proof.why
+    until(lambda: "Nodes=n2 " in cluster.run("scontrol", "-o", "show", "reservation").stdout, 5)
+    slurm.drain("n2", "flightline: dcgm_diag by remediate at deep for dcgm_diag.failed run R")
+    slurm.give_back()
+    assert slurm.place("n2").ours and not lent(cluster)
+    slurm.resume("n2")
+
+
+def test_ended_by_a_drain_of_a_node_or_a_pause(cluster, slurm):
+    paused = []
+    proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "".join(paused))
+    paused.append("paused by ada")
+    assert proof.wait(10) and proof.why == "paused by ada"
+    proof = begin(slurm, Burn(), [("n1", "deep"), ("n2", "deep")], lambda: "")
+    cluster.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=ada: disk")
+    assert proof.wait(10) and "n2" in proof.why and not lent(cluster)
+    assert slurm.place("n2").reason == "ada: disk"
+    cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")
+
+
+def test_killed_in_the_middle_the_next_round_gives_back_and_without_one_it_ends_by_itself(cluster, slurm):
+    def work():
+        begin(slurm, Burn(), [("n1", "deep"), ("n2", "deep")], lambda: "")
+        time.sleep(60)
+
+    child = born(work)
+    until(lambda: lent(cluster), 10)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert lent(cluster)
+    assert "Duration=00:15:00" in cluster.run("scontrol", "-o", "show", "reservation").stdout
+    job = submitted(cluster, "-N4")
+    slurm.give_back()
+    slurm.give_back()
+    assert started_within(cluster, job) < MOST_WAIT_S
