@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from .plan.seen import LastSeen, look
 from .site import SitePolicy
 from .steps import slurm
 from .steps.ec2 import Ec2
-from .steps.idle import begin
+from .steps.idle import IdleProof, begin
 from .steps.kubernetes import KubernetesScheduler
 from .steps.kubernetes_nodes import KubernetesNodes
 from .steps.nodes import AnsibleNodes, Markers
@@ -159,32 +159,19 @@ def _prove_idle(
     controller: Controller, asked: HealingRequest, path: Path, fleet: FleetState, say: Callable[[str], None]
 ) -> tuple[RemediationPlan, FleetState] | None:
     """Prove idle nodes that are due, and go on with rounds meanwhile; what the last of them came to, None without."""
-    holder, prover = controller.ports.scheduler, controller.ports.prover
-    if not (isinstance(holder, IdleHolder) and isinstance(prover, Preflight)):
-        return None
-
-    def again() -> tuple[RemediationPlan, FleetState]:
-        with open_store(asked.store) as store:
-            seen = look(store, asked.run)
-        return _round(controller, asked, seen, say)
-
-    def stop_why() -> str:
-        return controller.ledger.stops().get(EVERY, "") or controller.lease.lost
-
     proof, last = None, None
     try:
-        holder.give_back()  # what a remediator held that was killed
-        with SqliteStore(path) as store:
-            chosen = due(fleet, proofs(store, fleet.now), asked.site)
-        proof = begin(holder, prover, chosen, stop_why) if chosen else None
+        proof = _begun_proof(controller, asked, path, fleet)
         if proof is None:
             return None
         say(f"proving {', '.join(proof.hosts[:8])}{' ...' if len(proof.hosts) > 8 else ''}: {proof.level}, while idle")
         while not proof.wait(asked.every_s):
-            last = again()
+            last = _again(controller, asked, say)
+            if any(one.is_open and one.host in proof.hosts for one in last[1].incidents):
+                proof.end()  # a step may be next there
         run = proof.judging.keep()
         say(f"proven: run {run or 'none'}{f', ended early: {proof.why}' if proof.why else ''}")
-        return again()
+        return _again(controller, asked, say)
     except EdgeError as error:
         say(f"warning: idle nodes are not proven: {error}")
         return last
@@ -192,7 +179,36 @@ def _prove_idle(
         if proof:
             proof.end()
             with suppress(EdgeError):  # the next round asks again
-                holder.give_back()
+                proof.holder.give_back()
+
+
+def _again(
+    controller: Controller, asked: HealingRequest, say: Callable[[str], None]
+) -> tuple[RemediationPlan, FleetState]:
+    with open_store(asked.store) as store:
+        seen = look(store, asked.run)
+    return _round(controller, asked, seen, say)
+
+
+def _begun_proof(controller: Controller, asked: HealingRequest, path: Path, fleet: FleetState) -> IdleProof | None:
+    """A proof of what is due; None where nothing is, or where the scheduler cannot lend nodes. Raises EdgeError."""
+    holder, prover, nodes = controller.ports.scheduler, controller.ports.prover, controller.ports.nodes
+    if not (isinstance(holder, IdleHolder) and isinstance(prover, Preflight)):
+        return None
+
+    def stop_why() -> str:
+        return controller.ledger.stops().get(EVERY, "") or controller.lease.lost
+
+    def yields(hosts: Collection[str]) -> None:
+        # Nobody tells a program in a container that its `kubectl exec` is gone; by SSH its output breaks.
+        if isinstance(nodes, KubernetesNodes):
+            nodes.ask(hosts, "yield", controller.lease.lease.token)
+
+    if left := holder.give_back():  # by a remediator that was killed
+        yields(left)
+    with SqliteStore(path) as store:
+        chosen = due(fleet, proofs(store, fleet.now), asked.site)
+    return begin(holder, prover, chosen, stop_why, yields) if chosen else None
 
 
 def _file(asked: HealingRequest) -> Path:

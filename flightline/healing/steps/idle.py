@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from ..journal.stamps import now_utc
@@ -18,8 +18,9 @@ HOLD_ON_S = 60.0
 
 @dataclass
 class IdleProof:
-    """Watches one in a thread. stop_why: what else ends it (a pause, a lost lease), '' for nothing.
+    """Watches one in a thread.
 
+    stop_why: what else ends it (a pause, a lost lease), '' for nothing. yields: ends the tests on the nodes themselves.
     why: what ended it early. trouble: what the scheduler said instead of giving back. Nodes that were found sick stay
     held for the caller to give back, so that no job starts on one before it is out of service.
     """
@@ -30,6 +31,7 @@ class IdleProof:
     level: str
     since: str
     stop_why: Callable[[], str]
+    yields: Callable[[Collection[str]], None]
     why: str = ""
     trouble: str = ""
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -58,6 +60,11 @@ class IdleProof:
         finally:
             self.judging.stop()
             try:
+                if self.judging.stopped:
+                    self.yields(self.hosts)
+            except EdgeError as error:
+                self.trouble = str(error)
+            try:
                 self.holder.give_back(self.judging.sick())
             except EdgeError as error:
                 self.trouble = str(error)
@@ -71,7 +78,11 @@ class IdleProof:
 
 
 def begin(
-    holder: IdleHolder, prover: Preflight, chosen: Sequence[tuple[str, str]], stop_why: Callable[[], str]
+    holder: IdleHolder,
+    prover: Preflight,
+    chosen: Sequence[tuple[str, str]],
+    stop_why: Callable[[], str],
+    yields: Callable[[Collection[str]], None] = lambda _: None,
 ) -> IdleProof | None:
     """Begin with those (host, level), all at one level; None where they are wanted now. Raises EdgeError."""
     wanted, level, since = [host for host, _ in chosen], chosen[0][1], now_utc()
@@ -86,6 +97,6 @@ def begin(
     if judging is None:
         holder.give_back()
         return None
-    proof = IdleProof(holder, judging, hosts, level, since, stop_why)
+    proof = IdleProof(holder, judging, hosts, level, since, stop_why, yields)
     threading.Thread(target=proof.watch, name="proof", daemon=True).start()
     return proof

@@ -99,8 +99,8 @@ class IdleHolder(Protocol):
         since: when they were taken.
         """
 
-    def give_back(self, keep: Collection[str] = ()) -> None:
-        """Let jobs start again on all that is held but these. Nothing where nothing is held."""
+    def give_back(self, keep: Collection[str] = ()) -> Collection[str]:
+        """Let jobs start again on all that is held but these; who that was, by the scheduler's names."""
 
 
 HOLD_MIN = 15

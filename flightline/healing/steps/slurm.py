@@ -131,17 +131,14 @@ class SlurmScheduler:
                 return f"job {job} waits ({why})"
         return ""
 
-    def give_back(self, keep: Collection[str] = ()) -> None:
+    def give_back(self, keep: Collection[str] = ()) -> list[str]:
         """End the reservation, or leave these nodes alone in it."""
-        if all(name != PROOF for name, _, _ in self._reservations()):
-            return
-        names = ",".join(node.name for node in self._named(keep).values()) if keep else ""
-        what = (
-            ("update", f"ReservationName={PROOF}", f"Nodes={names}")
-            if names
-            else ("delete", f"ReservationName={PROOF}")
-        )
-        self._run("scontrol", *what)
+        held = next((expand(listed) for name, listed, _ in self._reservations() if name == PROOF), [])
+        kept = {node.name for node in self._named(keep).values()} & set(held) if keep else set[str]()
+        if held:
+            what = ("update", f"Nodes={','.join(sorted(kept))}") if kept else ("delete",)
+            self._run("scontrol", *what, f"ReservationName={PROOF}")
+        return sorted(set(held) - kept)
 
     def _named(self, hosts: Collection[str]) -> dict[str, _SlurmNode]:
         return _named(self._nodes(), hosts)
