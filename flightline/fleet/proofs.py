@@ -13,7 +13,8 @@ from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.skips import NOT_ASKED
 from flightline_node.model import LEVELS, Status, Verdict
 
-from ..store.sqlite import TOGETHER, Look, Record, SqliteStore
+from ..store.sqlite import TOGETHER, Look, Record, SqliteStore, now_stamp
+from .result import Report
 
 ACTIVE = LEVELS[1:]
 DAYS = 31.0
@@ -39,7 +40,23 @@ def proofs(store: SqliteStore, until: str, days: float = DAYS) -> dict[str, Node
     since = (datetime.fromisoformat(until) - timedelta(days=days)).isoformat()
     looks = (one for one in store.looks(since) if one.started_at <= until and one.host != TOGETHER)
 
-    return of_looks(looks, lambda one: is_whole(store.record(one.run_id, one.host), one.level))
+    whole: dict[str, bool] = {}
+
+    def counts(one: Look) -> bool:
+        # What a run leaves out it leaves out everywhere, and to unpack every node's record takes a large fleet long.
+        if one.run_id not in whole:
+            whole[one.run_id] = is_whole(store.record(one.run_id, one.host), one.level)
+        return whole[one.run_id]
+
+    return of_looks(looks, counts)
+
+
+def ages(store: SqliteStore, report: Report) -> dict[str, dict[str, float | None]]:
+    """Host -> active level -> hours, None for no proof, for a report: as of its run's end."""
+    until = report.run.finished_at or now_stamp()
+    known = proofs(store, until)
+    hosts = (row.host for row in report.rows)
+    return {host: {level: age_h(known.get(host, NodeProof()), level, until) for level in ACTIVE} for host in hosts}
 
 
 def of_looks(looks: Iterable[Look], counts: Callable[[Look], bool]) -> dict[str, NodeProof]:
@@ -75,7 +92,7 @@ def is_whole(record: Record | None, level: str) -> bool:
 def age_h(proof: NodeProof, level: str, now: str) -> float | None:
     """Hours since a level proved the node; None where none did."""
     at = proof.proven.get(level)
-    return hours(at, now) if at else None
+    return round(hours(at, now), 3) if at else None
 
 
 def hours(since: str, until: str) -> float:
