@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from flightline.demo import inventory
+from flightline.healing import act
+from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import now_utc
+from flightline.healing.site import SitePolicy
 from flightline.healing.steps.idle import begin
 from flightline.healing.steps.slurm import PROOF, SlurmScheduler
-from tests.beds import until
+from tests.beds import flightline, until
 from tests.healing import slurmbed
 from tests.healing.test_kills import born
 
@@ -148,3 +152,31 @@ def test_killed_in_the_middle_the_next_round_gives_back_and_without_one_it_ends_
     slurm.give_back()
     slurm.give_back()
     assert started_within(cluster, job) < MOST_WAIT_S
+
+
+def test_a_round_proves_what_is_due_and_takes_out_what_is_sick(cluster, slurm, tmp_path, monkeypatch):
+    """The preflights are real, their nodes simulated: level quick does not see that n2's GPU is slow."""
+    text = inventory.render(4, "p5.48xlarge", [("gpu_slow", "gpu-02")])
+    (tmp_path / "hosts.yml").write_text(text.replace("gpu-0", "n"))
+    store = tmp_path / "runs.sqlite"
+    flightline("preflight", "-i", tmp_path / "hosts.yml", "--store", store, check=True)
+    monkeypatch.setattr(act, "publish", lambda _: None)
+    said = []
+
+    def rounds(**policy):
+        site = SitePolicy(prove_percent=50, **policy)
+        asked = act.HealingRequest("latest", (str(tmp_path / "hosts.yml"),), "slurm", False, site, str(store), 1.0)
+        act.do(asked, lambda *_: None, said.append, None)
+
+    cluster.run("scontrol", "create", "reservation", f"ReservationName={PROOF}", "Nodes=n4", "Users=root",
+                "StartTime=now", "Duration=15", "Flags=MAINT,IGNORE_JOBS")  # fmt: skip
+    rounds()
+    assert slurm.place("n2").claim.level == "standard", said
+    assert not any(slurm.place(name).out for name in ("n1", "n3", "n4")) and not lent(cluster)
+    with SqliteLedger(store) as ledger:
+        (one,) = ledger.incidents()
+    assert (one.host, one.level) == ("n2", "standard") and "gpu_load" in {trouble.check for trouble in one.troubles}
+    rounds()
+    aged = ("runs", "--store", store, "--max-age", "1", "--nodes")
+    assert [flightline(*aged, names).returncode for names in ("n1,n[3-4]", "n[1-4]")] == [0, 1], said
+    slurm.resume("n2")
