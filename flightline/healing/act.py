@@ -178,8 +178,9 @@ def _prove_idle(
     finally:
         if proof:
             proof.end()
-            with suppress(EdgeError):  # the next round asks again
-                proof.holder.give_back()
+            if not controller.lease.lost:  # what is held then is another's
+                with suppress(EdgeError):  # the next round asks again
+                    proof.holder.give_back()
 
 
 def _again(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import time
 from dataclasses import dataclass, field
 
@@ -13,8 +14,9 @@ from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import now_utc
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.idle import begin
+from flightline.healing.steps.prove import Preflight
 from flightline.healing.steps.slurm import PROOF, SlurmScheduler
-from tests.beds import flightline, until
+from tests.beds import flightline, processes, until
 from tests.healing import slurmbed
 from tests.healing.test_kills import born
 
@@ -86,15 +88,16 @@ def test_a_job_that_arrives_in_the_middle_starts_within_10_s(cluster, slurm, wor
 
 
 def test_a_job_that_finds_room_or_could_not_start_anyway_ends_no_proof(cluster, slurm):
-    busy = cluster.sleep_on("n4")
-    proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "")
+    cluster.sleep_on("n4")
+    proof = begin(slurm, Burn(), [("n1", "deep"), ("n4", "deep")], lambda: "")
+    assert proof.hosts == ["n1"], "n4 got a job meanwhile"
     started_within(cluster, submitted(cluster, "-N2"))
     submitted(cluster, "-N4")
     submitted(cluster, "-N1", "--hold")
     submitted(cluster, "-N1", "-w", "n4")
     assert not proof.wait(6), proof.why
     proof.end()
-    assert busy and not lent(cluster)
+    assert not lent(cluster)
 
 
 def test_nothing_is_begun_while_a_job_waits_for_the_node(cluster, slurm):
@@ -105,12 +108,6 @@ def test_nothing_is_begun_while_a_job_waits_for_the_node(cluster, slurm):
     assert begin(slurm, Burn(), [("n1", "standard")], lambda: "") is None
     slurm.give_back()
     started_within(cluster, job)
-
-
-def test_a_node_that_got_a_job_meanwhile_is_not_lent(cluster, slurm):
-    cluster.sleep_on("n1")
-    assert set(slurm.hold(["n1", "n2"])) == {"n2"}
-    assert "Nodes=n2 " in cluster.run("scontrol", "-o", "show", "reservation").stdout
 
 
 def test_one_that_was_found_sick_stays_held_until_it_is_out_of_service(cluster, slurm):
@@ -137,35 +134,53 @@ def test_ended_by_a_drain_of_a_node_or_a_pause(cluster, slurm):
     cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")
 
 
-def test_killed_in_the_middle_the_next_round_gives_back_and_without_one_it_ends_by_itself(cluster, slurm):
+@pytest.fixture
+def hosts(tmp_path):
+    """An inventory of the bed's nodes, simulated: level quick does not see that n2's GPU is slow."""
+    text = inventory.render(4, "p5.48xlarge", [("gpu_slow", "gpu-02")])
+    (tmp_path / "hosts.yml").write_text(text.replace("gpu-0", "n"))
+    return str(tmp_path / "hosts.yml")
+
+
+def test_a_real_preflight_gives_way_to_a_job_and_says_nothing_of_who_had_not_answered(cluster, slurm, tmp_path, hosts):
+    prover = Preflight((hosts,), tmp_path / "runs.sqlite")
+    proof = begin(slurm, prover, [("n1", "standard"), ("n3", "standard")], lambda: "")
+    place = str(proof.judging.place)
+    assert until(lambda: [line for line in processes(place) if "ansible-playbook" in line], 30, "nodes are asked")
+    assert started_within(cluster, submitted(cluster, "-N4")) < MOST_WAIT_S
+    assert proof.wait(1) and not processes(place) and proof.judging.keep() == ""
+
+
+def test_killed_in_the_middle_the_next_round_gives_back_and_without_one_it_ends_by_itself(
+    cluster, slurm, tmp_path, hosts
+):
     def work():
-        begin(slurm, Burn(), [("n1", "deep"), ("n2", "deep")], lambda: "")
+        begin(slurm, Preflight((hosts,), tmp_path / "runs.sqlite"), [("n1", "deep"), ("n2", "deep")], lambda: "")
         time.sleep(60)
 
+    tempfile.tempdir = str(tmp_path)
     child = born(work)
-    until(lambda: lent(cluster), 10)
+    tempfile.tempdir = None
+    until(lambda: lent(cluster) and processes(f"{tmp_path}/flightline-proof-"), 30, "it is under way")
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     assert lent(cluster)
     assert "Duration=00:15:00" in cluster.run("scontrol", "-o", "show", "reservation").stdout
     job = submitted(cluster, "-N4")
-    slurm.give_back()
-    slurm.give_back()
+    assert slurm.give_back() == ["n1", "n2"] and slurm.give_back() == []
     assert started_within(cluster, job) < MOST_WAIT_S
+    until(lambda: not processes(f"{tmp_path}/flightline-proof-"), 15, "nothing that it began goes on")
 
 
-def test_a_round_proves_what_is_due_and_takes_out_what_is_sick(cluster, slurm, tmp_path, monkeypatch):
-    """The preflights are real, their nodes simulated: level quick does not see that n2's GPU is slow."""
-    text = inventory.render(4, "p5.48xlarge", [("gpu_slow", "gpu-02")])
-    (tmp_path / "hosts.yml").write_text(text.replace("gpu-0", "n"))
+def test_a_round_proves_what_is_due_and_takes_out_what_is_sick(cluster, slurm, tmp_path, monkeypatch, hosts):
     store = tmp_path / "runs.sqlite"
-    flightline("preflight", "-i", tmp_path / "hosts.yml", "--store", store, check=True)
+    flightline("preflight", "-i", hosts, "--store", store, check=True)
     monkeypatch.setattr(act, "publish", lambda _: None)
     said = []
 
     def rounds(**policy):
         site = SitePolicy(prove_percent=50, **policy)
-        asked = act.HealingRequest("latest", (str(tmp_path / "hosts.yml"),), "slurm", False, site, str(store), 1.0)
+        asked = act.HealingRequest("latest", (hosts,), "slurm", False, site, str(store), 1.0)
         act.do(asked, lambda *_: None, said.append, None)
 
     cluster.run("scontrol", "create", "reservation", f"ReservationName={PROOF}", "Nodes=n4", "Users=root",

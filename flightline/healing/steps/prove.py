@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,13 +67,14 @@ class BegunProof:
     def keep(self) -> str:
         """Put the run among the others, and publish it; its id, or '' where nobody answered. Raises StoreError."""
         run, records = self.answers()
+        said = self.process.stderr.read().decode("utf-8", "replace").strip() if self.process.stderr else ""
+        shutil.rmtree(self.place, ignore_errors=True)
         if run is None or not records:
-            said = self.process.stderr.read().decode("utf-8", "replace") if self.process.stderr else ""
-            if not self.stopped:
-                raise EdgeError(f"preflight of idle nodes: {said.strip()[-300:] or 'nobody was asked'}")
-            return ""
+            if self.stopped:
+                return ""
+            raise EdgeError(f"preflight of idle nodes: {said[-300:] or 'nobody was asked'}")
         names = {str(record["host"]) for record in records}
-        own = run.hosts if not self.stopped else tuple(host for host in run.hosts if host.host in names)
+        own = tuple(host for host in run.hosts if host.host in names or not self.stopped)
         with SqliteStore(self.store) as store:
             store.start(replace(run, hosts=own, finished_at="", verdict=""))
             for record in records:
