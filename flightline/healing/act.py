@@ -169,6 +169,8 @@ def _prove_idle(
             last = _again(controller, asked, say)
             if any(one.is_open and one.host in proof.hosts for one in last[1].incidents):
                 proof.end()  # a step may be next there
+        if proof.trouble:
+            say(f"warning: {proof.trouble}")
         run = proof.judging.keep()
         say(f"proven: run {run or 'none'}{f', ended early: {proof.why}' if proof.why else ''}")
         return _again(controller, asked, say)

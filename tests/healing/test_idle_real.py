@@ -122,7 +122,7 @@ def test_one_that_was_found_sick_stays_held_until_it_is_out_of_service(cluster, 
     slurm.resume("n2")
 
 
-def test_ended_by_a_drain_of_a_node_or_a_pause(cluster, slurm):
+def test_ended_by_a_pause_and_by_a_persons_drain_or_reservation(cluster, slurm):
     paused = []
     proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "".join(paused))
     paused.append("paused by ada")
@@ -132,6 +132,12 @@ def test_ended_by_a_drain_of_a_node_or_a_pause(cluster, slurm):
     assert proof.wait(10) and "n2" in proof.why and not lent(cluster)
     assert slurm.place("n2").reason == "ada: disk"
     cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")
+    proof = begin(slurm, Burn(), [("n1", "deep")], lambda: "")
+    theirs = ("Nodes=n1", "Users=root", "StartTime=now", "Duration=5")
+    cluster.run("scontrol", "create", "reservation", "ReservationName=ada", *theirs)
+    assert proof.wait(20) and "reserved" in proof.why and not lent(cluster)
+    until(lambda: slurm.place("n1").foreign, 15, "theirs stays")
+    cluster.run("scontrol", "delete", "ReservationName=ada")
 
 
 @pytest.fixture

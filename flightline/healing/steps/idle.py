@@ -21,7 +21,7 @@ class IdleProof:
     """Watches one in a thread.
 
     stop_why: what else ends it (a pause, a lost lease), '' for nothing. yields: ends the tests on the nodes themselves.
-    why: what ended it early. trouble: what the scheduler said instead of giving back. Nodes that were found sick stay
+    why: what ended it early. trouble: what was said instead of giving back. Nodes that were found sick stay
     held for the caller to give back, so that no job starts on one before it is out of service.
     """
 
@@ -58,17 +58,22 @@ class IdleProof:
         except EdgeError as error:
             self.why = str(error)
         finally:
-            self.judging.stop()
             try:
-                if self.judging.stopped:
-                    self.yields(self.hosts)
-            except EdgeError as error:
-                self.trouble = str(error)
-            try:
-                self.holder.give_back(self.judging.sick())
-            except EdgeError as error:
-                self.trouble = str(error)
-            self._over.set()
+                self._end()
+            finally:
+                self._over.set()
+
+    def _end(self) -> None:
+        self.judging.stop()
+        try:
+            if self.judging.stopped:
+                self.yields(self.hosts)
+        except EdgeError as error:
+            self.trouble = str(error)
+        try:
+            self.holder.give_back(self.judging.sick())
+        except EdgeError as error:
+            self.trouble = str(error)
 
     def _asked(self) -> str:
         try:

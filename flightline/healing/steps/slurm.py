@@ -119,8 +119,8 @@ class SlurmScheduler:
         nodes = self._nodes()
         own = _named(nodes, hosts)
         held = {node.name for node in own.values()}
-        if out := [host for host, node in own.items() if node.states & OUT]:
-            return f"{out[0]} was taken out of service"
+        if taken := [host for host, node in own.items() if node.states & (OUT | RESERVED)]:
+            return f"{taken[0]} was taken out of service or reserved"
         room = [node for node in nodes if node.states & ROOM and not node.states & OUT]
         said = self._run("squeue", "-h", "-a", "-t", "PD", "-o", "%A|%D|%P|%n|%r")
         for line in said.splitlines():
