@@ -15,21 +15,33 @@ from typing import Any
 
 from flightline_node.kubernetes import standing
 from flightline_node.kubernetes.drain import row_of
-from flightline_node.kubernetes.names import CLAIM_LABEL, CORDON, FAULT_TAINT, MARK_LABEL, STARTUP_TAINT, TYPE_LABEL
+from flightline_node.kubernetes.names import (
+    CLAIM_LABEL,
+    CORDON,
+    EFFECT,
+    FAULT_TAINT,
+    MARK_LABEL,
+    STARTUP_TAINT,
+    TYPE_LABEL,
+)
 from flightline_node.watch import claim, rule
 from flightline_node.watch.rule import GOING, Row, RulePolicy
 from flightline_node.watch.slurm import POLICY
 
 from ...kubernetes.nodes import by_host, labels, listed
+from ..journal.stamps import later
 from ..plan.planner import RunningJob, SchedulerView
 from .ports import EdgeError
 
+PROOF_TAINT = "flightline/proof"
+"""While an idle node is proven. Pods that are there stay; the agents tolerate every taint."""
 TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
 """Label, its value (None: any) and who repairs and replaces nodes that have it."""
 GONE = SchedulerView(known=False, gone="the cluster has no such Node any more")
 """The list was whole: whoever deleted the Node, or replaced its machine, has decided."""
+CLOCKS_S = 5.0
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 """Of a Node: a DNS subdomain."""
 _ENDED = ("Succeeded", "Failed")
@@ -110,6 +122,41 @@ class KubernetesScheduler:
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
         self._run("create", "--raw", path, "-f", "-", given=json.dumps(eviction))
 
+    def hold(self, hosts: Collection[str]) -> list[str]:
+        """Taint them; one that got a pod meanwhile goes back at once, and one that another manages is not taken."""
+        self.give_back()
+        nodes = {host: node for host, node in by_host(self._read("get", "nodes"), hosts).items() if not _manager(node)}
+        if nodes:
+            names = [str(node["metadata"]["name"]) for node in nodes.values()]
+            self._run("taint", "nodes", *names, f"{PROOF_TAINT}=idle:{EFFECT}", "--overwrite")
+        lent = [host for host, place in self.places(nodes).items() if not (place.jobs or place.out)]
+        if len(lent) < len(nodes):
+            self.give_back(keep=lent)
+        return lent
+
+    def hold_on(self) -> None:
+        """Nothing: a taint stays until the next remediator takes it away."""
+
+    def waiting(self, hosts: Collection[str], since: str) -> str:
+        """A pod with accelerators that came since then and finds no node; one from before found none without us."""
+        for pod in self._read("get", "pods", "--all-namespaces", "--field-selector=status.phase=Pending"):
+            meta, conditions = pod["metadata"], (pod.get("status") or {}).get("conditions") or []
+            waits = any(one.get("type") == "PodScheduled" and one.get("status") == "False" for one in conditions)
+            # A stamp of the server's has whole seconds, and its clock is not ours.
+            if waits and _holds(pod["spec"]) and str(meta.get("creationTimestamp")) > later(since, -CLOCKS_S)[:19]:
+                return f"pod {meta.get('namespace')}/{meta['name']} waits"
+        return ""
+
+    def give_back(self, keep: Collection[str] = ()) -> list[str]:
+        """Take the taint away."""
+        nodes = self._read("get", "nodes")
+        kept = {str(node["metadata"]["name"]) for node in by_host(nodes, keep).values()}
+        tainted = {str(node["metadata"]["name"]) for node in nodes if PROOF_TAINT in _taints(node)}
+        free = sorted(tainted - kept)
+        if free:
+            self._run("taint", "nodes", *free, f"{PROOF_TAINT}-")
+        return free
+
     def _node(self, host: str) -> Mapping[str, Any] | None:
         """The Node of a host: by its name, where thousands need not be read for one; else by what else it is called."""
         named = self._read("get", "nodes", f"--field-selector=metadata.name={host}") if NAME.fullmatch(host) else []
@@ -120,9 +167,7 @@ class KubernetesScheduler:
         found = self._node(host)
         if found is None:
             raise KubernetesError(f"{verb} {host}: the cluster has no Node of that name, address or instance")
-        own = labels(found)
-        manager = next((who for name, value, who in MANAGED if name in own and value in (None, own[name])), "")
-        if manager:
+        if manager := _manager(found):
             raise KubernetesError(f"{verb} {host}: a node of {manager}, which repairs it itself; it stays as it is")
         foreign = _place(found, {}).foreign
         if foreign and not (verb == "cordon" and not found["spec"].get("unschedulable")):
@@ -170,13 +215,22 @@ class KubernetesScheduler:
         return done.stdout
 
 
+def _manager(node: Mapping[str, Any]) -> str:
+    own = labels(node)
+    return next((who for name, value, who in MANAGED if name in own and value in (None, own[name])), "")
+
+
+def _taints(node: Mapping[str, Any]) -> set[str]:
+    return {str(one.get("key")) for one in node["spec"].get("taints") or []}
+
+
 def _annotation(node: Mapping[str, Any], name: str) -> str:
     return str((node["metadata"].get("annotations") or {}).get(name) or "")
 
 
 def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
     """An operator's cordon says more than a taint of ours, and is named first."""
-    taints = {str(one.get("key")) for one in node["spec"].get("taints") or []}
+    taints = _taints(node)
     here = tuple(jobs.get(str(node["metadata"]["name"]), ()))
     conditions: list[Mapping[str, Any]] = (node.get("status") or {}).get("conditions") or []
     ready: Mapping[str, Any] = next((one for one in conditions if one.get("type") == "Ready"), {})

@@ -17,17 +17,26 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from flightline_node.watch import claim, rule
+from flightline_node.watch import slurm as parts
 from flightline_node.watch.rule import RulePolicy
-from flightline_node.watch.slurm import LOST, POLICY, AwayError, SettledError, SlurmMarks, SlurmNode, listed, named
+from flightline_node.watch.slurm import LOST, POLICY, AwayError, SettledError, SlurmMarks, SlurmNode
 
 from ..plan.planner import RunningJob, SchedulerView
-from .ports import EdgeError
+from .ports import HOLD_MIN, EdgeError
 
 TIMEOUT_S = 15.0
 """Slurm's own MessageTimeout is 10 s: a controller that takes longer is not answering."""
+ROOM = frozenset({"IDLE", "MIXED"})
 RESERVED = frozenset({"MAINT", "MAINTENANCE", "RESERVED"})
 CONFIGS = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf")
 
+PROOF = "flightline-proof"
+"""The one reservation of ours: idle nodes that are being proven."""
+WAITS = re.compile(r"Resources|Priority|ReqNodeNotAvail.*|Nodes_required_for_job.*", re.IGNORECASE)
+"""Reasons of a pending job that more nodes may end; None is one that was not looked at yet. Source: squeue(1), "JOB
+REASON CODES"; of the longer ones as slurmctld 22.05 prints them."""
+
+_RESERVATION = re.compile(r"^ReservationName=(\S+).*? Nodes=(\S+).*? State=(\S+)", re.MULTILINE)
 _RANGES = re.compile(r"\[([^\]]*)\]")
 
 
@@ -47,9 +56,9 @@ class SlurmScheduler:
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
-        nodes = listed(self._run("scontrol", "-o", "show", "node"))
+        nodes = self._nodes()
         jobs = _jobs(self._run("squeue", "-h", "-a", "-t", "R,CG,S,CF,ST,SO,SI", "-o", "%A|%u|%N|%j"))
-        return {host: _place(node, jobs) for host, node in named(nodes, hosts).items()}
+        return {host: _place(node, jobs) for host, node in parts.named(nodes, hosts).items()}
 
     def place(self, host: str) -> SchedulerView:
         """What it says of one host now. Raises SchedulerError."""
@@ -79,7 +88,7 @@ class SlurmScheduler:
 
         What a remediator that was killed had marked goes too.
         """
-        nodes, found = named(listed(self._run("scontrol", "-o", "show", "node")), hosts), []
+        nodes, found = parts.named(parts.listed(self._run("scontrol", "-o", "show", "node")), hosts), []
         for host, node in sorted(nodes.items()):
             there = claim.read(node.extra)
             if there and (there.mark in (rule.HELD, rule.TOLD) or there.by == claim.REMEDIATE):
@@ -102,9 +111,72 @@ class SlurmScheduler:
         """Put a job back into the queue. Raises SchedulerError."""
         self._run("scontrol", "requeue", job)
 
+    def hold(self, hosts: Collection[str]) -> list[str]:
+        """Take them into the reservation, by Slurm's own leave; a job that has started meanwhile keeps its node."""
+        self.give_back()
+        names = {node.name: host for host, node in self._named(hosts).items()}
+        flags = ("StartTime=now", f"Duration={HOLD_MIN}", "Users=root", "Flags=MAINT,IGNORE_JOBS")
+        self._run("scontrol", "create", "reservation", f"ReservationName={PROOF}", f"Nodes={','.join(names)}", *flags)
+        places = self.places(names.values())
+        lent = [host for host, place in places.items() if not (place.jobs or place.out)]
+        if len(lent) < len(names):
+            self.give_back(keep=lent)
+        return lent
+
+    def hold_on(self) -> None:
+        """Move its end away from now."""
+        self._run("scontrol", "update", f"ReservationName={PROOF}", f"EndTime=now+{HOLD_MIN}minutes")
+
+    def waiting(self, hosts: Collection[str], since: str) -> str:
+        """A pending job that could start with what is held and what is free: one for more nodes ends no proof."""
+        nodes = self._nodes()
+        own = parts.named(nodes, hosts)
+        held = {node.name for node in own.values()}
+        if taken := [host for host, node in own.items() if node.out or node.states & RESERVED]:
+            return f"{taken[0]} was taken out of service or reserved"
+        room = [node for node in nodes if node.states & ROOM and not node.out]
+        said = self._run("squeue", "-h", "-a", "-t", "PD", "-o", "%A|%D|%P|%n|%r")
+        for line in said.splitlines():
+            job, count, partitions, named, why = (*line.split("|", 4), "", "", "", "")[:5]
+            may = {node.name for node in room if node.partitions & set(partitions.split(","))}
+            fits = count.isdigit() and int(count) <= len(may) and held & may
+            if fits and WAITS.fullmatch(why.strip("()").replace(" ", "_")) and held & set(expand(named) or held):
+                return f"job {job} waits ({why})"
+        return ""
+
+    def give_back(self, keep: Collection[str] = ()) -> list[str]:
+        """End the reservation, or leave these nodes alone in it."""
+        held = next((expand(nodes) for name, nodes, _ in self._reservations() if name == PROOF), [])
+        kept = {node.name for node in self._named(keep).values()} & set(held) if keep else set[str]()
+        if held:
+            what = ("update", f"Nodes={','.join(sorted(kept))}") if kept else ("delete",)
+            self._run("scontrol", *what, f"ReservationName={PROOF}")
+        return sorted(set(held) - kept)
+
+    def _named(self, hosts: Collection[str]) -> dict[str, SlurmNode]:
+        return parts.named(self._nodes(), hosts)
+
+    def _nodes(self) -> list[SlurmNode]:
+        """Every node; one that only our own reservation holds is not shown as reserved."""
+        nodes = parts.listed(self._run("scontrol", "-o", "show", "node"))
+        if not any(node.states & RESERVED for node in nodes):
+            return nodes
+        own, others = set[str](), set[str]()
+        for name, listed, state in self._reservations():
+            if name == PROOF or state == "ACTIVE":
+                (own if name == PROOF else others).update(expand(listed))
+        free = own - others
+        return [
+            one._replace(states=one.states - RESERVED, reservation="") if one.name in free else one for one in nodes
+        ]
+
+    def _reservations(self) -> list[tuple[str, str, str]]:
+        """Name, nodes and state of each."""
+        return _RESERVATION.findall(self._run("scontrol", "-o", "show", "reservation"))
+
     def _own(self, host: str, verb: str) -> str:
         """Slurm's name of a node that nobody else holds."""
-        nodes = named(listed(self._run("scontrol", "-o", "show", "node")), [host])
+        nodes = parts.named(self._nodes(), [host])
         if host not in nodes:
             raise SchedulerError(f"{verb} {host}: Slurm has no node of that name")
         foreign = _place(nodes[host], {}).foreign

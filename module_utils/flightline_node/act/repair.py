@@ -200,6 +200,19 @@ def _reboot(step: RepairStep) -> Answer:
     return _answer(BEGUN if status == 0 else FAILED, said or "ordered")
 
 
+def _yield(step: RepairStep) -> Answer:
+    """End the tests of a preflight that asks this node now, and what they began: a job wants the node."""
+    ended = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            calls = [at for at, word in enumerate(words[:-1]) if word.endswith(Path(PACKAGE).name.encode())]
+            if any(words[at + 1] == b"call" for at in calls):
+                os.kill(int(process.name), signal.SIGTERM)
+                ended.append(process.name)
+    return _answer(DONE, f"{len(ended)} processes ended")
+
+
 def _holders() -> List[str]:
     """Process ids that have a GPU or Neuron device open, the services around them left out.
 
@@ -263,6 +276,7 @@ ACTIONS = {
     "reboot": _reboot,
     "pause": _pause,
     "resume": _resume,
+    "yield": _yield,
 }
 BY_PERSON = frozenset({"mark", "pause", "resume"})
 CHANGING = frozenset({"restart", "reset", "reboot"})
