@@ -41,6 +41,7 @@ MAX_SORTS = 2000
 
 TEXT_CHARS = 600
 HEAD_BYTES = 64 << 10
+SAMPLE_BYTES = 1 << 20
 UNSTAMPED_LINES = 2000
 """So many lines without a stamp, and no more, are read to find the first or last one."""
 
@@ -509,7 +510,8 @@ def _ledger(reader: _KernelReader, data: Data) -> Dict[str, int]:
 
 def _lines_in(data: Data) -> int:
     """How many lines a log has; of a very large one, by the lines at its end."""
-    part = bytes(data[max(0, len(data) - kernel_shape.WHOLE_BYTES) :])
+    size = len(data) if len(data) <= kernel_shape.WHOLE_BYTES else SAMPLE_BYTES
+    part = bytes(data[len(data) - size :])
     return (part.count(b"\n") + (part[-1:] != b"\n")) * len(data) // max(len(part), 1)
 
 
