@@ -17,7 +17,7 @@ LONGER: Mapping[str, int] = {
     "fabric_state": 160,
     "gpu_bandwidth": 190,
     "gpu_lost": 170,
-    "kernel_errors": 220,
+    "kernel_errors": 240,
     "lustre": 190,
     "nccl_busbw": 215,
     "nccl_transport": 235,

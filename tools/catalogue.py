@@ -102,7 +102,8 @@ def _repetition(check: Check) -> str:
     for one in check.repeated:
         limit = limits.get(one.threshold)
         end = f"FAIL from {limit.default:g} per {one.per} (`{one.threshold}`)" if limit else f"at any number: {one.why}"
-        said.append(f"{one.what}: {one.alone}, {end}")
+        start = f"no preflight starts on {one.refused} that did not pass, " if one.refused else ""
+        said.append(f"{one.what}: {one.alone}, {start}{end}")
     return "; ".join(said)
 
 

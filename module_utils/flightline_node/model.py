@@ -218,6 +218,7 @@ class Repeated(NamedTuple):
     """A class of events: its status alone, and the check's threshold from which on its number is FAIL; "" for none.
 
     per: what is counted by itself (device, server, node). why: why number says nothing, where there is no threshold.
+    refused: the number from which on a preflight refuses it; a running node stays in service; 0 for none.
     """
 
     what: str
@@ -225,6 +226,7 @@ class Repeated(NamedTuple):
     threshold: str = ""
     per: str = "device"
     why: str = ""
+    refused: int = 0
 
 
 Evaluate = Callable[["Context"], Iterable[Finding]]

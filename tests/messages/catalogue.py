@@ -26,6 +26,8 @@ DATA = Path(__file__).parent / "data"
 KERNEL_LOG = "kernel.log"
 CLASSES = ("condemns", "degrades", "job", "nothing")
 LEDGER = "unread_lines"
+STANDING = "stands."
+"""What no preflight starts a job on and no running node leaves service for: it degrades."""
 FIELDS = {
     "pci": "0000:53:00.0",
     "gpu": "0000:53:00",
@@ -176,13 +178,15 @@ def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> s
     if message.cls == "nothing":
         findings = [finding for finding in findings if finding.check != LEDGER]
     mine = _worst([finding for finding in findings if finding.check == message.check])
-    blocks = any(finding.status in BLOCKING for finding in findings)
+    standing = [finding for finding in findings if finding.reason.startswith(STANDING)]
+    blocks = any(finding.status in BLOCKING for finding in findings if finding not in standing)
     loud = blocks or any(finding.status is Status.WARN for finding in findings)
     right = {
         "condemns": mine is (Status.UNKNOWN if unclear or message.status == "UNKNOWN" else Status.FAIL),
-        "degrades": unclear or (mine is Status.WARN and not blocks),
+        "degrades": unclear
+        or (not blocks and (mine is Status.WARN or message.check in {one.check for one in standing})),
         "job": mine is not Status.FAIL and not (blocks and message.file == KERNEL_LOG),
-        "nothing": not loud,
+        "nothing": not loud and not standing,
     }[message.cls]
     exact = unclear or not message.status or mine == message.status
     if right and exact:

@@ -27,6 +27,8 @@ class Case(NamedTuple):
 
     `status` holds for a single event. `threshold` names the number per device from which on what warns is FAIL; where
     none does, `once` says why. `longest`: the seconds (of the events' own `seconds`) from which on one alone is FAIL.
+    `refused`: the number from which on no preflight starts a job on it unless the log shows that it passed, though a
+    running node stays in service until `threshold` (docs/healing.md); 0: as for a running node.
     """
 
     name: str
@@ -37,12 +39,13 @@ class Case(NamedTuple):
     threshold: str = REPEATS
     longest: str = ""
     once: str = ""
+    refused: int = 0
 
     @property
     def repeated(self) -> Repeated:
         """What its repetition comes to."""
         part = "node" if self.name in STALLS else "device"
-        return Repeated(self.what, self.status, "" if self.once else self.threshold, part, self.once)
+        return Repeated(self.what, self.status, "" if self.once else self.threshold, part, self.once, self.refused)
 
     def under(self, driver: Optional[str]) -> Case:
         """The case as the call trace under it shows it: stuck in a driver, but for a task that waits for a server."""
@@ -62,6 +65,20 @@ def _on_a_disk(event: Facts) -> bool:
     return not _NO_DISK.match(str(event.get("device")))
 
 
+def _polled(event: Facts) -> bool:
+    """The command had ended; only its interrupt was missed (drivers/nvme/host/pci.c)."""
+    return "polled" in str(event.get("outcome"))
+
+
+def _not_polled(event: Facts) -> bool:
+    return not _polled(event)
+
+
+def _hot(event: Facts) -> bool:
+    """A start under full load leaves a few."""
+    return int(event["number"]) >= 10
+
+
 def _mce(uncorrected: Optional[bool], before: bool = False) -> Callable[[Facts], bool]:
     return lambda event: event.get("uncorrected") is uncorrected and bool(event.get("previous_boot")) is before
 
@@ -79,6 +96,7 @@ REFUSED = "kernel module refused for its signature"
 SLOT_EMPTY = "PCIe device left its slot"
 BOOT_BEFORE = "hardware error that ended the boot before"
 BEYOND_END = "file system asks for blocks beyond the end of its disk"
+SILENT_SERVER = "file server does not answer"
 CARRIER = "InfiniBand port lost its carrier"
 _NOT_PRESENT = "Card not present"
 NETWORK_RESET = "network device reset"
@@ -90,18 +108,21 @@ _JOBS = "what a job did to itself"
 _SITES = "the site's own setting or detaching"
 CASES: Tuple[Case, ...] = (
     Case("mce", "hardware error that was not corrected", _F, Remedy.REPLACE, _mce(True)),
-    Case("mce", "corrected hardware error", _W, Remedy.INVESTIGATE, _mce(False), "edac_corrected"),
+    Case("mce", "corrected hardware error", _W, Remedy.INVESTIGATE, _mce(False), "edac_corrected", refused=10),
     Case("mce", BOOT_BEFORE, _W, Remedy.INVESTIGATE, _mce(True, before=True), once="many lines tell of one error"),
     Case("edac", "memory error that ECC could not correct", _F, Remedy.REPLACE, _kind("UE")),
-    Case("edac", "memory error corrected by ECC", _W, Remedy.REPLACE, _kind("CE"), "edac_corrected"),
+    Case("edac", "memory error corrected by ECC", _W, Remedy.REPLACE, _kind("CE"), "edac_corrected", refused=3),
+    Case("thermal", "CPU slowed down by heat", _W, Remedy.INVESTIGATE, _hot, "throttled", refused=100),
     Case("hard_lockup", "CPU locked up with interrupts off", _F, Remedy.REBOOT),
-    Case("soft_lockup", "CPU locked up", _W, Remedy.REBOOT, threshold="soft_lockups", longest="soft_lockup_s"),
-    Case("rcu_stall", "CPU stalled (RCU)", _W, Remedy.INVESTIGATE, threshold="rcu_stalls"),
-    Case("hung_task", "task hung", _W, Remedy.INVESTIGATE, threshold="hung_tasks", longest="hung_task_s"),
+    Case(
+        "soft_lockup", "CPU locked up", _W, Remedy.REBOOT, threshold="soft_lockups", longest="soft_lockup_s", refused=1
+    ),
+    Case("rcu_stall", "CPU stalled (RCU)", _W, Remedy.INVESTIGATE, threshold="rcu_stalls", refused=1),
+    Case("hung_task", "task hung", _W, Remedy.INVESTIGATE, threshold="hung_tasks", longest="hung_task_s", refused=1),
     Case("kernel_bug", "kernel fault: its state is no longer to be trusted", _F, Remedy.REBOOT, _kind(*_FAULTS)),
-    Case("kernel_bug", "work queue locked up", _W, Remedy.INVESTIGATE, _kind("workqueue lockup")),
-    Case("kernel_warning", "kernel warning in a driver that training stands on", _W, Remedy.INVESTIGATE),
-    Case("nfs", "file server does not answer", _W, Remedy.INVESTIGATE),
+    Case("kernel_bug", "work queue locked up", _W, Remedy.INVESTIGATE, _kind("workqueue lockup"), refused=1),
+    Case("kernel_warning", "kernel warning in a driver that training stands on", _W, Remedy.INVESTIGATE, refused=1),
+    Case("nfs", SILENT_SERVER, _W, Remedy.INVESTIGATE, _kind("silent"), refused=1),
     Case("conntrack", "connections dropped: the table of tracked ones is full", _W, Remedy.FIX_CONFIG, once=_SITES),
     Case("netdev_stuck", "network device that is never removed", _W, Remedy.REBOOT),
     Case("carrier", CARRIER, _F, Remedy.INVESTIGATE, _kind("Lost")),
@@ -116,7 +137,8 @@ CASES: Tuple[Case, ...] = (
     Case("file_max", "no more files could be opened on the whole node", _W, Remedy.FIX_CONFIG, once=_JOBS),
     Case("library_crash", "a program crashed inside an NVIDIA or EFA library", _W, Remedy.INVESTIGATE, once=_JOBS),
     Case("nvme_down", "NVMe controller down", _F, Remedy.REPLACE),
-    Case("nvme_timeout", "NVMe command timed out", _W, Remedy.REBOOT, threshold="nvme_timeouts"),
+    Case("nvme_timeout", "NVMe command timed out", _W, Remedy.REBOOT, _not_polled, "nvme_timeouts", refused=1),
+    Case("nvme_timeout", "NVMe interrupt late", _W, Remedy.INVESTIGATE, _polled, "nvme_timeouts"),
     Case("io_error", "disk read or write failed", _F, Remedy.REPLACE, _on_a_disk),
     Case("beyond_end", BEYOND_END, _F, Remedy.REPLACE, _on_a_disk),
     Case("raid_failure", "disk left its RAID array", _F, Remedy.REPLACE),
@@ -140,24 +162,39 @@ CASES: Tuple[Case, ...] = (
     Case("nvidia_driver", "NVIDIA driver does not support a GPU", _F, Remedy.UPDATE_SOFTWARE, _kind("unsupported")),
     Case("nvidia_driver", NOT_LOADED, _F, Remedy.UPDATE_SOFTWARE, _kind("not_loaded")),
     Case("nvidia_driver", "driver cannot read or train the NVLinks", _F, Remedy.REBOOT, _kind("nvlink_discovery")),
-    Case("nvidia_driver", "GPU did not answer the driver's watchdog", _W, Remedy.INVESTIGATE, _kind("rc_watchdog")),
-    Case("nvidia_driver", "IMEX daemon died: its NVLink domain is cut", _W, Remedy.FIX_CONFIG, _kind("imex_died")),
-    Case("nvidia_driver", "another driver holds a GPU", _W, Remedy.FIX_CONFIG, _kind("driver_conflict")),
+    Case(
+        "nvidia_driver",
+        "GPU did not answer the driver's watchdog",
+        _W,
+        Remedy.INVESTIGATE,
+        _kind("rc_watchdog"),
+        refused=1,
+    ),
+    Case(
+        "nvidia_driver",
+        "IMEX daemon died: its NVLink domain is cut",
+        _W,
+        Remedy.FIX_CONFIG,
+        _kind("imex_died"),
+        refused=1,
+    ),
+    Case("nvidia_driver", "another driver holds a GPU", _W, Remedy.FIX_CONFIG, _kind("driver_conflict"), refused=1),
     Case("nvidia_driver", GSP_TROUBLE, _F, Remedy.RESET_GPU, _kind("gsp")),
     Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
     Case("module_refused", REFUSED, _F, Remedy.UPDATE_SOFTWARE),
-    Case("network_reset", NETWORK_RESET, _W, Remedy.INVESTIGATE, threshold="network_resets"),
-    Case("ena_expired", EXPIRED, _W, Remedy.INVESTIGATE, threshold="network_resets"),
+    Case("network_reset", NETWORK_RESET, _W, Remedy.INVESTIGATE, threshold="network_resets", refused=1),
+    Case("ena_expired", EXPIRED, _W, Remedy.INVESTIGATE, threshold="network_resets", refused=1),
     Case("network_failed", "network device could not be reset or started", _F, Remedy.REBOOT),
     Case("efa_admin", "EFA device stopped answering commands", _F, Remedy.REBOOT, _kind("admin")),
     Case("efa_admin", "EFA driver could not start the device", _F, Remedy.REBOOT, _kind("probe_failed")),
     Case("efa_admin", "EFA driver was built for another kernel", _F, Remedy.UPDATE_SOFTWARE, _kind("not_loaded")),
-    Case("efa_refused", "EFA device refused a command", _W, Remedy.INVESTIGATE),
+    Case("efa_refused", "EFA device refused a command", _W, Remedy.INVESTIGATE, refused=3),
     Case("mlx5", MLX5_DEAD, _F, Remedy.REBOOT, _kind("dead")),
-    Case("mlx5", "mlx5 queue stood still", _W, Remedy.INVESTIGATE, _kind("tx_timeout"), "network_resets"),
+    Case("mlx5", "mlx5 queue stood still", _W, Remedy.INVESTIGATE, _kind("tx_timeout"), "network_resets", refused=1),
     Case("mlx5", "mlx5 device did not answer a command of its driver", _F, Remedy.REBOOT, _kind("command")),
     Case("mlx5", "cable pulled out of an mlx5 port, or never plugged in", _W, Remedy.INVESTIGATE, _kind("unplugged")),
-    Case("mlx5", "mlx5 device hot, or short of power", _W, Remedy.INVESTIGATE, _kind("hot")),
+    Case("mlx5", "mlx5 device hot, or in doubt of its health", _W, Remedy.INVESTIGATE, _kind("hot"), refused=1),
+    Case("mlx5", "mlx5 device short of power", _W, Remedy.INVESTIGATE, _kind("power")),
 )
 
 THRESHOLDS: Tuple[Threshold, ...] = (
@@ -214,6 +251,15 @@ THRESHOLDS: Tuple[Threshold, ...] = (
         "five times the kernel's own limit of 120 s: what waits so long does not come back without a reboot",
         60,
         1000000,
+    ),
+    Threshold(
+        "throttled",
+        1000,
+        "events",
+        "times that one CPU was slowed down by heat that block the node",
+        "the driver's own count since the boot; a start under full load leaves a few",
+        1,
+        1000000000,
     ),
     Threshold(
         "nvme_timeouts",

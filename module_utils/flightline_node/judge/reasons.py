@@ -20,6 +20,8 @@ NOT_TAKEN = Reason("not_taken", "the node skipped it for a reason that is not th
 CHECK_BROKE = Reason("check_broke", "the check itself broke", Remedy.CONTACT_SUPPORT)
 NO_ANSWER = Reason("no_answer", "the check gave no answer", Remedy.CONTACT_SUPPORT)
 NOT_UNDERSTOOD = Reason("not_understood", "a line in an error's shape that no rule knows")
+PART_FAILED = Reason("part_failed", "a part that training needs speaks of failure, in words that no rule knows")
+STANDS = Reason("stands", "a trouble that may pass, and of which no log shows that it did")
 WAIVER_EXPIRED = Reason("waiver_expired", "a waiver has expired, and its finding is still there", Remedy.FIX_CONFIG)
 
 NO_GPU_LISTED = Reason("no_gpu_listed", "nvidia-smi lists no GPU")
@@ -38,7 +40,7 @@ OVERRULED = Reason("overruled", "somebody put the node back into service against
 
 COMMON = (
     SILENT, NO_DRIVER, ENDED_BADLY, NOT_RUN, UNREADABLE, NOT_TRUSTED, NOT_COLLECTED, NOT_TAKEN, CHECK_BROKE, NO_ANSWER,
-    NOT_UNDERSTOOD, WAIVER_EXPIRED, NO_GPU_LISTED, VALUE_UNREAD, VALUE_LACKING, NO_VALUE,
+    NOT_UNDERSTOOD, PART_FAILED, WAIVER_EXPIRED, NO_GPU_LISTED, VALUE_UNREAD, VALUE_LACKING, NO_VALUE,
     NVLINK_LISTS_NONE, VERSION_UNREAD, NOT_AS_PINNED, TOO_OLD, SMI_SILENT, MESSAGES_LOST, QUARANTINED, SUSPECT,
     OVERRULED,
 )  # fmt: skip

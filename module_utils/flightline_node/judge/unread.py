@@ -14,11 +14,15 @@ SHOWN = 7
 
 
 def not_understood(context: Context, shapes: Sequence[Facts]) -> Finding:
-    """UNKNOWN, with the lines quoted, grouped and counted."""
+    """UNKNOWN, or FAIL where a part says that it failed, with the lines quoted, grouped and counted."""
+    failed = any(shape.get("part_failed") for shape in shapes)
+    shapes = sorted(shapes, key=lambda shape: not shape.get("part_failed"))
     count, worst = sum(shape["count"] for shape in shapes), sorted(shapes, key=lambda shape: -int(shape["count"]))
+    worst.sort(key=lambda shape: not shape.get("part_failed"))
     what = ("1 line" if count == 1 else f"{count} lines") + (f" of {len(shapes)} sorts" if len(shapes) > 1 else "")
-    return context.unknown(
-        reasons.NOT_UNDERSTOOD,
+    return context.because(
+        Status.FAIL if failed else Status.UNKNOWN,
+        reasons.PART_FAILED if failed else reasons.NOT_UNDERSTOOD,
         f"{what} in an error's shape that no rule knows: {shapes[0]['text'][:200]}",
         *(count, 0, "lines"),
         evidence=[_told(shape) for shape in worst[:SHOWN]],

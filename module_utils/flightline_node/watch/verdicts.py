@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ..judge.judgement import answers
 from ..judge.kernel_history import pci_key
+from ..judge.reasons import STANDS
 from ..judge.waivers import apply as apply_waivers
 from ..know.expected import Expected
 from ..model import BLOCKING, Facts, Finding, Status, device_label
@@ -42,7 +43,7 @@ class Rules:
         measures: Dict[str, Any] = {}
         found = answers(due, KnownFacts(dict(facts)), self._expected, self._settings, now, measures, required=False)
         found = apply_waivers(found, self._settings.waivers, self._names, now.date())
-        seen = [self._named(one) for one in found if one.status in BLOCKING and _seen(one)]
+        seen = [self._named(one) for one in found if one.status in BLOCKING and _seen(one) and not stands_alone(one)]
         return sorted(seen, key=lambda one: one.status is Status.UNKNOWN)
 
     def _named(self, finding: Finding) -> Finding:
@@ -56,6 +57,11 @@ class Rules:
         from dataclasses import replace
 
         return replace(finding, device={**known, **finding.device})
+
+
+def stands_alone(finding: Finding) -> bool:
+    """Is it a single trouble that no preflight starts a job on, but that ends no running one (docs/healing.md)?"""
+    return finding.reason.partition(".")[0] == STANDS.id
 
 
 def _seen(finding: Finding) -> bool:

@@ -43,19 +43,21 @@ NO_LUSTRE = mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"})
 test_lustre = table(
     row("mounted", judge(mounts.parse({"mounts.txt": sample("proc/fsx-mounts.txt")})), PASS, says="/fsx"),
     row("without the kernel log it says so", judging("lustre", {"mounts": mounted()}), PASS, says="not read"),
-    row("evicted", judge(messages=[EVICTED, EVICTED]), WARN, measured=2, first=EVICTED),
-    row("a lost server counts until it is back", judge(messages=[RESTORED, LOST]), WARN,
+    row("evicted", judge(messages=[EVICTED, EVICTED]), FAIL, measured=2, first=EVICTED),
+    row("a lost server counts until it is back", judge(messages=[RESTORED, LOST]), FAIL,
         device={"name": "abcdefgh-OST0003"}),
     row("a lost server counts until it is back", judge(messages=[LOST, RESTORED]), PASS),
-    row("a lost server counts where the mounts are not known", judging("lustre", {"kernel": log(LOST)}), WARN,
+    row("a lost server counts until it is back", judge(messages=[EVICTED, RESTORED]), WARN),
+    row("a lost server counts until it is back", judge(messages=[RESTORED, EVICTED]), FAIL),
+    row("a lost server counts where the mounts are not known", judging("lustre", {"kernel": log(LOST)}), FAIL,
         says="was lost"),
     row("a lost server counts where the mounts are not known", judge(NO_LUSTRE, [LOST]), SKIP),
-    *(row("a mount that failed and is not there", judge(NO_LUSTRE, [NO_CONFIG, line]), WARN, evidence=(NO_CONFIG, line))
+    *(row("a mount that failed and is not there", judge(NO_LUSTRE, [NO_CONFIG, line]), FAIL, evidence=(NO_CONFIG, line))
         for line in NOT_MOUNTED),
-    row("a mount that failed and is not there", judging("lustre", {"kernel": log(NO_CONFIG)}), WARN),
+    row("a mount that failed and is not there", judging("lustre", {"kernel": log(NO_CONFIG)}), FAIL),
     row("a mount that failed and came right", judge(messages=[NO_CONFIG]), PASS),
     row("a mount that failed and came right", judge(NO_LUSTRE, [NO_CONFIG, "Lustre: Mounted abcdefgh-client"]), SKIP),
-    row("a mount that failed and came right", judge(NO_LUSTRE, ["Lustre: Mounted abcdefgh-client", NO_CONFIG]), WARN),
+    row("a mount that failed and came right", judge(NO_LUSTRE, ["Lustre: Mounted abcdefgh-client", NO_CONFIG]), FAIL),
     row("read only", judge(mounted("ro,flock"), mounts=["/fsx/"]), FAIL, remedy=FIX_CONFIG, device={"mount": "/fsx"}),
     row("read only", judge(mounted("ro,flock")), INFO, device={"mount": "/fsx"}),
     row("file locks", judge(mounted("rw,noatime")), WARN, says="flock"),
@@ -66,7 +68,7 @@ test_lustre = table(
     row("declared and not mounted", judge(mounted(), mounts=["/scratch"]), PASS),
     row("an eviction counts without a mount and without a mount table",
         [judge(mounts.parse({"mounts.txt": b"/dev/nvme0n1p1 / xfs rw 0 0\n"}), [EVICTED]),
-        judging("lustre", {"kernel": log(EVICTED)})], WARN, measured=1),
+        judging("lustre", {"kernel": log(EVICTED)})], FAIL, measured=1),
     row("an eviction counts without a mount and without a mount table", judging("lustre", {"kernel": log("Lustre: x")}),
         SKIP, says="mount table"),
     row("unreadable and missing", judging("lustre", {"mounts": BROKEN}), UNKNOWN),
@@ -100,8 +102,8 @@ def test_nothing_to_judge():
         ),
     ],
 )
-def test_trouble_of_server_and_network_warns(line, words):
+def test_trouble_of_server_and_network_stands_until_a_connection_is_back(line, words):
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n[ 2.0] {line}\n".encode()})
-    assert words in only(judging("lustre", {"kernel": facts}, required=False), WARN).message
+    assert words in only(judging("lustre", {"kernel": facts}, required=False), FAIL).message
     facts = kernel.parse({"kernel.log": f"[ 1.0] ok\n2026-03-29 19:20:37 ERROR {line}\n".encode()})
     assert "could not be read" in only(judging("lustre", {"kernel": facts}, required=False), WARN).message

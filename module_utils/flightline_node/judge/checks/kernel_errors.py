@@ -14,6 +14,7 @@ from ..kernel_cases import (
     NOT_LOADED,
     NOT_STARTED,
     REFUSED,
+    SILENT_SERVER,
     SLOT_EMPTY,
     STALLS,
     THRESHOLDS,
@@ -32,6 +33,7 @@ from ..kernel_history import (
     span,
     unsplit,
 )
+from ..reasons import STANDS
 from ..repetition import judged
 
 EVENT = Reason("event", "the kernel reports trouble of a part")
@@ -68,7 +70,7 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
         return "; the GPUs and EFA devices are there, by modules of their own" if whole and _all_efa(context) else ""
     if case.what == SLOT_EMPTY and whole and _all_efa(context):
         return "; all GPUs and EFA devices are there"
-    if case.name in ("pcie_slot", "mlx5", "carrier", "network_failed"):
+    if case.name in ("pcie_slot", "mlx5", "carrier", "network_failed", "network_reset", "ena_expired", "nfs"):
         return _came_back(facts, case, last)
     if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):
         return ""
@@ -85,11 +87,18 @@ def _came_back(facts: Facts, case: Case, last: Facts) -> str:
     if case.name == "network_failed":
         done = [e for e in current(facts, "network_reset") if e["kind"] == "done" and e["pci"] == last["pci"]]
         return "; since then the driver reset it" if any(is_after(event, last) for event in done) else ""
+    if case.what in (NETWORK_RESET, EXPIRED):
+        done = [e for e in current(facts, "network_reset") if e["kind"] == "done" and e["pci"] == last.get("pci")]
+        over = last.get("kind") == "done" or any(is_after(event, last) for event in done)
+        return "; since then its reset was completed" if over else ""
     events = current(facts, case.name)
     after = events[[event is last for event in events].index(True) + 1 :]
     if case.what == SLOT_EMPTY:
         back = [e for e in after if e["kind"] in ("Link Up", "Card present") and e["slot"] == last["slot"]]
         return "; since then the slot has a device again" if back else ""
+    if case.what == SILENT_SERVER:
+        back = [e for e in after if e["kind"] == "answers" and e["server"] == last.get("server")]
+        return "; since then it answers again" if back else ""
     if case.name == "carrier":
         gained = [e for e in after if e["kind"] == "Gained" and e["device"] == last["device"]]
         return "; since then it gained it again" if gained else ""
@@ -101,8 +110,8 @@ def _count(context: Context, facts: Facts, case: Case, lines: List[Facts], alone
     """How many events the lines stand for. A storm is thinned; a reset has a line for its cause and one for its end."""
     parts = {part: lines[0].get(part) for part in ("kind", "uncorrected") if part in lines[0]}
     hours = context.threshold("window_hours")
-    if case.what == EXPIRED:
-        return max(int(line["number"]) for line in lines)
+    if case.what == EXPIRED or (case.name == "mce" and "number" in lines[-1]) or case.name == "thermal":
+        return max(int(line.get("number", 1)) for line in lines)
     if case.what == NETWORK_RESET:
         kinds = {line["kind"]: 0 for line in lines}
         for line in lines:
@@ -137,9 +146,11 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
         status = told.status if told.status is Status.FAIL else status
         words = f", {total} in all{words}" if total != count else words
         over = _since_then(context, facts, case, device, lines[-1])
+        stands = status is Status.WARN and not over and 0 < case.refused <= total
+        eased = over and status is Status.FAIL and case.status is Status.FAIL
         yield context.because(
-            Status.WARN if over and status is Status.FAIL else status,
-            EVENT.of(f"{told.name}_{kind}" if kind else told.name),
+            Status.FAIL if stands else Status.WARN if eased else status,
+            (STANDS if stands else EVENT).of(f"{told.name}_{kind}" if kind else told.name),
             f"{label(device)}: {told.what}, {count} times {span(lines)}{words}{over}",
             remedy=told.remedy,
             device=device,
@@ -154,11 +165,18 @@ def _doubtful(context: Context, facts: Facts, hours: float) -> Iterator[Finding]
     """Lines that may be another program's words: UNKNOWN where they would block, WARN where they would warn."""
     for status in (Status.FAIL, Status.WARN):
         lines: List[Facts] = []
+        standing: List[Facts] = []
         for case in CASES:
             found = [event for event in unsplit(facts, (case.name,), hours) if case.wanted(event)]
             number = sum(int(event.get("number", 1)) for event in found)
-            if found and _judged(context, case, number, found)[0] is status:
+            judged_as = _judged(context, case, number, found)[0] if found else None
+            if judged_as is Status.WARN and 0 < case.refused <= number:
+                standing += found
+            elif judged_as is status:
                 lines += found
+        if standing and status is Status.WARN:
+            evidence = [line["text"] for line in standing[:4]]
+            yield context.unknown(STANDS.of("doubtful"), f"{len(standing)} {UNSPLIT}", evidence=evidence)
         rest: Dict[str, Any] = {"evidence": [line["text"] for line in lines[:4]]}
         if lines and status is Status.FAIL:
             yield context.unknown(DOUBTFUL_LINES, f"{len(lines)} {UNSPLIT}", **rest)
@@ -206,7 +224,8 @@ CHECK = Check(
     why="A host that kills processes, stalls or loses its disk takes the job down, hours in, on every node.",
     remedy="Hardware, disk: replace the instance. Lockup, read-only file system, driver: reboot. Else read the lines.",
     do="",
-    out_of_service="Yes for what the kernel could not recover from, or what repeats; a single recovered event warns.",
+    out_of_service="Yes for what the kernel could not recover from, or what repeats. A single event of which no line "
+    "shows that it passed keeps a job from starting, and ends none (reason `stands`); a recovered one warns.",
     first="journalctl -k -b -p warning",
     source="Linux kernel sources (mm, watchdog, nvme, ext4, xfs, edac, efa); Intel SDM 3; open GPU kernel modules",
     needs=("kernel",),

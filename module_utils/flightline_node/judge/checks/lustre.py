@@ -10,6 +10,7 @@ from ...model import Check, Facts, Finding, Reason, Remedy, Repeated, Status, Th
 from .. import skips
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, dropped, span, unsplit, when
+from ..reasons import STANDS
 from ..repetition import judged
 
 NOT_MOUNTED = Reason("not_mounted", "a file system is not mounted", Remedy.FIX_CONFIG, "file system")
@@ -17,8 +18,6 @@ READ_ONLY_MOUNT = Reason("read_only_mount", "a file system is mounted read-only"
 NO_FLOCK = Reason("no_flock", "a file system is mounted without flock", Remedy.FIX_CONFIG, "file system")
 TROUBLE = Reason("trouble", "the log tells of Lustre's trouble")
 DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
-SLOW_SERVER = Reason("slow_server", "a server or target is in trouble")
-CLIENT_STATE = Reason("client_state", "a client's connection is not sound")
 
 _TARGET = re.compile(r"[\w.-]{1,32}-(?:OST|MDT)[0-9a-fA-F]{4}|MG[CS][\d.]{7,15}")
 NOTHING = "no Lustre file system is mounted, and the inventory declares none (a mount and the module lustre)"
@@ -102,10 +101,11 @@ def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
             continue
         count, most = len(events) + dropped(kernel, "lustre", kind=kind), _most(kernel, kind, events, repeated.per)
         status = judged(context, repeated, most)
+        stands = status is Status.WARN and not _came_back(kernel, events[-1])
         if status is not Status.PASS:
             yield context.because(
-                status,
-                TROUBLE.of(kind),
+                Status.FAIL if stands else status,
+                (STANDS if stands else TROUBLE).of(kind),
                 f"{repeated.what}, {count} times {span(events)}",
                 measured=most,
                 expected=f"under {context.threshold(repeated.threshold):g} per {repeated.per}",
@@ -116,6 +116,13 @@ def _trouble(context: Context, kernel: Facts) -> Iterator[Finding]:
     if doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
         yield context.warn(DOUBTFUL_LINES, f"{len(doubtful)} Lustre {UNSPLIT}", evidence=evidence)
+
+
+def _came_back(kernel: Facts, last: Facts) -> bool:
+    """Was a connection restored, or a file system mounted, after the last trouble?"""
+    events = _events(kernel, *_TROUBLE, "restored", "mounted")
+    after = events[[event is last for event in events].index(True) :]
+    return any(event["kind"] in ("restored", "mounted") for event in after)
 
 
 def _most(kernel: Facts, kind: str, events: List[Facts], per: str) -> int:
@@ -132,7 +139,7 @@ def _mount_failed(context: Context, kernel: Facts) -> Iterator[Finding]:
     if tries and tries[-1]["kind"] == "mount_failed":
         evidence = [event["text"] for event in tries[-4:] if event["kind"] == "mount_failed"]
         message = f"a Lustre file system could not be mounted, at {when(tries[-1])}"
-        yield context.warn(SLOW_SERVER, message, evidence=evidence)
+        yield context.fail(STANDS.of("mount"), message, "not mounted", "mounted", evidence=evidence)
 
 
 def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
@@ -145,7 +152,9 @@ def _lost(context: Context, kernel: Facts) -> Iterator[Finding]:
     for name, event in last.items():
         if event["kind"] == "lost":
             message = f"the connection to {name} was lost and not restored"
-            yield context.warn(CLIENT_STATE, message, device={"name": name}, evidence=[event["text"]])
+            yield context.fail(
+                STANDS.of("lost"), message, "lost", "restored", device={"name": name}, evidence=[event["text"]]
+            )
 
 
 CHECK = Check(
@@ -156,7 +165,7 @@ CHECK = Check(
     "failed operations, LNet time-outs and lost servers since boot.",
     why="An evicted client loses what it had not written, a lost server blocks every checkpoint of the job.",
     remedy="Mount it (rw,flock). Evictions: security group, ports 988 and 1018-1023, load, then remount.",
-    out_of_service="Yes where the site declares the mount; an eviction in the past warns.",
+    out_of_service="Yes where the site declares the mount, and after trouble until a connection was restored.",
     first="lfs check all; journalctl -k -b | grep -i lustre",
     source="AWS FSx for Lustre user guide, mounting and troubleshooting; Lustre 2.15 client messages",
     needs_any=("mounts", "kernel"),

@@ -7,15 +7,19 @@ from typing import Dict, Iterator, List, Mapping, Tuple
 from ...model import Check, Facts, Finding, Reason, Remedy, Repeated, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, device_at, dropped, label, pci_key, span, unsplit
+from ..reasons import STANDS
 from ..repetition import judged
 
 ERRORS = Reason("errors", "the kernel reports PCIe errors")
 DOUBTFUL_LINES = Reason("doubtful_lines", "lines that may be another program's words")
 
+STORM = 3
 
 REPEATED: Mapping[str, Repeated] = {
-    "nonfatal": Repeated("PCIe errors that were not corrected", Status.WARN, "uncorrected_count"),
-    "unrecovered": Repeated("PCIe errors after which the driver could not recover", Status.WARN, "uncorrected_count"),
+    "nonfatal": Repeated("PCIe errors that were not corrected", Status.WARN, "uncorrected_count", refused=1),
+    "unrecovered": Repeated(
+        "PCIe errors after which the driver could not recover", Status.WARN, "uncorrected_count", refused=1
+    ),
 }
 
 
@@ -29,6 +33,17 @@ def _by_device(events: List[Facts]) -> Dict[Tuple[str, str], List[Facts]]:
             if event["shape"] == shape and key not in told:
                 groups.setdefault(key, []).append(event)
     return groups
+
+
+def _storm(events: List[Facts]) -> bool:
+    """Did several come within a second, or without any time that would tell them apart?"""
+    for first, last in zip(events, events[STORM - 1 :]):
+        times = [one.get("uptime_s", one["time"]) for one in (first, last)]
+        if times[0] is None or times[0] == times[1]:
+            return True
+        if isinstance(times[0], float) and isinstance(times[1], float) and times[1] - times[0] < 1:
+            return True
+    return False
 
 
 def _judge(context: Context, severity: str, count: int) -> Tuple[Status, Remedy, str]:
@@ -55,9 +70,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
         count = len(events) + dropped(facts, "aer", hours, pci=pci, severity=severity)
         status, remedy, what = _judge(context, severity, count)
         statuses.add(status)
+        stands = status is Status.WARN and severity in REPEATED
+        if severity == "corrected" and _storm(events):
+            stands, what = True, "a storm of corrected PCIe errors: the link is marginal"
         yield context.because(
-            status,
-            ERRORS.of(severity),
+            Status.FAIL if stands else status,
+            (STANDS if stands else ERRORS).of(severity),
             f"{label(device)}: {what}, {count} times {span(events)}",
             remedy=remedy,
             device=device,
@@ -73,7 +91,7 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
     elif doubtful:
         evidence = [event["text"] for event in doubtful[:4]]
-        yield context.warn(DOUBTFUL_LINES, f"{len(doubtful)} PCIe {UNSPLIT}", evidence=evidence)
+        yield context.unknown(STANDS.of("doubtful"), f"{len(doubtful)} PCIe {UNSPLIT}", evidence=evidence)
     if not (statuses - {Status.INFO} or doubtful):
         yield context.ok(f"no {'uncorrected ' if groups else ''}PCIe error since the last boot")
 
@@ -86,7 +104,8 @@ CHECK = Check(
     why="A link that loses or resends packets slows every transfer of its GPU or network card, or drops the device.",
     remedy="Fatal: reboot, and replace the instance if it comes back. Many corrected: watch the device's bandwidth.",
     do="Many corrected: watch the device's bandwidth.",
-    out_of_service="Yes for errors that were not corrected; corrected ones warn.",
+    out_of_service="Yes for errors that were not corrected (under ten: before a job, reason `stands`); corrected ones "
+    "warn, and three within a second keep a job from starting.",
     first="journalctl -k -b | grep -i aer",
     source="Linux Documentation/PCI/pcieaer-howto.rst; PCI Express base specification, error classes",
     needs=("kernel",),

@@ -31,6 +31,8 @@ def _decide(code: int, events: List[Facts]) -> Tuple[Status, Remedy, str]:
         return Status.FAIL, remedy, "Fatal by its own word" if True in words else "fatal by NVIDIA's tables"
     if entry and entry.quiet:
         return Status.INFO, Remedy.NONE, "not fatal, nothing to do"
+    if words == {None} and entry and entry.action in catalogue.FATAL_ACTIONS:
+        return Status.FAIL, Remedy.RESET_GPU, "no word in the line, and NVIDIA has the fabric reset for it"
     why = "not fatal" if False in words else "no word in the line"
     return (
         Status.WARN,

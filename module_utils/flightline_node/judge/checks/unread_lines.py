@@ -11,7 +11,7 @@ from ..unread import not_understood
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
-    """UNKNOWN for lines since the last boot that speak of failure, no rule classes and no healthy machine prints."""
+    """For lines since the last boot that speak of failure, no rule classes and no healthy machine prints."""
     facts = context.facts("kernel")
     found = current(facts, "unread", context.threshold("window_hours"))
     ledger = facts["ledger"]
@@ -34,7 +34,8 @@ CHECK = Check(
     remedy="Read the lines. What is harmless on your machines: a waiver until the next release knows it. All of them, "
     "grouped: `flightline judge BUNDLE --unread`.",
     do="",
-    out_of_service="Yes, until a person has read them: an error that nobody understands is no evidence of health.",
+    out_of_service="Yes, until a person has read them: an error that nobody understands is no evidence of health; "
+    "FAIL where a part that training needs says itself that it failed.",
     first="journalctl -k -b -p err",
     source="The print statements of Linux and of the drivers: know/catalog/harmless.py; docs/decisions/kernel-log.md",
     needs=("kernel",),

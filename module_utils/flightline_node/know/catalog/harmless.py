@@ -53,11 +53,16 @@ LINES = (
     r"ena \S+(?: \S+)?: (?:LLQ is not supported|.{0,30}Fallback to host mode|PHC is not supported)",
     r"nf_conntrack: default automatic helper|NFS: state manager: |nfs4: Deprecated|FS-Cache: Duplicate|new mount options do not match|IPv4: martian",
     # mlx5's firmware keeps some registers of a function to itself, and whoever reads a port's counters asks for them.
-    r"mlx5_core \S+: (?:mlx5_cmd_out_err:\d+:\(pid \d+\): )?ACCESS_REG\(0x805\) op_mod\(0x\d\) failed(?:$|, status bad (?:resource|parameter))",
+    r"mlx5_core \S+: (?:mlx5_cmd_out_err:\d+:\(pid \d+\): )?ACCESS_REG\(0x805\) op_mod\(0x\d\) failed(?:$|, status bad (?!system)\w+)",
     # The NVIDIA driver on a machine without a screen, and calls of tools that a product does not have (NV_ERR_NOT_SUPPORTED).
     r"(?:nvidia \S+: )?\[drm[:\]].*|nvidia-modeset: WARNING: GPU:\d+: |nvidia \S+: \[drm\]",
     r"NVRM: (?:GPU\d+ )?.*(?:NV_ERR_NOT_SUPPORTED|status=0x00000056|NV_ERR_OBJECT_NOT_FOUND|status=0x00000057)",
     r"NVRM: .*left-over mappings",
+    # What the board's firmware tells of a chipset, of screens and of a laptop's switches: no server's GPU asks for it.
+    r"NVRM:? .*(?:[Cc]hipset|ACPI|_DSM|_DOD|Optimus|HDMI|DisplayPort|EDID|[Bb]acklight|Mosaic|SLI)\b",
+    # drivers/pci/pcie/aer.c: how a corrected error was seen. The line above it counts.
+    r"\S+ \S+:(?: AER:)? +(?:device \[[0-9a-f]{4}:[0-9a-f]{4}\] error status/mask=0000[0-9a-f][01][048c][01]/|\[ ?\d+\] (?:RxErr|BadTLP|BadDLLP|Rollover|Timeout|NonFatalErr|CorrIntErr|HeaderOF))",
+    r"\S+ \S+:(?: AER:)? aer_(?:layer|agent)=|\S+ \S+: AER: aer_status: 0x0000[0-9a-f][01][048c][01], aer_mask|\S+ \S+: AER:? +(?:\[ ?\d+\] )?(?:RxErr|BadTLP|BadDLLP|Rollover|Timeout|NonFatalErr)",
 )
 """Lines of parts that matter, which mean nothing."""
 

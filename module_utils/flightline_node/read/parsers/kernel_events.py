@@ -79,9 +79,10 @@ MLX5: Tuple[EventPattern, ...] = (
     _mlx5("recovered", r"health recovery succeeded"),
     _mlx5(
         "hot",
-        r"Health issue observed, .{1,80}severity\([4-7]\)|High temperature on sensors|Detected insufficient power"
+        r"Health issue observed, .{1,80}severity\([4-7]\)|High temperature on sensors"
         r"|synd 0x10: |Port module event.{0,60}High Temperature",
     ),
+    _mlx5("power", r".{0,40}Detected insufficient power"),
     _mlx5(
         "dead",
         r"device's health compromised|synd 0x(?!0+\b)[0-9a-f]{1,2}: |Fatal error \d{1,9} detected"
@@ -92,7 +93,15 @@ MLX5: Tuple[EventPattern, ...] = (
     ),
     _mlx5("tx_timeout", r"[RT]X timeout"),
     _mlx5("unplugged", r"Port module event.{0,40}Cable unplugged"),
-    _mlx5("command", r".{1,80} timeout\. Will cause a leak of a command resource|.{0,60}command.{0,40} time-?out"),
+    _mlx5(
+        "command",
+        r".{1,80} timeout\. Will cause a leak of a command resource|.{0,60}command.{0,40} time-?out"
+        r"|.{0,60}No done completion",
+    ),
+    # The end of that line alone, where what pasted the log broke it.
+    _event(
+        "mlx5", "Will cause a leak of a c", r"\w{3,40}\(0x[0-9a-f]{1,4}\) timeout\. Will cause a leak", kind="command"
+    ),
 )
 """The NVLink switches of a P6 node are managed through ConnectX bridges; without one nobody controls the fabric."""
 
@@ -212,7 +221,7 @@ RULES: Tuple[EventPattern, ...] = (
     _driver(
         "gpu_is_lost",
         r"NV_ERR_GPU_IS_LOST|API_GPU_ATTACHED_SANITY_CHECK failed|GPU is detached|GPU reg read ?: 0x[fF]{8}\b"
-        r"|rpcSendMessage failed with status 0x0000000f|GspRm\w{1,20} failed: .*status=0x0000000f",
+        r"|rpcSendMessage failed with status 0x0000000f|fail.{0,200}status=0x0000000f",
         "NV_ERR_GPU_IS_LOST|status=0x0000000f|API_GPU_ATTACHED_SANITY_CHECK|GPU reg read|rpcSendMessage failed"
         "|is detached",
     ),
@@ -379,6 +388,16 @@ RULES: Tuple[EventPattern, ...] = (
         " not responding, |ock reclaim failed",
         r"(?:nfs: server (?P<server>\S{1,253}) not responding, |NFS: \w{1,40}: [Ll]ock reclaim failed)",
         key="server",
+        kind="silent",
+    ),
+    _event("nfs", "nfs: server ", r"nfs: server (?P<server>\S{1,253}) OK", key="server", kind="answers"),
+    # arch/x86/kernel/cpu/mce/therm_throt.c, drivers/thermal/intel
+    _event(
+        "thermal",
+        "above threshold, cpu clock ",
+        r"(?:mce: )?(?P<device>CPU\d{1,5}): (?:Core|Package) temperature (?:is )?above threshold, "
+        r"cpu clock (?:is )?throttled \(total events = (?P<number>\d{1,18})\)",
+        key="device",
     ),
     # net/core/dev.c says so every ten seconds: a network namespace is not freed, and no other can be made or removed.
     _event(
@@ -495,7 +514,7 @@ RULES: Tuple[EventPattern, ...] = (
         "Keep alive watchdog timeout|above the threshold (|above threshold (|too long (threshold "
         "|NETDEV WATCHDOG: |unhealthy state, reset|admin queue is not in",
         (
-            r"(?:(?P<driver>ena) (?P<pci>{PCI})\S*(?: \S+)?: .*"
+            r"(?:(?:(?P<driver>ena) (?P<pci>{PCI})\S*(?: \S+)?|ena\d{1,3}): .*"
             r"(?:watchdog timeout|ompletions (?:is|are) above (?:the )?threshold|unhealthy state, reset is requested"
             r"|admin queue is not in running state|is paused for too long)"
             # net/sched/sch_generic.c: since Linux 6.9 driver and device stand before the words, not behind them.

@@ -119,11 +119,13 @@ def fallen(match: Match[str]) -> Fields:
 
 def mce(match: Match[str]) -> Fields:
     """uncorrected: True, False, or None for a line that only adds detail."""
-    text = match.group(0)
+    text, sequence = match.group(0), match.group("sequence")
+    # drivers/firmware/efi/cper.c numbers the firmware's records since the boot.
+    found = {"number": int(sequence[1:-1])} if sequence and len(sequence) < 12 else {}
     status = _MCE_STATUS.search(text)
     if status:
-        return {"uncorrected": bool(int(status.group(1), 16) >> UNCORRECTED_BIT & 1)}
-    return {"uncorrected": True if _MCE_BAD.search(text) else False if _MCE_GOOD.search(text) else None}
+        return {**found, "uncorrected": bool(int(status.group(1), 16) >> UNCORRECTED_BIT & 1)}
+    return {**found, "uncorrected": True if _MCE_BAD.search(text) else False if _MCE_GOOD.search(text) else None}
 
 
 def edac(match: Match[str]) -> Fields:

@@ -57,6 +57,8 @@ _WORD = Lazy(r"[^\s:\[\]\"'{}]{1,253}")
 _PRIORITY = Lazy(r"\W{0,4}(?:<(?P<pri>\d{1,4})>|(?P<record>\d{1,4}),\d+,\d+,[^;\s]{0,40};)")
 _FACILITY = Lazy(rf"\W{{0,4}}(?:user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d) *: *{_LEVEL} *:")
 APPLICATION_LEVEL = Lazy(r"\b(?:INFO|WARN|WARNING|ERROR|DEBUG|CRITICAL|FATAL|TRACE)\b")
+_QUOTED_ALONE = Lazy(r"(?:[\[(][^\[\](){}\"'=]{1,80}[\])] ?){0,4}\"\Z")
+"""A tool that scanned the log for such lines quotes the whole of one, behind nothing but brackets of its own."""
 _STAMP = Lazy(r"\d\d:\d\d|\d{4}-\d\d|\[ *\d")
 _UPTIME = Lazy(r"\[ *(\d{1,12}\.\d{1,9})\]")
 _ENDS_IN_UPTIME = Lazy(r"\[ *\d{1,12}\.\d{3,9}\] *(?:\[ *[TC]\d[^\]\s]{0,40}\] *)?\Z")
@@ -80,6 +82,8 @@ class _Read:
 def voice(prefix: str) -> str:
     """KERNEL, OTHER or UNCLEAR: who said what stands after these words of a line?"""
     prefix = prefix[-_HEAD_CHARS:]
+    if _QUOTED_ALONE.match(prefix):
+        return KERNEL
     if _foreign_number(prefix):
         return OTHER
     read = _walk(prefix)

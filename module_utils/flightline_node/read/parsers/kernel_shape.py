@@ -68,6 +68,16 @@ PARTS = Lazy(
     r"NVRM|nvidia|nvswitch|nvme|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: |BTRFS"
     r"|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
 )
+_PART_FAILED = Lazy(
+    r"(?:NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx5_(?:core|ib)|efa|ena\d*|(?:block )?nvme"
+    r"|md(?:/raid\S*|\d+)?|BTRFS|EXT4-fs|XFS|JBD2|infiniband|rdmap\w+|Lustre(?:Error)?|LNet(?:Error)?"
+    r"|DMAR|AMD-Vi|arm-smmu\S*|pcieport)(?=[ :(])"
+    r"(?=.{0,400}(?:fail|fatal|(?<![a-z])fault|\btim(?:ed|e)[ -]?out|uncorrect|unrecover|corrupt"
+    r"|\b(?:hung|dead|died|lost|halted|stuck)\b"
+    r"|abort|\berrors?\b|not respond|giving up|degraded))",
+    re.IGNORECASE,
+)
+"""A part that training needs speaks itself, and its words leave no doubt."""
 _NAMED = Lazy(r"\b(?:kernel|klogd|kmsg)(?:\[\d{1,9}\])?: (?:\[ *\d+\.\d+\] )?")
 _HEAD_CHARS = 200
 _PROGRAM = Lazy(r"[\w.:/@+-]{1,64}\[\d{1,9}\]: |neuron|NEURON|\w+ *: *Neuron")
@@ -132,6 +142,7 @@ class Ledger:
                 "text": old[0].line.message[:TEXT_CHARS],
                 "shape": shape.name,
             }
+            told.update({"part_failed": True} if _PART_FAILED.match(shape.line.message) else {})
             told.update(count=old[1]["count"] + shape.count, last_time=last.time if last else None)
             told.update({"year_assumed": True} if shape.line.assumed_year else {})
             found[(shape.boot, shape.name)] = (old[0], told)
