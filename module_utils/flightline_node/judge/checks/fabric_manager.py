@@ -118,6 +118,8 @@ def _switched(context: Context) -> Optional[Skip]:
     kind = context.expected.instance_type
     if context.expected.nvswitch is False:
         return skips.NO_NVSWITCH.because(f"{kind} has no NVSwitch")
+    if context.expected.nvswitch is None and context.optional("fabric_log") is None:
+        return skips.NO_EXPECTATION.because(f"no expected nvswitch known for {kind}")
     if context.expected.nvlink_rack:
         return skips.SWITCHES_IN_RACK.because(f"{kind}: the rack's switch trays run Fabric Manager, not the instance")
     return None
@@ -136,10 +138,9 @@ CHECK = Check(
     source="NVIDIA Fabric Manager user guide (NVLSM and ib_umad on NVLink 5)",
     needs_any=("services", "fabric_log"),
     wants=("nvidia_smi", "modules"),
-    expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,
-    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK),
+    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK, skips.NO_EXPECTATION),
     informs=True,
     evaluate=evaluate,
 )

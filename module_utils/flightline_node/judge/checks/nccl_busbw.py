@@ -21,10 +21,13 @@ ZERO = Reason("zero", "it shows a bandwidth of 0")
 LINKS_UNKNOWN = Reason("links_unknown", "nothing is known of the type's links")
 BELOW_FLOOR = Reason("below_floor", "the bus bandwidth is below its floor")
 LATENCY = Reason("latency", "small messages take far longer than elsewhere")
+STALLS = Reason("stalls", "small messages take longer than far larger ones")
 DIP = Reason("dip", "one message size is far slower than those beside it")
 RANKS_UNKNOWN = Reason("ranks_unknown", "the log does not say how many ranks there are")
 
 GIB = 1 << 30
+LEAST_STALLS = 2
+"""A single size of a good table may be disturbed."""
 IN_PLACE = "in place"
 
 
@@ -86,6 +89,10 @@ def _judge(context: Context, run: Facts) -> Finding:
     where = f"{group.nodes} node(s) of {kind}" if full else f"{_ranks(run) or '?'} ranks on {kind}"
     where += f", {run['groups']} groups at once" if run.get("groups") else ""
     context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if not full or group.nodes != 1 else "")
+    stalls = run.get("stalled_sizes", [])
+    if len(stalls) >= LEAST_STALLS:
+        text = f"{name}: messages of {stalls[0]} to {stalls[-1]} bytes take longer than others four times as large"
+        return context.fail(STALLS, text, measured=len(stalls), expected=0, unit="sizes")
     seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
     found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
     small = _latency(context, run, name, where)
@@ -187,7 +194,6 @@ CHECK = gpu_check(
     source="nccl-tests doc/PERFORMANCE.md; published measurements named in know/hardware.py; shares with their "
     "reasons in know/nccl_floor.py and nccl_latency.py",
     needs=("nccl_tests",),
-    expects=("gpu_count",),
     tags=("nccl",),
     level="standard",
     thresholds=(

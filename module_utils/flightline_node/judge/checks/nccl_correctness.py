@@ -23,7 +23,7 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     remedy = Remedy.REPLACE if run.get("hosts", 1) <= 1 else Remedy.INVESTIGATE
     if bad:
         yield context.fail(WRONG_VALUES, f"{name}: {bad} wrong values", bad, 0, "values", remedy=remedy)
-    elif not run.get("complete") or outside is None or not run.get("rows"):
+    elif not run.get("complete") or (outside is None and not run.get("excerpt")) or not run.get("rows"):
         cause = f": {run['cause']}" if run.get("cause") else ""
         text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"
         yield context.unknown(UNFINISHED, text, evidence=errors)

@@ -29,6 +29,8 @@ MAX_SIZES = 64
 """The largest; a test by doubling has 30."""
 SMALL_BYTES, LEAST_SMALL = 1 << 10, 3
 """Up to this size a published table is flat: the start-up alone is measured; so many sizes have a middle one."""
+LEAST_ROWS = 5
+"""A table of fewer that nobody announced shows too little."""
 _REDOP = 3
 _REDUCING, _COPYING = {"all_reduce", "reduce_scatter", "reduce"}, {"all_gather", "broadcast", "alltoall"}
 """The first print an operation in their redop column, the second `none`; what the others print has changed."""
@@ -42,6 +44,8 @@ _TORN = re.compile(r"\s+\d{4,18}(?:\s+\d{1,18})?\s*")
 _FIRST = re.compile(r"\s*\d+")
 _NUMBERS = re.compile(r"\s*(?:[-.]?\d[\d.e+\-]*|N/A|-?nan|-?inf)(?:\s|$)")
 _ORIGIN = re.compile(r":\d+:\d+ \[\d+\]")
+_PLAIN_ROW = re.compile(r"\s*(\d[\d_]*)\s+(\d+(?:\.\d+)?)\s+\d+(?:\.\d+)?\s+(\d+(?:\.\d+)?)\s*")
+"""A row of the all_reduce benchmarks in PyTorch that copy the table, without checks: size, time, algbw, busbw."""
 _STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s*$")
 _GLUED = re.compile(r"(-1(?=\S)|\d+(?:\.\d*)?(?=[A-Za-z])|N/A(?=\S))")
 _NTHREAD = re.compile(r"(?:# *)?nThreads? +(\d+) +nGpus +(\d+) +min[Bb]ytes +(\d+) +max[Bb]ytes +(\d+)")
@@ -84,6 +88,7 @@ class _TestRun:
         self.named = False
         self.started = False
         self.damaged = 0
+        self.bench = False
         self.threads_gpus: Optional[int] = None
         self.nranks: Optional[int] = None
         self.errors: List[str] = []
@@ -93,9 +98,22 @@ class _TestRun:
         if word:
             self.facts.setdefault("refused", []).append(what)
 
+    def _only_ends_missing(self, rows: List[Dict[str, Any]]) -> bool:
+        """Is it a whole table without its closing lines, as people quote it?
+
+        One that a heading announced must reach the size asked for: else the test hangs at the next.
+        """
+        facts, counts = self.facts, [value for row in rows for value in row["wrong"]]
+        if self.bench and len(rows) >= LEAST_ROWS:
+            return True
+        asked = facts.get("requested_max_bytes")
+        reached = not self.started if asked is None else bool(rows) and 2 * rows[-1]["bytes"] > asked
+        bad = self.damaged or self.errors or not counts or any(counts) or facts.get("out_of_bounds")
+        return len(rows) >= LEAST_ROWS and reached and not bad
+
     @property
     def touched(self) -> bool:
-        return self.started or bool(self.rows or self.columns or self.damaged)
+        return self.started or self.bench or bool(self.rows or self.columns or self.damaged)
 
     def finish(self) -> Facts:
         facts, rows = self.facts, self.rows
@@ -126,7 +144,13 @@ class _TestRun:
         if self.errors:
             facts["errors"] = self.errors[:20]
             facts["cause"] = _cause(self.errors)
-        facts["complete"] = "avg_busbw_gb_s" in facts and "out_of_bounds" in facts and not self.damaged
+        stalls = _stalls(rows)
+        if stalls:
+            facts["stalled_sizes"] = stalls
+        closed = "avg_busbw_gb_s" in facts and "out_of_bounds" in facts and not self.damaged
+        if not closed and self._only_ends_missing(rows):
+            facts["excerpt"] = True
+        facts["complete"] = closed or "excerpt" in facts
         return facts
 
 
@@ -160,6 +184,17 @@ def _sizes(rows: List[Dict[str, Any]]) -> List[Facts]:
         if row["in_place"] is not None:
             one["in_place_gb_s"] = max(one["in_place_gb_s"] or 0.0, row["in_place"])
     return [found[size] for size in sorted(found)[-MAX_SIZES:]]
+
+
+def _stalls(rows: List[Dict[str, Any]]) -> List[int]:
+    """Sizes whose faster column takes twice as long as that of a message four times as large, or larger."""
+    times = [(row["bytes"], row["best_us"]) for row in rows if row["bytes"] and row["best_us"]]
+    found = [
+        size
+        for at, (size, took) in enumerate(times)
+        if any(other >= 4 * size and 2 * less < took for other, less in times[at + 1 :])
+    ]
+    return found[:MAX_SIZES]
 
 
 def _latency(rows: List[Dict[str, Any]]) -> Facts:
@@ -225,6 +260,24 @@ class _Log:
 
     def feed(self, line: str) -> None:
         if "NCCL " in line and self._nccl(line):
+            return
+        plain = _PLAIN_ROW.fullmatch(line) if self.run.bench else None
+        if plain:
+            size, took, busbw = (
+                int(plain.group(1).replace("_", "")[:MAX_DIGITS]),
+                float(plain.group(2)),
+                float(plain.group(3)),
+            )
+            row = {
+                "bytes": size,
+                "busbw": busbw,
+                "in_place": None,
+                "time": took,
+                "best_us": took,
+                "wrong": (),
+                "error": (),
+            }
+            self.run.rows.append(row)
             return
         if self.comment:
             line, self.comment = self.comment + line, ""
@@ -298,6 +351,9 @@ class _Log:
     def _comment(self, line: str) -> None:
         self._drop_pending()
         words = line[1:].split()
+        if words == ["size", "time", "algbw", "busbw"]:
+            self._next()
+            self.run.bench = True
         if words[:2] == ["size", "count"]:
             # A time stamp is two words under one name: it and what follows is not needed.
             words = words[: words.index("timestamp")] if "timestamp" in words else words
@@ -396,8 +452,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
     wrong (sum of both #wrong columns; None when all are N/A or the log has an error column
     instead, then max_error), out_of_bounds (number of values), bitwise_mismatches (of repeated runs, from 2.19 on and
     only when asked for), complete (both closing lines
-    were printed and no row is torn), damaged_rows, errors[], cause (the error that says why), refused[] (what the test
-    itself calls FAILED), requested_min_bytes, requested_max_bytes, validation.
+    were printed and no row is torn), excerpt (all rows are there, the closing lines are not),
+    stalled_sizes[] (they take longer than far larger ones), damaged_rows, errors[], cause (the error that says why),
+    refused[] (what the test itself calls FAILED), requested_min_bytes, requested_max_bytes, validation.
     Raises ParseError when a file holds no test.
     """
     runs: List[Facts] = []
