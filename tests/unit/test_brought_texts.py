@@ -47,6 +47,8 @@ FAULTY = [
     (SMI, "index, name, ecc.errors.uncorrected.volatile.total\n0, H100, 0\n1, H100, 12\n", None),
     (SMI, "index, name, temperature.gpu\n0, H100, 30\n1, [GPU is lost], [GPU is lost]\n", Remedy.REBOOT),
     (SMI, "gpu_uuid, remapped_rows.pending, remapped_rows.failure\nGPU-1, Yes, No\nGPU-2, No, No\n", Remedy.RESET_GPU),
+    (SMI, "bash: nvidia-smi: command not found\n", Remedy.UPDATE_SOFTWARE),
+    (SMI, "GPU 00000000:18:00.0\n    Remapped Rows\n        Pending       : Yes\n", Remedy.RESET_GPU),
     (DIAG, "Deployment ..... PASS\nMemory ......... FAIL\n", None),
     ("fabric-log.txt", "[Jan 1 2025 00:00:00] [WARNING] [tid 1] Trunk port failure detected for switch GUID 0x1\n", None),
     ("nvme-smart.json", "smartctl 7.2 [x86_64-linux]\nCritical Warning:   0x04\nTemperature: 30 Celsius\n", Remedy.REPLACE),
@@ -66,6 +68,7 @@ JOBS = [
 ]  # fmt: skip
 HEALTHY = [
     (LOG, "{'loss': 1.2, 'grad_norm': 0.3, 'epoch': 0.1}\n  1%| | 10/1000 [00:10<15:00, 1.1it/s]\n"),
+    (LOG, "step 1 loss 2; ECC errors: 0; Xid errors: 0; NVLink errors: 0\n"),
     (LOG, "NET/OFI Initializing aws-ofi-nccl 1.19.0\nNET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)\n"),
     (SMI, "index, utilization.gpu [%], memory.used [MiB]\n0, 98 %, 70000 MiB\n1, 99 %, 70001 MiB\n"),
     (SMI, "$ nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader\n0, GPU-1, H100\n1, GPU-2, H100\n"),

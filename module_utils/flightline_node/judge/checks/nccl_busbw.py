@@ -67,7 +67,7 @@ def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Find
         return context.fail(REFUSED, text, **seen)
     if run.get("ranks") == 1 and context.expected.gpu_count == 1:
         return context.skip(skips.ONE_GPU.because(f"{name}: one GPU has nothing to send"))
-    if run.get("ranks") == 1:
+    if run.get("ranks") == 1 and context.expected.gpu_count:
         return context.unknown(
             ONE_RANK, f"{name} ran with 1 rank: nccl-tests built without MPI, or started for one GPU"
         )
@@ -175,8 +175,10 @@ def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, co
 def evaluate(context: Context) -> Iterator[Finding]:
     """Each test by its largest message, and where that is in order by all others; above the wire rate is legitimate."""
     nccl.check_gates(nccl.gates(), context.threshold("scale_percent") / 100)
-    for run in context.facts("nccl_tests").get("runs", []):
-        yield _judge(context, run)
+    runs = context.facts("nccl_tests").get("runs", [])
+    yield from (_judge(context, run) for run in runs)
+    if not runs:
+        yield context.skip(skips.TOO_SMALL.because("no test ran: see nccl_correctness"))
 
 
 CHECK = gpu_check(

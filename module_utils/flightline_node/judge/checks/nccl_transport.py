@@ -55,6 +55,9 @@ def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
         rest = {"measured": len(lines), "expected": 0, "evidence": lines}
         text = f"{broken.meaning}{words.on_ranks(lines)}: {lines[0]}"
         yield context.fail(NODE_FAULT.of(broken.id), text, remedy=broken.remedy, **rest)
+    system = [line for line in facts.get("failures", []) if job_faults.SYSTEM.search(line)]
+    if system and not facts.get("job"):
+        yield context.fail(SYSTEM_ERROR, f"{SYSTEM_ERROR.says}: {system[0]}", evidence=system)
     apart = words.saying(facts.get("warnings", []), words.VERSIONS)
     if apart:
         rest = {"measured": len(apart), "expected": 0, "evidence": apart}
@@ -92,17 +95,16 @@ def _job(context: Context, facts: Facts) -> Iterator[Finding]:
     """A job that failed shows no node to be good; which one is at fault these lines do not say."""
     said = facts.get("job", [])
     errors = [line for line in facts.get("unfinished", []) if not words.harmless(line)]
-    limits = words.saying(errors, words.MEMORY)
+    limits, own = words.saying(errors, words.MEMORY), [line for line in errors if words.OWN_FAULT.search(line)]
     if limits:
         text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
         yield context.fail(LIMITS, text, measured=len(limits), expected=0, evidence=limits)
-    elif said and words.jobs_own(said) and all(words.CONSEQUENCE.search(line) for line in errors):
-        text = f"the job failed by its own program's error, which says nothing of the node: {said[0]}"
-        yield context.info(JOBS_OWN, text, remedy=Remedy.RESTART_APP, evidence=said)
+    elif words.jobs_own([*said, *own]) and all(words.CONSEQUENCE.search(line) for line in errors):
+        text = f"the job failed by its own program's error, which says nothing of the node: {[*own, *said][0]}"
+        yield context.info(JOBS_OWN, text, remedy=Remedy.RESTART_APP, evidence=[*own, *said])
     elif any(job_faults.SYSTEM.search(line) for line in said):
         line = next(line for line in said if job_faults.SYSTEM.search(line))
-        text = f"a system call or a library failed under NCCL: {line}"
-        yield context.fail(SYSTEM_ERROR, text, evidence=[*said, *errors])
+        yield context.fail(SYSTEM_ERROR, f"{SYSTEM_ERROR.says}: {line}", evidence=[*said, *errors])
     elif said:
         own = [line for line in errors if not line.partition(" -> ")[1]]
         causes = own or [after for line, after in zip(said, said[1:]) if line.endswith("Last error:")]

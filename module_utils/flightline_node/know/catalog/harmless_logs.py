@@ -37,6 +37,8 @@ BEGINNINGS = (
     r"|File \"|For debugging|CUDA kernel errors might|Compile with)",
     r"(?:\[\S{1,40}\]: ?)?\[[EIW]\d{3,4} .{0,120}(?:Stack trace of the failed collective not found"
     r"|Received a dump signal|First PG on this rank)",
+    # Counters that a program reports as nought.
+    r"(?:(?!fail|[Ff]ault).)*\berrors?(?: rate)? ?[:= ] ?0\b(?!.*(?:fail|[Ff]ault|[1-9]\d* error))",
     # The legend of nvidia-imex-ctl.
     r"[INRDAC] - [A-Z]", r"![VM]! - ",
 )  # fmt: skip

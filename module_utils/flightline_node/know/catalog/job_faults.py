@@ -33,7 +33,8 @@ FAULTS: Tuple[JobFault, ...] = (
         r"|error|returned [1-9])"
         r"|NVMLError_(?:DriverNotLoaded|LibRmVersionMismatch|LibraryNotFound|Unknown)|NVML: (?:Driver Not Loaded"
         r"|Unknown Error)"
-        r"|[Dd]river/library version mismatch|nvidia-container-cli: (?:initialization|nvml|driver) error",
+        r"|[Dd]river/library version mismatch|CUDA driver initialization failed"
+        r"|could not select device driver|nvidia-container-cli: (?:initialization|nvml|driver) error",
     ),
     JobFault(
         "gpu", Remedy.REBOOT, "a GPU is gone or does not work",
@@ -43,11 +44,12 @@ FAULTS: Tuple[JobFault, ...] = (
         r"|cudaError(?:DevicesUnavailable|NoDevice|HardwareStackError)|[Hh]ardware stack error"
         r"|NVMLError_(?:GpuIsLost|ResetRequired)"
         r"|GPU (?:is lost|has fallen off)|fallen off the bus|HW Exception by GPU|GPU [Hh]ang\b|GPU.{0,20}requires reset"
+        r"|nrt_init.{0,20}fail|\bNRT:.{0,120}(?:hardware error|uncorrect|hang)"
         r"|\bXid\b(?: \(PCI:[^)]{1,20}\))?[ :=]{1,3}(?!(?:13|31|43|45|63|92|94|154)\b)\d{2,3}\b",
     ),
     JobFault(
         "nvlink", Remedy.REBOOT, "NVLink or an NVSwitch failed",
-        r"NVLink (?:error|failure|link \d+ (?:is )?(?:down|inactive))(?!s?[:=]? *0\b)|NVSwitch (?:fatal|error)"
+        r"NVLink (?:error|failure|link \d+ (?:is )?(?:down|inactive))(?!s?[:=]? *0\b)|peer GPU memory over nvlink|NVSwitch (?:fatal|error)"
         r"|\bSXid\b",
     ),
     JobFault(
@@ -75,10 +77,14 @@ FAULTS: Tuple[JobFault, ...] = (
         r"|[Nn]o route to host|Network is unreachable|[Hh]ost is down|ssh: connect to host \S+ port"
         r"|Host key verification failed"
         r"|lost communication with|unable to reliably start"
-        r"|nable to complete a TCP connection|[Ss]oftware caused connection abort|Destination is unreachable"
+        r"|nable to complete a TCP connection|[Ss]oftware caused connection abort|Destination is unreachable|[Ss]lurmd could not connect"
         r"|NODE[ _]FAIL|[Nn]ode failure on"
         r"|client socket has (?:timed out|failed to connect).{0,200}connect to|name resolution"
         r"|Name or service not known",
+    ),
+    JobFault(
+        "memory", Remedy.FIX_CONFIG, "the host's shared or locked memory is too small",
+        r"insufficient shared memory|RLIMIT_MEMLOCK|max locked memory|memlock limit",
     ),
     JobFault(
         "library", Remedy.FIX_CONFIG, "a library of the installation is missing",

@@ -70,12 +70,11 @@ OWN_FAULT = re.compile(
     r"|CUDA error: out of memory|DataLoader worker .{0,40}killed"
     r"|\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT|SignalException: Process \d+ got signal: (?:2|15)\b"
     r"|The size of tensor a "
-    r"|^(?:\[\S{1,40}\]:? ?)?(?:KeyboardInterrupt\b|(?:Value|Key|Type|Index|Attribute|Assertion|FileNotFound"
-    r"|ModuleNotFound|Import"
-    r"|Name|ZeroDivision|NotImplemented|Permission|UnicodeDecode|Recursion|JSONDecode|ModuleNotFound|Memory"
-    r"|Syntax|Overflow)Error(?:: |$)"
-    r"|RuntimeError: (?!.*(?:CUDA|cuda|NCCL|nccl|NVML|cuDNN|CUBLAS|GPU|device|onnect|ocket|imed? ?out|etwork"
-    r"|mem_?reg)))"
+    r"|RESOURCE_EXHAUSTED|EADDRINUSE|[Aa]ddress already in use|Cuda failure (?:2 )?'out of memory"
+    r"|^(?:\[\S{1,40}\]:? ?)?(?:KeyboardInterrupt\b|(?:\w{1,40}\.){0,9}(?!(?:Runtime|Accelerator|Dist|OS|IO|EOF|Conn|Timeout|Broken"
+    r"|Cuda|CUDA|cuda|hip|NCCL|nccl|NVML|Xla|Process|CalledProcess|ChildFailed|Socket|Internal|RPC|Rpc|Ray|Actor|Worker|C10))\w{2,60}"
+    r"(?:Error|Exception)(?:: (?!.*(?:NVML|ECC|NVLink|Xid|ibv_|EFA))|$)"
+    r"|RuntimeError: (?!.*(?:CUDA|NCCL|nccl|NVML|cuDNN|CUBLAS|HIP|GPU|onnect|ocket|imed? ?out|etwork|INTERNAL ASSERT|ardware)))"
 )
 """Errors of the job's own program, on whatever node it runs, and a job that was ended from outside."""
 _ENDED = re.compile(
@@ -105,7 +104,7 @@ def jobs_own(said: Iterable[str]) -> bool:
 CONSEQUENCE = re.compile(
     r"onnection (?:closed|reset|refused)|[Ss]ocket|[Aa]bort|remote peer|Call to \w+|Duplicate GPU|Broken pipe"
     r"|ASYNC|[Mm]ismatch"
-    r"|illegal memory|out of memory|device-side assert|-> \d\b|[Ii]nvalid usage"
+    r"|illegal memory|out of memory|device-side assert|-> \d\b|[Ii]nvalid (?:usage|config|argument|value)"
 )
 """NCCL's warnings on a rank whose program, or whose peer's program, has failed."""
 

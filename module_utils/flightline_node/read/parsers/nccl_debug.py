@@ -214,6 +214,7 @@ class _DebugLog:
 
     def _failed(self, line: str) -> bool:
         failure = bool(_FAILURE.search(line)) or job_faults.names_fault(line) or any(cuda.faults_in([line]))
+        failure = failure or (not self.of_a_job and job_faults.SYSTEM.search(line) is not None)
         if failure:
             _add(self.failures, line.strip())
         timeout = _TIMEOUT.search(line) if "operation timeout" in line else None

@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import nccl_files
+from .lazy import Lazy
 from .nccl_files import BY_FILE, COLLECTIVES
 from .ranks import MAX_LINE, lines
 
@@ -29,8 +30,6 @@ MAX_SIZES = 64
 """The largest; a test by doubling has 30."""
 SMALL_BYTES, LEAST_SMALL = 1 << 10, 3
 """Up to this size a published table is flat: the start-up alone is measured; so many sizes have a middle one."""
-LEAST_ROWS = 5
-"""A table of fewer that nobody announced shows too little."""
 _REDOP = 3
 _REDUCING, _COPYING = {"all_reduce", "reduce_scatter", "reduce"}, {"all_gather", "broadcast", "alltoall"}
 """The first print an operation in their redop column, the second `none`; what the others print has changed."""
@@ -69,6 +68,12 @@ _FAILURES = (
 """How a test, or what started it, says that it ended badly. A row that was torn does not say so."""
 
 
+_OWN = Lazy(
+    r"invalid (?:usage|argument|size)|Invalid number of GPUs|not supported by this test|requires enabling symmetric"
+)
+"""The test was asked for what it does not do."""
+
+
 def collective_of(file: str) -> str:
     """The collective a log is of, by its file name; '' when the name says nothing."""
     return BY_FILE.get(file, "")
@@ -89,6 +94,7 @@ class _TestRun:
         self.started = False
         self.damaged = 0
         self.bench = False
+        self.width = 0
         self.threads_gpus: Optional[int] = None
         self.nranks: Optional[int] = None
         self.errors: List[str] = []
@@ -104,12 +110,12 @@ class _TestRun:
         One that a heading announced must reach the size asked for: else the test hangs at the next.
         """
         facts, counts = self.facts, [value for row in rows for value in row["wrong"]]
-        if self.bench and len(rows) >= LEAST_ROWS:
+        if self.bench and rows:
             return True
         asked = facts.get("requested_max_bytes")
         reached = not self.started if asked is None else bool(rows) and 2 * rows[-1]["bytes"] > asked
         bad = self.damaged or self.errors or not counts or any(counts) or facts.get("out_of_bounds")
-        return len(rows) >= LEAST_ROWS and reached and not bad
+        return bool(rows) and reached and not bad
 
     @property
     def touched(self) -> bool:
@@ -187,14 +193,16 @@ def _sizes(rows: List[Dict[str, Any]]) -> List[Facts]:
 
 
 def _stalls(rows: List[Dict[str, Any]]) -> List[int]:
-    """Sizes whose faster column takes twice as long as that of a message four times as large, or larger."""
+    """Sizes, two in a row at least, whose faster column takes twice as long as that of one four times as large."""
     times = [(row["bytes"], row["best_us"]) for row in rows if row["bytes"] and row["best_us"]]
     found = [
         size
         for at, (size, took) in enumerate(times)
         if any(other >= 4 * size and 2 * less < took for other, less in times[at + 1 :])
     ]
-    return found[:MAX_SIZES]
+    beside = [size for size, _ in times]
+    places = [beside.index(size) for size in found]
+    return [size for size, at in zip(found, places) if {at - 1, at + 1} & {*places}][:MAX_SIZES]
 
 
 def _latency(rows: List[Dict[str, Any]]) -> Facts:
@@ -299,6 +307,10 @@ class _Log:
             self.collective = command.group(1)
 
     def close(self) -> List[Facts]:
+        run, words = self.run, len(" ".join(self.pieces).split())
+        if run.rows and not run.started and words < (len(run.columns) or run.width):
+            # Of an excerpt that nobody announced, the end of the last row is where it was cut.
+            self.pieces = []
         self._next()
         return self.runs
 
@@ -430,7 +442,10 @@ class _Log:
             columns = columns[:_REDOP] + columns[_REDOP + 1 :]
         if len(words) < (len(columns) or 11):
             return False
-        row = _row(columns, words)
+        width, self.run.width = self.run.width, self.run.width or len(words)
+        if not self.run.touched or columns:
+            width = 0
+        row = _row(columns, words) if width in (0, len(words)) else None
         if row:
             self.run.rows.append(row)
             if columns[_REDOP : _REDOP + 1] == ("redop",):
@@ -441,7 +456,7 @@ class _Log:
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{runs[], version}: one entry per test in the logs, in the logs' order.
+    """{runs[], version, refused[]}: one entry per test in the logs, in the logs' order; refused: wrong options.
 
     A run: collective (as printed, else by the command before it, else by the file's name; '' when that contradicts the
     redop column), ranks, hosts (number of host names), groups, group_ranks, group_hosts (when NCCL_TESTS_SPLIT made
@@ -458,18 +473,22 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Raises ParseError when a file holds no test.
     """
     runs: List[Facts] = []
+    refused: List[str] = []
     version = ""
     for file, data in files.items():
         log = _Log(file)
         for line in lines(data):
             log.feed(line)
         found = log.close()
-        if not found:
+        own = [] if found else [line for line in log.run.errors if _OWN.search(line)]
+        if own and len(own) == len(log.run.errors):
+            refused += own
+        elif not found:
             said = _cause(log.run.errors) if log.run.errors else "no nccl-tests header or row in it"
             raise ParseError(f"{file}: {said}")
         runs += found
         version = next((str(run["version"]) for run in found if "version" in run), version)
-    facts: Facts = {"runs": runs}
+    facts: Facts = {"runs": runs, **({"refused": refused} if refused else {})}
     if version:
         facts["version"] = version
     return facts

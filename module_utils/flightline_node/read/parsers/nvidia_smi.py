@@ -55,7 +55,7 @@ def _parse_one(data: Data) -> Facts:
         return found[0] if len(found) == 1 else nvidia_smi_merge.merge(found)
     if nvidia_smi_text.is_text(text):
         return assemble(nvidia_smi_text.read(text))
-    short = nvidia_smi_short.read(text)
+    short = nvidia_smi_short.read(text) or nvidia_smi_text.fragment(text)
     if short:
         return {**assemble(short), "partial": True}
     lines = text.splitlines()
