@@ -21,10 +21,13 @@ ZERO = Reason("zero", "it shows a bandwidth of 0")
 LINKS_UNKNOWN = Reason("links_unknown", "nothing is known of the type's links")
 BELOW_FLOOR = Reason("below_floor", "the bus bandwidth is below its floor")
 LATENCY = Reason("latency", "small messages take far longer than elsewhere")
+STALLS = Reason("stalls", "small messages take longer than far larger ones")
 DIP = Reason("dip", "one message size is far slower than those beside it")
 RANKS_UNKNOWN = Reason("ranks_unknown", "the log does not say how many ranks there are")
 
 GIB = 1 << 30
+LEAST_STALLS = 2
+"""A single size of a good table may be disturbed."""
 IN_PLACE = "in place"
 
 
@@ -64,7 +67,7 @@ def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Find
         return context.fail(REFUSED, text, **seen)
     if run.get("ranks") == 1 and context.expected.gpu_count == 1:
         return context.skip(skips.ONE_GPU.because(f"{name}: one GPU has nothing to send"))
-    if run.get("ranks") == 1:
+    if run.get("ranks") == 1 and context.expected.gpu_count:
         return context.unknown(
             ONE_RANK, f"{name} ran with 1 rank: nccl-tests built without MPI, or started for one GPU"
         )
@@ -86,6 +89,10 @@ def _judge(context: Context, run: Facts) -> Finding:
     where = f"{group.nodes} node(s) of {kind}" if full else f"{_ranks(run) or '?'} ranks on {kind}"
     where += f", {run['groups']} groups at once" if run.get("groups") else ""
     context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if not full or group.nodes != 1 else "")
+    stalls = run.get("stalled_sizes", [])
+    if len(stalls) >= LEAST_STALLS:
+        text = f"{name}: messages of {stalls[0]} to {stalls[-1]} bytes take longer than others four times as large"
+        return context.fail(STALLS, text, measured=len(stalls), expected=0, unit="sizes")
     seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
     found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
     small = _latency(context, run, name, where)
@@ -168,8 +175,10 @@ def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, co
 def evaluate(context: Context) -> Iterator[Finding]:
     """Each test by its largest message, and where that is in order by all others; above the wire rate is legitimate."""
     nccl.check_gates(nccl.gates(), context.threshold("scale_percent") / 100)
-    for run in context.facts("nccl_tests").get("runs", []):
-        yield _judge(context, run)
+    runs = context.facts("nccl_tests").get("runs", [])
+    yield from (_judge(context, run) for run in runs)
+    if not runs:
+        yield context.skip(skips.TOO_SMALL.because("no test ran: see nccl_correctness"))
 
 
 CHECK = gpu_check(
@@ -187,7 +196,6 @@ CHECK = gpu_check(
     source="nccl-tests doc/PERFORMANCE.md; published measurements named in know/hardware.py; shares with their "
     "reasons in know/nccl_floor.py and nccl_latency.py",
     needs=("nccl_tests",),
-    expects=("gpu_count",),
     tags=("nccl",),
     level="standard",
     thresholds=(
