@@ -156,9 +156,8 @@ class _Case:
             known = [one for one in dead if one.rank is not None or one.node]
             alike = self._alike(dead[0])
             if alike:
-                return [
-                    self._dead(dead[0]._replace(rank=None, local=None, node=alike.pop() if len(alike) == 1 else ""))
-                ]
+                node = alike.pop() if len(alike) == 1 else ""
+                return [self._dead(dead[0]._replace(rank=None, local=None, node=node))]
             return [self._dead((known or dead)[0]._replace(memory=any(one.memory for one in dead)))]
         nodes = {node for _, node in places}
         ranks = [one for one in dead if one.rank is not None]
@@ -185,16 +184,8 @@ class _Case:
             return [self.at(ended[0].rank, kind, cause, _line(ended[0]), node=ended[0].node, own=True)]
         nodes = {one.node for one in ended}
         if ended and len(nodes) == 1 and self._alike(ended[0]):
-            return [
-                self.at(
-                    None,
-                    UNKNOWN,
-                    NOT_KNOWN,
-                    f"several ranks ended alike: {_line(ended[0])}",
-                    node=nodes.pop(),
-                    own=True,
-                )
-            ]
+            why = f"several ranks ended alike: {_line(ended[0])}"
+            return [self.at(None, UNKNOWN, NOT_KNOWN, why, node=nodes.pop(), own=True)]
         return []
 
     def missed(self) -> list[RankBlame]:

@@ -40,13 +40,17 @@ DEEPSPEED = re.compile(r"--local_rank=(\d+)'.*exits with return code = (-?\d+)")
 
 
 class Named(NamedTuple):
-    """Ended or awaited, by name. ranks: none where only the node is said. local: among those of its node."""
+    """Ended or awaited, by name. ranks: none where only the node is said. local: among those of its node.
+
+    first: the launcher says that it ended before the others.
+    """
 
     word: str
     text: str
     ranks: Tuple[int, ...] = ()
     node: str = ""
     local: Optional[int] = None
+    first: bool = False
 
 
 def plain(text: str) -> str:
@@ -71,12 +75,11 @@ def one_node(text: str) -> bool:
 
 def _mpi(said: Match[str]) -> Named:
     crash = any(word in said["end"] for word in ("Segmentation", "Bus", "Aborted", "Floating", "Illegal"))
-    return Named(CRASHED if crash else KILLED, said.group(), (int(said["rank"]),), said["node"] or "")
+    return Named(CRASHED if crash else KILLED, said.group(), (int(said["rank"]),), said["node"] or "", first=True)
 
 
 def _first(said: Match[str]) -> Named:
-    number = int(said["rank"])
-    return Named(ENDED, " ".join(said.group().split()), (number,))
+    return Named(ENDED, " ".join(said.group().split()), (int(said["rank"]),), first=True)
 
 
 def _abort(said: Match[str]) -> Named:

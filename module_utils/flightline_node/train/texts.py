@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Match, NamedTuple, Optional, Sequence, Tuple
 
 from . import named, ras
 from .words import HARDWARE, LATE, MEMORY, OWN, word_of
@@ -31,6 +31,7 @@ WORKER_RANK = re.compile(r" rank=(\d+)|\(\w*Worker[ _](?:PP0_)?TP(\d+)|^\[.* TP(
 LOGGER = re.compile(r"(?:ERROR|CRITICAL|WARNING|INFO) (?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d \[[\w./]+:\d+\] ?")
 HOSTED = re.compile(r"\[([A-Za-z][\w.-]*):(\d{1,2})\]: ?")
 """accelerate's and torchrun's role or host, and the local rank."""
+SPAWNED = re.compile(r"-- Process \d+ terminated with the following error")
 BEGIN = "Traceback (most recent call last)"
 TASK = re.compile(r"(\d+): ")
 RAISED = re.compile(r"(?:\w+\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Failure)\b.*|\w[\w.]*: .*")
@@ -82,6 +83,7 @@ EVICTED, OOM_KILLED = re.compile(r"Reason:\s+Evicted"), re.compile(r"Reason:\s+O
 MORE = re.compile(r"nccl\w+:|Last error|CUDA|Cuda|Net |\w*[Ss]ocket\w*|Call to|Search for|Compile with|\s+\S")
 IGNORED = re.compile(
     r"(?:\w+\.)*(?:ChildFailedError|CalledProcessError|SignalException|KeyboardInterrupt|SystemExit"
+    r"|ProcessRaisedException|ProcessExitedException"
     r"|ray\.exceptions\.(?:OutOfMemory|ActorDied|RayActor|WorkerCrashed|NodeDied)Error)"
 )
 """What launchers raise when their ranks have ended: it says nothing of why."""
@@ -134,8 +136,11 @@ class Reading(NamedTuple):
 def read(text: str, rank: Optional[int] = None, local: Optional[int] = None) -> Reading:
     """A text. rank, local: whose it is, where its name says so."""
     text = _last_start(named.plain(text))
-    reports = [match.group() for match in REPORT.finditer(text)]
-    streams = _streams(REPORT.sub("", text).splitlines(), rank, local)
+    reports = [match.group() for match in _reports(text)]
+    lines = (REPORT.sub("", text) if reports else text).splitlines()
+    if named.starts_ranks(text) and _labelled(lines):
+        lines = [TASK.sub(r"[rank\1]: ", line, count=1) if not RANK.search(line[:80]) else line for line in lines]
+    streams = _streams(lines, rank, local)
     found = Reading([one for part in reports for one in _report(part)], [], {}, 0, _tasks_are_ranks(text))
     for (of_rank, of_local), lines in streams.items():
         found.waiting.extend(one for line in lines for one in _waiting(line, of_rank))
@@ -158,13 +163,17 @@ def _named(text: str) -> Iterator[Seen]:
     """Whom a launcher or a library names, each by itself."""
     for one in named.read(text):
         for rank in one.ranks or (None,):
-            yield Seen(one.word, one.text[:MOST_CHARS], rank, one.local, one.node, root=bool(one.ranks))
+            yield Seen(one.word, one.text[:MOST_CHARS], rank, one.local, one.node, root=one.first)
+
+
+def _reports(text: str) -> List[Match[str]]:
+    return list(REPORT.finditer(text)) if "Root Cause (first observed failure):" in text else []
 
 
 def _last_start(text: str) -> str:
     """Of a log that several starts append to: what follows the last report but one of the same host."""
     begin, last = 0, {}  # type: int, Dict[str, int]
-    for match in REPORT.finditer(text):
+    for match in _reports(text):
         host = FAILURE.search(match.group())
         if host:
             begin = max(begin, last.get(host["host"], 0))
@@ -176,7 +185,8 @@ def _communicators(text: str) -> Tuple[int, Dict[Tuple[str, int], int]]:
     """Ranks of the run, and each process's, by NCCL's largest communicator: smaller ones count for themselves."""
     found: Dict[int, Dict[Tuple[str, int], int]] = {}
     for line in text.splitlines():
-        said, process = INIT.search(line), NCCL.search(line)
+        said = INIT.search(line)
+        process = NCCL.search(line) if said else None
         if said and process:
             found.setdefault(int(said[2]), {})[process["node"], int(process["pid"])] = int(said[1])
     world = max(found, default=0)
@@ -195,12 +205,22 @@ def _streams(
         if key != (rank, local):
             speaker = key if BEGIN in rest and not rest.lstrip().startswith(BEGIN) else None
             rest = rest[rest.index(BEGIN) :] if speaker else rest
+        elif SPAWNED.match(rest):
+            speaker = (rank, int(rest.split()[2]))
         elif speaker:
             # A logger puts its prefix before the first line of an exception alone.
             key = speaker
-            speaker = speaker if not rest[:1].strip() else None
+            speaker = speaker if not rest[:1].strip() or rest.startswith(BEGIN) else None
         found.setdefault(key, []).append(rest)
     return found
+
+
+def _labelled(lines: Sequence[str]) -> bool:
+    """Does srun label nearly all lines, with the tasks of several ranks?"""
+    tasks = [said[1] for line in lines for said in [re.match(r"(\d+): (?!\[)", line)] if said]
+    said = [re.match(r"(\d+): \[rank(\d+)\]", line) for line in lines]
+    agree = all(one[1] == one[2] for one in said if one)
+    return agree and len(set(tasks)) > 1 and len(tasks) * 10 >= 9 * sum(bool(line.strip()) for line in lines)
 
 
 def _whose(line: str, rank: Optional[int], local: Optional[int]) -> Tuple[Tuple[Optional[int], Optional[int]], str]:
@@ -358,16 +378,10 @@ def _scheduler(text: str, reported: bool) -> List[Seen]:
     direct, stop = named.starts_ranks(text), ABORTING.search(text)
     for match in ended:
         end, tasks = match["end"], _numbers(match["tasks"])
-        word = (
-            KILLED
-            if end in ("Killed", "Out Of Memory") or end.endswith(" 137")
-            else ENDED
-            if end.startswith("Exited")
-            else CRASHED
-        )
-        if (reported and word == ENDED) or (
-            word == KILLED and end == "Killed" and stop and stop.start() < match.start()
-        ):
+        killed = end in ("Killed", "Out Of Memory") or end.endswith(" 137")
+        word = KILLED if killed else ENDED if end.startswith("Exited") else CRASHED
+        after = end == "Killed" and stop and stop.start() < match.start()
+        if after or (reported and word == ENDED):
             continue
         full = memory or end == "Out Of Memory"
         # A launcher in a task's place is not itself ended by a signal; memory is that of the whole task.

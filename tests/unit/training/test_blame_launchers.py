@@ -16,6 +16,7 @@ STALL = "One or more tensors were submitted to be reduced, gathered or broadcast
 FIRST = "detected that one or more processes exited with non-zero status, thus causing\nthe job to be terminated. The first process to do so was:\n\n"
 CRASH = "Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered"
 VLLM = "ERROR 11-20 10:00:07 [multiproc_executor.py:487] "
+NUMBER = "ValueError: bad sample 17"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free"
 
 
@@ -79,10 +80,14 @@ CASES = [
     ("srun, memory of all tasks", "srun: error: gpu-03: tasks 0-7: Out Of Memory\n", [], "gpu-03"),
     ("srun, one crashes and Slurm kills the rest", "srun: error: gpu-03: task 9: Segmentation fault (core dumped)\nsrun: Terminating StepId=8.0\nsrun: error: gpu-01: tasks 0-7: Killed\nsrun: error: gpu-03: task 8: Killed\n", [9], "gpu-03"),
     ("slurmctld, a job of one node", "sched: Allocate JobId=77 NodeList=gpu-06 #CPUs=8 Partition=gpu\n_job_complete: JobId=77 WTERMSIG 9\n", [], "gpu-06"),
+    ("srun's labels, the tasks are ranks", "3: step 1\n" + trace("5: ", NUMBER) + "4: step 1\n", [5], ""),
+    ("srun's labels of launchers", "0: torchrun --nnodes=2 train.py\n" + trace("1: ", NUMBER), [], ""),
+    ("srun's labels that are no ranks", "0: step 1\n1: [rank9]: x\n" + trace("1: ", NUMBER), [], ""),
     # DeepSpeed, spawn
     ("DeepSpeed, an only child", "Killing subprocess 77\n['python', '-u', 'train.py', '--local_rank=0', '--x'] exits with return code = -9\n", [0], ""),
     ("DeepSpeed prints the last child's command", "Killing subprocess 77\nKilling subprocess 78\n['python', '-u', 'train.py', '--local_rank=1', '--x'] exits with return code = -9\n", [], ""),
     ("spawn on one node", "init_method='tcp://127.0.0.1:2222'\ntorch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL\n", [1], ""),
+    ("spawn on one node, an exception", "init_method='tcp://127.0.0.1:2222'\n" + trace("", "torch.multiprocessing.spawn.ProcessRaisedException: ") + "\n-- Process 1 terminated with the following error:\n" + trace("", NUMBER), [1], ""),
     ("spawn on unknown nodes", "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL\n", [], ""),
     # stalls by name
     ("barrier", "RuntimeError: [Rank 0]: Ranks 2, 5 failed to pass monitoredBarrier in 30000 ms\n", [2, 5], ""),
@@ -108,6 +113,7 @@ CASES = [
     ("vLLM, exception", trace(f"(VllmWorker rank=2 pid=77) {VLLM}", OOM), [2], ""),
     ("vLLM, exception by tensor parallel number", trace(f"(Worker_TP2 pid=77) {VLLM}", OOM), [2], ""),
     ("vLLM, stage and tensor parallel number", trace(f"(Worker_PP1_TP2 pid=77) {VLLM}", OOM), [], ""),
+    ("vLLM, a word of its own before who ended", trace(f"(VllmWorker rank=0 pid=77) {VLLM}", OOM) + f"{VLLM}Worker proc VllmWorker-1 died unexpectedly\n", [0], ""),
     ("vLLM, all alike", "".join(trace(f"(VllmWorker rank={n} pid=77) {VLLM}", OOM) for n in range(4)), [], ""),
     ("SGLang", "[2026-11-20 10:00:07 TP3] Scheduler hit an exception: " + trace("", OOM), [3], ""),
     ("SGLang, a witness", "[2026-11-20 10:00:07 TP3] Scheduler hit an exception: " + trace("", "ValueError: TP rank 3 could finish the model loading, but there are other ranks that didn't"), [], ""),
