@@ -52,7 +52,7 @@ WATCHDOG = re.compile(
     r"\[PG (?:ID )?(?P<pg>\d+)(?: PG GUID (?P<guid>\S+)| \((?P<name>\w+)\))? Rank (?P<rank>\d+)\]"
     r".*at (?:NCCL )?work: (?P<work>\d+), last enqueued NCCL work: (?P<enqueued>\d+)"
 )
-CAUGHT = re.compile(r"\[Rank \d+\] Watchdog caught collective operation timeout: (WorkNCCL\([^)]*)")
+CAUGHT = re.compile(r"\[Rank \d+\] Watchdog caught collective operation timeout: WorkNCCL\(|watchdog got stuck for \d+")
 REPORT = re.compile(
     r"^[^\n]*(?:(?:Failures:|FAILED)\s*$.*?)?Root Cause \(first observed failure\):.*?(?:^[^\n]*={20,}[^\n]*$|\Z)",
     re.M | re.S,

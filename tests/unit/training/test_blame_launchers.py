@@ -122,6 +122,7 @@ CASES = [
     ("watchdog thread, the default group", f"  what():  [PG ID 0 PG GUID 0(default_pg) Rank 2] {CRASH}\n", [2], ""),
     ("watchdog thread, another group", f"  what():  [PG ID 2 PG GUID 3 Rank 1] {CRASH}\n", [], ""),
     ("watchdog threads of several", "".join(f"[Rank {n}] NCCL watchdog thread terminated with exception: CUDA error: unknown error\n" for n in (1, 2)), [], ""),
+    ("watchdog that is stuck itself", "[rank5]:[F] [PG ID 0 PG GUID 0(default_pg) Rank 5] ProcessGroupNCCL's watchdog got stuck for 480 seconds\n", [], ""),
     ("no number", "AssertionError: Rank 11: found NaN in local grad norm in backward pass before data-parallel communication collective. Device: 3\n", [11], ""),
     ("prefix without the traceback's begin", f"[rank3]:   File \"/src/train.py\", line 8\n[rank3]: {OOM}\n[rank0]: torch.distributed.DistBackendError: NCCL error in: x\n", [3], ""),
     ("who has other parameters", trace("[rank1]: ", "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 212 params, while rank 0 has inconsistent 0 params."), [], ""),
