@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flightline_node.train import ras, words
+from flightline_node.train import named, ras, words
 from flightline_node.train.texts import ABORTED, CRASHED, ENDED, KILLED, NODE, ORDERED, Seen
 from flightline_node.train.words import GONE, HARDWARE, LATE, MEMORY, NETWORK, OTHERS, OWN, SPACE
 
@@ -54,7 +54,7 @@ def blames(ranks: Mapping[int, Rank], dumps: Sequence[Dump], said: Evidence | No
     that nothing ended is looked at for slow ranks.
     """
     case = _Case(ranks, dumps, said or Evidence())
-    return case.raised() or case.died() or case.waited() or case.rest() or _slow(case)
+    return case.raised() or case.died() or case.missed() or case.waited() or case.rest() or _slow(case)
 
 
 def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str, Any]]]:
@@ -129,7 +129,7 @@ class _Case:
 
     def _software(self, first: Seen, own: Sequence[Seen]) -> RankBlame:
         ranks = {one.rank for one in own if one.rank is not None}
-        several = not first.at and len(ranks) > 1
+        several = len({one.rank for one in own if one.rank is not None and one.at == first.at}) > 1
         rank = None if several else first.rank
         which = f"ranks {', '.join(map(str, sorted(ranks)))}: " if several else ""
         if rank is None and first.local is not None:
@@ -154,8 +154,15 @@ class _Case:
         places = {(one.rank, one.node) for one in dead if one.rank is not None or one.node}
         if dead and len(places) <= 1:
             known = [one for one in dead if one.rank is not None or one.node]
+            alike = self._alike(dead[0])
+            if alike:
+                node = alike.pop() if len(alike) == 1 else ""
+                return [self._dead(dead[0]._replace(rank=None, local=None, node=node))]
             return [self._dead((known or dead)[0]._replace(memory=any(one.memory for one in dead)))]
         nodes = {node for _, node in places}
+        ranks = [one for one in dead if one.rank is not None]
+        if all(one.memory for one in dead) and len(ranks) == len(dead) <= named.MOST and len(nodes) == 1:
+            return [self._dead(one) for one in dead]
         if dead and len(nodes) == 1 and "" not in nodes:
             return [self._dead(dead[0]._replace(rank=None))]
         return self.nobody(f"{len(places)} ranks were killed or crashed: {_line(dead[0])}") if dead else self._ended()
@@ -163,12 +170,32 @@ class _Case:
     def _dead(self, one: Seen) -> RankBlame:
         return self.at(one.rank, VANISHED, DIED, _line(one), node=one.node, own=one.memory, device=one.local)
 
+    def _alike(self, root: Seen) -> set[str]:
+        """The nodes of ranks that ended alike in the same second: which torchrun saw first says nothing."""
+        same = [one for one in self.seen if one.at and one.at == root.at and one.word == root.word]
+        return {one.node for one in same} if len({one.rank for one in same}) > 1 else set()
+
     def _ended(self) -> list[RankBlame]:
         """The only rank that ended by itself, where nothing says that it missed another."""
         ended = [one for one in self.words(ENDED, ABORTED) if one.rank is not None]
-        if len({one.rank for one in ended}) == 1 and ended[0].word == ENDED and not self.words(*OTHERS):
-            return [self.at(ended[0].rank, FAILED, SOFTWARE, _line(ended[0]), node=ended[0].node, own=True)]
+        dead = {one.rank for one in self.words(KILLED, CRASHED)} - {None}
+        if len({one.rank for one in ended} | dead) == 1 and not self.words(*OTHERS):
+            kind, cause = (VANISHED, DIED) if ended[0].word == ABORTED else (FAILED, SOFTWARE)
+            return [self.at(ended[0].rank, kind, cause, _line(ended[0]), node=ended[0].node, own=True)]
+        nodes = {one.node for one in ended}
+        if ended and len(nodes) == 1 and self._alike(ended[0]):
+            why = f"several ranks ended alike: {_line(ended[0])}"
+            return [self.at(None, UNKNOWN, NOT_KNOWN, why, node=nodes.pop(), own=True)]
         return []
+
+    def missed(self) -> list[RankBlame]:
+        """Ranks that a library names as those the others wait for."""
+        said = self.words(named.MISSING) or self.words(named.SLOW)
+        missing = {one.rank: one for one in said if one.rank is not None}
+        if said and (len(missing) > named.MOST or len(missing) in (0, self.world)):
+            return self.nobody(_line(said[0]))
+        how = {named.MISSING: (HUNG, STOPPED), named.SLOW: (SLOW, SLOW)}
+        return [self.at(rank, *how[one.word], _line(one)) for rank, one in sorted(missing.items())]
 
     def waited(self) -> list[RankBlame]:
         """A rank that others wait for, or that is gone without a word while they lost their connection to it."""
