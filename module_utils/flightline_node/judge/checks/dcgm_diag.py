@@ -136,6 +136,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.info(
             MIG_SET, f"DCGM tests no GPU that is cut into MIG instances: {error}", remedy=Remedy.RESTART_APP
         )
+    elif error and nvml.saying(error):
+        yield context.fail(FOUND_BEFORE.of(_about(error)), f"DCGM found before its tests: {error}", measured="error")
     elif error:
         yield context.unknown(NOT_STARTED.of(_about(error)), f"DCGM could not run its diagnostic: {error}")
     seen, there = facts.get("gpus"), context.expected.gpu_count

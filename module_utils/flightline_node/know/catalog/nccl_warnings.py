@@ -58,6 +58,7 @@ REQUESTS: Tuple[str, ...] = (
     "connection was reset by remote peer",
     "unable to retrieve completion queue entries",
     "got completion from peer",
+    "got completion with error",
 )
 """A peer, or the path to it, did not answer."""
 

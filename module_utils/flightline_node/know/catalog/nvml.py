@@ -35,6 +35,7 @@ SAYINGS: Tuple[Saying, ...] = (
     Saying("nvidia-smi: command not found", NO_LIBRARY, Remedy.UPDATE_SOFTWARE, "the NVIDIA driver's tools are not installed"),
     Saying("requires reset", NEEDS_RESET, Remedy.RESET_GPU, "a GPU needs a reset"),
     Saying("requires restart", NEEDS_RESET, Remedy.RESET_GPU, "a GPU needs a reset"),
+    Saying("has been lost", LOST, Remedy.REBOOT, "a GPU is lost"),
     Saying("is lost", LOST, Remedy.REBOOT, "a GPU is lost"),
     Saying("fallen off the bus", OFF_BUS, Remedy.REBOOT, "a GPU has fallen off the bus"),
     Saying("unable to determine the device handle", LOST, Remedy.REBOOT, "a GPU is lost"),

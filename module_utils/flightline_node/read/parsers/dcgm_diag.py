@@ -31,7 +31,9 @@ _WORDS = {
 MAX_BYTES = 8 << 20
 """The results of eight GPUs are under a megabyte, iterations of them included."""
 _BLANK = re.compile(r"\n\s+")
-_TABLE = re.compile(r"^[ \t]*(?:\| Diagnostic|\+---|\|[^|\n]{1,40}\| (?:Pass|Fail|Warn|Skip) - )", re.MULTILINE)
+_TABLE = re.compile(
+    r"^[ \t]*(?:\| Diagnostic|\+---|\|[^|\n]{1,40}\| (?:Pass|Fail|Warn|Skip)(?: - |\s{2,}))", re.MULTILINE
+)
 _MAX_GPU, _DIGITS = 9999, 8
 
 
@@ -386,6 +388,10 @@ def _table(text: str, diag: _Diag) -> None:
     if diag.cut and rows and not rows[-1].endswith("|"):
         rows.pop()
     _rows(rows, diag)
+    # Rows without the table's head are what somebody quotes of it.
+    quoted = diag.cut and bool(rows) and not rows[0].startswith("+") and "| Diagnostic" not in text
+    if quoted and diag.tests:
+        diag.cut = False
     if diag.cut and "Fail" not in diag.tests.values():
         raise ParseError("the table is cut short: its closing line is missing")
     if not diag.tests and not diag.errors:

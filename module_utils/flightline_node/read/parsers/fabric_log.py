@@ -40,7 +40,7 @@ _FATAL = Lazy(
     r"|detected GPU NVL (?:non )?fatal error.*",
     re.IGNORECASE,
 )
-_OWN = Lazy(r"[Ff]abric ?-?[Mm]anager|nvlsm|NVLSM|OpenSM|NVSwitch|NVLink")
+_OWN = Lazy(r"(?m)^\[[^\]]{8,40}\] \[[A-Z]+\] \[tid \d|[Ff]abric ?-?[Mm]anager|nvlsm|NVLSM|OpenSM|NVSwitch|NVLink")
 _STARTED = Lazy(
     r"Fabric Manager version ([\d.]{3,20}) is running|Started .{0,40}fabric manager service"
     r"|OpenSM [\w.\-]{1,40}\s*$|NVLSM.{0,40}\bstart",
