@@ -77,8 +77,8 @@ FAULTS: Tuple[Fault, ...] = (
     Fault("conntrack_full", "connections were dropped, too many were tracked: a warning, the node stays go",
           "ena_allowance", Remedy.INVESTIGATE,
           edited("out/ethtool.txt", r"(?<=conntrack_allowance_exceeded: )0", "412"), status=Status.WARN),
-    Fault("lustre_evicted", "a Lustre server evicted the node: a warning, the node stays go",
-          "lustre", Remedy.INVESTIGATE, _lustre_evicted, status=Status.WARN),
+    Fault("lustre_evicted", "a Lustre server evicted the node",
+          "lustre", Remedy.INVESTIGATE, _lustre_evicted),
     Fault("module_missing", "the EFA driver is not loaded",
           "kernel_modules", Remedy.FIX_CONFIG, edited("root/proc/modules", r"(?<=\n)efa \d[^\n]*\n", "")),
 )  # fmt: skip

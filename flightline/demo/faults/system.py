@@ -136,9 +136,9 @@ FAULTS: Tuple[Fault, ...] = (
           "kernel_errors", Remedy.REPLACE,
           logged("mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 7: bd80000000100134",
                "mce: [Hardware Error]: TSC 0 ADDR 1f3a5c8d40 MISC 86")),
-    Fault("task_hung", "a kernel task was stuck: a warning, the node stays go",
+    Fault("task_hung", "a kernel task hangs",
           "kernel_errors", Remedy.INVESTIGATE,
-          logged("INFO: task kworker/u385:2:1187 blocked for more than 122 seconds."), status=Status.WARN),
+          logged("INFO: task kworker/u385:2:1187 blocked for more than 122 seconds.")),
     Fault("maintenance_due", "AWS will stop the instance within days",
           "maintenance", Remedy.REPLACE,
           _metadata("meta-data/events/maintenance/scheduled", json.dumps([{

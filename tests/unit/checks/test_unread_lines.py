@@ -37,6 +37,21 @@ def test_lines_that_differ_in_numbers_alone_are_one_sort_counted_and_quoted():
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "BTRFS error (device dm-2): failed to read chunk root",
+        "nvidia 0000:07:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003 address=0x80000040 flags=0x0020]",
+        "DMAR: [DMA Write NO_PASID] Request device [53:00.0] fault addr 0xf000 [fault reason 0x05] PTE Write access is not set",
+        "NVRM: GPU0 memmgrScrubInit_GH100: Failed to start the memory scrubber",
+        "mlx5_core 0000:05:00.0: mlx5_fw_tracer_read: fatal tracer state",
+    ],
+)
+def test_a_part_of_training_that_speaks_of_its_own_failure_fails(line):
+    found = only(judge(QUIET, STRANGE, line, head="[Thu Nov 26 09:00:{:02.0f} 2026] "), Status.FAIL)
+    assert found.reason == "part_failed" and line in found.message and line in found.evidence[0]
+
+
 def test_a_pass_says_what_became_of_the_lines():
     found = only(judge("Linux version 6.8.0", "tsc: Fast TSC calibration failed", QUIET), Status.PASS)
     assert found.message == "3 lines: 1 of known kinds, 1 that healthy machines print; the rest speaks of no failure"

@@ -54,7 +54,7 @@ SIXTY_FOUR = {
     52: ["remap_failure", "readonly_root"],
     60: ["ecc_uncorrected", "clock_adrift"],
     7: ["mtu_mixed"],
-    8: ["lustre_evicted"],
+    8: ["conntrack_full"],
 }
 FIVE_HUNDRED = {
     **{number: ["driver_not_loaded"] for number in range(101, 141)},
