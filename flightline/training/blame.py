@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flightline_node.train import named, ras, words
@@ -220,11 +220,12 @@ class _Case:
         """What the living job's RAS says; each node may have asked it."""
         found = {one.text: one for one in self.said.lags}.values()
         certain = [one for one in found if one.word != ras.OPEN]
-        if len({one.rank for one in certain}) > 1 or (found and not certain):
+        if len({(one.rank, one.node, one.device) for one in certain}) > 1 or (found and not certain):
             return self.nobody("; ".join(one.text for one in found))
         for one in certain[:1]:
             kind, cause = LAGS[one.word]
-            return [self.at(one.rank, kind, cause, one.text, own=cause == MISMATCH, device=one.device)]
+            found_at = self.at(one.rank, kind, cause, one.text, own=cause == MISMATCH, device=one.device)
+            return [replace(found_at, node=found_at.node or one.node)]
         return []
 
     def _watched(self) -> list[Dump]:

@@ -23,7 +23,9 @@ MOST_BYTES = 1 << 20
 SILENT, DEAD, BEHIND, MISMATCH, OPEN = "silent", "dead", "behind", "mismatch", "open"
 """OPEN: something is wrong, and not certain with whom."""
 _ANSWER = re.compile(r"^NCCL version ", re.M)
-_GROUP = re.compile(r"^ +0 +(\d+) +\d+ +\S+ +(\d+) +\d+ +\S+ +\S+", re.M)
+_GROUP = re.compile(r"^ +(\d+) +(\d+) +\d+ +\S+ +(\d+) +\d+ +[A-Z]\S* +\S+", re.M)
+_GPUS = re.compile(r"\(total\) *\n(?: +\d\S*)+ +(\d+) *$", re.M)
+"""Of the job, the last number of its summary."""
 _PART = re.compile(r"^(?:#(\d+-\d+) \(\w+\) (\w+)|(DEAD|INCOMPLETE|TIMEOUT|Errors|Warnings))$", re.M)
 _COUNT = re.compile(r"(\d+) ranks have (?:launched up to operation (\d+)|not launched any)")
 _RANK = re.compile(
@@ -35,12 +37,13 @@ _OLD = re.compile(r"The missing rank: (\d+)")
 
 
 class Lag(NamedTuple):
-    """What holds a job up. rank: None where it is not certain; text: for people."""
+    """What holds a job up. rank: None where it is not certain; text: for people; node: its address."""
 
     word: str
     rank: Optional[int]
     device: Optional[int]
     text: str
+    node: str = ""
 
 
 class _Member(NamedTuple):
@@ -88,9 +91,16 @@ def read(text: str) -> List[Lag]:
     answers = _ANSWER.split(text)[1:]
     if not answers:
         return []
-    group = _GROUP.search(answers[-1])
-    whole = group is not None and group[1] == "1"
+    whole = _whole(answers[-1])
     return _unheard(answers[-1], whole) or _lagging([_counts(one) for one in answers[-2:]], whole)
+
+
+def _whole(answer: str) -> bool:
+    """Are ranks of the first communicator those of the job? A smaller one counts for itself."""
+    groups = {int(found[1]): (int(found[2]), int(found[3])) for found in _GROUP.finditer(answer)}
+    gpus = _GPUS.search(answer)
+    comms, ranks = groups.get(0, (0, 0))
+    return comms == 1 and ranks >= max([int(gpus[1]) if gpus else 0, *(size for _, size in groups.values())])
 
 
 def _parts(answer: str) -> List[Tuple[str, str, str]]:
@@ -117,7 +127,7 @@ def _unheard(answer: str, whole: bool) -> List[Lag]:
     devices = {one.device for one in ranks} | {int(device) for _, (_, _, device) in gone}
     known = ({one.rank for one in ranks} or old) if whole else set()
     said = "considers dead" if dead else "hears nothing of"
-    return [Lag(DEAD if dead else SILENT, *_one(known, devices), f"RAS {said} process {pid} on node {node}")]
+    return [Lag(DEAD if dead else SILENT, *_one(known, devices), f"RAS {said} process {pid} on node {node}", node)]
 
 
 def _one(ranks: Set[int], devices: Set[int]) -> Tuple[Optional[int], Optional[int]]:
@@ -173,4 +183,5 @@ def _lagging(answers: List[Counts], whole: bool) -> List[Lag]:
     (of, what), most, _, count = next(row for row in rows if row[2] == late and row[3] < row[1])
     text = f"process {late.pid} on node {late.node} has launched {count} {what}, most others {most}"
     word = MISMATCH if any(one == late and count > most for _, most, one, count in rows) else BEHIND
-    return [Lag(word, late.rank if whole and of == "0-0" else None, late.device, f"RAS: {text}, and it stays so")]
+    return [Lag(word, late.rank if whole and of == "0-0" else None, late.device, f"RAS: {text}, and it stays so",
+                late.node)]  # fmt: skip

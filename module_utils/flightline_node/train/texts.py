@@ -54,7 +54,8 @@ WATCHDOG = re.compile(
 )
 CAUGHT = re.compile(r"\[Rank \d+\] Watchdog caught collective operation timeout: WorkNCCL\(|watchdog got stuck for \d+")
 REPORT = re.compile(
-    r"^[^\n]*(?:(?:Failures:|FAILED)\s*$.*?)?Root Cause \(first observed failure\):.*?(?:^[^\n]*={20,}[^\n]*$|\Z)",
+    r"^[^\n]*(?:(?:(?:Failures:|FAILED)\s*$|\btime\s*: \d{4}-\d\d-\d\d_|\brank\s*: \d+ \(local_rank: \d+\)).*?)?"
+    r"Root Cause \(first observed failure\):.*?(?:^[^\n]*={20,}[^\n]*$|\Z)",
     re.M | re.S,
 )
 """Of a text that was cut its begin or end may lack."""
@@ -64,7 +65,8 @@ BEFORE = re.compile(
 )
 """What stands before the lines of a report."""
 FAILURE = re.compile(
-    r"time\s*: (?P<time>\S+)\s+host\s*: (?P<host>\S+)\s+rank\s*: (?P<rank>\d+) \(local_rank: (?P<local>\d+)\)"
+    r"(?:(?:\btime\s*: (?P<time>\S+)\s+)?\bhost\s*: (?P<host>\S+)\s+)?"
+    r"\brank\s*: (?P<rank>\d+) \(local_rank: (?P<local>\d+)\)"
     r"(?:\s+exitcode\s*: (?P<code>-?\d+) \(pid: (?P<pid>\d+)\)"
     r"(?:\s+error_file\s*: .*?\n\s*traceback\s*: (?P<text>.*?)(?=^\s*\[\d+\]:|^[^\n]*[-=]{20,}|\Z))?)?",
     re.M | re.S,
@@ -174,10 +176,10 @@ def _last_start(text: str) -> str:
     """Of a log that several starts append to: what follows the last report but one of the same host."""
     begin, last = 0, {}  # type: int, Dict[str, int]
     for match in _reports(text):
-        host = FAILURE.search(match.group())
+        host = next((one["host"] for one in FAILURE.finditer(match.group()) if one["host"]), "")
         if host:
-            begin = max(begin, last.get(host["host"], 0))
-            last[host["host"]] = match.end()
+            begin = max(begin, last.get(host, 0))
+            last[host] = match.end()
     return text[begin:]
 
 
@@ -351,16 +353,21 @@ def _report(text: str) -> List[Seen]:
     begin, found = text.find("Root Cause"), []
     for match in FAILURE.finditer(text):
         lines = [line.strip() for line in (match["text"] or "").strip().splitlines() if line.strip()]
-        try:
-            at = time.mktime(time.strptime(match["time"], "%Y-%m-%d_%H:%M:%S"))
-        except ValueError:
-            at = 0.0
+        at = _time(match["time"])
         one = _ended(int(match["code"] or 1), lines[-1] if lines else "")
         if lines and lines[0].startswith("Traceback"):
             one = Seen(word_of("\n".join(lines)), lines[-1][:MOST_CHARS])
-        about = one._replace(rank=int(match["rank"]), local=int(match["local"]), node=match["host"], at=at)
+        about = one._replace(rank=int(match["rank"]), local=int(match["local"]), node=match["host"] or "", at=at)
         found.append(about._replace(pid=int(match["pid"] or 0), root=match.start() > begin))
-    return found
+    # A failure whose begin is cut off may be as early as the first; an agent reports its own node's alone.
+    return [one if one.at or one.root else one._replace(at=found[-1].at, node=found[-1].node) for one in found]
+
+
+def _time(said: Optional[str]) -> float:
+    try:
+        return time.mktime(time.strptime(said or "", "%Y-%m-%d_%H:%M:%S"))
+    except ValueError:
+        return 0.0
 
 
 def _ended(code: int, text: str) -> Seen:
@@ -384,7 +391,8 @@ def _scheduler(text: str, reported: bool) -> List[Seen]:
         if after or (reported and word == ENDED):
             continue
         full = memory or end == "Out Of Memory"
-        # A launcher in a task's place is not itself ended by a signal; memory is that of the whole task.
+        # A launcher in a task's place is not itself ended by a signal. "Out Of Memory" slurmstepd says of whatever
+        # task of the step ends on that node after an OOM kill, also of a launcher (slurmstepd's _send_exit_msg).
         ranks = direct and (shared or end == "Killed" or word == CRASHED) and word != ENDED
         seen = Seen(word, match.group(), node=match["node"], memory=full)
         if len(tasks) > 1 and (not ranks or tasks[0] == 0 or len(tasks) > named.MOST):

@@ -30,6 +30,11 @@ def root(number, code, at="10:00:07"):
             f"  exitcode  : {code} (pid: {4000 + number})\n  error_file: <N/A>\n  traceback : Signal {-code} received by PID 1\n")  # fmt: skip
 
 
+def cut(others, number, first):
+    """A report without what stood above its last failures."""
+    return f"{number}{others}{'-' * 60}\nRoot Cause (first observed failure):\n[0]:\n{first}{'=' * 60}\n"
+
+
 def trace(prefix, error, opening=""):
     lines = (
         f"{opening}Traceback (most recent call last):",
@@ -60,6 +65,15 @@ CASES = [
     ("report, alike in the same second", "Failures:\n[1]:\n" + root(1, -6) + "[2]:\n" + root(2, -6) + "Root Cause (first observed failure):\n[0]:\n" + root(0, -6), [], "gpu-01"),
     ("report, killed alike in the same second", "Failures:\n[1]:\n" + root(1, -9) + "Root Cause (first observed failure):\n[0]:\n" + root(0, -9), [], "gpu-01"),
     ("report, killed later", "Failures:\n[1]:\n" + root(1, -9, "10:00:37") + "Root Cause (first observed failure):\n[0]:\n" + root(0, -9), [0], "gpu-01"),
+    ("report from the middle, alike", cut(root(4, -7) + "[5]:\n" + root(5, -7), "[4]:\n", root(0, -7)), [], "gpu-01"),
+    ("report from the middle, exit codes alike", cut(root(4, 1), "[4]:\n", root(0, 1)), [], "gpu-01"),
+    ("report from the middle of a block", cut(root(4, -7)[root(4, -7).index("  host") :], "", root(0, -7)), [], "gpu-01"),
+    ("report from the middle, labelled", "".join(f"0: {line}\n" for line in cut(root(4, -9), "[4]:\n", root(0, -9)).splitlines()), [], "gpu-01"),
+    ("report from the middle, below other lines", "step 7 loss 3.1\n" + cut(root(4, -7), "[4]:\n", root(0, -7)), [], "gpu-01"),
+    ("report from the middle, the others by another signal", cut(root(4, -6, "10:00:09"), "[4]:\n", root(0, -7)), [0], "gpu-01"),
+    ("report from the middle, the others later", cut(root(4, -7, "10:00:37"), "[4]:\n", root(0, -7)), [0], "gpu-01"),
+    ("report of a root cause alone", cut("", "", root(0, -7)), [0], "gpu-01"),
+    ("report, crashed alike", "Failures:\n[1]:\n" + root(1, -7) + "Root Cause (first observed failure):\n[0]:\n" + root(0, -7), [], "gpu-01"),
     # MPI
     ("mpirun, by a signal", "mpirun noticed that process rank 12 with PID 0 on node gpu-03 exited on signal 9 (Killed).\n", [12], "gpu-03"),
     ("mpirun, in colour", "\x1b[31mmpirun noticed that process rank 2 with PID 7 on node gpu-03 exited on signal 11 (Segmentation fault).\x1b[0m\n", [2], "gpu-03"),

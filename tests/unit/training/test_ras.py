@@ -76,7 +76,42 @@ AHEAD = f"""  Communicator ranks have different AllGather operation counts
 """
 ODD = mismatch(100, 101) + AHEAD
 HEALTHY = HEAD.format(comms=1).replace("MISMATCH", "OK")
+SUMMARY = """Job summary
+===========
+
+  Nodes  Processes         GPUs  Processes     GPUs
+(total)   per node  per process    (total)  (total)
+      2          4            1          {0}        {0}
+
+"""
+UNEVEN = """Job summary
+===========
+
+  Nodes  Processes         GPUs
+          per node  per process
+      1          8            1
+      1          {0}            1
+
+  Nodes  Processes         GPUs
+(total)    (total)      (total)
+      2          {1}           {1}
+
+"""
+
+
+def of_job(text, summary):
+    return text.replace("Communicators...", summary + "Communicators...")
+
+
+LARGER = "RUNNING  MISMATCH\n    1         4         2         8        16        64   RUNNING      OK\n"
 CASES = {
+    "silent, of a whole job": (of_job(ONE_SILENT, SUMMARY.format(8)), [3], "hung", "stopped"),
+    "silent, of a part": (of_job(ONE_SILENT, SUMMARY.format(16)), [None], "hung", "stopped"),
+    "silent, of a part of uneven nodes": (of_job(ONE_SILENT, UNEVEN.format(2, 10)), [None], "hung", "stopped"),
+    "dead, of a part, NCCL 2.24": (of_job(OLD, SUMMARY.format(16)), [None], "vanished", "died"),
+    "dead, and no more counted": (of_job(DEAD, UNEVEN.format(7, 7)), [3], "vanished", "died"),
+    "behind, of a part": (of_job(mismatch(100, 101), SUMMARY.format(16)) * 2, [None], "hung", "stopped"),
+    "silent, beside larger ones": (ONE_SILENT.replace("RUNNING  MISMATCH\n", LARGER), [None], "hung", "stopped"),
     "behind, twice the same": (mismatch(100, 101) * 2, [3], "hung", "stopped"),
     "behind, once": (mismatch(100, 101), [None], "unknown", "not known"),
     "behind, and comes on": (mismatch(100, 101) + mismatch(200, 201), [], None, None),
@@ -100,6 +135,7 @@ def test_blame_reads_ras(tmp_path, text, ranks, kind, cause):
         assert (found[0]["kind"], found[0]["cause"]) == (kind, cause)
     if found and cause != "not known":
         assert "10.0.0.5" in found[0]["why"] and found[0]["device"] == 3
+        assert found[0]["node"] == "10.0.0.5"
 
 
 def test_what_a_rank_raised_comes_before_what_ras_says_of_it(tmp_path):
