@@ -74,6 +74,11 @@ def _not_polled(event: Facts) -> bool:
     return not _polled(event)
 
 
+def _said_or_in_a_driver(event: Facts) -> bool:
+    """A task's state alone, as sysrq prints it of every one that sleeps, tells of nothing but where it sleeps."""
+    return "seconds" in event or bool(event.get("driver"))
+
+
 def _hot(event: Facts) -> bool:
     """A start under full load leaves a few."""
     return int(event["number"]) >= 10
@@ -87,6 +92,8 @@ _FAULTS = ("LBUG", "unable to handle", "kernel NULL pointer", "Bad page", "Bad r
 NOT_STARTED = "NVIDIA driver could not start the GPU"
 UNUSABLE = "NVIDIA driver could not use a GPU"
 NOT_LOADED = "NVIDIA driver was built for another kernel"
+MISMATCH = "NVIDIA libraries and kernel driver are of different versions"
+UNLOADED = "NVIDIA driver left the kernel and was not loaded again"
 NEEDS_RESET = "NVIDIA driver refuses to work with a GPU until it is reset"
 GSP_DEAD = "GPU firmware (GSP) stopped: the GPU needs a reset"
 GSP_TROUBLE = "GPU firmware (GSP) did not do a step that it must"
@@ -103,7 +110,7 @@ NETWORK_RESET = "network device reset"
 EXPIRED = "network device's watchdog expired, by the driver's own count"
 GSP_KINDS = (NEEDS_RESET, GSP_DEAD, GSP_TROUBLE)
 
-_W, _F, _I = Status.WARN, Status.FAIL, Status.INFO
+_W, _F = Status.WARN, Status.FAIL
 _JOBS = "what a job did to itself"
 _SITES = "the site's own setting or detaching"
 CASES: Tuple[Case, ...] = (
@@ -118,7 +125,16 @@ CASES: Tuple[Case, ...] = (
         "soft_lockup", "CPU locked up", _W, Remedy.REBOOT, threshold="soft_lockups", longest="soft_lockup_s", refused=1
     ),
     Case("rcu_stall", "CPU stalled (RCU)", _W, Remedy.INVESTIGATE, threshold="rcu_stalls", refused=1),
-    Case("hung_task", "task hung", _W, Remedy.INVESTIGATE, threshold="hung_tasks", longest="hung_task_s", refused=1),
+    Case(
+        "hung_task",
+        "task hung",
+        _W,
+        Remedy.INVESTIGATE,
+        _said_or_in_a_driver,
+        threshold="hung_tasks",
+        longest="hung_task_s",
+        refused=1,
+    ),
     Case("kernel_bug", "kernel fault: its state is no longer to be trusted", _F, Remedy.REBOOT, _kind(*_FAULTS)),
     Case("kernel_bug", "work queue locked up", _W, Remedy.INVESTIGATE, _kind("workqueue lockup"), refused=1),
     Case("kernel_warning", "kernel warning in a driver that training stands on", _W, Remedy.INVESTIGATE, refused=1),
@@ -180,7 +196,16 @@ CASES: Tuple[Case, ...] = (
     ),
     Case("nvidia_driver", "another driver holds a GPU", _W, Remedy.FIX_CONFIG, _kind("driver_conflict"), refused=1),
     Case("nvidia_driver", GSP_TROUBLE, _F, Remedy.RESET_GPU, _kind("gsp")),
-    Case("nvidia_driver", "a tool of another driver version asked (harmless)", _I, Remedy.NONE, _kind("api_mismatch")),
+    Case(
+        "nvidia_driver",
+        MISMATCH,
+        _W,
+        Remedy.UPDATE_SOFTWARE,
+        _kind("api_mismatch"),
+        once="one container with libraries of its own asks again and again",
+        refused=1,
+    ),
+    Case("nvidia_driver", UNLOADED, _F, Remedy.REBOOT, _kind("unloaded")),
     Case("module_refused", REFUSED, _F, Remedy.UPDATE_SOFTWARE),
     Case("network_reset", NETWORK_RESET, _W, Remedy.INVESTIGATE, threshold="network_resets", refused=1),
     Case("ena_expired", EXPIRED, _W, Remedy.INVESTIGATE, threshold="network_resets", refused=1),

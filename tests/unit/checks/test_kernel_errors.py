@@ -24,6 +24,9 @@ def judge(*lines, smi=None, **rest):
 RESET = (
     "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from x"
 )
+MISMATCH = "NVRM: API mismatch: the client has the version 580.95.05"
+UNLOADED = "nvidia-nvlink: Unregistered Nvlink Core, major device number 509"
+TASK = "task:python3         state:D stack:    0 pid:15277 ppid: 15257 flags:0x00000002"
 LOADED = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)"
 WISH = "NVRM: Xid (PCI:0000:53:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
 DONE = "NVRM: Xid (PCI:0000:53:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
@@ -85,9 +88,15 @@ test_kernel_errors = table(
         judge(NOT_STARTED, smi={"gpus": [{key: value for key, value in GPU["gpus"][0].items() if key != missing}]}),
         FAIL)
         for missing in ["uuid", "index"]),
-    row("a warning stands alone and a note stands beside the pass", judge(CE), WARN, statuses=(WARN,)),
-    row("a warning stands alone and a note stands beside the pass",
-        judge("NVRM: API mismatch: the client has the version 580.95.05"), INFO, statuses=(INFO, PASS)),
+    row("a warning stands alone", judge(CE), WARN, statuses=(WARN,)),
+    row("libraries of another version than the driver", judge(MISMATCH), FAIL, reason="stands.nvidia_driver_api_mismatch"),
+    row("a container's libraries alone", judge(MISMATCH, smi={"gpus": GPU["gpus"] * 8, "errors": []}), WARN),
+    row("a driver that left the kernel", judge(LOADED, UNLOADED), FAIL, remedy=Remedy.REBOOT),
+    row("a driver that was loaded again", judge(UNLOADED, LOADED), PASS),
+    row("a task's state alone", judge(TASK), PASS),
+    row("a task that sleeps in a driver", judge(TASK, "uvm_ioctl+0x13e0/0x16f0 [nvidia_uvm]"), FAIL),
+    row("the end of an oops", judge("CR2: 00000000000152ba"), FAIL),
+    row("a slot as Linux 4 names it", judge("pciehp 0000:02:05.0:pcie24: slot(6): Link Down event"), FAIL),
     row("a driver built for another kernel", judge(NOT_BUILT), FAIL, remedy=Remedy.UPDATE_SOFTWARE),
     row("a driver built for another kernel", judge(LOADED, NOT_BUILT), FAIL),
     row("a driver built for another kernel",
@@ -246,7 +255,7 @@ test_kernel_errors = table(
         ("EXT4-fs (nvme2n1p1): mounted filesystem with ordered data mode. Opts: errors=remount-ro", PASS),
         ("EXT4-fs (nvme2n1p1): recovery complete", PASS),
         ("JBD2: no valid journal superblock found", PASS),
-        ("NVRM: API mismatch: the client has the version 580.95.05", PASS),
+        (MISMATCH, FAIL),
         ("Lustre: fsx-OST0000-osc: Connection to fsx-OST0000 (at 10.0.0.4@tcp) was lost; in progress", PASS),
         ("I/O error, dev fd0, sector 0 op 0x0:(READ)", PASS),
         ("blk_update_request: I/O error, dev nvme2n1, sector 64 op 0x3:(DISCARD) flags 0x800 phys_seg 1", PASS),
@@ -291,7 +300,7 @@ def test_a_start_that_failed_on_no_named_gpu_only_warns_when_all_are_there(line)
 def test_fixture_names_every_fault():
     facts = kernel.parse({"kernel.log": sample("kernel/host-trouble-rfc3339.log")})
     findings = judging("kernel_errors", {"kernel": facts})
-    assert sum(finding.status is FAIL for finding in findings) == 12
+    assert sum(finding.status is FAIL for finding in findings) == 13
     assert all(finding.evidence and finding.remedy is not Remedy.NONE for finding in findings if finding.status is FAIL)
 
 
@@ -324,7 +333,7 @@ def test_repetition_blocks():
         ("EXT4-fs error (device nvme1n1): ext4_find_entry:1: x", UNKNOWN),
         (LOCKUP, UNKNOWN),
         (LOCKUP.replace("26s", "900s"), UNKNOWN),
-        ("NVRM: API mismatch: the client has the version 580.95.05", PASS),
+        (MISMATCH, UNKNOWN),
     ],
 )
 def test_a_line_behind_an_unreadable_head(line, wanted):

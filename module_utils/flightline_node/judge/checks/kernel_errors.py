@@ -10,6 +10,7 @@ from ..kernel_cases import (
     CASES,
     EXPIRED,
     GSP_KINDS,
+    MISMATCH,
     NETWORK_RESET,
     NOT_LOADED,
     NOT_STARTED,
@@ -18,6 +19,7 @@ from ..kernel_cases import (
     SLOT_EMPTY,
     STALLS,
     THRESHOLDS,
+    UNLOADED,
     UNUSABLE,
     Case,
 )
@@ -57,7 +59,7 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
     smi, wanted = context.optional("nvidia_smi") or {}, context.expected.gpu_count or 0
     gpus = smi.get("gpus", [])
     whole = bool(wanted) and len(gpus) >= wanted and not smi.get("errors")
-    if case.what in (*GSP_KINDS, NOT_LOADED) and driver_loaded_after(facts, last):
+    if case.what in (*GSP_KINDS, NOT_LOADED, MISMATCH) and driver_loaded_after(facts, last):
         return "; since then the driver was loaded anew, which resets the GPU"
     if case.what in GSP_KINDS:
         actions = {str(gpu.get("recovery_action")).lower() for gpu in gpus if gpu.get("recovery_action")}
@@ -72,7 +74,9 @@ def _since_then(context: Context, facts: Facts, case: Case, device: Device, last
         return "; all GPUs and EFA devices are there"
     if case.name in ("pcie_slot", "mlx5", "carrier", "network_failed", "network_reset", "ena_expired", "nfs"):
         return _came_back(facts, case, last)
-    if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED):
+    if case.what == MISMATCH:
+        return "; the node's own nvidia-smi works with the driver: a container's libraries differ" if whole else ""
+    if case.what not in (NOT_STARTED, UNUSABLE, NOT_LOADED, UNLOADED):
         return ""
     listed = device.get("uuid") and device.get("index") is not None if device.get("pci") else whole
     return "; nvidia-smi lists it now" if listed else ""
@@ -146,6 +150,8 @@ def _findings(context: Context, facts: Facts, case: Case, events: List[Facts]) -
         status = told.status if told.status is Status.FAIL else status
         words = f", {total} in all{words}" if total != count else words
         over = _since_then(context, facts, case, device, lines[-1])
+        if case.what == UNLOADED and (over or driver_loaded_after(facts, lines[-1])):
+            continue  # as at every update
         stands = status is Status.WARN and not over and 0 < case.refused <= total
         eased = over and status is Status.FAIL and case.status is Status.FAIL
         yield context.because(

@@ -8,6 +8,7 @@ from ...know.catalog import sxid as catalogue
 from ...model import Facts, Finding, Reason, Remedy, Status, Threshold
 from ..context import Context
 from ..kernel_history import UNSPLIT, current, driver_loaded_after, dropped, span, unsplit
+from ..reasons import STANDS
 from .common import gpu_check
 
 SXID = Reason("sxid", "an NVSwitch reported an SXid", device="NVSwitch")
@@ -33,6 +34,12 @@ def _decide(code: int, events: List[Facts]) -> Tuple[Status, Remedy, str]:
         return Status.INFO, Remedy.NONE, "not fatal, nothing to do"
     if words == {None} and entry and entry.action in catalogue.FATAL_ACTIONS:
         return Status.FAIL, Remedy.RESET_GPU, "no word in the line, and NVIDIA has the fabric reset for it"
+    if entry and entry.action == catalogue.PARTITIONS:
+        return (
+            Status.WARN,
+            Remedy.FIX_CONFIG,
+            "not fatal, but traffic is refused: Fabric Manager's partitions are wrong",
+        )
     why = "not fatal" if False in words else "no word in the line"
     return (
         Status.WARN,
@@ -56,10 +63,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         message = (
             f"{where}: SXid {code} ({entry.name if entry else 'unknown code'}), {count} times {span(events)}; {why}"
         )
+        stands = remedy is Remedy.FIX_CONFIG
         device = {"name": f"nvidia-nvswitch{events[0]['switch']}", "pci": pci}
         yield context.because(
-            status,
-            SXID.of(code),
+            Status.FAIL if stands else status,
+            (STANDS if stands else SXID).of(code),
             message,
             remedy=remedy,
             device=device,
@@ -114,7 +122,8 @@ CHECK = gpu_check(
     why="A fatal NVSwitch error breaks the paths between GPUs; collectives hang or fail on every GPU of the node.",
     remedy="Fatal: reset all GPUs and switches together, on EC2 by a reboot. If it comes back, replace the instance.",
     do="",
-    out_of_service="Yes when fatal, or when it repeats; a non-fatal one warns.",
+    out_of_service="Yes when fatal, or when it repeats; a non-fatal one warns. What shows wrong partitions keeps a job "
+    "from starting, and ends none (reason `stands`).",
     first="journalctl -k -b | grep SXid",
     source="NVIDIA Fabric Manager User Guide DU-09883, SXid lists; open GPU kernel modules (linux_nvswitch.c)",
     needs=("kernel",),

@@ -39,7 +39,7 @@ LINES = (
     r"ib_core: loading without fault|crash(?:kernel)? (?:hp|reserved)",
     # arch/x86: a program that crashed or was stopped; its own log says why.
     r"(?:traps: )?[^\[\]]{1,16}\[\d+\]:? (?:segfault at|trap|general protection)|x86/split lock|show_signal",
-    r"oom[-_]|Memory cgroup (?:stats|out of)|Tasks state|TCP: (?:request_sock|eth|out of memory)|neighbour: ",
+    r"oom[-_]|Memory cgroup (?:stats|out of)|(?:.{1,16} invoked oom-killer: )?gfp_mask=|(?:memory|swap|memory\+swap|kmem): usage \d|Tasks state|TCP: (?:request_sock|eth|out of memory)|neighbour: ",
     # drivers/pci: bus numbers that the kernel gives anew; an option ROM or an I/O window, which no GPU and no network device uses.
     r"pci \S+: bridge configuration invalid|pci(?:eport|_bus)? \S+: (?:can't claim )?BAR 6\b|pci(?:eport)? \S+: (?:bridge window|BAR \d+:?) \[io |pci(?:eport)? \S+: .{0,40}\[io ",
     r"pci \S+: can't claim BAR \d+ \[io|\S+ \S+: invalid VPD tag|PCI: System does not support PCI|PCI: Using host bridge",

@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional
 FATAL_LISTS = frozenset({"fatal", "always_fatal"})
 FATAL_ACTIONS = frozenset({"RESET_GPU", "RESET_FABRIC", "POTENTIALLY_FATAL"})
 QUIET_ACTIONS = frozenset({"IGNORE"})
+PARTITIONS = "CHECK_FM_CONFIG"
 
 
 class SXid(NamedTuple):

@@ -66,6 +66,7 @@ _KERNEL_WORDS = Lazy(
     r"|usb|smp|SMP|CPU|Memory|random|NET|EXT4-fs|XFS|mce|EDAC|IPv6|TCP|veth\w*|docker\d|br-\w+|eth\d|ens\d+|cgroup|device"
     r"|Lustre\w*|LNet\w*|mlx5_core|watchdog|rcu|BUG|INFO|clocksource|scsi|sd|loop\d*|DMAR|iommu|hrtimer|perf|workqueue"
     r"|printk|systemd-journald|Key type|Freeing|raid6|md\d*|Btrfs|FS-Cache|NFS|RPC|Out of memory|oom-kill|traps"
+    r"|[\w-]{2,24} [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"  # dev_printk
     r"|\w[\w.-]{0,30}\[\d+\]: segfault)\b[^\n]{0,60}(?::|\(| )"
 )
 """How messages of the kernel begin, for a log whose stamps could be anybody's."""
@@ -74,7 +75,7 @@ _FIELDS = re.compile(rb"\x1e?(?:__CURSOR=|__REALTIME_TIMESTAMP=|[^\n]{1,100}\[s=
 
 _KERNELS_HEAD = re.compile(
     rb"(?m)^(?:\x1b\[[0-9;]{0,12}m)*(?:[\w.-]{1,253}: )?(?:<[0-7]>|kern *:"
-    rb"|\[ *\d{1,9}\.\d{1,9}\](?! \([A-Z*=!+?-]{2}\))"
+    rb"|\[ *\+?\d{1,9}\.\d{1,9}\](?! \([A-Z*=!+?-]{2}\))"
     rb"|[0-7],\d+,\d+,[^;\n]{0,40};|-- Boot [0-9a-f]{32}|\[\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?!\[))"
     rb"|\[ *\d{1,9}\.\d{6}\] (?!\([A-Z*=!+?-]{2}\))|\b(?:kernel|klogd|kmsg)(?:\[\d+\])?: "
 )
@@ -142,6 +143,7 @@ class _KernelReader:
         self._uptime: Optional[float] = None
         self._marked = False
         self._named: Tuple[int, Optional[str]] = (-NAMED_WITHIN_BYTES, None)
+        self._hung: Optional[str] = None
         self._sxids: Dict[Tuple[str, str], int] = {}
         self._bert = -BERT_WITHIN_BYTES
         self.ledger = kernel_shape.Ledger()
@@ -160,7 +162,7 @@ class _KernelReader:
         elif rule.name == "gpu_uuids":
             if len(self.uuids) < MAX_SORTS:
                 self.uuids[match.group("pci").lower()] = match.group("uuid")
-        elif rule.name == "sxids" and self._continues(match):
+        elif (rule.name == "sxids" and self._continues(match)) or (rule.name == "hung_task" and self._shows(match)):
             return
         else:
             if _leans(rule) and not pci_in(match.group(0)) and at - self._named[0] < NAMED_WITHIN_BYTES:
@@ -203,6 +205,11 @@ class _KernelReader:
             return False
         self._bert = at
         return True
+
+    def _shows(self, match: Match[str]) -> bool:
+        """Is it the state of a task that the kernel has just called hung?"""
+        before, self._hung = self._hung, match.group("pid")
+        return "seconds" not in match.re.groupindex and before == self._hung
 
     def _continues(self, match: Match[str]) -> bool:
         """Is it a detail line of an SXid already read (NVSwitch prints two more lines for each)?"""

@@ -259,6 +259,8 @@ RULES: Tuple[EventPattern, ...] = (
         "uncontained NVLINK error|marked Degraded|lead to NVLINK Degradation",
         "uncontained NVLINK error|marked Degraded|NVLINK Degradation",
     ),
+    # nvlink_linux.c: the last word of the module.
+    _event("nvidia_driver", "Unregistered Nvl", r"nvidia-nvlink: Unregistered Nvlink Core", kind="unloaded"),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
     _not_started("nvidia_driver", "nvidia", "probe_failed"),
@@ -324,6 +326,8 @@ RULES: Tuple[EventPattern, ...] = (
         r"\b.{0,200}?: ?[0-9a-f]{4,16} \[#\d",
         kind="oops",
     ),
+    # arch/x86/mm/fault.c, page_fault_oops: the address alone on its line sums up an oops whose head has scrolled away.
+    _event("kernel_bug", "CR2: ", r"CR2: [0-9a-f]{16}$", kind="oops"),
     # libcfs's end of a failed assertion (lbug_with_loc): the thread never goes on, nor what waits for its locks.
     _event("kernel_bug", " LBUG", r"LustreError: .{1,200}\(\)\) (?P<kind>LBUG)$"),
     # In the log of the boot that it ended: the console's output, or a crash dump's.
@@ -335,6 +339,14 @@ RULES: Tuple[EventPattern, ...] = (
         r"blocked (?:in I/O wait )?for more than (?P<seconds>\d{1,9}) seconds",
         key="process",
         fields=lambda match: {"pid": int(match.group("pid")), "seconds": int(match.group("seconds"))},
+    ),
+    # kernel/sched/core.c, sched_show_task: under the line above, or where that was cut off.
+    _event(
+        "hung_task",
+        "state:D",
+        r"task:(?P<process>.{1,64}?) +state:D .{0,60}?pid: ?(?P<pid>\d{1,9})",
+        key="process",
+        fields=lambda match: {"pid": int(match.group("pid"))},
     ),
     _event("rcu_stall", "INFO: ", r"(?:rcu: )?INFO: rcu\w* (?:self-)?detected .*stall"),
     _event(
@@ -603,11 +615,11 @@ RULES: Tuple[EventPattern, ...] = (
         r"\b(?:efa|ena|mlx5|nvidia|lustre|lnet|ksocklnd|kefalnd)",
         hints="efa|ena|mlx5|nvidia|lustre|lnet|ksocklnd|kefalnd",
     ),
-    # drivers/pci/hotplug/pciehp_ctrl.c
+    # drivers/pci/hotplug/pciehp_ctrl.c; as a service of the port, in small letters, to Linux 4.18
     _event(
         "pcie_slot",
-        "pciehp: Slot(",
-        r"pcieport (?P<pci>{PCI}): pciehp: Slot\((?P<slot>[\w-]{1,16})\): "
+        "pciehp: Slot(|pciehp 0",
+        r"pcie(?:port|hp) (?P<pci>{PCI})(?::pcie\w{1,4})?: (?:pciehp: )?[Ss]lot\((?P<slot>[\w-]{1,16})\): "
         r"(?P<kind>Link Down|Link Up|Card not present|Card present)",
         key="slot kind",
     ),

@@ -65,12 +65,12 @@ _WEAK = Lazy(
     re.IGNORECASE,
 )
 PARTS = Lazy(
-    r"NVRM|nvidia|nvswitch|nvme|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: |BTRFS"
-    r"|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
+    r"NVRM|nvidia|nvswitch|nvme|bnxt_|irdma|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: "
+    r"|BTRFS|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
 )
 _PART_FAILED = Lazy(
-    r"(?:NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx5_(?:core|ib)|efa|ena\d*|(?:block )?nvme"
-    r"|md(?:/raid\S*|\d+)?|BTRFS|EXT4-fs|XFS|JBD2|infiniband|rdmap\w+|Lustre(?:Error)?|LNet(?:Error)?"
+    r"(?:NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx[45]_(?:core|ib)|bnxt_(?:en|re)|irdma|efa|ena\d*"
+    r"|(?:block )?nvme|md(?:/raid\S*|\d+)?|BTRFS|EXT4-fs|XFS|JBD2|infiniband|rdmap\w+|Lustre(?:Error)?|LNet(?:Error)?"
     r"|DMAR|AMD-Vi|arm-smmu\S*|pcieport)(?=[ :(])"
     r"(?=.{0,400}(?:fail|fatal|(?<![a-z])fault|\btim(?:ed|e)[ -]?out|uncorrect|unrecover|corrupt"
     r"|\b(?:hung|dead|died|lost|halted|stuck)\b"

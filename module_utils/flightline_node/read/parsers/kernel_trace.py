@@ -18,7 +18,9 @@ STALLS = frozenset({"soft_lockup", "rcu_stall", "hung_task"})
 MOST_LINES, MOST_BYTES, WITHIN_S = 200, 2048, 20.0
 """A trace has some 60 lines; an RCU stall prints that of each CPU."""
 
-_BEGINS = re.compile(rb"BUG: soft lockup - |INFO: task .{1,200} blocked |INFO: rcu\w* (?:self-)?detected ")
+_BEGINS = re.compile(
+    rb"BUG: soft lockup - |INFO: task .{1,200} blocked |INFO: rcu\w* (?:self-)?detected |task:.{1,64} state:D "
+)
 _ENDS = re.compile(
     rb"</TASK>|---\[ end trace|-\[ cut here \]-|BUG: (?:soft|unable|kernel|workqueue|scheduling)|INFO: (?:task|rcu)"
     rb"|Oops: |LOCKUP on cpu"
