@@ -11,6 +11,7 @@ LINE = "2026-11-20T08:{:02d}:00+0000 ip-10-0-0-10 kernel: {}\n"
 TARGET = "abcdefgh-OST0003-osc-ffff8a1b3c5d7000"
 EVICTED = f"LustreError: 167-0: {TARGET}: This client was evicted by abcdefgh-OST0003; in progress operations fail."
 LOST = f"Lustre: {TARGET}: Connection to abcdefgh-OST0003 (at 10.0.1.23@tcp) was lost; in progress operations wait"
+REFUSED = "LustreError: 11-0: fsx-OST0000-osc-ff: operation ost_read to node 10.0.0.4@tcp failed: rc = -107"
 RESTORED = f"Lustre: {TARGET}: Connection restored to abcdefgh-OST0003 (at 10.0.1.23@tcp)"
 
 
@@ -44,6 +45,11 @@ test_lustre = table(
     row("mounted", judge(mounts.parse({"mounts.txt": sample("proc/fsx-mounts.txt")})), PASS, says="/fsx"),
     row("without the kernel log it says so", judging("lustre", {"mounts": mounted()}), PASS, says="not read"),
     row("evicted", judge(messages=[EVICTED, EVICTED]), WARN, measured=2, first=EVICTED),
+    *(row("evictions of the node block by their number", judge(messages=[EVICTED] * number), wanted, measured=number)
+        for number, wanted in [(4, WARN), (5, FAIL)]),
+    *(row("a server's failed operations block by its number", judge(messages=[REFUSED] * one + [REFUSED.replace(
+        "OST0000", "OST0001")] * other), wanted, measured=max(one, other), reason="trouble.refused")
+        for one, other, wanted in [(19, 0, WARN), (20, 0, FAIL), (19, 19, WARN), (1, 20, FAIL)]),
     row("a lost server counts until it is back", judge(messages=[RESTORED, LOST]), WARN,
         device={"name": "abcdefgh-OST0003"}),
     row("a lost server counts until it is back", judge(messages=[LOST, RESTORED]), PASS),
@@ -82,10 +88,7 @@ def test_nothing_to_judge():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (
-            "LustreError: 11-0: fsx-OST0000-osc-ff: operation ost_read to node 10.0.0.4@tcp failed: rc = -107",
-            "operations",
-        ),
+        (REFUSED, "operations"),
         (
             "LNetError: 1:0:(a.c:2:f()) A connection with 12345-10.0.0.4@tcp (10.0.0.4:988) timed out; the network or",
             "LNet",
