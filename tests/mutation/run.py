@@ -87,6 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write tests/mutation/result.json")
     options = parser.parse_args(arguments)
     os.chdir(ROOT)
+    for shared in ("conftest", "unit.checks.conftest", "unit.checks.table"):
+        importlib.import_module(f"tests.{shared}")  # once, and not in every fork
     started, kinds, per_check = time.monotonic(), defaultdict(Counter), {}
     left: dict[str, list[str]] = {SURVIVED: [], TIMED_OUT: []}
     unmeasured, every = [], 0
