@@ -113,15 +113,14 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(f"{check_id}: {dead} of {len(drawn)} killed\n")
         sys.stdout.flush()
     total, dead = sum(pair[0] for pair in per_check.values()), sum(pair[1] for pair in per_check.values())
-    survived, late = len(left[SURVIVED]), len(left[TIMED_OUT])
-    ends = f"{dead} of {total} killed, {survived} survived, {late} timed out"
+    ends = f"{dead} of {total} killed, {len(left[SURVIVED])} survived, {len(left[TIMED_OUT])} timed out"
     sys.stdout.write(f"{ends}, {time.monotonic() - started:.0f} s\n")
     drawn = f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
     result = {
         "checks": len(per_check),
         "mutants": total,
         "killed": dead,
-        "survived": survived,
+        "survived": len(left[SURVIVED]),
         "sampling": drawn if options.per_check else "all of them",
         "kinds": {kind: [count["total"], count["killed"]] for kind, count in sorted(kinds.items())},
         "unmeasured": unmeasured,
