@@ -131,8 +131,9 @@ def _mutation() -> list[str]:
     lines = [
         f"`make mutation` changed the judging code of {found['checks']} checks in {found['mutants']} ways, one at a time "
         f"({found['sampling']}), and ran that check's own test file: **{found['killed']} killed, {found['survived']} "
-        f"survived** ({100 * found['killed'] / max(found['mutants'], 1):.1f} %). A change that means the same (a "
-        "message, an unreachable branch) survives too; survivors are listed in `tests/mutation/result.json`.",
+        f"survived, {len(found['timed_out'])} timed out** ({100 * found['killed'] / max(found['mutants'], 1):.1f} %). "
+        "A change that means the same (a message, an unreachable branch) survives too; survivors are listed in "
+        "`tests/mutation/result.json`.",
         "",
         "| mutation | mutants | killed |",
         "|---|--:|--:|",

@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -24,7 +25,9 @@ from .mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 RESULT = Path(__file__).parent / "result.json"
-DEADLINE_S = 30
+CPU_S, WALL_S = 30, 600
+"""A suite needs a second or two of CPU time. The wall clock only ends what sleeps: it says nothing on a busy machine."""
+KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 PER_CHECK = 12
 
 
@@ -39,16 +42,20 @@ def _child(check_id: str, mutant: Mutant, test: Path) -> int:
     return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--no-header", str(test)]))
 
 
-def killed(check_id: str, mutant: Mutant, test: Path) -> bool:
-    """Whether the check's tests fail, or do not end, with the mutant in its place."""
+def ended(check_id: str, mutant: Mutant, test: Path) -> str:
+    """Whether the check's tests fail, pass, or do not end with the mutant in its place."""
     pid = os.fork()
     if pid == 0:
         code = 1
         with contextlib.suppress(BaseException):
-            signal.alarm(DEADLINE_S)
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 5))
+            signal.alarm(WALL_S)
             code = _child(check_id, mutant, test)
         os._exit(code)
-    return os.waitpid(pid, 0)[1] != 0
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM):
+        return TIMED_OUT
+    return KILLED if status else SURVIVED
 
 
 def suite_of(check_id: str) -> Path:
@@ -80,38 +87,46 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write tests/mutation/result.json")
     options = parser.parse_args(arguments)
     os.chdir(ROOT)
+    for shared in ("conftest", "unit.checks.conftest", "unit.checks.table"):
+        importlib.import_module(f"tests.{shared}")  # once, and not in every fork
     started, kinds, per_check = time.monotonic(), defaultdict(Counter), {}
-    survivors, unmeasured, every = [], [], 0
+    left: dict[str, list[str]] = {SURVIVED: [], TIMED_OUT: []}
+    unmeasured, every = [], 0
     for check_id in sorted(options.check or CHECKS):
         unchanged = Mutant("none", 1, "", source_of(check_id))
-        if not suite_of(check_id).exists() or killed(check_id, unchanged, suite_of(check_id)):
-            sys.stderr.write(f"{check_id}: not measured, its own tests are missing or fail unchanged\n")
+        first = ended(check_id, unchanged, suite_of(check_id)) if suite_of(check_id).exists() else "missing"
+        if first != SURVIVED:
+            why = {KILLED: "fail unchanged", TIMED_OUT: "do not end in time unchanged"}.get(first, f"are {first}")
+            sys.stderr.write(f"{check_id}: not measured, its own tests {why}\n")
             unmeasured.append(check_id)
             continue
         every += len(mutants(source_of(check_id)))
         drawn, dead = chosen(check_id, options.per_check, options.seed), 0
         for mutant in drawn:
-            died = killed(check_id, mutant, suite_of(check_id))
-            dead += died
-            kinds[mutant.kind].update(total=1, killed=died)
-            if not died:
-                survivors.append(f"{check_id}.py:{mutant.line} {mutant.kind}: {mutant.was}")
+            end = ended(check_id, mutant, suite_of(check_id))
+            dead += end == KILLED
+            kinds[mutant.kind].update(total=1, killed=end == KILLED)
+            if end != KILLED:
+                left[end].append(f"{check_id}.py:{mutant.line} {mutant.kind}: {mutant.was}")
+                sys.stdout.write(f"{end}: {left[end][-1]}\n")
         per_check[check_id] = [len(drawn), dead]
         sys.stdout.write(f"{check_id}: {dead} of {len(drawn)} killed\n")
         sys.stdout.flush()
     total, dead = sum(pair[0] for pair in per_check.values()), sum(pair[1] for pair in per_check.values())
-    sys.stdout.write(f"{dead} of {total} killed, {total - dead} survived, {time.monotonic() - started:.0f} s\n")
+    ends = f"{dead} of {total} killed, {len(left[SURVIVED])} survived, {len(left[TIMED_OUT])} timed out"
+    sys.stdout.write(f"{ends}, {time.monotonic() - started:.0f} s\n")
     drawn = f"{total} of {every} possible, at most {options.per_check} a check, seed {options.seed}"
     result = {
         "checks": len(per_check),
         "mutants": total,
         "killed": dead,
-        "survived": total - dead,
+        "survived": len(left[SURVIVED]),
         "sampling": drawn if options.per_check else "all of them",
         "kinds": {kind: [count["total"], count["killed"]] for kind, count in sorted(kinds.items())},
         "unmeasured": unmeasured,
         "not_all_killed": {name: pair for name, pair in per_check.items() if pair[0] != pair[1]},
-        "survivors": survivors,
+        "survivors": left[SURVIVED],
+        "timed_out": left[TIMED_OUT],
     }
     if options.write:
         lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in result.items())

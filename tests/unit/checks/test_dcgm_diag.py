@@ -50,6 +50,8 @@ test_dcgm_diag = table(
     row("monitor warning of a passed test does not block",
         judge({**HEALTHY, "warnings": [{"test": "memory", "gpu": 0, "error_id": 10, "severity": "MONITOR",
         "message": "hot"}]}), WARN, device={"index": 0}),
+    *(row("the reason says what failed", judge({**HEALTHY, "tests": {name: "Fail"}}), FAIL, reason=reason)
+        for name, reason in [("GPU Memory", "failed.memory"), ("PCIe", "failed.other")]),
     row("IMEX is noise but on p6e", judge(failed(122, "ISOLATE")), WARN),
     row("IMEX is noise but on p6e", judge(failed(122, "ISOLATE"), "p6e-gb200.36xlarge"), FAIL),
     *(row("statuses without messages", judge({**HEALTHY, "tests": tests}), wanted)

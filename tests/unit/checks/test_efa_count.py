@@ -34,6 +34,8 @@ test_efa_count = table(
             (sources(29, 29, 29), FAIL, FIX_CONFIG), (sources(16, 16, 16), FAIL, FIX_CONFIG),
             (sources(driver=0), FAIL, FIX_CONFIG), (sources(33, 33, 33), WARN, FIX_CONFIG),
         ]),
+    *(row("none is another reason than too few", judge(sources(*[number] * 3)), FAIL, reason=reason)
+        for number, reason in [(0, "none"), (16, "too_few")]),
     row("disagreement names the sources and the device", judge(sources(32, 32, 31)), FAIL,
         says=("PCI (lspci) 32", "libfabric (fi_info) 31"), evidence=("rdmap31s27",)),
     *(each for facts in [fi_info.parse({"fi-info.txt": sample("fi_info/p5-32-devices.txt")})] for each in (

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from tests.harness import BROKEN
 from tests.unit.parsers.hosttools import read
 
 from .table import FAIL, FIX_CONFIG, INFO, INVESTIGATE, PASS, SKIP, UNKNOWN, WARN, judging, row, table
@@ -13,6 +14,11 @@ def unit(**state):
     return {"services": {"units": {UNIT: state}}}
 
 
+def by_log(configured, **said):
+    return {"fabric_log": {"logs": {"fabricmanager.log": {"configured": configured, **said}}}}
+
+
+REGISTERED = {"nvidia_smi": {"gpus": [{"fabric_state": "Completed"}]}}
 RUNNING = unit(load="loaded", active="active", sub="running")
 WITHOUT = {**RUNNING, "modules": {"names": {"nvidia": {}}}}
 judge = partial(judging, "fabric_manager")
@@ -58,4 +64,12 @@ test_fabric_manager = table(
             (False, "In Progress", FAIL), (False, "Completed", WARN), (True, "In Progress", WARN),
         ]
         for log in [{"errors": ["failed to configure the NVSwitch at 0000:05:00.0"], "configured": configured}]),
+    *(row("by its log alone", judge({**by_log(configured, **said), **more}), wanted, reason=reason)
+        for configured, said, more, wanted, reason in [
+            (False, {"errors": ["x"]}, {}, UNKNOWN, "not_said"), (False, {"errors": ["x"]}, REGISTERED, WARN, "logged"),
+            (False, {"refused": ["x"]}, {}, FAIL, "not_configured"), (True, {"errors": ["x"]}, {}, WARN, "logged"),
+            (True, {}, {}, PASS, ""), (False, {}, {}, SKIP, "not_collected"),
+            (False, {"fatal": ["x"]}, REGISTERED, FAIL, "switch_fatal"),
+        ]),
+    row("by its log alone", judge({**by_log(True), "services": BROKEN}), UNKNOWN, statuses=(UNKNOWN, PASS)),
 )  # fmt: skip

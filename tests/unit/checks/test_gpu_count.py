@@ -14,8 +14,9 @@ def smi(count):
 judge = partial(judging, "gpu_count")
 
 test_gpu_count = table(
-    *(row("count against the type", judge(smi(count)), wanted, measured=count, expected=8, remedy=remedy)
-        for count, wanted, remedy in [(8, PASS, NONE), (7, FAIL, REBOOT), (0, FAIL, REBOOT), (9, FAIL, FIX_CONFIG)]),
+    *(row("count against the type", judge(smi(count)), wanted, measured=count, expected=8, remedy=remedy, reason=reason)
+        for count, wanted, remedy, reason in [(8, PASS, NONE, ""), (7, FAIL, REBOOT, "too_few"),
+        (0, FAIL, REBOOT, "none"), (9, FAIL, FIX_CONFIG, "too_many")]),
     *(row("GPUs that the tool could not list are not missing",
         judge({"nvidia_smi": {"gpus": [], "errors": [{"pci_bus_id": None, "text": text}]}}), UNKNOWN, evidence=(text,))
         for text in ("Failed to initialize NVML: Driver/library version mismatch",

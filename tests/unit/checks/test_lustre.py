@@ -11,6 +11,7 @@ LINE = "2026-11-20T08:{:02d}:00+0000 ip-10-0-0-10 kernel: {}\n"
 TARGET = "abcdefgh-OST0003-osc-ffff8a1b3c5d7000"
 EVICTED = f"LustreError: 167-0: {TARGET}: This client was evicted by abcdefgh-OST0003; in progress operations fail."
 LOST = f"Lustre: {TARGET}: Connection to abcdefgh-OST0003 (at 10.0.1.23@tcp) was lost; in progress operations wait"
+REFUSED = "LustreError: 11-0: fsx-OST0000-osc-ff: operation ost_read to node 10.0.0.4@tcp failed: rc = -107"
 RESTORED = f"Lustre: {TARGET}: Connection restored to abcdefgh-OST0003 (at 10.0.1.23@tcp)"
 
 
@@ -84,10 +85,7 @@ def test_nothing_to_judge():
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (
-            "LustreError: 11-0: fsx-OST0000-osc-ff: operation ost_read to node 10.0.0.4@tcp failed: rc = -107",
-            "operations",
-        ),
+        (REFUSED, "operations"),
         (
             "LNetError: 1:0:(a.c:2:f()) A connection with 12345-10.0.0.4@tcp (10.0.0.4:988) timed out; the network or",
             "LNet",

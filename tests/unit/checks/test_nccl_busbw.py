@@ -98,6 +98,7 @@ test_nccl_busbw = table(
     [
         ("p5.48xlarge", run(5, 1 << 20), SKIP),
         ("p5.48xlarge", run(0.05, 1 << 20), FAIL),
+        ("p5.48xlarge", run(300, 16 << 20), PASS),
         ("p5.48xlarge", run(300, ranks=4), PASS),
         ("p5.48xlarge", run(20, ranks=4), FAIL),
         ("p5.48xlarge", run(150, ranks=8, hosts=2), PASS),
@@ -156,6 +157,7 @@ test_every_size_and_both_groups_of_columns_count = table(*(
         (((16, 250, 250), (32, 90, 250), (64, 280, 280), (8192, 480, 480)), WARN, 90),
         (((16, 250, None), (64, 280, None), (8192, 480, None)), PASS, 480),
         (((1, 0.1, 0.1), (2, 30, 30), (8192, 480, 480)), PASS, 480),
+        (((8192, 480, 420),), PASS, 480), (((8192, 480, 419.9),), FAIL, 419.9),
     ]
 ))  # fmt: skip
 

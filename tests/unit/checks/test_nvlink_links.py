@@ -100,7 +100,8 @@ def test_gpu_without_status_is_unknown():
     measures = {}
     short = judge(gpus.nvlink(count=7), measures=measures)
     assert only(short, UNKNOWN).measured == len(measures["nvlink_links"]["values"]) == 7
-    assert status(judge(gpus.nvlink(count=0))) is UNKNOWN
+    assert short[0].reason == "status_missing"
+    assert only(judge(gpus.nvlink(count=0)), UNKNOWN).reason == "no_status"
 
 
 def test_only_counters_collected():

@@ -26,14 +26,15 @@ def judge(*lines, smi=None, **rest):
 
 test_pcie_aer = table(
     row("fatal blocks and names the GPU", judge(FATAL, smi=SMI), FAIL, remedy=REBOOT, index=0, of={"uuid": "GPU-0"}),
-    row("fatal blocks and names the GPU", judge(FATAL), FAIL, device={"pci": "0000:53:00.0"}),
+    row("fatal blocks and names the GPU", judge(FATAL), FAIL, device={"pci": "0000:53:00.0"}, expected=0, all=1),
     row("report and detail are one error", judge(REPORT, FATAL), FAIL, measured=1, shows="Transaction Layer"),
     row("report and detail are one error", judge(REPORT, FATAL, FATAL), FAIL, measured=2),
     row("report and detail are one error", judge(REPORT), FAIL, device={"pci": "0000:53:00.0"}),
     row("not fatal is refused", judge(NONFATAL), FAIL, reason="stands.nonfatal", remedy=INVESTIGATE),
     row("not fatal is refused",
         judge("pcieport 0000:50:01.0: AER: Multiple Uncorrected (Non-Fatal) error received: 0000:53:00.0"), FAIL),
-    row("corrected by their number", judge(*[CORRECTED] * 99), INFO),
+    row("corrected by their number", judge(*[CORRECTED] * 99), INFO, expected="under 100").also(PASS,
+        message="no uncorrected PCIe error since the last boot"),
     row("corrected by their number", judge(*[CORRECTED] * 100), WARN, measured=100),
     row("corrected by their number", judge(CORRECTED, thresholds={"pcie_aer.corrected_count": 1}), WARN),
     row("corrected by their number", judge(*[CORRECTED] * 3000), WARN, measured=3000),
@@ -43,7 +44,8 @@ test_pcie_aer = table(
         "pcieport 0000:00:1c.0: AER: Correctable error message received from 0000:01:00.0")),
     row("a storm of corrected errors", judging("pcie_aer", {"kernel": kernel.parse(
         {"kernel.log": "".join(f"[   9.00000{n}] {CORRECTED}\n" for n in range(3)).encode()})}), FAIL, measured=3),
-    row("quiet log passes", judge("pcieport 0000:00:01.0: AER: enabled with IRQ 24"), PASS),
+    row("quiet log passes", judge("pcieport 0000:00:01.0: AER: enabled with IRQ 24"), PASS,
+        message="no PCIe error since the last boot"),
     *(each for lines in [[*[CORRECTED] * 3000, *["usb 1-1: new device"] * 401, CORRECTED]] for each in (
         row("what a storm before the window left out is not counted in it", judge(*lines), WARN, measured=3001),
         row("what a storm before the window left out is not counted in it",

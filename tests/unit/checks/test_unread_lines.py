@@ -100,6 +100,12 @@ def test_another_program_s_words_are_not_the_kernel_s(line):
     assert only(judge(QUIET, line), Status.PASS)
 
 
+def test_the_window_is_off_until_a_site_sets_one():
+    facts = {"kernel": parse(STRANGE, *[QUIET] * 401)}  # 9 s apart: an hour and more
+    assert only(judge_facts("unread_lines", facts), Status.UNKNOWN)
+    assert only(judge_facts("unread_lines", facts, thresholds={"unread_lines.window_hours": 1}), Status.PASS)
+
+
 def test_a_line_that_a_rule_knows_is_not_told_twice():
     assert only(judge("NVRM: Xid (PCI:0000:53:00): 79, pid=1, GPU has fallen off the bus: error", QUIET), Status.PASS)
 

@@ -54,3 +54,10 @@ def test_real_mutants_are_killed_and_the_unchanged_check_is_not():
     # 2 is the exit status of a check whose own tests fail unchanged.
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "gpu_count: 3 of 3 killed" in ended.stdout
+
+
+def test_a_mutant_that_does_not_end_is_told_apart_from_one_that_is_killed():
+    mutant = "run.Mutant('none', 1, '', 'while True: pass')"
+    script = f"from tests.mutation import run; run.CPU_S = 1; print(run.ended('swap', {mutant}, run.suite_of('swap')))"
+    ended = subprocess.run((sys.executable, "-c", script), cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (ended.stdout, ended.stderr) == ("timed out\n", "")
