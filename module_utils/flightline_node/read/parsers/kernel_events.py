@@ -10,7 +10,7 @@ drivers/edac, drivers/pci/pcie/aer.c, drivers/firmware/efi/cper.c), the ena and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, List, Match, Optional, Tuple
 
 from .kernel_fields import PCI, Fields, aer, dpc, edac, fallen, lower_pci, mce, sxid, xid
@@ -142,7 +142,7 @@ def _built_for_another_kernel(name: str, module: str) -> EventPattern:
 def _not_started(name: str, driver: str, **extra: str) -> EventPattern:
     """drivers/base/dd.c, to Linux 6.10 and since."""
     shape = driver + r"(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d"
-    return _event(name, "failed with error -", shape, key="pci", **extra)
+    return replace(_event(name, "failed with error -", shape, key="pci"), extra=tuple(extra.items()))
 
 
 RULES: Tuple[EventPattern, ...] = (
