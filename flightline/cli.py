@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "cost": "Say what a stack costs.",
     "fabric": "Run a collective over all nodes and name who is slow.",
     "baseline": "Learn what known-good nodes reach, and judge by it.",
+    "train": "Run what torchrun starts, watched and started again after faults.",
     "blame": "Name the rank, GPU and node that a training run failed by.",
     "capacity": "Rank where nodes of a type are to be had.",
     "leftovers": "List what of a cluster still costs, and remove it.",

@@ -20,7 +20,7 @@ options:
   action:
     description: The step.
     type: str
-    choices: [look, mark, pause, reboot, release, reset, restart, resume]
+    choices: [look, mark, pause, reboot, release, reset, restart, resume, yield]
     required: true
   token:
     description: The lease's token; V(0) marks, pauses or resumes a node for a person, and does nothing else.

@@ -13,14 +13,15 @@ NOT_CHECKS = frozenset({"__init__", "common", "neuron_common"})
 
 MAX_LINES = 145
 LONGER: Mapping[str, int] = {
-    "dcgm_diag": 175,
+    "dcgm_diag": 185,
     "fabric_state": 160,
-    "gpu_bandwidth": 190,
+    "fabric_manager": 150,
+    "gpu_bandwidth": 205,
     "gpu_lost": 170,
     "kernel_errors": 240,
     "lustre": 200,
-    "nccl_busbw": 215,
-    "nccl_transport": 235,
+    "nccl_busbw": 235,
+    "nccl_transport": 250,
     "nvlink_errors": 155,
     "xid": 255,
 }

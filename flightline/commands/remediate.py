@@ -110,7 +110,7 @@ def command(
     if once and every_s:
         raise click.UsageError("saw --once and --every, wanted one of them")
     wanted = settings(given, need)
-    asked = act.HealingRequest(run_name, inventory, scheduler, ec2, wanted, store_path)
+    asked = act.HealingRequest(run_name, inventory, scheduler, ec2, wanted, store_path, every_s or 0.0)
     decisions: dict[str, tuple[object, Callable[[], str]]] = {
         "--retry": (retry, lambda: act.retry(asked, str(retry))),
         "--reset-breaker": (reset_breaker, lambda: act.reset(asked, str(reset_breaker))),

@@ -11,6 +11,7 @@ from flightline_node.model import Verdict
 from ..console import Console, reader_may_leave
 from ..fleet.judgement import as_judged, judge_run
 from ..fleet.lookup import find
+from ..fleet.proofs import ages
 from ..report import existing
 from ..report.terminal import print_summary
 from ..run import detached
@@ -51,6 +52,7 @@ def command(
         report = judge_run(store, run_id)
         if isinstance(store, SqliteStore):
             report.incidents = store.incidents()
+            report.proofs = ages(store, report)
         for kind, path in wanted.items():
             with reader_may_leave():
                 write_one(kind, report, lambda: as_judged(store, report.run.id), path)

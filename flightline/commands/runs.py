@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
 
 import click
@@ -12,21 +13,33 @@ from flightline_node.model import Verdict
 from ..cloud import training_runs
 from ..cloud.training_runs import TrainingQuery
 from ..console import Console
+from ..fleet.proofs import ACTIVE, DAYS, NodeProof, age_h, proofs
+from ..healing.steps.slurm import expand
 from ..report.text import clean, duration
 from ..run.locate import open_store
-from ..store.sqlite import Run, StoreError
+from ..store.sqlite import LATEST, Run, SqliteStore, Store, StoreError, now_stamp
 from . import options
 
 UNFINISHED = "unfinished"
+LOOKED_AT = 20
+"""Runs of the latest one's inventory whose nodes are the fleet, as for flightline remediate."""
+METRIC = "flightline_proof_age_hours"
 
 
 @click.command(
     cls=options.Command,
     example="flightline runs --limit 5\nflightline runs --json | jq -r '.[] | select(.verdict == \"no-go\") | .run'\n"
     "flightline runs --training demo-training --dataset c4\n"
-    "flightline runs --training demo-training --job llama-1 --json | jq '.[0].interruptions'",
-    epilog="Exit status: 0 when there is a run, 2 when there is none or the store cannot be read.",
+    "flightline runs --training demo-training --job llama-1 --json | jq '.[0].interruptions'\n"
+    'flightline runs --age --max-age 24 --nodes "$SLURM_JOB_NODELIST"',
+    epilog="Exit status: 0 when there is a run, 1 when a proof is older than --max-age, 2 when there is no run or the "
+    "store cannot be read.",
 )
+@click.option("--age", "by_age", is_flag=True, help="How old each node's proof is instead, by active level.")
+@click.option("--max-age", type=click.FloatRange(0), metavar="HOURS", help="Exit 1 for an older proof, or for none.")
+@click.option("--level", type=options.Choice(ACTIVE), default=ACTIVE[0], help="Of that level.", show_default=True)
+@click.option("--nodes", default="", metavar="LIST", help="Only these, as Slurm writes them: gpu-[01-08],gpu-12.")
+@click.option("--prometheus", is_flag=True, help=f"Print {METRIC}, for node_exporter's textfile collector.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Most runs to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--training", "table", default="", metavar="TABLE", help="Training runs instead, of a stack's table.")
@@ -35,7 +48,22 @@ UNFINISHED = "unfinished"
 @click.option("--model", default="", help="Training runs of this model.")
 @click.option("--days", default=30, show_default=True, type=click.IntRange(1, 3650), help="So far back, without these.")
 @options.store
-def command(limit: int, as_json: bool, table: str, store_path: str | None, days: int, **named: str) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    limit: int,
+    as_json: bool,
+    table: str,
+    store_path: str | None,
+    days: int,
+    by_age: bool,
+    max_age: float | None,
+    level: str,
+    nodes: str,
+    prometheus: bool,
+    **named: str,
+) -> None:
     """List the runs of the store, newest first; with --training those of training, from the stack's table.
 
     The table's name is the stack's output training_table.
@@ -46,20 +74,64 @@ def command(limit: int, as_json: bool, table: str, store_path: str | None, days:
     if any(named.values()):
         wanted = ", ".join(f"--{name}" for name, value in named.items() if value)
         raise click.UsageError(f"saw {wanted}, which is of training runs; wanted: --training TABLE as well")
+    if by_age or max_age is not None or prometheus:
+        ctx.exit(_age(store_path, expand(nodes), level, max_age, as_json, prometheus))
     with open_store(store_path) as store:
         found = [(run, len(store.run(run.run_id).hosts)) for run in store.runs(limit)]
     if not found:
         raise StoreError("saw no run in this store yet, wanted one; do: run `flightline preflight`")
     if as_json:
-        options.print_json([_as_dict(run, nodes) for run, nodes in found])
+        options.print_json([_as_dict(run, many) for run, many in found])
         return
     shown = options.table("run", "verdict", "nodes", "level", "took", "inventory", whole=("run",))
-    for run, nodes in found:
+    for run, many in found:
         verdict = run.verdict or UNFINISHED
         style = "green" if verdict == Verdict.GO else "bold red"
-        facts = (f"{nodes:,}", run.level, duration(run.started_at, run.finished_at), run.inventory)
+        facts = (f"{many:,}", run.level, duration(run.started_at, run.finished_at), run.inventory)
         shown.add_row(clean(run.run_id), Text(clean(verdict), style), *(Text(clean(fact)) for fact in facts))
     Console(markup=False, highlight=False).print(shown)
+
+
+def _age(
+    store_path: str | None, nodes: list[str], level: str, max_age: float | None, as_json: bool, prometheus: bool
+) -> int:
+    """Show the age of each node's proof; 1 where one is too old for who asks."""
+    now = now_stamp()
+    with open_store(store_path) as store:
+        if not isinstance(store, SqliteStore):
+            raise StoreError(f"saw the store {store_path} in AWS, wanted the file that proofs go to; do: --store FILE")
+        known = proofs(store, now)
+        own = {host: known.get(host, NodeProof()) for host in nodes or _fleet(store)}
+    ages = {host: {name: age_h(one, name, now) for name in ACTIVE} for host, one in own.items()}
+    old = [host for host, one in ages.items() if max_age is not None and not _is_young(one[level], max_age)]
+    if as_json:
+        options.print_json([{"node": host, "hours": one, "at": own[host].proven} for host, one in ages.items()])
+    elif prometheus:
+        click.echo(f"# HELP {METRIC} Hours since a node was proven at an active level.\n# TYPE {METRIC} gauge")
+        for host, one in ages.items():
+            for name, hours in one.items():
+                quoted = json.dumps(clean(host))
+                click.echo(f'{METRIC}{{node={quoted},level="{name}"}} {"+Inf" if hours is None else f"{hours:.2f}"}')
+    else:
+        shown = options.table("node", *ACTIVE, right=ACTIVE, whole=("node",))
+        for host, one in sorted(ages.items(), key=lambda item: -(item[1][level] or DAYS * 24)):
+            cells = ("none" if hours is None else f"{hours:.1f} h" for hours in one.values())
+            shown.add_row(Text(clean(host), "bold red" if host in old else ""), *cells)
+        Console(markup=False, highlight=False).print(shown)
+    if old:
+        said = f"{', '.join(map(clean, old[:8]))}{' ...' if len(old) > 8 else ''}"
+        click.echo(f"not proven at level {level} within {max_age:g} h: {len(old)} of {len(ages)}: {said}", err=True)
+    return 1 if old else 0
+
+
+def _is_young(hours: float | None, most: float) -> bool:
+    return hours is not None and hours <= most
+
+
+def _fleet(store: Store) -> list[str]:
+    latest = store.run(LATEST)
+    alike = [one.run_id for one in store.runs(LOOKED_AT) if one.inventory == latest.inventory]
+    return list(dict.fromkeys(host.host for name in alike for host in store.run(name).hosts))
 
 
 def _training(table: str, query: TrainingQuery, limit: int, as_json: bool) -> None:

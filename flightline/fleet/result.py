@@ -114,7 +114,7 @@ class Report:
 
     incidents: those of its store, as flightline.healing keeps them, newest first. late: hosts that answered after they
     had been given up, judged here by what they said. first: the verdict that the run was closed with, "" while it is
-    open.
+    open. proofs: how old each node's proof was at the run's end, where its store tells (fleet/proofs.py).
     """
 
     run: RunInfo
@@ -127,6 +127,7 @@ class Report:
     incidents: list[dict[str, Any]] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     first: str = ""
+    proofs: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from flightline_node.know.remedies import EC2
 from ..cloud.clients import Clients
 from ..cloud.publish_settings import from_environment, publish
 from ..cloud.telling import voice_of
+from ..fleet.proofs import proofs
 from ..report.text import count
 from ..run import cluster_inventory
 from ..run.locate import open_store
 from ..run.playbooks import sources
-from ..store.sqlite import StoreError, default_path, is_aws
+from ..store.sqlite import LATEST, SqliteStore, StoreError, default_path, is_aws
 from .controller import ACTOR, Controller
 from .journal.incident import APPROVED, BREAKER_RESET, DONE, EVERY, PROPOSED, Moment, advance, answer
 from .journal.lease import LeaseLostError, keeping, me
@@ -26,6 +27,8 @@ from .journal.ledger import ConflictError, Ledger, open_ledger
 from .journal.machine import EventKind, NodeState
 from .journal.notice import Notices
 from .journal.stamps import later, now_utc, seconds
+from .plan.budget import most_out
+from .plan.due import due
 from .plan.ladder import possible
 from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_claim, from_marker
 from .plan.planner import FleetState, NextStep, RemediationPlan, SchedulerView, kin, plan
@@ -34,10 +37,11 @@ from .plan.seen import LastSeen, look
 from .site import SitePolicy
 from .steps import slurm
 from .steps.ec2 import Ec2
+from .steps.idle import IdleProof, begin
 from .steps.kubernetes import KubernetesScheduler
 from .steps.kubernetes_nodes import KubernetesNodes
 from .steps.nodes import AnsibleNodes, Markers
-from .steps.ports import EdgeError, Ports, Scheduler
+from .steps.ports import EdgeError, IdleHolder, Ports, Scheduler
 from .steps.prove import Preflight
 
 SCHEDULERS = ("auto", "slurm", "kubernetes", "none")
@@ -47,7 +51,10 @@ Report = Callable[[RemediationPlan, FleetState, SitePolicy, str, str, str], None
 
 @dataclass(frozen=True)
 class HealingRequest:
-    """What the user asked for. store: a file or `aws`, None for the default."""
+    """What the user asked for. store: a file or `aws`, None for the default.
+
+    every_s: a round that often; 0 for one, in which no idle node is proven.
+    """
 
     run: str
     inventory: tuple[str, ...]
@@ -55,13 +62,18 @@ class HealingRequest:
     ec2: bool
     site: SitePolicy
     store: str | None
+    every_s: float = 0.0
 
     def asked_scheduler(self, inventory: Sequence[str]) -> Scheduler | None:
         """Who starts jobs; None where nobody does. auto: Kubernetes where the inventory is its cluster."""
         auto = self.scheduler == "auto"
         if self.scheduler == KubernetesScheduler.name or (auto and _is_kubernetes(inventory)):
-            return KubernetesScheduler()
-        return slurm.SlurmScheduler() if self.scheduler == "slurm" or (auto and slurm.is_here()) else None
+            return KubernetesScheduler(policy=self.site.rule)
+        return (
+            slurm.SlurmScheduler(policy=self.site.rule)
+            if self.scheduler == "slurm" or (auto and slurm.is_here())
+            else None
+        )
 
     def named(self, recorded: str) -> tuple[str, ...]:
         """The inventories: as asked for, else those of the run where they are still there, else none."""
@@ -130,13 +142,81 @@ def do(
                 notices = Notices(voice_of(wanted, Clients(wanted.region)), wanted.scope, say)
                 controller.tell, controller.page = notices.incident, notices.stop
             try:
-                sightings = [*seen.sightings, *_markers(seen, ports, ledger, lease.token, say)]
-                made = controller.round(sightings, seen.groups)
-                fleet = controller.fleet(seen.groups)
+                made, fleet = _round(controller, asked, seen, say)
+                if asked.every_s and approve is None:
+                    made, fleet = _prove_idle(controller, asked, path, fleet, say) or (made, fleet)
             except LeaseLostError as error:
                 raise StoreError(f"{path}: saw that {error}, wanted to keep it: nothing more was begun") from error
     report(made if approve is None else plan(fleet, asked.site), fleet, asked.site, _facts(seen), "", "")
     return bool(plan(fleet, asked.site).steps)
+
+
+def _round(
+    controller: Controller, asked: HealingRequest, seen: LastSeen, say: Callable[[str], None]
+) -> tuple[RemediationPlan, FleetState]:
+    """One round; the plan that was followed, and the fleet after it."""
+    ports, ledger, lease = controller.ports, controller.ledger, controller.lease.lease
+    sightings = [*seen.sightings, *_markers(seen, ports, ledger, lease.token, say)]
+    return controller.round(sightings, seen.groups), controller.fleet(seen.groups)
+
+
+def _prove_idle(
+    controller: Controller, asked: HealingRequest, path: Path, fleet: FleetState, say: Callable[[str], None]
+) -> tuple[RemediationPlan, FleetState] | None:
+    """Prove idle nodes that are due, and go on with rounds meanwhile; what the last of them came to, None without."""
+    proof, last = None, None
+    try:
+        proof = _begun_proof(controller, asked, path, fleet)
+        if proof is None:
+            return None
+        say(f"proving {', '.join(proof.hosts[:8])}{' ...' if len(proof.hosts) > 8 else ''}: {proof.level}, while idle")
+        while not proof.wait(asked.every_s):
+            last = _again(controller, asked, say)
+            if any(one.is_open and one.host in proof.hosts for one in last[1].incidents):
+                proof.end()  # a step may be next there
+        if proof.trouble:
+            say(f"warning: {proof.trouble}")
+        run = proof.judging.keep()
+        say(f"proven: run {run or 'none'}{f', ended early: {proof.why}' if proof.why else ''}")
+        return _again(controller, asked, say)
+    except EdgeError as error:
+        say(f"warning: idle nodes are not proven: {error}")
+        return last
+    finally:
+        if proof:
+            proof.end()
+            if not controller.lease.lost:  # what is held then is another's
+                with suppress(EdgeError):  # the next round asks again
+                    proof.holder.give_back()
+
+
+def _again(
+    controller: Controller, asked: HealingRequest, say: Callable[[str], None]
+) -> tuple[RemediationPlan, FleetState]:
+    with open_store(asked.store) as store:
+        seen = look(store, asked.run)
+    return _round(controller, asked, seen, say)
+
+
+def _begun_proof(controller: Controller, asked: HealingRequest, path: Path, fleet: FleetState) -> IdleProof | None:
+    """A proof of what is due; None where nothing is, or where the scheduler cannot lend nodes. Raises EdgeError."""
+    holder, prover, nodes = controller.ports.scheduler, controller.ports.prover, controller.ports.nodes
+    if not (isinstance(holder, IdleHolder) and isinstance(prover, Preflight)):
+        return None
+
+    def stop_why() -> str:
+        return controller.ledger.stops().get(EVERY, "") or controller.lease.lost
+
+    def yields(hosts: Collection[str]) -> None:
+        # Nobody tells a program in a container that its `kubectl exec` is gone; by SSH its output breaks.
+        if isinstance(nodes, KubernetesNodes):
+            nodes.ask(hosts, "yield", controller.lease.lease.token)
+
+    if left := holder.give_back():  # by a remediator that was killed
+        yields(left)
+    with SqliteStore(path) as store:
+        chosen = due(fleet, proofs(store, fleet.now), asked.site)
+    return begin(holder, prover, chosen, stop_why, yields) if chosen else None
 
 
 def _file(asked: HealingRequest) -> Path:
@@ -164,12 +244,13 @@ def _ports(asked: HealingRequest, seen: LastSeen, path: Path, token: int) -> Por
 def _markers(
     seen: LastSeen, ports: Ports, ledger: Ledger, token: int, say: Callable[[str], None]
 ) -> Sequence[Sighting]:
-    """Nodes that are out, by us or because they are lost, while no incident tells that. With Slurm those it shows."""
+    """Nodes that are out, or suspects, or lost, while no incident tells that. With Slurm those it shows."""
     try:
         places = ports.scheduler.places(list(seen.groups))
         known = {one.host for one in ledger.incidents(only_open=True) if one.is_out}
-        out = {host: place for host, place in places.items() if (place.ours or place.lost) and host not in known}
-        marked = _read(seen, ports, {host: place for host, place in out.items() if place.ours}, token, say)
+        ours = {host: place for host, place in places.items() if place.ours or place.suspect or place.lost}
+        out = {host: place for host, place in ours.items() if host not in known}
+        marked = _read(seen, ports, {host: place for host, place in out.items() if not place.lost}, token, say)
         for one in marked:
             del out[one.host]
         return [*marked, *_told(seen, out)]
@@ -275,8 +356,17 @@ def _ask_all(asked: HealingRequest, action: str, about: Mapping[str, str]) -> st
 
 def reset(asked: HealingRequest, group: str) -> str:
     """Go on in a group whose breaker fell: what was seen until now counts no more. Raises StoreError."""
+    try:
+        with open_store(asked.store) as store:
+            seen = look(store, LATEST)
+        hosts = [host for host, one in seen.groups.items() if one == group.partition(":")[0]]
+        scheduler = asked.asked_scheduler(asked.named(seen.run.inventory))
+    except StoreError:  # no whole run yet: only the breaker is known
+        hosts, scheduler = [], None
     with closing(open_ledger(asked.store)) as ledger:
-        if group not in ledger.stops():
+        places = scheduler.places(hosts) if scheduler else {}
+        suspects = sorted(host for host, place in places.items() if place.suspect)
+        if group not in ledger.stops() and not suspects:
             raise StoreError(
                 f"{group}: saw no breaker that fell there; wanted one of: {', '.join(ledger.stops()) or 'none'}"
             )
@@ -290,7 +380,15 @@ def reset(asked: HealingRequest, group: str) -> str:
                         f"{group}: saw a remediator that is writing, wanted to be alone; do: try again"
                     ) from None
         ledger.reset(group)
-    return f"{group}: its breaker is reset"
+        if scheduler:
+            scheduler.let_go(suspects)
+    out = sum(place.out for place in places.values())
+    return (
+        f"{group}: its breaker is reset, and what was found until now counts no more. {out} of {len(hosts)} nodes are "
+        f"out, at most {most_out(len(hosts), asked.site)} may be, fewer for one reason. "
+        f"{len(suspects)} suspects{': ' if suspects else ''}{', '.join(suspects[:20])} ask again within a minute: "
+        "as many as may leave do, the rest stay in service; each that leaves is repaired and returns with its proof"
+    )
 
 
 def _person() -> str:

@@ -176,7 +176,10 @@ class Controller:
         """Go on with a drain; one that its health check, or the scheduler, would end without proof becomes ours."""
         place = self.ports.scheduler.place(one.host)
         held = place.claim
-        if (held and held.by in claim.AROUND_JOBS) or (place.lost and not self.ports.scheduler.keeps_lost):
+        if held and held.by in claim.AROUND_JOBS:
+            # It stays counted for what took it out.
+            self.ports.scheduler.drain(one.host, claim_of(one)._replace(reason=held.reason).text)
+        elif place.lost and not self.ports.scheduler.keeps_lost:
             self.ports.scheduler.drain(one.host, reason_of(one))
         self._add_event(one, EventKind.NOTED if one.is_out else EventKind.QUARANTINED, why)
 
@@ -365,7 +368,12 @@ _NOTES: Mapping[Do, EventKind] = {
 
 
 def reason_of(one: Incident) -> str:
-    """The reason that Slurm shows: the claim of the first trouble, at the level that has to prove it healed."""
+    """The reason that Slurm shows."""
+    return claim_of(one).text
+
+
+def claim_of(one: Incident) -> claim.Claim:
+    """The claim of the first trouble, at the level that has to prove it healed."""
     first = one.troubles[0]
     run = next((event.run for event in one.events if event.what == EventKind.DETECTED), "")
-    return claim.Claim(first.check, first.device, claim.REMEDIATE, one.level, first.reason, run or one.id).text
+    return claim.Claim(first.check, first.device, claim.REMEDIATE, one.level, first.reason, run or one.id)

@@ -9,6 +9,7 @@ from typing import Any
 
 from flightline_node.model import SettingsError
 from flightline_node.suggest import meant
+from flightline_node.watch.rule import RulePolicy
 
 from .gates import Gates, asks, rates, windows
 
@@ -37,6 +38,10 @@ class SitePolicy:
     rates: str = ""
     approval: str = ""
     signal_min: float = 0.0
+    prove_standard_h: float = 24.0
+    prove_deep_h: float = 168.0
+    prove_percent: float = 5.0
+    prove_deep_percent: float = 2.0
 
     @property
     def window_s(self) -> float:
@@ -47,6 +52,11 @@ class SitePolicy:
     def gates(self) -> Gates:
         """Hours, rates and approval, read. Raises ValueError for what settings() refuses."""
         return Gates(windows(self.hours), rates(self.rates), asks(self.approval))
+
+    @property
+    def rule(self) -> RulePolicy:
+        """What the rule goes by, which the nodes follow too."""
+        return RulePolicy(self.budget_percent, self.breaker_percent, self.breaker_min * 60)
 
 
 WHAT: Mapping[str, str] = {
@@ -66,6 +76,11 @@ WHAT: Mapping[str, str] = {
     "approval": "steps that people are told of before, such as REPLACE+REBOOT/p5.48xlarge:15: with minutes it is taken "
     "after them unless somebody vetoes it, without it waits for --approve",
     "signal_min": "minutes before the requeue in which jobs are sent SIGUSR1, to write a checkpoint; 0 sends none",
+    "prove_standard_h": "hours after which an idle node is proven again at level standard; 0 never",
+    "prove_deep_h": "hours after which an idle node is proven again at level deep; 0 never",
+    "prove_percent": "share of a group of which idle nodes may be proven at once, at least one; 0 proves none",
+    "prove_deep_percent": "share of the whole fleet that may be proven at level deep, under full power, at once, at "
+    "least one; 0 proves none",
     "replace": "1: instances may be replaced; 0: a person replaces them",
 }
 """Where the defaults come from: budget and breaker are the project's contract (docs/healing.md); the window is a week,
@@ -97,7 +112,7 @@ def settings(given: Mapping[str, Any]) -> SitePolicy:
         values[name] = number
     mistakes += [
         f"{name}: saw {values[name]:g}, wanted at most 100"
-        for name in ("budget_percent", "breaker_percent", "lost_percent")
+        for name in ("budget_percent", "breaker_percent", "lost_percent", "prove_percent", "prove_deep_percent")
         if values.get(name, 0) > 100
     ]
     mistakes += [f"{name}: saw 0, wanted more" for name in ("lease_s", "repair_min") if values.get(name) == 0]

@@ -139,6 +139,7 @@ def _container(site: KubeSite, name: str, words: list[str]) -> dict[str, Any]:
 def _judge(site: KubeSite) -> dict[str, Any]:
     """No limits: the tests of level standard run in it, and they take what the node has."""
     words = ["kubernetes", "--settings", f"{SETTINGS}/node.json", "--metrics-port", str(METRICS_PORT)]
+    words += ["--watch-settings", f"{SETTINGS}/watch.json", "--returns", "no" if _controller_acts(site) else "yes"]
     alive = {"httpGet": {"path": "/healthz", "port": METRICS_PORT}, "periodSeconds": 30, "timeoutSeconds": 10}
     return {
         **_container(site, "judge", words),
@@ -146,6 +147,10 @@ def _judge(site: KubeSite) -> dict[str, Any]:
         "livenessProbe": {**alive, "failureThreshold": 4, "initialDelaySeconds": 30},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
     }
+
+
+def _controller_acts(site: KubeSite) -> bool:
+    return bool(site.control_image) and site.heal == "act"
 
 
 def _watch(site: KubeSite) -> dict[str, Any]:

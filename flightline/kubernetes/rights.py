@@ -52,7 +52,7 @@ def binding(kind: str, name: str, account: str, namespace: str | None) -> Manife
 
 
 def _agent() -> list[Manifest]:
-    nodes = [_rule("", ["nodes"], ["get", "patch"]), _rule("", ["nodes/status"], ["patch"])]
+    nodes = [_rule("", ["nodes"], ["get", "list", "patch"]), _rule("", ["nodes/status"], ["patch"])]
     events = [_rule("", ["events"], ["create"])]
     return [
         manifest(RBAC, "ClusterRole", KUBE_AGENT, {"rules": nodes}, None),

@@ -39,6 +39,8 @@ def _head(report: Report) -> Iterator[tuple[str, Any]]:
     yield "verdict", str(report.verdict)
     if report.late:
         yield "late", {"hosts": report.late, "first_verdict": report.first}
+    if report.proofs:
+        yield "proof_age_hours", report.proofs
     yield "counts", report.counts
     yield "checks", list(report.checks)
     yield "fleet", report.fleet

@@ -19,6 +19,7 @@ from flightline_node.model import SettingsError, Verdict
 from .. import report as reports
 from ..console import EXIT_BROKEN, EXIT_GO, EXIT_NO_GO, reader_may_leave
 from ..fleet.judgement import judge_run
+from ..fleet.proofs import ages
 from ..fleet.result import Report
 from ..report import html, jsonfile, junit
 from ..report.terminal import print_summary
@@ -75,6 +76,7 @@ def conclude(
         report = judge_run(store, rows.run.run_id, late=False)
         with suppress(StoreError):
             report.incidents = store.incidents()
+            report.proofs = ages(store, report)
         if broken:
             report.verdict = Verdict.NO_GO
         finished = now_stamp()

@@ -45,7 +45,7 @@ class Request:
     """What to run. inventory: every source of it. extra: variables for every host, above the inventory's.
 
     timeout_s: of each host; 0 as they say. report_dir: None for beside the store. together: what tests the nodes
-    together once each was judged, and gives a record of it or nothing.
+    together once each was judged, and gives a record of it or nothing. publishes: as the inventory or environment says.
     """
 
     inventory: tuple[str, ...]
@@ -57,6 +57,7 @@ class Request:
     timeout_s: int = 0
     json_path: Path | None = None
     together: Together | None = None
+    publishes: bool = True
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def _run(request: Request, named: Launcher | None, watcher: RunObserver) -> endi
             _test_together(request.together, asked.rows, launcher)
         outcome = ending.conclude(asked.rows, request.report_dir, request.json_path, asked.broken)
         outcome.troubles += filter(None, [asked.follow.trouble])
-        ending.publish(outcome, asked.rows.path, asked.follow.publish)
+        if request.publishes:
+            ending.publish(outcome, asked.rows.path, asked.follow.publish)
         return outcome
 
 

@@ -105,6 +105,19 @@ class Past:
     record: Record = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Look:
+    """What one run came to about one node, without its record."""
+
+    run_id: str
+    level: str
+    started_at: str
+    host: str
+    instance_id: str
+    verdict: str
+    status: str
+
+
 class Store(Protocol):
     """What the control side asks of a run store. Every method raises StoreError when it cannot."""
 
@@ -351,6 +364,23 @@ class SqliteStore:
         with self._guard("read"):
             rows = self._db.execute(query, (name, limit)).fetchall()
         return [Past(a, b, c, d, e, f, _unpack(packed, c)) for a, b, c, d, e, f, packed in rows]
+
+    def looks(self, since: str) -> Iterator[Look]:
+        """Every node's result in every run that began later, newest first."""
+        query = (
+            "SELECT r.run_id, r.level, r.started_at, n.host, n.instance_id, n.verdict, n.status FROM runs r "
+            "JOIN nodes n USING (run_id) WHERE r.started_at >= ? ORDER BY r.started_at DESC, r.rowid DESC"
+        )
+        with self._guard("read"):
+            yield from (Look(*row) for row in self._db.execute(query, (since,)))
+
+    def record(self, run_id: str, host: str) -> Record | None:
+        """One host's record in a run; None where it has none, or a damaged one."""
+        with self._guard("read"):
+            row = self._db.execute("SELECT record FROM nodes WHERE run_id=? AND host=?", (run_id, host)).fetchone()
+        with suppress(zlib.error, ValueError):
+            return _unpack(row[0], host) if row else None
+        return None
 
     def incidents(self, limit: int = MOST_INCIDENTS) -> list[dict[str, Any]]:
         """What a remediator kept here (flightline/healing/journal/ledger.py), open ones first, then the newest."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flightline_node.train import words
+from flightline_node.train import named, ras, words
 from flightline_node.train.texts import ABORTED, CRASHED, ENDED, KILLED, NODE, ORDERED, Seen
 from flightline_node.train.words import GONE, HARDWARE, LATE, MEMORY, NETWORK, OTHERS, OWN, SPACE
 
@@ -22,6 +22,8 @@ MOST_ILL = 2
 FAILED, VANISHED, HUNG, SLOW, UNKNOWN = "failed", "vanished", "hung", "slow", "unknown"
 DIED, STOPPED, MISMATCH, SOFTWARE, PATH, NOT_KNOWN = (
     "died", "stopped", "mismatch", "software", "network path", "not known")  # fmt: skip
+LAGS = {ras.DEAD: (VANISHED, DIED), ras.MISMATCH: (HUNG, MISMATCH), ras.SILENT: (HUNG, STOPPED),
+        ras.BEHIND: (HUNG, STOPPED)}  # fmt: skip
 RAISED = (HARDWARE, OWN, MEMORY, SPACE)
 """Words of what a rank raised of its own accord."""
 
@@ -52,7 +54,7 @@ def blames(ranks: Mapping[int, Rank], dumps: Sequence[Dump], said: Evidence | No
     that nothing ended is looked at for slow ranks.
     """
     case = _Case(ranks, dumps, said or Evidence())
-    return case.raised() or case.died() or case.waited() or case.rest() or _slow(case)
+    return case.raised() or case.died() or case.missed() or case.waited() or case.rest() or _slow(case)
 
 
 def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str, Any]]]:
@@ -127,7 +129,7 @@ class _Case:
 
     def _software(self, first: Seen, own: Sequence[Seen]) -> RankBlame:
         ranks = {one.rank for one in own if one.rank is not None}
-        several = not first.at and len(ranks) > 1
+        several = len({one.rank for one in own if one.rank is not None and one.at == first.at}) > 1
         rank = None if several else first.rank
         which = f"ranks {', '.join(map(str, sorted(ranks)))}: " if several else ""
         if rank is None and first.local is not None:
@@ -152,8 +154,15 @@ class _Case:
         places = {(one.rank, one.node) for one in dead if one.rank is not None or one.node}
         if dead and len(places) <= 1:
             known = [one for one in dead if one.rank is not None or one.node]
+            alike = self._alike(dead[0])
+            if alike:
+                node = alike.pop() if len(alike) == 1 else ""
+                return [self._dead(dead[0]._replace(rank=None, local=None, node=node))]
             return [self._dead((known or dead)[0]._replace(memory=any(one.memory for one in dead)))]
         nodes = {node for _, node in places}
+        ranks = [one for one in dead if one.rank is not None]
+        if all(one.memory for one in dead) and len(ranks) == len(dead) <= named.MOST and len(nodes) == 1:
+            return [self._dead(one) for one in dead]
         if dead and len(nodes) == 1 and "" not in nodes:
             return [self._dead(dead[0]._replace(rank=None))]
         return self.nobody(f"{len(places)} ranks were killed or crashed: {_line(dead[0])}") if dead else self._ended()
@@ -161,22 +170,42 @@ class _Case:
     def _dead(self, one: Seen) -> RankBlame:
         return self.at(one.rank, VANISHED, DIED, _line(one), node=one.node, own=one.memory, device=one.local)
 
+    def _alike(self, root: Seen) -> set[str]:
+        """The nodes of ranks that ended alike in the same second: which torchrun saw first says nothing."""
+        same = [one for one in self.seen if one.at and one.at == root.at and one.word == root.word]
+        return {one.node for one in same} if len({one.rank for one in same}) > 1 else set()
+
     def _ended(self) -> list[RankBlame]:
         """The only rank that ended by itself, where nothing says that it missed another."""
         ended = [one for one in self.words(ENDED, ABORTED) if one.rank is not None]
-        if len({one.rank for one in ended}) == 1 and ended[0].word == ENDED and not self.words(*OTHERS):
-            return [self.at(ended[0].rank, FAILED, SOFTWARE, _line(ended[0]), node=ended[0].node, own=True)]
+        dead = {one.rank for one in self.words(KILLED, CRASHED)} - {None}
+        if len({one.rank for one in ended} | dead) == 1 and not self.words(*OTHERS):
+            kind, cause = (VANISHED, DIED) if ended[0].word == ABORTED else (FAILED, SOFTWARE)
+            return [self.at(ended[0].rank, kind, cause, _line(ended[0]), node=ended[0].node, own=True)]
+        nodes = {one.node for one in ended}
+        if ended and len(nodes) == 1 and self._alike(ended[0]):
+            why = f"several ranks ended alike: {_line(ended[0])}"
+            return [self.at(None, UNKNOWN, NOT_KNOWN, why, node=nodes.pop(), own=True)]
         return []
+
+    def missed(self) -> list[RankBlame]:
+        """Ranks that a library names as those the others wait for."""
+        said = self.words(named.MISSING) or self.words(named.SLOW)
+        missing = {one.rank: one for one in said if one.rank is not None}
+        if said and (len(missing) > named.MOST or len(missing) in (0, self.world)):
+            return self.nobody(_line(said[0]))
+        how = {named.MISSING: (HUNG, STOPPED), named.SLOW: (SLOW, SLOW)}
+        return [self.at(rank, *how[one.word], _line(one)) for rank, one in sorted(missing.items())]
 
     def waited(self) -> list[RankBlame]:
         """A rank that others wait for, or that is gone without a word while they lost their connection to it."""
         complaints = self.words(LATE, GONE)
         if not complaints:
-            return self._hung() if self.dumps else []
+            return (self._hung() if self.dumps else []) or self._by_ras()
         gone, late = self._vanished(), self._hung()
         named = [one for one in late if one.rank is not None]
         first, second = (named, gone) if complaints[0].word == LATE else (gone, named)
-        return first or second or late
+        return first or second or self._by_ras() or late
 
     def _hung(self) -> list[RankBlame]:
         """By the flight recorder; without a dump by what the watchdogs say of the same."""
@@ -186,6 +215,17 @@ class _Case:
             kind = HUNG if one.rank is not None or cause == MISMATCH else UNKNOWN
             found.append(self.at(one.rank, kind, cause, one.why, own=cause != STOPPED))
         return found
+
+    def _by_ras(self) -> list[RankBlame]:
+        """What the living job's RAS says; each node may have asked it."""
+        found = {one.text: one for one in self.said.lags}.values()
+        certain = [one for one in found if one.word != ras.OPEN]
+        if len({one.rank for one in certain}) > 1 or (found and not certain):
+            return self.nobody("; ".join(one.text for one in found))
+        for one in certain[:1]:
+            kind, cause = LAGS[one.word]
+            return [self.at(one.rank, kind, cause, one.text, own=cause == MISMATCH, device=one.device)]
+        return []
 
     def _watched(self) -> list[Dump]:
         """The watchdogs' lines as dumps: what each rank waits in, and the newest number that it has called."""
@@ -201,7 +241,7 @@ class _Case:
 
     def _vanished(self) -> list[RankBlame]:
         """Of a run that wrote journals; a log that some rank is not in says nothing of it."""
-        world = max((rank.world for rank in self.ranks.values()), default=0)
+        world = max((rank.world for rank in self.ranks.values() if not rank.injected), default=0)
         ended = {rank for rank, one in self.ranks.items() if one.failure or one.ended}
         why = "ended without a word (killed, out of memory, or node lost); the others lost their connection to it"
         return [self.at(rank, VANISHED, DIED, why) for rank in range(world) if rank not in ended]
@@ -229,8 +269,22 @@ def _line(one: Seen) -> str:
 def _slow(case: _Case) -> list[RankBlame]:
     steps = {rank: one.steps for rank, one in case.ranks.items()}
     found = [case.at(one.rank, SLOW, SLOW, one.why) for one in slow.stragglers(steps)]
+    found += _slow_nodes(case, {one.node for one in found})
     waited = slow.bottleneck(steps)
     if waited and not (found and waited[0] == slow.NETWORK):
         # Beside a straggler the others wait for it, and the network is not to blame.
         found.append(case.at(None, waited[0], SLOW, waited[1]))
     return found
+
+
+def _slow_nodes(case: _Case, named: set[str]) -> list[RankBlame]:
+    """By the journals' own work, else by Inspector; without nodes of which a rank is named already."""
+    own = {
+        rank: {one["step"]: float(one["local_s"]) for one in of.steps if isinstance(one.get("local_s"), (int, float))}
+        for rank, of in case.ranks.items()
+    }
+    late, hosts = case.said.late, {rank: of.host for rank, of in case.ranks.items() if of.host}
+    found = slow.slow_nodes(slow.deviations(own), hosts) or slow.slow_nodes(
+        slow.deviations(late.late, late.lengths), late.hosts
+    )
+    return [case.at(None, SLOW, SLOW, one.why, node=one.node) for one in found if one.node not in named]

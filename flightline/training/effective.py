@@ -16,12 +16,16 @@ HOUR_S = 3600.0
 
 
 class InterruptionCause(NamedTuple):
-    """One line of the table. replace: its node is exchanged; hang: a timeout sees it. Both are our reading."""
+    """One line of the table. replace: its node is exchanged; hang: a timeout sees it. Both are our reading.
+
+    silent: seen later than it came.
+    """
 
     name: str
     times: int
     replace: bool = True
     hang: bool = False
+    silent: bool = False
 
 
 CAUSES = (
@@ -34,7 +38,7 @@ CAUSES = (
     InterruptionCause("GPU system processor", 17),
     InterruptionCause("NIC", 7, hang=True),
     InterruptionCause("NCCL watchdog timeouts", 7, replace=False, hang=True),
-    InterruptionCause("silent data corruption", 6),
+    InterruptionCause("silent data corruption", 6, silent=True),
     InterruptionCause("GPU thermal interface and sensor", 6),
     InterruptionCause("SSD", 3),
     InterruptionCause("power supply", 3),
@@ -46,6 +50,7 @@ CAUSES = (
 )
 SEEN_GPUS, SEEN_DAYS = 16_384, 54
 INTERRUPTIONS = sum(cause.times for cause in CAUSES)
+GPUS_OF_A_NODE = 8
 GPU_HOURS_BETWEEN = SEEN_GPUS * SEEN_DAYS * 24 / INTERRUPTIONS
 """Of one GPU, on average."""
 
@@ -56,7 +61,8 @@ class ClusterRates:
 
     stall_s: that the training stands still for a checkpoint; write_s: until it is whole. crash_s, hang_s: from a fault
     to the end of the job. restart_s: from there, with all nodes at hand, to the first new step. swap_s: to bring a
-    spare in; repair_h: until a replaced node is back as a spare.
+    spare in; repair_h: until a replaced node is back as a spare. silent_s: until silent corruption is noticed, whose
+    work is done again. fewer: without a spare the run goes on with fewer nodes, and does not wait for a repair.
     """
 
     gpus: int = SEEN_GPUS
@@ -68,6 +74,8 @@ class ClusterRates:
     swap_s: float = 30.0
     spares: int = 16
     repair_h: float = 24.0
+    silent_s: float = 0.0
+    fewer: bool = True
 
     @property
     def between_s(self) -> float:
@@ -111,7 +119,8 @@ def simulate(site: ClusterRates, interval: float, days: float, seed: int) -> Sim
     while now < end:
         ran = min(chance.expovariate(1.0 / site.between_s), end - now)
         kept = _kept(ran, interval, site) if now + ran < end else ran / (interval + site.stall_s)
-        trained += kept * interval
+        missing = max(0, len(away) - site.spares) if site.fewer else 0
+        trained += kept * interval * max(0.0, 1.0 - missing * GPUS_OF_A_NODE / site.gpus)
         lost += ran - kept * (interval + site.stall_s)
         now += ran
         if now >= end:
@@ -119,6 +128,8 @@ def simulate(site: ClusterRates, interval: float, days: float, seed: int) -> Sim
         while True:
             cause = chance.choices(CAUSES, weights)[0]
             interruptions += 1
+            again_s = min(trained, site.silent_s) if cause.silent else 0.0
+            trained, lost = trained - again_s, lost + again_s
             wait = _replaced(away, now, site) if cause.replace else 0.0
             took = (site.hang_s if cause.hang else site.crash_s) + site.restart_s + wait
             took += site.swap_s if cause.replace else 0.0
@@ -138,6 +149,10 @@ def _replaced(away: list[float], now: float, site: ClusterRates) -> float:
     """Take a spare; seconds until there is one."""
     while away and away[0] <= now:
         heapq.heappop(away)
-    wait = 0.0 if len(away) < site.spares else (heapq.heappop(away) - now if away else site.repair_h * HOUR_S)
+    wait = (
+        0.0
+        if site.fewer or len(away) < site.spares
+        else (heapq.heappop(away) - now if away else site.repair_h * HOUR_S)
+    )
     heapq.heappush(away, now + wait + site.repair_h * HOUR_S)
     return wait

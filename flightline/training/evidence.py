@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from flightline_node.train import texts
+from flightline_node.train.ras import Lag
 from flightline_node.train.texts import Seen, Waiting
 from flightline_node.train.words import word_of
 
+from . import inspector
 from .flight import NAME
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -37,6 +39,8 @@ class Evidence:
     seen: list[Seen] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     hosts: dict[int, str] = field(default_factory=dict)
+    lags: list[Lag] = field(default_factory=list)
+    late: inspector.Lateness = field(default_factory=inspector.Lateness)
     world: int = 0
     files: int = 0
 
@@ -64,6 +68,12 @@ def files(place: Path) -> list[Path]:
     return [path for path in found if not (start := starts[path]) or newest[start[0]] == start[1]]
 
 
+def done(paths: Sequence[Path]) -> bool:
+    """Do the launchers whose starts these are say that the run is done?"""
+    starts = [_json(path) for path in paths if path.name == "start.json"]
+    return bool(starts) and all(one.get("status") == 0 for one in starts)
+
+
 def _start(path: Path, place: Path) -> tuple[str, str] | None:
     parts = path.relative_to(place).parts
     at = parts.index(STARTS) if STARTS in parts[:-2] else -1
@@ -80,6 +90,9 @@ def read(paths: Sequence[Path], world: int = 0) -> Evidence:
         if (text := _text(place, len(paths) == 1))
     ]
     found = Evidence(world=max([world, *(one.world for _, one in readings)]), files=len(errors) + len(readings))
+    found.late = inspector.read(paths)
+    found.files += len(found.late.hosts)
+    found.lags = [one for _, reading in readings for one in reading.lags]
     found.waiting = [one for _, reading in readings for one in reading.waiting]
     said = [pair for _, one in readings if one.world == found.world for pair in one.ranks.items()]
     ranks = dict(said) if len({rank for _, rank in said}) == len(said) else {}
@@ -138,7 +151,9 @@ def _text(place: _Place, asked: bool) -> str:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MAX_BYTES))
         raw = file.read()
-    return "" if b"\0" in raw[:1024] else raw.decode("utf-8", "replace").replace("\r", "\n")
+    if b"\0" in raw[:1024] or (inspector.NAME.fullmatch(path.name) and inspector.KEY in raw[:4096]):
+        return ""
+    return raw.decode("utf-8", "replace").replace("\r", "\n")
 
 
 def _named(reading: texts.Reading, ranks: Mapping[tuple[str, int], int]) -> list[Seen]:

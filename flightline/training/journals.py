@@ -17,7 +17,10 @@ NAMES = "rank-*.jsonl"
 
 @dataclass
 class Rank:
-    """One rank in the last start of the run. failure: what it raised. steps: the values of each step, in order."""
+    """One rank in the last start of the run. failure: what it raised. steps: the values of each step, in order.
+
+    injected: the contract's, which is of one node and says no end.
+    """
 
     rank: int
     host: str = ""
@@ -25,6 +28,7 @@ class Rank:
     world: int = 0
     failure: Seen | None = None
     ended: bool = False
+    injected: bool = False
     last_at: float = 0.0
     steps: list[dict[str, Any]] = field(default_factory=list)
 
@@ -55,6 +59,7 @@ def _take(one: Rank, at: float, event: dict[str, Any]) -> None:
     one.last_at = max(one.last_at, at)
     name = event.get("event")
     if name == "start":
+        one.injected = event.get("by") == "contract"
         one.host, one.device, one.world = str(event.get("host")), event.get("device"), int(event.get("world", 0))
     elif name == "step":
         one.steps.append(event)

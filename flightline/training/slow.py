@@ -26,6 +26,10 @@ NETWORK_SHARE = 0.40
 """Of a step that is neither data nor own forwards and backwards: reduction, gathering, waiting. Own choice."""
 LOW_GPU_PERCENT = 50.0
 """Of the median rank's GPU. Kernels of NCCL count as use (NVML), so a slow network does not show here."""
+NODE_WINDOW, NODE_FEWEST = 100, 50
+"""Steps of each rank by which a node is compared, and fewer of which say nothing."""
+NODE_SHARE, NODE_DEVIATIONS = 0.02, 5.0
+"""Of a step, beyond what GPUs of one kind differ by for good. Own choices, by a simulation (test_slow_node.py)."""
 DATA, CPU, NETWORK, IDLE = "data", "cpu", "network", "idle"
 
 
@@ -55,6 +59,56 @@ def stragglers(steps: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[SlowRan
     most = middle + max(DEVIATIONS * spread, LEAST_SHARE * middle)
     found = [SlowRank(rank, value, middle) for rank, value in own.items() if value > most]
     return sorted(found, key=lambda one: -one.seconds)
+
+
+@dataclass(frozen=True)
+class SlowNode:
+    """A slow node. share: by which its ranks' own work in a step is longer than the other nodes'."""
+
+    node: str
+    share: float
+
+    @property
+    def why(self) -> str:
+        """For people."""
+        return (
+            f"its ranks come {self.share:.1%} of a step later than those of the other nodes, median of the newest steps"
+        )
+
+
+def deviations(
+    times: Mapping[int, Mapping[Any, float]], lengths: Mapping[Any, float] | None = None
+) -> dict[int, list[float]]:
+    """Of each rank by step, in order: its share beyond the median rank of that same step, which noise of all is not in.
+
+    times: seconds by rank and step. lengths: of each step, where it is not the median rank's own time.
+    """
+    middles: dict[Any, float] = {}
+    for step in {step for of in times.values() for step in of}:
+        values = [of[step] for of in times.values() if step in of]
+        if len(values) == len(times) and (lengths or {}).get(step, median(values)) > 0:
+            middles[step] = median(values)
+    newest = sorted(middles)[-NODE_WINDOW:]
+    return {
+        rank: [(of[step] - middles[step]) / (lengths or middles)[step] for step in newest] for rank, of in times.items()
+    }
+
+
+def slow_nodes(shares: Mapping[int, Sequence[float]], hosts: Mapping[int, str]) -> list[SlowNode]:
+    """Nodes all of whose ranks are late together, the slowest first. shares: by rank, as deviations() gives them."""
+    ranks: dict[str, list[float]] = {}
+    for rank, values in shares.items():
+        if rank not in hosts or len(values) < NODE_FEWEST:
+            return []
+        ranks.setdefault(hosts[rank], []).append(median(values))
+    nodes = {node: median(values) for node, values in ranks.items()}
+    if len(nodes) < FEWEST:
+        return []
+    middle = median(nodes.values())
+    spread = SCALE * median(abs(value - middle) for value in nodes.values())
+    found = [SlowNode(node, value - middle) for node, value in nodes.items()
+             if value - middle > max(NODE_DEVIATIONS * spread, NODE_SHARE)]  # fmt: skip
+    return sorted(found, key=lambda one: -one.share)
 
 
 def bottleneck(steps: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[str, str] | None:

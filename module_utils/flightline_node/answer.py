@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import signal
 import sys
+import threading
 import zlib
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Tuple
@@ -15,10 +17,11 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 from .ask.runner import Node
 from .bounds import NODE_GRACE_S
 from .inputs import PATH_LISTS, PATHS
-from .model import SettingsError, Verdict
+from .model import LEVELS, SettingsError, Verdict
 from .node import Identity, run, scratch_dir
 from .settings import resolve_settings
 
+ACTIVE = LEVELS[1:]
 MARK = '{"flightline_call": '
 """How the answer's line begins: what a login shell prints before it is not the answer."""
 
@@ -36,6 +39,8 @@ def answer(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 def _judged(params: Mapping[str, Any]) -> Dict[str, Any]:
     _end_by_itself(params.get("timeout_s") or 0)
+    if params.get("timeout_s") and params.get("level") in ACTIVE:
+        _end_with_who_asked()
     kept = {"evidence_dir": ""} if params.get("check_mode") else {}
     # Waivers are the control side's: it sets aside by its own, whatever comes back.
     expected, settings = resolve_settings({**params, "options": {**params["options"], **kept}, "waivers": []})
@@ -63,6 +68,23 @@ def _end_by_itself(timeout_s: int) -> None:
     if timeout_s > 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(timeout_s + NODE_GRACE_S)
+
+
+def _end_with_who_asked() -> None:
+    """Tests must not go on beside a job when whoever wanted them is gone: what prints to a pipe that nobody reads ends.
+
+    By an exception, so that the tests' own processes are ended with it.
+    """
+
+    def watch() -> None:
+        # Nothing but an error or a hang-up wakes it. Source: poll(2), POLLERR: "the read end has been closed".
+        asked = select.poll()
+        asked.register(1, 0)
+        asked.poll()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def call(encoded: str) -> int:

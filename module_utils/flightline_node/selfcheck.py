@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from .ask.runner import Node
 from .bounds import MAX_MESSAGE_CHARS
 from .inputs import INPUTS, defaults
-from .judge.reasons import OVERRULED, QUARANTINED
+from .judge.reasons import OVERRULED, QUARANTINED, SUSPECT
 from .model import BLOCKING, LEVELS, Finding, SettingsError, Status, Verdict, as_status
 from .node import Identity, run
 from .settings import resolve_settings
@@ -84,9 +84,11 @@ def check(argv: Optional[List[str]] = None) -> int:
     if given.slurm and (why := quarantine.paused(given.directory)):
         # Its finding is in the record; what it does to the node waits for who paused it.
         return _say(f"{claim.BEGINNING}{why}; it would have said: {said}")
-    said = service.settle(given.slurm, record, said, given.returns) if given.slurm else said
+    good = record["verdict"] == "go"
+    if given.slurm:
+        said, good = service.settle(given.slurm, record, said, given.returns, given.by, given.directory)
     _say(said if given.reason else shown(record))
-    return GO if record["verdict"] == "go" else NO_GO
+    return GO if good else NO_GO
 
 
 def _wanted(given: argparse.Namespace) -> Dict[str, Any]:
@@ -121,11 +123,20 @@ def held(record: Dict[str, Any], directory: Path = quarantine.DIRECTORY, told: s
     if told:
         ended = Finding("quarantine", Status.INFO, told[:MAX_MESSAGE_CHARS], reason=OVERRULED.id)
         record = {**record, "findings": [*record["findings"], ended.to_record()]}
-    why = quarantine.reason(directory)
-    if not why:
+    try:
+        marker = quarantine.read(directory)
+    except quarantine.MarkerError:
+        marker = {}
+    if marker is None:
         return record
-    words = why[:MAX_MESSAGE_CHARS], QUARANTINED.remedy
-    finding = Finding("quarantine", Status.FAIL, *words, reason=QUARANTINED.id)
+    if quarantine.is_suspect(marker):
+        words = quarantine.why(marker)[:MAX_MESSAGE_CHARS], SUSPECT.remedy
+        finding = Finding("quarantine", Status.WARN, *words, reason=SUSPECT.id)
+        return {**record, "findings": [*record["findings"], finding.to_record()]}
+    words = quarantine.reason(directory)[:MAX_MESSAGE_CHARS], QUARANTINED.remedy
+    # The claim is for what was found, not for the marker: those of one reason are counted together.
+    first = next((one.get("reason") for one in quarantine.findings_of(marker)), None)
+    finding = Finding("quarantine", Status.FAIL, *words, measured=first, reason=QUARANTINED.id)
     return {**record, "verdict": str(Verdict.NO_GO), "findings": [finding.to_record(), *record["findings"]]}
 
 
@@ -156,7 +167,10 @@ def reason(record: Mapping[str, Any], by: str = claim.CHECK) -> str:
     if not blocking:
         return claim.Claim("node", ": nothing could be judged", by, record["level"], claim.NO_VERDICT).text
     more = f" (+{len(blocking) - 1})" if len(blocking) > 1 else ""
-    return claim.of_finding(blocking[0], f": {blocking[0].get('message', '')}{more}", by, record["level"]).text
+    first = blocking[0]
+    if first["check"] == "quarantine":
+        first = {**first, "reason": first.get("measured") or first.get("reason")}
+    return claim.of_finding(first, f": {blocking[0].get('message', '')}{more}", by, record["level"]).text
 
 
 def _say(text: str) -> int:

@@ -93,6 +93,15 @@ class Watched:
         path = self.place / "lib/quarantine.json"
         return json.loads(path.read_text()) if path.exists() else None
 
+    def decided(self) -> bool:
+        """Is it out, or a suspect?"""
+        suspect = self.place / "lib/suspect.json"
+        found = json.loads(suspect.read_text()) if suspect.exists() else self.marker()
+        return bool(found) and found["scheduler"]["state"] != "pending"
+
+    def said_so_far(self) -> str:
+        return (self.place / "said").read_text()
+
     def records(self) -> int:
         path = self.place / "records.jsonl"
         return len(path.read_text().splitlines()) if path.exists() else 0

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from flightline.report.copies import no_go_claim
-from flightline_node.watch import claim
+from flightline_node.watch import claim, slurm
 from flightline_node.watch import marker as marking
 from tests.beds import program, ran, until
 from tests.healing import slurmbed
@@ -140,6 +140,28 @@ def test_a_check_without_a_verdict_drains_and_is_ended_by_the_next_go(node, fail
     node.hook("epilog")
     assert node.state == ("drained", "ada: disk")
     node.check.write_text(good)
+
+
+NO_VERDICT = "flightline: node by prolog at quick for no_verdict"
+
+
+@pytest.mark.parametrize(("same", "check"), [(NO_VERDICT, "exit 2"), (SYSCTL.format("watch"), "")])
+def test_what_another_node_is_out_for_makes_a_suspect_that_works_on(node, same, check):
+    """Of two nodes one may be out for the same reason; the check of the next job ends what an earlier one said."""
+    node.bed.run("scontrol", "update", "NodeName=n2", "State=DRAIN", f"Reason={same}")
+    good = node.check.read_text()
+    node.check.write_text(f"#!/bin/sh\n{check}\n" if check else good)
+    node.fit(UNFIT)
+    extra = lambda: slurm.listed(node.bed.run("scontrol", "-o", "show", "node", "n1").stdout)[0].extra  # noqa: E731
+    try:
+        assert [node.hook(who) for who in ("prolog", "epilog", "health")] == [0, 0, 0]
+        assert (node.state, claim.read(extra()).mark) == (("idle", ""), "held")
+        node.check.write_text(good)
+        node.fit()
+        node.hook("health", returns=False)
+        assert extra() == ""
+    finally:
+        node.bed.run("scontrol", "update", "NodeName=n2", "State=RESUME")
 
 
 def test_a_quarantine_holds_until_it_is_released(node):

@@ -74,7 +74,7 @@ def test_a_node_leaves_and_returns_healed_without_a_person(acting):
     bed.ssh(SICK, f"mkfifo {PIPE}")
     edit = f"import json; p='/etc/flightline/watch.json'; s=json.load(open(p)); s['kmsg']='{PIPE}'; json.dump(s,open(p,'w'))"
     bed.ssh(SICK, f'python3 -c "{edit}" && systemctl restart flightline-watch')
-    job = bed.ssh(HEAD, f"sbatch --parsable -w {SICK} -o /dev/null --wrap 'sleep 45'").split()[0]
+    job = bed.ssh(HEAD, f"sbatch --parsable -w {SICK} -o /dev/null --wrap 'sleep 150'").split()[0]
     assert until(lambda: "R" in bed.ssh(HEAD, f"squeue -h -j {job} -o %t"), 60, every_s=1)
     boot = bed.ssh(SICK, "cat /proc/sys/kernel/random/boot_id")
     bed.ssh(SICK, f"echo '3,7,7000,-;{FAULT}' > {PIPE}")

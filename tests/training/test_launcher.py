@@ -120,7 +120,7 @@ def test_the_notice_saves_and_ends_with_the_code_that_requeues(place):
         assert node.ended() == 75, node.text()
     saved = wait_for(place, 0, "requeue", "the end")["step"]
     assert list((place / "ck").glob(f"step-{saved:08d}-*/manifest.json"))
-    assert "SIGUSR1 to 2 ranks" in node.text()
+    assert "SIGUSR1: SIGTERM to 2 ranks" in node.text()
 
 
 def test_the_programs_own_fault_is_not_repeated_for_ever(place):

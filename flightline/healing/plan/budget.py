@@ -60,10 +60,11 @@ class OutageBudget:
 
 @dataclass(frozen=True)
 class Detection:
-    """A finding on a node. at: ISO 8601."""
+    """A finding on a node. at: ISO 8601. reason: its id; Xid 48 and Xid 79 are of one check and two troubles."""
 
     group: str
     check: str
+    reason: str
     host: str
     at: str
 
@@ -74,6 +75,7 @@ class Trip:
 
     group: str
     check: str
+    reason: str
     hosts: tuple[str, ...]
     at: str
     size: int
@@ -82,23 +84,26 @@ class Trip:
     def why(self) -> str:
         """Return what people are paged with."""
         return (
-            f"{self.check} on {len(self.hosts)} of {self.size} {self.group}: no hardware fault, so nothing more is "
-            "changed in this group; find what they share, then: flightline remediate --reset-breaker " + self.group
+            f"{self.check} ({self.reason}) on {len(self.hosts)} of {self.size} {self.group}: no hardware fault, so "
+            "nothing more is changed in this group; find what they share, then: flightline remediate --reset-breaker "
+            + self.group
         )
 
 
 def trips(found: Iterable[Detection], sizes: Mapping[str, int], site: SitePolicy) -> list[Trip]:
     """Return the breakers that fall: more than the share of a group (and more than one node) within the window."""
     kinds: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
+    checks = dict[str, str]()
     for one in found:
-        kinds.setdefault((one.group, one.check), []).append((seconds(one.at), one.host, one.at))
+        checks.setdefault(one.reason, one.check)
+        kinds.setdefault((one.group, one.reason), []).append((seconds(one.at), one.host, one.at))
     fallen = []
-    for (group, check), times in kinds.items():
+    for (group, reason), times in kinds.items():
         size = sizes.get(group, 0)
         more_than = max(1.0, size * site.breaker_percent / 100)
         hosts, at = _crowd(sorted(times), site.breaker_min * 60, more_than)
         if hosts:
-            fallen.append(Trip(group, check, hosts, at, size))
+            fallen.append(Trip(group, checks[reason], reason, hosts, at, size))
     return fallen
 
 

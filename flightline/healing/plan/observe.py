@@ -9,8 +9,7 @@ from typing import Any
 from flightline_node.judge.checks import CHECKS
 from flightline_node.model import BLOCKING, EVIDENCE, Remedy, Verdict, device_label
 from flightline_node.names import check_id
-from flightline_node.watch.claim import AGENT
-from flightline_node.watch.marker import findings_of
+from flightline_node.watch.marker import findings_of, is_suspect
 
 from ...fleet.causes import Finding, troubles
 from ...fleet.judgement import NO_SERIAL
@@ -97,8 +96,9 @@ def from_marker(host: str, group: str, marker: Mapping[str, Any], drained_at: st
         level = deeper(level, _LEVEL_OF.get(root.check, "quick"))
     since = max(str(marker.get("since") or ""), drained_at, key=seconds)
     actor, run = str(marker.get("by") or "flightline-watch"), str(marker.get("run") or "")
+    out_at = "" if is_suspect(marker) else since
     return Sighting(
-        host, instance, group, since, f"{actor} run {run}".strip(), level, named, since, f"marker of {actor}"
+        host, instance, group, since, f"{actor} run {run}".strip(), level, named, out_at, f"marker of {actor}"
     )
 
 
@@ -109,13 +109,14 @@ def from_claim(host: str, instance_id: str, group: str, place: SchedulerView, no
         said = f"the scheduler lost the host: {place.reason}"
         one = NodeTrouble(f"{REACHABLE}@{name}:lost", REACHABLE, str(HOST_LOST.remedy), said, reason=HOST_LOST.id)
         return Sighting(host, instance_id, group, at, "the scheduler", "quick", (one,), at, place.reason, about=LOST)
-    held = place.claim
-    if held is None or held.by == AGENT:  # an agent ends its own by its own go
+    held = place.claim or place.suspect
+    if held is None:
         return None
     remedy, what = str(Remedy.INVESTIGATE), held.what.lstrip(": ") or held.reason
     one = NodeTrouble(f"{held.check}@{name}:{held.reason}", held.check, remedy, what, reason=held.reason)
     actor = f"flightline-{held.by} run {held.run}".removesuffix(" run ")
-    return Sighting(host, instance_id, group, at, actor, held.level, (one,), at, place.reason, about=CLAIMED)
+    out_at = at if place.out else ""
+    return Sighting(host, instance_id, group, at, actor, held.level, (one,), out_at, place.reason, about=CLAIMED)
 
 
 def trouble_of(finding: Finding, node: str, host: str, serials: Mapping[tuple[str, str], str]) -> NodeTrouble:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from flightline_node.know.remedies import REPLACE_INSTANCE
 from flightline_node.model import Remedy
 from flightline_node.watch import claim as claims
+from flightline_node.watch.rule import HELD, TOLD
 from flightline_node.word import Word
 
 from ...record.reasons import HOST_LOST
@@ -61,6 +62,7 @@ class SchedulerView:
     out: it takes no new jobs. reason: who says why. reserved: a reservation holds it. known: it was there to be asked.
     gone: why it is sure that there is no such node any more, in words. since: when the reason was set, ISO 8601.
     lost: it is out because the scheduler itself lost the host. silent: it does not hear it now.
+    mark: the rule's, of a node in service.
     """
 
     out: bool = False
@@ -72,6 +74,7 @@ class SchedulerView:
     since: str = field(default="", compare=False)
     lost: bool = False
     silent: bool = field(default=False, compare=False)
+    mark: str = field(default="", compare=False)
 
     @property
     def ours(self) -> bool:
@@ -82,6 +85,12 @@ class SchedulerView:
     def claim(self) -> claims.Claim | None:
         """Flightline's claim, where one took it out."""
         return claims.read(self.reason) if self.out else None
+
+    @property
+    def suspect(self) -> claims.Claim | None:
+        """The claim of a node that stays in service because too many have the same."""
+        there = None if self.out else claims.read(self.mark)
+        return there if there and there.mark in (HELD, TOLD) else None
 
     @property
     def foreign(self) -> str:
@@ -189,8 +198,8 @@ class _Planner:
 
     def _trips(self) -> list[Trip]:
         seen = [
-            Detection(kin(one), trouble.check, one.host, one.opened_at)
-            for one in (*self.open, *self.fleet.past)
+            Detection(kin(one), trouble.check, trouble.reason or trouble.check, one.host, one.opened_at)
+            for one in self.open
             for trouble in one.troubles
             if self.now_s - seconds(one.opened_at) <= self.site.window_s and not _excused(one)
         ]

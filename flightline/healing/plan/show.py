@@ -95,7 +95,10 @@ def as_dict(made: RemediationPlan, shown: Sequence[NextStep] | None = None) -> d
     """The plan for scripts."""
     return {
         "schema": "flightline-plan/1",
-        "breakers": [{"group": trip.group, "check": trip.check, "hosts": list(trip.hosts)} for trip in made.trips],
+        "breakers": [
+            {"group": trip.group, "check": trip.check, "reason": trip.reason, "hosts": list(trip.hosts)}
+            for trip in made.trips
+        ],
         "steps": [_step_dict(step) for step in (made.steps if shown is None else shown)],
     }
 

@@ -14,21 +14,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from flightline_node.kubernetes import standing
-from flightline_node.kubernetes.names import FAULT_TAINT, STARTUP_TAINT
-from flightline_node.watch import claim
+from flightline_node.kubernetes.drain import row_of
+from flightline_node.kubernetes.names import (
+    CLAIM_LABEL,
+    CORDON,
+    EFFECT,
+    FAULT_TAINT,
+    MARK_LABEL,
+    STARTUP_TAINT,
+    TYPE_LABEL,
+)
+from flightline_node.watch import claim, rule
+from flightline_node.watch.rule import GOING, Row, RulePolicy
+from flightline_node.watch.slurm import POLICY
 
 from ...kubernetes.nodes import by_host, labels, listed
+from ..journal.stamps import later
 from ..plan.planner import RunningJob, SchedulerView
 from .ports import EdgeError
 
-CORDON = "flightline/cordon"
-"""Annotation: why Flightline cordoned the node."""
+PROOF_TAINT = "flightline/proof"
+"""While an idle node is proven. Pods that are there stay; the agents tolerate every taint."""
 TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
 """Label, its value (None: any) and who repairs and replaces nodes that have it."""
 GONE = SchedulerView(known=False, gone="the cluster has no such Node any more")
 """The list was whole: whoever deleted the Node, or replaced its machine, has decided."""
+CLOCKS_S = 5.0
 NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 """Of a Node: a DNS subdomain."""
 _ENDED = ("Succeeded", "Failed")
@@ -44,6 +57,7 @@ class KubernetesScheduler:
 
     kubectl: tuple[str, ...] = ("kubectl",)
     timeout_s: float = TIMEOUT_S
+    policy: RulePolicy = POLICY
     name = "kubernetes"
     keeps_lost = False
 
@@ -63,15 +77,39 @@ class KubernetesScheduler:
 
     def drain(self, host: str, reason: str) -> None:
         """Cordon: no new pod, running ones go on. Raises KubernetesError, also for what somebody else has set."""
-        if not claim.read(reason):
+        wanted = claim.read(reason)
+        if not wanted:
             raise KubernetesError(f"cordon {host}: saw the reason {reason[:200]!r}, wanted a claim of Flightline's")
-        self._patch(self._own(host, "cordon"), True, reason)
+        node = self._own(host, "cordon")
+        if not _place(node, {}).out:
+            self._ask_the_rule(node, wanted.reason[:63])
+        self._patch(node, True, reason, wanted.reason[:63])
+
+    def _ask_the_rule(self, node: Mapping[str, Any], reason: str) -> None:
+        """By what the cluster says now; a node that leaves by itself at this very moment is not seen."""
+        kind = labels(node).get(TYPE_LABEL)
+        alike = [one["metadata"] for one in self._read("get", "nodes") if labels(one).get(TYPE_LABEL) == kind]
+        me = str(node["metadata"]["name"])
+        same = [one for one in alike if (one.get("labels") or {}).get(CLAIM_LABEL) == reason and one["name"] != me]
+        rows = [*filter(lambda row: row.mark, map(row_of, same)), Row(me, GOING)]
+        found = rule.decide(me, rows, len(alike), self.policy, by_person=True)
+        if found.do != rule.DRAIN:
+            raise KubernetesError(f"cordon {me}: {found.why}")
+
+    def let_go(self, hosts: Collection[str]) -> list[str]:
+        """Let the suspects among these hosts ask again; their names. Raises KubernetesError."""
+        suspects = sorted(host for host, place in self.places(hosts).items() if place.suspect)
+        for host in suspects:
+            self._run(
+                "label", "node", str((self._node(host) or {})["metadata"]["name"]), f"{CLAIM_LABEL}-", f"{MARK_LABEL}-"
+            )
+        return suspects
 
     def resume(self, host: str) -> None:
         """Uncordon, where Flightline cordoned. Raises KubernetesError."""
         found = self._node(host)
         if found is not None and _annotation(found, CORDON):
-            self._patch(self._own(host, "uncordon"), None, None)
+            self._patch(self._own(host, "uncordon"), None, None, None)
 
     def signal(self, job: str) -> None:
         """Nothing: an eviction sends SIGTERM first, and waits as long as the pod says."""
@@ -84,6 +122,41 @@ class KubernetesScheduler:
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
         self._run("create", "--raw", path, "-f", "-", given=json.dumps(eviction))
 
+    def hold(self, hosts: Collection[str]) -> list[str]:
+        """Taint them; one that got a pod meanwhile goes back at once, and one that another manages is not taken."""
+        self.give_back()
+        nodes = {host: node for host, node in by_host(self._read("get", "nodes"), hosts).items() if not _manager(node)}
+        if nodes:
+            names = [str(node["metadata"]["name"]) for node in nodes.values()]
+            self._run("taint", "nodes", *names, f"{PROOF_TAINT}=idle:{EFFECT}", "--overwrite")
+        lent = [host for host, place in self.places(nodes).items() if not (place.jobs or place.out)]
+        if len(lent) < len(nodes):
+            self.give_back(keep=lent)
+        return lent
+
+    def hold_on(self) -> None:
+        """Nothing: a taint stays until the next remediator takes it away."""
+
+    def waiting(self, hosts: Collection[str], since: str) -> str:
+        """A pod with accelerators that came since then and finds no node; one from before found none without us."""
+        for pod in self._read("get", "pods", "--all-namespaces", "--field-selector=status.phase=Pending"):
+            meta, conditions = pod["metadata"], (pod.get("status") or {}).get("conditions") or []
+            waits = any(one.get("type") == "PodScheduled" and one.get("status") == "False" for one in conditions)
+            # A stamp of the server's has whole seconds, and its clock is not ours.
+            if waits and _holds(pod["spec"]) and str(meta.get("creationTimestamp")) > later(since, -CLOCKS_S)[:19]:
+                return f"pod {meta.get('namespace')}/{meta['name']} waits"
+        return ""
+
+    def give_back(self, keep: Collection[str] = ()) -> list[str]:
+        """Take the taint away."""
+        nodes = self._read("get", "nodes")
+        kept = {str(node["metadata"]["name"]) for node in by_host(nodes, keep).values()}
+        tainted = {str(node["metadata"]["name"]) for node in nodes if PROOF_TAINT in _taints(node)}
+        free = sorted(tainted - kept)
+        if free:
+            self._run("taint", "nodes", *free, f"{PROOF_TAINT}-")
+        return free
+
     def _node(self, host: str) -> Mapping[str, Any] | None:
         """The Node of a host: by its name, where thousands need not be read for one; else by what else it is called."""
         named = self._read("get", "nodes", f"--field-selector=metadata.name={host}") if NAME.fullmatch(host) else []
@@ -94,16 +167,14 @@ class KubernetesScheduler:
         found = self._node(host)
         if found is None:
             raise KubernetesError(f"{verb} {host}: the cluster has no Node of that name, address or instance")
-        own = labels(found)
-        manager = next((who for name, value, who in MANAGED if name in own and value in (None, own[name])), "")
-        if manager:
+        if manager := _manager(found):
             raise KubernetesError(f"{verb} {host}: a node of {manager}, which repairs it itself; it stays as it is")
         foreign = _place(found, {}).foreign
         if foreign and not (verb == "cordon" and not found["spec"].get("unschedulable")):
             raise KubernetesError(f"{verb} {host}: {foreign}; it stays as it is")
         return found
 
-    def _patch(self, node: Mapping[str, Any], cordoned: bool | None, reason: str | None) -> None:
+    def _patch(self, node: Mapping[str, Any], cordoned: bool | None, text: str | None, reason: str | None) -> None:
         """Refused by the server when the Node has changed since it was read, or is another of the same name."""
         meta = node["metadata"]
         held = {name: meta.get(name) for name in ("uid", "resourceVersion")}
@@ -111,7 +182,11 @@ class KubernetesScheduler:
             raise KubernetesError(
                 f"patch {meta['name']}: saw a Node without uid and resourceVersion; it stays as it is"
             )
-        change = {"metadata": {**held, "annotations": {CORDON: reason}}, "spec": {"unschedulable": cordoned}}
+        marks = {CLAIM_LABEL: reason, MARK_LABEL: None}
+        change = {
+            "metadata": {**held, "annotations": {CORDON: text}, "labels": marks},
+            "spec": {"unschedulable": cordoned},
+        }
         self._run("patch", "node", meta["name"], "--type=merge", "-p", json.dumps(change))
 
     def _read(self, *words: str) -> list[Mapping[str, Any]]:
@@ -140,13 +215,22 @@ class KubernetesScheduler:
         return done.stdout
 
 
+def _manager(node: Mapping[str, Any]) -> str:
+    own = labels(node)
+    return next((who for name, value, who in MANAGED if name in own and value in (None, own[name])), "")
+
+
+def _taints(node: Mapping[str, Any]) -> set[str]:
+    return {str(one.get("key")) for one in node["spec"].get("taints") or []}
+
+
 def _annotation(node: Mapping[str, Any], name: str) -> str:
     return str((node["metadata"].get("annotations") or {}).get(name) or "")
 
 
 def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
     """An operator's cordon says more than a taint of ours, and is named first."""
-    taints = {str(one.get("key")) for one in node["spec"].get("taints") or []}
+    taints = _taints(node)
     here = tuple(jobs.get(str(node["metadata"]["name"]), ()))
     conditions: list[Mapping[str, Any]] = (node.get("status") or {}).get("conditions") or []
     ready: Mapping[str, Any] = next((one for one in conditions if one.get("type") == "Ready"), {})
@@ -163,7 +247,8 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
         return SchedulerView(True, stands.why if stands else f"tainted {FAULT_TAINT}", jobs=here)
     if STARTUP_TAINT in taints:
         return SchedulerView(True, "its agent has not proven it yet", jobs=here)
-    return SchedulerView(jobs=here)
+    reason, mark = (str(labels(node).get(name) or "") for name in (CLAIM_LABEL, MARK_LABEL))
+    return SchedulerView(jobs=here, mark=claim.Claim("node", "", claim.AGENT, "quick", reason, mark=mark).text)
 
 
 def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:

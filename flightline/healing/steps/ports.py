@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from flightline_node.model import Remedy
 
@@ -81,6 +81,33 @@ class Scheduler(Protocol):
 
     def requeue(self, job: str) -> None:
         """Put a job back into the queue."""
+
+    def let_go(self, hosts: Collection[str]) -> list[str]:
+        """Let the suspects among these hosts ask again; their names."""
+
+
+@runtime_checkable
+class IdleHolder(Protocol):
+    """A scheduler that lends idle nodes for a proof. Every method raises EdgeError."""
+
+    def hold(self, hosts: Collection[str]) -> Collection[str]:
+        """Let no job start there for a while; which of them it lent, for some may have got one meanwhile."""
+
+    def hold_on(self) -> None:
+        """Keep what is held: it goes back by itself when this is not said for HOLD_MIN, where the scheduler can."""
+
+    def waiting(self, hosts: Collection[str], since: str) -> str:
+        """Why their proof has to end, in words: a job that waits for them, a node that was taken out; '' for nothing.
+
+        since: when they were taken.
+        """
+
+    def give_back(self, keep: Collection[str] = ()) -> Collection[str]:
+        """Let jobs start again on all that is held but these; who that was, by the scheduler's names."""
+
+
+HOLD_MIN = 15
+"""After which a hold ends by itself, should its remediator have died: a proof's round says hold_on far more often."""
 
 
 class NodeActions(Protocol):

@@ -2,19 +2,87 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flightline_node.model import EVIDENCE, SettingsError, Verdict
 
-from ...run import cluster_inventory, inventory, launchers
+from ...fleet.judgement import judge_run
+from ...record.intake import is_go
+from ...run import cluster_inventory, inventory, launchers, process_tree
+from ...run.conclude import Conclusion, publish
 from ...run.live import RunObserver
 from ...run.locate import open_store
 from ...run.preflight import CannotRunError, Request, run
+from ...store.sqlite import LATEST, TOGETHER, Record, Run, SqliteStore, StoreError, now_stamp
+from . import apart
 from .ports import EdgeError, Verified
+
+
+@dataclass
+class BegunProof:
+    """A preflight of idle nodes under way. place: its own files, its run store among them; store: where it ends up.
+
+    stopped: it was ended early, so that what a node did not answer says nothing of that node.
+    """
+
+    process: subprocess.Popen[bytes]
+    place: Path
+    store: Path
+    stopped: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Has it ended by itself?"""
+        return self.process.poll() is not None
+
+    def stop(self) -> None:
+        """End it and all that it started, the connections to the nodes too, whose tests end with those."""
+        self.stopped = not self.over
+        process_tree.end_with_sessions(process_tree.descendants(self.process.pid))
+        self.process.kill()
+        self.process.wait()
+
+    def answers(self) -> tuple[Run | None, list[Record]]:
+        """The run and what its nodes answered; of one that was stopped only what nodes said themselves."""
+        try:
+            with SqliteStore(self.place / apart.STORE, create=False) as store:
+                run = store.run(LATEST)
+                found = [record for record in store.records(run.run_id) if record["host"] != TOGETHER]
+        except StoreError:
+            return None, []
+        return run, [record for record in found if len(record["findings"]) > 1 or not self.stopped]
+
+    def sick(self) -> list[str]:
+        """Hosts that it found no-go."""
+        return [str(record["host"]) for record in self.answers()[1] if not is_go(record)]
+
+    def keep(self) -> str:
+        """Put the run among the others, and publish it; its id, or '' where nobody answered. Raises StoreError."""
+        run, records = self.answers()
+        said = self.process.stderr.read().decode("utf-8", "replace").strip() if self.process.stderr else ""
+        shutil.rmtree(self.place, ignore_errors=True)
+        if run is None or not records:
+            if self.stopped:
+                return ""
+            raise EdgeError(f"preflight of idle nodes: {said[-300:] or 'nobody was asked'}")
+        names = {str(record["host"]) for record in records}
+        own = tuple(host for host in run.hosts if host.host in names or not self.stopped)
+        with SqliteStore(self.store) as store:
+            store.start(replace(run, hosts=own, finished_at="", verdict=""))
+            for record in records:
+                store.save(run.run_id, record)
+            report = judge_run(store, run.run_id)
+            store.finish(run.run_id, now_stamp(), str(report.verdict))
+        publish(Conclusion(report), self.store, None)
+        return run.run_id
 
 
 @dataclass(frozen=True)
@@ -52,6 +120,20 @@ class Preflight:
             for row in report.rows
             if row.host in named
         }
+
+    def begin(self, hosts: Collection[str], level: str) -> BegunProof:
+        """Judge idle nodes in a process of its own, which ends with this one. Raises EdgeError."""
+        place = Path(tempfile.mkdtemp(prefix="flightline-proof-"))
+        limit = place / "hosts"
+        limit.write_text("".join(f"{host}\n" for host in hosts), encoding="utf-8")
+        asked = {"inventory": self._sources(), "via": cluster_inventory.launcher_of(self.inventory)}
+        asked |= {"limit": f"@{limit}", "level": level, "place": str(place)}
+        argv = [sys.executable, "-m", apart.__name__]
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert process.stdin
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+        return BegunProof(process, place, self.store)
 
     def _named(self, names: Collection[str]) -> dict[str, str]:
         """Host -> as it was named, for those of the inventory. An instance that just came is only known by its id."""

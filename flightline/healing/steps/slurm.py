@@ -10,42 +10,38 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from flightline_node.watch import claim
-from flightline_node.watch.slurm import LOST
+from flightline_node.watch import claim, rule
+from flightline_node.watch import slurm as parts
+from flightline_node.watch.rule import RulePolicy
+from flightline_node.watch.slurm import LOST, POLICY, AwayError, SettledError, SlurmMarks, SlurmNode
 
 from ..plan.planner import RunningJob, SchedulerView
-from .ports import EdgeError
+from .ports import HOLD_MIN, EdgeError
 
 TIMEOUT_S = 15.0
 """Slurm's own MessageTimeout is 10 s: a controller that takes longer is not answering."""
-OUT = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "ERROR", "FUTURE"})
+ROOM = frozenset({"IDLE", "MIXED"})
 RESERVED = frozenset({"MAINT", "MAINTENANCE", "RESERVED"})
 CONFIGS = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf")
 
-_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName)=(\S*)")
-_REASON = re.compile(r"\sReason=(?:(.*) \[[^\[\]@]*@([^\[\]]*)\]|(.*?)(?=\s\w+=|$))")
-"""Its end is who set it and when; without that the next field, because a reason may have any character."""
+PROOF = "flightline-proof"
+"""The one reservation of ours: idle nodes that are being proven."""
+WAITS = re.compile(r"Resources|Priority|ReqNodeNotAvail.*|Nodes_required_for_job.*", re.IGNORECASE)
+"""Reasons of a pending job that more nodes may end; None is one that was not looked at yet. Source: squeue(1), "JOB
+REASON CODES"; of the longer ones as slurmctld 22.05 prints them."""
+
+_RESERVATION = re.compile(r"^ReservationName=(\S+).*? Nodes=(\S+).*? State=(\S+)", re.MULTILINE)
 _RANGES = re.compile(r"\[([^\]]*)\]")
 
 
 class SchedulerError(EdgeError):
     """The scheduler did not do as asked; the text says what was asked and what it said."""
-
-
-@dataclass(frozen=True)
-class _SlurmNode:
-    name: str
-    names: tuple[str, ...]
-    states: frozenset[str]
-    reason: str
-    since: str
-    reservation: str
-    silent: bool
 
 
 @dataclass
@@ -54,25 +50,51 @@ class SlurmScheduler:
 
     tools: str = ""
     timeout_s: float = TIMEOUT_S
+    policy: RulePolicy = POLICY
     name = "slurm"
     keeps_lost = True
 
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
-        nodes = _nodes(self._run("scontrol", "-o", "show", "node"))
+        nodes = self._nodes()
         jobs = _jobs(self._run("squeue", "-h", "-a", "-t", "R,CG,S,CF,ST,SO,SI", "-o", "%A|%u|%N|%j"))
-        return {host: _place(node, jobs) for host, node in _named(nodes, hosts).items()}
+        return {host: _place(node, jobs) for host, node in parts.named(nodes, hosts).items()}
 
     def place(self, host: str) -> SchedulerView:
         """What it says of one host now. Raises SchedulerError."""
         return self.places([host]).get(host, SchedulerView(known=False))
 
     def drain(self, host: str, reason: str) -> None:
-        """Let no new job start; running ones go on. Raises SchedulerError, also for what somebody else has set."""
-        name = self._own(host, "drain")
-        if not claim.read(reason):
+        """Let no new job start, by the rule that nodes follow too; running ones go on. Raises SchedulerError.
+
+        Also for what somebody else has set. One that is out already only gets the reason.
+        """
+        name, wanted = self._own(host, "drain"), claim.read(reason)
+        if not wanted:
             raise SchedulerError(f"drain {host}: saw the reason {reason[:200]!r}, wanted a claim of Flightline's")
-        self._run("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}")
+        marks = SlurmMarks(name, wanted, lambda argv: self._run(*argv))
+        if self.place(host).out:
+            marks.drain()
+            return
+        try:
+            found, _, _ = rule.follow(marks, self.policy, time.sleep, by_person=True)
+        except (AwayError, SettledError, rule.MarkLostError) as error:
+            raise SchedulerError(f"drain {host}: it changed meanwhile: {error}") from error
+        if found.do != rule.DRAIN:
+            raise SchedulerError(f"drain {host}: {found.why}")
+
+    def let_go(self, hosts: Collection[str]) -> list[str]:
+        """Let the suspects among these hosts ask again; their names. Raises SchedulerError.
+
+        What a remediator that was killed had marked goes too.
+        """
+        nodes, found = parts.named(parts.listed(self._run("scontrol", "-o", "show", "node")), hosts), []
+        for host, node in sorted(nodes.items()):
+            there = claim.read(node.extra)
+            if there and (there.mark in (rule.HELD, rule.TOLD) or there.by == claim.REMEDIATE):
+                self._run("scontrol", "update", f"NodeName={node.name}", "Extra=")
+                found.append(host)
+        return found
 
     def resume(self, host: str) -> None:
         """Let jobs start again, where Flightline took the node out. Raises SchedulerError."""
@@ -89,9 +111,72 @@ class SlurmScheduler:
         """Put a job back into the queue. Raises SchedulerError."""
         self._run("scontrol", "requeue", job)
 
+    def hold(self, hosts: Collection[str]) -> list[str]:
+        """Take them into the reservation, by Slurm's own leave; a job that has started meanwhile keeps its node."""
+        self.give_back()
+        names = {node.name: host for host, node in self._named(hosts).items()}
+        flags = ("StartTime=now", f"Duration={HOLD_MIN}", "Users=root", "Flags=MAINT,IGNORE_JOBS")
+        self._run("scontrol", "create", "reservation", f"ReservationName={PROOF}", f"Nodes={','.join(names)}", *flags)
+        places = self.places(names.values())
+        lent = [host for host, place in places.items() if not (place.jobs or place.out)]
+        if len(lent) < len(names):
+            self.give_back(keep=lent)
+        return lent
+
+    def hold_on(self) -> None:
+        """Move its end away from now."""
+        self._run("scontrol", "update", f"ReservationName={PROOF}", f"EndTime=now+{HOLD_MIN}minutes")
+
+    def waiting(self, hosts: Collection[str], since: str) -> str:
+        """A pending job that could start with what is held and what is free: one for more nodes ends no proof."""
+        nodes = self._nodes()
+        own = parts.named(nodes, hosts)
+        held = {node.name for node in own.values()}
+        if taken := [host for host, node in own.items() if node.out or node.states & RESERVED]:
+            return f"{taken[0]} was taken out of service or reserved"
+        room = [node for node in nodes if node.states & ROOM and not node.out]
+        said = self._run("squeue", "-h", "-a", "-t", "PD", "-o", "%A|%D|%P|%n|%r")
+        for line in said.splitlines():
+            job, count, partitions, named, why = (*line.split("|", 4), "", "", "", "")[:5]
+            may = {node.name for node in room if node.partitions & set(partitions.split(","))}
+            fits = count.isdigit() and int(count) <= len(may) and held & may
+            if fits and WAITS.fullmatch(why.strip("()").replace(" ", "_")) and held & set(expand(named) or held):
+                return f"job {job} waits ({why})"
+        return ""
+
+    def give_back(self, keep: Collection[str] = ()) -> list[str]:
+        """End the reservation, or leave these nodes alone in it."""
+        held = next((expand(nodes) for name, nodes, _ in self._reservations() if name == PROOF), [])
+        kept = {node.name for node in self._named(keep).values()} & set(held) if keep else set[str]()
+        if held:
+            what = ("update", f"Nodes={','.join(sorted(kept))}") if kept else ("delete",)
+            self._run("scontrol", *what, f"ReservationName={PROOF}")
+        return sorted(set(held) - kept)
+
+    def _named(self, hosts: Collection[str]) -> dict[str, SlurmNode]:
+        return parts.named(self._nodes(), hosts)
+
+    def _nodes(self) -> list[SlurmNode]:
+        """Every node; one that only our own reservation holds is not shown as reserved."""
+        nodes = parts.listed(self._run("scontrol", "-o", "show", "node"))
+        if not any(node.states & RESERVED for node in nodes):
+            return nodes
+        own, others = set[str](), set[str]()
+        for name, listed, state in self._reservations():
+            if name == PROOF or state == "ACTIVE":
+                (own if name == PROOF else others).update(expand(listed))
+        free = own - others
+        return [
+            one._replace(states=one.states - RESERVED, reservation="") if one.name in free else one for one in nodes
+        ]
+
+    def _reservations(self) -> list[tuple[str, str, str]]:
+        """Name, nodes and state of each."""
+        return _RESERVATION.findall(self._run("scontrol", "-o", "show", "reservation"))
+
     def _own(self, host: str, verb: str) -> str:
         """Slurm's name of a node that nobody else holds."""
-        nodes = _named(_nodes(self._run("scontrol", "-o", "show", "node")), [host])
+        nodes = parts.named(self._nodes(), [host])
         if host not in nodes:
             raise SchedulerError(f"{verb} {host}: Slurm has no node of that name")
         foreign = _place(nodes[host], {}).foreign
@@ -124,44 +209,12 @@ def is_here() -> bool:
     return known and shutil.which("scontrol") is not None
 
 
-def _nodes(text: str) -> list[_SlurmNode]:
-    found = []
-    for line in text.splitlines():
-        values: dict[str, str] = {}
-        head = line.partition(" Reason=")[0]
-        for name, value in _FIELD.findall(head):
-            values.setdefault(name, value)
-        if "NodeName" not in values:
-            continue
-        states = frozenset(re.split(r"[+*~#!%$@^-]+", values.get("State", "UNKNOWN").upper())) - {""}
-        reason = _REASON.search(line)
-        names = (values["NodeName"], values.get("NodeHostName", ""), values.get("NodeAddr", ""))
-        said = (reason[1] or reason[3] or "").strip() if reason else ""
-        since = _moment(reason[2] or "") if reason else ""
-        silent = "*" in values.get("State", "") or "NOT_RESPONDING" in states
-        found.append(_SlurmNode(names[0], names, states, said, since, values.get("ReservationName", ""), silent))
-    return found
-
-
-def _named(nodes: Sequence[_SlurmNode], hosts: Collection[str]) -> dict[str, _SlurmNode]:
-    """Host -> node: by its name, else by its host name or address where only one node has it."""
-    wanted, found = set(hosts), dict[str, _SlurmNode]()
-    for place in range(3):
-        given: dict[str, list[_SlurmNode]] = {}
-        for node in nodes:
-            given.setdefault(node.names[place], []).append(node)
-        for name in wanted - found.keys():
-            if len(given.get(name, ())) == 1:
-                found[name] = given[name][0]
-    return found
-
-
-def _place(node: _SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
+def _place(node: SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:
     reserved = bool(node.states & RESERVED or node.reservation)
     lost = "DOWN" in node.states and "DRAIN" not in node.states and node.reason in LOST
     here = tuple(jobs.get(node.name, ()))
-    known = {"since": node.since, "lost": lost, "silent": node.silent}
-    return SchedulerView(bool(node.states & OUT), node.reason, reserved, here, **known)  # type: ignore[arg-type]
+    known = {"since": _moment(node.since), "lost": lost, "silent": node.silent, "mark": node.extra}
+    return SchedulerView(node.out, node.reason, reserved, here, **known)  # type: ignore[arg-type]
 
 
 def _moment(stamp: str) -> str:

@@ -118,7 +118,7 @@ def _fenced(step: RepairStep) -> Answer:
 def _look(step: RepairStep) -> Answer:
     """What the node is like: its marker, and what holds its GPUs."""
     try:
-        marker = marking.read_json(step.directory / marking.MARKER)
+        marker = marking.raw(step.directory)
     except marking.MarkerError as error:
         marker = {"unreadable": str(error)[:200]}
     return {**_answer(DONE, ""), "marker": marker, "jobs": _holders(), "software": _software(Path(step.root))}
@@ -126,15 +126,14 @@ def _look(step: RepairStep) -> Answer:
 
 def _mark(step: RepairStep) -> Answer:
     """Set the marker; what is found there stays, and what the new one has found is added to it."""
-    path = step.directory / marking.MARKER
     if not step.marker:
         return _answer(FAILED, "saw no marker, wanted the one to set")
     with marking.locked(step.directory):
         try:
-            there = marking.read_json(path)
+            there = marking.raw(step.directory)
         except marking.MarkerError:
             return _answer(DONE, "marked, by a marker that cannot be read")
-        marking.write_json(path, marking.beside(there, dict(step.marker)) if there else step.marker)
+        marking.keep(step.directory, marking.beside(there, dict(step.marker)) if there else dict(step.marker))
     return _answer(DONE, "marked")
 
 
@@ -152,8 +151,10 @@ def _resume(step: RepairStep) -> Answer:
 
 
 def _release(step: RepairStep) -> Answer:
-    """Let the node's watcher end the quarantine: a preflight has proven the remedy."""
-    if not (step.directory / marking.MARKER).exists():
+    """Let the node's watcher end the quarantine, and its agent its no-go: a preflight has proven the remedy."""
+    proof = {"run": step.run, "judged_at": step.judged_at or marking.stamp()}
+    marking.write_json(step.directory / marking.PROVEN, proof)
+    if not any((step.directory / name).exists() for name in (marking.MARKER, marking.SUSPECT)):
         return _answer(DONE, "no marker")
     judged = ["--judged-at", step.judged_at] if step.judged_at else []
     status, said = step.tool(sys.executable, step.package, "watch", "--release", step.run, *judged)
@@ -197,6 +198,19 @@ def _reboot(step: RepairStep) -> Answer:
     """Order a reboot that begins when this answer is on its way."""
     status, said = step.tool("systemd-run", "--on-active=3", "--collect", "systemctl", "reboot")
     return _answer(BEGUN if status == 0 else FAILED, said or "ordered")
+
+
+def _yield(step: RepairStep) -> Answer:
+    """End the tests of a preflight that asks this node now, and what they began: a job wants the node."""
+    ended = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            calls = [at for at, word in enumerate(words[:-1]) if word.endswith(Path(PACKAGE).name.encode())]
+            if any(words[at + 1] == b"call" for at in calls):
+                os.kill(int(process.name), signal.SIGTERM)
+                ended.append(process.name)
+    return _answer(DONE, f"{len(ended)} processes ended")
 
 
 def _holders() -> List[str]:
@@ -262,6 +276,7 @@ ACTIONS = {
     "reboot": _reboot,
     "pause": _pause,
     "resume": _resume,
+    "yield": _yield,
 }
 BY_PERSON = frozenset({"mark", "pause", "resume"})
 CHANGING = frozenset({"restart", "reset", "reboot"})

@@ -108,6 +108,8 @@ def _judge_check(
     if not findings:
         return [context.unknown(reasons.NO_ANSWER, reasons.NO_ANSWER.says)]
     parsed = [book.get(name) for name in (*check.needs, *check.needs_any)]
+    if not required and any(one.facts and one.facts.get("partial") for one in parsed):
+        findings = [_not_in_this_form(context, finding) for finding in findings]
     return _downgrade_untrusted(context, accounted(context, findings, (one.facts for one in parsed)), parsed)
 
 
@@ -140,6 +142,18 @@ def _not_measured(check: Check, context: Context, book: FactBook, required: bool
         missing = ", ".join(name for name, _ in blockers)
         return context.unknown(reasons.NOT_COLLECTED, f"{NOT_COLLECTED.says}: {missing}")
     return context.skip(NOT_COLLECTED.because())
+
+
+_LACKING = frozenset(
+    one.id for one in (reasons.NO_VALUE, reasons.VERSION_UNREAD, reasons.NO_GPU_LISTED, reasons.NO_ANSWER)
+)
+
+
+def _not_in_this_form(context: Context, finding: Finding) -> Finding:
+    """A short form of a tool's output lacks what nobody asked it for: no evidence, and no trouble either."""
+    if finding.status is not Status.UNKNOWN or finding.reason not in _LACKING:
+        return finding
+    return context.skip(NOT_COLLECTED.because("this form of the output does not have it"))
 
 
 def _downgrade_untrusted(context: Context, findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:

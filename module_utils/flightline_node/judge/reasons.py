@@ -35,12 +35,14 @@ TOO_OLD = Reason("too_old", "a version is older than the oldest that will do", R
 SMI_SILENT = Reason("smi_silent", "nvidia-smi answers the watcher no more", Remedy.REBOOT)
 MESSAGES_LOST = Reason("messages_lost", "kernel messages were overwritten before they were read")
 QUARANTINED = Reason("quarantined", "the node is in quarantine")
+SUSPECT = Reason("suspect", "the node has what many nodes have, so it stays in service", Remedy.INVESTIGATE)
 OVERRULED = Reason("overruled", "somebody put the node back into service against its quarantine")
 
 COMMON = (
     SILENT, NO_DRIVER, ENDED_BADLY, NOT_RUN, UNREADABLE, NOT_TRUSTED, NOT_COLLECTED, NOT_TAKEN, CHECK_BROKE, NO_ANSWER,
     NOT_UNDERSTOOD, PART_FAILED, WAIVER_EXPIRED, NO_GPU_LISTED, VALUE_UNREAD, VALUE_LACKING, NO_VALUE,
-    NVLINK_LISTS_NONE, VERSION_UNREAD, NOT_AS_PINNED, TOO_OLD, SMI_SILENT, MESSAGES_LOST, QUARANTINED, OVERRULED,
+    NVLINK_LISTS_NONE, VERSION_UNREAD, NOT_AS_PINNED, TOO_OLD, SMI_SILENT, MESSAGES_LOST, QUARANTINED, SUSPECT,
+    OVERRULED,
 )  # fmt: skip
 
 NOT_MEASURED = frozenset({

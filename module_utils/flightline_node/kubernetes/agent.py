@@ -18,10 +18,13 @@ from ..selfcheck import GO as CHECK_GO
 from ..selfcheck import NOT_RUN
 from ..watch import marker as marking
 from ..watch.kmsg import newest
+from ..watch.rule import HELD, TOLD
+from ..watch.slurm import PENDING, SUSPECT, DrainResult
 from . import api, names
+from .drain import row_of
 from .judging import PREFIX, Judged
 from .own_node import OwnNode
-from .standing import GO, NO_GO, UNPROVEN, Standing, read, settled, taints
+from .standing import GO, NO_GO, UNPROVEN, Standing, later, read, serves, settled, taints
 
 LOOK_EVERY_S = 30.0
 """The Node is read that often: one request by name, 33 a second from a thousand nodes."""
@@ -40,10 +43,15 @@ class AgentOptions:
     kmsg: str = "/dev/kmsg"
     look_every_s: float = LOOK_EVERY_S
     settle_s: float = SETTLE_S
+    returns: bool = True
+    """May a go of its own lift a no-go? Not where a controller acts: its proof does."""
 
 
 class NodeAgent:
-    """Everything that changes over time. judge: (level, run) -> Judged; why_not_idle: '' where no pod has GPUs."""
+    """Everything that changes over time. judge: (level, run) -> Judged; why_not_idle: '' where no pod has GPUs.
+
+    leave: takes a Node that serves out by the rule; it knows whether the node was a suspect before.
+    """
 
     def __init__(
         self,
@@ -53,9 +61,13 @@ class NodeAgent:
         judge: Callable[[str, str], Judged],
         why_not_idle: Callable[[], str],
         sleep: Callable[[float], object] = time.sleep,
+        leave: Optional[Callable[[Standing, bool], DrainResult]] = None,
     ) -> None:
         self._options, self._own, self._boot = options, own, boot
-        self._judge, self._why_not_idle, self._sleep = judge, why_not_idle, sleep
+        self._judge, self._why_not_idle, self._sleep, self._leave = judge, why_not_idle, sleep, leave
+        self._proven: Optional[Standing] = None
+        """The go that stood before level standard began."""
+        self.suspect = False
         self._due = 0.0
         self._deep_due = time.monotonic() + options.standard_every_s * random.uniform(0.5, 1.0)  # noqa: S311
         self._marker = ""
@@ -74,6 +86,7 @@ class NodeAgent:
         try:
             node = self._own.read()
             self.instance = str((node.get("spec") or {}).get("providerID") or "").rpartition("/")[2]
+            self.suspect = row_of(node["metadata"]).mark in (HELD, TOLD)
             self._joined(node)
             self._released(node)
             self._answered()
@@ -140,6 +153,7 @@ class NodeAgent:
     def _is_due(self) -> bool:
         """Is it time, or has the watcher's quarantine begun or ended?"""
         now, marker = time.monotonic(), marking.reason(self._options.directory)
+        marker += self._proof()
         changed, self._marker = marker != self._marker, marker
         return changed or now >= self._due
 
@@ -162,10 +176,27 @@ class NodeAgent:
         verdict = GO if self.last.status == CHECK_GO else NO_GO
         if verdict == GO and marking.reason(self._options.directory):
             return  # the watcher found something meanwhile, and has told it
+        if verdict == GO and self._waits_for_proof():
+            complain(f"{self._own.name}: go; a controller acts here, and has not proven it yet")
+            return
+        if verdict == GO and self.suspect and not (self._options.directory / marking.SUSPECT).exists():
+            self._try(lambda: self._own.mark(None, None))
         # A go counts from the moment it began to look, a no-go from its end.
         word = Standing(verdict, level, run, at if verdict == GO else marking.stamp(), self._boot, self.last.why)
         self._untold = settled(self._untold, word)
         self._try(self._answered)
+
+    def _waits_for_proof(self) -> bool:
+        stands = self.stands
+        refused = stands is not None and stands.verdict == NO_GO and not self._options.returns
+        return refused and not later(self._proof(), stands.at if stands else "")
+
+    def _proof(self) -> str:
+        """When a controller's preflight last looked and found it good; '' for never."""
+        try:
+            return str((marking.read_json(self._options.directory / marking.PROVEN) or {}).get("judged_at", ""))
+        except marking.MarkerError:
+            return ""
 
     def _level(self) -> str:
         """Standard where it is due, or alone can lift what stands, and no pod has GPUs."""
@@ -178,6 +209,7 @@ class NodeAgent:
             return "quick"
         if due:
             why = "level standard runs"
+            self._proven = stands
             word = Standing(UNPROVEN, "quick", f"{PREFIX}-standard", marking.stamp(), self._boot, why)
             if not self._try(lambda: self._tell(word)):
                 return "quick"  # without the taint a pod could come meanwhile
@@ -185,6 +217,15 @@ class NodeAgent:
         return "quick" if self._why_not_idle() else "standard"
 
     def _tell(self, word: Standing) -> None:
+        if word.verdict == NO_GO and self._leave and serves(self.stands):
+            done = self._leave(word, self.suspect)
+            if done.state == PENDING:
+                raise api.ApiError(done.reason)
+            if done.state == SUSPECT:
+                complain(f"{self._own.name}: a suspect: {done.says or done.reason}; {word.why}")
+                if self._proven is None or (self.stands and self.stands.verdict == GO):
+                    return
+                word = self._proven
         told = self._own.tell(word)
         self.stands = told.stands
         if told.changed:

@@ -21,6 +21,9 @@ DEADLINE_S = 10.0
 MOST_BYTES = 8 << 20
 """Of an answer. A Node has some 20 KB."""
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+JSON = "application/json"
+PARTIAL, TABLE = (f"{JSON};as={name};v=v1;g=meta.k8s.io" for name in ("PartialObjectMetadataList", "Table"))
+"""A list's names and labels, or a row of text for each: a Node has 20 KB, of which a count needs none."""
 CONFLICT, GONE, THROTTLED, REFUSED, FORBIDDEN, MISSING = 409, 410, 429, 401, 403, 404
 
 
@@ -61,7 +64,14 @@ def own_name(env: Mapping[str, str]) -> str:
     return name
 
 
-def ask(to: ApiAccess, method: str, path: str, body: Optional[Any] = None, kind: str = "application/json") -> Any:
+def ask(
+    to: ApiAccess,
+    method: str,
+    path: str,
+    body: Optional[Any] = None,
+    kind: str = "application/json",
+    accept: str = JSON,
+) -> Any:
     """One request; the answer's JSON. Raises ApiError, also for a server that does not answer in time."""
     target = urlsplit(to.server)
     try:
@@ -72,7 +82,7 @@ def ask(to: ApiAccess, method: str, path: str, body: Optional[Any] = None, kind:
     connection = http.client.HTTPSConnection(
         target.hostname or "", target.port or 443, timeout=to.deadline_s, context=trust
     )
-    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json", "User-Agent": names.COMPONENT}
+    headers = {"Authorization": f"Bearer {token}", "Accept": accept, "User-Agent": names.COMPONENT}
     data = None if body is None else json.dumps(body).encode()
     try:
         connection.request(method, path, data, {**headers, "Content-Type": kind} if data else headers)
@@ -100,6 +110,11 @@ def _read(what: str, status: int, retry: Optional[str], said: bytes) -> Any:
 def node_path(name: str, part: str = "") -> str:
     """The path of a Node."""
     return f"/api/v1/nodes/{quote(name, safe='')}{part}"
+
+
+def nodes_path(labels: Mapping[str, str], more: str = "") -> str:
+    """The path of the Nodes with these labels."""
+    return "/api/v1/nodes?labelSelector=" + quote(",".join(f"{key}={value}" for key, value in labels.items())) + more
 
 
 def environment() -> Dict[str, str]:

@@ -15,6 +15,7 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 WHAT: Mapping[str, str] = {
     "flightline_ready": "gauge: 1 when the node's last word is go, else 0",
     "flightline_standing": "gauge: 1 for what stands of the node: go, no-go or unproven",
+    "flightline_suspect": "gauge: 1 for a node that stays in service with what many nodes have",
     "flightline_judged_timestamp_seconds": "gauge: when the node was judged last, seconds since the epoch; 0 for never",
     "flightline_judgement_seconds": "gauge: how long that took",
     "flightline_findings": "gauge: findings of that judgement that block, by check",
@@ -36,6 +37,7 @@ def text(agent: NodeAgent) -> str:
     rows: Dict[str, List[str]] = {
         "flightline_ready": [f" {int(verdict == GO)}"],
         "flightline_standing": [f'{{verdict="{one}"}} {int(one == verdict)}' for one in (GO, NO_GO, UNPROVEN)],
+        "flightline_suspect": [f" {int(agent.suspect)}"],
         "flightline_judged_timestamp_seconds": [f" {agent.judged_at_s:.3f}"],
         "flightline_judgement_seconds": [f" {float(record.get('seconds') or 0):.3f}"],
         "flightline_findings": [f'{{check="{_word(name)}"}} {n}' for name, n in sorted(blocking.items())],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import api, names
 from .standing import UNPROVEN, Standing, condition, event, patch, read, settled
@@ -48,6 +48,20 @@ class OwnNode:
         doubted = Standing(UNPROVEN, "quick", "none", self._stamp(), "", why)
         path = api.node_path(self.name, "/status")
         api.ask(self._to, "PATCH", path, condition(node, doubted, self._stamp()), api.STRATEGIC)
+
+    def alike(self, reason: str) -> Tuple[List[Dict[str, Any]], int]:
+        """The metadata of the Nodes of this one's type that have a claim for a reason, and how many of the type are."""
+        kind = (self.read()["metadata"].get("labels") or {}).get(names.TYPE_LABEL)
+        of_kind = {names.TYPE_LABEL: kind} if kind else {}
+        path = api.nodes_path({**of_kind, names.CLAIM_LABEL: reason})
+        found = api.ask(self._to, "GET", path, accept=api.PARTIAL)["items"]
+        rows = api.ask(self._to, "GET", api.nodes_path(of_kind, "&includeObject=None"), accept=api.TABLE)["rows"]
+        return [one["metadata"] for one in found], len(rows or [])
+
+    def mark(self, reason: Optional[str], mark: Optional[str]) -> None:
+        """Set the claim and its mark; None takes both away."""
+        labels = {names.CLAIM_LABEL: reason, names.MARK_LABEL: mark}
+        api.ask(self._to, "PATCH", api.node_path(self.name), {"metadata": {"labels": labels}}, api.MERGE)
 
     def drop(self, annotation: str) -> None:
         """Take an annotation of ours away."""

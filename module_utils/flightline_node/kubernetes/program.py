@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import List, Optional
 
 from ..bounds import DEADLINE_S
+from ..model import SettingsError
 from ..watch import marker as marking
 from ..watch.kmsg import boot_id
+from ..watch.options import options as watch_options
+from ..watch.slurm import DrainResult
 from . import api
 from .agent import AgentOptions, NodeAgent, complain
 from .allocation import why_not_idle
+from .drain import leave
 from .judging import judge
 from .metrics import AgentServer, text
 from .own_node import OwnNode
+from .standing import Standing
 
 ENDED, NOT_RUN = 0, 2
 HANGS_S = float(DEADLINE_S["standard"]) + 600.0
@@ -44,6 +49,10 @@ def arguments(argv: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--look-every", type=float, default=one.look_every_s, metavar="S", help="and looks at its Node")
     parser.add_argument("--metrics-port", type=int, default=9817, metavar="N", help="for Prometheus and kubelet")
     parser.add_argument("--metrics-address", default="", metavar="IP", help="all addresses unless one is given")
+    parser.add_argument("--watch-settings", type=Path, default=Path("/etc/flightline/watch.json"), help="the rule's")
+    parser.add_argument(
+        "--returns", choices=("yes", "no"), default="yes", help="no: a controller's proof lifts a no-go"
+    )
     parser.add_argument("--root", default="/", help="file-system root that probes read from")
     parser.add_argument("--kmsg", default=one.kmsg, help="the kernel's buffer")
     return parser.parse_args(argv)
@@ -62,7 +71,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         given.log.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="flightline-kubernetes-") as scratch:
             _serve(given, own, Path(scratch), ended)
-    except api.ApiError as error:
+    except (api.ApiError, SettingsError) as error:
         complain(str(error))
         return NOT_RUN
     except OSError as error:
@@ -72,7 +81,15 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _serve(given: argparse.Namespace, own: OwnNode, scratch: Path, ended: threading.Event) -> None:
-    options = AgentOptions(given.every, given.standard_every, given.directory, given.kmsg, given.look_every)
+    options = AgentOptions(
+        given.every, given.standard_every, given.directory, given.kmsg, given.look_every, returns=given.returns == "yes"
+    )
+    wanted = watch_options(given.watch_settings)
+
+    def out(word: Standing, again: bool) -> DrainResult:
+        with marking.locked(given.directory, marking.CLAIM_LOCK):
+            return leave(own, word, wanted, again)
+
     root = ("--root", given.root)
     agent = NodeAgent(
         options,
@@ -83,6 +100,7 @@ def _serve(given: argparse.Namespace, own: OwnNode, scratch: Path, ended: thread
         ),
         lambda: why_not_idle(given.root),
         ended.wait,
+        out,
     )
     server = AgentServer(given.metrics_address, given.metrics_port, lambda: text(agent), HANGS_S)
     complain(f"{own.name}: judged every {given.every:g} s, metrics on port {server.port}")

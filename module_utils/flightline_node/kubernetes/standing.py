@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..bounds import MAX_MESSAGE_CHARS
 from ..model import LEVELS
+from ..watch import claim
 from . import names
 
 GO, NO_GO, UNPROVEN = "go", "no-go", "unproven"
@@ -39,6 +40,17 @@ def read(node: Mapping[str, Any]) -> Optional[Standing]:
     except (ValueError, KeyError, TypeError):
         return None
     return one if one.verdict in STATUS and one.level in LEVELS else None
+
+
+def reason_of(stands: Standing) -> str:
+    """The id of the reason for which a node is no-go."""
+    there = claim.read(stands.why)
+    return there.reason[:63] if there else claim.NO_GO
+
+
+def serves(stands: Optional[Standing]) -> bool:
+    """Was the node in service until now? Also while level standard runs behind the startup taint."""
+    return stands is not None and (stands.verdict == GO or stands.run.endswith("-standard"))
 
 
 def settled(before: Optional[Standing], now: Standing) -> Standing:
@@ -91,7 +103,12 @@ def _is_ours(taint: Mapping[str, Any]) -> bool:
 def patch(node: Mapping[str, Any], stands: Standing) -> Dict[str, Any]:
     """The merge patch of the Node. It is refused (409) when the Node has changed, or is another of the same name."""
     held = {"uid": node["metadata"]["uid"], "resourceVersion": node["metadata"]["resourceVersion"]}
-    labels = {names.VERDICT_LABEL: stands.verdict, names.LEVEL_LABEL: stands.level}
+    labels: Dict[str, Optional[str]] = {names.VERDICT_LABEL: stands.verdict, names.LEVEL_LABEL: stands.level}
+    before = read(node)
+    if stands.verdict == NO_GO or (stands.verdict == GO and before and before.verdict == NO_GO):
+        labels.update(
+            {names.CLAIM_LABEL: reason_of(stands) if stands.verdict == NO_GO else None, names.MARK_LABEL: None}
+        )
     told = json.dumps({**asdict(stands), "why": stands.why[:MESSAGE_CHARS]}, sort_keys=True)
     metadata = {**held, "labels": labels, "annotations": {names.STANDING: told}}
     return {"metadata": metadata, "spec": {"taints": taints(node, stands) or None}}

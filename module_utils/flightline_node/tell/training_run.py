@@ -8,6 +8,8 @@ from typing import Any, Dict, List, Optional
 
 COST = "TrainCost"
 """Metric of a job: US dollars since the run was asked for."""
+INTERRUPTIONS = "TrainInterruptions"
+"""Metric of a job: 1 at each hang and each end of a start that was not the run's."""
 MOST_NAMED = 100
 """Nodes, of which an item of the training table has room for the names."""
 MOST_CHECKPOINTS = 20
@@ -53,10 +55,15 @@ def facts(journal: str) -> Dict[str, Any]:
 
 
 def cost_line(namespace: str, job: str, run: str, usd: float) -> str:
-    """A log line that CloudWatch turns into the job's cost. Source: CloudWatch user guide, embedded metric format."""
-    directive = {"Namespace": namespace, "Dimensions": [["job"]], "Metrics": [{"Name": COST, "Unit": "None"}]}
+    """A log line with the job's cost."""
+    return metric_line(namespace, job, run, COST, round(usd, 4))
+
+
+def metric_line(namespace: str, job: str, run: str, name: str, value: float) -> str:
+    """A log line that CloudWatch turns into a metric of the job. Source: CloudWatch user guide, embedded metrics."""
+    directive = {"Namespace": namespace, "Dimensions": [["job"]], "Metrics": [{"Name": name, "Unit": "None"}]}
     about = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [directive]}
-    return json.dumps({"_aws": about, "job": job, "run": run, COST: round(usd, 4)}) + "\n"
+    return json.dumps({"_aws": about, "job": job, "run": run, name: value}) + "\n"
 
 
 def event_of(line: str) -> Dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from ..tell.training_run import event_of
 from . import texts, words
 from .journals import files, is_journal, text
-from .plan import LaunchPlan
+from .plan import LaunchPlan, is_here
 
 OWN_WORDS = (words.OWN, words.MEMORY)
 TWICE, THRICE = 2, 3
@@ -22,12 +23,17 @@ LIVE = re.compile(r"0x[0-9a-f]+|\bpid[= ']*\d+|/tmp/\S+", re.I)
 
 
 class StartFault(NamedTuple):
-    """What a start ended by. text: the exception, '' when there is none. step: None where not said. where: a frame."""
+    """What a start ended by. text: the exception, '' when there is none. step: None where not said. where: a frame.
+
+    here: a rank of this node said it. local: its number on this node, where that is known.
+    """
 
     text: str
     step: Optional[int]
     word: str = ""
     where: str = ""
+    here: bool = True
+    local: Optional[int] = None
 
     @property
     def own(self) -> bool:
@@ -86,11 +92,16 @@ def fault(plan: LaunchPlan, since: float, folder: str = "") -> StartFault:
 def _all(plan: LaunchPlan, since: float, folder: str) -> Iterator[Tuple[float, StartFault]]:
     """With their moments; what has none comes last."""
     for path in files(plan.journal, is_journal):
+        host = ""
         for line in text(path).splitlines():
             event = event_of(line)
+            host = str(event.get("host") or "") if event.get("event") == "start" else host
             if event.get("event") == "exception" and float(event["time"]) >= since:
                 said = f"{event.get('type')}: {event.get('text')}"
-                yield float(event["time"]), StartFault(said, event.get("step"), words.word_of(said))
+                yield (
+                    float(event["time"]),
+                    StartFault(said, event.get("step"), words.word_of(said), here=not host or is_here(host)),
+                )
     for path in files(plan.logs, lambda name: name == "error.json"):
         message = event_of(text(path)).get("message")
         if isinstance(message, dict):
@@ -101,7 +112,11 @@ def _all(plan: LaunchPlan, since: float, folder: str) -> Iterator[Tuple[float, S
     for path in _printed(folder):
         for one in texts.read(_tail(path), rank=0).seen:
             if one.word in (*OWN_WORDS, words.HARDWARE, words.SPACE):
-                yield float("inf"), StartFault(one.text, None, one.word, one.where)
+                local = Path(path).parent.name
+                yield (
+                    float("inf"),
+                    StartFault(one.text, None, one.word, one.where, local=int(local) if local.isdigit() else None),
+                )
 
 
 def _printed(folder: str) -> List[str]:

@@ -9,8 +9,7 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from ..act.program import ran
-from . import faults, journals, obstacles, ranks, told, words
+from . import claiming, faults, herald, journals, obstacles, ranks, told, words
 from .faults import StartFault
 from .plan import LaunchPlan, is_here
 from .starts import StartEvidence
@@ -40,7 +39,8 @@ class JobRun:
         self.cost, self._told_at = told.RunCost(plan), 0.0
         self._process: Optional[subprocess.Popen[bytes]] = None
         self.evidence, self._repeats, self._failed, self._hard = StartEvidence(plan), faults.Repeats(), 0, 0
-        self._hung, self._begun = "", 0
+        self._hung, self._begun, self._sick = "", 0, ""
+        self.herald = herald.Herald(plan.meeting)
 
     def told_of(self) -> int:
         """Run, and tell how it went; the exit status."""
@@ -48,6 +48,8 @@ class JobRun:
         status = self._until_over()
         self.cost.tell(now=True)
         self._tell(ENDS[status], exit_status=status)
+        if status == DONE:
+            self.herald.finished()
         return status
 
     def _tell(self, status: str, **more: Any) -> None:
@@ -65,12 +67,13 @@ class JobRun:
             self.say(changed)
             return REFUSED
         while self._failed <= self.plan.restarts:
-            refused = obstacles.refused(self.plan)
+            refused = self._sick or obstacles.refused(self.plan)
             if refused:
                 self.say(refused)
                 self._let_others_go()
                 return REFUSED
             began, self.evidence.folder, self._hung = time.time(), "", ""
+            self.herald.begin()
             obstacle = obstacles.taken(meeting)
             status = FAILED if obstacle else self._start()
             over = self._over(status, began)
@@ -78,15 +81,25 @@ class JobRun:
                 self.evidence.end(over, StartFault("", None))
                 return over
             alone = not obstacle and not journals.ranks_started(self.plan, began)
-            if alone and meeting.host and journals.elsewhere(self.plan, began):
+            they = herald.ask(meeting) if alone and meeting.host else ""
+            if they == herald.FINISHED:
+                return self._not_wanted()
+            if they == herald.RUNNING:
                 self.say("no rank was wanted here, and the run goes on: this node waits on as a spare")
             elif self._judged(status, began, obstacle or (obstacles.apart(meeting) if alone else "")):
                 return OWN_FAULT
             self._pause()
             if self.told:
                 return REQUEUE
+            # The others may have ended a moment after the wait for them did.
+            if they and herald.ask(meeting) == herald.FINISHED:
+                return self._not_wanted()
         self.say(f"failed {self._failed} times, wanted fewer; do: flightline blame {self.plan.journal}")
         return FAILED
+
+    def _not_wanted(self) -> int:
+        self.say("the run is finished: this spare was not wanted")
+        return DONE
 
     def _judged(self, status: int, began: float, why: str) -> bool:
         """Is the program itself to blame for the end of this start? Else it counts, and the next one begins.
@@ -104,6 +117,12 @@ class JobRun:
             return True
         self._interrupted(max(0, self._begun - 1), status, text, seen.step)
         self._hard = self._hard + 1 if seen.word == words.HARDWARE else 0
+        if claiming.is_of_this_node(seen) and claiming.others_can_go_on(self.plan):
+            held = claiming.take_out(self.plan, seen, self.evidence.folder)
+            if held.left:
+                self._sick = f"this node is claimed, and the run goes on without it: {held.why}"
+            else:
+                self.say(f"this node stays: {held.why}")
         self._failed += not (seen.word == words.HARDWARE and self._repeats.times == 1)
         return False
 
@@ -112,7 +131,7 @@ class JobRun:
         longer = min(MOST_PAUSE_S, self.plan.pause_s * 2 ** min(self._hard, 16))
         until = time.monotonic() + max(self.plan.pause_s, longer)
         # A signal does not end a sleep.
-        while not self.told and time.monotonic() < until:
+        while not (self.told or self._sick) and time.monotonic() < until:
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
 
     def _prepared(self) -> str:
@@ -128,9 +147,13 @@ class JobRun:
 
     def _interrupted(self, start: int, status: int, why: str, step: Optional[int]) -> None:
         self.say(f"start {start} ended with {status}: {why or 'no exception of its own on this node'}")
+        self._note(why, step)
+
+    def _note(self, why: str, step: Optional[int]) -> None:
         # The newest: a record has its limits, and the journals have all.
         one = {"at": int(time.time()), "text": why[:200], "step": step}
         self.interruptions = [*self.interruptions[-49:], one]
+        told.interrupted(self.plan)
         self._tell("running")
 
     def _over(self, status: int, began: float) -> Optional[int]:
@@ -150,12 +173,13 @@ class JobRun:
     def _let_others_go(self) -> None:
         """In a job of Slurm without a spare the others would wait for this sick node: the job starts again elsewhere.
 
-        Only of a node in quarantine, for that one is drained: for any other reason the job could come back here.
+        Only of a node in quarantine or claimed: for any other reason the job could come back here.
         """
         job, nodes = os.environ.get("SLURM_JOB_ID"), int(os.environ.get("SLURM_JOB_NUM_NODES") or 0)
-        if job and nodes <= self.plan.meeting.least and obstacles.in_quarantine():
+        marked = obstacles.in_quarantine(self.plan)
+        if job and nodes <= self.plan.meeting.least and (marked or self._sick):
             self.say(f"no spare in job {job}: it goes back into the queue")
-            ran(["scontrol", "requeue", job], obstacles.GATE_S)
+            claiming.give_job_back(job, not marked)
 
     def _start(self) -> int:
         environment = {**os.environ, **self.plan.environment}
@@ -167,7 +191,7 @@ class JobRun:
             as_user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
             environment.update(HOME=entry.pw_dir, USER=self.plan.user, LOGNAME=self.plan.user)
         argv = self.evidence.begin()
-        environment = {**environment, **self.evidence.environment()}
+        environment = {**environment, **self.evidence.environment(environment)}
         self._begun += 1
         self._process = subprocess.Popen(argv, cwd=self.plan.workdir, env=environment, **as_user)
         return self._wait(self._process)
@@ -175,6 +199,7 @@ class JobRun:
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
         """Its exit status. Once told to end, the ranks have the grace; then everything is killed, as after a hang."""
         end: Optional[float] = None
+        ask_to_end, told_at = False, 0.0
         watch = StallWatch(self.plan, self.evidence, process.pid, self._stalls)
         while True:
             try:
@@ -185,8 +210,15 @@ class JobRun:
             if time.monotonic() > self._told_at + TELL_S:
                 self._tell("running")
             if self.told and end is None:
-                end = time.monotonic() + self.plan.grace_s
-                self._tell_ranks(process.pid)
+                end, told_at = time.monotonic() + self.plan.grace_s, time.time()
+                self._tell_ranks(process.pid, self.plan.save_signal or signal.SIGTERM)
+                ask_to_end = bool(self.plan.save_signal)
+            late = end is not None and time.monotonic() > end - self.plan.grace_s / 3
+            if ask_to_end and (late or journals.saved(self.evidence.folder, told_at)):
+                ask_to_end = False
+                self._tell_ranks(process.pid, signal.SIGTERM)
+            if watch.ranks:
+                self.herald.running()
             if end is None and watch.look():
                 self._hung = f"it hung: {watch.hung}"
                 watch.end()
@@ -201,16 +233,15 @@ class JobRun:
 
     def _stalls(self, text: str) -> None:
         self.say(text)
-        one = {"at": int(time.time()), "text": text[:200], "step": None}
-        self.interruptions = [*self.interruptions[-49:], one]
-        self._tell("running")
+        self._note(text, None)
 
-    def _tell_ranks(self, torchrun: int) -> None:
+    def _tell_ranks(self, torchrun: int, number: int) -> None:
         """The ranks themselves: torchrun would end them 30 s after it was told, saved or not."""
         found = [pid for pid in ranks.below(torchrun) if ranks.is_rank(pid)]
-        self.say(f"{signal.Signals(self.told).name} to {len(found)} ranks")
+        why = f"{signal.Signals(self.told).name}: {signal.Signals(number).name}"
+        self.say(f"{why} to {len(found)} ranks")
         for pid in found:
-            ranks.send(pid, signal.SIGTERM)
+            ranks.send(pid, number)
 
     def _hear(self, number: int, _frame: Any) -> None:
         self.told = self.told or number

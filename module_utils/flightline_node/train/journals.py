@@ -9,9 +9,6 @@ from typing import Callable, List
 from ..tell.training_run import event_of
 from .plan import LaunchPlan
 
-TICK_S = 0.01
-"""By which a file's time may lag behind the clock: the kernel stamps with that of its last tick."""
-
 
 def said(plan: LaunchPlan, event: str, since: float) -> bool:
     """Whether a rank, perhaps of another node, ended so after a moment: requeue (told to, and saved) or finished."""
@@ -22,9 +19,10 @@ def said(plan: LaunchPlan, event: str, since: float) -> bool:
     return False
 
 
-def elsewhere(plan: LaunchPlan, since: float) -> bool:
-    """Whether a rank of another node has written into its journal after a moment."""
-    return any(Path(path).stat().st_mtime >= since - TICK_S for path in files(plan.journal, is_journal))
+def saved(folder: str, since: float) -> bool:
+    """Whether a rank of this node has saved a checkpoint after a moment, by the journal that it carries."""
+    events = [event_of(line) for path in files(folder, is_journal) for line in text(path).splitlines()[-20:]]
+    return any(one.get("event") == "checkpoint" and float(one["time"]) >= since for one in events)
 
 
 def is_journal(name: str) -> bool:

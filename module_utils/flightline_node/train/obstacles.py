@@ -16,8 +16,6 @@ from .plan import LaunchPlan, Meeting, is_here
 
 GATE_S = 300.0
 MOUNT_S = 60.0
-QUARANTINE = marker.DIRECTORY / marker.MARKER
-"""Marker of flightline-watch. Slurm's prolog, the gate there, is asked when a job begins, and not before a restart."""
 SHM = "/dev/shm"  # noqa: S108
 FILES_WANTED = 65_536
 """Open files: a rank has a socket or more to each peer, a file per worker of its loader and per shard. Own choice."""
@@ -27,14 +25,19 @@ MEET_S = 5.0
 
 def refused(plan: LaunchPlan) -> str:
     """Why this node must not train now. No answer is no go."""
-    if in_quarantine():
-        return f"saw this node in quarantine ({QUARANTINE}), wanted a healthy one; do: flightline incidents"
+    if in_quarantine(plan):
+        return f"saw this node in quarantine ({quarantine(plan)}), wanted a healthy one; do: flightline incidents"
     return not_mounted(plan.mounts) or too_small(plan.shm_gib) or _no_go(plan.gate)
 
 
-def in_quarantine() -> bool:
-    """Has flightline-watch, or a person, taken this node out of service?"""
-    return os.path.exists(QUARANTINE)  # noqa: PTH110  (a user who may not look is not stopped by it)
+def quarantine(plan: LaunchPlan) -> str:
+    """The node's marker. Slurm's prolog, the gate there, is asked when a job begins, and not before a restart."""
+    return f"{plan.root.rstrip('/')}{marker.DIRECTORY / marker.MARKER}"
+
+
+def in_quarantine(plan: LaunchPlan) -> bool:
+    """Has flightline-watch, this launcher or a person taken this node out of service?"""
+    return os.path.exists(quarantine(plan))  # noqa: PTH110  (a user who may not look is not stopped by it)
 
 
 def _no_go(gate: Sequence[str]) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
+import signal
 import socket
 import time
-from typing import Any, Dict, List, NamedTuple
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Sequence
 
 from ..model import SettingsError
 
@@ -25,7 +29,8 @@ class Meeting(NamedTuple):
 class LaunchPlan(NamedTuple):
     """What to run. gate: command that must end with 0 before each start; user: '' for the caller's own.
 
-    mounts: directories that must be file systems of their own before each start.
+    mounts: directories that must be file systems of their own before each start. root: below which the node keeps its
+    quarantine marker. save_signal: at which the program saves and goes on; 0: it saves at SIGTERM, if at all.
     """
 
     job: str
@@ -45,6 +50,8 @@ class LaunchPlan(NamedTuple):
     grace_s: float
     shm_gib: float
     on_stall: str = ON_STALL[0]
+    root: str = "/"
+    save_signal: int = 0
 
 
 def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[str, Any], manifest: str) -> LaunchPlan:
@@ -56,14 +63,14 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
     if not 1 <= int(least) <= int(most):
         raise SettingsError(f"{job}: saw nodes {least} to {most}, wanted at least one and the smaller number first")
     logs = f"{settings['logs']}/{job}"
-    argv = [
-        settings["torchrun"],
-        f"--nnodes={least}:{most}",
-        f"--nproc-per-node={one.get('ranks') or settings['ranks']}",
-    ]
-    if int(most) > 1:
-        if not one.get("rendezvous"):
-            raise SettingsError(f"{job}: saw no rendezvous for {most} nodes, wanted HOST:PORT of one of them")
+    argv = [settings["torchrun"]]
+    if not one.get("whole"):
+        argv += [f"--nnodes={least}:{most}", f"--nproc-per-node={one.get('ranks') or settings['ranks']}"]
+    if int(most) > 1 and not one.get("rendezvous"):
+        raise SettingsError(f"{job}: saw no rendezvous for {most} nodes, wanted HOST:PORT of one of them")
+    if one.get("whole"):
+        pass  # torchrun's own words say it
+    elif int(most) > 1:
         argv += ["--rdzv-backend=c10d", f"--rdzv-endpoint={one['rendezvous']}", f"--rdzv-id={job}",
                  f"--rdzv-conf=join_timeout={int(settings['join_s'])}"]  # fmt: skip
     else:
@@ -85,7 +92,38 @@ def plan(job: str, settings: Dict[str, Any], one: Dict[str, Any], asked: Dict[st
         list(one.get("mounts", settings.get("mounts", []))), manifest, int(settings["restarts"]),
         float(settings["pause_s"]), float(settings["grace_s"]), float(one.get("shm_gib", settings.get("shm_gib", 0))),
         _on_stall(job, str(one.get("on_stall") or settings.get("on_stall") or ON_STALL[0])),
+        str(settings.get("root", "/")), _signal(job, str(one.get("save_signal") or "")),
     )  # fmt: skip
+
+
+def of_words(words: Sequence[str], settings: Dict[str, Any], job: str) -> LaunchPlan:
+    """For what stands behind torchrun on a command line, which it gets as it is. job: '' for the program's name.
+
+    Raises SettingsError.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("nnodes", "rdzv-endpoint", "master-addr", "master-port"):
+        parser.add_argument(f"--{name}", f"--{name.replace('-', '_')}", default="")
+    parser.add_argument("-m", "--module", action="store_true")
+    known, rest = parser.parse_known_args(words)
+    program = next(
+        (word for word in rest if word.endswith(".py") or (known.module and not word.startswith("-"))), "job"
+    )
+    name = re.sub(
+        r"[^a-z0-9]+", "-", Path(program).with_suffix("").name.lower() if not known.module else program.lower()
+    )
+    least, _, most = (known.nnodes or "1").partition(":")
+    place = known.rdzv_endpoint or (f"{known.master_addr}:{known.master_port or 29500}" if known.master_addr else "")
+    one = {"command": list(words), "whole": True, "workdir": str(Path.cwd()), "nodes": [int(least), int(most or least)],
+           "rendezvous": place}  # fmt: skip
+    return plan(job or name.strip("-")[:63] or "job", {**settings, "numa_binding": ""}, one, {}, "")
+
+
+def _signal(job: str, word: str) -> int:
+    try:
+        return int(signal.Signals[f"SIG{word.upper().replace('SIG', '')}"]) if word else 0
+    except KeyError:
+        raise SettingsError(f"{job}: saw save_signal {word!r}, wanted a signal's name such as USR2") from None
 
 
 def _on_stall(job: str, word: str) -> str:

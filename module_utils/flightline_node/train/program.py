@@ -13,6 +13,8 @@ import fcntl
 import json
 import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Sequence
 
@@ -20,13 +22,17 @@ from ..act.program import journal
 from ..model import SettingsError
 from .job_run import BROKEN, JobRun
 from .journals import text
-from .plan import LaunchPlan, plan
+from .plan import LaunchPlan, of_words, plan
 
 PROGRAM = "flightline-train"
 JOB = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 SETTINGS = "/etc/flightline/train.json"
 JOBS = "/etc/flightline/train"
 ASKED = "/run/flightline/train"
+EXAMPLES = "Examples: flightline-train llama-1; flightline-train -- --nproc-per-node 8 train.py --lr 1e-4"
+DEFAULTS: Dict[str, Any] = {"torchrun": "torchrun", "ranks": 1, "environment": {}, "gate": [], "restarts": 20,
+                            "pause_s": 10, "join_s": 600, "grace_s": 90, "logs": ".flightline/train"}  # fmt: skip
+"""Of a command line on a machine where the role is not."""
 
 
 @contextlib.contextmanager
@@ -66,28 +72,51 @@ def _read(path: str, needed: bool) -> Dict[str, Any]:
     return found
 
 
+def _of_job(given: argparse.Namespace, settings: Dict[str, Any]) -> LaunchPlan:
+    one = _read(f"{given.jobs}/{given.job}.json", True)
+    one.update({"rendezvous": given.rendezvous} if given.rendezvous else {})
+    one.update({"nodes": [given.nodes, given.nodes]} if given.nodes else {})
+    asked = _read(f"{given.asked}/{given.job}.json", False)
+    return plan(given.job, settings, one, asked, text(f"{given.asked}/{given.job}.manifest").strip())
+
+
+def _of_words(words: Sequence[str], settings: Dict[str, Any], job: str) -> LaunchPlan:
+    """Below this directory, where the role's own is another user's."""
+    if not shutil.which(settings["torchrun"]):
+        raise SettingsError(
+            f"saw no {settings['torchrun']}, wanted it on the PATH; do: activate the environment that has PyTorch"
+        )
+    if not os.access(settings["logs"], os.W_OK):
+        settings["logs"] = str(Path(DEFAULTS["logs"]).absolute())
+    return of_words(words, settings, job)
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Run one job."""
+    own = list(sys.argv[1:] if arguments is None else arguments)
+    words = own[own.index("--") + 1 :] if "--" in own else []
+    own = own[: own.index("--")] if "--" in own else own
     first, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(PROGRAM, description=f"{first} {rest}", epilog="Example: flightline-train llama-1")
-    parser.add_argument("job", help="its name in the variable training_jobs")
+    parser = argparse.ArgumentParser(PROGRAM, description=f"{first} {rest}", epilog=EXAMPLES)
+    parser.add_argument(
+        "job", nargs="?", default="", help="its name in the variable training_jobs; before --, its name"
+    )
     parser.add_argument("--settings", default=SETTINGS, help="%(default)s")
     parser.add_argument("--jobs", default=JOBS, help="directory with a file of each job; %(default)s")
     parser.add_argument("--asked", default=ASKED, help="directory with what a run was asked for with; %(default)s")
     parser.add_argument("--no-gate", action="store_true", help="somebody else asks it: Slurm's prolog")
     parser.add_argument("--rendezvous", default="", help="HOST:PORT in place of the job's")
     parser.add_argument("--nodes", type=int, help="exactly so many nodes, in place of the job's")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--pause-s", type=float, help="seconds between two starts; the settings', else 10")
+    given = parser.parse_args(own)
     say = journal(PROGRAM)
     try:
-        if not JOB.fullmatch(given.job):
+        if not JOB.fullmatch(given.job) and not (words and not given.job):
             raise SettingsError(f"saw job {given.job!r}, wanted small letters, digits and dashes")
-        settings, one = _read(given.settings, True), _read(f"{given.jobs}/{given.job}.json", True)
-        one.update({"rendezvous": given.rendezvous} if given.rendezvous else {})
-        one.update({"nodes": [given.nodes, given.nodes]} if given.nodes else {})
+        settings = {**(DEFAULTS if words else {}), **_read(given.settings, not words)}
         settings.update({"gate": []} if given.no_gate else {})
-        asked = _read(f"{given.asked}/{given.job}.json", False)
-        made = plan(given.job, settings, one, asked, text(f"{given.asked}/{given.job}.manifest").strip())
+        settings.update({"pause_s": given.pause_s} if given.pause_s is not None else {})
+        made = _of_words(words, settings, given.job) if words else _of_job(given, settings)
         with only_one(made):
             return JobRun(made, say).told_of()
     except KeyError as error:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pkgutil
 import pwd
 import re
 import shutil
 import socket
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Mapping
 
+from . import injected
 from .faults import StartFault
 from .plan import LaunchPlan
 
-FOLDER, ABOUT = "starts", "start.json"
+FOLDER, ABOUT, CONTRACT = "starts", "start.json", "contract"
 KEPT = 10
 MOST_BYTES = 4 << 30
 """Of all kept starts; the newest stays however large it is. Own choices."""
@@ -68,13 +70,37 @@ class StartEvidence:
         logs = f"--log-dir={self._plan.logs}"
         return [f"--log-dir={self.folder}" if word == logs and self.folder else word for word in self._plan.argv]
 
-    def environment(self) -> Dict[str, str]:
-        """What lets any PyTorch program leave its dumps and stacks in the folder."""
+    def environment(self, given: Mapping[str, str]) -> Dict[str, str]:
+        """What lets any PyTorch program leave its dumps, stacks and journal in the folder. given: what it has already.
+
+        What the job has set stays.
+        """
         if not self.folder:
             return {}
         # PyTorch makes a pipe only where it is asked to: a run must not fail for want of one.
         pipe = {"TORCH_NCCL_DEBUG_INFO_PIPE_FILE": f"{self.folder}/pipe_"} if self._plan.on_stall != "tell" else {}
-        return {"TORCH_FR_DUMP_TEMP_FILE": f"{self.folder}/nccl_trace_rank_", "PYTHONFAULTHANDLER": "1", **pipe}
+        usual = {"TORCH_FR_BUFFER_SIZE": "2000", "NCCL_INSPECTOR_DUMP_DIR": f"{self.folder}/inspector",
+                 "NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS": "1000000"}  # fmt: skip
+        wanted = usual if given.get("NCCL_INSPECTOR_ENABLE") == "1" else {"TORCH_FR_BUFFER_SIZE": "2000"}
+        return {
+            **{name: value for name, value in wanted.items() if name not in given},
+            "TORCH_FR_DUMP_TEMP_FILE": f"{self.folder}/nccl_trace_rank_", "PYTHONFAULTHANDLER": "1", **pipe,
+            "FLIGHTLINE_START": str(self._about["start"]), **self._contract(given),
+        }  # fmt: skip
+
+    def _contract(self, given: Mapping[str, str]) -> Dict[str, str]:
+        """Lay down what each rank carries; a job that names its journal keeps its own."""
+        place = f"{self.folder}/{CONTRACT}"
+        if self._plan.journal != self._plan.logs:
+            return {"FLIGHTLINE_JOURNAL": self._plan.journal}
+        try:
+            with as_user(self._plan.user):
+                Path(place).mkdir(mode=0o750)
+                Path(place, "sitecustomize.py").write_bytes(pkgutil.get_data(__package__, "injected.py") or b"")
+        except OSError:
+            return {}
+        path = os.pathsep.join(filter(None, [place, given.get("PYTHONPATH")]))
+        return {injected.FOLDER: place, "PYTHONPATH": path}
 
     def note(self, **more: Any) -> None:
         """Add what is known of the start, such as its ranks by local rank."""

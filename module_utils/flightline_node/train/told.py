@@ -41,6 +41,15 @@ def tell(plan: LaunchPlan, status: str, **more: Any) -> str:
     return ""
 
 
+def interrupted(plan: LaunchPlan) -> None:
+    """Count an interruption, as a metric. A disk that is full costs the metric and not the run."""
+    with contextlib.suppress(OSError):
+        if plan.about:
+            about = plan.about
+            line = training_run.metric_line(about["namespace"], plan.job, about["run"], training_run.INTERRUPTIONS, 1)
+            append(about["metrics"], line, plan.user)
+
+
 class RunCost:
     """What the run has cost: all its nodes at their price since this launcher began, and what was told before that.
 

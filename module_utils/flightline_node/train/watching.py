@@ -6,11 +6,12 @@ import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Callable, List, Optional
 
 from ..ask.processes import of
-from . import ranks
-from .journals import files
+from . import ranks, ras
+from .journals import files, is_journal
 from .plan import LaunchPlan
 from .pulse import Pulse, PulseTaker, watts
 from .stall import Stall, StallRule
@@ -32,6 +33,11 @@ class StallWatch:
         self._taker, self._rule = PulseTaker(root), StallRule(plan.meeting.host != "")
         self._next = self._power_next = 0.0
         self.hung = ""
+
+    @property
+    def ranks(self) -> int:
+        """How many are seen to run."""
+        return len(self._taker.ranks)
 
     def look(self) -> bool:
         """At times. True once the start is to be ended for its hang."""
@@ -58,6 +64,7 @@ class StallWatch:
         self._evidence.note(
             stall={"at": time.time(), "text": stall.text, "ranks": [one._asdict() for one in pulse.ranks]}
         )
+        self._ask_ras()
         if policy != TELL:
             self._dump()
         return policy in (REQUEUE, END)
@@ -77,7 +84,7 @@ class StallWatch:
 
     def _outputs(self) -> List[str]:
         """What this start's ranks print, and the journals of those on this node."""
-        printed = files(self._evidence.folder, lambda name: name in ("stdout.log", "stderr.log"))
+        printed = files(self._evidence.folder, lambda name: name in ("stdout.log", "stderr.log") or is_journal(name))
         own = [f"{self._plan.journal}/rank-{rank:06d}.jsonl" for rank, _ in self._taker.ranks.values()]
         return [*printed, *own] if self._evidence.folder else own
 
@@ -86,6 +93,15 @@ class StallWatch:
             return None
         self._power_next = now + POWER_EACH_S
         return watts()
+
+    def _ask_ras(self) -> None:
+        """Ask NCCL who holds the job up, while it lives; what it says is kept for blame."""
+        text = ras.asked(self._plan.environment.get("NCCL_RAS_ADDR") or ras.ADDRESS)
+        for lag in ras.read(text):
+            self._say(lag.text if lag.rank is None else f"rank {lag.rank}: {lag.text}")
+        if text and self._evidence.folder:
+            with as_user(self._plan.user), contextlib.suppress(OSError):
+                Path(self._evidence.folder, ras.FILE).write_text(text, encoding="utf-8")
 
     def _dump(self) -> None:
         """Ask NCCL for its flight recorder, by the pipes of PyTorch."""

@@ -20,13 +20,16 @@ ORDER = (
         r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|Cuda failure.{0,9}out of memory"
         r"|\bMemoryError\b|\[Errno 12\]",
     ),
-    (MISMATCH, r"Detected mismatch between collectives"),
+    (
+        MISMATCH,
+        r"Detected mismatch between collectives|DDP expects same model|Mismatched \w+ \w+|Duplicate GPU detected",
+    ),
     (
         NETWORK,
         r"Got completion (?:from peer .{0,80})?with (?:error|status[= ])\s*\(?12\b|Got async event ?: ?port error"
         r"|transport retry counter exceeded|Unresponsive receiver|Unreachable remote",
     ),
-    (LATE, r"timed? ?out|watchdog"),
+    (LATE, r"timed? ?out|watchdog|monitoredBarrier|store.based barrier|(?:are|by) other ranks|failed to join"),
     (
         GONE,
         r"connection (?:closed|reset|refused|was (?:closed|reset))|broken pipe|remote (?:process|peer)|ncclRemoteError"
@@ -34,7 +37,8 @@ ORDER = (
         r"|RendezvousTimeout|RendezvousConnection|RendezvousClosed|failed to recv|NCCL communicator was aborted"
         r"|ncclSystemError|ncclInternalError|ChildFailedError|CalledProcessError|KeyboardInterrupt"
         r"|\b(?:429|50[0234])\b.{0,9}(?:Error|Too Many)|Service Unavailable|Max retries|name resolution"
-        r"|SlowDown|Throttling",
+        r"|SlowDown|Throttling"
+        r"|HorovodInternalError|EngineDead|Engine core|in a background process|recvValue failed|NCCL error",
     ),
 )
 """The first that fits. HARDWARE: CUDA's and errno's words; a launch failure can be a program's, and is not taken for

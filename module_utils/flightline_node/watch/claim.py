@@ -1,9 +1,10 @@
 """A claim: who took a node out of service and for what, as the reason that a scheduler shows beside it.
 
-    flightline: CHECK[ PART | : MESSAGE] by WHO at LEVEL for REASON[ run RUN]
+    flightline: CHECK[ PART | : MESSAGE] by WHO at LEVEL for REASON[ run RUN][ MARK]
 
 Every program of Flightline writes this form, on the node and on the control side, and none writes another. It is read
-as a whole, to the last word: whatever else stands beside a node, with our name in it or not, is a person's. Pure.
+as a whole, to the last word: whatever else stands beside a node, with our name in it or not, is a person's. With a
+mark of the rule (rule.py) it is one that has not taken its node out. Pure.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Optional
 
 from ..model import BLOCKING, EVIDENCE, LEVELS, Verdict, as_status
+from .rule import MARKS
 
 BEGINNING = "flightline: "
 MOST_CHARS = 120
@@ -31,6 +33,7 @@ _FORM = re.compile(
     r"flightline: (?P<check>[a-z][a-z0-9_]*)(?P<what>(?:: | ).*)? "
     rf"by (?P<by>{'|'.join(WRITERS)}) at (?P<level>{'|'.join(LEVELS)}) "
     r"for (?P<reason>[a-z0-9_]+(?:\.[a-z0-9_]+)*)(?: run (?P<run>[A-Za-z0-9_.:+-]+))?"
+    rf"(?: (?P<mark>{'|'.join(MARKS)}))?"
 )
 _COUNT = re.compile(r" \(\+[0-9]+\)$")
 _NOT_A_NAME = re.compile(r"[^a-z0-9_.]+")
@@ -48,13 +51,14 @@ class Claim(NamedTuple):
     level: str
     reason: str
     run: str = ""
+    mark: str = ""
 
     @property
     def text(self) -> str:
         """The reason as it is written: on one line, of which the message is cut, but for the count at its end."""
         run = f" run {_NOT_A_RUN.sub('_', self.run)}" if self.run else ""
         why = ".".join(part for part in _NOT_A_NAME.sub("_", self.reason.lower()).split(".") if part) or "unnamed"
-        tail = f" by {self.by} at {self.level} for {why}{run}"
+        tail = f" by {self.by} at {self.level} for {why}{run}{self.mark and ' '}{self.mark}"
         said = self.what if self.what.startswith(":") or not self.what else f" {self.what}"
         shown = "".join(ch if ch.isprintable() and ch not in _QUOTES else " " for ch in said)
         head = " ".join(f"{BEGINNING}{self.check}{shown}".split())

@@ -101,9 +101,9 @@ def _finding(one: Any) -> Optional[Finding]:
     )
 
 
-def drain_reason(marker: marking.Marker) -> str:
-    """What stands beside the node in the scheduler: the claim of its first finding."""
-    first = _finding(next(iter(marker["findings"]), None))
+def drain_reason(marker: marking.Marker, about: Any = None) -> str:
+    """What stands beside the node in the scheduler: the claim of its first finding, or of another."""
+    first = _finding(about or next(iter(marker["findings"]), None))
     if first is None:
         return claim.Claim("quarantine", "node", claim.WATCH, report.LEVEL, "quarantined", str(marker["run"])).text
     part = device_label(first.device) or "node"

@@ -1,5 +1,7 @@
 """The quarantine marker: one small file that says that the node is out of service, since when and why.
 
+Of a suspect, which the rule keeps in service (rule.py), it has another name: nothing that asks whether a node may work
+finds it there.
 Written whole and durably or not at all. It is removed only by `release`, when a preflight has proven the remedy.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import time
 from contextlib import contextmanager
@@ -18,6 +21,7 @@ SCHEMA = "flightline-quarantine/1"
 BY = "flightline-watch"
 DIRECTORY = Path("/var/lib/flightline")
 MARKER, RELEASED, STATE, LOCK = "quarantine.json", "released.json", "watch-state.json", "quarantine.lock"
+SUSPECT, PROVEN, CLAIM_LOCK = "suspect.json", "proven.json", "claim.lock"
 PAUSED = "paused.json"
 """A person's `flightline remediate --pause`: while it is there no program of the node changes its state in Slurm."""
 MOST_BYTES = 1 << 20
@@ -92,13 +96,30 @@ def paused(directory: Path = DIRECTORY) -> str:
     return f"paused by {found.get('by')} at {found.get('at')}: {found.get('why')}" if found is not None else ""
 
 
-def read(directory: Path = DIRECTORY) -> Optional[Marker]:
-    """The marker, None where the node is not in quarantine. Raises MarkerError: one that cannot be read still holds."""
+def raw(directory: Path) -> Optional[Dict[str, Any]]:
+    """What stands as the marker, whatever its schema. Raises MarkerError."""
     found = read_json(directory / MARKER)
+    return read_json(directory / SUSPECT) if found is None else found
+
+
+def read(directory: Path = DIRECTORY) -> Optional[Marker]:
+    """The marker, None where the node has no trouble. Raises MarkerError: one that cannot be read still holds."""
+    found, path = raw(directory), directory / MARKER
     if found is not None and found.get("schema") != SCHEMA:
-        path = directory / MARKER
         raise MarkerError(f"saw: {path} with schema {found.get('schema')!r}; wanted: {SCHEMA}; do: see docs/healing.md")
     return found
+
+
+def is_suspect(marker: Mapping[str, Any]) -> bool:
+    """Does the node stay in service, for too many have the same?"""
+    return (marker.get("scheduler") or {}).get("state") == "suspect"
+
+
+def keep(directory: Path, marker: Marker) -> None:
+    """Write the marker under its name; that of before is gone after it. Raises OSError."""
+    name, other = (SUSPECT, MARKER) if is_suspect(marker) else (MARKER, SUSPECT)
+    write_json(directory / name, marker)
+    (directory / other).unlink(missing_ok=True)
 
 
 def beside(mine: Marker, there: Optional[Marker]) -> Marker:
@@ -124,12 +145,12 @@ def findings_of(marker: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 
 def reason(directory: Path = DIRECTORY) -> str:
-    """Why the node is in quarantine, one line; empty where it is not."""
+    """Why the node is in quarantine, one line; empty where it is not, and for a suspect."""
     try:
         marker = read(directory)
     except MarkerError as error:
         return f"quarantine marker: {error}"
-    return "" if marker is None else why(marker)
+    return "" if marker is None or is_suspect(marker) else why(marker)
 
 
 def why(marker: Marker) -> str:
@@ -141,10 +162,19 @@ def why(marker: Marker) -> str:
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """One writer at a time: the watcher adds, `release` removes. Raises OSError."""
-    handle = os.open(str(directory / LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def locked(directory: Path, name: str = LOCK, most_s: float = math.inf) -> Iterator[None]:
+    """One writer at a time: the watcher adds, `release` removes. Raises OSError, also when another has it that long."""
+    handle = os.open(str(directory / name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + most_s
     try:
+        while most_s < math.inf:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
@@ -179,7 +209,8 @@ def release(run: str, newest: Optional[int], boot: str, directory: Path = DIRECT
         }
         settled["uptime_s"] = time.monotonic()  # the clock of the journal's monotonic stamps
         write_json(directory / RELEASED, settled)
-        (directory / MARKER).unlink()
+        for name in (MARKER, SUSPECT):
+            (directory / name).unlink(missing_ok=True)
         return marker
 
 

@@ -14,7 +14,8 @@ from ..know.expected import Expected, resolve
 from ..model import SettingsError
 from ..selfcheck import load
 from ..settings import NodeSettings, build, resolve_settings
-from . import marker
+from . import marker, slurm
+from .rule import RulePolicy
 
 SCHEDULERS = ("auto", "slurm", "kubernetes", "none")
 
@@ -32,12 +33,22 @@ class Options:
     scheduler: str = "auto"
     slurm_node: str = ""
     namespace: str = "Flightline"
+    suspects: str = slurm.SERVE
+    budget_percent: float = 10.0
+    breaker_percent: float = 100 / 3
+    window_min: float = 10.0
+    """Of the rule: what suspects do, and how many may be out for one reason (rule.py)."""
     smi_every_s: float = 5.0
     sample_every_s: float = 10.0
     dcgm_every_s: float = 60.0
     beat_every_s: float = 60.0
     boot_grace_s: float = 300.0
     """Since the boot: drivers are still being loaded then, and the preflight at boot judges what samples would."""
+
+    @property
+    def policy(self) -> RulePolicy:
+        """The rule's."""
+        return RulePolicy(self.budget_percent, self.breaker_percent, self.window_min * 60)
 
     @property
     def path(self) -> str:
@@ -68,6 +79,8 @@ def _checked(given: Mapping[str, Any]) -> Options:
         or isinstance(value, bool)
         or (isinstance(known[name], float) and not 0 <= float(value) <= 86_400)
     ]
+    wrong += [name for name in ("budget_percent", "breaker_percent") if name in given and not 0 <= given[name] <= 100]
+    wrong += ["suspects"] if given.get("suspects", slurm.SERVE) not in (slurm.SERVE, slurm.DRAIN) else []
     if wrong or given.get("scheduler", "auto") not in SCHEDULERS:
         raise SettingsError(
             f"saw: watch settings {', '.join(wrong) or 'scheduler ' + repr(given.get('scheduler'))}; "

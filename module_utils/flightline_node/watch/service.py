@@ -1,6 +1,7 @@
 """What a verdict of this node's own means for its place in Slurm: it takes the node out, brings it back, or neither.
 
-For Slurm's hooks, which ask at level quick. Whoever took the node out decides with whom it is: claim.why_kept.
+For Slurm's hooks, which ask at level quick. The rule (rule.py) decides whether they take the node out, and whoever took
+it out with whom it is: claim.why_kept.
 """
 
 from __future__ import annotations
@@ -8,28 +9,45 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Tuple
 
 from ..ask.runner import SYSTEM_PATHS
-from ..model import Verdict
+from ..model import SettingsError, Verdict
 from . import claim, kmsg, slurm
 from . import marker as marking
 
 SCONTROL_S = 4.0
 """For each question: a hook has some 30 s for everything."""
+LOCK_S = 8.0
+"""The watcher may be deciding the same."""
+WATCH_SETTINGS = Path("/etc/flightline/watch.json")
 _BASE = re.compile(r"[A-Z_]+")
 _SILENT = re.compile(r"\*|NOT_RESPONDING")
 
 
-def settle(node: str, record: Mapping[str, Any], said: str, returns: bool) -> str:
-    """Tell Slurm what was found, where that changes anything; what to say in the end. said: the claim of a no-go."""
+def settle(
+    node: str, record: Mapping[str, Any], said: str, returns: bool, by: str, directory: Path
+) -> Tuple[str, bool]:
+    """Tell Slurm what was found, where that changes anything; what to say in the end, and may the node work.
+
+    said: the claim of a no-go. A suspect works on: what it has, too many have.
+    """
+    good, ask = record["verdict"] == str(Verdict.GO), slurm.asking(_path(), SCONTROL_S)
     try:
-        if record["verdict"] != str(Verdict.GO):
-            slurm.drain(node, said, _path(), SCONTROL_S)
-            return said
-        return f"{said}{_brought_back(node, record)}" if returns else said
+        if not good:
+            from .options import options  # which reads the node's settings by the module that asks this one
+
+            wanted = options(WATCH_SETTINGS)
+            with marking.locked(directory, marking.CLAIM_LOCK, LOCK_S):
+                done = slurm.drain(node, said, ask, wanted.policy, wanted.suspects)
+            return (f"{said}; a suspect: {done.reason}", True) if done.state == slurm.SUSPECT else (said, False)
+        if by == claim.HEALTH:
+            slurm.lift(node, ask, lambda there: there.by in claim.AROUND_JOBS and not claim.why_kept(there, record))
+        return f"{said}{_brought_back(node, record)}" if returns else said, True
     except OSError as error:
-        return f"{said}; scontrol could not be run: {error.strerror or error}"
+        return f"{said}; scontrol could not be run: {error.strerror or error}", good
+    except (slurm.AwayError, SettingsError) as error:
+        return f"{said}; {error}", good
 
 
 def _brought_back(node: str, record: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import time
 from typing import List, NamedTuple, Optional, Sequence
 
 MOST_BYTES = 1 << 20
-"""As much as sinfo lists of 10,000 nodes, and more."""
+"""What one tool may print, unless more is asked for."""
 KILL_GRACE_S = 0.5
 
 
@@ -22,7 +22,7 @@ class Said(NamedTuple):
     text: str
 
 
-def run(argv: Sequence[str], path: str, deadline_s: float) -> Said:
+def run(argv: Sequence[str], path: str, deadline_s: float, most_bytes: int = MOST_BYTES) -> Said:
     """Run argv in a process group of its own. Raises FileNotFoundError, OSError when it cannot be started."""
     began = time.monotonic()
     # The output is read without waiting for its end: a child left behind may hold it open for ever.
@@ -38,17 +38,17 @@ def run(argv: Sequence[str], path: str, deadline_s: float) -> Said:
     os.set_blocking(child.stdout.fileno(), False)
     pieces: List[bytes] = []
     try:
-        status = _listen(child, pieces, began + deadline_s)
+        status = _listen(child, pieces, began + deadline_s, most_bytes)
         if status is None:
             with contextlib.suppress(OSError):
                 os.killpg(child.pid, signal.SIGKILL)
-            _listen(child, pieces, time.monotonic() + KILL_GRACE_S)
+            _listen(child, pieces, time.monotonic() + KILL_GRACE_S, most_bytes)
     finally:
         child.stdout.close()
-    return Said(status, b"".join(pieces)[:MOST_BYTES].decode("utf-8", "replace").strip())
+    return Said(status, b"".join(pieces)[:most_bytes].decode("utf-8", "replace").strip())
 
 
-def _listen(child: subprocess.Popen[bytes], pieces: List[bytes], until: float) -> Optional[int]:
+def _listen(child: subprocess.Popen[bytes], pieces: List[bytes], until: float, most_bytes: int) -> Optional[int]:
     assert child.stdout is not None
     handle, open_ = child.stdout.fileno(), True
     while True:
@@ -58,7 +58,7 @@ def _listen(child: subprocess.Popen[bytes], pieces: List[bytes], until: float) -
         try:
             piece = os.read(handle, 65536)
             open_ = bool(piece)
-            if piece and sum(map(len, pieces)) < MOST_BYTES:
+            if piece and sum(map(len, pieces)) < most_bytes:
                 pieces.append(piece)
                 continue
         except BlockingIOError:

@@ -11,14 +11,14 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..kubernetes import names
 from ..model import Finding
+from . import claim, report, slurm
 from . import marker as marking
-from . import report, slurm
 from .intake import Intake
 from .journal import JournalFeed
 from .kmsg import NOWHERE, Batch, Hole, Kmsg, Mark, boot_id
 from .latch import Latch
 from .options import Options
-from .out_of_service import Drain, Hands, complain
+from .out_of_service import Hands, complain
 from .samples import SampleFeed
 from .smi import SmiFeed
 from .systemd import SystemdNotifier
@@ -136,7 +136,9 @@ class Watcher:
             counts = {"kernel_lines_suppressed": self._intake.suppressed, "kernel_records_lost": self._lost}
             for feed in self._feeds:
                 counts.update(feed.counts())
-            states = {"WatchQuarantined": self._latch.marker is not None, "WatchBlind": self._kmsg is None}
+            suspect = (self._hands.scheduler() or {}).get("state") == slurm.SUSPECT
+            states = {"WatchQuarantined": self._latch.marker is not None and not suspect, "WatchSuspect": suspect,
+                      "WatchBlind": self._kmsg is None}  # fmt: skip
             line = report.beat(self._who, self._options.namespace, states, counts)
             try:
                 report.append(Path(self._options.heartbeat_log), line)
@@ -153,6 +155,8 @@ class Watcher:
             complain(str(error))
         if self._latch.marker:
             self._hands.resume(self._latch.marker)
+        else:
+            self._hands.released()  # while no watcher ran: what the last one had marked ends too
         self._look_for_release(first=True)
         try:
             self._saved = marking.read_json(self._directory / marking.STATE) or {}
@@ -319,11 +323,29 @@ def hands_of(options: Options) -> Hands:
     """The hands for this node's scheduler."""
     kind = scheduler_of(options)
     node = options.slurm_node or os.uname().nodename.split(".")[0]
-    drain: Optional[Drain] = None
+    directory, log = Path(options.directory), Path(options.log)
     if kind == "slurm":
-        drain = lambda reason, _: slurm.drain(node, reason, options.path)  # noqa: E731
-    elif kind == "kubernetes":
-        from ..kubernetes.drain import taint  # TLS is a third of a watcher's memory, and only this one needs it
+        ask, free = slurm.asking(options.path), [False]
 
-        drain = lambda reason, run: taint(reason, run, os.environ, options.root)  # noqa: E731
-    return Hands(Path(options.directory), Path(options.log), drain, kind)
+        def drain(reason: str, _: str, again: bool) -> slurm.DrainResult:
+            with marking.locked(directory, marking.CLAIM_LOCK):
+                eager, free[0] = free[0], False
+                return slurm.drain(node, reason, ask, options.policy, options.suspects, again=again, eager=eager)
+
+        def lift() -> str:
+            try:
+                free[0] = slurm.lift(node, ask, lambda there: there.by == claim.WATCH)
+            except (slurm.AwayError, OSError) as error:
+                return str(error)
+            return ""
+
+        return Hands(directory, log, drain, kind, lift)
+    if kind == "kubernetes":
+        from ..kubernetes import drain as kubernetes  # TLS is a third of a watcher's memory, and only this one needs it
+
+        def taint(reason: str, run: str, again: bool) -> slurm.DrainResult:
+            with marking.locked(directory, marking.CLAIM_LOCK):
+                return kubernetes.taint(reason, run, os.environ, options, again)
+
+        return Hands(directory, log, taint, kind, lambda: kubernetes.lift(os.environ))
+    return Hands(directory, log, None, kind)

@@ -4,12 +4,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from flightline.healing import act
 from flightline.healing.act import _markers
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.plan.seen import LastSeen
+from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import EdgeError, NodeFacts, Ports
-from flightline.store.sqlite import Run
+from flightline.store.sqlite import Run, StoreError
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
 from tests.unit.healing.made import T0, H, incident, through
@@ -72,3 +74,28 @@ def test_a_person_returned_a_node_and_its_quarantine_ends_where_it_answers(tmp_p
     assert left.events[-1].what == H.LEFT and not left.is_open
     assert bool([line for line in world.effects() if line["what"] == "release"]) is answers
     assert any("its quarantine could not be ended: n1: no connection" in line for line in said) is not answers
+
+
+def test_a_reset_says_what_follows_and_lets_the_suspects_ask_again(tmp_path, monkeypatch):
+    suspect = SchedulerView(mark=f"{CLAIM} held")
+    places = {"n1": suspect, "n2": SchedulerView(True, CLAIM), **{f"n{number}": suspect for number in (3, 4)}}
+    asked = []
+
+    class Slurm(Cluster):
+        def places(self, hosts):
+            return places
+
+        def let_go(self, hosts):
+            asked.extend(hosts)
+
+    SqliteLedger(tmp_path / "runs.sqlite").close()
+    seen = LastSeen(Run("R1", T0), [], dict.fromkeys(places, "p5"))
+    monkeypatch.setattr(act, "look", lambda *_: seen)
+    monkeypatch.setattr(act.HealingRequest, "asked_scheduler", lambda *_: Slurm())
+    request = act.HealingRequest("latest", (), "slurm", False, SitePolicy(), str(tmp_path / "runs.sqlite"))
+    said = act.reset(request, "p5")
+    assert "1 of 4 nodes are out, at most 1 may be" in said and "3 suspects: n1, n3, n4 ask again" in said
+    assert asked == ["n1", "n3", "n4"]
+    places.clear()
+    with pytest.raises(StoreError, match="no breaker that fell there"):
+        act.reset(request, "p5")

@@ -46,8 +46,8 @@ def test_a_budget_of_zero_repairs_nothing():
     assert OutageBudget(SitePolicy(budget_percent=0), {"p5": 20}, Counter(p5=5)).begin("p5")
 
 
-def seen(count, check="gpu_count", group="p5", step_s=0.0):
-    return [Detection(group, check, f"n{number}", later(T0, number * step_s)) for number in range(count)]
+def seen(count, reason="count_differs", group="p5", step_s=0.0):
+    return [Detection(group, "gpu_count", reason, f"n{number}", later(T0, number * step_s)) for number in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_slow_faults_are_no_crowd():
 
 
 def test_a_crowd_of_an_hour_ago_counts_after_a_slow_start():
-    lonely = [Detection("p5", "gpu_count", "n9", later(T0, 3600))]
+    lonely = [Detection("p5", "gpu_count", "count_differs", "n9", later(T0, 3600))]
     assert trips([*seen(5), *lonely], {"p5": 12}, SitePolicy())
 
 
 def test_one_node_many_times_and_different_findings_are_no_crowd():
-    again = [Detection("p5", "xid", "n1", later(T0, number)) for number in range(50)]
-    mixed = [Detection("p5", f"check_{number}", f"n{number}", T0) for number in range(8)]
+    again = [Detection("p5", "xid", "xid.79", "n1", later(T0, number)) for number in range(50)]
+    mixed = [Detection("p5", "xid", f"xid.{number}", f"n{number}", T0) for number in range(8)]
     assert trips([*again, *mixed], {"p5": 12}, SitePolicy()) == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import datetime, timezone
 
 import click
 import pexpect
@@ -16,7 +17,8 @@ from flightline.healing.journal.incident import APPROVED, EVERY, PROPOSED, Momen
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.planner import Do, NextStep
-from flightline.store.sqlite import Run, SqliteStore, StoreError
+from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, StoreError
+from flightline_node.judge.checks import CHECKS
 
 from .made import T0, H, incident, through, trouble
 
@@ -248,3 +250,27 @@ def test_a_replay_says_what_was_planned_and_changes_nothing(store, monkeypatch):
     assert "none taken" in out.splitlines()[0]
     assert "gpu-02  quarantine REBOOT" in out
     assert store.read_bytes() == before
+
+
+def test_the_age_of_proof_is_shown_and_is_a_gate(tmp_path, monkeypatch):
+    path = tmp_path / "runs.sqlite"
+    now, names = datetime.now(timezone.utc).isoformat(timespec="seconds"), ("n1", "n2")
+    run = Run("R1", later(now, -7200)[:19] + "+00:00", "standard", "hosts.yml", tuple(map(ExpectedHost, names)))
+    findings = [
+        {"check": check.id, "status": "PASS", "message": "good"}
+        for check in CHECKS.values()
+        if check.level == "standard"
+    ]
+    with SqliteStore(path) as runs:
+        runs.start(run)
+        runs.save("R1", {"host": "n1", "verdict": "go", "findings": findings})
+    monkeypatch.setenv("FLIGHTLINE_STORE", str(path))
+    status, out = call("runs", "--age")
+    assert (status, [line.split() for line in out.splitlines()[1:]]) == (
+        0,
+        [["n2", "none", "none"], ["n1", "2.0", "h", "none"]],
+    )
+    gates = {("3", "n1"): 0, ("1", "n1"): 1, ("3", "n[1-2]"): 1, ("3", "n9"): 1}
+    assert {given: call("runs", "--max-age", given[0], "--nodes", given[1])[0] for given in gates} == gates
+    assert call("runs", "--max-age", "3", "--nodes", "n1", "--level", "deep")[0] == 1
+    assert 'flightline_proof_age_hours{node="n2",level="deep"} +Inf' in call("runs", "--prometheus")[1]

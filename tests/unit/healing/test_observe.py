@@ -175,9 +175,17 @@ def test_a_drain_of_ours_whose_finding_nobody_knows_is_judged_before_anything_is
     assert absorb([from_claim("n1", "i-n1", "p5", place, T0)], [one], later(T0, 99)) == [one]
 
 
-@pytest.mark.parametrize("reason", ["ada: disk", "", "flightline: keep out", CLAIM.replace("prolog", "agent")])
-def test_what_is_not_ours_or_an_agents_own_opens_nothing(reason):
+@pytest.mark.parametrize("reason", ["ada: disk", "", "flightline: keep out"])
+def test_what_is_not_ours_opens_nothing(reason):
     assert from_claim("n1", "i-n1", "p5", SchedulerView(True, reason), T0) is None
+
+
+@pytest.mark.parametrize("mark", ["held", "told"])
+def test_a_suspect_is_an_incident_in_service_that_counts_for_the_breaker(mark):
+    suspect = SchedulerView(mark=f"{CLAIM} {mark}")
+    (one,) = absorb([from_claim("n1", "i-n1", "p5", suspect, T0)], [], T0)
+    assert (str(one.state), suspect.ours, suspect.foreign) == ("in service", False, "")
+    assert from_claim("n1", "i-n1", "p5", SchedulerView(mark=f"{CLAIM} going"), T0) is None
 
 
 LOST = SchedulerView(True, "Not responding", since=T0, lost=True, silent=True)

@@ -210,3 +210,16 @@ def test_events_stay_bounded():
     assert len(one.events) == incidents.MOST_EVENTS
     assert one.events[0].what == H.DETECTED
     assert len(one.events[-1].evidence) == incidents.MOST_LINES
+
+
+def test_three_reasons_of_one_check_are_three_troubles_and_what_was_returned_counts_no_more():
+    def sick(host, number):
+        return incident(host, trouble(serial=host, reason=f"xid.{number}"))
+
+    mixed = [sick("n1", 48), sick("n2", 79), sick("n3", 119)]
+    assert plan(fleet(*mixed, size=6), SitePolicy()).trips == []
+    same = [sick(f"n{number}", 79) for number in (1, 2, 3)]
+    (trip,) = plan(fleet(*same, size=6), SitePolicy()).trips
+    assert (trip.check, trip.reason) == ("xid", "xid.79")
+    past = [through(one, H.QUARANTINED, H.LEFT) for one in same[1:]]
+    assert plan(fleet(same[0], size=6, past=past), SitePolicy()).trips == []

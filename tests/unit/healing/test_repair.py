@@ -1,7 +1,9 @@
 """What runs on a node: one step, refused to an older lease and on the machine that Ansible runs on. Tools are simulated."""
 
 import json
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,15 @@ def test_a_pause_is_a_persons_and_keeps_the_programs_of_the_node_still(node):
     assert marking.paused(directory) == ""
     until(lambda: asked)
     hands.finish(1)
+
+
+def test_it_ends_the_tests_of_a_preflight_and_nothing_else(node, tmp_path):
+    pretend = [sys.executable, "-c", "import time; time.sleep(60)"]
+    test = subprocess.Popen([*pretend, f"{tmp_path}/flightline-node.pyz", "call", "-", "n1"])
+    watcher = subprocess.Popen([*pretend, f"{tmp_path}/flightline-node.pyz", "watch"])
+    try:
+        assert node("yield", 1)["outcome"] == "done"
+        assert test.wait(5) == -signal.SIGTERM and watcher.poll() is None
+    finally:
+        test.kill()
+        watcher.kill()

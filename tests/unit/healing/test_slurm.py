@@ -129,8 +129,15 @@ def test_a_drain_says_that_it_is_ours_or_is_refused(cluster):
 
 
 def test_a_reason_is_written_as_it_is(cluster):
-    cluster([node()]).drain("n1", OURS)
-    assert cluster.asked.read_text().splitlines()[-1] == f"update NodeName=n1 State=DRAIN Reason={OURS}"
+    cluster([node(more=f" Extra={OURS} going")]).drain("n1", OURS)
+    assert f"update NodeName=n1 State=DRAIN Reason={OURS} Extra=" in cluster.asked.read_text().splitlines()
+
+
+def test_a_drain_that_the_rule_does_not_allow_is_refused_and_leaves_no_mark(cluster):
+    nodes = [node(f"n{number}", "IDLE+DRAIN", OURS, STAMP.replace("2026", "2999")) for number in (2, 3)]
+    with pytest.raises(SchedulerError, match="2 of 3 are out for the same reason"):
+        cluster([node(), *nodes]).drain("n1", OURS)
+    assert "update" not in cluster.asked.read_text()
 
 
 def test_a_node_in_service_needs_no_resume(cluster):

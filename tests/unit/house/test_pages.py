@@ -40,6 +40,7 @@ def said(page: str, start: str) -> Iterator[list[str]]:
 def mistakes(words: list[str]) -> list[str]:
     """Commands and options of a line that flightline does not have."""
     command: click.Command = cli
+    words = words[: words.index("--")] if "--" in words else words  # what follows is another program's
     for word in words:
         if isinstance(command, click.Group) and not word.startswith("-"):
             if not re.fullmatch(r"[a-z-]+", word):

@@ -1,15 +1,24 @@
 """The agent's order of things, with a Node in memory; the API server itself is in tests/kubernetes."""
 
 import copy
+import json
+import threading
 import time
+from dataclasses import asdict
+from urllib.parse import unquote
 
 import pytest
 
-from flightline_node.kubernetes import api, names
+from flightline.healing.steps.kubernetes import _place
+from flightline_node.act import repair
+from flightline_node.kubernetes import api, drain, names
 from flightline_node.kubernetes.agent import AgentOptions, NodeAgent
 from flightline_node.kubernetes.judging import Judged
-from flightline_node.kubernetes.own_node import NodeUpdate
-from flightline_node.kubernetes.standing import patch, read, settled
+from flightline_node.kubernetes.own_node import NodeUpdate, OwnNode
+from flightline_node.kubernetes.standing import Standing, patch, read, settled
+from flightline_node.watch import marker as marking
+from flightline_node.watch.options import Options
+from flightline_node.watch.slurm import DrainResult
 
 GO, NO_GO, NOT_RUN = 0, 1, 2
 
@@ -52,7 +61,9 @@ class Day:
         self.own, self.busy, self.asked, self.status, self.slept = MemoryNode(), busy, [], GO, []
         self.taints_when_asked = []
         given = AgentOptions(directory=path, kmsg=str(path / "none"), settle_s=20.0, **options)
-        self.agent = NodeAgent(given, self.own, "b1", self.judge, lambda: self.busy, self.slept.append)
+        self.decided = None
+        out = lambda word, again: self.decided or (self.own.tell(word) and DrainResult("drained", ""))  # noqa: E731
+        self.agent = NodeAgent(given, self.own, "b1", self.judge, lambda: self.busy, self.slept.append, out)
 
     def judge(self, level, run):
         time.sleep(0.005)  # a go counts when it began after what it lifts, to the millisecond
@@ -160,3 +171,104 @@ def test_a_go_beside_a_quarantine_is_not_told(day, tmp_path):
     (tmp_path / "quarantine.json").write_text("{}")  # one that cannot be read holds too
     day.round()
     assert day.own.taints() == {names.STARTUP_TAINT}
+
+
+@pytest.mark.parametrize("level", ["quick", "standard"])
+def test_what_many_nodes_have_leaves_this_one_in_service(day, level):
+    day.round()
+    if level == "standard":
+        day.agent._deep_due = 0.0
+    day.status, day.decided = NO_GO, DrainResult("suspect", "6 of 8 have it")
+    day.round()
+    assert (day.asked[-1], day.own.taints(), day.agent.stands.verdict) == (level, set(), "go")
+
+
+def test_before_its_first_go_a_node_is_in_nobodys_service_and_no_rule_is_asked(day):
+    day.status, day.decided = NO_GO, DrainResult("suspect", "6 of 8 have it")
+    assert names.FAULT_TAINT in day.round().own.taints()
+
+
+def test_while_the_rule_has_no_answer_it_is_asked_again(day):
+    day.round()
+    day.status, day.decided = NO_GO, DrainResult("pending", "the API server is away")
+    assert day.round().own.taints() == set()
+    day.decided = None
+    day.agent.step()
+    assert day.own.taints() == {names.FAULT_TAINT}
+
+
+def test_where_a_controller_acts_its_proof_lifts_a_no_go_and_no_go_of_the_agents_own(tmp_path):
+    root = tmp_path / "var/lib/flightline"
+    root.mkdir(parents=True)
+    day = Day(root, returns=False)
+    day.round()
+    day.status = NO_GO
+    day.round()
+    day.status = GO
+    day.round().round()
+    assert day.own.taints() == {names.FAULT_TAINT}
+    repair.take(repair.RepairStep("release", 1, root=str(tmp_path), run="R1", judged_at="2020-01-01T00:00:00Z"))
+    assert day.round().own.taints() == {names.FAULT_TAINT}, "it looked before the fault"
+    time.sleep(0.005)
+    repair.take(repair.RepairStep("release", 1, root=str(tmp_path), run="R2"))
+    day.agent.step()
+    assert day.own.taints() == set(), "and at once"
+
+
+class MemoryApi:
+    """Nodes as the API server keeps them, for what the rule asks of it; every request waits its turn."""
+
+    def __init__(self, count):
+        self.lock, self.most = threading.Lock(), 0
+        kind = {names.TYPE_LABEL: "p5.48xlarge", names.VERDICT_LABEL: "go"}
+        stood = {names.STANDING: json.dumps(asdict(Standing("go", "quick", "R", marking.stamp(), "b")))}
+        self.nodes = {
+            f"n{number}": {
+                "metadata": {"name": f"n{number}", "uid": "u", "labels": dict(kind), "annotations": dict(stood), "resourceVersion": "1"},
+                "spec": {},
+            }
+            for number in range(count)
+        }  # fmt: skip
+
+    def ask(self, to, method, path, body=None, kind="", accept=""):
+        with self.lock:
+            if method == "POST":
+                return {}
+            name = path.partition("?")[0].split("/")[4:]
+            if method == "PATCH" and "status" not in path:
+                node = self.nodes[name[0]]
+                for part in ("labels", "annotations"):
+                    merged = {**node["metadata"][part], **body["metadata"].get(part, {})}
+                    node["metadata"][part] = {key: value for key, value in merged.items() if value is not None}
+                node["spec"].update(body.get("spec", {}))
+                self.most = max(self.most, sum(bool(one["spec"].get("taints")) for one in self.nodes.values()))
+            if name:
+                return copy.deepcopy(self.nodes[name[0]])
+            wanted = dict(
+                pair.split("=") for pair in unquote(path.partition("labelSelector=")[2].partition("&")[0]).split(",")
+            )
+            found = [one for one in self.nodes.values() if wanted.items() <= one["metadata"]["labels"].items()]
+            return copy.deepcopy({"rows" if accept == api.TABLE else "items": found})
+
+
+@pytest.mark.parametrize("count", [2, 8, 100])
+def test_the_same_fault_on_all_nodes_taints_the_budget(monkeypatch, count):
+    server, done = MemoryApi(count), {}
+    monkeypatch.setattr(api, "ask", server.ask)
+    claim = "flightline: xid GPU 3 by watch at quick for xid.79 run R"
+
+    def node(name):
+        own = OwnNode(None, name, lambda: "2026-11-22T10:00:00Z")
+        word = Standing("no-go", "quick", "R", marking.stamp(), "b", claim)
+        done[name] = drain.leave(own, word, Options(), False).state
+
+    threads = [threading.Thread(target=node, args=(name,)) for name in server.nodes]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert (server.most, list(done.values()).count("drained")) == (max(1, count // 10),) * 2
+    assert set(done.values()) == {"drained", "suspect"}
+    suspects = [place for place in map(_place, server.nodes.values(), [{}] * count) if place.suspect]
+    assert len(suspects) == count - server.most
+    assert {place.suspect.reason for place in suspects} == {"xid.79"}

@@ -8,6 +8,12 @@ from flightline_node.read.parsers import kernel_scan
 from flightline_node.read.parsers.kernel_events import CORES, NEEDLES
 
 
+@pytest.fixture
+def weighed(monkeypatch):
+    """As a log that is large enough to have its letters weighed."""
+    monkeypatch.setattr(kernel_scan, "SMALL_BYTES", 0)
+
+
 def plain(data):
     found = []
     for number, needle in enumerate(NEEDLES):
@@ -26,7 +32,7 @@ def test_same_as_a_plain_search(monkeypatch, letters, libc, small_bytes):
     monkeypatch.setattr(kernel_scan, "CHUNK_BYTES", 997)
     monkeypatch.setattr(kernel_scan, "THREADS_FROM_BYTES", 60_000)
     if not libc:
-        monkeypatch.setattr(kernel_scan, "_libc_finds", lambda: None)
+        monkeypatch.setattr(kernel_scan, "_libc_finds", lambda: (kernel_scan._plain, kernel_scan._plain))
     dice = random.Random(3)
     for size in (1, 500, 5000, 80_000):
         data = bytearray(dice.choices(letters, k=size))
@@ -37,6 +43,7 @@ def test_same_as_a_plain_search(monkeypatch, letters, libc, small_bytes):
 
 
 @pytest.mark.parametrize("at", [0, 1, 300_000, -1])
+@pytest.mark.usefixtures("weighed")
 def test_a_zero_byte_ends_no_search(at):
     """strstr stops at one; memmem takes its place in the chunk that has it."""
     data = bytearray(b"a line of varied EXTRMISBGUL letters\n" * 20_000)
@@ -45,6 +52,7 @@ def test_a_zero_byte_ends_no_search(at):
     assert list(kernel_scan.occurrences(bytes(data), NEEDLES, CORES)) == plain(bytes(data))
 
 
+@pytest.mark.usefixtures("weighed")
 def test_a_letter_denser_than_the_sample_says_is_still_found():
     data = b"quiet line\n" * 60_000 + b"XXXXXXXX" * 20_000 + b": SXid (" + b"quiet line\n" * 60_000
     assert list(kernel_scan.occurrences(data, NEEDLES, CORES)) == plain(data)

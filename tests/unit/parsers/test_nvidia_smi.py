@@ -402,7 +402,6 @@ def test_cut_off_text():
         b"<nvidia_smi_log><gpu>",
         b"==============NVSMI LOG==============\n",
         b"==============NVSMI LOG==============\n\nAttached GPUs   : 8\n",
-        b"bash: nvidia-smi: command not found\n",
         b"| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n",
         b"\xff\xfe<\x00n\x00",
     ],

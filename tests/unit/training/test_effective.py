@@ -15,7 +15,7 @@ from flightline.training.effective import (
     spares,
 )
 
-FREE = ClusterRates(stall_s=0, write_s=0, crash_s=0, hang_s=0, restart_s=0, swap_s=0, spares=10**6)
+FREE = ClusterRates(stall_s=0, write_s=0, crash_s=0, hang_s=0, restart_s=0, swap_s=0, spares=10**6, fewer=False)
 
 
 def test_the_published_table():
@@ -68,3 +68,24 @@ def test_the_derived_spares_are_hardly_ever_used_up_and_half_of_them_often(gpus)
     short = replace(site, spares=spares(site) // 3)
     assert sum(simulate(site, 60, 54, seed).waited_h for seed in range(20)) / 20 < 2
     assert sum(simulate(short, 60, 54, seed).waited_h for seed in range(20)) / 20 > 2
+
+
+@pytest.mark.parametrize(("restart_s", "percent"), [(60, 97.2), (180, 96.2), (300, 95.2), (600, 92.7)])
+def test_the_table_of_the_documentation(restart_s, percent):
+    site = ClusterRates(hang_s=120.0, restart_s=restart_s)
+    found = sum(simulate(site, interval_s(site), 54, seed).share for seed in range(24)) / 24
+    assert 100 * found == pytest.approx(percent, abs=0.1)
+
+
+def test_repairs_of_three_days_cost_nodes_and_not_the_run():
+    site = ClusterRates(hang_s=120.0, repair_h=72.0)
+    goes_on, waits = (simulate(replace(site, fewer=fewer), 149, 54, 1) for fewer in (True, False))
+    assert goes_on.share > 0.95 and goes_on.waited_h == 0 and waits.share < 0.4
+    # No free lunch: of a small cluster the missing nodes are a large share.
+    small = replace(site, gpus=64, spares=0, repair_h=24 * 54)
+    assert simulate(small, 149, 540, 1).share < 0.9
+
+
+def test_silent_corruption_costs_what_was_trained_until_it_was_noticed():
+    late = simulate(replace(FREE, silent_s=3600.0), 60, 540, 1)
+    assert late.lost_h - simulate(FREE, 60, 540, 1).lost_h == pytest.approx(419 * 10 * 6 / 419, rel=0.4)

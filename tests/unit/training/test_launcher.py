@@ -64,13 +64,20 @@ class Site:
         )
         (root / "torchrun").chmod(0o755)
         given = {**SETTINGS, "torchrun": str(root / "torchrun"), "logs": str(root / "logs"), "numa_binding": "",
-                 "gate": ["sh", "-c", f"echo x >> {root}/gates; {gate}"], **settings}  # fmt: skip
+                 "gate": ["sh", "-c", f"echo x >> {root}/gates; {gate}"], "root": str(root), **settings}  # fmt: skip
         (root / "train.json").write_text(json.dumps(given))
         (root / "jobs" / "demo.json").write_text(json.dumps({"command": ["x.py"]}))
 
-    def popen(self, *more: str, job: str = "demo"):
+    def popen(self, *more: str, job: str = "demo", **environment: str):
         argv = [*TRAIN, *self.given(job), *more]
-        return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+    def tool(self, name: str, script: str) -> dict[str, str]:
+        """A stand-in of a program that the launcher calls; the environment that has it."""
+        (self.root / "bin").mkdir(exist_ok=True)
+        (self.root / "bin" / name).write_text(f'#!/bin/sh\necho "$@" >> {self.root}/{name}\n{script}\n')
+        (self.root / "bin" / name).chmod(0o755)
+        return {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
 
     def given(self, job: str = "demo"):
         return [job, f"--settings={self.root}/train.json", f"--jobs={self.root}/jobs", f"--asked={self.root}/asked"]
@@ -133,6 +140,8 @@ def test_what_is_told_of_a_run_is_what_the_storage_function_takes(tmp_path, monk
     assert [(one["run"], one["status"], one["dataset"]) for one in items] == [
         ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "running", "c4"), ("2026-11-22-a", "finished", "c4")]  # fmt: skip
     assert [len(one["interruptions"]) for one in items] == [0, 1, 1] and items[2]["exit_status"] == 0
+    (line,) = (tmp_path / "logs" / "demo" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["TrainInterruptions"] == 1
 
 
 def test_nodes_code_and_checkpoints_of_the_job_are_told(tmp_path):
@@ -252,7 +261,7 @@ def test_being_told_to_end_reaches_the_ranks_and_requeues(tmp_path, number, hand
         time.sleep(0.02)
     os.kill(process.pid, number)
     said = process.communicate(timeout=120)[1]
-    assert process.returncode == 75 and f"{signal.Signals(number).name} to 1 ranks" in said
+    assert process.returncode == 75 and f"{signal.Signals(number).name}: SIGTERM to 1 ranks" in said
     assert ("killed" in said) == killed and site.count("starts") == 1
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import time
 from pathlib import Path
@@ -10,10 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flightline_node.train import obstacles, program
+from flightline_node.train import herald, obstacles
 from flightline_node.train.job_run import REFUSED
+from flightline_node.train.plan import Meeting
 
-from .test_launcher import Site, journal
+from .test_launcher import Site
 
 ROLES = Path(__file__).parents[3] / "roles"
 
@@ -118,43 +118,59 @@ def test_logs_that_cannot_be_made_are_one_sentence(tmp_path):
     assert status == 2 and "/proc/nowhere" in said and "Traceback" not in said
 
 
-def test_a_spare_waits_as_long_as_the_run_goes_on_and_ends_with_it(tmp_path):
-    step, finished = (journal(tmp_path, "", event=name) for name in ("step", "finished"))
-    site = job(Site(tmp_path, f"mkdir -p {tmp_path}/logs/demo; if [ $start -le 6 ]; then {step}; else {finished}; fi; exit 1"),
-               nodes=[2, 2], rendezvous="127.0.0.1:9")  # fmt: skip
-    status, said = site.run()
-    assert (status, site.count("starts"), site.count("gates")) == (0, 7, 7), "more than the restarts, and each is gated"
-    assert said.count("waits on as a spare") == 6
+@pytest.fixture
+def rendezvous(monkeypatch):
+    """The launcher of another node, where all meet."""
+    monkeypatch.setattr(herald, "is_here", bool)
+    monkeypatch.setattr(herald, "PARTING_S", 0.0)
+    while True:
+        meeting = Meeting("127.0.0.1", free_port(), 2, 1)
+        made = herald.Herald(meeting)
+        if herald.ask(meeting):  # the port beside it was free as well
+            return meeting, made
 
 
-def test_a_spare_is_started_again_no_more_than_wanted_when_nobody_trains(tmp_path):
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "rank-000000.jsonl").write_text('{"event":"finished","time":1}\n')
-    site = job(Site(tmp_path, "exit 1"), nodes=[2, 2], rendezvous="127.0.0.1:9", journal=str(tmp_path / "old"))
-    assert (site.run()[0], site.count("starts")) == (1, 4), "an earlier run's journal is no sign"
+def test_a_spare_of_any_program_waits_while_the_others_train_and_ends_with_them(tmp_path, rendezvous):
+    meeting, other = rendezvous
+    other.word = herald.RUNNING
+    site = job(Site(tmp_path, "exit 1"), nodes=[2, 2], rendezvous=f"{meeting.host}:{meeting.port}")
+    process = site.popen()
+    end = time.monotonic() + 60
+    while site.count("starts") < 6:
+        assert time.monotonic() < end and process.poll() is None, "more than the restarts"
+        time.sleep(0.05)
+    other.finished()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0 and said.count("waits on as a spare") >= 5, said
+    assert site.count("gates") == site.count("starts"), "each is gated"
+
+
+def test_the_node_of_the_rendezvous_may_be_the_spare_itself(rendezvous, monkeypatch):
+    meeting, head = rendezvous
+    monkeypatch.setattr(herald, "is_here", lambda _: False)
+    trains = herald.Herald(meeting)
+    trains.running()
+    assert herald.ask(meeting) == head.word == herald.RUNNING
+    trains.finished()
+    assert herald.ask(meeting) == herald.FINISHED
+
+
+def test_fewer_nodes_than_needed_are_no_spares(tmp_path, rendezvous):
+    meeting, other = rendezvous
+    assert herald.ask(meeting) == other.word == herald.MEETING
+    site = job(Site(tmp_path, "exit 1", restarts=1), nodes=[2, 2], rendezvous=f"{meeting.host}:{meeting.port}")
+    assert (site.run()[0], site.count("starts")) == (1, 2)
 
 
 @pytest.mark.parametrize(("nodes", "asked"), [("2", ["requeue 17"]), ("3", [])])
-def test_a_node_in_quarantine_leaves_the_job_to_a_spare_or_gives_it_back(tmp_path, monkeypatch, nodes, asked):
+def test_a_node_in_quarantine_leaves_the_job_to_a_spare_or_gives_it_back(tmp_path, nodes, asked):
     # Under Slurm nobody else asks before a restart: the prolog was the gate when the job began.
-    site = Site(tmp_path, f"touch {tmp_path}/marker; exit 1")
-    (tmp_path / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked.txt\n')
-    (tmp_path / "scontrol").chmod(0o755)
-    one = {"command": ["x.py"], "nodes": [2, 2], "rendezvous": f"127.0.0.1:{free_port()}"}
-    (tmp_path / "jobs" / "demo.json").write_text(json.dumps(one))
-    for name, value in (
-        ("PATH", f"{tmp_path}:{os.environ['PATH']}"),
-        ("SLURM_JOB_ID", "17"),
-        ("SLURM_JOB_NUM_NODES", nodes),
-    ):
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(obstacles, "QUARANTINE", str(tmp_path / "marker"))
-    # In this process, for its constant; it takes signals over.
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}
-    try:
-        assert program.main([*site.given(), "--no-gate"]) == REFUSED
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-    assert site.count("starts") == 1
-    assert [line for path in tmp_path.glob("asked.txt") for line in path.read_text().splitlines()] == asked
+    marker = tmp_path / "var/lib/flightline/quarantine.json"
+    site = job(
+        Site(tmp_path, f"mkdir -p {marker.parent}; touch {marker}; exit 1"),
+        nodes=[2, 2],
+        rendezvous=f"127.0.0.1:{free_port()}",
+    )
+    status, _ = site.run("--no-gate", **site.tool("scontrol", "exit 0"), SLURM_JOB_ID="17", SLURM_JOB_NUM_NODES=nodes)
+    assert (status, site.count("starts")) == (REFUSED, 1)
+    assert [line for path in tmp_path.glob("scontrol") for line in path.read_text().splitlines()] == asked

@@ -6,8 +6,11 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from flightline_node.train import told
 
 SCRIPT = Path(__file__).parents[3] / "roles/training/templates/flightline-train.sbatch.j2"
 STAND_INS = {
@@ -27,13 +30,36 @@ def until(path):
     return path.read_text()
 
 
+def job_script(tmp_path):
+    text = SCRIPT.read_text().replace("{{ training_grace_s | int + 30 }}", "120")
+    (tmp_path / "script").write_text(text.replace("{{ _training_logs }}", str(tmp_path / "logs")))
+    return tmp_path / "script"
+
+
+@pytest.mark.parametrize(("run", "status"), [("llama-1-slurm-17", 0), ("llama-1-slurm-16", 77)])
+def test_a_node_that_left_costs_a_finished_run_nothing(tmp_path, run, status):
+    for name, text in {"scontrol": "echo gpu-01", "srun": "exit 77"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "logs/llama-1").mkdir(parents=True)
+    plan = SimpleNamespace(about={"run": run, "told": {"job": "llama-1"}, "records": f"{tmp_path}/logs/llama-1/records.jsonl"},
+                           journal=str(tmp_path), user="")  # fmt: skip
+    assert told.tell(plan, "finished") == ""
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_NODELIST": "gpu-[01-03]"}  # fmt: skip
+    assert (
+        subprocess.run(
+            ["bash", job_script(tmp_path), "llama-1", "2"], env=environment, timeout=WAIT_S, check=False
+        ).returncode
+        == status
+    )
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_run_that_saved_is_requeued_although_slurm_takes_no_signal_any_more(tmp_path, number):
     for name, text in STAND_INS.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text.format(root=tmp_path)}\n")
         (tmp_path / name).chmod(0o755)
-    script = tmp_path / "script"
-    script.write_text(SCRIPT.read_text().replace("{{ training_grace_s | int + 30 }}", "120"))
+    script = job_script(tmp_path)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "gpu-[01-02]"}  # fmt: skip
     process = subprocess.Popen(["bash", script, "llama-1"], env=environment)
     try:

@@ -209,7 +209,7 @@ def test_the_flight_recorder_is_asked_by_its_pipe(tmp_path):
     made = plan("demo", {**SETTINGS, "logs": str(tmp_path)}, {"command": ["x"], "on_stall": "dump"}, {}, "")
     evidence = StartEvidence(made)
     evidence.begin()
-    pipe = f"{evidence.environment()['TORCH_NCCL_DEBUG_INFO_PIPE_FILE']}3.pipe"
+    pipe = f"{evidence.environment({})['TORCH_NCCL_DEBUG_INFO_PIPE_FILE']}3.pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with subprocess.Popen(["sleep", "60"]) as process:

@@ -20,8 +20,12 @@ echo "$*" >> asked
 [ -e slow ] && sleep "$(cat slow)"
 [ -e down ] && { echo 'slurm_update error: Unable to contact slurm controller (connect failure)' >&2; exit 1; }
 case "$1 $2" in
+  "-o show") printf 'NodeName=gpu-07 State=%s Reason=%s [root@2026-11-22T10:00:00] Extra=%s\\n' "$(cat state)" "$(cat reason)" "$(cat extra)"
+    cat others ;;
   "show node") printf 'NodeName=%s State=%s\\n   Reason=%s [root@2026-11-22T10:00:00]\\n' "$3" "$(cat state)" "$(cat reason)" ;;
-  "update "*) echo IDLE+DRAIN > state; for word; do case $word in Reason=*) echo "${word#Reason=}" > reason ;; esac; done ;;
+  "update "*) for word; do case $word in
+    Reason=*) echo "${word#Reason=}" > reason ;; Extra=*) echo "${word#Extra=}" > extra ;; State=*) echo IDLE+DRAIN > state ;;
+    esac; done ;;
 esac
 """
 
@@ -56,13 +60,20 @@ class Scene:
         )
         self.watcher = None
 
-    def with_slurm(self, state="IDLE", reason="none"):
-        tool = self.tools / "scontrol"
-        tool.write_text(SCONTROL)
-        tool.chmod(0o755)
+    def with_slurm(self, state="IDLE", reason="none", others=""):
+        self.tool(SCONTROL)
         (self.tools / "state").write_text(state + "\n")
         (self.tools / "reason").write_text(reason + "\n")
+        (self.tools / "extra").write_text("\n")
+        (self.tools / "others").write_text(others)
         return self
+
+    def tool(self, text):
+        """Another scontrol; the one before may be running."""
+        draft = self.tools / "draft"
+        draft.write_text(text)
+        draft.chmod(0o755)
+        draft.replace(self.tools / "scontrol")
 
     def rules(self, **changes):
         self.settings.write_text(json.dumps({**NODE, **changes}))

@@ -22,6 +22,8 @@ from .scene import QUIET, XID_31, XID_79
 
 def test_a_lost_gpu_is_marked_then_drained_then_recorded(scene):
     scene.with_slurm().boot()
+    assert scene.until(scene.asked) == ["-o show node"], "has it a mark of before, or the site something there?"
+    time.sleep(0.05)
     scene.say(QUIET, XID_79)
     marker = scene.until(scene.drained)
     assert marker["schema"] == "flightline-quarantine/1"
@@ -37,7 +39,11 @@ def test_a_lost_gpu_is_marked_then_drained_then_recorded(scene):
     assert marker["scheduler"]["kind"] == "slurm"
     wanted = f"flightline: xid 0000:53:00 by watch at quick for xid.79 run {marker['run']}"
     assert marker["scheduler"]["reason"] == wanted
-    assert scene.asked()[:2] == ["show node gpu-07", f"update NodeName=gpu-07 State=DRAIN Reason={wanted}"]
+    assert scene.asked()[1:4] == [
+        f"update NodeName=gpu-07 Extra={wanted} going",
+        "-o show node",
+        f"update NodeName=gpu-07 State=DRAIN Reason={wanted} Extra=",
+    ]
     assert scene.until(scene.records)
     assert stat.S_IMODE((scene.directory / "quarantine.json").stat().st_mode) == 0o644
     assert stat.S_IMODE(scene.directory.stat().st_mode) == 0o755
@@ -60,7 +66,7 @@ def test_healthy_lines_change_nothing(scene):
     )
     scene.quiet()
     assert scene.marker() is None
-    assert scene.asked() == []
+    assert not any("update" in words for words in scene.asked())
     assert scene.records() == []
 
 
@@ -99,14 +105,14 @@ def test_an_operators_drain_keeps_its_reason(scene):
     marker = scene.until(scene.drained)
     assert marker["scheduler"]["state"] == "foreign"
     assert marker["scheduler"]["reason"] == "RMA 4711 (Kim)"
-    assert scene.asked() == ["show node gpu-07"]
+    assert not any("update" in words for words in scene.asked())
 
 
 def test_an_operators_reason_that_begins_like_ours_is_the_operators(scene):
     scene.with_slurm("IDLE+DRAIN", "flightline-team: Kim works on it").boot().say(XID_79)
     marker = scene.until(scene.drained)
     assert marker["scheduler"]["state"] == "foreign"
-    assert scene.asked() == ["show node gpu-07"]
+    assert not any("update" in words for words in scene.asked())
 
 
 @pytest.mark.parametrize(
@@ -123,11 +129,11 @@ def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
     """Also an update that was taken and not carried out: the node would get jobs while its marker says drained."""
     scene.with_slurm().boot()
     true = (scene.tools / "scontrol").read_text()
-    (scene.tools / "scontrol").write_text(lie)
+    scene.tool(lie)
     scene.say(XID_79).until(lambda: (scene.marker() or {}).get("scheduler", {}).get("reason"))
     scene.quiet(0.3)
     assert scene.marker()["scheduler"]["state"] == "pending"
-    (scene.tools / "scontrol").write_text(true)
+    scene.tool(true)
     assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
     assert "DRAIN" in (scene.tools / "state").read_text()
 
@@ -135,7 +141,7 @@ def test_an_answer_that_lies_drains_nothing_and_is_asked_again(scene, lie):
 def test_a_node_that_the_prolog_drained_counts_as_drained(scene):
     scene.with_slurm("MIXED+DRAIN", "flightline: xid: GPU 3 by prolog at quick for xid.79").boot().say(XID_79)
     assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
-    assert scene.asked() == ["show node gpu-07"]
+    assert not any("update" in words for words in scene.asked())
 
 
 def test_a_controller_that_is_down_is_asked_until_it_answers(scene):
@@ -208,6 +214,66 @@ def test_what_a_training_job_blames_and_what_the_kernel_says_stand_beside_each_o
     assert sorted(one["by"] for one in scene.marker()["claims"]) == ["flightline-blame", "flightline-remediate"]
     marking.release("R1", None, "", scene.directory)
     assert scene.marker() is None
+
+
+SAME = "flightline: xid GPU 0 by watch at quick for xid.79 run W2"
+OTHERS = f"NodeName=gpu-08 State=IDLE+DRAIN Reason={SAME} [root@2999-11-22T10:00:00]\n" + "".join(
+    f"NodeName=gpu-{number} State=IDLE Extra={SAME} held\n" for number in (10, 11)
+)
+"""Out for the same at a time that has not come: whatever the clocks, it counts."""
+
+
+def test_what_others_have_too_makes_a_suspect_that_stays_in_service_and_one_says_so(scene, monkeypatch):
+    monkeypatch.setattr("flightline_node.watch.out_of_service.SETTLES_S", 0.1)
+    scene.with_slurm(others=OTHERS).boot().say(XID_79)
+    scene.until(lambda: len(scene.records()) > 1)
+    assert (scene.directory / "suspect.json").exists() and not (scene.directory / "quarantine.json").exists()
+    assert marking.reason(scene.directory) == "", "prolog, training unit and preflight let it work"
+    assert (scene.tools / "state").read_text() == "IDLE\n"
+    assert (scene.tools / "extra").read_text().endswith(" for xid.79 run " + scene.marker()["run"] + " told\n")
+    told = json.loads(scene.path.joinpath("records.jsonl").read_text().splitlines()[1])
+    assert "xid.79 on 4 of 4 nodes" in str(told)
+    beats = [json.loads(line) for line in (scene.path / "beat.jsonl").read_text().splitlines()]
+    assert beats[0]["WatchSuspect"] == 0
+    assert from_marker("n1", "p5", scene.marker()).out_at == "", "an incident in service"
+
+
+def test_a_suspect_asks_again_when_a_person_let_go_on_and_its_mark_goes_with_the_release(scene, monkeypatch):
+    for name in ("SETTLES_S", "SUSPECT_S"):
+        monkeypatch.setattr(f"flightline_node.watch.out_of_service.{name}", 0.1)
+    scene.with_slurm(others=OTHERS).boot().say(XID_79)
+    scene.until(lambda: scene.marker() and marking.is_suspect(scene.marker()))
+    scene.watcher.end()
+    scene.boot()  # after a restart it is one still
+    scene.quiet(0.5)
+    assert marking.is_suspect(scene.marker())
+    (scene.tools / "others").write_text("")
+    (scene.tools / "extra").write_text("\n")
+    assert scene.until(lambda: (scene.directory / "quarantine.json").exists())
+    assert "DRAIN" in (scene.tools / "state").read_text()
+
+
+def test_a_suspects_mark_goes_with_its_release(scene):
+    scene.with_slurm(others=OTHERS).boot().say(XID_79)
+    scene.until(lambda: scene.marker() and marking.is_suspect(scene.marker()))
+    assert scene.release() == 0
+    assert scene.until(lambda: (scene.tools / "extra").read_text() == "\n")
+    assert scene.marker() is None
+
+
+def test_a_fault_of_its_own_takes_a_suspect_out(scene):
+    scene.with_slurm(others=OTHERS).boot().say(XID_79)
+    scene.until(lambda: scene.marker() and marking.is_suspect(scene.marker()))
+    scene.say("NVRM: Xid (PCI:0000:64:00): 95, pid='<unknown>', name=<unknown>, Uncontained ECC error.")
+    assert scene.until(lambda: "DRAIN" in (scene.tools / "state").read_text())
+    assert " for xid.95 " in (scene.tools / "reason").read_text()
+
+
+def test_a_site_may_want_that_suspects_take_no_jobs(scene):
+    scene.options = replace(scene.options, suspects="drain")
+    scene.with_slurm(others=OTHERS).boot().say(XID_79)
+    assert scene.until(scene.drained)["scheduler"]["state"] == "drained"
+    assert (scene.tools / "reason").read_text().endswith(" held\n")
 
 
 def test_a_drain_that_was_pending_is_sent_after_a_restart(scene):
@@ -338,8 +404,8 @@ def test_the_heartbeat_is_a_metric_of_the_embedded_format(scene):
     scene.with_slurm().boot().until((scene.path / "beat.jsonl").exists)
     said = json.loads((scene.path / "beat.jsonl").read_text().splitlines()[0])
     names = [metric["Name"] for metric in said["_aws"]["CloudWatchMetrics"][0]["Metrics"]]
-    assert names == ["WatchBeat", "WatchQuarantined", "WatchBlind"]
-    assert [said[name] for name in names] == [1, 0, 0]
+    assert names == ["WatchBeat", "WatchQuarantined", "WatchSuspect", "WatchBlind"]
+    assert [said[name] for name in names] == [1, 0, 0, 0]
     assert said["InstanceId"] == "i-0123456789abcdef0"
 
 

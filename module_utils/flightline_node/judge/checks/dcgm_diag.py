@@ -19,6 +19,7 @@ LEFT_OUT = Reason("left_out", "DCGM did not run some tests")
 SKIPPED_ALL = Reason("skipped_all", "DCGM skipped every test that works the GPUs")
 FOUND_BEFORE = Reason("found_before", "DCGM found a fault before its tests", device="GPU")
 NOT_STARTED = Reason("not_started", "DCGM could not run its diagnostic")
+MIG_SET = Reason("mig_set", "DCGM tests no GPU that is cut into MIG instances", Remedy.RESTART_APP)
 UNTESTED = Reason("untested", "DCGM tested fewer GPUs than there are")
 CUT_SHORT = Reason("cut_short", "DCGM's table is cut short")
 NONE_RAN = Reason("none_ran", "DCGM ran no test")
@@ -131,6 +132,12 @@ def evaluate(context: Context) -> Iterator[Finding]:
             FOUND_BEFORE.of(_about(error)), f"DCGM found before its tests: {error}", remedy=remedy,
             measured="error", expected="none", device=_device(context, facts, {"gpu": catalog.gpu_in(error)}),
         )  # fmt: skip
+    elif error and "MIG configuration is incompatible" in error:
+        yield context.info(
+            MIG_SET, f"DCGM tests no GPU that is cut into MIG instances: {error}", remedy=Remedy.RESTART_APP
+        )
+    elif error and nvml.saying(error):
+        yield context.fail(FOUND_BEFORE.of(_about(error)), f"DCGM found before its tests: {error}", measured="error")
     elif error:
         yield context.unknown(NOT_STARTED.of(_about(error)), f"DCGM could not run its diagnostic: {error}")
     seen, there = facts.get("gpus"), context.expected.gpu_count

@@ -38,7 +38,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
     for device in down:
         link = {"device": {"name": device}, "measured": "FI_LINK_DOWN", "expected": "FI_LINK_UP"}
         yield context.fail(LINK_DOWN, f"{device}: libfabric says that its link is down", **link)
-    if unwanted and not endpoints and not (error and context.expected.efa_count is None):
+    others = facts.get("other_providers")
+    if unwanted and unwanted.reason is skips.EFA_NOT_DECLARED and others and not (error or endpoints):
+        yield context.ok(f"libfabric offers {', '.join(others)}; EFA is not declared", measured=len(others))
+    elif unwanted and not endpoints and not (error and context.expected.efa_count is None):
         yield context.skip(unwanted)
     elif error or not endpoints:
         there = _devices_elsewhere(context)

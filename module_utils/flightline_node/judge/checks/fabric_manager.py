@@ -30,9 +30,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
         text = f"the Fabric Manager met a fatal error of an NVSwitch: {fatal[-1]}"
         yield context.fail(SWITCH_FATAL, text, measured=len(fatal), expected=0, evidence=fatal)
         return
-    if services is None and broken:
+    if services is None and broken and context.expected.nvswitch:
         yield context.unknown(reasons.of(broken.why), f"could not be measured: {broken.reason}")
-    if services is None:
+    if services is None or context.expected.nvswitch is None:
         yield from _by_its_log(context)
         return
     unit = services.get("units", {}).get(UNIT)
@@ -76,6 +76,8 @@ def _by_its_log(context: Context) -> Iterator[Finding]:
         yield context.unknown(NOT_SAID, text, evidence=said)
     elif done or said or _told(context, "refused"):
         yield from _working(context, {"measured": "its log", "expected": "configured"}, "by its log configured")
+    elif context.expected.nvswitch is None:
+        yield context.ok("the Fabric Manager's log, of a part of its time, has no error")
     else:
         yield context.skip(skips.NOT_COLLECTED.because())
 
@@ -118,6 +120,8 @@ def _switched(context: Context) -> Optional[Skip]:
     kind = context.expected.instance_type
     if context.expected.nvswitch is False:
         return skips.NO_NVSWITCH.because(f"{kind} has no NVSwitch")
+    if context.expected.nvswitch is None and not (context.optional("fabric_log") or {}).get("logs"):
+        return skips.NO_EXPECTATION.because(f"no expected nvswitch known for {kind}")
     if context.expected.nvlink_rack:
         return skips.SWITCHES_IN_RACK.because(f"{kind}: the rack's switch trays run Fabric Manager, not the instance")
     return None
@@ -136,10 +140,9 @@ CHECK = Check(
     source="NVIDIA Fabric Manager user guide (NVLSM and ib_umad on NVLink 5)",
     needs_any=("services", "fabric_log"),
     wants=("nvidia_smi", "modules"),
-    expects=("nvswitch",),
     tags=("host", "services", "nvlink"),
     applies=_switched,
-    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK),
+    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK, skips.NO_EXPECTATION),
     informs=True,
     evaluate=evaluate,
 )

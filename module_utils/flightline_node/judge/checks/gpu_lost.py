@@ -21,6 +21,7 @@ _SAID = {one.id: Reason(one.id, one.meaning, one.remedy) for one in reversed(nvm
 OFF_BUS = _SAID[nvml.OFF_BUS]
 NO_ANSWER = Reason("gpu_silent", "a GPU does not answer", Remedy.REBOOT, "GPU")
 OTHER_ERROR = Reason("other_error", "nvidia-smi says something unknown in place of a GPU")
+BUSY = Reason("busy", "nvidia-smi refused a change while programs use the GPU", Remedy.RESTART_APP)
 NONE_ON_BUS = Reason("none_on_bus", "lspci lists no GPU", Remedy.REBOOT)
 FEWER_ON_BUS = Reason("fewer_on_bus", "lspci lists too few GPUs", Remedy.REBOOT)
 FEWER_ANSWER = Reason("fewer_answer", "the driver answers for fewer GPUs than are on the bus", Remedy.REBOOT)
@@ -137,7 +138,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.unknown(reasons.of(unread.why), f"could not be measured: {unread.reason}")
         return
     looked = [name for name in ("nvidia_smi", "kernel", "lspci") if context.optional(name) is not None]
-    if smi is not None and not listed:
+    if smi is not None and smi.get("busy"):
+        text = f"nvidia-smi refused a change while programs use the GPU: {smi['busy'][0]}"
+        yield context.info(BUSY, text, remedy=Remedy.RESTART_APP, evidence=smi["busy"])
+    elif smi is not None and not listed:
         yield context.unknown(reasons.NO_GPU_LISTED, "nvidia-smi lists no GPU and gives no reason")
     else:
         yield context.ok(f"no GPU lost, by {', '.join(looked)}")

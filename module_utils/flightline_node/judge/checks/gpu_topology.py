@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from ...know.catalog import nvml
 from ...model import Check, Device, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
@@ -108,6 +109,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield _judge(context, facts.get("gpu_pair_links") or {}, count, facts.get("pairs"))
     elif seen:
         yield context.skip(skips.ONE_GPU.because("one GPU: no pairs"))
+    elif any(map(nvml.saying, facts.get("errors", []))):
+        text = next(text for text in facts["errors"] if nvml.saying(text))
+        yield context.fail(
+            NO_GPU, f"nvidia-smi topo: {text}", measured="an error", expected="a matrix", evidence=[text]
+        )
     else:
         yield context.unknown(NO_GPU, "no GPU in the topology matrix", evidence=map(str, facts.get("errors", [])))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
+from ...know.expected import NO_TYPE
 from ...model import Check, Facts, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
@@ -51,6 +52,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
 
 
 def _in_a_rack(context: Context) -> Optional[Skip]:
+    brought = context.optional("imex") or {}
+    if context.expected.instance_type == NO_TYPE and brought and not brought.get("error"):
+        return None
     if not context.expected.nvlink_rack:
         return skips.NO_RACK.because(f"{context.expected.instance_type} shares no NVLink with other nodes")
     return nvidia_gpus_expected(context)

@@ -21,6 +21,7 @@ ZERO = Reason("zero", "it shows a bandwidth of 0")
 LINKS_UNKNOWN = Reason("links_unknown", "nothing is known of the type's links")
 BELOW_FLOOR = Reason("below_floor", "the bus bandwidth is below its floor")
 LATENCY = Reason("latency", "small messages take far longer than elsewhere")
+STALLS = Reason("stalls", "small messages take longer than far larger ones")
 DIP = Reason("dip", "one message size is far slower than those beside it")
 RANKS_UNKNOWN = Reason("ranks_unknown", "the log does not say how many ranks there are")
 
@@ -75,6 +76,15 @@ def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Find
     return None
 
 
+def _stalled(context: Context, run: Facts, name: str) -> Optional[Finding]:
+    """A path with losses stalls some sizes, whatever the type."""
+    sizes = run.get("stalled_sizes", [])
+    if not sizes:
+        return None
+    text = f"{name}: messages of {sizes[0]} to {sizes[-1]} bytes take longer than others four times as large"
+    return context.fail(STALLS, text, measured=len(sizes), expected=0, unit="sizes")
+
+
 def _judge(context: Context, run: Facts) -> Finding:
     name = run.get("collective") or "a test without a name"
     broken = _not_a_measurement(context, run, name)
@@ -86,6 +96,9 @@ def _judge(context: Context, run: Facts) -> Finding:
     where = f"{group.nodes} node(s) of {kind}" if full else f"{_ranks(run) or '?'} ranks on {kind}"
     where += f", {run['groups']} groups at once" if run.get("groups") else ""
     context.measure(f"nccl_{name}_busbw", busbw, "GB/s", where if not full or group.nodes != 1 else "")
+    stalled = _stalled(context, run, name)
+    if stalled:
+        return stalled
     seen = f"{name} {busbw:g} GB/s busbw at {_size(size)} over {where}"
     found = floor(context.expected, group, name, size, context.threshold("scale_percent") / 100)
     small = _latency(context, run, name, where)
@@ -168,8 +181,14 @@ def _held(context: Context, seen: str, busbw: float, size: int, found: Floor, co
 def evaluate(context: Context) -> Iterator[Finding]:
     """Each test by its largest message, and where that is in order by all others; above the wire rate is legitimate."""
     nccl.check_gates(nccl.gates(), context.threshold("scale_percent") / 100)
-    for run in context.facts("nccl_tests").get("runs", []):
-        yield _judge(context, run)
+    runs = context.facts("nccl_tests").get("runs", [])
+    if runs and context.expected.gpu_count:
+        yield from (_judge(context, run) for run in runs)
+        return
+    stalled = [_stalled(context, run, run.get("collective") or "a test") for run in runs]
+    yield from filter(None, stalled)
+    if not any(stalled):
+        yield context.skip(skips.UNTYPED.because("no expected gpu_count known, or no test ran: see nccl_correctness"))
 
 
 CHECK = gpu_check(
@@ -187,7 +206,6 @@ CHECK = gpu_check(
     source="nccl-tests doc/PERFORMANCE.md; published measurements named in know/hardware.py; shares with their "
     "reasons in know/nccl_floor.py and nccl_latency.py",
     needs=("nccl_tests",),
-    expects=("gpu_count",),
     tags=("nccl",),
     level="standard",
     thresholds=(

@@ -11,6 +11,7 @@ from .common import gpu_check
 WRONG_VALUES = Reason("wrong_values", "a collective gave wrong values")
 UNFINISHED = Reason("unfinished", "a collective did not finish")
 ENDED_BADLY_AFTER = Reason("ended_badly_after", "a collective ended badly after its table")
+WRONG_OPTIONS = Reason("wrong_options", "a test was asked for what it does not do", Remedy.RESTART_APP)
 NOT_CHECKED = Reason("not_checked", "the data was not checked", Remedy.FIX_CONFIG)
 NOT_BITWISE = Reason("not_bitwise", "results differ bit by bit from run to run")
 
@@ -23,7 +24,7 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     remedy = Remedy.REPLACE if run.get("hosts", 1) <= 1 else Remedy.INVESTIGATE
     if bad:
         yield context.fail(WRONG_VALUES, f"{name}: {bad} wrong values", bad, 0, "values", remedy=remedy)
-    elif not run.get("complete") or outside is None or not run.get("rows"):
+    elif not run.get("complete") or (outside is None and not run.get("excerpt")) or not run.get("rows"):
         cause = f": {run['cause']}" if run.get("cause") else ""
         text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"
         yield context.unknown(UNFINISHED, text, evidence=errors)
@@ -43,6 +44,10 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
 def evaluate(context: Context) -> Iterator[Finding]:
     """Any wrong value fails, however fast the test was; older versions are judged by their closing count."""
     passed: List[str] = []
+    refused = context.facts("nccl_tests").get("refused", [])
+    if refused:
+        text = f"a test was asked for what it does not do: {refused[0]}"
+        yield context.info(WRONG_OPTIONS, text, remedy=Remedy.RESTART_APP, evidence=refused)
     for run in context.facts("nccl_tests").get("runs", []):
         yield from _judge(context, run, passed)
     if passed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
-from ...know.catalog import cuda
+from ...know.catalog import cuda, job_faults
 from ...know.catalog import nccl_warnings as words
 from ...model import Check, Facts, Finding, Reason, Remedy, Skip, Status
 from .. import skips
@@ -14,6 +14,8 @@ from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
 
 CUDA_ERROR = Reason("cuda_error", "NCCL met an error of CUDA")
+NODE_FAULT = Reason("node_fault", "the job's log names a fault of the node, its fabric or its installation")
+SYSTEM_ERROR = Reason("system_error", "a system call or a library failed under NCCL")
 VERSIONS_DIFFER = Reason("versions_differ", "the ranks load different NCCL versions", Remedy.UPDATE_SOFTWARE)
 P2P_DISABLED = Reason("p2p_disabled", "P2P is disabled between GPUs that NVLink connects", Remedy.FIX_CONFIG)
 OWN_DEVICE = Reason("own_device", "this node's own EFA device failed", Remedy.REBOOT)
@@ -49,6 +51,13 @@ def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
         rest = {"measured": len(lines), "expected": 0, "evidence": lines}
         text = f"NCCL met a CUDA error{words.on_ranks(lines)}: {fault.meaning}"
         yield context.fail(CUDA_ERROR, text, remedy=fault.remedy, **rest)
+    for broken, lines in job_faults.faults_in(line for line in said if not any(cuda.faults_in([line]))):
+        rest = {"measured": len(lines), "expected": 0, "evidence": lines}
+        text = f"{broken.meaning}{words.on_ranks(lines)}: {lines[0]}"
+        yield context.fail(NODE_FAULT.of(broken.id), text, remedy=broken.remedy, **rest)
+    system = [line for line in facts.get("failures", []) if job_faults.SYSTEM.search(line)]
+    if system and not facts.get("job"):
+        yield context.fail(SYSTEM_ERROR, f"{SYSTEM_ERROR.says}: {system[0]}", evidence=system)
     apart = words.saying(facts.get("warnings", []), words.VERSIONS)
     if apart:
         rest = {"measured": len(apart), "expected": 0, "evidence": apart}
@@ -75,7 +84,7 @@ def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
         yield context.fail(REQUESTS_FAILED, text, **rest)
     elif broken:
         text = f"{len(broken)} distinct errors of network requests, to a peer that is not named: {broken[0]}"
-        yield context.unknown(REQUESTS_FAILED_UNNAMED, text, **rest)
+        yield context.fail(REQUESTS_FAILED_UNNAMED, text, **rest)
     lost = context.facts("nccl_debug").get("ras", [])
     if lost:
         text = f"NCCL's RAS reports processes that are dead or do not answer: {lost[0]}"
@@ -86,13 +95,16 @@ def _job(context: Context, facts: Facts) -> Iterator[Finding]:
     """A job that failed shows no node to be good; which one is at fault these lines do not say."""
     said = facts.get("job", [])
     errors = [line for line in facts.get("unfinished", []) if not words.harmless(line)]
-    limits = words.saying(errors, words.MEMORY)
+    limits, own = words.saying(errors, words.MEMORY), [line for line in errors if words.OWN_FAULT.search(line)]
     if limits:
         text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
         yield context.fail(LIMITS, text, measured=len(limits), expected=0, evidence=limits)
-    elif said and not errors and words.jobs_own(said):
-        text = f"the job failed by its own program's error, which says nothing of the node: {said[0]}"
-        yield context.info(JOBS_OWN, text, remedy=Remedy.RESTART_APP, evidence=said)
+    elif words.jobs_own([*said, *own]) and all(words.CONSEQUENCE.search(line) for line in errors):
+        text = f"the job failed by its own program's error, which says nothing of the node: {[*own, *said][0]}"
+        yield context.info(JOBS_OWN, text, remedy=Remedy.RESTART_APP, evidence=[*own, *said])
+    elif any(job_faults.SYSTEM.search(line) for line in said):
+        line = next(line for line in said if job_faults.SYSTEM.search(line))
+        yield context.fail(SYSTEM_ERROR, f"{SYSTEM_ERROR.says}: {line}", evidence=[*said, *errors])
     elif said:
         own = [line for line in errors if not line.partition(" -> ")[1]]
         causes = own or [after for line, after in zip(said, said[1:]) if line.endswith("Last error:")]
@@ -137,7 +149,12 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
     network, provider = facts.get("network"), facts.get("provider")
     evidence = [*facts.get("evidence", []), *facts.get("plugin_trouble", []), *facts.get("warnings", [])]
     unwanted = not_known_to_have_efa(context)
-    if unwanted and provider != "efa":
+    lines = facts.get("lines")
+    if lines and not facts.get("info_lines"):
+        yield context.ok(f"nothing failed in {lines} lines of the job's log, which shows no network", measured=lines)
+    elif lines and unwanted and unwanted.reason is skips.EFA_NOT_DECLARED and provider != "efa":
+        yield context.ok(f"nothing failed in {lines} lines of the job's log; its network is not judged", measured=lines)
+    elif unwanted and provider != "efa":
         yield context.skip(unwanted)
     elif not facts.get("info_lines"):
         yield context.skip(skips.ONE_NODE.because("the logs hold no NCCL line: run with NCCL_DEBUG=INFO"))

@@ -39,6 +39,9 @@ NOT_STARTED: Tuple[str, ...] = (
     "ibv_open_device failed",
     "prov efa memory allocation failed",
     "unable to create extended cq:",
+    "failed to group nics",
+    "unexpected topo group size",
+    "reported unexpected number of devices",
 )
 """The provider was found, and the node would not give it what it needs."""
 
@@ -55,19 +58,37 @@ REQUESTS: Tuple[str, ...] = (
     "connection was reset by remote peer",
     "unable to retrieve completion queue entries",
     "got completion from peer",
+    "got completion with error",
 )
 """A peer, or the path to it, did not answer."""
 
 OWN_FAULT = re.compile(
-    r"OutOfMemoryError|CUDA out of memory|device-side assert triggered|CUDA error: out of memory|DataLoader worker .{0,40}killed"
-    r"|\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT|SignalException: Process \d+ got signal: (?:2|15)\b|The size of tensor a "
-    r"|^(?:\[\S{1,40}\]:? ?)?(?:KeyboardInterrupt\b|(?:Value|Key|Type|Index|Attribute|Assertion|FileNotFound|ModuleNotFound|Import"
-    r"|Name|ZeroDivision|NotImplemented|Permission|UnicodeDecode|Recursion)Error(?:: |$))"
+    r"[Mm]ismatch between collectives|Duplicate GPU detected|\binvalid usage\b|ncclInvalid(?:Usage|Argument)"
+    r"|oom[-_ ]kill|\bKilled\b"
+    r"|Signal (?:9|15) \(SIG|exitcode *: -(?:9|15)\b|illegal memory access|misaligned address"
+    r"|no kernel image is available|invalid (?:device function|configuration argument)"
+    r"|CUBLAS_STATUS_(?:ALLOC_FAILED|INVALID_VALUE)|unrecognized arguments|error: (?:argument|the following arguments)"
+    r"|not enough slots available|DUE TO (?:TIME LIMIT|PREEMPTION)|in use by another (?:client|process)"
+    r"|cudaErrorAssert|device-side assert"
+    r"|\bXid \(PCI:[^)]{1,20}\): (?:13|31|43),|OutOfMemoryError|CUDA out of memory|device-side assert triggered"
+    r"|CUDA error: out of memory|DataLoader worker .{0,40}killed"
+    r"|\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT|SignalException: Process \d+ got signal: (?:2|15)\b"
+    r"|The size of tensor a "
+    r"|RESOURCE_EXHAUSTED|EADDRINUSE|[Aa]ddress already in use|Cuda failure (?:2 )?'out of memory"
+    r"|^(?:\[\S{1,40}\]:? ?)?(?:KeyboardInterrupt\b|(?:\w{1,40}\.){0,9}(?!(?:Runtime|Accelerator|Dist|OS|IO|EOF|Conn|Timeout|Broken"
+    r"|Cuda|CUDA|cuda|hip|NCCL|nccl|NVML|Xla|Process|CalledProcess|ChildFailed|Socket|Internal|RPC|Rpc|Ray|Actor|Worker|C10))\w{2,60}"
+    r"(?:Error|Exception)(?:: (?!.*(?:NVML|ECC|NVLink|Xid|ibv_|EFA))|$)"
+    r"|RuntimeError: (?!.*(?:CUDA|NCCL|nccl|NVML|cuDNN|CUBLAS|HIP|GPU|onnect|ocket|imed? ?out|etwork|INTERNAL ASSERT|ardware)))"
 )
 """Errors of the job's own program, on whatever node it runs, and a job that was ended from outside."""
 _ENDED = re.compile(
     r"ChildFailedError|closing signal SIG|failed \(exitcode: -?\d|non-zero exit code|srun: error: |exited on signal"
     r"|SIG(?:TERM|ABRT|KILL)\b|terminate called after|Terminating the process after"
+    r"|collective operation timeout|[Ww]atchdog|Dist(?:Backend|Store|Network)Error|NCCL communicator"
+    r"|nccl(?:Remote|Internal)Error"
+    r"|ncclUnhandledCudaError|entire process down|NCCL operations have failed|dump signal|ABORTEDCOMM|Last error"
+    r"|CUDA error"
+    r"|NCCL [Ee]rror|Heartbeat monitor|Test NCCL failure|NCCL work"
 )
 """How launchers tell that some rank ended; of which error, they do not say."""
 _BY_ITSELF = re.compile(
@@ -83,6 +104,13 @@ def jobs_own(said: Iterable[str]) -> bool:
     named = own or [line for line in lines if "ChildFailedError" in line]
     return bool(named) and all(OWN_FAULT.search(line) or ended.search(line) for line in lines)
 
+
+CONSEQUENCE = re.compile(
+    r"onnection (?:closed|reset|refused)|[Ss]ocket|[Aa]bort|remote peer|Call to \w+|Duplicate GPU|Broken pipe"
+    r"|ASYNC|[Mm]ismatch"
+    r"|illegal memory|out of memory|device-side assert|-> \d\b|[Ii]nvalid (?:usage|config|argument|value)"
+)
+"""NCCL's warnings on a rank whose program, or whose peer's program, has failed."""
 
 FLUSHED: Tuple[str, ...] = ("flushed during queue pair destroy", "message: flushed")
 """Requests that a program left open when it ended: nothing failed."""
@@ -136,8 +164,8 @@ GOES_ON: Tuple[str, ...] = (
 """What NCCL and its plugin warn of and then do without, or say of a peer that has ended: no job fails of it alone."""
 
 OFI, OFI_GOES_ON = "NET/OFI", (
-    "dealloc", "deregister", "destroy", "to free", "to close", "tearing down", "topology", "topo group", "hwloc",
-    "nic info", "group nics", "user data", "unmap", "unpin", "cleanup", "pcipath", "memfree", "device property",
+    "dealloc", "deregister", "destroy", "to free", "to close", "tearing down", "topology", "hwloc",
+    "nic info", "user data", "unmap", "unpin", "cleanup", "pcipath", "memfree", "device property",
     "link speed", "link width", "pci ", "pci_", "libfabric nic", "info count", "product name", "nvls option", "nccl_proto",
     "model ", "accelerator", "region context", "iterator", "find ncclgetversion symbol",
     "initialize gdrcopy", "requires gdrcopy",
@@ -168,7 +196,7 @@ MEMORY: Tuple[str, ...] = (
 
 _PEER = re.compile(r"Peer host id: (i-[0-9a-f]{8,17})\b")
 _PEER_ADDRESS = re.compile(
-    r"Peer EFA addr: (fi_addr_efa://\[[0-9a-fA-F:]{2,45}\])|ompletion from peer ([\w.:]{2,45})<\d"
+    r"Peer EFA addr: (fi_addr_efa://\[[0-9a-fA-F:]{2,45}\])|ompletion from peer ([\w.:]{2,45})(?:<\d|$|\s)"
 )
 
 

@@ -11,7 +11,7 @@ from ...model import Remedy
 
 LOST, OFF_BUS, NO_ANSWER = "lost", "off_bus", "no_answer"
 MISMATCH, NOT_LOADED, NO_LIBRARY = "driver_mismatch", "driver_not_loaded", "no_library"
-NEEDS_RESET, NONE_FOUND, OTHER = "needs_reset", "none_found", "other"
+NEEDS_RESET, NONE_FOUND, OTHER, NO_ACCESS = "needs_reset", "none_found", "other", "no_access"
 
 
 class Saying(NamedTuple):
@@ -31,8 +31,11 @@ SAYINGS: Tuple[Saying, ...] = (
     ),
     Saying("driver not loaded", NOT_LOADED, Remedy.UPDATE_SOFTWARE, "the NVIDIA driver is not loaded"),
     Saying("libnvidia-ml.so", NO_LIBRARY, Remedy.UPDATE_SOFTWARE, "the NVIDIA driver's library is not installed"),
+    Saying("nvml: unknown error", NO_ACCESS, Remedy.FIX_CONFIG, "the container has lost its GPUs, or the driver does not start"),
+    Saying("nvidia-smi: command not found", NO_LIBRARY, Remedy.UPDATE_SOFTWARE, "the NVIDIA driver's tools are not installed"),
     Saying("requires reset", NEEDS_RESET, Remedy.RESET_GPU, "a GPU needs a reset"),
     Saying("requires restart", NEEDS_RESET, Remedy.RESET_GPU, "a GPU needs a reset"),
+    Saying("has been lost", LOST, Remedy.REBOOT, "a GPU is lost"),
     Saying("is lost", LOST, Remedy.REBOOT, "a GPU is lost"),
     Saying("fallen off the bus", OFF_BUS, Remedy.REBOOT, "a GPU has fallen off the bus"),
     Saying("unable to determine the device handle", LOST, Remedy.REBOOT, "a GPU is lost"),

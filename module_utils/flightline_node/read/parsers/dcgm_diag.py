@@ -31,7 +31,9 @@ _WORDS = {
 MAX_BYTES = 8 << 20
 """The results of eight GPUs are under a megabyte, iterations of them included."""
 _BLANK = re.compile(r"\n\s+")
-_TABLE = re.compile(r"^[ \t]*(?:\| Diagnostic|\+---|\|[^|\n]{1,40}\| (?:Pass|Fail|Warn|Skip) - )", re.MULTILINE)
+_TABLE = re.compile(
+    r"^[ \t]*(?:\| Diagnostic|\+---|\|[^|\n]{1,40}\| (?:Pass|Fail|Warn|Skip)(?: - |\s{2,}))", re.MULTILINE
+)
 _MAX_GPU, _DIGITS = 9999, 8
 
 
@@ -186,6 +188,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
 def _document(text: str, diag: _Diag) -> None:
     document = _load(text)
     said = [line.strip() for line in text.splitlines() if re.match(r"\s*Error|.*[Uu]nable to ", line[:200])]
+    said = said or [line.strip() for line in text.splitlines() if _SENTENCE.search(line)]
+    if document is None and not said and _dotted(text, diag):
+        return
     if document is None:
         if not said or "{" in text:
             shown = text.strip()[:120]
@@ -200,6 +205,21 @@ def _document(text: str, diag: _Diag) -> None:
     if not any(known):
         also = f"; it says: {said[0][:200]}" if said else ""
         raise ParseError(f"JSON, but neither test results nor a runtime error of dcgmi diag{also}")
+
+
+_SENTENCE = re.compile(
+    r"(?i)\b(?:fail(?:ed|ure) to|could ?n[o']t|cannot|incompatible|not supported|timed out|not installed|refused)\b"
+)
+_DOTTED = re.compile(
+    r"\s*([A-Za-z][\w /()-]{2,40}?)\s*(?:\.{3,}|:)\s*\[?(pass|fail|warn|skip)(?:ed|ped|ing)?\]?\s*$", re.IGNORECASE
+)
+
+
+def _dotted(text: str, diag: _Diag) -> bool:
+    """`Memory .......... PASS`, as nvvs and scripts around it print results."""
+    for row in filter(None, map(_DOTTED.match, text.splitlines())):
+        diag.result(row.group(1), row.group(2).capitalize())
+    return bool(diag.tests)
 
 
 _KEYS = frozenset({*ROOTS, "iterations", "test_categories", "tests"})
@@ -368,6 +388,10 @@ def _table(text: str, diag: _Diag) -> None:
     if diag.cut and rows and not rows[-1].endswith("|"):
         rows.pop()
     _rows(rows, diag)
+    # Rows without the table's head are what somebody quotes of it.
+    quoted = diag.cut and bool(rows) and not rows[0].startswith("+") and "| Diagnostic" not in text
+    if quoted and diag.tests:
+        diag.cut = False
     if diag.cut and "Fail" not in diag.tests.values():
         raise ParseError("the table is cut short: its closing line is missing")
     if not diag.tests and not diag.errors:

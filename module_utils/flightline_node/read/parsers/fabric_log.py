@@ -35,8 +35,12 @@ _REFUSED = Lazy(
     re.IGNORECASE,
 )
 """The switches were not set up, or the daemon ended: whoever prints it, at whatever level."""
-_FATAL = Lazy(r"NVSwitch fatal error \d+.*|(?:access|trunk) link training failed.*", re.IGNORECASE)
-_OWN = Lazy(r"[Ff]abric ?-?[Mm]anager|nvlsm|NVLSM|OpenSM|NVSwitch|NVLink")
+_FATAL = Lazy(
+    r"NVSwitch fatal error \d+.*|(?:access|trunk) link training failed.*|(?:access|trunk) port failure detected.*"
+    r"|detected GPU NVL (?:non )?fatal error.*",
+    re.IGNORECASE,
+)
+_OWN = Lazy(r"(?m)^\[[^\]]{8,40}\] \[[A-Z]+\] \[tid \d|[Ff]abric ?-?[Mm]anager|nvlsm|NVLSM|OpenSM|NVSwitch|NVLink")
 _STARTED = Lazy(
     r"Fabric Manager version ([\d.]{3,20}) is running|Started .{0,40}fabric manager service"
     r"|OpenSM [\w.\-]{1,40}\s*$|NVLSM.{0,40}\bstart",
@@ -66,7 +70,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         elif line.strip():
             _line(line[:2000], logs.setdefault(name, {"configured": None, "errors": []}), unread)
     logs.pop("end", None)
-    if not (seen or any(log["errors"] or log["configured"] is not None for log in logs.values())):
+    if not (seen or any(log["errors"] or log.get("fatal") or log["configured"] is not None for log in logs.values())):
         raise ParseError("no line of the Fabric Manager or of NVLSM in it")
     return {"logs": logs, **unread.facts()}
 

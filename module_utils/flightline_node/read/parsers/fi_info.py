@@ -17,7 +17,7 @@ FILES = ("fi-info.txt",)
 MAX_BYTES = 4 << 20
 """The verbose form has some kilobytes for each of 64 endpoints."""
 
-_ERROR = Lazy(r"fi_getinfo: ?(-?\d+.*)|(provider efa output empty list)")
+_ERROR = Lazy(r"fi_getinfo: ?(-?\d+.*)|(provider efa output empty list|error while loading shared.*)")
 """The second is libfabric's own warning (src/fabric.c), which other providers give on healthy nodes."""
 _WARNING = Lazy(r"<warn> ?(.{1,200})")
 MOST_WARNINGS = 8
@@ -76,7 +76,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         raise ParseError(f"{len(data)} bytes, fi_info prints no more than {MAX_BYTES}")
     text = list(ranks.lines(data))
     blocks = _blocks(text)
-    errors = (_ERROR.search(line) for line in text if "fi_getinfo" in line or (not blocks and "empty list" in line))
+    errors = (_ERROR.search(line) for line in text if "fi_getinfo" in line or not blocks)
     said = (match.group(1) or (not blocks and match.group(2)) for match in errors if match)
     error = next((f"fi_getinfo: {why.strip()}" for why in said if why), None)
     unread = Unread()

@@ -41,6 +41,7 @@ MAX_SORTS = 2000
 
 TEXT_CHARS = 600
 HEAD_BYTES = 64 << 10
+SAMPLE_BYTES = 1 << 20
 UNSTAMPED_LINES = 2000
 """So many lines without a stamp, and no more, are read to find the first or last one."""
 
@@ -79,6 +80,7 @@ _KERNELS_HEAD = re.compile(
 )
 """Heads that only the kernel's lines have; the X server's log has its stamps, and (II) or (EE) behind them."""
 
+_COLOUR = re.compile(rb"(?:\x1b|\^\[)\[[0-9;]{0,20}[A-Za-z]")
 _DISK = re.compile(rb"^\r?\n[^\n]{0,200}?([\w!-]{1,32}): rw=\d")
 _CONTINUED = Lazy(r", *(?:Severity|Data|Raw data|Engine instance|Sub-engine)\b", re.IGNORECASE)
 
@@ -241,7 +243,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     Also last_time, stamp_format, gpu_uuids{pci: uuid} and driver_version. Raises ParseError for a log that
     is empty, refused or not text: nothing was looked at.
     """
-    data = _one_line_end(kernel_journal.plain(_in_utf8(t.only(files))))
+    data = _uncoloured(_one_line_end(kernel_journal.plain(_in_utf8(t.only(files)))))
     _must_be_a_log(data)
     reader = _KernelReader()
     ordered = _in_order(reader, data)
@@ -398,6 +400,12 @@ def _one_line_end(data: Data) -> Data:
     return bytes(data).replace(b"\r", b"\n") if b"\r" in head and b"\n" not in head else data
 
 
+def _uncoloured(data: Data) -> Data:
+    """A log without colours, which stand in the middle of words that are searched for."""
+    head = bytes(data[:HEAD_BYTES])
+    return _COLOUR.sub(b"", bytes(data)) if b"\x1b[" in head or b"^[[" in head else data
+
+
 def _holds_a_kernel_line(data: Data) -> bool:
     """Does the kernel speak in it at all? A log of other programs says nothing about the kernel."""
     head, tail = bytes(data[:HEAD_BYTES]), bytes(data[max(0, len(data) - HEAD_BYTES) :])
@@ -502,7 +510,8 @@ def _ledger(reader: _KernelReader, data: Data) -> Dict[str, int]:
 
 def _lines_in(data: Data) -> int:
     """How many lines a log has; of a very large one, by the lines at its end."""
-    part = bytes(data[max(0, len(data) - kernel_shape.WHOLE_BYTES) :])
+    size = len(data) if len(data) <= kernel_shape.WHOLE_BYTES else SAMPLE_BYTES
+    part = bytes(data[len(data) - size :])
     return (part.count(b"\n") + (part[-1:] != b"\n")) * len(data) // max(len(part), 1)
 
 

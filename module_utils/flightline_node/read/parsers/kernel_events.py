@@ -10,7 +10,7 @@ drivers/edac, drivers/pci/pcie/aer.c, drivers/firmware/efi/cper.c), the ena and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Callable, List, Match, Optional, Tuple
 
 from .kernel_fields import PCI, Fields, aer, dpc, edac, fallen, lower_pci, mce, sxid, xid
@@ -139,10 +139,11 @@ def _built_for_another_kernel(name: str, module: str) -> EventPattern:
     return _event(name, said, module + shape, kind="not_loaded")
 
 
-def _not_started(name: str, driver: str, **extra: str) -> EventPattern:
+def _not_started(name: str, driver: str, kind: str = "") -> EventPattern:
     """drivers/base/dd.c, to Linux 6.10 and since."""
     shape = driver + r"(?:: probe of| (?={PCI}: probe with driver)) ?(?P<pci>{PCI}).{0,30} failed with error -\d"
-    return replace(_event(name, "failed with error -", shape, key="pci"), extra=tuple(extra.items()))
+    extra = (("kind", kind),) if kind else ()
+    return EventPattern(name, (b"failed with error -",), Lazy(shape.replace("{PCI}", PCI)), ("pci",), extra=extra)
 
 
 RULES: Tuple[EventPattern, ...] = (
@@ -260,7 +261,7 @@ RULES: Tuple[EventPattern, ...] = (
     ),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
-    _not_started("nvidia_driver", "nvidia", kind="probe_failed"),
+    _not_started("nvidia_driver", "nvidia", "probe_failed"),
     _built_for_another_kernel("nvidia_driver", "nvidia"),
     _built_for_another_kernel("efa_admin", "efa"),
     # kernel/module/signing.c names no module; the second is kernel_lockdown(7).
@@ -567,9 +568,9 @@ RULES: Tuple[EventPattern, ...] = (
         key="device pci",
         kind="probe_failed",
     ),
-    _not_started("efa_admin", "efa", kind="probe_failed"),
+    _not_started("efa_admin", "efa", "probe_failed"),
     _not_started("network_failed", "ena"),
-    _not_started("mlx5", "mlx5_core", kind="dead"),
+    _not_started("mlx5", "mlx5_core", "dead"),
     _event(
         "efa_refused",
         " to process command | to submit command ",

@@ -2,9 +2,11 @@
 
 Three ways, chosen for each needle by the letters of this very log; the answer is always that of a
 plain search for every needle, only the time differs:
-- a needle with a letter that the log hardly uses: memchr for that letter, shared by every needle that has it;
+- a needle with a letter, or two that stand together, that the log hardly uses: one search for them (memchr, strstr),
+  shared by every needle that has them;
 - else libc's strstr or, where the log has a zero byte, memmem: six and three times as fast as bytes.find here
-  (glibc 2.36, AVX-512; strstr compares 16 to 64 places at once), and they let other threads run meanwhile;
+  (glibc 2.36, AVX-512; strstr compares 16 to 64 places at once, and looks closer where a text's first two letters are:
+  so a search begins at a needle's rarest two), and they let other threads run meanwhile;
 - bytes.find where libc has neither.
 Needles with a common core (`rror` of "I/O error", "[Hardware Error]", ...) are found by one search for it.
 """
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
+from collections import Counter
 from functools import lru_cache
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -26,9 +30,9 @@ THREADS_FROM_BYTES = 32 << 20
 MAX_THREADS = 4
 """A preflight may run beside a job: no more than a few of the node's many cores."""
 
-SAMPLES, SAMPLE_BYTES = 64, 4096
+SAMPLES, SAMPLE_BYTES = 64, 2048
 RARE = 5e-5
-"""Hits per byte up to which stepping from hit to hit (0.4 us each) beats one more pass (0.2 ns a byte)."""
+"""Hits per byte that cost as much as one more pass: 0.4 us each, over 0.02 ns a byte."""
 
 LINE_BYTES = 2048
 LOOK_BACK_BYTES = 1024
@@ -37,10 +41,12 @@ LOOK_BACK_BYTES = 1024
 MANY = 16
 """Hits in one chunk from which on the next is near, and bytes.find has it before libc is called."""
 
-SMALL_BYTES = 64 << 10
+SMALL_BYTES = 8 << 20
 """Below this, weighing the letters takes longer than plain searches."""
 
-Find = Callable[[bytes, bytes, int], int]
+Find = Callable[[bytes, int], int]
+"""Of a needle from a place on in one chunk: its place, or -1."""
+Finder = Callable[[bytes], Find]
 Hits = List[Tuple[int, int]]
 
 
@@ -52,45 +58,58 @@ class _Member(NamedTuple):
     at: int
 
 
-class _Letter(NamedTuple):
-    """The needles found by one letter, by it and the byte after it: most hits are none. `last`: it ends the needle."""
+class _Rare(NamedTuple):
+    """The needles found by a rare text, by it and the byte after it: most hits are none. `last`: it ends the needle."""
 
     members: List[_Member]
-    by_pair: Dict[bytes, List[_Member]]
+    by_next: Dict[bytes, List[_Member]]
     last: List[_Member]
 
 
 class _Plan(NamedTuple):
-    by_letter: Dict[bytes, _Letter]
+    by_rare: Dict[bytes, _Rare]
     by_core: Dict[bytes, List[_Member]]
-    find: Find
-    find_text: Find
+    find: Finder
+    find_text: Finder
     """For a chunk without a zero byte."""
 
 
-def _libc_finds() -> Optional[Tuple[Find, Find]]:
-    """(any bytes, bytes without a zero), or None."""
+def _plain(chunk: bytes) -> Find:
+    return chunk.find
+
+
+@lru_cache(maxsize=1)
+def _libc_finds() -> Tuple[Finder, Finder]:
+    """For a chunk of any bytes, for one without a zero byte."""
     try:
         libc = ctypes.CDLL(None)
         memmem, strstr = libc.memmem, libc.strstr
     except (AttributeError, OSError):  # no libc by that name, or one without memmem
-        return None
+        return _plain, _plain
     memmem.restype = strstr.restype = ctypes.c_void_p
     memmem.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
     strstr.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
 
-    def find(chunk: bytes, needle: bytes, start: int) -> int:
-        base = ctypes.cast(ctypes.c_char_p(chunk), ctypes.c_void_p).value or 0
-        hit = memmem(base + start, len(chunk) - start, needle, len(needle))
-        return hit - base if hit else -1
+    def any_bytes(chunk: bytes) -> Find:
+        base, size = ctypes.cast(ctypes.c_char_p(chunk), ctypes.c_void_p).value or 0, len(chunk)
 
-    def find_text(chunk: bytes, needle: bytes, start: int) -> int:
-        # Python ends every bytes object with a zero byte of its own, where strstr stops.
-        base = ctypes.cast(ctypes.c_char_p(chunk), ctypes.c_void_p).value or 0
-        hit = strstr(base + start, needle)
-        return hit - base if hit else -1
+        def find(needle: bytes, start: int) -> int:
+            hit = memmem(base + start, size - start, needle, len(needle))
+            return hit - base if hit else -1
 
-    return find, find_text
+        return find
+
+    def text(chunk: bytes) -> Find:
+        base = ctypes.cast(ctypes.c_char_p(chunk), ctypes.c_void_p).value or 0
+
+        def find(needle: bytes, start: int) -> int:
+            # Python ends every bytes object with a zero byte of its own, where strstr stops.
+            hit = strstr(base + start, needle)
+            return hit - base if hit else -1
+
+        return find
+
+    return any_bytes, text
 
 
 def _sample(data: Data) -> bytes:
@@ -100,27 +119,58 @@ def _sample(data: Data) -> bytes:
 
 def _plan(data: Data, needles: Sequence[bytes], cores: Sequence[bytes]) -> _Plan:
     if len(data) < SMALL_BYTES:
-        return _Plan({}, _cores(tuple(needles), tuple(cores)), bytes.find, bytes.find)
-    sample = _sample(data)
-    share = {letter: sample.count(letter) / max(len(sample), 1) for letter in set(_letters(b"".join(needles)))}
-    by_letter: Dict[bytes, List[_Member]] = {}
-    by_core: Dict[bytes, List[_Member]] = {}
+        return _Plan({}, _cores(tuple(needles), tuple(cores)), *_libc_finds())
+    sample, by_rare, by_core = _sample(data), {}, {}  # type: bytes, Dict[bytes, _Rare], Dict[bytes, List[_Member]]
+    shares, left = _shares(sample), (1 << len(needles)) - 1
+    # What a text costs, in passes: one letter is found in half the time of two; then its hits, most of which are none.
+    costs = {text: len(text) / 2 + shares(text) / RARE for text in _texts(tuple(needles))}
+    texts = {text: found for text, found in _texts(tuple(needles)).items() if costs[text] < bin(found).count("1")}
+    while texts:
+        text = max(texts, key=lambda one: bin(texts[one] & left).count("1") - costs[one])
+        if bin(texts[text] & left).count("1") <= costs[text]:
+            break
+        by_rare[text] = _rare(text, [(n, needles[n]) for n in range(len(needles)) if texts[text] & left & 1 << n])
+        left &= ~texts[text]
     for index, needle in enumerate(needles):
-        best = min(_letters(needle), key=lambda one: (share[one] > RARE, one not in by_letter, share[one]))
-        if share[best] <= RARE:
-            by_letter.setdefault(best, []).append(_Member(index, needle, needle.index(best)))
-        else:
+        if left >> index & 1:
             core = _core(needle, cores)
-            by_core.setdefault(core, []).append(_Member(index, needle, needle.index(core)))
-    letters = {letter: _letter(members) for letter, members in by_letter.items()}
-    return _Plan(letters, by_core, *(_libc_finds() or (bytes.find, bytes.find)))
+            starts = sorted(range(len(core) - 1), key=lambda place: shares(core[place : place + 2]))
+            at = next((place for place in starts if sample.count(core[place:]) <= RARE * len(sample)), 0)
+            by_core.setdefault(core[at:], []).append(_Member(index, needle, needle.index(core) + at))
+    return _Plan(by_rare, by_core, *_libc_finds())
 
 
-def _letter(members: List[_Member]) -> _Letter:
-    pairs = {member.needle[member.at : member.at + 2] for member in members}
-    last = [member for member in members if member.at == len(member.needle) - 1]
-    by_pair = {pair: [one for one in members if one.needle[one.at : one.at + 2] == pair] + last for pair in pairs}
-    return _Letter(members, by_pair, last)
+def _shares(sample: bytes) -> Callable[[bytes], float]:
+    """Hits per byte of a letter, or of two that stand together."""
+    pairs = Counter(memoryview(sample[: len(sample) // 2 * 2]).cast("H"))
+    letters: Dict[bytes, int] = {}
+
+    def share(text: bytes) -> float:
+        if len(text) == 2:
+            return 2 * pairs[int.from_bytes(text, sys.byteorder)] / max(len(sample), 1)
+        if text not in letters:
+            letters[text] = sample.count(text)
+        return letters[text] / max(len(sample), 1)
+
+    return share
+
+
+@lru_cache(maxsize=2)
+def _texts(needles: Tuple[bytes, ...]) -> Dict[bytes, int]:
+    """Every letter and every two letters of the needles, with the needles that have them, as bits."""
+    found: Dict[bytes, int] = {}
+    for index, needle in enumerate(needles):
+        for text in {needle[at : at + size] for size in (1, 2) for at in range(len(needle) + 1 - size)}:
+            found[text] = found.get(text, 0) | 1 << index
+    return found
+
+
+def _rare(text: bytes, needles: List[Tuple[int, bytes]]) -> _Rare:
+    members = [_Member(index, needle, needle.index(text)) for index, needle in needles]
+    size = len(text) + 1
+    last = [one for one in members if one.at == len(one.needle) - len(text)]
+    heads = {one.needle[one.at : one.at + size] for one in members}
+    return _Rare(members, {h: [m for m in members if m.needle.startswith(h, m.at)] + last for h in heads}, last)
 
 
 def _core(needle: bytes, cores: Sequence[bytes]) -> bytes:
@@ -136,34 +186,31 @@ def _cores(needles: Tuple[bytes, ...], cores: Tuple[bytes, ...]) -> Dict[bytes, 
     return found
 
 
-def _letters(text: bytes) -> List[bytes]:
-    return [text[i : i + 1] for i in range(len(text))]
-
-
 def _search(chunk: bytes, find: Find, core: bytes, members: List[_Member], hits: Hits, start: int = 0) -> None:
-    at, found = find(chunk, core, start), 0
+    at, found = find(core, start), 0
     while at >= 0:
         for index, needle, offset in members:
             if at >= offset and chunk.startswith(needle, at - offset):
                 hits.append((at - offset, index))
         found += 1
-        at = chunk.find(core, at + 1) if found > MANY else find(chunk, core, at + 1)
+        at = chunk.find(core, at + 1) if found > MANY else find(core, at + 1)
 
 
-def _step(chunk: bytes, letter: bytes, needles: _Letter, hits: Hits, other: Find) -> None:
-    """As _search for one letter; goes over to plain searches where the letter is denser than in the sample."""
-    left = int(len(chunk) * RARE * 8) + 8
-    at = chunk.find(letter)
+def _step(chunk: bytes, text: bytes, needles: _Rare, hits: Hits, find: Find) -> None:
+    """As _search for a rare text; goes over to plain searches where it is denser than in the sample."""
+    left, size = int(len(chunk) * RARE * 16) + 8, len(text) + 1
+    step = chunk.find if size == 2 else find
+    at = step(text, 0)
     while at >= 0:
-        for index, needle, offset in needles.by_pair.get(chunk[at : at + 2], needles.last):
+        for index, needle, offset in needles.by_next.get(chunk[at : at + size], needles.last):
             if at >= offset and chunk.startswith(needle, at - offset):
                 hits.append((at - offset, index))
         left -= 1
         if left < 0:
             for member in needles.members:
-                _search(chunk, other, member.needle, [member._replace(at=0)], hits, max(0, at + 1 - member.at))
+                _search(chunk, find, member.needle, [member._replace(at=0)], hits, max(0, at + 1 - member.at))
             return
-        at = chunk.find(letter, at + 1)
+        at = step(text, at + 1)
 
 
 def _scan(data: Data, begin: int, end: int, plan: _Plan, overlap: int) -> Hits:
@@ -171,10 +218,10 @@ def _scan(data: Data, begin: int, end: int, plan: _Plan, overlap: int) -> Hits:
     result: Hits = []
     for start in range(begin, end, CHUNK_BYTES):
         chunk = bytes(data[start : start + CHUNK_BYTES + overlap])
-        find = plan.find if b"\0" in chunk else plan.find_text
+        find = (plan.find if b"\0" in chunk else plan.find_text)(chunk)
         hits: Hits = []
-        for letter, needles in plan.by_letter.items():
-            _step(chunk, letter, needles, hits, find)
+        for text, needles in plan.by_rare.items():
+            _step(chunk, text, needles, hits, find)
         for core, members in plan.by_core.items():
             _search(chunk, find, core, members, hits)
         if hits:
@@ -206,9 +253,8 @@ def occurrences(
 def line_at(data: Data, position: int) -> Tuple[int, bytes]:
     """(start, bytes) of the line around a position; (-1, b"") when its start is too far away."""
     base = max(0, position - LOOK_BACK_BYTES)
-    start = bytes(data[base:position]).rfind(b"\n") + 1
+    start = data.rfind(b"\n", base, position) + 1
     if start == 0 and base > 0:
         return -1, b""
-    line = bytes(data[base + start : position + LINE_BYTES])
-    end = line.find(b"\n", position - base - start)
-    return base + start, line if end < 0 else line[:end]
+    end = data.find(b"\n", position, position + LINE_BYTES)
+    return start, bytes(data[start : end if end >= 0 else position + LINE_BYTES])

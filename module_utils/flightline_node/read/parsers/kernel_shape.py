@@ -94,7 +94,7 @@ _NUMBERS = Lazy(
     re.IGNORECASE,
 )
 _DIGITS = b"0123456789"
-_TELLING = (b"0x000000", b"BAR ")
+_STATUS, _BAR = b"0x000000", b"BAR "
 """Where the number itself decides: a status of the driver, the place that a PCI device did not get."""
 
 MOST_SHAPES = 1000
@@ -119,8 +119,7 @@ class Ledger:
 
     def note(self, raw: bytes, boot: int, of_host: Mapping[str, int]) -> None:
         """Take a line in which one of WORDS stands; of_host: how often each machine has booted."""
-        telling = any(part in raw for part in _TELLING)
-        key = (boot, raw if telling else raw.translate(None, _DIGITS))
+        key = (boot, raw if _STATUS in raw or _BAR in raw else raw.translate(None, _DIGITS))
         shape = self._shapes.get(key)
         if shape is None:
             line = kernel_lines.read(kernel_lines.text_of(raw))

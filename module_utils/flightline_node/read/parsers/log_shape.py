@@ -5,6 +5,7 @@ Those in an error's shape are grouped by what they have in common; of the others
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Dict, List, Optional
 
 from ...know.catalog.harmless_logs import is_harmless
@@ -15,6 +16,11 @@ from .lazy import Lazy
 FACT = "not_understood"
 WORDS = tuple(word.decode() for word in kernel_shape.WORDS)
 MOST_SHAPES = 200
+
+
+@lru_cache(maxsize=512)
+def _speaks_of_failure(text: str) -> bool:
+    return any(word in text for word in WORDS) and kernel_shape.has_shape(text)
 
 
 class Unread:
@@ -42,8 +48,7 @@ class Unread:
 
     def _is_loud(self, text: str) -> bool:
         return (
-            any(word in text for word in WORDS)
-            and kernel_shape.has_shape(text)
+            _speaks_of_failure(text)
             and (self._about is None or self._about.search(text) is not None)
             and not is_harmless(text)
         )

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
+from ...know.catalog import cuda, job_faults
 from ...know.catalog import nccl_warnings as words
 from ...know.catalog.harmless_logs import is_harmless
 from ...model import Facts, ParseError
@@ -50,12 +51,19 @@ _JOB = re.compile(
     r"|failed \(exitcode: -?[1-9]|Fatal Python error|Heartbeat monitor timed out|Timeout at NCCL work"
     r"|\bSIG(?:ABRT|SEGV|BUS|KILL)\b|Segmentation fault|terminate called after throwing|Test (?:NCCL|CUDA) failure"
     r"|(?:mpirun|prterun) noticed that process|srun: error: |exited on signal \d|non-zero exit code"
+    r"|^(?:\[\S{1,40}\]:? ?)?(?:\w{1,40}\.){0,9}\w{1,60}(?:Error|Exception): "
     r"|(?:Child|forked) process .{0,60}\bdied\b|Terminating the process after"
 )
 """How PyTorch, nccl-tests and the launchers say that the job failed. Whose fault it is, other lines may tell."""
 _HINTS = (
     "rror", "imeout", "imed out", "bort", "BORT", "atchdog", "SIG", "egmentation", "exit", "terminate ", "ail", "nccl",
     "signal", "Barrier", "entire process", "CANCEL", "Interrupt", "out of mem", "size of tensor", "DataLoader",
+    "Xid", "nvidia-smi", "NVIDIA", "NVML", "nvml", "NVLink", "file system", "file handle", "nable to", "ibv_",
+    "devices ",
+    "NODE", "Node ", "route to", "reach", "communication", "Duplicate", "mismatch", "ang", "lost", "off the", " down",
+    "flap", "Killed", "illed", "reset", "unavail", "No space", "cudaE", "not found", "not known", "libfabric",
+    "initialized", "arguments", "resolution", "rails", "oom", "slots", "endpoint", "No CUDA", "unrecog", "illegal",
+    "xceed", "xception",
 )  # fmt: skip
 _LIBFABRIC = re.compile(r"libfabric:\d+:.{0,80}?:(efa:.{0,60}<(?:warn|error|critical)>.*)")
 _RETURNED = re.compile(r"[\w/.]+\.(?:cc|cu|h):\d+ -> [1-6]\b")
@@ -74,6 +82,13 @@ _RAS = re.compile(
 )
 """What NCCL's RAS (docs/userguide/source/troubleshooting/ras.rst) says of processes. A MISMATCH alone is a moment."""
 _RAS_REPORT = ("Communicators... (", "RAS Monitor Mode", '"communicators_count"')
+_AT_WORK = re.compile(
+    r"\b(?:step|iter(?:ation)?s?|epoch|batch|loss|lr|tokens?|samples?|train\w*|world[_ ]size|rank|warm-?up\w*"
+    r"|ckpt|checkpoint\w*"
+    r"|Traceback|\w{3,40}Error|UCX|ib_\w+|model|dataset|throughput|tflops|mpirun|torchrun|srun)\b"
+    r"|\b(?:it|tok|samples)/s|\bGPUs?\b|CUDA|torch", re.IGNORECASE,
+)  # fmt: skip
+"""What tells a job's log without a line of NCCL from any other text."""
 _PARTS = Lazy(
     r"NET/|NCCL|nccl[A-Z_]|\bOFI\b|libfabric|\befa|rdmap\d|\bibv_|mlx5|NVLink|NVSwitch|nvml|NVML|NVRM|\bXid\b|\bECC\b"
     r"|CUDA[ _](?:error|ERROR|driver)|\bcuda[A-Z]\w+|\bGPU ?#?\d.{0,40}(?:[Ff]ail|lost|hung|fallen|dead|respon)"
@@ -86,7 +101,8 @@ class _DebugLog:
     """What has been seen so far; texts are bounded, whatever the log's size."""
 
     def __init__(self) -> None:
-        self.info_lines = 0
+        self.info_lines = self.lines = 0
+        self.at_work = False
         self.one: Dict[str, str] = {}
         self.networks: List[str] = []
         self.providers: List[str] = []
@@ -110,6 +126,7 @@ class _DebugLog:
         self.nvls: Optional[bool] = None
 
     def feed(self, line: str) -> None:
+        self.lines += self.of_a_job and bool(line.strip())
         if "NCCL INFO" not in line and "NCCL WARN" not in line:
             self._other(line)
         if "NCCL" not in line:
@@ -158,6 +175,7 @@ class _DebugLog:
 
     def _other(self, line: str) -> None:
         """What the program, libfabric and the launcher print themselves."""
+        self.at_work = self.at_work or (self.of_a_job and _AT_WORK.search(line) is not None)
         if self.quoted:
             self.quoted -= 1
             if line.strip():
@@ -195,7 +213,8 @@ class _DebugLog:
         return bool(completion or said)
 
     def _failed(self, line: str) -> bool:
-        failure = bool(_FAILURE.search(line))
+        failure = bool(_FAILURE.search(line)) or job_faults.names_fault(line) or any(cuda.faults_in([line]))
+        failure = failure or (not self.of_a_job and job_faults.SYSTEM.search(line) is not None)
         if failure:
             _add(self.failures, line.strip())
         timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
@@ -281,7 +300,7 @@ class _DebugLog:
             "evidence": self.evidence,
             "transports": dict(sorted(self.transports.items())),
         }
-        numbers = {"nics": self.nics, "ranks": self.ranks, "hosts": len(self.hosts)}
+        numbers = {"nics": self.nics, "ranks": self.ranks, "hosts": len(self.hosts), "lines": self.lines}
         facts.update({name: value for name, value in {**lists, **numbers}.items() if value})
         facts["gdrdma"] = self._gdrdma()
         if self.nvls is not None:
@@ -319,7 +338,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     printed them was not seen to go on. Also info_lines (number of NCCL lines; 0 for a test run without NCCL_DEBUG),
     nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks, transports{path: channels}, nvls,
     plugin_trouble[], evidence[].
-    Raises ParseError when nccl-debug.log holds no NCCL line.
+    lines: how many nccl-debug.log has. Raises ParseError when that is no job's log.
     """
     reading = _DebugLog()
     for file, data in files.items():
@@ -327,6 +346,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
         reading.of_a_job = file == JOB_LOG
         for line in ranks.lines(data):
             reading.feed(line)
-        if file == JOB_LOG and reading.size() == before and "nccl_version" not in reading.one:
-            raise ParseError(f"{file}: no NCCL INFO or WARN line in it")
+        untold = reading.size() == before and "nccl_version" not in reading.one
+        if file == JOB_LOG and untold and not reading.at_work:
+            raise ParseError(f"{file}: no NCCL INFO or WARN line in it, and no word of a job at work")
     return reading.facts()

@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 from ...model import Facts, ParseError
 from ..bundle import Data
 from . import nccl_files
+from .lazy import Lazy
 from .nccl_files import BY_FILE, COLLECTIVES
 from .ranks import MAX_LINE, lines
 
@@ -42,6 +43,8 @@ _TORN = re.compile(r"\s+\d{4,18}(?:\s+\d{1,18})?\s*")
 _FIRST = re.compile(r"\s*\d+")
 _NUMBERS = re.compile(r"\s*(?:[-.]?\d[\d.e+\-]*|N/A|-?nan|-?inf)(?:\s|$)")
 _ORIGIN = re.compile(r":\d+:\d+ \[\d+\]")
+_PLAIN_ROW = re.compile(r"\s*(\d[\d_]*)\s+(\d+(?:\.\d+)?)\s+\d+(?:\.\d+)?\s+(\d+(?:\.\d+)?)\s*")
+"""A row of the all_reduce benchmarks in PyTorch that copy the table, without checks: size, time, algbw, busbw."""
 _STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s*$")
 _GLUED = re.compile(r"(-1(?=\S)|\d+(?:\.\d*)?(?=[A-Za-z])|N/A(?=\S))")
 _NTHREAD = re.compile(r"(?:# *)?nThreads? +(\d+) +nGpus +(\d+) +min[Bb]ytes +(\d+) +max[Bb]ytes +(\d+)")
@@ -65,6 +68,12 @@ _FAILURES = (
 """How a test, or what started it, says that it ended badly. A row that was torn does not say so."""
 
 
+_OWN = Lazy(
+    r"invalid (?:usage|argument|size)|Invalid number of GPUs|not supported by this test|requires enabling symmetric"
+)
+"""The test was asked for what it does not do."""
+
+
 def collective_of(file: str) -> str:
     """The collective a log is of, by its file name; '' when the name says nothing."""
     return BY_FILE.get(file, "")
@@ -84,6 +93,8 @@ class _TestRun:
         self.named = False
         self.started = False
         self.damaged = 0
+        self.bench = False
+        self.width = 0
         self.threads_gpus: Optional[int] = None
         self.nranks: Optional[int] = None
         self.errors: List[str] = []
@@ -93,9 +104,22 @@ class _TestRun:
         if word:
             self.facts.setdefault("refused", []).append(what)
 
+    def _only_ends_missing(self, rows: List[Dict[str, Any]]) -> bool:
+        """Is it a whole table without its closing lines, as people quote it?
+
+        One that a heading announced must reach the size asked for: else the test hangs at the next.
+        """
+        facts, counts = self.facts, [value for row in rows for value in row["wrong"]]
+        if self.bench and rows:
+            return True
+        asked = facts.get("requested_max_bytes")
+        reached = not self.started if asked is None else bool(rows) and 2 * rows[-1]["bytes"] > asked
+        bad = self.damaged or self.errors or not counts or any(counts) or facts.get("out_of_bounds")
+        return bool(rows) and reached and not bad
+
     @property
     def touched(self) -> bool:
-        return self.started or bool(self.rows or self.columns or self.damaged)
+        return self.started or self.bench or bool(self.rows or self.columns or self.damaged)
 
     def finish(self) -> Facts:
         facts, rows = self.facts, self.rows
@@ -126,7 +150,13 @@ class _TestRun:
         if self.errors:
             facts["errors"] = self.errors[:20]
             facts["cause"] = _cause(self.errors)
-        facts["complete"] = "avg_busbw_gb_s" in facts and "out_of_bounds" in facts and not self.damaged
+        stalls = _stalls(rows)
+        if stalls:
+            facts["stalled_sizes"] = stalls
+        closed = "avg_busbw_gb_s" in facts and "out_of_bounds" in facts and not self.damaged
+        if not closed and self._only_ends_missing(rows):
+            facts["excerpt"] = True
+        facts["complete"] = closed or "excerpt" in facts
         return facts
 
 
@@ -160,6 +190,19 @@ def _sizes(rows: List[Dict[str, Any]]) -> List[Facts]:
         if row["in_place"] is not None:
             one["in_place_gb_s"] = max(one["in_place_gb_s"] or 0.0, row["in_place"])
     return [found[size] for size in sorted(found)[-MAX_SIZES:]]
+
+
+def _stalls(rows: List[Dict[str, Any]]) -> List[int]:
+    """Sizes, two in a row at least, whose faster column takes twice as long as that of one four times as large."""
+    times = [(row["bytes"], row["best_us"]) for row in rows if row["bytes"] and row["best_us"]]
+    found = [
+        size
+        for at, (size, took) in enumerate(times)
+        if any(other >= 4 * size and 2 * less < took for other, less in times[at + 1 :])
+    ]
+    beside = [size for size, _ in times]
+    places = [beside.index(size) for size in found]
+    return [size for size, at in zip(found, places) if {at - 1, at + 1} & {*places}][:MAX_SIZES]
 
 
 def _latency(rows: List[Dict[str, Any]]) -> Facts:
@@ -226,6 +269,24 @@ class _Log:
     def feed(self, line: str) -> None:
         if "NCCL " in line and self._nccl(line):
             return
+        plain = _PLAIN_ROW.fullmatch(line) if self.run.bench else None
+        if plain:
+            size, took, busbw = (
+                int(plain.group(1).replace("_", "")[:MAX_DIGITS]),
+                float(plain.group(2)),
+                float(plain.group(3)),
+            )
+            row = {
+                "bytes": size,
+                "busbw": busbw,
+                "in_place": None,
+                "time": took,
+                "best_us": took,
+                "wrong": (),
+                "error": (),
+            }
+            self.run.rows.append(row)
+            return
         if self.comment:
             line, self.comment = self.comment + line, ""
         bare = line.lstrip()
@@ -246,6 +307,10 @@ class _Log:
             self.collective = command.group(1)
 
     def close(self) -> List[Facts]:
+        run, words = self.run, len(" ".join(self.pieces).split())
+        if run.rows and not run.started and words < (len(run.columns) or run.width):
+            # Of an excerpt that nobody announced, the end of the last row is where it was cut.
+            self.pieces = []
         self._next()
         return self.runs
 
@@ -298,6 +363,9 @@ class _Log:
     def _comment(self, line: str) -> None:
         self._drop_pending()
         words = line[1:].split()
+        if words == ["size", "time", "algbw", "busbw"]:
+            self._next()
+            self.run.bench = True
         if words[:2] == ["size", "count"]:
             # A time stamp is two words under one name: it and what follows is not needed.
             words = words[: words.index("timestamp")] if "timestamp" in words else words
@@ -374,7 +442,10 @@ class _Log:
             columns = columns[:_REDOP] + columns[_REDOP + 1 :]
         if len(words) < (len(columns) or 11):
             return False
-        row = _row(columns, words)
+        width, self.run.width = self.run.width, self.run.width or len(words)
+        if not self.run.touched or columns:
+            width = 0
+        row = _row(columns, words) if width in (0, len(words)) else None
         if row:
             self.run.rows.append(row)
             if columns[_REDOP : _REDOP + 1] == ("redop",):
@@ -385,7 +456,7 @@ class _Log:
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{runs[], version}: one entry per test in the logs, in the logs' order.
+    """{runs[], version, refused[]}: one entry per test in the logs, in the logs' order; refused: wrong options.
 
     A run: collective (as printed, else by the command before it, else by the file's name; '' when that contradicts the
     redop column), ranks, hosts (number of host names), groups, group_ranks, group_hosts (when NCCL_TESTS_SPLIT made
@@ -396,23 +467,28 @@ def parse(files: Mapping[str, Data]) -> Facts:
     wrong (sum of both #wrong columns; None when all are N/A or the log has an error column
     instead, then max_error), out_of_bounds (number of values), bitwise_mismatches (of repeated runs, from 2.19 on and
     only when asked for), complete (both closing lines
-    were printed and no row is torn), damaged_rows, errors[], cause (the error that says why), refused[] (what the test
-    itself calls FAILED), requested_min_bytes, requested_max_bytes, validation.
+    were printed and no row is torn), excerpt (all rows are there, the closing lines are not),
+    stalled_sizes[] (they take longer than far larger ones), damaged_rows, errors[], cause (the error that says why),
+    refused[] (what the test itself calls FAILED), requested_min_bytes, requested_max_bytes, validation.
     Raises ParseError when a file holds no test.
     """
     runs: List[Facts] = []
+    refused: List[str] = []
     version = ""
     for file, data in files.items():
         log = _Log(file)
         for line in lines(data):
             log.feed(line)
         found = log.close()
-        if not found:
+        own = [] if found else [line for line in log.run.errors if _OWN.search(line)]
+        if own and len(own) == len(log.run.errors):
+            refused += own
+        elif not found:
             said = _cause(log.run.errors) if log.run.errors else "no nccl-tests header or row in it"
             raise ParseError(f"{file}: {said}")
         runs += found
         version = next((str(run["version"]) for run in found if "version" in run), version)
-    facts: Facts = {"runs": runs}
+    facts: Facts = {"runs": runs, **({"refused": refused} if refused else {})}
     if version:
         facts["version"] = version
     return facts

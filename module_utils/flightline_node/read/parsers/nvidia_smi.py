@@ -1,4 +1,4 @@
-"""nvidia-smi -q -x, or nvidia-smi -q.
+"""nvidia-smi -q -x, nvidia-smi -q, or one of the short forms.
 
 The form is told from the content, not from the file's name. An output that is only an
 error message ("No devices were found", "Failed to initialize NVML: ...") is facts as well:
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
+from ...know.catalog import nvml
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import nvidia_smi_merge, nvidia_smi_text, nvidia_smi_xml
-from .nvidia_messages import Messages, decode
+from . import nvidia_smi_merge, nvidia_smi_short, nvidia_smi_text, nvidia_smi_xml
+from .lazy import Lazy
+from .nvidia_messages import MAX_TEXT, Messages, decode
 from .nvidia_smi_fields import TEXT, Raw, assemble
 
 FILES = ("nvidia-smi.xml", "nvidia-smi.txt")
-_SUMMARY = "| NVIDIA-SMI "
+_BUSY = Lazy(r"[Ii]n use by another (?:client|process)|being used by one or more other processes")
+"""A change that the tool refuses while programs run: an order of steps, no fault."""
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
@@ -25,6 +28,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
     gpus[] are in the order printed (`index`), which is the PCI order of CUDA and NVML;
     `minor_number` is the number of the device file and differs. errors[]{pci_bus_id text}: the
     tool or a device could not be read; warnings[]: the tool's own (a corrupted InfoROM).
+
+    partial: a form that says less than -q (the plain table, -L, --query-gpu), or a warning alone; busy[]: a change that
+    was refused because programs run.
 
     Of two files the XML counts; the text only when the XML cannot be read. Of several documents in one file the worst
     of each GPU counts.
@@ -49,9 +55,18 @@ def _parse_one(data: Data) -> Facts:
         return found[0] if len(found) == 1 else nvidia_smi_merge.merge(found)
     if nvidia_smi_text.is_text(text):
         return assemble(nvidia_smi_text.read(text))
-    messages = Messages().read_all(text.splitlines())
+    short = nvidia_smi_short.read(text) or nvidia_smi_text.fragment(text)
+    if short:
+        return {**assemble(short), "partial": True}
+    lines = text.splitlines()
+    messages = Messages().read_all(lines)
+    for line in lines if not messages.errors else ():
+        # In a program's log the sentence stands within the line.
+        if nvml.saying(line):
+            messages.told(line[:MAX_TEXT])
     if messages.errors:
         return assemble(Raw(TEXT, messages=messages))
-    if _SUMMARY in text:
-        raise ParseError("the summary table, not the output of nvidia-smi -q")
+    busy = [line.strip()[:MAX_TEXT] for line in lines if _BUSY.search(line)]
+    if busy or any("inforom" in one["text"].lower() for one in messages.warnings):
+        return {**assemble(Raw(TEXT, messages=messages)), "partial": True, "busy": busy[:4]}
     raise ParseError("neither the XML nor the text of nvidia-smi -q, and no message of the tool")

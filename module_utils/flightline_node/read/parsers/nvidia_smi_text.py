@@ -9,6 +9,14 @@ from .lazy import Lazy
 from .nvidia_smi_fields import TEXT, Raw, RawGpu
 
 _GPU = Lazy(r"GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
+_PADDED = Lazy(r"(?m)^ *[A-Z][\w .-]{2,50} {2,}: \S")
+_SECTION = Lazy(
+    r"(?m)^ *(?:ECC Errors|Remapped Rows|Retired Pages|Fabric|Clocks (?:Event|Throttle) Reasons"
+    r"|GPU Link Info|Temperature"
+    r"|Gpu Power Readings|GPU Power Readings|Power Readings|FB Memory Usage|Max Clocks|Clocks"
+    r"|Inforom Version|MIG Mode|ECC Mode)\s*$"
+)
+_LEAST_PADDED = 2
 _SPECIFICATION = " specification"  # 610 appends it to the names of temperature limits
 _PROCESS_KEYS = {"process id": "pid", "type": "type", "name": "process_name", "used gpu memory": "used_memory"}
 _SKIP = ("mig device", "mig devices", "supported clocks", "accounted processes")
@@ -23,6 +31,19 @@ MAX_LINE_CHARS = 16_384
 def is_text(text: str) -> bool:
     """True for an output in the text form."""
     return "NVSMI LOG" in text or "Attached GPUs" in text
+
+
+def fragment(text: str) -> Optional[Raw]:
+    """A part of the output as people quote it, with a heading of a GPU or without; None for any other text."""
+    reader, lines = _TextReader(), text.splitlines()
+    if not any(_GPU.fullmatch(line.strip()) for line in lines):
+        if len(_PADDED.findall(text)) < _LEAST_PADDED or not _SECTION.search(text):
+            return None
+        reader.line("GPU 00000000:00:00.0")
+        lines = ["    " + line for line in lines]
+    for line in lines:
+        reader.line(line.strip() if _GPU.fullmatch(line.strip()) else line)
+    return reader.raw if any(gpu.leaves for gpu in reader.raw.gpus) else None
 
 
 def read(text: str) -> Raw:

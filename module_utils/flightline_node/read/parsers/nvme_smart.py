@@ -1,4 +1,4 @@
-"""nvme-smart.json: the reader's document, or what nvme-cli (`-o json`) or smartctl (`-j -a`) prints.
+"""nvme-smart.json: the reader's document, or what nvme-cli or smartctl prints, as JSON or as text.
 
 Of a tool that prints one disk at a time the file holds its outputs one after another, or as a list.
 """
@@ -6,6 +6,7 @@ Of a tool that prints one disk at a time the file holds its outputs one after an
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from ...model import Facts, ParseError
@@ -25,6 +26,14 @@ _NAMES = {
     "power_on_hours": ("power_on_hours",),
     "temperature_c": ("temperature_c", "temperature"),
 }
+_TEXT_NAMES = {
+    "available_spare": "available_spare", "available_spare_threshold": "available_spare_threshold",
+    "percentage_used": "percentage_used", "media_errors": "media_errors", "power_on_hours": "power_on_hours",
+    "media_and_data_integrity_errors": "media_errors", "temperature": "temperature",
+}  # fmt: skip
+_DEVICE = re.compile(r"(?:NVME device:|/dev/)(nvme\w+)")
+_TEXT_LOG = re.compile(r"^critical[_ ]warning *:", re.IGNORECASE | re.MULTILINE)
+_BLANKS = re.compile(r"[\s_]+")
 _KELVIN, _HOTTEST_C = 273, 200
 
 
@@ -54,11 +63,32 @@ def _documents(text: str) -> Iterator[Any]:
         try:
             document, at = decoder.raw_decode(text, min(starts))
         except (ValueError, RecursionError) as error:
+            if not seen and _TEXT_LOG.search(text):
+                break
             raise ParseError(f"not JSON: {str(error)[:120]}") from None
         seen += 1
         yield document
     if not seen:
-        raise ParseError("no JSON in it")
+        yield from _as_text(text)
+
+
+def _as_text(text: str) -> Iterator[Any]:
+    """`nvme smart-log` and `smartctl -a` as text: "name : value" lines, one log after another."""
+    disks: List[Dict[str, Any]] = []
+    name = ""
+    for line in text.splitlines():
+        told = _DEVICE.search(line)
+        key, colon, value = line.partition(":")
+        key = _BLANKS.sub("_", key.strip().lower())
+        if told:
+            name = told.group(1)
+        elif colon and key == "critical_warning":
+            disks.append({"device": {"name": name}, key: value.split()[0] if value.split() else None})
+        elif colon and disks and key in _TEXT_NAMES and value.strip():
+            disks[-1].setdefault(_TEXT_NAMES[key], v.integer(value.split()[0].rstrip("%").replace(",", "")))
+    if not disks:
+        raise ParseError("neither JSON nor a SMART log as text in it")
+    yield from disks
 
 
 def _disks(document: Any) -> Iterator[Facts]:
