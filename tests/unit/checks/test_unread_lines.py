@@ -52,6 +52,14 @@ def test_a_part_of_training_that_speaks_of_its_own_failure_fails(line):
     assert found.reason == "part_failed" and line in found.message and line in found.evidence[0]
 
 
+def test_while_it_boots_a_kernel_may_miss_the_parts_of_a_pc():
+    line = "frobnicator: probe of the embedded controller failed"
+    assert only(judge(line), Status.PASS) and only(judge(QUIET, QUIET, QUIET, line), Status.UNKNOWN)
+    assert only(judge(f"frobnicator 0000:53:00.0: {line}"), Status.UNKNOWN)
+    assert only(judge("EDAC frobnicator: driver failed"), Status.UNKNOWN)
+    assert only(judge(line, head="<3>[{:12.6f}] "), Status.UNKNOWN)
+
+
 def test_a_pass_says_what_became_of_the_lines():
     found = only(judge("Linux version 6.8.0", "tsc: Fast TSC calibration failed", QUIET), Status.PASS)
     assert found.message == "3 lines: 1 of known kinds, 1 that healthy machines print; the rest speaks of no failure"
@@ -118,7 +126,7 @@ def test_lines_of_an_earlier_boot_are_listed_and_do_not_count():
 
 def test_a_storm_is_counted_and_kept_small():
     lines = [f"widget{n} ({chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}): failed" for n in range(3000)]
-    facts = parse(*lines)
+    facts = parse(QUIET, QUIET, QUIET, *lines)
     assert sum(one["count"] for one in facts["unread"]) == 3000
     assert len(facts["unread"]) <= kernel_shape.MOST_SHAPES + 1
 

@@ -29,7 +29,8 @@ CHECK = Check(
     order=85,
     title="Kernel lines that nobody knows",
     what="Every line of the kernel log since the last boot that speaks of failure, or was printed at priority err or "
-    "worse, and that neither a rule nor the table of what healthy machines print explains.",
+    "worse, and that neither a rule nor the table of what healthy machines print explains. In the first 30 s of a "
+    "boot only of memory, CPU, file system, a device on the PCI bus and the parts that training needs.",
     why="Rules know the faults of yesterday. A new driver, a new part or a new kernel says what is wrong in new words.",
     remedy="Read the lines. What is harmless on your machines: a waiver until the next release knows it. All of them, "
     "grouped: `flightline judge BUNDLE --unread`.",

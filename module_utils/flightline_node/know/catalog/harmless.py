@@ -14,20 +14,20 @@ PARTS = (
     "ACPI", "acpi", "usb", "hub", "hid[-_ ]\\w*", "input", "i8042", "psmouse", "serio", "serial", "parport", "pcspkr", "pnp",
     "floppy", "Bluetooth", "snd_\\w+", "yenta\\w*", "cfg80211", "platform regulatory", "i2c", "piix4_smbus", "ipmi", "power_meter", "rtc",
     "vga", "fbcon", "fb\\d", "hpet", "gpio", "sr\\d", "fd\\d", "loop\\d", "Error: Driver 'pcspkr'", "simple-framebuffer",
-    "xhci_hcd", "iwlwifi", "wl\\w+", "ieee80211", "ath\\d+k", "hp_wmi", "\\w+[-_](?:wdt|gwdt)", "drm:",
+    "xhci_hcd", "mei(?:_\\w+)?", "ath", "dmi", "DMI", "PM-Timer", "init", "evdi", "thermal", "(?:Phoenix|Award|AMI) BIOS", "BIOS", "apei\\d", "EXT[23]-fs", "sensors?", "iwlwifi", "wl\\w+", "ieee80211", "ath\\d+k", "hp_wmi", "\\w+[-_](?:wdt|gwdt)", "drm:",
     # Measured boot, keys and security modules, with what they forbid to other programs.
     "tpm", "ima", "evm", "integrity", "blacklist", "Problem (?:loading|blacklisting)", "audit", "kauditd", "SELinux",
     "AppArmor", "Lockdown: (?!.*module)", "kexec", "Loading compiled",
     # Mitigations and counters of the CPU; clocks that the hypervisor replaces.
     "Spectre", "RETBleed", "MDS", "TAA", "MMIO Stale", "SRBDS", "GDS", "RFDS", "SRSO", "Speculative", "L1TF", "ITS", "x86/",
-    "tsc", "TSC", "APIC", "clocksource: Watchdog remote", "perf:", "NMI watchdog: Perf", "unchecked MSR", "kvm", "mtrr", "core:",
+    "tsc", "TSC", "APIC", "clocksource: Watchdog remote", "perf:", "NMI watchdog: (?:Perf|Shutting down)", "unchecked MSR", "kvm", "mtrr", "core:",
     "(?:DMAR: )?\\[Firmware (?:Bug|Warn|Info)\\]", "(?:check: )?Scanning (?:for|\\d+ areas)", "#PF:", "resource: resource sanity", "NOHZ tick-stop", "pmd_set_huge", "memblock_reserve",
     # File systems of the image and of the boot.
     "GPT:", "FAT-fs", "squashfs", "SQUASHFS", "overlay", "ISO 9660", "Initramfs", "xfs filesystem being", "dracut", "zram",
     # Marks of the kernel's own build, and of programs.
     "Unknown kernel command line", "(?:Kernel c|C)ommand line:", "Warning: (?:Intel|AMD|Deprecated|Unmaintained|iptables)", "warning: `", "kernel: The list", "TECH PREVIEW",
     "process '", "pstore", "PM: ", "device-mapper: core", "Code: ", "blkfront", "kmem\\.limit", "net_ratelimit",
-    "NFSD: ", "systemd", "bpfilter", "EDAC igen6: no ECC",
+    "Modules linked in", "crash memory driver", "Module \\w+ failed to register", "virbr\\d", "NFSD: ", "systemd", "bpfilter", "EDAC igen6: no ECC",
 )  # fmt: skip
 """Whoever speaks so is none of the parts that training stands on, whatever it says."""
 
@@ -41,7 +41,7 @@ LINES = (
     r"(?:traps: )?[^\[\]]{1,16}\[\d+\]:? (?:segfault at|trap|general protection)|x86/split lock|show_signal",
     r"oom[-_]|Memory cgroup (?:stats|out of)|(?:.{1,16} invoked oom-killer: )?gfp_mask=|(?:memory|swap|memory\+swap|kmem): usage \d|Tasks state|TCP: (?:request_sock|eth|out of memory)|neighbour: ",
     # drivers/pci: bus numbers that the kernel gives anew; an option ROM or an I/O window, which no GPU and no network device uses.
-    r"pci \S+: bridge configuration invalid|pci(?:eport|_bus)? \S+: (?:can't claim )?BAR 6\b|pci(?:eport)? \S+: (?:bridge window|BAR \d+:?) \[io |pci(?:eport)? \S+: .{0,40}\[io ",
+    r"pci\S+: ACPI |pci \S+: (?:Activating ISA|can't derive routing|(?:VF )?BAR (?:[7-9]|1\d):? |VF BAR )|pci \S+: bridge configuration invalid|pci(?:eport|_bus)? \S+: (?:can't claim )?BAR 6\b|pci(?:eport)? \S+: (?:bridge window|BAR \d+:?) \[io |pci(?:eport)? \S+: .{0,40}\[io ",
     r"pci \S+: can't claim BAR \d+ \[io|\S+ \S+: invalid VPD tag|PCI: System does not support PCI|PCI: Using host bridge",
     # drivers/nvme/host: names that an emulated controller leaves out.
     r"nvme nvme\d+: (?:missing or invalid SUBNQN|Ignoring bogus|globally duplicate|using unchecked|Shutdown timeout)",

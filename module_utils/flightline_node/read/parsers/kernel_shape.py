@@ -78,9 +78,16 @@ _PART_FAILED = Lazy(
     re.IGNORECASE,
 )
 """A part that training needs speaks itself, and its words leave no doubt."""
+BOOT_S = 30.0
+_HEARD_AT_BOOT = Lazy(
+    r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|"
+    r"\b(?:mce|EDAC|BUG|Oops|panic|I/O error|CPU ?#?\d|[Mm]emory|[Ff]ile ?system)",
+)
+"""While it boots, a kernel finds out which parts of a PC a machine lacks: of a part that is no device on the bus and
+none that training stands on, its complaints of these seconds say nothing."""
 _NAMED = Lazy(r"\b(?:kernel|klogd|kmsg)(?:\[\d{1,9}\])?: (?:\[ *\d+\.\d+\] )?")
 _HEAD_CHARS = 200
-_PROGRAM = Lazy(r"[\w.:/@+-]{1,64}\[\d{1,9}\]: |neuron|NEURON|\w+ *: *Neuron")
+_PROGRAM = Lazy(r"(?:[\w.-]{1,64} )?[\w.:/@+-]{1,64}\[\d{1,9}\]: |neuron|NEURON|\w+ *: *Neuron")
 """A program's own words in the ring buffer; and the Neuron driver's, which the parser neuron_log reads."""
 _NUMBERS = Lazy(
     r"0x[0-9a-f]+|\b[0-9a-f]{2,8}(?:[:-][0-9a-f]{2,4})+(?:\.[0-9a-f])?\b|\b(?=[a-f]*\d)[0-9a-f]{4,}\b|\d+",
@@ -162,7 +169,14 @@ def verdict(line: KernelLine) -> str:
             return ORDINARY
     if _PROGRAM.match(message) or APPLICATION_LEVEL.match(message) or not has_shape(message, urgent):
         return ORDINARY
-    return HARMLESS if is_harmless(message) else shape_of(message)
+    if is_harmless(message):
+        return HARMLESS
+    booting = not urgent and line.uptime is not None and line.uptime < BOOT_S
+    return ORDINARY if booting and not _counts_at_boot(message) else shape_of(message)
+
+
+def _counts_at_boot(message: str) -> bool:
+    return PARTS.search(message) is not None or _HEARD_AT_BOOT.search(message) is not None
 
 
 def has_shape(message: str, urgent: bool = False) -> bool:
