@@ -169,6 +169,10 @@ def _readers(file: str) -> list[Check]:
     return [check for check in CHECKS.values() if parsers & {*check.needs, *check.needs_any}]
 
 
+_ALONE = (None, Status.SKIP, Status.INFO, Status.UNKNOWN, Status.FAIL)
+"""What a message of a job's own log may come to alone: whoever's fault it is. SKIP: it tells nothing of a single node."""
+
+
 def _worst(findings: list[Finding]) -> Status | None:
     return max((finding.status for finding in findings), key=lambda one: RANK[one], default=None)
 
@@ -185,10 +189,11 @@ def wrong(message: Message, findings: list[Finding], unclear: bool = False) -> s
         "condemns": mine is (Status.UNKNOWN if unclear or message.status == "UNKNOWN" else Status.FAIL),
         "degrades": unclear
         or (not blocks and (mine is Status.WARN or message.check in {one.check for one in standing})),
-        "job": mine is not Status.FAIL and not (blocks and message.file == KERNEL_LOG),
+        "job": mine in _ALONE if message.file != KERNEL_LOG else mine is not Status.FAIL and not blocks,
         "nothing": not loud and not standing,
     }[message.cls]
-    exact = unclear or not message.status or mine == message.status
+    own_log = message.cls == "job" and message.file != KERNEL_LOG
+    exact = unclear or own_log or not message.status or mine == message.status
     if right and exact:
         return ""
     said = "; ".join(f"{f.check} {f.status}: {f.message}" for f in findings if f.status is not Status.SKIP)
