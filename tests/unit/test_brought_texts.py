@@ -41,6 +41,13 @@ FAULTY = [
     (LOG, "RuntimeError: NCCL error in: x.cpp:1191, unhandled system error, NCCL version 2.14.3\n", Remedy.INVESTIGATE),
     (LOG, "*** STEP 12.0 ON node-3 CANCELLED AT 2025-01-01T00:00:00 DUE TO NODE FAILURE ***\n", Remedy.INVESTIGATE),
     (LOG, "ORTE has lost communication with a remote daemon.\n", Remedy.INVESTIGATE),
+    (LOG, AT_WORK + "PMIX ERROR: PMIX_ERR_UNREACH in file ptl_tcp.c at line 9\n", Remedy.INVESTIGATE),
+    (LOG, "root@node-4: Permission denied (publickey,password).\nmpirun was unable to start\n", Remedy.INVESTIGATE),
+    (LOG, "libibverbs: Warning: Driver xx_re does not support the kernel ABI of 4 (supports 1 to 2)\n", None),
+    (LOG, AT_WORK + "a:1:2 [0] p2p.cc:1 NCCL WARN cudaIpcOpenMemHandle failed : invalid argument\n", Remedy.FIX_CONFIG),
+    (LOG, "a:1:2 [7] NCCL INFO NET/IB : No device found.\na:1:2 [7] NCCL INFO Using network Socket\n", Remedy.FIX_CONFIG),
+    ("neuron-ls.txt", "FATA[0000] Failed to discover neuron devices    error=\"x\"\n", None),
+    ("fio.json", "a: (groupid=0, jobs=1): err= 5 (file:io_u.c, error=Input/output error): pid=1\n", None),
     (SMI, "Failed to initialize NVML: Unknown Error\n", Remedy.FIX_CONFIG),
     (SMI, "job_exporter: b\"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"\n", None),
     (SMI, "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n", Remedy.REPLACE),
@@ -67,6 +74,9 @@ JOBS = [
     (DIAG, "DCGM GPU Diagnostic (version 418)\n\nGPU 0's MIG configuration is incompatible with the diagnostic\n"),
 ]  # fmt: skip
 HEALTHY = [
+    (LOG, "a:1:2 [1] NCCL INFO NET/IB : No device found.\na:1:2 [1] NCCL INFO Using network Socket\n"),
+    ("nvidia-smi-topo.txt", "        GPU0    GPU1\n GPU0   X       OK\n GPU1   OK      X\n"),
+    ("fio.json", "a: (groupid=0, jobs=1): err= 0: pid=7: Mon\n  read: IOPS=9k, BW=88.5MiB/s (92.8MB/s)(1GiB/9msec)\n"),
     (LOG, "{'loss': 1.2, 'grad_norm': 0.3, 'epoch': 0.1}\n  1%| | 10/1000 [00:10<15:00, 1.1it/s]\n"),
     (LOG, "step 1 loss 2; ECC errors: 0; Xid errors: 0; NVLink errors: 0\n"),
     (LOG, "NET/OFI Initializing aws-ofi-nccl 1.19.0\nNET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)\n"),

@@ -75,7 +75,7 @@ test_nccl_transport = table(
             ("p5en-direct-warning.log", "p5en.48xlarge", WARN),
             ("p5-socket-fallback.log", "p6e-gb200.36xlarge", FAIL),
             ("p5-socket-fallback.log", "g4dn.xlarge", SKIP),
-            ("p5-socket-fallback.log", "none", PASS),
+            ("p5-socket-fallback.log", "none", FAIL),
         ]),
     row("host memory is normal without NVSwitch", judge({**EFA, "gdrdma": False}, "g6e.48xlarge"), PASS),
     *(row("what goes wrong beside the EFA provider", judge({**EFA, **change}), wanted, remedy=remedy,

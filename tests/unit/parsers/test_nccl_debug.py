@@ -42,7 +42,7 @@ def test_socket_fallback():
     facts = read("p5-socket-fallback.log")
     assert (facts["network"], facts["gdrdma"]) == ("Socket", False)
     assert "provider" not in facts
-    assert facts["plugin_trouble"] == ["NET/Plugin: No plugin found (libnccl-net.so)"]
+    assert facts["plugin_trouble"] == ["NET/Plugin: No plugin found (libnccl-net.so)", "NET/IB : No device found."]
     assert facts["transports"] == {"NET/Socket": 1}
 
 

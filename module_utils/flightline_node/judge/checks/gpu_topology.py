@@ -105,6 +105,9 @@ def evaluate(context: Context) -> Iterator[Finding]:
     count = max(seen, context.expected.gpu_count or 0)
     if facts.get("pcie_only") and context.expected.nvlink_links_per_gpu != 0:
         yield context.unknown(PCIE_ONLY, "the matrix shows PCIe paths only (nvidia-smi topo -mp, wanted topo -m)")
+    elif seen > 1 and facts.get("gpu_pair_links") == {"OK": seen * (seen - 1) // 2} and not context.expected.gpu_count:
+        # nvidia-smi topo -p2p: what the driver lets GPUs do with each other, not over which path.
+        yield context.ok(f"all {seen} GPUs can reach each other's memory (topo -p2p)", measured=seen)
     elif count > 1:
         yield _judge(context, facts.get("gpu_pair_links") or {}, count, facts.get("pairs"))
     elif seen:

@@ -27,6 +27,7 @@ JOBS_OWN = Reason("jobs_own", "the job failed by its own program's error", Remed
 OTHER_ERRORS = Reason("other_errors", "NCCL reports errors")
 PLUGIN_NOT_STARTED = Reason("plugin_not_started", "NCCL could not start its EFA plugin", Remedy.FIX_CONFIG)
 NOT_EFA = Reason("not_efa", "NCCL uses another network than EFA", Remedy.FIX_CONFIG)
+SOCKETS_ALONE = Reason("sockets_alone", "NCCL found no fast network and goes over sockets", Remedy.FIX_CONFIG)
 OTHER_PROVIDER = Reason("other_provider", "libfabric uses another provider than EFA", Remedy.FIX_CONFIG)
 PROVIDER_NOT_SHOWN = Reason("provider_not_shown", "the log does not show the provider")
 OLD_PLUGIN = Reason("old_plugin", "the EFA plugin is older than wanted", Remedy.UPDATE_SOFTWARE)
@@ -37,6 +38,8 @@ NO_GDR_SOME = Reason("no_gdr_some", "GPUDirect RDMA is off on some devices", Rem
 HOST_MEMORY = Reason("host_memory", "data takes the way over the host's memory", Remedy.FIX_CONFIG)
 RAS_LOST = Reason("ras_lost", "NCCL's RAS reports processes that are dead or do not answer")
 WARNINGS = Reason("warnings", "NCCL warns")
+
+NODE_GPUS = 8
 
 
 def _said(facts: Facts) -> List[str]:
@@ -150,7 +153,13 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
     evidence = [*facts.get("evidence", []), *facts.get("plugin_trouble", []), *facts.get("warnings", [])]
     unwanted = not_known_to_have_efa(context)
     lines = facts.get("lines")
-    if lines and not facts.get("info_lines"):
+    slow = _sockets_alone(facts) if unwanted and unwanted.reason is skips.EFA_NOT_DECLARED else ""
+    if slow:
+        text = f"NCCL found no fast network and goes over sockets {slow}"
+        yield context.fail(
+            SOCKETS_ALONE, text, measured="Socket", expected="InfiniBand, RoCE or EFA", evidence=evidence
+        )
+    elif lines and not facts.get("info_lines"):
         yield context.ok(f"nothing failed in {lines} lines of the job's log, which shows no network", measured=lines)
     elif lines and unwanted and unwanted.reason is skips.EFA_NOT_DECLARED and provider != "efa":
         yield context.ok(f"nothing failed in {lines} lines of the job's log; its network is not judged", measured=lines)
@@ -177,6 +186,19 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
         yield context.ok(_seen(facts), measured=provider, expected="efa")
         yield from _paths(context, facts)
         yield from _quality(context, facts)
+
+
+def _sockets_alone(facts: Facts) -> str:
+    """Where sockets are a fault on any type: between hosts, and on a node of eight GPUs, which is built for a cluster.
+
+    A workstation has no other network.
+    """
+    looked = words.saying(facts.get("plugin_trouble", []), ("net/ib : no device found",))
+    if not looked or facts.get("provider") or facts.get("networks", ["Socket"]) != ["Socket"]:
+        return ""
+    if facts.get("hosts", 0) > 1 or "NET/Socket" in facts.get("transports", {}):
+        return "between hosts"
+    return "on a node of eight GPUs" if facts.get("gpus", 0) >= NODE_GPUS and facts.get("network") else ""
 
 
 def _seen(facts: Facts) -> str:

@@ -53,6 +53,10 @@ FAULTS: Tuple[JobFault, ...] = (
         r"|\bSXid\b",
     ),
     JobFault(
+        "peer_access", Remedy.FIX_CONFIG, "GPUs of the node cannot share memory: P2P, NVLink SHARP or the container's set-up",
+        r"\b(?:cuda|hip)Ipc\w{3,30}(?:\(\))? ?(?:failed|returned|error)|Failed to bind NVLink SHARP",
+    ),
+    JobFault(
         "file_system", Remedy.INVESTIGATE, "a file system failed under the job",
         r"Stale (?:NFS )?file handle|Errno (?:5|28|30|107|108|112|116|121)\]|(?<!ucx send failed: )Input/output error"
         r"|Read-only file system|[Tt]ransport endpoint (?:is not connected|shutdown)|Remote I/O error"
@@ -68,7 +72,10 @@ FAULTS: Tuple[JobFault, ...] = (
         r"|(?<!non-fatal )\bport error\b|[Aa]sync event ?:? ?(?:device fatal|local catastrophic)|link flap"
         r"|Failed to register CUDA buffer with the EFA|Unexpected number of remote rails"
         r"|\bcxip?\w*:.{0,80}\berror \(err"
-        r"|\bno (?:EFA|RDMA|Infini[Bb]and) devices? (?:was |were )?(?:found|detected|available)",
+        r"|\bno (?:EFA|RDMA|Infini[Bb]and) devices? (?:was |were )?(?:found|detected|available)"
+        r"|does not support the kernel ABI|UCX +ERROR.{0,80}failed to insert region|Failed: UCX error"
+        r"|NET/OFI (?:Unexpected status|.{0,40}unexpected request type)"
+        r"|UCX +WARN +transports? .{0,40}(?:cuda|rocm|rc|dc|ud)\w*'.{0,40}not available",
     ),
     JobFault(
         "peer", Remedy.INVESTIGATE, "a host of the job cannot be reached",
@@ -80,7 +87,9 @@ FAULTS: Tuple[JobFault, ...] = (
         r"|nable to complete a TCP connection|[Ss]oftware caused connection abort|Destination is unreachable|[Ss]lurmd could not connect"
         r"|NODE[ _]FAIL|[Nn]ode failure on"
         r"|client socket has (?:timed out|failed to connect).{0,200}connect to|name resolution"
-        r"|Name or service not known",
+        r"|Name or service not known|Permission denied \(publickey|unable to reach each other for MPI"
+        r"|(?:ORTE|PRTE) (?:does not know how to route|has lost)|PMIX_ERR_(?:UNREACH|LOST_CONNECTION|COMM_FAILURE)"
+        r"|daemon (?:\(pid \d+\) )?died unexpectedly",
     ),
     JobFault(
         "memory", Remedy.FIX_CONFIG, "the host's shared or locked memory is too small",
@@ -88,7 +97,7 @@ FAULTS: Tuple[JobFault, ...] = (
     ),
     JobFault(
         "library", Remedy.FIX_CONFIG, "a library of the installation is missing",
-        r"error while loading shared libraries|(?:orted|prted|mpirun): (?:command )?not found",
+        r"error while loading shared libraries|(?:orted|prted|mpirun|mpiexec|srun): (?:command )?not found",
     ),
 )  # fmt: skip
 

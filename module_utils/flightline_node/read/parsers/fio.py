@@ -1,7 +1,11 @@
-"""fio --output-format=json, fio 2 (KiB/s, microseconds) and 3 (bytes/s, nanoseconds)."""
+"""fio --output-format=json, or the text that fio prints by itself (fio(1), OUTPUT).
+
+The JSON is that of fio 2 (KiB/s, microseconds) or 3 (bytes/s, nanoseconds).
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, Mapping, Optional
 
 from ...model import Facts, ParseError
@@ -12,6 +16,10 @@ from . import values as v
 FILES = ("fio.json",)
 LATER = True
 
+MAX_TEXT_BYTES = 1 << 20
+_JOB = re.compile(r"(\S{1,100}): \(groupid=\d+, jobs=\d+\): err= *(\d{1,5})")
+_RATE = re.compile(r"\s*(read|write)\s*: .{0,80}?\b(?:BW|bw)=([\d.]{1,12}) ?([KMGT]?)(i?)B/s", re.IGNORECASE)
+
 
 def parse(files: Mapping[str, Data]) -> Facts:
     """{fio_version, jobs[]{name rw bw_bytes_s iops lat_mean_us lat_p99_us io_bytes error}}.
@@ -19,6 +27,9 @@ def parse(files: Mapping[str, Data]) -> Facts:
     One entry per job and direction (read, write) that moved data; a job that moved none has one
     entry with rw None. error is fio's error number of the job (0: none).
     """
+    text = _printed(t.decode(t.only(files), MAX_TEXT_BYTES))
+    if text:
+        return {"jobs": text}
     document = v.json_object(t.only(files))
     jobs = v.mappings(document.get("jobs")) or v.mappings(document.get("client_stats"))
     if not jobs:
@@ -30,6 +41,21 @@ def parse(files: Mapping[str, Data]) -> Facts:
     facts: Facts = {"jobs": entries}
     version = v.word(document.get("fio version"))
     return {**facts, "fio_version": version} if version else facts
+
+
+def _printed(text: str) -> List[Dict[str, Any]]:
+    """The jobs of fio's own text: the rate of each direction under the job's line."""
+    entries: List[Dict[str, Any]] = []
+    for line in text.splitlines():
+        job, rate = _JOB.search(line), _RATE.match(line)
+        if job:
+            entries.append({"name": job.group(1), "error": int(job.group(2)), "rw": None})
+        elif rate and entries:
+            of_job = entries.pop() if entries[-1]["rw"] is None else entries[-1]
+            power = "KMGT".find(rate.group(3).upper()) + 1 if rate.group(3) else 0
+            speed = round(float(rate.group(2)) * (1024 if rate.group(4) else 1000) ** power)
+            entries.append({**of_job, "rw": rate.group(1).lower(), "bw_bytes_s": speed})
+    return entries
 
 
 def _directions(job: Dict[str, Any]) -> List[Dict[str, Any]]:

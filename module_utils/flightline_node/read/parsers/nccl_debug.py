@@ -25,7 +25,7 @@ LATER = True
 
 MAX_TEXTS, MAX_TEXT_CHARS = 200, 600
 
-_ORIGIN = re.compile(r"([^\s:]{1,255}):\d+:\d+ \[\d+\]")
+_ORIGIN = re.compile(r"([^\s:]{1,255}):\d+:\d+ \[(\d+)\]")
 _VERSION = re.compile(r"NCCL version (\d[\w.]*)(?:\+cuda([\d.]+))?")
 _PLUGIN = re.compile(r"aws-ofi-nccl(?: version)? (\S+)")
 _NETWORK = re.compile(r"Using network (\S.*)|Assigned NET plugin (\S.*?) to comm")
@@ -63,7 +63,7 @@ _HINTS = (
     "NODE", "Node ", "route to", "reach", "communication", "Duplicate", "mismatch", "ang", "lost", "off the", " down",
     "flap", "Killed", "illed", "reset", "unavail", "No space", "cudaE", "not found", "not known", "libfabric",
     "initialized", "arguments", "resolution", "rails", "oom", "slots", "endpoint", "No CUDA", "unrecog", "illegal",
-    "xceed", "xception",
+    "xceed", "xception", "kernel ABI", "UCX", "Permission denied", "unexpectedly", "PMIX_ERR", "know how to route",
 )  # fmt: skip
 _LIBFABRIC = re.compile(r"libfabric:\d+:.{0,80}?:(efa:.{0,60}<(?:warn|error|critical)>.*)")
 _RETURNED = re.compile(r"[\w/.]+\.(?:cc|cu|h):\d+ -> [1-6]\b")
@@ -75,6 +75,7 @@ _AFTER_LAST_ERROR = 3
 _PLUGIN_TROUBLE = (
     "No eligible providers", "Could not find any optimal provider", "Couldn't find any optimal provider",
     "fi_getinfo() call failed", "No plugin found", "provider efa output empty list",
+    "NET/IB : No device found",
 )  # fmt: skip
 _RAS = re.compile(
     r"\d+ job process(?:es)? (?:is|are) considered dead|\bPEER_DEAD: |Missing communicator data|The missing rank"
@@ -121,7 +122,7 @@ class _DebugLog:
         self.pending: Dict[str, List[str]] = {}
         self.quoted = 0
         self.of_a_job = True
-        self.nics = self.ranks = self.net_gdr = self.net_plain = 0
+        self.nics = self.ranks = self.gpus = self.net_gdr = self.net_plain = 0
         self.hca_gdr: Optional[bool] = None
         self.nvls: Optional[bool] = None
 
@@ -158,6 +159,7 @@ class _DebugLog:
         # After a piece of an nccl-tests row the host name has a number glued to it: not a host.
         if origin and (not before or before[-1] in "]|:>") and len(self.hosts) < MAX_TEXTS:
             self.hosts.add(origin.group(1))
+        self.gpus = max(self.gpus, int(origin.group(2)[:9]) + 1 if origin else 0)
         text = line[where + len("NCCL INFO") :].strip()
         if " -> " in text and _RETURNED.match(text):
             self._suspend(line, where, text)
@@ -300,7 +302,8 @@ class _DebugLog:
             "evidence": self.evidence,
             "transports": dict(sorted(self.transports.items())),
         }
-        numbers = {"nics": self.nics, "ranks": self.ranks, "hosts": len(self.hosts), "lines": self.lines}
+        numbers = {"nics": self.nics, "ranks": self.ranks, "gpus": self.gpus, "lines": self.lines}
+        numbers["hosts"] = len(self.hosts)
         facts.update({name: value for name, value in {**lists, **numbers}.items() if value})
         facts["gdrdma"] = self._gdrdma()
         if self.nvls is not None:
@@ -336,7 +339,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
     or the launcher say that the job failed (not of a test's log, which nccl_tests reads). ras[]: what NCCL's RAS says
     of processes that are dead or do not answer. unfinished[]: NCCL's warnings and errors after which the process that
     printed them was not seen to go on. Also info_lines (number of NCCL lines; 0 for a test run without NCCL_DEBUG),
-    nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks, transports{path: channels}, nvls,
+    nccl_cuda_version, fabrics[] ('efa', 'efa-direct'), nics, hosts, ranks,
+    gpus (of a node, at least), transports{path: channels}, nvls,
     plugin_trouble[], evidence[].
     lines: how many nccl-debug.log has. Raises ParseError when that is no job's log.
     """

@@ -21,7 +21,9 @@ LATER = True
 MAX_TABLE_BYTES = 1 << 20
 MAX_DEVICES, MAX_NEIGHBOURS, MAX_PROCESSES, MAX_WORD_CHARS = 256, 64, 64, 200
 _NO_DEVICE = re.compile(
-    r"no neuron devices? (?:found|available)|neuron (?:dkms )?driver is not (?:running|loaded)", re.I
+    r"no neuron devices? (?:found|available)|neuron (?:dkms )?driver is not (?:running|loaded)"
+    r"|failed to discover neuron devices|unable to read device information from the driver",
+    re.I,
 )
 _NOT_INSTALLED = re.compile(r"neuron-ls:.{0,40}not found|no such file or directory", re.I)
 _LISTS = ("neuron_devices", "devices", "mlas")
