@@ -39,8 +39,6 @@ HOST_MEMORY = Reason("host_memory", "data takes the way over the host's memory",
 RAS_LOST = Reason("ras_lost", "NCCL's RAS reports processes that are dead or do not answer")
 WARNINGS = Reason("warnings", "NCCL warns")
 
-NODE_GPUS = 8
-
 
 def _said(facts: Facts) -> List[str]:
     """Everything that NCCL, its plugin, libfabric, the program and its launcher complained of."""
@@ -151,14 +149,10 @@ def evaluate(context: Context) -> Iterator[Finding]:
 def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Finding]:
     network, provider = facts.get("network"), facts.get("provider")
     evidence = [*facts.get("evidence", []), *facts.get("plugin_trouble", []), *facts.get("warnings", [])]
-    unwanted = not_known_to_have_efa(context)
-    lines = facts.get("lines")
-    slow = _sockets_alone(facts) if unwanted and unwanted.reason is skips.EFA_NOT_DECLARED else ""
+    unwanted, lines = not_known_to_have_efa(context), facts.get("lines")
+    slow = job_faults.sockets_alone(facts) if unwanted and unwanted.reason is skips.EFA_NOT_DECLARED else ""
     if slow:
-        text = f"NCCL found no fast network and goes over sockets {slow}"
-        yield context.fail(
-            SOCKETS_ALONE, text, measured="Socket", expected="InfiniBand, RoCE or EFA", evidence=evidence
-        )
+        yield context.fail(SOCKETS_ALONE, f"{SOCKETS_ALONE.says} {slow}", "Socket", "a fast network", evidence=evidence)
     elif lines and not facts.get("info_lines"):
         yield context.ok(f"nothing failed in {lines} lines of the job's log, which shows no network", measured=lines)
     elif lines and unwanted and unwanted.reason is skips.EFA_NOT_DECLARED and provider != "efa":
@@ -179,26 +173,12 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
         rest = {"measured": provider, "expected": "efa", "evidence": evidence}
         yield context.fail(OTHER_PROVIDER, f"libfabric uses provider {provider}", **rest)
     elif provider is None and not facts.get("gdrdma"):
-        yield context.unknown(
-            PROVIDER_NOT_SHOWN, f"NCCL uses {network}, but the log does not show the provider", evidence=evidence
-        )
+        text = f"NCCL uses {network}, but {PROVIDER_NOT_SHOWN.says}"
+        yield context.unknown(PROVIDER_NOT_SHOWN, text, evidence=evidence)
     else:
         yield context.ok(_seen(facts), measured=provider, expected="efa")
         yield from _paths(context, facts)
         yield from _quality(context, facts)
-
-
-def _sockets_alone(facts: Facts) -> str:
-    """Where sockets are a fault on any type: between hosts, and on a node of eight GPUs, which is built for a cluster.
-
-    A workstation has no other network.
-    """
-    looked = words.saying(facts.get("plugin_trouble", []), ("net/ib : no device found",))
-    if not looked or facts.get("provider") or facts.get("networks", ["Socket"]) != ["Socket"]:
-        return ""
-    if facts.get("hosts", 0) > 1 or "NET/Socket" in facts.get("transports", {}):
-        return "between hosts"
-    return "on a node of eight GPUs" if facts.get("gpus", 0) >= NODE_GPUS and facts.get("network") else ""
 
 
 def _seen(facts: Facts) -> str:

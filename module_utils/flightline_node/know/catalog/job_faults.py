@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Iterable, Iterator, List, NamedTuple, Tuple
 
-from ...model import Remedy
+from ...model import Facts, Remedy
 
 
 class JobFault(NamedTuple):
@@ -110,6 +110,9 @@ def _any() -> re.Pattern[str]:
     return re.compile("|".join(fault.pattern for fault in FAULTS))
 
 
+NO_IB, NODE_GPUS = "NET/IB : No device found", 8
+
+
 def names_fault(line: str) -> bool:
     """Does a line of a job's log name a fault of the node, the fabric or the installation?"""
     return _any().search(line) is not None
@@ -123,3 +126,16 @@ def faults_in(lines: Iterable[str]) -> Iterator[Tuple[JobFault, List[str]]]:
         left = [line for line in left if line not in named]
         if named:
             yield fault, named
+
+
+def sockets_alone(facts: Facts) -> str:
+    """Where sockets are a fault on any type: between hosts, and on a node of eight GPUs, which is built for a cluster.
+
+    A workstation has no other network.
+    """
+    looked = any(line.startswith(NO_IB) for line in facts.get("plugin_trouble", []))
+    if not looked or facts.get("provider") or facts.get("networks", ["Socket"]) != ["Socket"]:
+        return ""
+    if facts.get("hosts", 0) > 1 or "NET/Socket" in facts.get("transports", {}):
+        return "between hosts"
+    return "on a node of eight GPUs" if facts.get("gpus", 0) >= NODE_GPUS and facts.get("network") else ""
