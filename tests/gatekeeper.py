@@ -18,7 +18,7 @@ LONGER: Mapping[str, int] = {
     "fabric_manager": 150,
     "gpu_bandwidth": 205,
     "gpu_lost": 170,
-    "kernel_errors": 240,
+    "kernel_errors": 245,
     "lustre": 200,
     "nccl_busbw": 235,
     "nccl_transport": 250,
