@@ -65,8 +65,8 @@ _WEAK = Lazy(
     re.IGNORECASE,
 )
 PARTS = Lazy(
-    r"NVRM|nvidia|nvswitch|nvme|bnxt_|irdma|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd|nfs: "
-    r"|BTRFS|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
+    r"NVRM|nvidia|nvswitch|nvme|bnxt_|irdma|\b(?:efa|ena|md\d+)\b|rdmap|mlx5|infiniband|Lustre|LNet|k(?:efa|sock)lnd"
+    r"|nfs: |BTRFS|EXT4|XFS|pci(?:eport)? [0-9a-f]{4}:|nf_conntrack"
 )
 _PART_FAILED = Lazy(
     r"(?:NVRM|nvidia(?:-nvswitch\d*|-nvlink|-uvm|_uvm)?|mlx[45]_(?:core|ib)|bnxt_(?:en|re)|irdma|efa|ena\d*"
