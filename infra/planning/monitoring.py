@@ -49,11 +49,12 @@ def log_filters() -> list[LogFilter]:
     A filter's regular expression knows no group and may hold few signs (CloudWatch Logs user guide, "Supported
     regular expressions syntax": no parentheses but as \x28 and \x29, no colon by all of its versions, no word of
     negated classes, five such filters per log group), hence dots and codes for the signs of
-    "NVRM: Xid (PCI:0000:65:00): 79, ..." and a branch per code.
+    "NVRM: Xid (PCI:0000:65:00): 79, ..." and a branch for the codes that differ in their last digit.
     """
     table = xid.table()
     codes = [code for code, entry in table.items() if entry.status == FATAL]
-    branches = [_code(code) for code in codes]
+    tens = {code // 10: [str(other % 10) for other in codes if other // 10 == code // 10] for code in codes}
+    branches = [f"{_PLACE}{ten or ''}[{''.join(digits)}]," for ten, digits in tens.items()]
     # Their severity is in the line: NVLink 5 errors say Fatal, 154 gives the recovery action as a number.
     nvlink = [_code(code) + ".*Fatal" for code, entry in table.items() if entry.status == NVLINK5]
     recovery = [_code(code) + ".*to.0x[1-9]" for code, entry in table.items() if entry.status == RECOVERY]
