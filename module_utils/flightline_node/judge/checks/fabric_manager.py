@@ -121,7 +121,7 @@ def _switched(context: Context) -> Optional[Skip]:
     if context.expected.nvswitch is False:
         return skips.NO_NVSWITCH.because(f"{kind} has no NVSwitch")
     if context.expected.nvswitch is None and not (context.optional("fabric_log") or {}).get("logs"):
-        return skips.NO_EXPECTATION.because(f"no expected nvswitch known for {kind}")
+        return skips.UNTYPED.because(f"no expected nvswitch known for {kind}")
     if context.expected.nvlink_rack:
         return skips.SWITCHES_IN_RACK.because(f"{kind}: the rack's switch trays run Fabric Manager, not the instance")
     return None
@@ -142,7 +142,7 @@ CHECK = Check(
     wants=("nvidia_smi", "modules"),
     tags=("host", "services", "nvlink"),
     applies=_switched,
-    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK, skips.NO_EXPECTATION),
+    skips=(skips.NO_NVSWITCH, skips.SWITCHES_IN_RACK, skips.UNTYPED),
     informs=True,
     evaluate=evaluate,
 )
