@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional
 
+from ...know.expected import NO_TYPE
 from ...model import Check, Finding, Reason, Remedy, Skip
 from .. import reasons, skips
 from ..context import Context
@@ -118,10 +119,10 @@ def _no_unit(context: Context) -> Finding:
 
 def _switched(context: Context) -> Optional[Skip]:
     kind = context.expected.instance_type
-    if context.expected.nvswitch is False:
+    if context.expected.nvswitch is False or (context.expected.nvswitch is None and kind != NO_TYPE):
         return skips.NO_NVSWITCH.because(f"{kind} has no NVSwitch")
     if context.expected.nvswitch is None and not (context.optional("fabric_log") or {}).get("logs"):
-        return skips.UNTYPED.because(f"no expected nvswitch known for {kind}")
+        return skips.UNTYPED.because("needs an instance type (or expected nvswitch)")
     if context.expected.nvlink_rack:
         return skips.SWITCHES_IN_RACK.because(f"{kind}: the rack's switch trays run Fabric Manager, not the instance")
     return None
