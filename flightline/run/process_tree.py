@@ -63,9 +63,14 @@ def end(processes: Processes, grace_s: float = GRACE_S) -> None:
         _wait_for(processes, grace_s)
 
 
+def are_there(processes: Processes) -> bool:
+    """Is one of them still there? A zombie is gone: it holds nothing any more."""
+    return any(_stat(pid)[1] == start for pid, start in processes.items())
+
+
 def _wait_for(processes: Processes, seconds: float) -> None:
     until = time.monotonic() + seconds
-    while time.monotonic() < until and any(_stat(pid)[1] == start for pid, start in processes.items()):
+    while time.monotonic() < until and are_there(processes):
         time.sleep(POLL_S)
 
 

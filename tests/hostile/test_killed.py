@@ -54,22 +54,24 @@ class Killed:
         tmp.mkdir(parents=True)
         argv = ["flightline", "preflight", "-i", str(self.fleet.inventory), "--store", str(self.store), *self.words]
         env = {**self.fleet.env, "TMPDIR": str(tmp), "PYTHONUNBUFFERED": "1"}
+        below: process_tree.Processes = {}
         with (tmp / "out").open("wb") as out, held(self.store) if self.is_held else nullcontext():
             process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
             try:
                 process.wait(moment)
             except subprocess.TimeoutExpired:
-                below = process_tree.descendants(process.pid) if is_all else {}
-                for pid in (process.pid, *below):
+                below = process_tree.descendants(process.pid)
+                for pid in (process.pid, *(below if is_all else ())):
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 process.wait()
-            self.wait_for_the_rest()
+            self.wait_for_the_rest(below)
         return process.returncode, told_in(tmp)
 
-    def wait_for_the_rest(self) -> None:
+    def wait_for_the_rest(self, below: process_tree.Processes) -> None:
+        """Until none is left. One that ends shows no command line any more while it still holds its files and their locks."""
         until = time.monotonic() + 60
-        while str(self.fleet.place).encode() in commands():
+        while str(self.fleet.place).encode() in commands() or process_tree.are_there(below):
             assert time.monotonic() < until, "processes of a killed run go on"
             time.sleep(0.1)
 
