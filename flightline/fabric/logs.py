@@ -88,8 +88,6 @@ def _not_shown(runs: list[Any], findings: Iterable[Finding], expected: Expected)
     """What the log must show and does not: a result, and EFA where the type has it."""
     if not runs:
         return "no result in its output"
-    if any(run.get("excerpt") for run in runs):
-        return "its output has no end: a table without its closing lines may be that of a test that hung"
     transport = [finding for finding in findings if finding.check == nccl_transport.CHECK.id]
     shown = any(finding.status in (Status.PASS, Status.WARN) for finding in transport)
     if expected.efa_count and not shown:

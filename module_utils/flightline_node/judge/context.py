@@ -33,6 +33,7 @@ class Context:
         measures: Measures,
         options: Mapping[str, Any],
         broken: Callable[[str], Optional[Parsed]] = lambda parser: None,
+        required: bool = False,
     ) -> None:
         self.check = check
         self.expected = expected
@@ -41,6 +42,8 @@ class Context:
         self.options = options
         self.broken = broken
         """A parser's output that is there and could not be read; None where it could, or was not collected."""
+        self.required = required
+        """Was it asked for now, by us? What people bring may be a part; of our own run that means a broken end."""
         self._lookup = lookup
         self._thresholds = thresholds
         self._measures = measures

@@ -97,7 +97,7 @@ def _judge_check(
     required: bool,
 ) -> List[Finding]:
     site = (expected, settings.thresholds, settings.level, now, measures, settings.options)
-    context = Context(check, book.lookup, *site, broken=book.broken)
+    context = Context(check, book.lookup, *site, broken=book.broken, required=required)
     try:
         blocked = _not_applicable(check, context) or _not_measured(check, context, book, required)
         if blocked:

@@ -17,8 +17,8 @@ def not_understood(context: Context, shapes: Sequence[Facts]) -> Finding:
     """UNKNOWN, or FAIL where a part says that it failed, with the lines quoted, grouped and counted."""
     failed = any(shape.get("part_failed") for shape in shapes)
     shapes = sorted(shapes, key=lambda shape: not shape.get("part_failed"))
-    count, worst = sum(shape["count"] for shape in shapes), sorted(shapes, key=lambda shape: -int(shape["count"]))
-    worst.sort(key=lambda shape: not shape.get("part_failed"))
+    count = sum(shape["count"] for shape in shapes)
+    worst = sorted(shapes, key=lambda shape: (not shape.get("part_failed"), -int(shape["count"])))
     what = ("1 line" if count == 1 else f"{count} lines") + (f" of {len(shapes)} sorts" if len(shapes) > 1 else "")
     return context.because(
         Status.FAIL if failed else Status.UNKNOWN,

@@ -246,6 +246,11 @@ def one_of_each(values: Iterable[Any]) -> str:
     return ", ".join(sorted({str(value) for value in values}))
 
 
+def is_finished(context: Context, run: Facts) -> bool:
+    """Did a test of nccl-tests come to its end? Our own run shows its closing lines, a quoted table need not."""
+    return bool(run.get("complete")) and not (context.required and run.get("excerpt"))
+
+
 def untyped(context: Context) -> Optional[Skip]:
     """Why N/A is normal when the instance type, and so the product, is not known; else None."""
     if context.expected.instance_type != NO_TYPE:

@@ -11,7 +11,7 @@ from ...know.nccl_latency import ceiling
 from ...model import RANK, Facts, Finding, Reason, Status, Threshold
 from .. import skips
 from ..context import Context
-from .common import OF_GPU, gpu_check
+from .common import OF_GPU, gpu_check, is_finished
 
 UNFINISHED = Reason("unfinished", "a collective did not finish")
 ENDED_BADLY_AFTER = Reason("ended_badly_after", "a collective ended badly after its table")
@@ -49,7 +49,7 @@ def _size(size_bytes: int) -> str:
 
 def _not_a_measurement(context: Context, run: Facts, name: str) -> Optional[Finding]:
     errors = run.get("errors", [])
-    if not run.get("complete") or "largest" not in run:
+    if not is_finished(context, run) or "largest" not in run:
         torn = f", {run['damaged_rows']} torn" if run.get("damaged_rows") else ""
         cause = f": {run['cause']}" if run.get("cause") else ""
         return context.unknown(

@@ -6,7 +6,7 @@ from typing import Iterator, List
 
 from ...model import Facts, Finding, Reason, Remedy
 from ..context import Context
-from .common import gpu_check
+from .common import gpu_check, is_finished
 
 WRONG_VALUES = Reason("wrong_values", "a collective gave wrong values")
 UNFINISHED = Reason("unfinished", "a collective did not finish")
@@ -24,7 +24,7 @@ def _judge(context: Context, run: Facts, passed: List[str]) -> Iterator[Finding]
     remedy = Remedy.REPLACE if run.get("hosts", 1) <= 1 else Remedy.INVESTIGATE
     if bad:
         yield context.fail(WRONG_VALUES, f"{name}: {bad} wrong values", bad, 0, "values", remedy=remedy)
-    elif not run.get("complete") or (outside is None and not run.get("excerpt")) or not run.get("rows"):
+    elif not is_finished(context, run) or (outside is None and not run.get("excerpt")) or not run.get("rows"):
         cause = f": {run['cause']}" if run.get("cause") else ""
         text = f"{name} did not finish after {run.get('rows', 0)} rows, none wrong so far{cause}"
         yield context.unknown(UNFINISHED, text, evidence=errors)
