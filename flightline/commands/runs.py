@@ -14,6 +14,7 @@ from ..cloud import training_runs
 from ..cloud.training_runs import TrainingQuery
 from ..console import Console
 from ..fleet.proofs import ACTIVE, DAYS, NodeProof, age_h, proofs
+from ..healing.plan.seen import runs_alike
 from ..healing.steps.slurm import expand
 from ..report.text import clean, duration
 from ..run.locate import open_store
@@ -21,8 +22,6 @@ from ..store.sqlite import LATEST, Run, SqliteStore, Store, StoreError, now_stam
 from . import options
 
 UNFINISHED = "unfinished"
-LOOKED_AT = 20
-"""Runs of the latest one's inventory whose nodes are the fleet, as for flightline remediate."""
 METRIC = "flightline_proof_age_hours"
 
 
@@ -129,9 +128,7 @@ def _is_young(hours: float | None, most: float) -> bool:
 
 
 def _fleet(store: Store) -> list[str]:
-    latest = store.run(LATEST)
-    alike = [one.run_id for one in store.runs(LOOKED_AT) if one.inventory == latest.inventory]
-    return list(dict.fromkeys(host.host for name in alike for host in store.run(name).hosts))
+    return list(dict.fromkeys(host.host for run in runs_alike(store, store.run(LATEST)) for host in run.hosts))
 
 
 def _training(table: str, query: TrainingQuery, limit: int, as_json: bool) -> None:

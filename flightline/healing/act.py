@@ -157,7 +157,7 @@ def _round(
     """One round; the plan that was followed, and the fleet after it."""
     ports, ledger, lease = controller.ports, controller.ledger, controller.lease.lease
     sightings = [*seen.sightings, *_markers(seen, ports, ledger, lease.token, say)]
-    return controller.round(sightings, seen.groups), controller.fleet(seen.groups)
+    return controller.round(sightings, seen.groups), controller.fleet(seen.groups, asks=False)
 
 
 def _prove_idle(

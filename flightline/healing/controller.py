@@ -8,7 +8,7 @@ never does it again unless it is proven that it was not done.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flightline_node.judge.checks import CHECKS
@@ -60,6 +60,7 @@ class Controller:
     page: Callable[[str, str], None] = lambda *_: None
     clock: Callable[[], str] = now_utc
     _looked_at: str = ""
+    _outside: Mapping[str, OutsideView] = field(default_factory=dict)
 
     def round(self, sightings: Sequence[Sighting], groups: Mapping[str, str]) -> RemediationPlan:
         """Look once and take every step that is allowed now; the plan that was followed."""
@@ -88,8 +89,8 @@ class Controller:
             if one != before.get(one.id):
                 self._save(one)
 
-    def fleet(self, groups: Mapping[str, str]) -> FleetState:
-        """What is known now."""
+    def fleet(self, groups: Mapping[str, str], asks: bool = True) -> FleetState:
+        """What is known now. asks: others too, about hosts that the scheduler lost; else what they said last."""
         known = self._known()
         hosts = {*groups, *(one.host for one in known if one.is_open)}
         places, self._looked_at = None, self.clock()
@@ -100,10 +101,14 @@ class Controller:
         able = possible({self.ports.scheduler.name, EC2 if self.ports.machines else ""})
         current = [one for one in known if one.is_open]
         past = [one for one in known if not one.is_open]
-        outside = self._outside([one for one in current if is_lost(one) and one.state is NodeState.REPAIRING], places)
-        return FleetState(self.clock(), groups, places, current, past, self.ledger.stops(), able, outside)
+        if asks:
+            lost = [one for one in current if is_lost(one) and one.state is NodeState.REPAIRING]
+            self._outside = self._seen_outside(lost, places)
+        return FleetState(self.clock(), groups, places, current, past, self.ledger.stops(), able, self._outside)
 
-    def _outside(self, lost: Sequence[Incident], places: Mapping[str, SchedulerView] | None) -> dict[str, OutsideView]:
+    def _seen_outside(
+        self, lost: Sequence[Incident], places: Mapping[str, SchedulerView] | None
+    ) -> dict[str, OutsideView]:
         """Ask EC2, and the hosts themselves, about hosts that the scheduler does not hear."""
         silent = [one for one in lost if places and one.host in places and places[one.host].silent and not one.pending]
         found: dict[str, OutsideView] = {}

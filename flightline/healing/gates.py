@@ -6,7 +6,7 @@ Each is one setting in words joined by `+`, for FLIGHTLINE_REMEDIATE splits at b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -16,7 +16,8 @@ from flightline_node.suggest import meant
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 PERIODS: Mapping[str, int] = {"h": 3600, "d": 86_400}
-_HOURS = re.compile(r"(?P<first>[a-z]{3})(?:-(?P<last>[a-z]{3}))?(?:@(?P<from>\d\d:\d\d)-(?P<to>\d\d:\d\d))?\Z")
+_DAY = "|".join(DAYS)
+_HOURS = re.compile(rf"(?P<first>{_DAY})(?:-(?P<last>{_DAY}))?(?:@(?P<from>\d\d:\d\d)-(?P<to>\d\d:\d\d))?\Z")
 _RATE = re.compile(r"(?P<step>[A-Z_]+):(?P<most>\d{1,4})/(?P<period>[hd])\Z")
 _ASK = re.compile(r"(?P<step>[A-Z_]+)(?:/(?P<group>[\w.-]+))?(?::(?P<minutes>\d{1,5}))?\Z")
 
@@ -57,17 +58,13 @@ class Ask:
 
 def windows(text: str) -> tuple[Window, ...]:
     """`mon-fri@20:00-06:00+sat-sun`. Raises ValueError that says what was seen."""
-    return tuple(_window(word) for word in text.split("+") if word)
+    wanted = "days and hours in UTC, such as mon-fri@20:00-06:00 or sat-sun"
+    return tuple(_window(found) for found in _words(text, _HOURS, wanted))
 
 
-def _window(word: str) -> Window:
-    found = _HOURS.match(word)
-    days = (found["first"], found["last"] or found["first"]) if found else ("", "")
-    if not found or not set(days) <= set(DAYS):
-        raise ValueError(f"saw {word!r}, wanted days and hours in UTC, such as mon-fri@20:00-06:00 or sat-sun")
-    first, last = (DAYS.index(day) for day in days)
-    length = (last - first) % 7 + 1
-    listed = frozenset((first + number) % 7 for number in range(length))
+def _window(found: re.Match[str]) -> Window:
+    first, last = (DAYS.index(day) for day in (found["first"], found["last"] or found["first"]))
+    listed = frozenset((first + number) % 7 for number in range((last - first) % 7 + 1))
     return Window(listed, _minute(found["from"] or "00:00"), _minute(found["to"] or "24:00"))
 
 
@@ -80,25 +77,26 @@ def _minute(text: str) -> int:
 
 def rates(text: str) -> tuple[Rate, ...]:
     """`REBOOT:4/h+REPLACE:10/d`. Raises ValueError that says what was seen."""
-    made = []
-    for word in filter(None, text.split("+")):
-        found = _RATE.match(word)
-        if not found:
-            raise ValueError(f"saw {word!r}, wanted STEP:COUNT/h or STEP:COUNT/d, such as REBOOT:4/h")
-        made.append(Rate(_step(found["step"]), int(found["most"]), found["period"]))
-    return tuple(made)
+    wanted = "STEP:COUNT/h or STEP:COUNT/d, such as REBOOT:4/h"
+    return tuple(Rate(_step(one["step"]), int(one["most"]), one["period"]) for one in _words(text, _RATE, wanted))
 
 
 def asks(text: str) -> tuple[Ask, ...]:
     """`REPLACE+REBOOT/p5.48xlarge:15`. Raises ValueError that says what was seen."""
-    made = []
+    wanted = "STEP, STEP:MINUTES or STEP/GROUP:MINUTES, such as REBOOT:15"
+    return tuple(
+        Ask(_step(one["step"]), one["group"] or "", int(one["minutes"]) if one["minutes"] else None)
+        for one in _words(text, _ASK, wanted)
+    )
+
+
+def _words(text: str, form: re.Pattern[str], wanted: str) -> Iterator[re.Match[str]]:
+    """The words of a setting, each in its form."""
     for word in filter(None, text.split("+")):
-        found = _ASK.match(word)
+        found = form.match(word)
         if not found:
-            raise ValueError(f"saw {word!r}, wanted STEP, STEP:MINUTES or STEP/GROUP:MINUTES, such as REBOOT:15")
-        minutes = int(found["minutes"]) if found["minutes"] else None
-        made.append(Ask(_step(found["step"]), found["group"] or "", minutes))
-    return tuple(made)
+            raise ValueError(f"saw {word!r}, wanted {wanted}")
+        yield found
 
 
 def _step(word: str) -> str:

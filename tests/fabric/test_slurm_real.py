@@ -11,7 +11,7 @@ from flightline_host.trial import collective
 from tests.beds import until
 from tests.healing import slurmbed
 
-pytestmark = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing() or "-")
+pytestmark = slurmbed.NEEDED
 
 SAY = 'echo "rank $SLURM_PROCID on $SLURMD_NODENAME"'
 

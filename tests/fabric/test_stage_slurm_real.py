@@ -20,7 +20,7 @@ from tests.beds import program, until
 from tests.healing import slurmbed
 from tests.unit.fabric.test_drive import log
 
-pytestmark = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing() or "-")
+pytestmark = slurmbed.NEEDED
 
 PROGRAM = """#!/bin/sh
 [ "$SLURM_PROCID" = 0 ] || exit 0

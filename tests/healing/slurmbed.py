@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from tests.beds import ran
 
 TOOLS = ("slurmctld", "slurmd", "munged", "scontrol", "squeue", "sbatch")
@@ -24,6 +26,10 @@ def missing() -> str:
     if os.geteuid() != 0:
         return "needs root"
     return f"needs Debian's slurmctld, slurmd, slurm-client and munge: no {', '.join(lacking)}" if lacking else ""
+
+
+NEEDED = pytest.mark.skipif(bool(missing()), reason=missing())
+"""A mark of tests on a bed."""
 
 
 @dataclass

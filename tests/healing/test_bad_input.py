@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow]
 QUIET = "eth0: renamed from veth12ab34"
 XID_79 = FAULTS["Xid 79"](random.Random(16))[0]
 NEEDS_JOURNALD = pytest.mark.skipif(bool(journald.missing()), reason=journald.missing())
-NEEDS_SLURM = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing())
+NEEDS_SLURM = slurmbed.NEEDED
 
 
 WAIT_S = 120.0

@@ -15,7 +15,7 @@ from tests.healing.slurmctld import Slurmctld
 
 XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 NODES = 8
-real = pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing())
+real = slurmbed.NEEDED
 
 
 @pytest.fixture(scope="module")

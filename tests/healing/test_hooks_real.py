@@ -17,7 +17,7 @@ from tests.unit.roles.test_slurm_files import fleet
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing()),
+    slurmbed.NEEDED,
 ]
 FIT, UNFIT = {"kernel.ostype": "Linux"}, {"kernel.ostype": "Plan 9"}
 SYSCTL = "flightline: sysctl: kernel.ostype is Linux, wanted Plan 9 by {} at quick for other_value"

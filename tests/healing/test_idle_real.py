@@ -23,7 +23,7 @@ from tests.healing.test_kills import born
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing()),
+    slurmbed.NEEDED,
 ]
 MOST_WAIT_S = 10.0
 

@@ -23,7 +23,7 @@ from tests.healing.world import World
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(bool(slurmbed.missing()), reason=slurmbed.missing()),
+    slurmbed.NEEDED,
 ]
 NODES = 6
 

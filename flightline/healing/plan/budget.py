@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from flightline_node.watch.rule import most
+
 from ..journal.stamps import seconds
 from ..site import SitePolicy
 
 
 def most_out(size: int, site: SitePolicy) -> int:
     """Return how many nodes of a group may be out: max(1, share), fewer where some must stay, none for a share of 0."""
-    share = max(1, int(size * site.budget_percent / 100)) if site.budget_percent else 0
-    return max(min(share, size - site.need), 0)
+    return max(min(most(size, site.budget_percent), size - site.need), 0)
 
 
 @dataclass

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from flightline_node.watch.rule import most
+
 from ...fleet.proofs import ACTIVE, NodeProof, Proofs, age_h, hours
 from ..journal.incident import EVERY
 from ..site import SitePolicy
@@ -32,7 +34,7 @@ def due(fleet: FleetState, proofs: Proofs, site: SitePolicy) -> list[tuple[str, 
             if level:
                 wanted.append((ACTIVE.index(level), -overdue, host))
     chosen: list[tuple[str, str]] = []
-    deep = _share(sum(sizes.values()), site.prove_deep_percent)
+    deep = most(sum(sizes.values()), site.prove_deep_percent)
     for rank, _, host in sorted(wanted):
         group, level = fleet.groups[host], ACTIVE[rank]
         full = level == ACTIVE[-1] and len(chosen) >= deep
@@ -49,13 +51,9 @@ def _room(fleet: FleetState, site: SitePolicy) -> dict[str, int]:
     )
     sizes = Counter(fleet.groups.values())
     return {
-        group: min(_share(size, site.prove_percent), serving[group] - min(site.need, size))
+        group: min(most(size, site.prove_percent), serving[group] - min(site.need, size))
         for group, size in sizes.items()
     }
-
-
-def _share(size: int, percent: float) -> int:
-    return max(1, int(size * percent / 100)) if percent else 0
 
 
 def _is_idle(place: SchedulerView | None) -> bool:

@@ -281,10 +281,11 @@ class _Planner:
         choice = self._choice(one)
         if _unjudged(one) and not place.silent:
             return NextStep(one, Do.JUDGE, "nobody has looked at it yet: a preflight says what it needs", "none")
-        outside = self.fleet.outside.get(one.host, OutsideView()) if is_lost(one) and place.silent else OutsideView()
+        unheard = is_lost(one) and place.silent
+        outside = self.fleet.outside.get(one.host, OutsideView()) if unheard else OutsideView()
         if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
             choice = LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
-        elif is_lost(one) and place.silent and (waits := self._waits_for_the_host(one, outside)):
+        elif unheard and (waits := self._waits_for_the_host(one, outside)):
             return NextStep(one, Do.WAIT, waits, "none", choice.step)
         elif outside.dead:
             choice = LadderChoice(choice.step, f"{outside.said}; {choice.why}")

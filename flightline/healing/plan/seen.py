@@ -39,7 +39,7 @@ def look(store: Store, name: str) -> LastSeen:
                 f"saw: only run {run.run_id}, not at its end; wanted: a whole one; do: wait, or name it: --run"
             )
         run = store.run(ended[0].run_id)
-    alike = [store.run(other.run_id) for other in store.runs(LOOKED_AT) if other.inventory == run.inventory]
+    alike = runs_alike(store, run)
     groups: dict[str, str] = {}
     for other in alike:
         groups = {**{host.host: host.instance_type for host in other.hosts if host.instance_type}, **groups}
@@ -55,6 +55,11 @@ def look(store: Store, name: str) -> LastSeen:
             break
     seen.sightings = list(found.values())
     return seen
+
+
+def runs_alike(store: Store, run: Run) -> list[Run]:
+    """The latest runs of a run's inventory, newest first: together they have the fleet's nodes. Raises StoreError."""
+    return [store.run(other.run_id) for other in store.runs(LOOKED_AT) if other.inventory == run.inventory]
 
 
 def serials(store: Store, report: Report) -> dict[tuple[str, str], str]:
