@@ -210,11 +210,10 @@ class _Planner:
         return -_PROGRESS.index(one.state), -max(rungs, default=0), one.opened_at, one.host
 
     def _stopped(self, one: Incident, stops: Mapping[str, str]) -> NextStep | None:
-        if incidents.EVERY in stops:
-            return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, stops[incidents.EVERY])
-        if kin(one) in stops:
-            return NextStep(one, Do.HELD if one.state is NodeState.HELD else Do.WAIT, f"breaker: {stops[kin(one)]}")
-        return None
+        paused = stops.get(incidents.EVERY, "")
+        why = paused or (f"breaker: {stops[kin(one)]}" if kin(one) in stops else "")
+        do = Do.HELD if one.state is NodeState.HELD else Do.WAIT
+        return NextStep(one, do, why, remedy=self._choice(one).step) if why else None
 
     def _next(self, one: Incident) -> NextStep:
         if one.state is NodeState.HELD:
