@@ -79,7 +79,8 @@ def command(
         wanted = instance_type or str(loaded.manifest.get("instance_type") or "")
         if not wanted:
             raise click.UsageError(
-                "saw a bundle that does not say which type was expected; wanted: --instance-type is needed, or none to judge what needs no expectation"
+                "saw a bundle that does not say which type was expected; wanted: --instance-type is needed; "
+                "do: --instance-type none judges what needs no expectation"
             )
         for warning in names.warnings({"checks": select, "skip": skip, "thresholds": limits}):
             click.echo(f"warning: {warning}", err=True)

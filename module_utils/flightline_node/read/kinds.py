@@ -127,7 +127,8 @@ KINDS: Tuple[FileKind, ...] = (
     FileKind(
         "nccl-debug.log",
         "a job's log",
-        r"^Traceback \(most recent call last\):|^\[(?:default|rank)\d+\]:|\btorch[./]distributed\b|\btorch\.\w+Error: |\bChildFailedError\b|\bCUDA error: ",
+        r"^Traceback \(most recent call last\):|^\[(?:default|rank)\d+\]:"
+        r"|\btorch[./]distributed\b|\btorch\.\w+Error: |\bChildFailedError\b|\bCUDA error: ",
     ),
     FileKind("fabric-log.txt", "the Fabric Manager's log", r"\bnv-fabricmanager\[\d|\bnvidia-fabricmanager\.service: "),
 )
