@@ -489,7 +489,7 @@ class BootSettings:
 
     package: path of a node package (a zipapp) made elsewhere, or None: it is built from this checkout.
     configure: a node applies the roles to itself before that preflight, within configure_minutes.
-    failures: boots without a go in six hours after which no node is launched any more; 0 is no limit.
+    failures: the fewest boots without a go that stop launches, where bad nodes do not explain them; 0 is no limit.
     """
 
     level: str = setting(
@@ -510,7 +510,7 @@ class BootSettings:
     failures: int = setting(
         "bootFailureLimit",
         5,
-        "Boots without a go in six hours after which no more nodes are launched until you say so; 0 is no limit.",
+        "Boots without a go in six hours that stop launches until you say so, where 2 % bad nodes do not explain them; 0: no limit.",
         within=(0, 1000),
         unit="boots",
     )

@@ -79,7 +79,7 @@ class Function:
 
 
 def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> dict[str, Function]:
-    """Every function by its key in names.functions. boot_failures: boots without a go that stop launches."""
+    """Every function by its key in names.functions. boot_failures: fewest boots without a go that stop launches."""
     base = {
         "FLIGHTLINE_CLUSTER": names.cluster,
         "FLIGHTLINE_NAMESPACE": names.metric_namespace,
