@@ -177,6 +177,15 @@ class ScalingSettings:
         unit="hours; 0 is no alarm",
     )
     idle_scale_in: bool = setting("gpuIdleScaleIn", False, "Go down to gpuNodeMinimum nodes when that rings.")
+    # A hook waits a hundred of its times at most (EC2 Auto Scaling user guide, "Lifecycle hooks"): 500 minutes.
+    drain_minutes: int = setting(
+        "drainMinutes",
+        30,
+        "Minutes that jobs may keep a node which the group ends, after they were told to save; 0 ends it at once.",
+        within=(0, 480),
+        unit="minutes",
+        variable="flightline_notice_drain_minutes",
+    )
 
     @property
     def led_elsewhere(self) -> bool:

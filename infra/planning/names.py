@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from flightline.contract import preflight_document
+from flightline.contract import drain_hook, preflight_document
 
 FUNCTIONS = ("storage", "alert-router", "training-input", "verdict")
 """Lambda functions of the stack."""
@@ -74,6 +74,7 @@ class Names:
     node_group: str = _named("{cluster}-gpu", 63)
     launch_template: str = _named("{cluster}-gpu", 128)
     launch_hook: str = _named("{cluster}-boot-preflight", 255)
+    drain_hook: str = _named(drain_hook("{cluster}"), 255)
     placement_group: str = _named("{cluster}-gpu", 255)
     results_log_group: str = _named("/flightline/{cluster}/results")
     system_log_group: str = _named("/flightline/{cluster}/system")

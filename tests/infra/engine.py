@@ -42,6 +42,7 @@ class Request:
     protect: bool
     retain: bool
     ignored: frozenset[str]
+    timeouts: Mapping[str, str]
     id: str
     arn: str
 
@@ -205,6 +206,7 @@ def _request(monitor: mocks.MockMonitor, request: Any, response: Any) -> Request
         protect=request.protect,
         retain=request.retainOnDelete,
         ignored=frozenset(request.ignoreChanges),
+        timeouts={name: getattr(request.customTimeouts, name) for name in ("create", "update", "delete")},
         id=response.id,
         arn=str(rpc.deserialize_properties(response.object).get("arn", "")),
     )
