@@ -81,8 +81,10 @@ class Names:
     flow_log_group: str = _named("/flightline/{cluster}/flow")
     # FSx only writes to groups under this prefix.
     fsx_log_group: str = _named("/aws/fsx/{cluster}")
-    trail: str = _named("{cluster}-trail", 128)
-    budget: str = _named("{cluster}-monthly", 100)
+    # Of the whole account, whatever the region: a trail has a shadow of its name in every one.
+    trail: str = _named("{cluster}-trail-{region}", 128)
+    budget: str = _named("{cluster}-monthly-{region}", 100)
+    dashboard: str = _named("{cluster}-{region}", 255)
     metric_namespace: str = _named("Flightline/{cluster}", 255)
     kubernetes_cluster: str = _named("{cluster}", 100)
     kubernetes_key_alias: str = _named("alias/flightline-{cluster}-kubernetes")

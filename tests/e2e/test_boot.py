@@ -29,7 +29,7 @@ from flightline.cloud.functions.common import services as common
 from infra import node_roles
 from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
 from infra.planning.user_data import BootPlan, render
-from tests.emulated import ACCOUNT, REGION, Cloud, lead_to
+from tests.emulated import ACCOUNT, REGION, Cloud, launching, lead_to
 from tests.imds import serving
 from tests.unit.functions import samples
 
@@ -141,20 +141,16 @@ class Site:
 
     def launch(self, instance: str, group: str = GROUP, state: str = "Pending:Wait", ago_h: float = 0.05) -> None:
         """An instance that the group launches, of the id that the test wants; moto makes one up and serves it at once."""
-        before = {one.instance.id: one.lifecycle_state for one in self.states(group)}
-        if instance in before:
+        known = {one.instance.id for one in self.states(group)}
+        if instance in known:
             return
-        for one in self.states(group):
-            one.lifecycle_state = "InService"  # moto launches another for each that is not
-        with pytest.MonkeyPatch.context() as patch:
+        with launching(group, state=state), pytest.MonkeyPatch.context() as patch:
             patch.setattr("moto.ec2.models.instances.random_instance_id", lambda: instance)
             self.cloud.client("autoscaling").set_desired_capacity(
-                AutoScalingGroupName=group, DesiredCapacity=len(before) + 1
+                AutoScalingGroupName=group, DesiredCapacity=len(known) + 1
             )
-        for one in self.states(group):
-            one.lifecycle_state = before.get(one.instance.id, state)
-            if one.instance.id == instance:
-                one.instance.launch_time = (datetime.now(UTC) - timedelta(hours=ago_h)).isoformat()
+        (made,) = [one.instance for one in self.states(group) if one.instance.id == instance]
+        made.launch_time = (datetime.now(UTC) - timedelta(hours=ago_h)).isoformat()
 
     @staticmethod
     def states(group: str = GROUP) -> list[Any]:
