@@ -519,7 +519,7 @@ class BootSettings:
     failures: int = setting(
         "bootFailureLimit",
         5,
-        "Boots without a go in six hours that stop launches until you say so, where 2 % bad nodes do not explain them; 0: no limit.",
+        "Boots without a go in six hours that stop launches until you say so, if 2 % bad nodes do not explain them; 0: no limit.",
         within=(0, 1000),
         unit="boots",
     )
