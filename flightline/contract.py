@@ -128,6 +128,12 @@ OUTPUTS = (
         read_by="roles/package_repository",
     ),
     Output(
+        "drain_minutes",
+        "0 to 480 minutes",
+        r"-?\d+",
+        read_by="roles/flightline_notice",
+    ),
+    Output(
         "log_retention_days",
         "a whole number",
         r"-?\d+",
@@ -170,6 +176,11 @@ def mistakes(outputs: Mapping[str, Any]) -> list[str]:
         elif _wrong(output, outputs[output.name]):
             found.append(f"{output.name}: saw {outputs[output.name]!r}; wanted {output.wanted}")
     return found
+
+
+def drain_hook(cluster: str) -> str:
+    """The name of the hook by which a cluster's Auto Scaling group holds a node that it ends."""
+    return f"{cluster}-drain"
 
 
 def preflight_document(cluster: str) -> str:

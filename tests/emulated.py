@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import boto3
+from moto.autoscaling.models import autoscaling_backends
 from moto.ec2.models import amis
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.sns.models import Subscription
@@ -44,6 +45,21 @@ Hook = Callable[[str], "tuple[int, str] | None"]
 class _Quiet(WSGIRequestHandler):
     def log(self, *_: Any) -> None:
         """No line per request."""
+
+
+@contextlib.contextmanager
+def launching(group: str, region: str = REGION, state: str = "Pending:Wait") -> Iterator[None]:
+    """What an Auto Scaling group launches inside waits at its hook; moto has every instance in service at once.
+
+    Nothing in its API sets that, and it launches another for each instance that is not in service.
+    """
+    found = autoscaling_backends[ACCOUNT][region].autoscaling_groups[group]
+    before = {one.instance.id: one.lifecycle_state for one in found.instance_states}
+    for one in found.instance_states:
+        one.lifecycle_state = "InService"
+    yield
+    for one in found.instance_states:
+        one.lifecycle_state = before.get(one.instance.id, state)
 
 
 @dataclass

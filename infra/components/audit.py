@@ -16,8 +16,9 @@ class Audit(Component):
         self.bucket = Bucket(
             f"{name}-trail", plan, self, plan.names.trail_bucket, "checkpoints", versioned=True, extra=_statements(plan)
         )
+        logical, options = self.named_before("trail", depends_on=self.bucket.access)
         self.trail = aws.cloudtrail.Trail(
-            f"{name}-trail",
+            logical,
             name=plan.names.trail,
             s3_bucket_name=self.bucket.name,
             is_multi_region_trail=True,
@@ -25,7 +26,7 @@ class Audit(Component):
             enable_log_file_validation=True,
             event_selectors=_selectors(plan),
             tags=self.tags(),
-            opts=self.child(depends_on=self.bucket.access),
+            opts=options,
         )
         self.register_outputs({"bucket": self.bucket.name})
 
@@ -45,8 +46,11 @@ def _selectors(plan: ClusterPlan) -> list[aws.cloudtrail.TrailEventSelectorArgs]
 
 
 def _statements(plan: ClusterPlan) -> list[Statement]:
-    bucket = f"arn:{plan.place.partition}:s3:::{plan.names.trail_bucket}"
-    own = {"aws:SourceArn": plan.place.arn("cloudtrail", f"trail/{plan.names.trail}")}
+    names = plan.names
+    bucket = f"arn:{plan.place.partition}:s3:::{names.trail_bucket}"
+    # The second is a trail's name of before it had the region, which it keeps.
+    trails = (names.trail, f"{names.cluster}-trail")
+    own = {"aws:SourceArn": [plan.place.arn("cloudtrail", f"trail/{name}") for name in trails]}
     written = {"StringEquals": {**own, "s3:x-amz-acl": "bucket-owner-full-control"}}
     logs = f"{bucket}/AWSLogs/{plan.place.account}/*"
     return [

@@ -59,6 +59,15 @@ class Component(pulumi.ComponentResource):
         """Options of a child that holds data: while it is to be kept, Pulumi neither replaces nor deletes it."""
         return self.child(protect=self.plan.keep_data, retain_on_delete=self.plan.keep_data, **options)
 
+    def named_before(self, key: str, *ignored: str, **options: Any) -> tuple[str, pulumi.ResourceOptions]:
+        """Logical name and options of a child whose physical name had no region yet: what is there keeps its name.
+
+        By the cluster, because its name is ignored: another cluster's is another resource.
+        """
+        name = f"{self._name}-{key}"
+        options["aliases"] = [pulumi.Alias(name=name)]
+        return f"{name}-{self.names.cluster}", self.child(ignore_changes=["name", *ignored], **options)
+
     def tags(self, shown: str = "") -> dict[str, str]:
         """Tags of a child. shown: the rest of the Name that consoles show, after the cluster's."""
         return {**self.plan.tags, **({"Name": f"{self.names.cluster}-{shown}"} if shown else {})}

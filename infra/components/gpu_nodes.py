@@ -9,12 +9,13 @@ import pulumi_aws as aws
 from flightline import contract
 from infra.config.model import Scheduled
 from infra.planning import efa
+from infra.planning.lifecycle import HOLD_S
 
 from .base import ClusterPlan, Component
 from .launch_template import TemplateArgs, launch_template, placement_group
 
-LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
-DRAIN = "60m"
+LAUNCHING, TERMINATING = "autoscaling:EC2_INSTANCE_LAUNCHING", "autoscaling:EC2_INSTANCE_TERMINATING"
+GO_AWAY_MIN = 60
 """What the nodes may take to go away: the provider's ten minutes are short for machines with 2 TiB of memory."""
 
 METRICS = (
@@ -45,6 +46,8 @@ class GpuNodes(Component):
         self.group = self._group(subnet_ids, ready)
         self.group_name = self.group.name
         self._hook()
+        if self._settings.scaling.drain_minutes:
+            self._drain()
         self.idle_policy = self._idle_policy() if self._settings.scaling.idle_scale_in else None
         for number, planned in enumerate(self._settings.scaling.schedule, 1):
             self._scheduled(number, planned)
@@ -84,6 +87,7 @@ class GpuNodes(Component):
         self, subnet_ids: Sequence[pulumi.Input[str]], ready: Sequence[pulumi.Resource]
     ) -> aws.autoscaling.Group:
         settings = self._settings
+        going = f"{GO_AWAY_MIN + settings.scaling.drain_minutes}m"
         return aws.autoscaling.Group(
             f"{self._name}-group",
             name=self.names.node_group,
@@ -108,7 +112,7 @@ class GpuNodes(Component):
                 depends_on=list(ready),
                 # The provider replaces a group, nodes and all, when the hooks it was made with change.
                 ignore_changes=["initialLifecycleHooks", *self._led_elsewhere()],
-                custom_timeouts=pulumi.CustomTimeouts(update=DRAIN, delete=DRAIN),
+                custom_timeouts=pulumi.CustomTimeouts(update=going, delete=going),
             ),
         )
 
@@ -189,4 +193,17 @@ class GpuNodes(Component):
     def _hook(self) -> None:
         aws.autoscaling.LifecycleHook(
             f"{self._name}-hook", autoscaling_group_name=self.group.name, opts=self.child(), **self._waits()
+        )
+
+    def _drain(self) -> None:
+        """Hold a node that the group ends, whatever for, until its jobs are done (roles/flightline_notice)."""
+        aws.autoscaling.LifecycleHook(
+            f"{self._name}-drain",
+            name=self.names.drain_hook,
+            autoscaling_group_name=self.group.name,
+            lifecycle_transition=TERMINATING,
+            # Either result ends the node; this one lets hooks of others have their time as well.
+            default_result="CONTINUE",
+            heartbeat_timeout=HOLD_S,
+            opts=self.child(),
         )

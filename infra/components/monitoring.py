@@ -42,11 +42,11 @@ class Monitoring(Component):
             self._rule(rule)
         self.dashboard = aws.cloudwatch.Dashboard(
             f"{name}-dashboard",
-            dashboard_name=names.cluster,
+            dashboard_name=names.dashboard,
             dashboard_body=planning.dashboard(names, plan.place, planned, whole),
             opts=self.child(),
         )
-        self.register_outputs({"unhealthy": self.unhealthy.arn, "dashboard": names.cluster})
+        self.register_outputs({"unhealthy": self.unhealthy.arn, "dashboard": names.dashboard})
 
     def _alarm(self, alarm: plans.Alarm) -> aws.cloudwatch.MetricAlarm:
         actions = [self._topic_arn] if alarm.direct else []

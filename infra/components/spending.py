@@ -26,8 +26,9 @@ class Spending(Component):
         """topic_arn: who is told."""
         super().__init__(name, plan)
         self._usd, self._topic_arn = plan.settings.budget.monthly_usd, topic_arn
+        logical, options = self.named_before("budget")
         aws.budgets.Budget(
-            f"{name}-budget",
+            logical,
             name=self.names.budget,
             budget_type="COST",
             limit_amount=str(self._usd),
@@ -35,7 +36,7 @@ class Spending(Component):
             time_unit="MONTHLY",
             notifications=[self._notification(percent, kind) for percent, kind in STEPS],
             tags=self.tags(),
-            opts=self.child(),
+            opts=options,
         )
         self._anomalies()
         self.register_outputs({"budget": self.names.budget})
@@ -53,20 +54,21 @@ class Spending(Component):
         cluster = {"Tags": {"Key": TAG_CLUSTER, "Values": [self.names.cluster], "MatchOptions": ["EQUALS"]}}
         # An account has one monitor over its services at most, so this one looks at the cluster's tag. It sees
         # something once the tag is activated for cost allocation.
+        # The provider reads what it looks at back with the empty members of the API's type as well
+        # (aws_ce_anomaly_monitor), and would make a new monitor in each update.
+        logical, options = self.named_before("monitor", "monitorSpecification")
         monitor = aws.costexplorer.AnomalyMonitor(
-            # By the cluster, because what it looks at is ignored below.
-            f"{self._name}-monitor-{self.names.cluster}",
+            logical,
             name=self.names.budget,
             monitor_type="CUSTOM",
             monitor_specification=json.dumps(cluster, sort_keys=True),
             tags=self.tags(),
-            # The provider reads it back with the empty members of the API's type as well (aws_ce_anomaly_monitor), and
-            # would make a new monitor in each update.
-            opts=self.child(ignore_changes=["monitorSpecification"]),
+            opts=options,
         )
         least = max(ANOMALY_LEAST_USD, self._usd * ANOMALY_PERCENT_OF_BUDGET // 100)
+        logical, options = self.named_before("anomalies")
         aws.costexplorer.AnomalySubscription(
-            f"{self._name}-anomalies",
+            logical,
             name=self.names.budget,
             frequency="IMMEDIATE",
             monitor_arn_lists=[monitor.arn],
@@ -77,5 +79,5 @@ class Spending(Component):
                 )
             ),
             tags=self.tags(),
-            opts=self.child(),
+            opts=options,
         )

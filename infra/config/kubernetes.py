@@ -44,6 +44,7 @@ WITHOUT_MEANING: Mapping[str, str] = MappingProxyType(
             (
                 *("spotAllocation", "spotMaxPriceUsd", "spotRebalance"),
                 *("scaleInProtection", "nodeSchedule", "nodeScheduleTimeZone", "gpuIdleHours", "gpuIdleScaleIn"),
+                "drainMinutes",
             ),
             _GROUP,
         ),

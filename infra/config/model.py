@@ -177,6 +177,15 @@ class ScalingSettings:
         unit="hours; 0 is no alarm",
     )
     idle_scale_in: bool = setting("gpuIdleScaleIn", False, "Go down to gpuNodeMinimum nodes when that rings.")
+    # A hook waits a hundred of its times at most (EC2 Auto Scaling user guide, "Lifecycle hooks"): 500 minutes.
+    drain_minutes: int = setting(
+        "drainMinutes",
+        30,
+        "Minutes that jobs may keep a node which the group ends, after they were told to save; 0 ends it at once.",
+        within=(0, 480),
+        unit="minutes",
+        variable="flightline_notice_drain_minutes",
+    )
 
     @property
     def led_elsewhere(self) -> bool:
@@ -489,7 +498,7 @@ class BootSettings:
 
     package: path of a node package (a zipapp) made elsewhere, or None: it is built from this checkout.
     configure: a node applies the roles to itself before that preflight, within configure_minutes.
-    failures: boots without a go in six hours after which no node is launched any more; 0 is no limit.
+    failures: the fewest boots without a go that stop launches, where bad nodes do not explain them; 0 is no limit.
     """
 
     level: str = setting(
@@ -510,7 +519,7 @@ class BootSettings:
     failures: int = setting(
         "bootFailureLimit",
         5,
-        "Boots without a go in six hours after which no more nodes are launched until you say so; 0 is no limit.",
+        "Boots without a go in six hours that stop launches until you say so, if 2 % bad nodes do not explain them; 0: no limit.",
         within=(0, 1000),
         unit="boots",
     )

@@ -79,7 +79,7 @@ class Function:
 
 
 def functions(slack: bool, boot_failures: int, names: Names, place: Place) -> dict[str, Function]:
-    """Every function by its key in names.functions. boot_failures: boots without a go that stop launches."""
+    """Every function by its key in names.functions. boot_failures: fewest boots without a go that stop launches."""
     base = {
         "FLIGHTLINE_CLUSTER": names.cluster,
         "FLIGHTLINE_NAMESPACE": names.metric_namespace,
@@ -123,7 +123,7 @@ def channels(slack: bool, names: Names, place: Place) -> dict[str, str]:
 def dashboard_link(names: Names, place: Place) -> str:
     """The dashboard in the console, for messages."""
     host = _CONSOLES.get(place.partition, _CONSOLES["aws"])
-    return f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.cluster}"
+    return f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.dashboard}"
 
 
 def archive(key: str) -> dict[str, Path]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from flightline.contract import preflight_document
+from flightline.contract import drain_hook, preflight_document
 
 FUNCTIONS = ("storage", "alert-router", "training-input", "verdict")
 """Lambda functions of the stack."""
@@ -74,14 +74,17 @@ class Names:
     node_group: str = _named("{cluster}-gpu", 63)
     launch_template: str = _named("{cluster}-gpu", 128)
     launch_hook: str = _named("{cluster}-boot-preflight", 255)
+    drain_hook: str = _named(drain_hook("{cluster}"), 255)
     placement_group: str = _named("{cluster}-gpu", 255)
     results_log_group: str = _named("/flightline/{cluster}/results")
     system_log_group: str = _named("/flightline/{cluster}/system")
     flow_log_group: str = _named("/flightline/{cluster}/flow")
     # FSx only writes to groups under this prefix.
     fsx_log_group: str = _named("/aws/fsx/{cluster}")
-    trail: str = _named("{cluster}-trail", 128)
-    budget: str = _named("{cluster}-monthly", 100)
+    # Of the whole account, whatever the region: a trail has a shadow of its name in every one.
+    trail: str = _named("{cluster}-trail-{region}", 128)
+    budget: str = _named("{cluster}-monthly-{region}", 100)
+    dashboard: str = _named("{cluster}-{region}", 255)
     metric_namespace: str = _named("Flightline/{cluster}", 255)
     kubernetes_cluster: str = _named("{cluster}", 100)
     kubernetes_key_alias: str = _named("alias/flightline-{cluster}-kubernetes")

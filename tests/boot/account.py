@@ -21,7 +21,7 @@ from flightline.cloud import batches
 from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.common import services as common
 from infra import link, node_ansible, node_roles
-from tests.emulated import Cloud
+from tests.emulated import Cloud, launching
 from tests.infra import emulated, program
 from tests.infra.stacks import ROOT
 from tests.unit.functions import samples
@@ -132,7 +132,8 @@ class Account:
 
         before = there()
         size = len(before) + 1
-        autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=size, DesiredCapacity=size)
+        with launching(name, REGION):
+            autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=size, DesiredCapacity=size)
         (found,) = there() - before
         return found
 

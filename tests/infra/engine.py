@@ -28,7 +28,7 @@ _IDLE_LOOP = asyncio.new_event_loop()
 class Request:
     """One resource as it reached the engine. props: plain values by the engine's names. id, arn: invented.
 
-    ignored: properties whose change the engine leaves alone.
+    ignored: properties whose change the engine leaves alone. aliases: its earlier logical names.
     """
 
     urn: str
@@ -42,6 +42,8 @@ class Request:
     protect: bool
     retain: bool
     ignored: frozenset[str]
+    timeouts: Mapping[str, str]
+    aliases: frozenset[str]
     id: str
     arn: str
 
@@ -205,6 +207,9 @@ def _request(monitor: mocks.MockMonitor, request: Any, response: Any) -> Request
         protect=request.protect,
         retain=request.retainOnDelete,
         ignored=frozenset(request.ignoreChanges),
+        timeouts={name: getattr(request.customTimeouts, name) for name in ("create", "update", "delete")},
+        aliases=frozenset(one.spec.name for one in request.aliases)
+        | {urn.rpartition("::")[2] for urn in request.aliasURNs},
         id=response.id,
         arn=str(rpc.deserialize_properties(response.object).get("arn", "")),
     )

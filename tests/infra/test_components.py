@@ -23,7 +23,7 @@ from infra.components.storage import Storage
 from infra.config.model import FsxSettings
 from infra.images import FoundImage
 from infra.planning import efa, endpoints
-from tests.infra import engine, schema, stacks
+from tests.infra import engine, program, schema, stacks
 
 STACK = "p5-reservation"
 NAMES = stacks.planned_names(STACK)
@@ -268,7 +268,9 @@ def test_audit_writes_only_its_own_trail_into_its_bucket():
     run = build(lambda: Audit("audit", plan()))
     policy = json.loads(run.one("audit-trail-policy").props["policy"])
     allowed = [one for one in policy["Statement"] if one["Effect"] == "Allow"]
-    assert all(one["Condition"]["StringEquals"]["aws:SourceArn"].endswith(f"trail/{NAMES.trail}") for one in allowed)
+    sources = {tuple(one["Condition"]["StringEquals"]["aws:SourceArn"]) for one in allowed}
+    # Its own, and the name without a region that an earlier stack's trail keeps.
+    assert [[arn.rpartition("/")[2] for arn in one] for one in sources] == [[NAMES.trail, f"{NAMES.cluster}-trail"]]
     (trail,) = run.of("aws:cloudtrail/trail:Trail")
     assert trail.props["enableLogFileValidation"] is True
     management, data = trail.props["eventSelectors"]
@@ -279,15 +281,38 @@ def test_audit_writes_only_its_own_trail_into_its_bucket():
 
 def test_spending_tells_the_topic_before_the_money_is_gone():
     run = build(lambda: Spending("spending", plan(monthlyBudgetUsd=5000), "arn:topic"))
-    notices = run.one("spending-budget").props["notifications"]
+    notices = run.one(f"spending-budget-{NAMES.cluster}").props["notifications"]
     assert {(one["threshold"], one["notificationType"]) for one in notices} >= {(80, "FORECASTED"), (100, "ACTUAL")}
     assert all(one["subscriberSnsTopicArns"] == ["arn:topic"] for one in notices)
     monitor = run.one(f"spending-monitor-{NAMES.cluster}")
     looks_at = json.loads(monitor.props["monitorSpecification"])["Tags"]
     assert (looks_at["Key"], looks_at["Values"]) == ("flightline:cluster", [NAMES.cluster])
-    assert monitor.ignored == {"monitorSpecification"}, "the provider would replace it in every update"
-    expression = run.one("spending-anomalies").props["thresholdExpression"]["dimension"]
+    assert "monitorSpecification" in monitor.ignored, "the provider would replace it in every update"
+    expression = run.one(f"spending-anomalies-{NAMES.cluster}").props["thresholdExpression"]["dimension"]
     assert expression["values"] == ["250"]
+
+
+OF_THE_ACCOUNT = (
+    "aws:budgets/budget:Budget",
+    "aws:cloudtrail/trail:Trail",
+    "aws:cloudwatch/dashboard:Dashboard",
+    "aws:costexplorer/anomalyMonitor:AnomalyMonitor",
+    "aws:costexplorer/anomalySubscription:AnomalySubscription",
+)
+
+
+def test_what_an_account_has_once_by_its_name_carries_the_region():
+    """Two stacks of one name in two regions: the second was refused its budget and trail, and took the dashboard over."""
+    run = program.full()
+    region = run.outputs["region"]
+    for kind in OF_THE_ACCOUNT:
+        (one,) = run.of(kind)
+        name = str(one.props.get("name") or one.props["dashboardName"])
+        assert name.endswith(f"-{region}"), name
+        if "dashboard" not in kind:
+            # A stack that was there keeps its own: a trail made anew has a gap, a budget or monitor forgets.
+            earlier = one.name.removesuffix(f"-{run.outputs['cluster_name']}")
+            assert "name" in one.ignored and earlier in one.aliases
 
 
 def gpu_nodes(stack=STACK, **changes):

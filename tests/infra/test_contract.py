@@ -47,6 +47,7 @@ OUTPUTS = {
     "results_log_group": "/flightline/train-p5/results",
     "system_log_group": "/flightline/train-p5/system",
     "package_source": "internet",
+    "drain_minutes": 30,
     "log_retention_days": 90,
     "metric_namespace": "Flightline/train-p5",
 }

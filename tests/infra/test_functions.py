@@ -79,7 +79,7 @@ def test_no_invocation_outlives_its_claim():
 def test_messages_lead_to_the_dashboard(partition, host):
     names, place = stacks.planned_names(STACK), replace(stacks.place(STACK), partition=partition)
     link = planning.functions(True, 5, names, place)["alert-router"].environment["FLIGHTLINE_LINK"]
-    assert link == f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.cluster}"
+    assert link == f"https://{host}/cloudwatch/home?region={place.region}#dashboards/dashboard/{names.dashboard}"
 
 
 def test_the_functions_and_the_stack_mean_the_same_tables():

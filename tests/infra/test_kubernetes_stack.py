@@ -6,6 +6,7 @@ import json
 import pytest
 
 from flightline import contract
+from flightline.kubernetes import training
 from infra.components.pod_roles import OWN_ACCOUNTS
 from tests.infra import program, stacks
 
@@ -43,6 +44,14 @@ def test_the_cluster_is_private_but_for_named_ranges_and_lets_in_who_is_named():
     ]
     (policy,) = run().of("aws:eks/accessPolicyAssociation:AccessPolicyAssociation")
     assert policy.props["policyArn"].endswith("AmazonEKSClusterAdminPolicy")
+
+
+def test_eks_drains_its_nodes_and_ends_no_pod_by_force():
+    """EKS holds and drains a node of its group by a hook of its own; training pods have time for a checkpoint."""
+    groups = run().of("aws:eks/nodeGroup:NodeGroup")
+    assert [made.props["forceUpdateVersion"] for made in groups] == [False, False]
+    refused = program.run("eks", changes={"drainMinutes": 60}).error
+    assert "drainMinutes" in str(refused) and training.GRACE_S >= 120
 
 
 def test_without_public_ranges_the_public_endpoint_is_closed_and_no_chart_installed():

@@ -204,9 +204,9 @@ def test_the_local_stack_sends_every_service_to_the_emulator():
         ("functions-alert-router", "functions-alert-router-work"),
         ("functions-results", "functions-storage-from-logs"),
         ("network-flow-vpc", "network-flow-write"),
-        ("audit-trail", "audit-trail-policy"),
-        ("spending-budget", "notifications-alerts-policy"),
-        ("spending-anomalies", "notifications-alerts-policy"),
+        ("audit-trail-{cluster}", "audit-trail-policy"),
+        ("spending-budget-{cluster}", "notifications-alerts-policy"),
+        ("spending-anomalies-{cluster}", "notifications-alerts-policy"),
         ("lustre-lustre", "lustre-servers-988-in"),
         ("nodes-group", "access-gpu-node-boot"),
         ("nodes-group", "node-package"),
@@ -215,7 +215,8 @@ def test_the_local_stack_sends_every_service_to_the_emulator():
     ],
 )
 def test_what_aws_looks_for_is_made_before_it_looks(later, first):
-    assert first in program.full().before(later)
+    run = program.full()
+    assert first in run.before(later.format(cluster=run.outputs["cluster_name"]))
 
 
 def test_mistakes_in_the_configuration_stop_before_any_resource():

@@ -196,7 +196,7 @@ ExecStart=/bin/sh -c 'trap "touch /run/checkpoint-signal" USR1; while :; do slee
 """
 
 
-def test_a_spot_notice_reaches_training_as_the_checkpoint_signal(bed, first):
+def test_a_spot_notice_reaches_training_as_the_checkpoint_signal_and_drains_the_node(bed, first):
     assert bed.ssh("gpu-03", "systemctl is-active flightline-notice").strip() == "active"
     unit = "/run/systemd/system/flightline-train@probe.service"
     bed.ssh("gpu-03", f"cat > /run/metadata.py <<'END'\n{METADATA}END\nmkdir -p {unit.rpartition('/')[0]}")
@@ -212,11 +212,14 @@ def test_a_spot_notice_reaches_training_as_the_checkpoint_signal(bed, first):
         bed.ssh("gpu-03", f"echo '{notice}' > /run/spot-notice")
         seen = waited(bed, "gpu-03", "test -e /run/checkpoint-signal", "ls /run")
         assert "checkpoint-signal" in seen, bed.ssh("gpu-03", "journalctl -u flightline-notice --lines=20")
+        drained = "scontrol show node gpu-03 | grep -q 'Reason=this instance ends: spot notice'"
+        assert "DRAIN" in waited(bed, "gpu-03", drained, "scontrol show node gpu-03")
     finally:
         bed.ssh("gpu-03", "systemctl stop flightline-train@probe.service metadata-stand-in", check=False)
         bed.ssh("gpu-03", "ip address del 169.254.169.254/32 dev lo", check=False)
         left = f"{unit} /run/metadata.py /run/spot-notice /run/checkpoint-signal"
         bed.ssh("gpu-03", f"rm -f {left}; systemctl daemon-reload; systemctl reset-failed")
+        bed.ssh("gpu-03", "scontrol update NodeName=gpu-03 State=RESUME", check=False)
 
 
 def test_preflight_over_ssh_names_what_is_missing(bed, first, tmp_path):

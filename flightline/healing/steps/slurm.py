@@ -28,7 +28,6 @@ TIMEOUT_S = 15.0
 """Slurm's own MessageTimeout is 10 s: a controller that takes longer is not answering."""
 ROOM = frozenset({"IDLE", "MIXED"})
 RESERVED = frozenset({"MAINT", "MAINTENANCE", "RESERVED"})
-CONFIGS = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf")
 
 PROOF = "flightline-proof"
 """The one reservation of ours: idle nodes that are being proven."""
@@ -204,9 +203,7 @@ class SlurmScheduler:
 
 def is_here() -> bool:
     """Are Slurm's commands here, and a cluster that they belong to?"""
-    config = os.environ.get("SLURM_CONF")
-    known = bool(config) or any(Path(path).exists() for path in CONFIGS) or Path("/run/slurm/conf").exists()
-    return known and shutil.which("scontrol") is not None
+    return parts.configured(os.environ) and shutil.which("scontrol") is not None
 
 
 def _place(node: SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> SchedulerView:

@@ -70,7 +70,14 @@ def _alert_router(arns: Arns) -> Document:
         # Of this group only, and nothing else of it: the router ends no instance and changes no size.
         allow("StopLaunches", ["autoscaling:SuspendProcesses"], [arns.node_group()]),
         # None of these takes a resource.
-        allow("Look", [*of("cloudwatch", "DescribeAlarmContributors", "GetMetricData"), *_INSTANCES]),
+        allow(
+            "Look",
+            [
+                *of("cloudwatch", "DescribeAlarmContributors", "GetMetricData"),
+                *_INSTANCES,
+                "autoscaling:DescribeAutoScalingInstances",
+            ],
+        ),
     )
 
 

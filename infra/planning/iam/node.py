@@ -1,5 +1,7 @@
 """What a GPU node may do: be managed, judge itself and say so, ship logs and metrics, read data, keep checkpoints."""
 
+from typing import Any
+
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 
@@ -51,12 +53,17 @@ def _boot(arns: Arns) -> Document:
     return document(
         allow("NodePackage", ["s3:GetObject"], [arns.objects(results, "artifacts/")]),
         allow("Bundle", ["s3:PutObject"], [arns.objects(results, "bundles/")]),
-        allow(
-            "EnterService",
-            ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"],
-            [arns.node_group()],
-        ),
+        lifecycle(arns),
     )
+
+
+def lifecycle(arns: Arns) -> dict[str, Any]:
+    """Enter service at the launch hook, and leave it at the termination hook.
+
+    IAM has no key for the instance or the hook that a request names, so this holds for every instance of the group.
+    """
+    actions = ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]
+    return allow("EnterService", actions, [arns.node_group()])
 
 
 def logs(arns: Arns) -> Document:

@@ -1,8 +1,9 @@
-"""Give training its checkpoint signal when EC2 says that this instance will be taken away.
+"""Give training its checkpoint signal when EC2 or its group says that this instance will be taken away.
 
 Asks the instance metadata service (version 2 only) every five seconds, as EC2's user guide advises for interruption
 notices, and sends a signal to the main process of every unit that matches, once for each notice. A spot notice comes
 two minutes before the end; rebalance advice earlier or never; maintenance is told days ahead and signalled just before.
+A group that ends this instance says so in its target lifecycle state. Before a certain end, ending.py does the rest.
 The end of a capacity block is in no metadata: the alert comes forty minutes before by EventBridge.
 """
 
@@ -14,15 +15,19 @@ import time
 from datetime import datetime, timezone
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from ..ask.metadata import ENDPOINT, MAINTENANCE, NOT_FOUND, OK, REBALANCE, SPOT, MetadataSession, said
-from .program import journal, ran
+from ..ask.metadata import ENDPOINT, LIFECYCLE, MAINTENANCE, NOT_FOUND, OK, REBALANCE, SPOT, MetadataSession, said
+from .ending import Ending, EndingPlan
+from .program import journal
 
 PROGRAM = "flightline-notice"
 TIMEOUT_S = 2.0
 TOKEN_TTL_S = 21600
-SIGNAL_S = 20.0
 LEAD_S = 600
 """Seconds before scheduled maintenance at which the signal goes out."""
+GROUP, ENDS = "group", frozenset({"group", "spot"})
+"""The kind of notice by which the group waits, and those after which this instance is no more."""
+TERMINATED = "Terminated"
+"""Source: EC2 Auto Scaling user guide, "Retrieve the target lifecycle state through instance metadata"."""
 STILL_TO_COME = ("active", "")
 """States of an event that is not over: EC2 user guide, "Scheduled events"."""
 
@@ -37,7 +42,8 @@ class Notice(NamedTuple):
 
 def notices(metadata: MetadataSession) -> Iterator[Notice]:
     """What the service has now. Raises OSError when it does not answer: no notice is not the same as no answer."""
-    for kind, path in (("spot", SPOT), ("rebalance", REBALANCE), ("maintenance", MAINTENANCE)):
+    asked = (("spot", SPOT), (GROUP, LIFECYCLE), ("rebalance", REBALANCE), ("maintenance", MAINTENANCE))
+    for kind, path in asked:
         status, text = metadata.get(path)
         if status == OK:
             yield from _read(kind, text)
@@ -46,6 +52,10 @@ def notices(metadata: MetadataSession) -> Iterator[Notice]:
 
 
 def _read(kind: str, text: str) -> Iterator[Notice]:
+    if kind == GROUP:
+        if text.strip() == TERMINATED:
+            yield Notice(kind, TERMINATED, None)
+        return
     try:
         body = json.loads(text)
     except ValueError:
@@ -79,10 +89,16 @@ def due(notice: Notice, now: float) -> bool:
 
 
 class NoticeWatch:
-    """Signals once for each notice."""
+    """Signals once for each notice. hold: asked at every look while the group waits for this node."""
 
-    def __init__(self, metadata: MetadataSession, tell: Callable[[Notice], bool], say: Callable[[str], None]) -> None:
-        self._metadata, self._tell, self._say = metadata, tell, say
+    def __init__(
+        self,
+        metadata: MetadataSession,
+        tell: Callable[[Notice], bool],
+        say: Callable[[str], None],
+        hold: Callable[[float], None] = lambda now: None,
+    ) -> None:
+        self._metadata, self._tell, self._say, self._hold = metadata, tell, say, hold
         self._done: Dict[Tuple[str, str], bool] = {}
         self._silent = False
 
@@ -101,21 +117,16 @@ class NoticeWatch:
         for notice in found:
             if not self._done.get((notice.kind, notice.key)):
                 self._done[notice.kind, notice.key] = self._tell(notice)
+        if any(notice.kind == GROUP for notice in found):
+            self._hold(now)
 
 
-def signaller(unit: str, signal: str, say: Callable[[str], None]) -> Callable[[Notice], bool]:
-    """Sends the signal to the units, and says so."""
-    argv = ["systemctl", "kill", "--kill-who=main", f"--signal={signal}", unit]
-    told = set()
+def teller(ending: Ending) -> Callable[[Notice], bool]:
+    """Does what a notice asks for: everything before a certain end, else the signal alone."""
 
     def tell(notice: Notice) -> bool:
-        status, text = ran(argv, SIGNAL_S)
-        how = f"failed: {text[-200:]}" if status else "sent"
-        line = f"{notice.kind} notice ({notice.key}): {signal} to {unit} {how}"
-        if line not in told:
-            told.add(line)
-            say(line)
-        return status == 0
+        about = f"{notice.kind} notice ({notice.key})"
+        return ending.begin(about) if notice.kind in ENDS else ending.tell(about)
 
     return tell
 
@@ -129,12 +140,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     )
     parser.add_argument("--unit", default="flightline-train@*.service", help="units to signal; %(default)s")
     parser.add_argument("--signal", default="SIGUSR1", help="%(default)s")
+    parser.add_argument("--slurm-node", default="", help="this node's name in Slurm; unless given, by its host name")
+    parser.add_argument("--slurm-jobs", default="", help="names of Slurm jobs to signal, with commas")
+    parser.add_argument("--group", default="", help="Auto Scaling group that waits for this node")
+    parser.add_argument("--hook", default="", help="the group's termination hook")
+    parser.add_argument("--limit-s", type=float, default=0.0, help="seconds that jobs may keep the node; %(default)s")
     parser.add_argument("--every-s", type=float, default=5.0, help="seconds between looks; %(default)s")
     parser.add_argument("--endpoint", default=ENDPOINT, help="%(default)s")
     given = parser.parse_args(arguments)
     say = journal(PROGRAM)
     metadata = MetadataSession(given.endpoint, TOKEN_TTL_S, TIMEOUT_S)
-    watch = NoticeWatch(metadata, signaller(given.unit, given.signal, say), say)
+    names = (given.slurm_node, given.slurm_jobs, given.group, given.hook)
+    ending = Ending(EndingPlan(given.unit, given.signal, *names, given.limit_s), metadata, say)
+    watch = NoticeWatch(metadata, teller(ending), say, ending.hold)
     try:
         while True:
             watch.look(time.time())

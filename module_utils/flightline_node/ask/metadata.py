@@ -24,6 +24,7 @@ OK, UNAUTHORIZED, NOT_FOUND = 200, 401, 404
 MAINTENANCE = "meta-data/events/maintenance/scheduled"
 REBALANCE = "meta-data/events/recommendations/rebalance"
 SPOT = "meta-data/spot/instance-action"
+LIFECYCLE = "meta-data/autoscaling/target-lifecycle-state"
 
 PATHS: Tuple[str, ...] = (
     "meta-data/instance-type",

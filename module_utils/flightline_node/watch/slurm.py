@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from pathlib import Path
-from typing import Callable, Collection, Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
 from . import claim, rule
 from .rule import HELD, NONE, OUT, TOLD, Row, RulePolicy
@@ -25,6 +25,8 @@ LISTED_BYTES = 32 << 20
 LOST = frozenset({"Not responding", "Node unexpectedly rebooted"})
 """Reasons that slurmctld itself writes beside a DOWN node that it lost. Source: Slurm 22.05, slurmctld/node_mgr.c."""
 CONFIGURATION = "etc/slurm/slurm.conf"
+CONFIGURATIONS = (f"/{CONFIGURATION}", "/etc/slurm-llnl/slurm.conf", "/opt/slurm/etc/slurm.conf", "/run/slurm/conf")
+"""The last is a node's whose controller hands it out. Source: slurm.conf(5), configless Slurm."""
 GONE = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "ERROR", "FUTURE"})
 """States of a node that takes no new jobs."""
 POLICY = RulePolicy()
@@ -79,6 +81,11 @@ class SettledError(Exception):
 def is_there(path: str, root: str = "/") -> bool:
     """Does this node belong to a Slurm cluster? By its tool or its configuration: one alone may be broken."""
     return shutil.which("scontrol", path=path) is not None or Path(root, CONFIGURATION).exists()
+
+
+def configured(environment: Mapping[str, str]) -> bool:
+    """Is there a cluster that Slurm's commands would ask? Without a configuration they ask nobody."""
+    return bool(environment.get("SLURM_CONF")) or any(Path(path).exists() for path in CONFIGURATIONS)
 
 
 def listed(text: str) -> List[SlurmNode]:

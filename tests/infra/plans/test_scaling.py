@@ -8,9 +8,12 @@ import pulumi
 import pytest
 import yaml
 
+from flightline import contract
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.signals import BUSIEST_GPU
-from infra.planning import alarms, quotas
+from flightline_node.act import ending
+from infra.config.model import BY_NAME
+from infra.planning import alarms, lifecycle, quotas
 from infra.planning.zones import ZoneOffering
 from tests.infra import program, stacks
 from tests.infra.plans.test_settings import BLOCK, RESERVATION, SPOT, errors, only
@@ -55,6 +58,29 @@ def test_several_types_are_a_mixed_policy_of_spot_only():
 def test_a_price_cap_of_one_type_stands_in_the_template():
     options = gpu_nodes("spot", spotMaxPriceUsd="9").one("nodes-template").props["instanceMarketOptions"]
     assert options == {"marketType": "spot", "spotOptions": {"maxPrice": "9"}}
+
+
+def test_a_group_holds_the_nodes_that_it_ends_and_the_provider_waits_as_long():
+    run = gpu_nodes("p5-reservation", drainMinutes=45)
+    hook = run.one("nodes-drain").props
+    assert hook["lifecycleTransition"] == "autoscaling:EC2_INSTANCE_TERMINATING"
+    # A node that says nothing is ended soon; one that drains beats faster than that, a hundred times at most.
+    assert (hook["heartbeatTimeout"], hook["defaultResult"]) == (lifecycle.HOLD_S, "CONTINUE")
+    assert ending.BEAT_S + ending.AWS_S + ending.LOOK_S < lifecycle.HOLD_S
+    assert BY_NAME["drainMinutes"].within[1] * 60 < 100 * lifecycle.HOLD_S
+    assert {run.one("nodes-group").timeouts[word] for word in ("update", "delete")} == {"105m"}
+
+
+def test_a_group_that_shall_not_wait_has_no_such_hook():
+    run = gpu_nodes("p5-reservation", drainMinutes=0)
+    assert [one.name for one in run.of("aws:autoscaling/lifecycleHook:LifecycleHook")] == ["nodes-hook"]
+
+
+def test_nodes_ask_for_the_hook_that_the_stack_makes():
+    variables = yaml.safe_load((stacks.ROOT / "inventory/group_vars/aws_ec2/roles.yml").read_text())
+    asked = jinja2.Template(variables["flightline_notice_hook"]).render(flightline_stack={"cluster_name": "demo"})
+    assert asked == contract.drain_hook("demo")
+    assert gpu_nodes("p5-reservation", clusterName="demo").one("nodes-drain").props["name"] == asked
 
 
 IDLE = {"gpuIdleHours": 3}

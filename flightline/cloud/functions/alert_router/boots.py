@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from flightline.cloud import batches
@@ -20,8 +21,9 @@ from flightline_node.read.strictjson import once
 from ..common.errors import InvalidEvent
 from ..storage import records
 from ..storage.records import NodeResult
+from .nodes import KnownNode
 
-CHECK = "boot"
+CHECK, DOUBTED = "boot", "boot_outcome_doubted"
 SCHEMA = "flightline-boot/1"
 KEY = re.compile(r"bundles/boot/(i-[0-9a-f]{8,17})/\d{8}T\d{6}Z-\d+/outcome\.json")
 MAX_BYTES = 8 * 1024 * 1024
@@ -119,6 +121,35 @@ class Evidence:
             return json.loads(body, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
             raise InvalidEvent(f"{key} is not JSON: {error}") from None
+
+
+def doubt(boot: Boot, known: KnownNode | None, cluster: str, group: str, since: datetime) -> str:
+    """Why an outcome is no evidence, by what EC2 says of its instance; empty where it may be some.
+
+    Any node may write outcomes, so what one says of another counts for nothing. since: launched later is a first boot.
+    """
+    if known is None:
+        return "EC2 knows no such instance"
+    if known.cluster != cluster or (group and known.group != group):
+        return f"an instance of another group ({known.group or 'none'})"
+    if boot.first and known.launched_s < since.timestamp():
+        return "it says first boot, and the instance was launched long before"
+    return ""
+
+
+def doubted(boot: Boot, why: str, cluster: str, at: str) -> Alert:
+    """What people are told of such outcomes: one trouble, however many there are."""
+    return Alert(
+        node=cluster,
+        check=DOUBTED,
+        status="UNKNOWN",
+        message=f"a boot's outcome that is no evidence, of {boot.instance_id}: {why}; it stops and clears nothing",
+        measured=boot.place,
+        expected="outcomes of this group's own nodes",
+        remedy="INVESTIGATE",
+        remedy_text="auditTrail has who wrote it: CloudTrail's data events of the results bucket; look at that node",
+        at=at,
+    )
 
 
 def alerts(boot: Boot, at: str) -> list[Alert]:

@@ -13,6 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from flightline.cloud import batches
@@ -146,12 +147,25 @@ class Router:
         if bucket != self.evidence.bucket:
             raise InvalidEvent(f"bucket {bucket[:80]!r}: wanted {self.evidence.bucket}")
         boot = self.evidence.boot(key)
+        known = self.fleet.find([boot.instance_id]).get(boot.instance_id)
+        if why := self._doubt(boot, known, event.at):
+            told = replace(event, name=boots.DOUBTED, status="UNKNOWN")
+            alert = boots.doubted(boot, why, self.fleet.cluster, event.at)
+            return EventResult(told, [alert], facts=(f"{boot.instance_id}: {why}, {boot.place}",))
         if boot.go:
             return EventResult(replace(event, status="PASS"), healthy=boots.healthy(boot))
         found = boots.alerts(boot, event.at)
-        stop = self.launches.failed(boot.instance_id, event.at) if boot.first else None
+        stop = self.launches.failed(boot.instance_id, event.at, known) if boot.first and not boot.serves else None
         told = replace(event, name="no_go_at_boot", status="FAIL")
         return EventResult(told, [*found, *([stop] if stop else [])], facts=boots.facts([boot]))
+
+    def _doubt(self, boot: boots.Boot, known: KnownNode | None, at: str) -> str:
+        group, since = self.launches.group, datetime.fromisoformat(at) - launches.WINDOW
+        if why := boots.doubt(boot, known, self.fleet.cluster, group, since):
+            return why
+        waits = boot.first and not boot.serves and not boot.go
+        held = waits and group and self.launches.in_service(boot.instance_id)
+        return "it says first boot, and the group has the instance in service" if held else ""
 
     def _alarm(self, event: Event) -> str | EventResult:
         prefix = alarm_prefix(self.fleet.cluster)
@@ -182,14 +196,15 @@ class Router:
             if event.group and event.group != (self.launches.group or event.group):
                 return "not_ours"
             if event.status == "PASS":
+                if event.name == LAUNCH and self.launches.floor:
+                    self.launches.served(event.at)
                 goes_on = event.name == LAUNCH and not self.launches.stopped_since(event.began)
                 over = {event.name, *([launches.CHECK] if goes_on else [])}
                 return EventResult(event, healthy=frozenset((self.fleet.cluster, name) for name in over))
             if event.name == BLOCK:
                 # Each try after the end would fail, minute after minute; what runs is EC2's to end.
                 self.launches.stop()
-            stop = self.launches.failed(event.source, event.at) if event.name == LAUNCH and event.source else None
-            return EventResult(event, [*self._alerts(event, [""]), *([stop] if stop else [])])
+            return EventResult(event, [*self._alerts(event, [""]), *self._counted(event)])
         known = self.fleet.find(event.instances)
         ours = self._ours(event, known)
         if not ours:
@@ -197,6 +212,14 @@ class Router:
         if event.status == "PASS":
             return EventResult(event, healthy=frozenset((instance, event.name) for instance in ours))
         return EventResult(event, self._alerts(event, ours, known))
+
+    def _counted(self, event: Event) -> list[Alert]:
+        """A launch that failed with an instance is a boot without a go, unless EC2 says that the cloud ended it."""
+        if event.name != LAUNCH or not event.source:
+            return []
+        known = self.fleet.find([event.source]).get(event.source)
+        stop = self.launches.failed(event.source, event.at, known)
+        return [stop] if stop else []
 
     def _ours(self, event: Event, known: Mapping[str, KnownNode]) -> list[str]:
         """The event's instances of this cluster. Raises InvalidEvent when nobody knows any of them."""
@@ -342,9 +365,9 @@ def build(on: Services, ec2: Any, cloudwatch: Any, s3: Any, autoscaling: Any) ->
     """The function on given services."""
     names = on.names
     fleet = NodeLookup(ec2, on.dynamodb, cloudwatch, names.results_table, names.cluster)
-    limit = Launches(
-        on.dynamodb, autoscaling, names.results_table, names.cluster, names.node_group, names.boot_failures
-    )
+    group = names.node_group
+    peers = functools.partial(fleet.peers, group)
+    limit = Launches(on.dynamodb, autoscaling, names.results_table, names.cluster, group, names.boot_failures, peers)
     return Router(on, fleet, cloudwatch, Evidence(s3, names.results_bucket), limit)
 
 

@@ -9,6 +9,9 @@ from typing import Any
 from flightline.cloud import items
 from flightline.contract import ROLE_GPU, TAG_CLUSTER, TAG_ROLE
 
+GROUP = "aws:autoscaling:groupName"
+"""Auto Scaling's own tag. Tags that begin with aws: are AWS'. Source: EC2 Auto Scaling user guide, "Tag Auto Scaling
+groups and instances"."""
 BATCH = 100
 """DescribeInstanceStatus takes at most 100 ids (EC2 API reference)."""
 _STATUS_PARTS = (("system", "SystemStatus"), ("instance", "InstanceStatus"), ("EBS", "AttachedEbsStatus"))
@@ -16,7 +19,10 @@ _STATUS_PARTS = (("system", "SystemStatus"), ("instance", "InstanceStatus"), ("E
 
 @dataclass(frozen=True)
 class KnownNode:
-    """An instance as EC2 knows it. launched_s: seconds since 1970."""
+    """An instance as EC2 knows it. launched_s: seconds since 1970.
+
+    group: its Auto Scaling group, by a tag that nobody else can set. reason: code of why it is in its state.
+    """
 
     instance_id: str
     name: str
@@ -24,6 +30,8 @@ class KnownNode:
     role: str
     state: str
     launched_s: float
+    group: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,11 @@ class NodeLookup:
             {"Name": "instance-state-name", "Values": ["running"]},
         ]
         return list(self._describe(filters))
+
+    def peers(self, group: str) -> list[KnownNode]:
+        """Running instances of an Auto Scaling group."""
+        running = {"Name": "instance-state-name", "Values": ["running"]}
+        return list(self._describe([{"Name": f"tag:{GROUP}", "Values": [group]}, running]))
 
     def statuses(self, instance_ids: Sequence[str]) -> dict[str, str]:
         """'system ok, instance impaired; scheduled: system-reboot from ...' per instance."""
@@ -126,4 +139,6 @@ def _node(raw: Mapping[str, Any]) -> KnownNode:
         tags.get(TAG_ROLE, ""),
         (raw.get("State") or {}).get("Name", ""),
         launched,
+        tags.get(GROUP, ""),
+        (raw.get("StateReason") or {}).get("Code", ""),
     )

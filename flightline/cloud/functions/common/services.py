@@ -33,7 +33,7 @@ class ServiceNames:
     """Names of what a function uses.
 
     channels: settings of those that people are told by (flightline/tell/channels). link: for messages.
-    node_group: the nodes' Auto Scaling group. boot_failures: boots without a go that stop launches; 0 is no limit.
+    node_group: the nodes' Auto Scaling group. boot_failures: fewest boots without a go that stop launches; 0: none.
     """
 
     cluster: str
