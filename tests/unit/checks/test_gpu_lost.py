@@ -5,7 +5,7 @@ from functools import partial
 from tests.harness import BROKEN, only, status
 
 from . import gpus
-from .table import FAIL, INFO, INVESTIGATE, PASS, REBOOT, RESET_GPU, RESTART_APP, UNKNOWN, UPDATE_SOFTWARE, judging, row, table
+from .table import FAIL, INFO, INVESTIGATE, PASS, REBOOT, RESET_GPU, UNKNOWN, UPDATE_SOFTWARE, judging, row, table
 
 
 def smi_error(text, pci=None, count=7):
@@ -81,7 +81,7 @@ test_gpu_lost = table(
         ]),
     row("a change that is refused while a job runs: start order, no lost GPU",
         judge({"nvidia_smi": {"gpus": [], "errors": [], "partial": True, "busy": [REFUSED]}}), INFO,
-        remedy=RESTART_APP, reason="busy", evidence=(REFUSED,)),
+        reason="busy", evidence=(REFUSED,)),
     row("a kernel log that cannot be read is no pass beside a healthy nvidia-smi",
         judge({**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}), UNKNOWN,
         message="could not be measured: broken on purpose"),
