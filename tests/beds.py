@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -75,6 +76,12 @@ def until(seen: Callable[[], Any], most_s: float = 60.0, why: str = "", every_s:
         time.sleep(every_s)
     assert found or not why, f"not within {most_s:g} s: {why}"
     return found
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listened at a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
 
 
 def processes(text: str) -> list[str]:
