@@ -53,7 +53,8 @@ def test_the_agent_survives_a_restart_of_the_api_server(own_plane, node):
     node.judged_by("gpu_count", instance_type="p5.48xlarge")
     own_plane.api_up()
     own_plane.until(lambda: contract.KUBE_FAULT_TAINT in node.taints(), "what was found meanwhile is told")
-    assert "answers again" in node.said() and "Traceback" not in node.said()
+    own_plane.until(lambda: "answers again" in node.said(), "and that it answers again")
+    assert "Traceback" not in node.said()
 
 
 def test_an_expired_token_is_said_and_the_next_one_taken(own_plane, node):
