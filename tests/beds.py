@@ -45,10 +45,10 @@ def place_env(store: Path, place: Path, **more: str) -> dict[str, str]:
 def begun(*argv: object, **given: Any) -> subprocess.Popen[str]:
     """A command that runs on, at the checkout's root, both outputs in one pipe; it hears signals as at a terminal."""
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(list(map(str, argv)), **{"cwd": ROOT, **both, "preexec_fn": _hears_signals, **given})
+    return subprocess.Popen(list(map(str, argv)), **{"cwd": ROOT, **both, "preexec_fn": hears_signals, **given})
 
 
-def _hears_signals() -> None:
+def hears_signals() -> None:
     """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
