@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -44,10 +45,10 @@ def place_env(store: Path, place: Path, **more: str) -> dict[str, str]:
 def begun(*argv: object, **given: Any) -> subprocess.Popen[str]:
     """A command that runs on, at the checkout's root, both outputs in one pipe; it hears signals as at a terminal."""
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(list(map(str, argv)), **{"cwd": ROOT, **both, "preexec_fn": _hears_signals, **given})
+    return subprocess.Popen(list(map(str, argv)), **{"cwd": ROOT, **both, "preexec_fn": hears_signals, **given})
 
 
-def _hears_signals() -> None:
+def hears_signals() -> None:
     """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -75,6 +76,12 @@ def until(seen: Callable[[], Any], most_s: float = 60.0, why: str = "", every_s:
         time.sleep(every_s)
     assert found or not why, f"not within {most_s:g} s: {why}"
     return found
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listened at a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
 
 
 def processes(text: str) -> list[str]:

@@ -1,10 +1,10 @@
 """A stand-in of the instance metadata service, version 2, on loopback. Paths and forms after the EC2 user guide."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from .served import Answering, Serving
 
 
 class MetadataStandIn:
@@ -34,13 +34,9 @@ class MetadataStandIn:
 def serving(values: dict[str, str | None] | None = None) -> Iterator[MetadataStandIn]:
     service = MetadataStandIn(values or {})
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def answer(self, status: int, text: str) -> None:
-            body = text.encode()
-            self.send_response(status if service.status == 200 else service.status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.say(status if service.status == 200 else service.status, text.encode())
 
         def do_PUT(self) -> None:
             lives = self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
@@ -50,12 +46,6 @@ def serving(values: dict[str, str | None] | None = None) -> Iterator[MetadataSta
             token = self.headers["X-aws-ec2-metadata-token"]
             self.answer(*service.get(self.path.removeprefix("/latest/"), token))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    service.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield service
-    server.shutdown()
-    server.server_close()
+    with Serving(Handler) as server:
+        service.url = f"http://127.0.0.1:{server.port}"
+        yield service

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import Any, Callable, Dict, List, Mapping, Optional, Type
+from typing import Any, Callable, Dict, List, Mapping, Type
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -30,12 +30,11 @@ class Unlogged(AnsibleModule):  # type: ignore[misc]
 def run_module(
     argument_spec: Dict[str, Any],
     ensure: Ensure,
-    required_if: Optional[List[Any]] = None,
     kind: Type[AnsibleModule] = AnsibleModule,
     **rules: Any,
 ) -> None:
     """Read the arguments, do the work, answer with changed, facts, commands and diff."""
-    module = kind(argument_spec=argument_spec, supports_check_mode=True, required_if=required_if, **rules)
+    module = kind(argument_spec=argument_spec, supports_check_mode=True, **rules)
     host = make_host()
     try:
         outcome = ensure(host, module.params, bool(module.check_mode))

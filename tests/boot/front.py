@@ -6,14 +6,13 @@ the action or the time since launch or the last beat is over; CONTINUE puts it i
 """
 
 import http.client
-import ssl
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.served import Answering, Serving
 
 PORT = 443
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "date", "server", "content-length"})
@@ -63,7 +62,7 @@ class Hook:
             self.ended(instance)
 
 
-class Request(BaseHTTPRequestHandler):
+class Request(Answering):
     """One request of a node."""
 
     protocol_version = "HTTP/1.1"
@@ -72,7 +71,7 @@ class Request(BaseHTTPRequestHandler):
     refused: set[str]
 
     def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.given()
         host = self.headers["Host"]
         if host.startswith("autoscaling."):
             self._autoscaling({key: found[0] for key, found in parse_qs(body.decode()).items()})
@@ -80,12 +79,15 @@ class Request(BaseHTTPRequestHandler):
         key = unquote(urlsplit(self.path).path)
         self.hook.calls.append(f"{self.command} {key}")
         if any(word in key for word in self.refused):
-            self._say(403, b"<Error><Code>AccessDenied</Code></Error>")
+            self.say(403, b"<Error><Code>AccessDenied</Code></Error>")
             return
         there = http.client.HTTPConnection("127.0.0.1", self.emulator, timeout=60)
         there.request(self.command, self.path, body or None, dict(self.headers.items()))
         answer = there.getresponse()
-        self._say(answer.status, answer.read(), dict(answer.getheaders()))
+        given = dict(answer.getheaders())
+        back = {key: value for key, value in given.items() if key.lower() not in HOP_BY_HOP}
+        length = {"Content-Length": given.get("Content-Length", "0")} if self.command == "HEAD" else {}
+        self.say(answer.status, answer.read(), {**back, **length})
         there.close()
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _answer
@@ -95,22 +97,9 @@ class Request(BaseHTTPRequestHandler):
         trouble = self.hook.act(action, given)
         if trouble:
             text = f"<Error><Type>Sender</Type><Code>ValidationError</Code><Message>{trouble}</Message></Error>"
-            self._say(400, f'<ErrorResponse xmlns="{_NAMESPACE}">{text}</ErrorResponse>'.encode())
+            self.say(400, f'<ErrorResponse xmlns="{_NAMESPACE}">{text}</ErrorResponse>'.encode())
             return
-        self._say(200, f'<{action}Response xmlns="{_NAMESPACE}"><{action}Result/></{action}Response>'.encode())
-
-    def _say(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        given = {key: value for key, value in (headers or {}).items() if key.lower() not in HOP_BY_HOP}
-        length = (headers or {}).get("Content-Length", "0") if self.command == "HEAD" else str(len(body))
-        for key, value in {**given, "Content-Length": length}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """No line per request."""
+        self.say(200, f'<{action}Response xmlns="{_NAMESPACE}"><{action}Result/></{action}Response>'.encode())
 
 
 class Front:
@@ -119,14 +108,4 @@ class Front:
     def __init__(self, address: str, certificate: Path, hook: Hook, emulator: int) -> None:
         self.refused: set[str] = set()
         members = {"hook": hook, "emulator": emulator, "refused": self.refused}
-        self.server = ThreadingHTTPServer((address, PORT), type("Handler", (Request,), members))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        # The handshake belongs to the connection's own thread: a client that connects and says nothing holds up nobody.
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        """End the server."""
-        self.server.shutdown()
-        self.server.server_close()
+        self.close = Serving(type("Handler", (Request,), members), certificate, address=address, port=PORT).close

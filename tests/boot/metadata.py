@@ -8,8 +8,10 @@ firmware says EC2. Paths and forms after the EC2 user guide, "Instance metadata 
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+
+from tests.served import Answering
 
 ADDRESS, PORT = "169.254.169.254", 80
 TOKEN = "token-of-the-bed"
@@ -21,35 +23,25 @@ def listing(paths: dict[str, str], folder: str) -> str:
     return "\n".join(sorted({name.partition("/")[0] + ("/" if "/" in name else "") for name in below}))
 
 
-class Request(BaseHTTPRequestHandler):
+class Request(Answering):
     """A token by PUT, everything else with it. The first part of a path is a version: they are all alike here."""
 
     file: Path
 
     def do_PUT(self) -> None:
         """Give the token."""
-        self._say(200, TOKEN) if self.path == "/latest/api/token" else self._say(404)
+        self.say(200, TOKEN.encode()) if self.path == "/latest/api/token" else self.say(404)
 
     def do_GET(self) -> None:
         """Answer with a text or a listing."""
         by_firmware = any(word in self.headers.get("User-Agent", "") for word in ("Cloud-Init", "python-requests"))
         if self.headers.get("X-aws-ec2-metadata-token") != TOKEN and not by_firmware:
-            self._say(401)
+            self.say(401)
             return
         paths = json.loads(self.file.read_text())
         name = self.path.lstrip("/").partition("/")[2]
         text = paths.get(name.rstrip("/")) or listing(paths, name.rstrip("/") + "/")
-        self._say(200, text) if text else self._say(404)
-
-    def _say(self, status: int, text: str = "") -> None:
-        body = text.encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """No line per request."""
+        self.say(200, text.encode()) if text else self.say(404)
 
 
 def main(arguments: list[str]) -> None:

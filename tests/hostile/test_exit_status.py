@@ -1,13 +1,13 @@
 """The table of exit statuses in docs/preflight.md, a test per row: 0 go, 1 no-go, 2 whatever else."""
 
 import re
-import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.beds import hears_signals
 from tests.hostile import bed
 from tests.hostile.bed import COMMAND, PLAYBOOK, ROOT, HostileBed, answer, real
 
@@ -111,7 +111,7 @@ def test_an_interrupted_flightline_judges_what_was_measured(tmp_path, numbers):
 def interrupted(place, command, numbers):
     process = subprocess.Popen(
         [*command, "-i", str(place.inventory)],
-        cwd=ROOT, env=place.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=hears,
+        cwd=ROOT, env=place.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=hears_signals,
     )  # fmt: skip
     place.wait_for_rows(1)
     time.sleep(1)
@@ -120,12 +120,6 @@ def interrupted(place, command, numbers):
         time.sleep(0.4)
     out, _ = process.communicate(timeout=180)
     return process.returncode, out
-
-
-def hears():
-    """In a started child: what the tests' own shell or nohup ignores would stay ignored."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 NOT_LOADED = "from flightline.run import exit_status\nexit_status.CALLBACK = 'none'\n"

@@ -19,7 +19,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.beds import ran
+from tests.beds import free_port, ran
 
 from . import binaries
 
@@ -33,12 +33,6 @@ def _listens(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
         return True
     return False
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def made(kind: str, name: str, namespace: str = "", api: str = "v1", **rest: Any) -> dict[str, Any]:

@@ -1,10 +1,7 @@
 """The API server is away, slow, throttles, or refuses the token: the agent goes on, says so, and tells it later."""
 
 import base64
-import http.server
 import json
-import ssl
-import threading
 import time
 import urllib.error
 
@@ -14,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 
 from flightline import contract
 from tests.healing.fleet import ready
+from tests.served import Answering, Serving
 
 from . import fleet
 from .cluster import cluster
@@ -55,7 +53,8 @@ def test_the_agent_survives_a_restart_of_the_api_server(own_plane, node):
     node.judged_by("gpu_count", instance_type="p5.48xlarge")
     own_plane.api_up()
     own_plane.until(lambda: contract.KUBE_FAULT_TAINT in node.taints(), "what was found meanwhile is told")
-    assert "answers again" in node.said() and "Traceback" not in node.said()
+    own_plane.until(lambda: "answers again" in node.said(), "and that it answers again")
+    assert "Traceback" not in node.said()
 
 
 def test_an_expired_token_is_said_and_the_next_one_taken(own_plane, node):
@@ -101,60 +100,35 @@ CUT = 0
 def test_an_answer_that_puts_it_off_is_asked_again(own_plane, node, tmp_path, status, word):
     """A proxy before the real API server gives this answer a few times."""
     node.register()
-    with between(own_plane, status, 3) as port:
-        node.watched.env["FLIGHTLINE_KUBERNETES_SERVER"] = f"https://127.0.0.1:{port}"
+    with between(own_plane, status, 3) as before:
+        node.watched.env["FLIGHTLINE_KUBERNETES_SERVER"] = f"https://127.0.0.1:{before.port}"
         node.join()
         own_plane.until(lambda: not node.taints(), "proven all the same")
     assert word in node.said() and "Traceback" not in node.said()
 
 
-class between:
-    """Refuses so many requests with a status, then hands everything on."""
+def between(plane, status, times):
+    """A server that refuses so many requests with a status, then hands everything on."""
+    left = [times]
 
-    def __init__(self, plane, status, times):
-        left = [times]
+    class Handler(Answering):
+        def handle_any(self):
+            body = self.given()
+            if left[0] > 0:
+                left[0] -= 1
+                if status == CUT:
+                    self.close_connection = True
+                    return None
+                return self.say(status, json.dumps({"message": "made by the test"}).encode(), {"Retry-After": "1"})
+            token = self.headers["Authorization"].removeprefix("Bearer ")
+            try:
+                kind = self.headers.get("Content-Type") or "application/json"
+                found = plane.ask(self.command, self.path, json.loads(body) if body else None, token, kind)
+                return self.say(200, json.dumps(found).encode())
+            except urllib.error.HTTPError as error:
+                return self.say(error.code, error.read())
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def handle_any(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if left[0] > 0:
-                    left[0] -= 1
-                    if status == CUT:
-                        self.close_connection = True
-                        return None
-                    return self.reply(
-                        status, json.dumps({"message": "made by the test"}).encode(), {"Retry-After": "1"}
-                    )
-                token = self.headers["Authorization"].removeprefix("Bearer ")
-                try:
-                    kind = self.headers.get("Content-Type") or "application/json"
-                    found = plane.ask(self.command, self.path, json.loads(body) if body else None, token, kind)
-                    return self.reply(200, json.dumps(found).encode(), {})
-                except urllib.error.HTTPError as error:
-                    return self.reply(error.code, error.read(), {})
+        do_GET = do_PATCH = do_POST = handle_any
 
-            do_GET = do_PATCH = do_POST = handle_any
-
-            def reply(self, code, body, headers):
-                self.send_response(code)
-                for key, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(key, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        certs = plane.place / "certs"
-        trust.load_cert_chain(certs / "apiserver.crt", certs / "apiserver.key")
-        self.server.socket = trust.wrap_socket(self.server.socket, server_side=True)
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self.server.server_address[1]
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+    certs = plane.place / "certs"
+    return Serving(Handler, certs / "apiserver.crt", certs / "apiserver.key")

@@ -8,6 +8,7 @@ from flightline import contract
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.kubernetes import CORDON, KubernetesError, KubernetesScheduler
+from flightline_node.watch.rule import RulePolicy
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
 
@@ -35,7 +36,8 @@ def node(jobs, request):
 
 @pytest.fixture
 def scheduler(jobs):
-    return KubernetesScheduler(jobs.client)
+    """The rule lets it: the tests share their reason and their type."""
+    return KubernetesScheduler(jobs.client, policy=RulePolicy(100, 100))
 
 
 def pod(plane, node, name, gpus=8, **labels):
@@ -57,6 +59,18 @@ def test_a_cordon_with_its_reason_and_back(jobs, scheduler, node):
     scheduler.resume(node)
     assert not scheduler.place(node).out
     assert CORDON not in jobs.node(node)["metadata"].get("annotations", {})
+
+
+def test_of_one_reason_no_more_are_cordoned_than_the_rule_lets(jobs, node):
+    fleet.register(jobs, f"{node}-2")
+    for name in (node, f"{node}-2"):
+        jobs.kubectl("label", "node", name, f"{contract.KUBE_TYPE_LABEL}=of.two", "--overwrite")
+    jobs.merge_node(f"{node}-2", spec={"taints": None})
+    scheduler = KubernetesScheduler(jobs.client)
+    scheduler.drain(node, REASON)
+    with pytest.raises(KubernetesError, match="1 of 2 are out for the same reason"):
+        scheduler.drain(f"{node}-2", REASON)
+    scheduler.drain(f"{node}-2", REASON.replace("xid.79", "xid.48"))
 
 
 def test_an_operators_cordon_stays(jobs, scheduler, node):

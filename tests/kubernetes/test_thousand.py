@@ -21,6 +21,7 @@ from flightline_node.kubernetes.api import ApiAccess
 from flightline_node.kubernetes.judging import Judged
 from flightline_node.kubernetes.own_node import OwnNode
 from flightline_node.selfcheck import GO, NO_GO
+from flightline_node.watch import claim
 from flightline_node.watch.marker import stamp
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
@@ -61,8 +62,8 @@ class Agents:
         self.made[name] = NodeAgent(options, node, "boot-1", lambda *_: self.judged(name), lambda: "")
 
     def judged(self, name):
-        fault = self.faults.get(name)
-        return Judged(NO_GO if fault else GO, "flightline: xid GPU 3" if fault else "", {})
+        why = claim.Claim("xid", "GPU 3", claim.AGENT, "quick", "xid.79", f"kube-{name}").text
+        return Judged(NO_GO, why, {}) if name in self.faults else Judged(GO, "", {})
 
     def judge(self, names=None, blind_to=()):
         """Every agent looks once. blind_to: nodes with a fault that a level quick does not find."""

@@ -6,10 +6,10 @@ Two nodes are two launchers on this machine, each with its own torchrun; the ren
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
+from tests.beds import free_port
 from tests.node_programs import TRAIN
 
 from . import table
@@ -130,12 +130,6 @@ def test_the_programs_own_fault_is_not_repeated_for_ever(place):
     assert len(starts) == 2 and "twice the same at step" in node.text()
     (one,) = table.blame(place / "logs")
     assert (one.kind, one.node) == ("failed", "node-0") and "LossError" in one.why
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_nodes_that_do_not_share_the_checkpoints_do_not_begin(place, tmp_path):

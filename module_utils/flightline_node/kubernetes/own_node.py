@@ -54,9 +54,10 @@ class OwnNode:
         kind = (self.read()["metadata"].get("labels") or {}).get(names.TYPE_LABEL)
         of_kind = {names.TYPE_LABEL: kind} if kind else {}
         path = api.nodes_path({**of_kind, names.CLAIM_LABEL: reason})
-        found = api.ask(self._to, "GET", path, accept=api.PARTIAL)["items"]
-        rows = api.ask(self._to, "GET", api.nodes_path(of_kind, "&includeObject=None"), accept=api.TABLE)["rows"]
-        return [one["metadata"] for one in found], len(rows or [])
+        # The API server writes null for no item and no row.
+        found = api.ask(self._to, "GET", path, accept=api.PARTIAL)["items"] or []
+        rows = api.ask(self._to, "GET", api.nodes_path(of_kind, "&includeObject=None"), accept=api.TABLE)["rows"] or []
+        return [one["metadata"] for one in found], len(rows)
 
     def mark(self, reason: Optional[str], mark: Optional[str]) -> None:
         """Set the claim and its mark; None takes both away."""

@@ -137,7 +137,7 @@ def main(arguments: list[str]) -> None:
     """Serve until ended."""
     threading.Thread(target=timesource.serve, args=(layout.BRIDGE,), daemon=True).start()
     state, upstream = Path(arguments[0]), dict(pair.split("=", 1) for pair in arguments[1:])
-    threading.Thread(target=vendors.serve, args=[state], daemon=True).start()
+    vendors.serve(state)
     with Bed((layout.GATEWAY, layout.PORT), state, upstream) as bed, contextlib.suppress(KeyboardInterrupt):
         bed.serve_forever()
 

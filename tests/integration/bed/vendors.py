@@ -4,14 +4,13 @@ With it the roles run with their default addresses. What is served lies in STATE
 for each bed and trusted only by machines that are told to.
 """
 
-import ssl
 from collections.abc import Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tests.beds import ran
+from tests.served import Answering, Serving
 
 from . import layout
 
@@ -57,7 +56,7 @@ def _openssl(place: Path, *words: str) -> None:
         raise layout.BedError(f"seen: {seen}; wanted: a certificate; do: install openssl")
 
 
-class Request(BaseHTTPRequestHandler):
+class Request(Answering):
     """GET of a file of the vendor whose name the client asked for."""
 
     protocol_version = "HTTP/1.1"
@@ -68,12 +67,7 @@ class Request(BaseHTTPRequestHandler):
         base = (self.root / (self.headers["Host"] or "").partition(":")[0]).resolve()
         path = (base / unquote(urlsplit(self.path).path).lstrip("/")).resolve()
         there = base.parent == self.root.resolve() and path.is_relative_to(base) and path.is_file()
-        data = path.read_bytes() if there else b""
-        self.send_response(HTTPStatus.OK if there else HTTPStatus.NOT_FOUND)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data)
+        self.say(HTTPStatus.OK if there else HTTPStatus.NOT_FOUND, path.read_bytes() if there else b"")
 
     do_HEAD = do_GET
 
@@ -81,11 +75,7 @@ class Request(BaseHTTPRequestHandler):
 def serve(state: Path) -> None:
     """Serve until the process ends."""
     handler = type("Handler", (Request,), {"root": state / "www/vendors"})
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(state / "tls/server.pem")
-    server = ThreadingHTTPServer((layout.GATEWAY, PORT), handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.serve_forever()
+    Serving(handler, state / "tls/server.pem", address=layout.GATEWAY, port=PORT)
 
 
 def introduce() -> str:

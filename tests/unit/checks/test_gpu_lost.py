@@ -5,7 +5,7 @@ from functools import partial
 from tests.harness import BROKEN, only, status
 
 from . import gpus
-from .table import FAIL, INVESTIGATE, PASS, REBOOT, RESET_GPU, UNKNOWN, UPDATE_SOFTWARE, judging, row, table
+from .table import FAIL, INFO, INVESTIGATE, PASS, REBOOT, RESET_GPU, UNKNOWN, UPDATE_SOFTWARE, judging, row, table
 
 
 def smi_error(text, pci=None, count=7):
@@ -20,6 +20,7 @@ EVENT = {
     "text": "NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus.",
     "boot": 0,
 }
+REFUSED = "Setting compute mode to EXCLUSIVE_PROCESS is not supported: GPU 00000000:53:00.0 in use by another client."
 judge = partial(judging, "gpu_lost")
 
 test_gpu_lost = table(
@@ -78,6 +79,9 @@ test_gpu_lost = table(
             ("Unknown Error: Insufficient Permissions", UNKNOWN, INVESTIGATE),
             ("words not seen yet", UNKNOWN, INVESTIGATE),
         ]),
+    row("a change that is refused while a job runs: start order, no lost GPU",
+        judge({"nvidia_smi": {"gpus": [], "errors": [], "partial": True, "busy": [REFUSED]}}), INFO,
+        reason="busy", evidence=(REFUSED,)),
     row("a kernel log that cannot be read is no pass beside a healthy nvidia-smi",
         judge({**gpus.node(), "kernel": BROKEN, "lspci": {"nvidia_gpus": 8}}), UNKNOWN,
         message="could not be measured: broken on purpose"),

@@ -7,6 +7,8 @@ from tests.harness import only
 from . import gpus
 from .table import FAIL, PASS, REBOOT, SKIP, UNKNOWN, WARN, changed, judging, row, table
 
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch NVML library version: 535.161"
+
 
 def judge(paths, instance_type="p5.48xlarge", count=8, **rest):
     return judging("gpu_topology", gpus.topo(paths, count), instance_type, **rest)
@@ -37,6 +39,9 @@ test_gpu_topology = table(
     row("mixture without a type warns", judge({"NV4": 1, "NODE": 2}, "none", 3), WARN),
     row("one GPU or none", judge({}, "g5.xlarge", 1), SKIP),
     row("one GPU or none", judge({}, "none", 0), UNKNOWN),
+    row("the driver was updated under its libraries, and no matrix came",
+        judging("gpu_topology", changed(gpus.topo({}, 0), {"nvidia_smi_topo.errors": [MISMATCH]}), "none"),
+        FAIL, reason="no_gpu", evidence=(MISMATCH,)),
     row("the PCIe matrix says nothing about NVLink",
         judging("gpu_topology", changed(gpus.topo({"SYS": 28}, 8), {"nvidia_smi_topo.pcie_only": True}),
         "p5.48xlarge"), UNKNOWN, says="topo -mp"),

@@ -84,6 +84,8 @@ test_kernel_errors = table(
         judge(*("BERT: Error records from previous boot:", "[Hardware Error]: event severity: fatal")), WARN),
     row("several machines are named", judging("kernel_errors", {"kernel": {**parse("x"), "machines": ["a", "b"]}}),
         UNKNOWN, reason="several_machines", says="machines: a, b;"),
+    row("lines out of order tell no boot from another",
+        judging("kernel_errors", {"kernel": {**parse("x"), "disorder": True}}), UNKNOWN, reason="out_of_order"),
     row("an earlier boot does not count",
         judge("EXT4-fs (nvme0n1p1): Remounting filesystem read-only", "Linux version 6.8.0 (x)"), PASS),
     *(row("a GPU that nvidia-smi lists in part has not started",

@@ -72,6 +72,10 @@ test_lustre = table(
         judging("lustre", {"kernel": log(EVICTED)})], FAIL, measured=1),
     row("an eviction counts without a mount and without a mount table", judging("lustre", {"kernel": log("Lustre: x")}),
         SKIP, says="mount table"),
+    *(row("what comes again and again is no maintenance", judge(messages=[line] * number), FAIL, measured=number,
+        reason=f"{reason}.{kind}")
+        for kind, line, most in [("refused", REFUSED, 20), ("evicted", EVICTED, 5)]
+        for number, reason in [(most - 1, "stands"), (most, "trouble")]),
     row("unreadable and missing", judging("lustre", {"mounts": BROKEN}), UNKNOWN),
 )  # fmt: skip
 

@@ -44,6 +44,9 @@ test_pcie_aer = table(
         "pcieport 0000:00:1c.0: AER: Correctable error message received from 0000:01:00.0")),
     row("a storm of corrected errors", judging("pcie_aer", {"kernel": kernel.parse(
         {"kernel.log": "".join(f"[   9.00000{n}] {CORRECTED}\n" for n in range(3)).encode()})}), FAIL, measured=3),
+    *(row("a storm in a log whose stamps have whole seconds, or none", judging("pcie_aer", {"kernel": kernel.parse(
+        {"kernel.log": f"{stamp}{CORRECTED}\n".encode() * 3})}), FAIL, reason="stands.corrected")
+        for stamp in ["Nov 20 08:00:01 ip-10-0-0-10 kernel: ", ""]),
     row("quiet log passes", judge("pcieport 0000:00:01.0: AER: enabled with IRQ 24"), PASS,
         message="no PCIe error since the last boot"),
     *(each for lines in [[*[CORRECTED] * 3000, *["usb 1-1: new device"] * 401, CORRECTED]] for each in (

@@ -2,9 +2,7 @@
 
 import json
 import socket
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -13,6 +11,7 @@ from flightline_node.ask import reach
 from flightline_node.ask.readers import READERS
 from flightline_node.read.parsers import s3
 from tests.harness import BROKEN
+from tests.served import Answering, Serving
 from tests.unit.parsers.hosttools import read
 
 from .table import FAIL, FIX_CONFIG, SKIP, UNKNOWN, judging, row, table
@@ -27,23 +26,12 @@ def judge(**row):
 
 @contextmanager
 def server(answer):
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_HEAD(self):
-            self.send_response(answer)
-            self.send_header("x-amz-bucket-region", "us-east-2")
-            self.end_headers()
+            self.say(answer, headers={"x-amz-bucket-region": "us-east-2"})
 
-        def log_message(self, *_):
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{httpd.server_port}"
-        finally:
-            httpd.shutdown()
-            thread.join()
+    with Serving(Handler) as one:
+        yield f"http://127.0.0.1:{one.port}"
 
 
 test_s3 = table(

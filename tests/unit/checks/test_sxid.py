@@ -54,6 +54,14 @@ test_sxid = table(
             (11007, "Link 30 no word, fatal by one table only", FAIL, Remedy.RESET_GPU),
             (20001, "Link 30 no word", INFO, Remedy.NONE),
             (99999, "Link 30 no word", WARN, Remedy.INVESTIGATE),
+            (10003, "Host unhandled interrupt, no word", FAIL, Remedy.RESET_GPU),
+            (10003, "Non-fatal, Host unhandled interrupt", WARN, Remedy.INVESTIGATE),
+        ]),
+    *(row("wrong partitions keep a job from starting, and end none", judge(sxid(code, "Non-fatal, Link 30 x")), wanted,
+        remedy=remedy, reason=reason)
+        for code, wanted, remedy, reason in [
+            (11004, FAIL, Remedy.FIX_CONFIG, "stands.11004"),
+            (24007, WARN, Remedy.INVESTIGATE, "sxid.24007"),
         ]),
     row("none passes and unread blocks", judge("eth0: link becomes ready"), PASS),
     row("none passes and unread blocks", judge("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): garbled, Fatal"), UNKNOWN),

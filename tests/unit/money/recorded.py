@@ -9,11 +9,11 @@ Figures, SKUs and attributes as others recorded them; no account was at hand to 
 """
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.served import Answering, Serving
 
 OFFER = {
     "AmazonEC2": ("20260910195514", "2026-09-10T19:55:14Z"),
@@ -151,9 +151,9 @@ def matching(service: str, filters: list[Mapping[str, str]]) -> list[str]:
 def served(refuse: tuple[int, str, str] | None = None, page: int = 2) -> Iterator[str]:
     """The price list on this machine; its address. refuse: status, code and message of every answer instead."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = json.loads(self.given())
             if refuse:
                 status, code, message = refuse
                 self._say(status, {"__type": code, "message": message})
@@ -164,20 +164,7 @@ def served(refuse: tuple[int, str, str] | None = None, page: int = 2) -> Iterato
             self._say(200, {"FormatVersion": "aws_v1", "PriceList": found[start : start + page], **more})
 
         def _say(self, status: int, answer: dict[str, Any]) -> None:
-            body = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.say(status, json.dumps(answer).encode(), {"Content-Type": "application/x-amz-json-1.1"})
 
-        def log_message(self, *_: object) -> None:
-            """No line per request."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with Serving(Handler) as server:
+        yield f"http://127.0.0.1:{server.port}"

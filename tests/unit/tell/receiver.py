@@ -3,10 +3,7 @@
 import datetime
 import ipaddress
 import json
-import ssl
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from tests.served import Answering, Serving
 
 PATH = "/services/T000/B000/very-secret-part"
 BOT_PATH, TOKEN = "/api/chat.postMessage", "xoxb-very-secret-part"
@@ -34,10 +33,10 @@ class Receiver:
         self.ca = _certificate(directory)
         receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Answering):
             def do_POST(self) -> None:
                 receiver.requests += 1
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.given()
                 receiver.asked.append((self.path, dict(self.headers), body))
                 receiver.before()
                 if self.path == BOT_PATH:
@@ -46,11 +45,7 @@ class Receiver:
                 status, headers = receiver.script.pop(0) if receiver.script else (200, {})
                 if status == 200 and self.path == PATH:
                     receiver.got.append(json.loads(body))
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(b"ok" if status == 200 else f"no_service at {self.path}".encode())
+                self.say(status, b"ok" if status == 200 else f"no_service at {self.path}".encode(), headers)
 
             def _bot(self, message: dict[str, Any]) -> None:
                 """As chat.postMessage: HTTP 200 also for a refusal, and the id of the message."""
@@ -59,27 +54,13 @@ class Receiver:
                 answer = {"ok": True, "ts": f"1700000000.{receiver.requests:06d}"} if good else {"ok": False}
                 if status == 200 and good:
                     receiver.got.append(message)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
                 said = answer if good else {**answer, "error": "invalid_auth"}
-                self.wfile.write(json.dumps(said).encode() if status == 200 else b"no")
+                self.say(status, json.dumps(said).encode() if status == 200 else b"no", headers)
 
-            def log_message(self, *_: Any) -> None:
-                """No line per request."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.ca)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.api = f"127.0.0.1:{self._server.server_port}"
-        self.url = f"https://127.0.0.1:{self._server.server_port}{PATH}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        server = Serving(Handler, self.ca)
+        self.api = f"127.0.0.1:{server.port}"
+        self.url = f"https://{self.api}{PATH}"
+        self.close = server.close
 
 
 def _certificate(directory: Path) -> Path:

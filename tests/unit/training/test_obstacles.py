@@ -12,6 +12,7 @@ import yaml
 from flightline_node.train import herald, obstacles
 from flightline_node.train.job_run import REFUSED
 from flightline_node.train.plan import Meeting
+from tests.beds import free_port
 
 from .test_launcher import Site
 
@@ -27,12 +28,6 @@ def test_the_gate_is_where_the_role_flightline_node_installs_it():
 def job(site: Site, **more):
     (site.root / "jobs" / "demo.json").write_text(json.dumps({"command": ["x.py"], **more}))
     return site
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_shared_file_system_that_is_not_mounted_refuses_the_node(tmp_path):

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from flightline_node.train import told
+from tests.beds import until
 
 SCRIPT = Path(__file__).parents[3] / "roles/training/templates/flightline-train.sbatch.j2"
 STAND_INS = {
@@ -22,12 +23,8 @@ STAND_INS = {
 WAIT_S = 60
 
 
-def until(path):
-    end = time.monotonic() + WAIT_S
-    while not (path.exists() and path.read_text()):
-        assert time.monotonic() < end, path
-        time.sleep(0.02)
-    return path.read_text()
+def written(path):
+    return until(lambda: path.exists() and path.read_text(), why=str(path), every_s=0.02)
 
 
 def job_script(tmp_path):
@@ -67,7 +64,7 @@ def test_a_run_that_saved_is_requeued_although_slurm_takes_no_signal_any_more(tm
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(number)
-        pid = int(until(tmp_path / "pid"))
+        pid = int(written(tmp_path / "pid"))
         (tmp_path / "end").touch()
         assert process.wait(WAIT_S) == 75
         os.kill(pid, 0)  # Slurm's answer is not waited for
