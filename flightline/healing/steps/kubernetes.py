@@ -30,11 +30,15 @@ from flightline_node.watch.slurm import POLICY
 
 from ...kubernetes.nodes import by_host, labels, listed
 from ..journal.stamps import later
-from ..plan.planner import RunningJob, SchedulerView
+from ..plan.jobs import RunningJob
+from ..plan.planner import SchedulerView
 from .ports import EdgeError
 
 PROOF_TAINT = "flightline/proof"
 """While an idle node is proven. Pods that are there stay; the agents tolerate every taint."""
+CHECKPOINT = "flightline/checkpoint"
+"""A pod's annotation, as Slurm's comment: minutes between two since its start, or the moment of the next."""
+JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
@@ -253,16 +257,30 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
 
 def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:
     """Node -> pods that hold accelerators: what a repair would cost. Others are rescheduled by their controllers."""
+    holding = [
+        pod
+        for pod in pods
+        if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in _ENDED and _holds(pod["spec"])
+    ]
+    places: dict[tuple[str, str], set[str]] = {}
+    for pod in holding:
+        places.setdefault(_whole(pod), set()).add(str(pod["spec"]["nodeName"]))
     found: dict[str, list[RunningJob]] = {}
-    for pod in pods:
-        spec, meta = pod["spec"], pod["metadata"]
-        if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED or not _holds(spec):
-            continue
-        owner: Mapping[str, Any] = next(iter(meta.get("ownerReferences") or []), {})
-        space = str(meta.get("namespace") or "default")
-        job = RunningJob(f"{space}/{meta['name']}", space, str(owner.get("name") or ""))
-        found.setdefault(str(spec["nodeName"]), []).append(job)
+    for pod in holding:
+        spec, meta, status = pod["spec"], pod["metadata"], pod.get("status") or {}
+        space, whole = _whole(pod)
+        says = str((meta.get("annotations") or {}).get(CHECKPOINT) or "")
+        about = int(spec.get("priority") or 0), len(places[space, whole]), str(status.get("startTime") or ""), says
+        found.setdefault(str(spec["nodeName"]), []).append(RunningJob(f"{space}/{meta['name']}", space, whole, *about))
     return found
+
+
+def _whole(pod: Mapping[str, Any]) -> tuple[str, str]:
+    """Namespace, and what the pod is a part of: its JobSet, else its controller, else itself."""
+    meta = pod["metadata"]
+    owner: Mapping[str, Any] = next(iter(meta.get("ownerReferences") or []), {})
+    name = labels(pod).get(JOBSET_LABEL) or owner.get("name") or meta["name"]
+    return str(meta.get("namespace") or "default"), str(name)
 
 
 def _holds(spec: Mapping[str, Any]) -> bool:

@@ -18,8 +18,9 @@ from ...run import playbooks
 from ..journal import incident as incidents
 from ..journal.incident import Incident
 from ..journal.stamps import now_utc
+from ..plan.jobs import RunningJob
 from ..plan.observe import MARKER_SCHEMA
-from ..plan.planner import RunningJob, SchedulerView, is_lost
+from ..plan.planner import SchedulerView, is_lost
 from .ports import EdgeError, NodeFacts, StepOutcome
 
 TIMEOUT_S = 900

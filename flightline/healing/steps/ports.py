@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 from flightline_node.model import Remedy
 
 from ..journal.incident import Attempt, Incident
-from ..plan.planner import OutsideView, RunningJob, SchedulerView
+from ..plan.jobs import RunningJob
+from ..plan.planner import OutsideView, SchedulerView
 
 
 class EdgeError(RuntimeError):

@@ -6,7 +6,8 @@ from flightline.fleet.proofs import NodeProof, is_whole, of_looks
 from flightline.healing.journal.incident import EVERY
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.due import due
-from flightline.healing.plan.planner import RunningJob, SchedulerView
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.site import SitePolicy
 from flightline.store.sqlite import Look
 from flightline_node.judge.checks import CHECKS

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from flightline.healing.plan.planner import RunningJob, SchedulerView
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.steps.slurm import SchedulerError, SlurmScheduler, expand
 from tests.unit.made import program
 
@@ -82,10 +83,10 @@ def test_the_stamp_of_a_reason_before_another_field(cluster):
 
 
 def test_jobs_are_those_of_the_node(cluster):
-    jobs = "77|ada|n[1-2]|train|large\n78|bob|n3|x\n79|eve||waits\n"
+    jobs = "77|ada|n[1-2]|7|2|N/A|train|large|\n78|bob|n3|0|1|N/A|x|\n79|eve||0|1|N/A|waits|\n"
     places = cluster([node("n1"), node("n3"), node("n9")], jobs).places(["n1", "n3", "n9", "gone"])
-    assert places["n1"].jobs == (RunningJob("77", "ada", "train|large"),)
-    assert places["n3"].jobs == (RunningJob("78", "bob", "x"),)
+    assert places["n1"].jobs == (RunningJob("77", "ada", "train|large", 7, 2),)
+    assert places["n3"].jobs == (RunningJob("78", "bob", "x", 0, 1),)
     assert places["n9"].jobs == ()
     assert "gone" not in places
 
