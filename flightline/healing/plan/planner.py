@@ -54,7 +54,7 @@ class SchedulerView:
     out: it takes no new jobs. reason: who says why. reserved: a reservation holds it. known: it was there to be asked.
     gone: why it is sure that there is no such node any more, in words. since: when the reason was set, ISO 8601.
     lost: it is out because the scheduler itself lost the host. silent: it does not hear it now.
-    mark: the rule's, of a node in service.
+    mark: the rule's, of a node in service. address: HOST:PORT of its daemon.
     """
 
     out: bool = False
@@ -67,6 +67,7 @@ class SchedulerView:
     lost: bool = False
     silent: bool = field(default=False, compare=False)
     mark: str = field(default="", compare=False)
+    address: str = field(default="", compare=False)
 
     @property
     def ours(self) -> bool:
@@ -96,14 +97,16 @@ class SchedulerView:
 
 @dataclass(frozen=True)
 class OutsideView:
-    """What others say of a host that the scheduler does not hear: EC2, and the host itself over the control network.
+    """What others say of a host that the scheduler does not hear: EC2, the host itself, a node beside it.
 
     said: in words. dead: EC2 says that it is stopped, impaired or to be retired. answers: it does what it is asked.
+    reached: its daemon takes connections from the node beside it.
     """
 
     said: str = ""
     dead: bool = False
     answers: bool = False
+    reached: bool = False
 
 
 @dataclass(frozen=True)
@@ -287,14 +290,11 @@ class _Planner:
         choice = self._choice(one)
         if _unjudged(one) and not place.silent:
             return NextStep(one, Do.JUDGE, "nobody has looked at it yet: a preflight says what it needs", "none")
-        unheard = is_lost(one) and place.silent
-        outside = self.fleet.outside.get(one.host, OutsideView()) if unheard else OutsideView()
-        if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
-            choice = LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
-        elif unheard and (waits := self._waits_for_the_host(one, outside)):
-            return NextStep(one, Do.WAIT, waits, "none", choice.step)
-        elif outside.dead:
-            choice = LadderChoice(choice.step, f"{outside.said}; {choice.why}")
+        if is_lost(one) and place.silent:
+            found = self._unheard(one, choice)
+            if isinstance(found, NextStep):
+                return found
+            choice = found
         if choice.step is None:
             return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         if place.jobs:
@@ -308,6 +308,17 @@ class _Planner:
             return NextStep(one, Do.WAIT, full, "none", choice.step)
         self.begun.append((choice.step, self.fleet.now))
         return NextStep(one, Do.REPAIR, choice.why, "no effect: no job runs there", choice.step)
+
+    def _unheard(self, one: Incident, choice: LadderChoice) -> LadderChoice | NextStep:
+        """What others see of a host that its scheduler lost decides whether it waits, and which step is next."""
+        outside = self.fleet.outside.get(one.host, OutsideView())
+        if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
+            return LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
+        if waits := self._waits_for_the_host(one, outside):
+            return NextStep(one, Do.WAIT, waits, "none", choice.step)
+        if outside.reached and not outside.dead:
+            return self._on_a_broken_path(one, outside)
+        return LadderChoice(choice.step, f"{outside.said}; {choice.why}") if outside.said else choice
 
     def _asked(self, one: Incident, step: Remedy, why: str) -> NextStep | None:
         """Tell people of the step first, and wait for them, where the site wants that; None where it may be taken."""
@@ -334,6 +345,12 @@ class _Planner:
             return "the scheduler does not hear it, and the site leaves lost hosts to a person (lost_min=0)"
         said = f" ({outside.said})" if outside.said else ""
         return f"it has {most:g} min to come back by itself{said}" if waited_min < most else ""
+
+    def _on_a_broken_path(self, one: Incident, outside: OutsideView) -> NextStep:
+        """Its node and its daemon live, so no step of the ladder mends it; a person is told when it stays so."""
+        why = f"{outside.said}: the path to it is broken, which no reboot mends"
+        late = self.now_s - seconds(one.opened_at) > self.site.verify_min * 60
+        return NextStep(one, Do.HOLD if late else Do.WAIT, why, "none")
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:

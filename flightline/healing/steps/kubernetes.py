@@ -243,7 +243,7 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
         since, cordoned = str(ready.get("lastTransitionTime") or ""), bool(node["spec"].get("unschedulable"))
         why = (_annotation(node, CORDON) or "cordoned") if cordoned else str(ready.get("reason") or "")
         # Its pods run no more, whatever the API server still lists.
-        return SchedulerView(True, why, since=since, lost=not cordoned, silent=True)
+        return SchedulerView(True, why, since=since, lost=not cordoned, silent=True, address=_kubelet(node))
     if node["spec"].get("unschedulable"):
         return SchedulerView(True, _annotation(node, CORDON) or "cordoned", jobs=here)
     if FAULT_TAINT in taints:
@@ -253,6 +253,14 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
         return SchedulerView(True, "its agent has not proven it yet", jobs=here)
     reason, mark = (str(labels(node).get(name) or "") for name in (CLAIM_LABEL, MARK_LABEL))
     return SchedulerView(jobs=here, mark=claim.Claim("node", "", claim.AGENT, "quick", reason, mark=mark).text)
+
+
+def _kubelet(node: Mapping[str, Any]) -> str:
+    """HOST:PORT of its kubelet, '' where the Node names no address."""
+    status = node.get("status") or {}
+    listed = [one["address"] for one in status.get("addresses") or [] if one.get("type") == "InternalIP"]
+    port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or 10250
+    return f"{listed[0]}:{port}" if listed else ""
 
 
 def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:

@@ -58,6 +58,11 @@ class AnsibleNodes:
                 found[host] = NodeFacts(boot, marker, jobs, software)
         return found
 
+    def reach(self, asked: Mapping[str, Sequence[str]], token: int) -> dict[str, dict[str, str]]:
+        """Neighbour -> HOST:PORT -> what answered it there; a neighbour that gives no answer is left out."""
+        said = self.ask(list(asked), "reach", token, {"flightline_heal_targets": dict(asked)})
+        return {host: answer.said["reached"] for host, answer in said.items() if answer.said.get("reached")}
+
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         """Restart, reset or reboot."""
         token = incident.pending.token if incident.pending else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -116,6 +116,9 @@ class NodeActions(Protocol):
 
     def facts(self, hosts: Collection[str], token: int) -> Mapping[str, NodeFacts]:
         """What they answer; a host that gives no answer is left out. From then on they refuse steps of older leases."""
+
+    def reach(self, asked: Mapping[str, Sequence[str]], token: int) -> Mapping[str, Mapping[str, str]]:
+        """Neighbour -> HOST:PORT -> what answered there (flightline_node.act.reach)."""
 
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         """Restart, reset or reboot. The node refuses it when a newer lease than the pending attempt's has asked it."""

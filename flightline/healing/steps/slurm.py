@@ -225,6 +225,7 @@ def _place(node: SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> Schedul
     lost = "DOWN" in node.states and "DRAIN" not in node.states and node.reason in LOST
     here = tuple(jobs.get(node.name, ()))
     known = {"since": _moment(node.since), "lost": lost, "silent": node.silent, "mark": node.extra}
+    known["address"] = f"{node.names[2] or node.name}:{node.port}"
     return SchedulerView(node.out, node.reason, reserved, here, **known)  # type: ignore[arg-type]
 
 
