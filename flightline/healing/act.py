@@ -10,8 +10,9 @@ from pathlib import Path
 
 from flightline_node.know.remedies import EC2
 
-from ..cloud.clients import Clients
-from ..cloud.publish_settings import from_environment, publish
+from ..cloud.clients import Clients, explained
+from ..cloud.measures import put
+from ..cloud.publish_settings import Publish, from_environment, publish
 from ..cloud.telling import voice_of
 from ..fleet.proofs import proofs
 from ..run.locate import open_store
@@ -22,6 +23,7 @@ from .journal.lease import LeaseLostError, keeping, me
 from .journal.ledger import Ledger, open_ledger
 from .journal.notice import Notices
 from .journal.stamps import later, now_utc
+from .journal.times import numbers
 from .plan.due import due
 from .plan.ladder import possible
 from .plan.observe import MARKER_SCHEMA, Sighting, absorb, from_claim, from_marker
@@ -98,10 +100,22 @@ def do(
                 made, fleet = _round(controller, asked, seen, say)
                 if asked.every_s and approve is None:
                     made, fleet = _prove_idle(controller, asked, path, fleet, say) or (made, fleet)
+                if wanted and wanted.namespace and asked.every_s:
+                    _measure(ledger, wanted, asked.site, say)
             except LeaseLostError as error:
                 raise StoreError(f"{path}: saw that {error}, wanted to keep it: nothing more was begun") from error
     report(made if approve is None else plan(fleet, asked.site), fleet, asked.site, _facts(seen), "", "")
     return bool(plan(fleet, asked.site).steps)
+
+
+def _measure(ledger: Ledger, wanted: Publish, site: SitePolicy, say: Callable[[str], None]) -> None:
+    """Send the numbers of the incidents; what cannot be sent is said, and the next round sends what is true then."""
+    known = ledger.incidents(since=later(now_utc(), -site.window_s))
+    try:
+        with explained(EdgeError, f"cannot send the incidents' numbers to {wanted.namespace}"):
+            put(Clients(wanted.region), wanted.namespace, numbers(known))
+    except EdgeError as error:
+        say(f"warning: {error}")
 
 
 def _round(

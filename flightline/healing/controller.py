@@ -86,7 +86,7 @@ class Controller:
         before = {one.id: one for one in known}
         for one in absorb(sightings, known, self.clock()):
             if one != before.get(one.id):
-                self._save(one)
+                self._save(one if one.version else replace(one, known_at=self.clock()))
 
     def fleet(self, groups: Mapping[str, str], asks: bool = True) -> FleetState:
         """What is known now. asks: others too, about hosts that the scheduler lost; else what they said last."""

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
-from flightline.healing import persons
+from flightline.cloud.publish_settings import Publish
+from flightline.healing import act, persons
 from flightline.healing.act import _markers
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.plan.planner import SchedulerView
@@ -100,3 +102,14 @@ def test_a_reset_says_what_follows_and_lets_the_suspects_ask_again(tmp_path, mon
     places.clear()
     with pytest.raises(StoreError, match="no breaker that fell there"):
         persons.reset(request, "p5")
+
+
+def test_numbers_that_cannot_be_sent_cost_no_round(tmp_path, monkeypatch):
+    def refuses(*_):
+        raise EndpointConnectionError(endpoint_url="https://monitoring")
+
+    said = []
+    monkeypatch.setattr(act, "put", refuses)
+    with SqliteLedger(tmp_path / "runs.sqlite") as ledger:
+        act._measure(ledger, Publish(namespace="Flightline/demo"), SitePolicy(), said.append)
+    assert said and said[0].startswith("warning: cannot send the incidents' numbers to Flightline/demo: no answer")
