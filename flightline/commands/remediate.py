@@ -132,6 +132,8 @@ def command(
     ask = _ask(console) if mode == "ask" else None
     if not every_s:
         ctx.exit(1 if _round(asked, mode, report, console, ask) else 0)
+    if mode == "act" and not wanted.prove:
+        console.print(Text("idle nodes are proven by nobody's schedule; --set prove=1 does that (docs/healing.md)", "dim"))
     while True:
         try:
             _round(asked, mode, report, console, ask)

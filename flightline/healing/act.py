@@ -172,7 +172,10 @@ def _begun_proof(controller: Controller, asked: HealingRequest, path: Path, flee
         return None
 
     def stop_why() -> str:
-        return controller.ledger.stops().get(EVERY, "") or controller.lease.lost
+        paused = ""
+        with suppress(StoreError):  # of a store that stays silent the lease is lost, and that ends it
+            paused = controller.ledger.stops().get(EVERY, "")
+        return paused or controller.lease.lost
 
     def yields(hosts: Collection[str]) -> None:
         # Nobody tells a program in a container that its `kubectl exec` is gone; by SSH its output breaks.

@@ -186,7 +186,7 @@ def test_a_round_proves_what_is_due_and_takes_out_what_is_sick(cluster, slurm, t
     said = []
 
     def rounds(**policy):
-        site = SitePolicy(prove_percent=50, **policy)
+        site = SitePolicy(prove=1, prove_percent=50, **policy)
         asked = HealingRequest("latest", (hosts,), "slurm", False, site, str(store), 1.0)
         act.do(asked, lambda *_: None, said.append, None)
 
