@@ -84,9 +84,19 @@ SELDOM = (
 """Once or not at all in a day of a node that nobody would take out of service: applications' faults, corrected errors."""
 
 
-def day(pick: random.Random, lines: int = 600) -> list[str]:
-    """A day of a healthy node: of each rare message at most one."""
+SPARED = tuple(
+    lambda pick, gpu=gpu, code=code: (
+        f"NVRM: Xid (PCI:{gpu}): {code}, pid={pick.randint(1000, 90000)}, name=python, Ch 00000010"
+    )
+    for gpu in GPUS
+    for code in (13, 31, 43, 45)
+)
+"""A program with a bug on all GPUs of its node: no node leaves service for it."""
+
+
+def day(pick: random.Random, lines: int = 600, boots: bool = True) -> list[str]:
+    """A day of a healthy node: of each rare message at most one. boots: it begins with one."""
     said = [pick.choice(DAILY)(pick) for _ in range(lines)]
     for message in pick.sample(SELDOM, pick.randint(0, 4)):
         said.insert(pick.randrange(len(said)), message(pick))
-    return ["Linux version 6.8.0-1015-aws (buildd@lcy02) #16-Ubuntu SMP", *said]
+    return ["Linux version 6.8.0-1015-aws (buildd@lcy02) #16-Ubuntu SMP"] * boots + said

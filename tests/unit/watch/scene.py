@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import time
 
 from flightline_node.watch import marker as marking
@@ -91,6 +92,15 @@ class Scene:
             os.write(self.kernel, f"{priority},{self.sequence},{self.sequence * 1000},-;{message}\n".encode())
             self.sequence += 1
         return self
+
+    def pour(self, record):
+        """A record as it is in the buffer, once there is room for it."""
+        os.write(self.kernel, record.encode())
+        self.sequence += 1
+
+    def waits(self):
+        """Is there something that the watcher has not read?"""
+        return bool(select.select([self.kernel], [], [], 0)[0])
 
     def until(self, seen, most_s=60.0):
         """Step until seen() is true; its value, or the last one."""
