@@ -127,7 +127,7 @@ def test_no_step_is_repeated_and_no_node_is_stranded(tmp_path, monkeypatch, seed
 
 
 SCONTROL = """#!/bin/sh
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
 for word; do case $word in Extra=*) echo "${word#Extra=}" > extra;; esac; done
 case "$*" in
 *State=DRAIN*) echo "$*" >> asked; echo DRAIN > state;;

@@ -16,7 +16,7 @@ NODE = node_settings(host="gpu-07", instance_type="p5.48xlarge", instance_id="i-
 # Simulated, after scontrol(1): answers from the files beside it and notes what it was asked.
 SCONTROL = """\
 #!/bin/sh
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
 echo "$*" >> asked
 [ -e slow ] && sleep "$(cat slow)"
 [ -e down ] && { echo 'slurm_update error: Unable to contact slurm controller (connect failure)' >&2; exit 1; }
