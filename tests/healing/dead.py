@@ -12,12 +12,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from datetime import date
 from pathlib import Path
 
-from flightline.healing.controller import Controller
 from flightline.healing.journal.incident import DONE, NOT_DONE, NOT_YET
-from flightline.healing.journal.lease import keeping
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import seconds
 from flightline.healing.plan.observe import from_claim
@@ -29,7 +26,8 @@ from flightline_node.act.reach import SILENT
 from flightline_node.model import Remedy
 
 from . import slurmbed
-from .faults import at
+from .control import Running, controller
+from .figures import at, table, where
 
 KINDS = {
     "daemon killed": [Remedy.RESTART_APP],
@@ -112,10 +110,8 @@ class Run:
         while (left := deaths - sum(self.kinds.values())) > 0:
             sick = self.pick.sample(sorted(self.bed.names), min(left, self.pick.randint(3, MOST_AT_ONCE)))
             self.wave(sick)
-            well = [name for name in jobs if name not in sick]
-            self.wrong += [
-                f"{name}: its job was touched" for name in well if self.bed.job_state(jobs[name]) != "RUNNING"
-            ]
+            ended = [name for name in jobs if name not in sick and self.bed.job_state(jobs[name]) != "RUNNING"]
+            self.wrong += [f"{name}: its job was touched" for name in ended]
             self.bed.run("scancel", *(jobs[name] for name in sick), check=False)
             jobs |= {name: self.bed.sleep_on(name, 7200) for name in sick}
             self.load.append(os.getloadavg()[0])
@@ -130,8 +126,7 @@ class Run:
             kinds[host], began[host] = self.pick.choice(list(KINDS)), time.time()
             self.around.die(host, kinds[host])
             self.kinds[kinds[host]] += 1
-        end, left = time.monotonic() + WAVE_S, set(sick)
-        lost = set()
+        end, left, lost = time.monotonic() + WAVE_S, set(sick), set()
         while left and time.monotonic() < end:
             places = self.round()
             lost |= {host for host in left if places[host].lost}
@@ -147,34 +142,29 @@ class Run:
 
     def round(self):
         """One of the controller, each second; what Slurm says after it."""
-        with SqliteLedger(self.store) as ledger, keeping(
-            ledger, ledger.acquire("dead", time.time(), 60), time.time, 60
-        ) as kept:
-            places = self.slurm.places(self.groups)
-            told = (from_claim(host, f"i-{host}", "p5", place, place.since) for host, place in places.items())
-            ports = Ports(self.slurm, self.around, self.around, self.around)
-            Controller(ledger, ports, POLICY, kept).round([one for one in told if one], self.groups)
+        told = (from_claim(host, f"i-{host}", "p5", place, place.since) for host, place in self.places().items())
+        ports = Ports(self.slurm, self.around, self.around, self.around)
+        with controller(self.store, None, Running(), POLICY, ports=ports) as one:
+            one.round([each for each in told if each], self.groups)
         time.sleep(1)
+        return self.places()
+
+    def places(self):
         return self.slurm.places(self.groups)
 
     def table(self):
         with SqliteLedger(self.store) as ledger:
             known = sorted(seconds(one.known_at) - seconds(one.opened_at) for one in ledger.incidents())
-        back, where = (
-            sorted(self.back_s),
-            f"{date.today()}, {os.cpu_count()} cores, load {min(self.load):.0f} to {max(self.load):.0f}",
-        )
+        back = sorted(self.back_s)
         rows = [
-            ("when and where; nodes", f"{where}; {len(self.groups)}"),
+            ("when and where; nodes", f"{where(self.load)}; {len(self.groups)}"),
             ("hosts that died", "; ".join(f"{many} {kind}" for kind, many in sorted(self.kinds.items()))),
             ("back in service with proof", f"{len(back)}"),
             (f"Slurm's own time-out ({slurmbed.SLURMD_TIMEOUT_S} s) to known, most", f"{known[-1]:.1f} s"),
             ("death to service, p50, p99", f"{at(back, 0.5):.0f} s, {at(back, 0.99):.0f} s"),
             ("wrong steps, hosts not back, jobs on healthy hosts touched", f"{len(self.wrong)}"),
         ]
-        sys.stdout.write(
-            "\n| measure | value |\n|---|---|\n" + "".join(f"| {name} | {value} |\n" for name, value in rows)
-        )
+        sys.stdout.write(f"\n{table(rows)}")
         sys.stderr.write("".join(f"{one}\n" for one in self.wrong))
         return 1 if self.wrong or known[-1] > 60 else 0
 

@@ -16,8 +16,7 @@ from flightline.report.copies import no_go_claim, of_hosts
 from flightline_node.watch import claim
 from tests.beds import until
 from tests.healing import slurmbed
-from tests.healing.control import groups, sighting
-from tests.healing.test_kills import Running
+from tests.healing.control import Running, groups, sighting
 from tests.healing.world import World
 
 pytestmark = [

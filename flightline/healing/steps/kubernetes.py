@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +31,7 @@ from ...kubernetes.nodes import by_host, labels, listed
 from ..journal.stamps import later
 from ..plan.jobs import RunningJob
 from ..plan.planner import SchedulerView
+from .command import ran
 from .ports import EdgeError
 
 PROOF_TAINT = "flightline/proof"
@@ -202,21 +202,7 @@ class KubernetesScheduler:
 
     def _run(self, *words: str, given: str | None = None) -> str:
         argv = [*self.kubectl, f"--request-timeout={self.timeout_s:g}s", *words]
-        shown = f"kubectl {' '.join(words[:3])}"
-        try:
-            done = subprocess.run(
-                argv, input=given or "", capture_output=True, text=True, timeout=2 * self.timeout_s, check=False
-            )
-        except FileNotFoundError:
-            raise KubernetesError("kubectl: not found; run this where kubectl and its configuration are") from None
-        except subprocess.TimeoutExpired:
-            raise KubernetesError(f"{shown}: no answer within {2 * self.timeout_s:g} s") from None
-        except OSError as error:
-            raise KubernetesError(f"kubectl: {error.strerror}") from error
-        if done.returncode:
-            said = " ".join((done.stderr or done.stdout).split())[:300]
-            raise KubernetesError(f"{shown}: status {done.returncode}: {said}")
-        return done.stdout
+        return ran(argv, " ".join(("kubectl", *words[:3])), 2 * self.timeout_s, KubernetesError, given or "")
 
 
 def _manager(node: Mapping[str, Any]) -> str:

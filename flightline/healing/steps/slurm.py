@@ -9,7 +9,6 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from flightline_node.watch.slurm import LOST, POLICY, AwayError, SettledError, S
 
 from ..plan.jobs import RunningJob
 from ..plan.planner import SchedulerView
+from .command import ran
 from .ports import HOLD_MIN, EdgeError
 
 TIMEOUT_S = 15.0
@@ -194,23 +194,8 @@ class SlurmScheduler:
     def _run(self, tool: str, *arguments: str) -> str:
         argv = [str(Path(self.tools) / tool) if self.tools else tool, *arguments]
         # The fields that are read shall not depend on the site's taste.
-        env = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("SQUEUE_", "SCONTROL_", "SLURM_TIME_"))
-        }
-        try:
-            done = subprocess.run(argv, capture_output=True, timeout=self.timeout_s, check=False, env=env)
-        except FileNotFoundError:
-            raise SchedulerError(f"{tool}: not found; run this where Slurm's commands are") from None
-        except subprocess.TimeoutExpired:
-            raise SchedulerError(f"{tool} {arguments[0]}: no answer within {self.timeout_s:g} s") from None
-        except OSError as error:
-            raise SchedulerError(f"{tool}: {error.strerror}") from error
-        if done.returncode:
-            said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())[:300]
-            raise SchedulerError(f"{tool} {' '.join(arguments[:2])}: status {done.returncode}: {said}")
-        return done.stdout.decode("utf-8", "replace")
+        env = {key: value for key, value in os.environ.items() if not key.startswith(TASTE)}
+        return ran(argv, " ".join((tool, *arguments[:2])), self.timeout_s, SchedulerError, env=env)
 
 
 def is_here() -> bool:

@@ -152,7 +152,7 @@ def test_where_its_daemon_listens(cluster):
 
 
 def test_a_slow_controller_is_no_answer(cluster):
-    with pytest.raises(SchedulerError, match=r"scontrol -o: no answer within 0\.3 s"):
+    with pytest.raises(SchedulerError, match=r"scontrol -o show: no answer within 0\.3 s"):
         cluster([node()], scontrol_does="exec sleep 5", timeout_s=0.3).place("n1")
 
 
@@ -170,7 +170,8 @@ def test_no_slurm_at_all(tmp_path):
 
 def test_the_sites_taste_does_not_change_what_is_read(cluster, monkeypatch):
     monkeypatch.setenv("SQUEUE_FORMAT", "%N")
-    slurm = cluster([node()], scontrol_does='test -z "$SQUEUE_FORMAT" || exit 3')
+    monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
+    slurm = cluster([node()], scontrol_does='test -z "$SQUEUE_FORMAT$SLURM_TIME_FORMAT" || exit 3')
     assert slurm.place("n1").known
     assert os.environ["SQUEUE_FORMAT"] == "%N"
 
