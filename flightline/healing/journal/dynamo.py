@@ -81,8 +81,8 @@ class DynamoLedger:
 
     def _only_one(self, kept: Incident) -> list[dict[str, Any]]:
         """Holds the host's place for its open incident, and gives up what it holds with its end."""
-        place, about = OPEN + kept.host, {"TableName": self.table}
-        about |= {"ExpressionAttributeValues": items.marshal({":id": kept.id})}
+        place, values = OPEN + kept.host, items.marshal({":id": kept.id})
+        about: dict[str, Any] = {"TableName": self.table, "ExpressionAttributeValues": values}
         if kept.is_open:
             item = {items.PK: HEALING, items.SK: place, "kind": "open", "incident": kept.id}
             condition = "attribute_not_exists(pk) OR incident = :id"

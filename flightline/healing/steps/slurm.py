@@ -228,8 +228,8 @@ def _jobs(text: str) -> dict[str, list[RunningJob]]:
     for line in text.splitlines():
         number, user, listed, priority, nodes, started, rest = (*line.split("|", 6), *[""] * 6)[:7]
         name, says = rest.rpartition("|")[0], CHECKPOINT.search(rest)
-        ranks = (int(text) if text.isdigit() else 0 for text in (priority, nodes))
-        job = RunningJob(number, user, name, *ranks, _moment(started), says[1] if says else "")
+        rank, many = (int(text) if text.isdigit() else 0 for text in (priority, nodes))
+        job = RunningJob(number, user, name, rank, many, _moment(started), says[1] if says else "")
         for node in expand(listed):
             found.setdefault(node, []).append(job)
     return found
