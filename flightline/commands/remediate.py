@@ -133,9 +133,7 @@ def command(
     if not every_s:
         ctx.exit(1 if _round(asked, mode, report, console, ask) else 0)
     if mode == "act" and not wanted.prove:
-        console.print(
-            Text("idle nodes are not proven by schedule: --set prove=1 (docs/healing.md)", "dim")
-        )
+        console.print(Text("idle nodes are not proven by schedule: --set prove=1 (docs/healing.md)", "dim"))
     while True:
         try:
             _round(asked, mode, report, console, ask)
