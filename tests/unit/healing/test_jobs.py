@@ -4,13 +4,12 @@ import pytest
 
 from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.incident import Moment, advance
-from flightline.healing.journal.stamps import later, seconds
+from flightline.healing.journal.stamps import later
 from flightline.healing.plan import show
 from flightline.healing.plan.jobs import RunningJob
 from flightline.healing.plan.planner import Do, SchedulerView
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps import kubernetes
-from flightline.healing.steps.slurm import _jobs
 from tests.unit.healing.made import T0, H, incident, steps, through
 
 REASON = "flightline: xid GPU 3 by remediate at quick for xid.79 run R1"
@@ -74,18 +73,6 @@ def test_the_plan_shows_what_a_job_is_before_anything_is_done_to_it():
     (step,) = steps(incident(), places={"n1": SchedulerView(jobs=(RunningJob("78"), job))})
     said = "jobs 77 (64 nodes, priority 9000, saves at 2026-11-22T12:30:00Z), 78 may run to the end"
     assert said in step.jobs and ("jobs", step.jobs) in show.lines(step)
-
-
-def test_slurms_words():
-    lines = (
-        "77|ada|n[1-2]|9000|2|2026-11-22T12:00:00|llama|70b|run 4 flightline:checkpoint=30 x\n"
-        "78|bob|n3|1|1|Unknown|x|(null)\n79|eve||1|4|N/A|waits|\n"
-    )
-    jobs = _jobs(lines)
-    assert set(jobs) == {"n1", "n2", "n3"} and jobs["n1"] == jobs["n2"]
-    (one,), (other,) = jobs["n1"], jobs["n3"]
-    assert (one.id, one.user, one.priority, one.nodes, one.checkpoint) == ("77", "ada", 9000, 2, "30")
-    assert seconds(one.started) and other == RunningJob("78", "bob", "x", 1, 1)
 
 
 def test_kubernetes_words():

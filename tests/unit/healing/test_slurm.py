@@ -83,9 +83,12 @@ def test_the_stamp_of_a_reason_before_another_field(cluster):
 
 
 def test_jobs_are_those_of_the_node(cluster):
-    jobs = "77|ada|n[1-2]|7|2|N/A|train|large|\n78|bob|n3|0|1|N/A|x|\n79|eve||0|1|N/A|waits|\n"
+    lines = ("77|ada|n[1-2]|7|2|2026-11-22T12:00:00|train|large|run 4 flightline:checkpoint=30 x", "78|bob|n3|0|1|N/A|x|(null)",
+             "79|eve||0|1|N/A|waits|")  # fmt: skip
+    jobs = "\n".join(lines)
     places = cluster([node("n1"), node("n3"), node("n9")], jobs).places(["n1", "n3", "n9", "gone"])
-    assert places["n1"].jobs == (RunningJob("77", "ada", "train|large", 7, 2),)
+    assert places["n1"].jobs == (RunningJob("77", "ada", "train|large", 7, 2, places["n1"].jobs[0].started, "30"),)
+    assert places["n1"].jobs[0].started.startswith("2026-11-2")
     assert places["n3"].jobs == (RunningJob("78", "bob", "x", 0, 1),)
     assert places["n9"].jobs == ()
     assert "gone" not in places
