@@ -68,10 +68,11 @@ clean: ## Remove the environment, run store and reports
 
 ##@ Prove more
 
-healing: $(VENV)/.dev-ready ## Heal simulated nodes with killed controllers, on DynamoDB and EC2 (emulated) and on a real Slurm where it is installed; 100 faults on watched nodes, a healthy day: FAULTS=100 SEED=16
+healing: $(VENV)/.dev-ready ## Heal simulated nodes with killed controllers, on DynamoDB and EC2 (emulated) and on a real Slurm where it is installed; 100 faults on watched nodes, healthy months, 100 dead hosts: FAULTS=100 DEATHS=100 SEED=16
 	@$(BIN)/python -m pytest -q tests/healing
 	@$(BIN)/python -m tests.healing.sequences --steps $(or $(STEPS),100000) --seed $(or $(SEED),31)
-	@$(BIN)/python -m tests.healing.day --seed $(or $(SEED),16)
+	@$(BIN)/python -m tests.healing.month
+	@$(BIN)/python -m tests.healing.dead --deaths $(or $(DEATHS),100)
 	@$(BIN)/python -m tests.healing.faults --faults $(or $(FAULTS),100) --seed $(or $(SEED),16)
 
 healing-hosts: $(VENV)/.dev-ready ## A node of real hosts falls sick under a job, leaves service, is rebooted, proven and returns, by the remediator's service alone

@@ -10,8 +10,9 @@ import time
 from flightline.healing.journal.incident import Moment, NodeTrouble, opened
 from flightline.healing.journal.machine import EventKind
 from flightline.healing.journal.stamps import later
+from flightline.healing.plan.jobs import RunningJob
 from flightline.healing.plan.observe import Sighting, absorb
-from flightline.healing.plan.planner import FleetState, RunningJob, SchedulerView, plan
+from flightline.healing.plan.planner import FleetState, SchedulerView, plan
 from flightline.healing.site import SitePolicy
 
 NODES, GROUP_SIZE, SICK, PAST = 10_000, 500, 1_000, 2_000

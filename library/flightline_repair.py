@@ -20,7 +20,7 @@ options:
   action:
     description: The step.
     type: str
-    choices: [look, mark, pause, reboot, release, reset, restart, resume, yield]
+    choices: [look, mark, pause, reach, reboot, release, reset, restart, resume, yield]
     required: true
   token:
     description: The lease's token; V(0) marks, pauses or resumes a node for a person, and does nothing else.
@@ -55,6 +55,11 @@ options:
   marker:
     description: With V(mark), the quarantine marker to set where the node has none. With V(pause), who and why.
     type: dict
+  targets:
+    description: With V(reach), the addresses of lost neighbours and the ports of their daemons, HOST:PORT.
+    type: list
+    elements: str
+    default: []
   package:
     description: The node's own library, which releases its marker.
     type: path
@@ -98,6 +103,10 @@ jobs:
   returned: with O(action=look)
   type: list
   elements: str
+reached:
+  description: What answered at each target, V(open), V(kernel) or V(silent).
+  returned: with O(action=reach)
+  type: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -113,6 +122,7 @@ ARGUMENT_SPEC = {
     "judged_at": {"type": "str", "default": ""},
     "units": {"type": "list", "elements": "str", "default": []},
     "marker": {"type": "dict"},
+    "targets": {"type": "list", "elements": "str", "default": []},
     "package": {"type": "path", "default": repair.PACKAGE},
 }
 
@@ -125,7 +135,7 @@ def main() -> None:
         answer = repair.take(step)
     except OSError as error:
         module.fail_json(msg=f"saw {error}; wanted a place for the node's state; do: look at its disk and mounts")
-    module.exit_json(changed=step.action != "look", **answer)
+    module.exit_json(changed=step.action not in ("look", "reach"), **answer)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ VARIABLE = "flightline_publish"
 AWS = "aws"
 
 _TABLE = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+_NAMESPACE = re.compile(r"[\w.#:/-]{1,255}", re.ASCII)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
@@ -36,6 +37,7 @@ class Publish:
     region: str = ""
     scope: str = "fleet"
     link: str = ""
+    namespace: str = ""
     ttl_days: float = items.TTL_DAYS
     renotify_hours: float = 24.0
     channels: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +73,7 @@ WHAT: Mapping[str, str] = {
     "region": "AWS region; else what the AWS configuration says",
     "scope": "name of the fleet: alerts are told once per scope",
     "link": "address of the report in messages; {run} stands for the run id",
+    "namespace": "CloudWatch namespace of healing's numbers, such as Flightline/demo; none sends none",
     "ttl_days": "days until items expire; 0 keeps them",
     "renotify_hours": "hours until a trouble that stays is told again; 0 is never",
     **{name: one.what for name, one in OF_CHANNELS.items()},
@@ -107,7 +110,7 @@ def publish(given: Any) -> Publish | None:
 
 
 _NUMBERS = ("ttl_days", "renotify_hours")
-_TEXTS = ("region", "scope", "link", *(name for name, one in OF_CHANNELS.items() if one.kind != HOSTS))
+_TEXTS = ("region", "scope", "link", "namespace", *(name for name, one in OF_CHANNELS.items() if one.kind != HOSTS))
 MOST_DAYS = 36_500
 MOST_SHOWN = 8
 """Characters of a mistaken place that are repeated: no secret is so short."""
@@ -134,6 +137,7 @@ def _mistakes(given: Mapping[str, Any]) -> Iterable[str]:
     for name, pattern, wanted in (
         ("table", _TABLE, "a DynamoDB table's name"),
         ("bucket", _BUCKET, "an S3 bucket's name"),
+        ("namespace", _NAMESPACE, "a CloudWatch namespace"),
         *((name, re.compile(one.pattern), one.wanted) for name, one in OF_CHANNELS.items() if one.pattern),
     ):
         if given.get(name) and not pattern.fullmatch(str(given[name])):

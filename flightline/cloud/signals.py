@@ -12,6 +12,11 @@ UNWATCHED_NODES = "UnwatchedNodes"
 BUSIEST_GPU = "BusiestGpuPercent"
 """Metrics of the cluster by each look at its nodes; the last: the most that any GPU was used since, in percent."""
 
+OPEN_INCIDENTS, HELD_NODES, DRAIN_PRECISION = "OpenIncidents", "HeldNodes", "DrainPrecision"
+TIME_TO_DETECT, TIME_TO_QUARANTINE, TIME_TO_RETURN = "TimeToDetect", "TimeToQuarantine", "TimeToReturn"
+PERCENTILE = "Percentile"
+"""Metrics of the cluster by each round of healing, over its window: counts, percent; seconds with that dimension."""
+
 INVALID_EVENTS, ALERTS_LOST = "BadEvents", "AlertsLost"
 """Metrics of one function: events kept because they cannot be used, messages that nobody will get."""
 

@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..console import Console
-from ..healing import act, site
+from ..healing import act, persons, site
 from ..healing.plan import show
 from ..healing.plan.planner import FleetState, NextStep, RemediationPlan
+from ..healing.request import SCHEDULERS, HealingRequest
 from ..healing.site import SitePolicy
 from ..report.text import clean
 from ..store.sqlite import StoreError
@@ -59,10 +60,10 @@ MODES = ("advise", "ask", "act")
 )
 @click.option(
     "--scheduler",
-    type=options.Choice(act.SCHEDULERS),
+    type=options.Choice(SCHEDULERS),
     default="auto",
     show_default=True,
-    metavar="|".join(act.SCHEDULERS),
+    metavar="|".join(SCHEDULERS),
     help="Who is asked which jobs run; auto: Kubernetes with -i kubernetes, Slurm where it is configured.",
 )
 @click.option("--ec2", is_flag=True, help="Instances may be rebooted and replaced through EC2.")
@@ -110,15 +111,15 @@ def command(
     if once and every_s:
         raise click.UsageError("saw --once and --every, wanted one of them")
     wanted = settings(given, need)
-    asked = act.HealingRequest(run_name, inventory, scheduler, ec2, wanted, store_path, every_s or 0.0)
+    asked = HealingRequest(run_name, inventory, scheduler, ec2, wanted, store_path, every_s or 0.0)
     decisions: dict[str, tuple[object, Callable[[], str]]] = {
-        "--retry": (retry, lambda: act.retry(asked, str(retry))),
-        "--reset-breaker": (reset_breaker, lambda: act.reset(asked, str(reset_breaker))),
-        "--approve": (approve, lambda: act.decide(asked, str(approve), approved=True)),
-        "--veto": (veto, lambda: act.decide(asked, str(veto), approved=False)),
-        "--pause": (pause, lambda: act.pause(asked, str(pause))),
-        "--resume": (resume, lambda: act.resume(asked)),
-        "--replay": (replay, lambda: act.replayed(asked, float(replay or 0))),
+        "--retry": (retry, lambda: persons.retry(asked, str(retry))),
+        "--reset-breaker": (reset_breaker, lambda: persons.reset(asked, str(reset_breaker))),
+        "--approve": (approve, lambda: persons.decide(asked, str(approve), approved=True)),
+        "--veto": (veto, lambda: persons.decide(asked, str(veto), approved=False)),
+        "--pause": (pause, lambda: persons.pause(asked, str(pause))),
+        "--resume": (resume, lambda: persons.resume(asked)),
+        "--replay": (replay, lambda: persons.replayed(asked, float(replay or 0))),
     }
     named = [name for name, (value, _) in decisions.items() if value]
     if len(named) > 1:
@@ -131,6 +132,8 @@ def command(
     ask = _ask(console) if mode == "ask" else None
     if not every_s:
         ctx.exit(1 if _round(asked, mode, report, console, ask) else 0)
+    if mode == "act" and not wanted.prove:
+        console.print(Text("idle nodes are not proven by schedule: --set prove=1 (docs/healing.md)", "dim"))
     while True:
         try:
             _round(asked, mode, report, console, ask)
@@ -141,7 +144,7 @@ def command(
 
 
 def _round(
-    asked: act.HealingRequest,
+    asked: HealingRequest,
     mode: str,
     report: act.Report,
     console: Console,

@@ -30,12 +30,11 @@ from .plan.planner import (
     NextStep,
     OutsideView,
     RemediationPlan,
-    SchedulerView,
     is_lost,
     plan,
-    restarted,
 )
 from .site import SitePolicy
+from .steps.outside import seen_outside
 from .steps.ports import EdgeError, Ports, StepOutcome, Verified
 
 ACTOR = "flightline-remediate"
@@ -87,7 +86,7 @@ class Controller:
         before = {one.id: one for one in known}
         for one in absorb(sightings, known, self.clock()):
             if one != before.get(one.id):
-                self._save(one)
+                self._save(one if one.version else replace(one, known_at=self.clock()))
 
     def fleet(self, groups: Mapping[str, str], asks: bool = True) -> FleetState:
         """What is known now. asks: others too, about hosts that the scheduler lost; else what they said last."""
@@ -102,28 +101,11 @@ class Controller:
         current = [one for one in known if one.is_open]
         past = [one for one in known if not one.is_open]
         if asks:
-            lost = [one for one in current if is_lost(one) and one.state is NodeState.REPAIRING]
-            self._outside = self._seen_outside(lost, places)
+            lost = [one for one in current if is_lost(one) and one.state is NodeState.REPAIRING and not one.pending]
+            seen = places or {}
+            silent = [one for one in lost if one.host in seen and seen[one.host].silent]
+            self._outside = seen_outside(self.ports, self.lease.lease.token, silent, seen, groups, self.say)
         return FleetState(self.clock(), groups, places, current, past, self.ledger.stops(), able, self._outside)
-
-    def _seen_outside(
-        self, lost: Sequence[Incident], places: Mapping[str, SchedulerView] | None
-    ) -> dict[str, OutsideView]:
-        """Ask EC2, and the hosts themselves, about hosts that the scheduler does not hear."""
-        silent = [one for one in lost if places and one.host in places and places[one.host].silent and not one.pending]
-        found: dict[str, OutsideView] = {}
-        if not silent:
-            return found
-        try:
-            here = [one.instance_id for one in silent if one.instance_id]
-            seen = self.ports.machines.seen(here) if self.ports.machines and here else {}
-            found = {one.host: seen[one.instance_id] for one in silent if one.instance_id in seen}
-            alive = [one.host for one in silent if not found.get(one.host, OutsideView()).dead and not restarted(one)]
-            answers = self.ports.nodes.facts(alive, self.lease.lease.token) if alive else {}
-            found |= {host: OutsideView("the host itself answers", answers=True) for host in answers}
-        except EdgeError as error:
-            self.say(f"warning: {error}")
-        return found
 
     def _known(self) -> list[Incident]:
         since = later(self.clock(), -self.site.window_s)

@@ -38,6 +38,10 @@ class SitePolicy:
     rates: str = ""
     approval: str = ""
     signal_min: float = 0.0
+    checkpoint_min: float = 15.0
+    keep_nodes: int = 0
+    keep_priority: int = 0
+    prove: int = 0
     prove_standard_h: float = 24.0
     prove_deep_h: float = 168.0
     prove_percent: float = 5.0
@@ -76,6 +80,10 @@ WHAT: Mapping[str, str] = {
     "approval": "steps that people are told of before, such as REPLACE+REBOOT/p5.48xlarge:15: with minutes it is taken "
     "after them unless somebody vetoes it, without it waits for --approve",
     "signal_min": "minutes before the requeue in which jobs are sent SIGUSR1, to write a checkpoint; 0 sends none",
+    "checkpoint_min": "minutes that a requeue waits at most for the checkpoint that a job announces; 0 waits for none",
+    "keep_nodes": "nodes from which on a job is never requeued, only waited for; 0: none is too large",
+    "keep_priority": "priority in its scheduler from which on a job is never requeued, only waited for; 0: none",
+    "prove": "1: idle nodes are proven by schedule, in mode act with --every; 0: a person does that",
     "prove_standard_h": "hours after which an idle node is proven again at level standard; 0 never",
     "prove_deep_h": "hours after which an idle node is proven again at level deep; 0 never",
     "prove_percent": "share of a group of which idle nodes may be proven at once, at least one; 0 proves none",

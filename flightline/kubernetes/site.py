@@ -16,7 +16,8 @@ TRAINING_KINDS = ("jobset", "trainjob")
 HEAL_MODES = ("off", "advise", "act")
 AGENT_IMAGE = "public.ecr.aws/amazonlinux/amazonlinux:2023-minimal"
 """Of the agent: only its chroot is used, Python and the tools are the node's own."""
-PUBLISHED = {"table": "results_table", "bucket": "results_bucket", "topic": "alerts_topic_arn", "region": "region"}
+PUBLISHED = {"table": "results_table", "bucket": "results_bucket", "topic": "alerts_topic_arn", "region": "region",
+             "namespace": "metric_namespace"}  # fmt: skip
 """Publish setting -> the stack's output that it is."""
 _CHECKPOINTS = re.compile(r"s3://[a-z0-9.-]+/\S*")
 

@@ -7,12 +7,19 @@ from typing import Any
 
 from flightline.cloud.signals import (
     BLOCK_ENDS,
+    DRAIN_PRECISION,
+    HELD_NODES,
     LAUNCH_FAILED,
     LAUNCHED,
+    OPEN_INCIDENTS,
+    PERCENTILE,
     REPORTING_NODES,
     SILENT_NODES,
     TEST_SOURCE,
     TEST_TYPE,
+    TIME_TO_DETECT,
+    TIME_TO_QUARANTINE,
+    TIME_TO_RETURN,
     alarm_prefix,
 )
 from flightline_node.know.catalog import xid
@@ -106,7 +113,7 @@ def dashboard(names: Names, place: Place, made: Sequence[Alarm], whole: Composit
     widgets = [_alarm_widget(place, [whole.name, *(alarm.name for alarm in made)])]
     widgets += [_chart(place, alarm, f"{alarm.expression} LIMIT 10") for alarm in made if not alarm.metrics]
     widgets += [_runs_chart(names, place, *one) for one in RUNS if any(not alarm.metrics for alarm in made)]
-    widgets += [_numbers(names, place), _xid_table(names, place)]
+    widgets += [_numbers(names, place), _healing(names, place), _xid_table(names, place)]
     return json.dumps({"widgets": _placed(widgets)}, separators=(",", ":"))
 
 
@@ -176,6 +183,15 @@ def _numbers(names: Names, place: Place) -> dict[str, Any]:
     rows += [[names.metric_namespace, name, {"stat": "Sum"}] for name in ("Xids", "FatalXids")]
     about = {"region": place.region, "view": "singleValue", "stat": "Maximum", "period": 300, "metrics": rows}
     return _widget("metric", 8, "Nodes and Xids", **about)
+
+
+def _healing(names: Names, place: Place) -> dict[str, Any]:
+    """What healing measures of its window; the slowest of a hundred is what people wait for."""
+    cluster = [names.metric_namespace, "Cluster", names.cluster]
+    counts = [[cluster[0], name, *cluster[1:]] for name in (OPEN_INCIDENTS, HELD_NODES, DRAIN_PRECISION)]
+    times = (TIME_TO_DETECT, TIME_TO_QUARANTINE, TIME_TO_RETURN)
+    counts += [[cluster[0], name, *cluster[1:], PERCENTILE, "p99"] for name in times]
+    return _widget("metric", 8, "Healing", region=place.region, view="singleValue", period=300, metrics=counts)
 
 
 def _xid_table(names: Names, place: Place) -> dict[str, Any]:

@@ -29,6 +29,18 @@ class Clock:
         self.now += timedelta(seconds=seconds)
 
 
+class Running(Clock):
+    """The real time."""
+
+    def __call__(self):
+        self.now = type(self.now).now(self.now.tzinfo)
+        return super().__call__()
+
+    def seconds(self):
+        self()
+        return super().seconds()
+
+
 def groups(world):
     return dict.fromkeys(world.state()["nodes"], "p5")
 

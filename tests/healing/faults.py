@@ -11,12 +11,13 @@ import re
 import sys
 import tempfile
 import time
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 from tests.beds import until
 
 from . import slurmbed
+from .figures import at, table, where
 from .fleet import Watched, ready
 from .healer import Healer
 from .kernel_lines import DAILY, FAULTS, SELDOM
@@ -137,9 +138,8 @@ class Run:
 
     def table(self) -> int:
         took, slurm = sorted(self.took_s), self.healer.slurm
-        where = f"{date.today()}, {os.cpu_count()} cores, load {min(self.load):.0f} to {max(self.load):.0f}"
         rows = [
-            ("when and where; nodes; seed", f"{where}; {len(self.nodes)}; {self.seed}"),
+            ("when and where; nodes; seed", f"{where(self.load)}; {len(self.nodes)}; {self.seed}"),
             ("faults injected, of kinds", f"{sum(self.kinds.values())}, {len(self.kinds)}"),
             ("drained", f"{len(took)}"),
             ("kernel line to drained, p50", f"{at(took, 0.5) * 1000:.0f} ms"),
@@ -153,16 +153,9 @@ class Run:
             ("nodes returned with proof; of them after a person mended them", f"{slurm.returned}; {self.healer.held}"),
             ("nodes returned while still sick; nodes not returned", f"{slurm.returned_sick}; {self.healer.stranded}"),
         ]
-        sys.stdout.write(
-            "| measure | value |\n|---|---|\n" + "".join(f"| {name} | {value} |\n" for name, value in rows)
-        )
+        sys.stdout.write(table(rows))
         bad = self.missed or self.wrong_reason or self.unrecorded or self.touched or self.sick_jobs_ended
         return 1 if bad or slurm.returned_sick or self.healer.stranded else 0
-
-
-def at(ordered: list[float], share: float) -> float:
-    """The nearest-rank percentile."""
-    return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))] if ordered else float("nan")
 
 
 def _two(values: list[float]) -> str:

@@ -5,16 +5,13 @@ person mends here, and asks for the node to be judged again.
 """
 
 import random
-import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flightline.healing.controller import Controller
 from flightline.healing.journal.incident import DONE as STEP_DONE
 from flightline.healing.journal.incident import Incident, Moment, advance
-from flightline.healing.journal.lease import keeping
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.machine import EventKind, NodeState
 from flightline.healing.journal.stamps import now_utc
@@ -25,6 +22,7 @@ from flightline.healing.steps.slurm import SlurmScheduler
 from flightline_node.model import Remedy
 from tests.beds import until
 
+from .control import Running, controller
 from .fleet import Watched
 
 STEPS = (Remedy.RESTART_APP, Remedy.RESET_GPU, Remedy.REBOOT)
@@ -102,14 +100,13 @@ class Healer:
 
     def _round(self) -> None:
         groups = dict.fromkeys(self.nodes.watched, GROUP)
+        markers = {host: one.marker() for host, one in self.nodes.watched.items()}
+        seen = [from_marker(host, GROUP, marker) for host, marker in markers.items() if marker]
+        with controller(
+            self.store, None, Running(), POLICY, ports=Ports(self.slurm, self.nodes, self.nodes)
+        ) as healing:
+            healing.round(seen, groups)
         with SqliteLedger(self.store) as ledger:
-            lease = ledger.acquire("healer", time.time(), POLICY.lease_s)
-            assert lease is not None
-            with keeping(ledger, lease, time.time, POLICY.lease_s) as kept:
-                markers = {host: one.marker() for host, one in self.nodes.watched.items()}
-                seen = [from_marker(host, GROUP, marker) for host, marker in markers.items() if marker]
-                controller = Controller(ledger, Ports(self.slurm, self.nodes, self.nodes), POLICY, kept)
-                controller.round(seen, groups)
             for one in ledger.incidents(only_open=True):
                 if one.state is NodeState.HELD:
                     self.held += 1

@@ -76,17 +76,29 @@ SELDOM = (
     lambda pick: (
         "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)"
     ),
-    lambda pick: "nvme nvme1: I/O tag 12 (100c) opcode 0x2 (I/O Cmd) QID 5 timeout, aborting req_op:READ(0) size:4096",
+    lambda pick: (
+        f"nvme nvme{pick.randint(1, 8)}: I/O tag 12 (100c) opcode 0x2 (I/O Cmd) QID 5 timeout, aborting req_op:READ(0) size:4096"
+    ),
     lambda pick: "ena 0000:00:05.0 ens5: Keep alive watchdog timeout.",
     lambda pick: "INFO: task kworker/u384:3:991 blocked for more than 120 seconds.",
     lambda pick: "Lustre: fsx-OST0000-osc-ffff8: Connection to fsx-OST0000 (at 10.0.0.4@tcp) was lost; in progress",
 )
-"""Once or not at all in a day of a node that nobody would take out of service: applications' faults, corrected errors."""
+"""Once in a while on a node that nobody would take out of service: applications' faults, corrected errors."""
 
 
-def day(pick: random.Random, lines: int = 600) -> list[str]:
-    """A day of a healthy node: of each rare message at most one."""
+SPARED = tuple(
+    lambda pick, gpu=gpu, code=code: (
+        f"NVRM: Xid (PCI:{gpu}): {code}, pid={pick.randint(1000, 90000)}, name=python, Ch 00000010"
+    )
+    for gpu in GPUS
+    for code in (13, 31, 43, 45)
+)
+"""A program with a bug on all GPUs of its node: no node leaves service for it."""
+
+
+def day(pick: random.Random, lines: int, boots: bool) -> list[str]:
+    """A day of a healthy node, with a rare message on one of three: of each kind about one a month. boots: it begins with one."""
     said = [pick.choice(DAILY)(pick) for _ in range(lines)]
-    for message in pick.sample(SELDOM, pick.randint(0, 4)):
+    for message in pick.sample(SELDOM, pick.random() < 1 / 3):
         said.insert(pick.randrange(len(said)), message(pick))
-    return ["Linux version 6.8.0-1015-aws (buildd@lcy02) #16-Ubuntu SMP", *said]
+    return ["Linux version 6.8.0-1015-aws (buildd@lcy02) #16-Ubuntu SMP"] * boots + said

@@ -8,10 +8,11 @@ from flightline.cloud.clients import Clients
 from flightline.healing.journal.dynamo import DynamoLedger
 from flightline.healing.journal.lease import LeaseLostError
 from flightline.healing.journal.ledger import ConflictError, SqliteLedger
+from flightline.healing.journal.stamps import later
 from tests.emulated import REGION, lead_to
 from tests.healing.control import Clock, controller, groups, sighting
 from tests.healing.world import World
-from tests.unit.healing.made import H, attempted, incident, proven, through
+from tests.unit.healing.made import T0, H, attempted, incident, proven, through
 
 
 @pytest.fixture
@@ -49,6 +50,20 @@ def test_a_write_over_anothers_is_refused(ledger):
         ledger.save(one, None)
     with pytest.raises(ConflictError):
         ledger.save(incident(), None)
+
+
+def test_a_host_has_one_open_incident(ledger):
+    first = ledger.save(incident("n1"), None)
+    second = incident("n1", at=later(T0, 60))
+    with pytest.raises(ConflictError, match="n1 has an open incident already"):
+        ledger.save(second, None)
+    ledger.save(incident("n2"), None)
+    over = ledger.save(through(ledger.save(first, None), H.CLEARED), None)
+    again = ledger.save(second, None)
+    ledger.save(over, None)  # what people are told of it after its end
+    with pytest.raises(ConflictError, match="n1 has an open incident already"):
+        ledger.save(incident("n1", at=later(T0, 120)), None)
+    assert {one.id for one in ledger.incidents(only_open=True, name="n1")} == {again.id}
 
 
 def test_one_lease_and_no_write_under_an_old_one(ledgers):

@@ -12,6 +12,7 @@ from flightline.demo import inventory
 from flightline.healing import act
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import now_utc
+from flightline.healing.request import HealingRequest
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.idle import begin
 from flightline.healing.steps.prove import Preflight
@@ -185,8 +186,8 @@ def test_a_round_proves_what_is_due_and_takes_out_what_is_sick(cluster, slurm, t
     said = []
 
     def rounds(**policy):
-        site = SitePolicy(prove_percent=50, **policy)
-        asked = act.HealingRequest("latest", (hosts,), "slurm", False, site, str(store), 1.0)
+        site = SitePolicy(prove=1, prove_percent=50, **policy)
+        asked = HealingRequest("latest", (hosts,), "slurm", False, site, str(store), 1.0)
         act.do(asked, lambda *_: None, said.append, None)
 
     cluster.run("scontrol", "create", "reservation", f"ReservationName={PROOF}", "Nodes=n4", "Users=root",

@@ -14,7 +14,7 @@ from flightline.healing.journal.lease import LeaseLostError, RenewedLease
 from flightline.healing.journal.ledger import ConflictError, SqliteLedger
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import Ports
-from tests.healing.control import Clock, controller, groups, sighting
+from tests.healing.control import Clock, Running, controller, groups, sighting
 from tests.healing.rules import check
 from tests.healing.world import World
 
@@ -102,18 +102,6 @@ def test_killed_at_a_random_point(tmp_path, monkeypatch, seed):
         assert all(one.pending is None for one in ledger.incidents())
     assert {host for host, state in states.items() if state == "held"} == {"n5"}
     assert [host for host, node in world.state()["nodes"].items() if node["out"]] == ["n5"]
-
-
-class Running(Clock):
-    """The real time."""
-
-    def __call__(self):
-        self.now = type(self.now).now(self.now.tzinfo)
-        return super().__call__()
-
-    def seconds(self):
-        self()
-        return super().seconds()
 
 
 def test_two_at_once(tmp_path, monkeypatch):

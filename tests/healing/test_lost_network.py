@@ -127,11 +127,12 @@ def test_no_step_is_repeated_and_no_node_is_stranded(tmp_path, monkeypatch, seed
 
 
 SCONTROL = """#!/bin/sh
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
+for word; do case $word in Extra=*) echo "${word#Extra=}" > extra;; esac; done
 case "$*" in
 *State=DRAIN*) echo "$*" >> asked; echo DRAIN > state;;
 *show*node*) state=$(cat state 2>/dev/null)
-    echo "NodeName=n1 NodeAddr=n1 NodeHostName=n1 State=MIXED${state:++DRAIN} ${state:+Reason=flightline: row_remap by remediate at quick for pending [root@2026-11-22T10:00:00]}"
+    echo "NodeName=n1 NodeAddr=n1 NodeHostName=n1 State=MIXED${state:++DRAIN} ${state:+Reason=flightline: row_remap by remediate at quick for pending [root@2026-11-22T10:00:00]} Extra=$(cat extra 2>/dev/null)"
     echo "NodeName=n2 NodeAddr=n2 NodeHostName=n2 State=IDLE";;
 esac
 """
@@ -146,7 +147,7 @@ class Service:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        for name, text in (("scontrol", SCONTROL), ("squeue", "#!/bin/sh\necho '7|root|n1|train'\n")):
+        for name, text in (("scontrol", SCONTROL), ("squeue", "#!/bin/sh\necho '7|root|n1|1|1|N/A|train|'\n")):
             program(self.place / name, text)
         env = {**os.environ, **self.env, "PATH": f"{self.place}:{os.environ['PATH']}", "COLUMNS": "200"}
         argv = [
@@ -189,7 +190,7 @@ def test_the_service_outlives_an_aws_that_cannot_be_reached(tmp_path, service, m
         path = tmp_path / "runs.sqlite"
         a_run(path, "r1", 1, record("n1", BAD), *(record(f"n{number}") for number in range(2, 21)))
         assert publishing.publish_run(path, "r1", settings({"table": table})).troubles == []
-        service.env.update(cloud.env)
+        service.env.update({**cloud.env, "FLIGHTLINE_REMEDIATE": "prove=1"})
         cloud.close()
         service.start()
         service.until(lambda: service.said.count("next round in 1 s") >= 2)

@@ -8,6 +8,7 @@ import pytest
 from flightline.healing.controller import Controller
 from flightline.healing.journal.lease import RenewedLease
 from flightline.healing.journal.ledger import SqliteLedger
+from flightline.healing.journal.stamps import seconds
 from flightline.healing.plan.observe import from_claim
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import Ports
@@ -16,8 +17,7 @@ from flightline.report.copies import no_go_claim, of_hosts
 from flightline_node.watch import claim
 from tests.beds import until
 from tests.healing import slurmbed
-from tests.healing.control import groups, sighting
-from tests.healing.test_kills import Running
+from tests.healing.control import Running, groups, sighting
 from tests.healing.world import World
 
 pytestmark = [
@@ -81,6 +81,16 @@ def test_drain_wait_repair_prove_resume(cluster, heal):
     again = cluster.sleep_on("n1")
     assert cluster.job_state(again) == "RUNNING"
     cluster.run("scancel", again, other)
+
+
+def test_a_running_job_says_when_it_saves_next(cluster, heal):
+    job = cluster.sleep_on("n1")
+    cluster.run("scontrol", "update", f"JobId={job}", "Comment=run 4 flightline:checkpoint=30")
+    (one,) = SlurmScheduler().place("n1").jobs
+    cluster.run("scancel", job)
+    assert (one.id, one.name, one.nodes, one.checkpoint, one.priority > 0) == (job, "sleeper", 1, "30", True)
+    began = seconds(one.started)
+    assert abs(began - time.time()) < 60 and one.saves_at(began + 1) == began + 1800
 
 
 def test_what_an_operator_drained_stays_theirs(cluster, heal):

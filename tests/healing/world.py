@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flightline.healing.journal import incident as incidents
-from flightline.healing.plan.planner import RunningJob, SchedulerView
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.steps.ports import EdgeError, NodeFacts, StepOutcome, Verified
 from flightline.healing.steps.slurm import SchedulerError
 from flightline_node.model import Remedy

@@ -17,6 +17,7 @@ import pytest
 
 from flightline.cloud.functions.alert_router import watch
 from flightline.cloud.signals import alarm_prefix
+from flightline.healing.journal import times
 from flightline_node.know import expected
 from flightline_node.know.catalog import xid
 from flightline_node.tell import cwagent, training_run
@@ -24,6 +25,7 @@ from flightline_node.watch import report
 from infra.planning import alarms as plans
 from infra.planning import monitoring as planning
 from tests.infra import engine, program, stacks
+from tests.unit.healing.made import T0, H, incident, through
 from training import journal
 
 STACK = "p5-reservation"
@@ -269,6 +271,11 @@ def test_widgets_of_the_dashboard_do_not_overlap():
     assert {widget["type"] for widget in body["widgets"]} == {"alarm", "metric", "log"}
     (numbers,) = [widget["properties"]["metrics"] for widget in body["widgets"] if "stat" in widget["properties"]]
     assert {row[1] for row in numbers if row[-1] == {"stat": "Sum"}} == {"Xids", "FatalXids"}, "a line counts one"
+    (healing,) = [one["properties"]["metrics"] for one in body["widgets"] if one["properties"]["title"] == "Healing"]
+    over = through(
+        dataclasses.replace(incident(), known_at=T0), H.QUARANTINED, H.DRAINED, H.REPAIRED, H.VERIFIED, H.RETURNED
+    )
+    assert {row[1] for row in healing} == {name for name, *_ in times.numbers([over])}
 
 
 def monitored(stack: str) -> engine.Run:

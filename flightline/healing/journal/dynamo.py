@@ -3,6 +3,7 @@
     INCIDENT        <id>       an incident (packed), with its state, host and version
     HEALING         LEASE      who may change something: owner, token, until when
     HEALING         STOP#<group>  a breaker that fell
+    HEALING         OPEN#<host>   which incident of a host is open: it has one
 
 A write under the lease is a transaction that also checks the lease's token, so that a remediator that lost it writes
 nothing more.
@@ -23,7 +24,7 @@ from .incident import Incident, from_dict
 from .lease import SKEW_S, Lease, LeaseHolder, LeaseLostError
 from .ledger import ConflictError
 
-INCIDENT, HEALING, LEASE, STOP = "INCIDENT", "HEALING", "LEASE", "STOP#"
+INCIDENT, HEALING, LEASE, STOP, OPEN = "INCIDENT", "HEALING", "LEASE", "STOP#", "OPEN#"
 CANCELED = "TransactionCanceledException"
 
 
@@ -68,7 +69,7 @@ class DynamoLedger:
         put["ConditionExpression"] = "attribute_not_exists(pk)" if new else "version = :version"
         if not new:
             put["ExpressionAttributeValues"] = items.marshal({":version": incident.version})
-        steps = [*([self._check(lease)] if lease else []), {"Put": put}]
+        steps = [*([self._check(lease)] if lease else []), {"Put": put}, *self._only_one(kept)]
         with self._guard("write") as client:
             try:
                 client.transact_write_items(TransactItems=steps)
@@ -77,6 +78,18 @@ class DynamoLedger:
                     raise
                 self._why(error, lease, kept)
         return kept
+
+    def _only_one(self, kept: Incident) -> list[dict[str, Any]]:
+        """Holds the host's place for its open incident, and gives up what it holds with its end."""
+        place, values = OPEN + kept.host, items.marshal({":id": kept.id})
+        about: dict[str, Any] = {"TableName": self.table, "ExpressionAttributeValues": values}
+        if kept.is_open:
+            item = {items.PK: HEALING, items.SK: place, "kind": "open", "incident": kept.id}
+            condition = "attribute_not_exists(pk) OR incident = :id"
+            return [{"Put": {**about, "ConditionExpression": condition, "Item": items.marshal(item)}}]
+        # The next one's, when people are told of this one after its end.
+        mine = self._item(place).get("incident") == kept.id
+        return [{"Delete": {**about, "ConditionExpression": "incident = :id", "Key": _key(place)}}] if mine else []
 
     def _check(self, lease: Lease) -> dict[str, Any]:
         return {
@@ -95,6 +108,8 @@ class DynamoLedger:
         codes = [str(reason.get("Code") or "") for reason in reasons]
         if lease and codes[:1] == ["ConditionalCheckFailed"]:
             raise _lost(lease) from error
+        if kept.is_open and codes[-1:] == ["ConditionalCheckFailed"] and codes.count("ConditionalCheckFailed") == 1:
+            raise ConflictError(f"{kept.host} has an open incident already") from error
         if "ConditionalCheckFailed" in codes:
             raise ConflictError(f"incident {kept.id} was changed by somebody else") from error
         raise error
@@ -156,7 +171,7 @@ class DynamoLedger:
 
     def acquire(self, owner: str, now_s: float, ttl_s: float) -> Lease | None:
         """Take the lease."""
-        item = self._lease()
+        item = self._item(LEASE)
         token = int(item.get("token") or 0)
         if item.get("owner") and float(item["until_s"]) + SKEW_S > now_s:
             return None
@@ -194,13 +209,13 @@ class DynamoLedger:
 
     def holder(self) -> LeaseHolder | None:
         """Who has the lease."""
-        item = self._lease()
+        item = self._item(LEASE)
         known = (str(item["owner"]), int(item["token"]), float(item["until_s"])) if item.get("owner") else None
         return LeaseHolder(*known) if known else None
 
-    def _lease(self) -> dict[str, Any]:
+    def _item(self, sk: str) -> dict[str, Any]:
         with self._guard("read") as client:
-            answer = client.get_item(TableName=self.table, Key=_key(LEASE), ConsistentRead=True)
+            answer = client.get_item(TableName=self.table, Key=_key(sk), ConsistentRead=True)
         return items.unmarshal(answer["Item"]) if answer.get("Item") else {}
 
 

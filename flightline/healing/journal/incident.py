@@ -122,7 +122,7 @@ class Proof:
 class Incident:
     """A node's way through healing. version: counts the times it was stored. thread: Slack's, where people are told.
 
-    told: by each channel, the last moment that people were told of.
+    told: by each channel, the last moment that people were told of. known_at: when healing knew what opened it.
     """
 
     id: str
@@ -141,6 +141,7 @@ class Incident:
     told: Mapping[str, str] = field(default_factory=dict)
     closed_at: str = ""
     version: int = 0
+    known_at: str = ""
 
     @property
     def is_open(self) -> bool:

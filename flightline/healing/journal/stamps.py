@@ -22,3 +22,8 @@ def later(stamp: str, seconds: float) -> str:
     """A stamp some seconds later."""
     moment = datetime.fromisoformat(stamp.replace("Z", "+00:00"))
     return (moment + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+
+def as_text(at_s: float) -> str:
+    """A moment in seconds since the epoch as people read it, to the second."""
+    return datetime.fromtimestamp(at_s, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

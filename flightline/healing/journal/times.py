@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...cloud.signals import (
+    DRAIN_PRECISION,
+    HELD_NODES,
+    OPEN_INCIDENTS,
+    TIME_TO_DETECT,
+    TIME_TO_QUARANTINE,
+    TIME_TO_RETURN,
+)
 from .incident import Incident
-from .machine import EventKind
+from .machine import EventKind, NodeState
 from .stamps import seconds
 
-PHASES: tuple[tuple[str, EventKind, EventKind], ...] = (
-    ("detected to quarantined", EventKind.DETECTED, EventKind.QUARANTINED),
+DETECT, QUARANTINE, RETURN = "seen to known", "detected to quarantined", "detected to returned"
+PHASES: tuple[tuple[str, EventKind, EventKind | None], ...] = (
+    (DETECT, EventKind.DETECTED, None),
+    (QUARANTINE, EventKind.DETECTED, EventKind.QUARANTINED),
     ("quarantined to drained", EventKind.QUARANTINED, EventKind.DRAINED),
     ("drained to repaired", EventKind.DRAINED, EventKind.REPAIRED),
     ("repaired to verified", EventKind.REPAIRED, EventKind.VERIFIED),
-    ("detected to returned", EventKind.DETECTED, EventKind.RETURNED),
+    (RETURN, EventKind.DETECTED, EventKind.RETURNED),
 )
+"""Name, begin and end; None: when healing knew what a node, its scheduler or a preflight had seen."""
+METRICS = {DETECT: TIME_TO_DETECT, QUARANTINE: TIME_TO_QUARANTINE, RETURN: TIME_TO_RETURN}
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,8 @@ def took(found: Iterable[Incident]) -> list[Took]:
     listed = list(found)
     made = []
     for name, begin, end in PHASES:
-        times = sorted(seconds(one.at(end)) - seconds(one.at(begin)) for one in listed if one.at(begin) and one.at(end))
+        ends = ((one.at(begin), one.at(end) if end else one.known_at) for one in listed)
+        times = sorted(seconds(last) - seconds(first) for first, last in ends if first and last)
         if times:
             ranks = (_rank(times, share) for share in (0.5, 0.9, 0.99))
             made.append(Took(name, len(times), sum(times) / len(times), *ranks))
@@ -67,6 +80,20 @@ def precision(found: Iterable[Incident]) -> Precision:
     sick = [one for one in out if one.attempts or one.at(EventKind.FAILED) or one.at(EventKind.HELD)]
     sound = [one for one in out if one not in sick and (one.at(EventKind.VERIFIED) or one.at(EventKind.LEFT))]
     return Precision(len(out), len(sick), len(sound))
+
+
+def numbers(found: Sequence[Incident]) -> list[tuple[str, float, str, str]]:
+    """What an operator's graphs show: metric, value, CloudWatch's unit, percentile."""
+    still = [one.state for one in found if one.is_open]
+    counts = {OPEN_INCIDENTS: len(still), HELD_NODES: still.count(NodeState.HELD)}
+    made = [(name, float(many), "Count", "") for name, many in counts.items()]
+    share = precision(found).share
+    made += [] if share is None else [(DRAIN_PRECISION, 100 * share, "Percent", "")]
+    for one in took(found):
+        if one.phase in METRICS:
+            ranks = (("p50", one.p50_s), ("p90", one.p90_s), ("p99", one.p99_s))
+            made += [(METRICS[one.phase], value, "Seconds", rank) for rank, value in ranks]
+    return made
 
 
 def _rank(times: Sequence[float], share: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flightline_node.know.remedies import REPLACE_INSTANCE
@@ -16,9 +16,10 @@ from ...record.reasons import HOST_LOST
 from ..journal import incident as incidents
 from ..journal.incident import CLAIMED, LOST, Incident
 from ..journal.machine import EventKind, NodeState
-from ..journal.stamps import seconds
+from ..journal.stamps import as_text, seconds
 from ..site import SitePolicy
 from .budget import Detection, OutageBudget, Trip, trips
+from .jobs import RunningJob, kept, named, saved_at
 from .ladder import AUTOMATIC, LadderChoice, choose
 
 
@@ -47,22 +48,13 @@ CHANGES = frozenset(set(Do) - {Do.WAIT, Do.HELD})
 
 
 @dataclass(frozen=True)
-class RunningJob:
-    """A job that runs on a node."""
-
-    id: str
-    user: str = ""
-    name: str = ""
-
-
-@dataclass(frozen=True)
 class SchedulerView:
     """What the scheduler, or the node's marker where there is none, says of a node.
 
     out: it takes no new jobs. reason: who says why. reserved: a reservation holds it. known: it was there to be asked.
     gone: why it is sure that there is no such node any more, in words. since: when the reason was set, ISO 8601.
     lost: it is out because the scheduler itself lost the host. silent: it does not hear it now.
-    mark: the rule's, of a node in service.
+    mark: the rule's, of a node in service. address: HOST:PORT of its daemon.
     """
 
     out: bool = False
@@ -75,6 +67,7 @@ class SchedulerView:
     lost: bool = False
     silent: bool = field(default=False, compare=False)
     mark: str = field(default="", compare=False)
+    address: str = field(default="", compare=False)
 
     @property
     def ours(self) -> bool:
@@ -104,14 +97,16 @@ class SchedulerView:
 
 @dataclass(frozen=True)
 class OutsideView:
-    """What others say of a host that the scheduler does not hear: EC2, and the host itself over the control network.
+    """What others say of a host that the scheduler does not hear: EC2, the host itself, a node beside it.
 
     said: in words. dead: EC2 says that it is stopped, impaired or to be retired. answers: it does what it is asked.
+    reached: its daemon takes connections from the node beside it.
     """
 
     said: str = ""
     dead: bool = False
     answers: bool = False
+    reached: bool = False
 
 
 @dataclass(frozen=True)
@@ -249,7 +244,7 @@ class _Planner:
         full = self.budget.take_out(one.group)
         if full:
             return NextStep(one, Do.WAIT, full, remedy=choice.step)
-        return NextStep(one, Do.QUARANTINE, choice.why, _spares(place), choice.step)
+        return NextStep(one, Do.QUARANTINE, choice.why, self._spares(place), choice.step)
 
     def _draining(self, one: Incident, place: SchedulerView) -> NextStep:
         choice = self._choice(one)
@@ -260,38 +255,50 @@ class _Planner:
         return NextStep(one, Do.DRAINED, "no job runs there any more", "none", choice.step)
 
     def _with_jobs(self, one: Incident, place: SchedulerView, choice: LadderChoice) -> NextStep:
-        waited_min = (self.now_s - seconds(one.at(EventKind.QUARANTINED))) / 60
-        limit = self.site.requeue_after_min
-        already = any(attempt.step == incidents.REQUEUE for attempt in one.attempts)
-        signalled = any(event.about == incidents.SIGNALLED for event in one.events)
-        early = limit - self.site.signal_min
-        if limit and self.site.signal_min and early <= waited_min < limit and not (already or signalled):
-            why = f"they are requeued in {limit - waited_min:.0f} min"
-            return NextStep(one, Do.SIGNAL, why, f"sends SIGUSR1 to {_named(place.jobs)}", choice.step)
-        if limit and waited_min >= limit and not already:
-            why = f"the site's deadline of {limit:g} min has passed"
-            return NextStep(one, Do.REQUEUE, why, f"requeues {_named(place.jobs)}", choice.step)
-        left = f", then requeued after {limit:g} min" if limit and not already else ""
-        return NextStep(
-            one, Do.WAIT, f"{_named(place.jobs)} may end first{left}", "no effect: it waits for them", choice.step
-        )
+        jobs, site, listed = place.jobs, self.site, self._named(place)
+        left, begun_s = "", self._requeues_at(one, place)
+        if begun_s is not None and (big := kept(jobs, site)):
+            left = f"; {named(big, self.now_s)} is never requeued here (keep_nodes, keep_priority)"
+        elif begun_s is not None:
+            told_s = max((seconds(event.at) for event in one.events if event.about == incidents.SIGNALLED), default=0.0)
+            if site.signal_min and not told_s and self.now_s >= begun_s - site.signal_min * 60:
+                why = f"they are requeued in {max(begun_s - self.now_s, site.signal_min * 60) / 60:.0f} min"
+                return NextStep(one, Do.SIGNAL, why, f"sends SIGUSR1 to {listed}", choice.step)
+            due_s = max(begun_s, told_s + site.signal_min * 60 if told_s else 0.0)
+            if self.now_s >= due_s:
+                why = f"the site's deadline of {site.requeue_after_min:g} min has passed"
+                return NextStep(one, Do.REQUEUE, why, f"requeues {listed}", choice.step)
+            left = f", then requeued at {as_text(due_s)}"
+        return NextStep(one, Do.WAIT, f"{listed} may end first{left}", "no effect: it waits for them", choice.step)
+
+    def _requeues_at(self, one: Incident, place: SchedulerView) -> float | None:
+        """When its jobs go: at the site's deadline, or at the checkpoint after it; None where they never do."""
+        if not self.site.requeue_after_min or any(attempt.step == incidents.REQUEUE for attempt in one.attempts):
+            return None
+        deadline_s = seconds(one.at(EventKind.QUARANTINED)) + self.site.requeue_after_min * 60
+        return saved_at(place.jobs, deadline_s, self.site.checkpoint_min)
+
+    def _named(self, place: SchedulerView) -> str:
+        return named(place.jobs, self.now_s)
+
+    def _spares(self, place: SchedulerView) -> str:
+        if not place.known:
+            return "unknown: no scheduler was asked"
+        return f"{self._named(place)} may run to the end, no new job starts" if place.jobs else "none run there"
 
     def _repairing(self, one: Incident, place: SchedulerView) -> NextStep:
         choice = self._choice(one)
         if _unjudged(one) and not place.silent:
             return NextStep(one, Do.JUDGE, "nobody has looked at it yet: a preflight says what it needs", "none")
-        unheard = is_lost(one) and place.silent
-        outside = self.fleet.outside.get(one.host, OutsideView()) if unheard else OutsideView()
-        if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
-            choice = LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
-        elif unheard and (waits := self._waits_for_the_host(one, outside)):
-            return NextStep(one, Do.WAIT, waits, "none", choice.step)
-        elif outside.dead:
-            choice = LadderChoice(choice.step, f"{outside.said}; {choice.why}")
+        if is_lost(one) and place.silent:
+            found = self._unheard(one, choice)
+            if isinstance(found, NextStep):
+                return found
+            choice = found
         if choice.step is None:
             return NextStep(one, Do.HOLD, choice.why, "no effect: no job runs there")
         if place.jobs:
-            return NextStep(one, Do.WAIT, f"{_named(place.jobs)} came back: nothing is done under them", "none")
+            return NextStep(one, Do.WAIT, f"{self._named(place)} came back: nothing is done under them", "none")
         if shut := self.gates.closed(choice.step, self.fleet.now, self.begun):
             return NextStep(one, Do.WAIT, shut, "none", choice.step)
         if asked := self._asked(one, choice.step, choice.why):
@@ -301,6 +308,17 @@ class _Planner:
             return NextStep(one, Do.WAIT, full, "none", choice.step)
         self.begun.append((choice.step, self.fleet.now))
         return NextStep(one, Do.REPAIR, choice.why, "no effect: no job runs there", choice.step)
+
+    def _unheard(self, one: Incident, choice: LadderChoice) -> LadderChoice | NextStep:
+        """What others see of a host that its scheduler lost decides whether it waits, and which step is next."""
+        outside = self.fleet.outside.get(one.host, OutsideView())
+        if outside.answers and Remedy.RESTART_APP in self.fleet.able and not restarted(one):
+            return LadderChoice(Remedy.RESTART_APP, f"{outside.said}: its scheduler's daemon alone is silent")
+        if waits := self._waits_for_the_host(one, outside):
+            return NextStep(one, Do.WAIT, waits, "none", choice.step)
+        if outside.reached and not outside.dead:
+            return self._on_a_broken_path(one, outside)
+        return LadderChoice(choice.step, f"{outside.said}; {choice.why}") if outside.said else choice
 
     def _asked(self, one: Incident, step: Remedy, why: str) -> NextStep | None:
         """Tell people of the step first, and wait for them, where the site wants that; None where it may be taken."""
@@ -327,6 +345,12 @@ class _Planner:
             return "the scheduler does not hear it, and the site leaves lost hosts to a person (lost_min=0)"
         said = f" ({outside.said})" if outside.said else ""
         return f"it has {most:g} min to come back by itself{said}" if waited_min < most else ""
+
+    def _on_a_broken_path(self, one: Incident, outside: OutsideView) -> NextStep:
+        """Its node and its daemon live, so no step of the ladder mends it; a person is told when it stays so."""
+        why = f"{outside.said}: the path to it is broken, which no reboot mends"
+        late = self.now_s - seconds(one.opened_at) > self.site.verify_min * 60
+        return NextStep(one, Do.HOLD if late else Do.WAIT, why, "none")
 
     def _verifying(self, one: Incident, place: SchedulerView) -> NextStep:
         if one.proof is None:
@@ -399,15 +423,3 @@ def _last(one: Incident, *kinds: EventKind) -> str:
 
 def _last_why(one: Incident) -> str:
     return one.events[-1].why if one.events else ""
-
-
-def _named(jobs: Iterable[RunningJob]) -> str:
-    listed = list(jobs)
-    shown = ", ".join(job.id for job in listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
-    return f"job{'s' if len(listed) > 1 else ''} {shown}"
-
-
-def _spares(place: SchedulerView) -> str:
-    if not place.known:
-        return "unknown: no scheduler was asked"
-    return f"{_named(place.jobs)} may run to the end, no new job starts" if place.jobs else "none run there"

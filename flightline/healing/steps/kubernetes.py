@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,11 +29,16 @@ from flightline_node.watch.slurm import POLICY
 
 from ...kubernetes.nodes import by_host, labels, listed
 from ..journal.stamps import later
-from ..plan.planner import RunningJob, SchedulerView
+from ..plan.jobs import RunningJob
+from ..plan.planner import SchedulerView
+from .command import ran
 from .ports import EdgeError
 
 PROOF_TAINT = "flightline/proof"
 """While an idle node is proven. Pods that are there stay; the agents tolerate every taint."""
+CHECKPOINT = "flightline/checkpoint"
+"""A pod's annotation, as Slurm's comment: minutes between two since its start, or the moment of the next."""
+JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 TIMEOUT_S = 30.0
 ACCELERATORS = ("nvidia.com/", "aws.amazon.com/neuron")
 MANAGED = (("karpenter.sh/nodepool", None, "Karpenter"), ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode"))
@@ -198,21 +202,7 @@ class KubernetesScheduler:
 
     def _run(self, *words: str, given: str | None = None) -> str:
         argv = [*self.kubectl, f"--request-timeout={self.timeout_s:g}s", *words]
-        shown = f"kubectl {' '.join(words[:3])}"
-        try:
-            done = subprocess.run(
-                argv, input=given or "", capture_output=True, text=True, timeout=2 * self.timeout_s, check=False
-            )
-        except FileNotFoundError:
-            raise KubernetesError("kubectl: not found; run this where kubectl and its configuration are") from None
-        except subprocess.TimeoutExpired:
-            raise KubernetesError(f"{shown}: no answer within {2 * self.timeout_s:g} s") from None
-        except OSError as error:
-            raise KubernetesError(f"kubectl: {error.strerror}") from error
-        if done.returncode:
-            said = " ".join((done.stderr or done.stdout).split())[:300]
-            raise KubernetesError(f"{shown}: status {done.returncode}: {said}")
-        return done.stdout
+        return ran(argv, " ".join(("kubectl", *words[:3])), 2 * self.timeout_s, KubernetesError, given or "")
 
 
 def _manager(node: Mapping[str, Any]) -> str:
@@ -239,7 +229,7 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
         since, cordoned = str(ready.get("lastTransitionTime") or ""), bool(node["spec"].get("unschedulable"))
         why = (_annotation(node, CORDON) or "cordoned") if cordoned else str(ready.get("reason") or "")
         # Its pods run no more, whatever the API server still lists.
-        return SchedulerView(True, why, since=since, lost=not cordoned, silent=True)
+        return SchedulerView(True, why, since=since, lost=not cordoned, silent=True, address=_kubelet(node))
     if node["spec"].get("unschedulable"):
         return SchedulerView(True, _annotation(node, CORDON) or "cordoned", jobs=here)
     if FAULT_TAINT in taints:
@@ -251,18 +241,40 @@ def _place(node: Mapping[str, Any], jobs: Mapping[str, Sequence[RunningJob]]) ->
     return SchedulerView(jobs=here, mark=claim.Claim("node", "", claim.AGENT, "quick", reason, mark=mark).text)
 
 
+def _kubelet(node: Mapping[str, Any]) -> str:
+    """HOST:PORT of its kubelet, '' where the Node names no address."""
+    status = node.get("status") or {}
+    listed = [one["address"] for one in status.get("addresses") or [] if one.get("type") == "InternalIP"]
+    port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or 10250
+    return f"{listed[0]}:{port}" if listed else ""
+
+
 def _jobs(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[RunningJob]]:
     """Node -> pods that hold accelerators: what a repair would cost. Others are rescheduled by their controllers."""
+    holding = [
+        pod
+        for pod in pods
+        if pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in _ENDED and _holds(pod["spec"])
+    ]
+    places: dict[tuple[str, str], set[str]] = {}
+    for pod in holding:
+        places.setdefault(_whole(pod), set()).add(str(pod["spec"]["nodeName"]))
     found: dict[str, list[RunningJob]] = {}
-    for pod in pods:
-        spec, meta = pod["spec"], pod["metadata"]
-        if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED or not _holds(spec):
-            continue
-        owner: Mapping[str, Any] = next(iter(meta.get("ownerReferences") or []), {})
-        space = str(meta.get("namespace") or "default")
-        job = RunningJob(f"{space}/{meta['name']}", space, str(owner.get("name") or ""))
-        found.setdefault(str(spec["nodeName"]), []).append(job)
+    for pod in holding:
+        spec, meta, status = pod["spec"], pod["metadata"], pod.get("status") or {}
+        space, whole = _whole(pod)
+        says = str((meta.get("annotations") or {}).get(CHECKPOINT) or "")
+        about = int(spec.get("priority") or 0), len(places[space, whole]), str(status.get("startTime") or ""), says
+        found.setdefault(str(spec["nodeName"]), []).append(RunningJob(f"{space}/{meta['name']}", space, whole, *about))
     return found
+
+
+def _whole(pod: Mapping[str, Any]) -> tuple[str, str]:
+    """Namespace, and what the pod is a part of: its JobSet, else its controller, else itself."""
+    meta = pod["metadata"]
+    owner: Mapping[str, Any] = next(iter(meta.get("ownerReferences") or []), {})
+    name = labels(pod).get(JOBSET_LABEL) or owner.get("name") or meta["name"]
+    return str(meta.get("namespace") or "default"), str(name)
 
 
 def _holds(spec: Mapping[str, Any]) -> bool:

@@ -61,4 +61,5 @@ class KubernetesNodes(AnsibleNodes):
 def _step(action: str, token: int, given: Mapping[str, Any], host: str) -> str:
     step = {"action": action, "token": token, "package": OWN}
     step["marker"] = (given.get("flightline_heal_markers") or {}).get(host)
+    step["targets"] = (given.get("flightline_heal_targets") or {}).get(host, [])
     return json.dumps({**step, **{name: given.get(f"flightline_heal_{name}", "") for name in ("run", "judged_at")}})

@@ -18,8 +18,9 @@ from ...run import playbooks
 from ..journal import incident as incidents
 from ..journal.incident import Incident
 from ..journal.stamps import now_utc
+from ..plan.jobs import RunningJob
 from ..plan.observe import MARKER_SCHEMA
-from ..plan.planner import RunningJob, SchedulerView, is_lost
+from ..plan.planner import SchedulerView, is_lost
 from .ports import EdgeError, NodeFacts, StepOutcome
 
 TIMEOUT_S = 900
@@ -56,6 +57,11 @@ class AnsibleNodes:
                 boot, software = known
                 found[host] = NodeFacts(boot, marker, jobs, software)
         return found
+
+    def reach(self, asked: Mapping[str, Sequence[str]], token: int) -> dict[str, dict[str, str]]:
+        """Neighbour -> HOST:PORT -> what answered it there; a neighbour that gives no answer is left out."""
+        said = self.ask(list(asked), "reach", token, {"flightline_heal_targets": dict(asked)})
+        return {host: answer.said["reached"] for host, answer in said.items() if answer.said.get("reached")}
 
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         """Restart, reset or reboot."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from flightline_node.model import Remedy
 
 from ..journal.incident import Attempt, Incident
-from ..plan.planner import OutsideView, RunningJob, SchedulerView
+from ..plan.jobs import RunningJob
+from ..plan.planner import OutsideView, SchedulerView
 
 
 class EdgeError(RuntimeError):
@@ -115,6 +116,9 @@ class NodeActions(Protocol):
 
     def facts(self, hosts: Collection[str], token: int) -> Mapping[str, NodeFacts]:
         """What they answer; a host that gives no answer is left out. From then on they refuse steps of older leases."""
+
+    def reach(self, asked: Mapping[str, Sequence[str]], token: int) -> Mapping[str, Mapping[str, str]]:
+        """Neighbour -> HOST:PORT -> what answered there (flightline_node.act.reach)."""
 
     def repair(self, host: str, step: Remedy, incident: Incident) -> StepOutcome:
         """Restart, reset or reboot. The node refuses it when a newer lease than the pending attempt's has asked it."""

@@ -9,7 +9,6 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,9 @@ from flightline_node.watch import slurm as parts
 from flightline_node.watch.rule import RulePolicy
 from flightline_node.watch.slurm import LOST, POLICY, AwayError, SettledError, SlurmMarks, SlurmNode
 
-from ..plan.planner import RunningJob, SchedulerView
+from ..plan.jobs import RunningJob
+from ..plan.planner import SchedulerView
+from .command import ran
 from .ports import HOLD_MIN, EdgeError
 
 TIMEOUT_S = 15.0
@@ -34,6 +35,12 @@ PROOF = "flightline-proof"
 WAITS = re.compile(r"Resources|Priority|ReqNodeNotAvail.*|Nodes_required_for_job.*", re.IGNORECASE)
 """Reasons of a pending job that more nodes may end; None is one that was not looked at yet. Source: squeue(1), "JOB
 REASON CODES"; of the longer ones as slurmctld 22.05 prints them."""
+
+TASTE = ("SQUEUE_", "SCONTROL_", "SLURM_TIME_")
+JOB_FIELDS = "%A|%u|%N|%Q|%D|%S|%j|%k"
+"""Id, user, nodes, priority, how many nodes, start, name, comment; the last two may have any character."""
+CHECKPOINT = re.compile(r"\bflightline:checkpoint=(\S+)")
+"""In a job's comment: sbatch --comment, or scontrol update JobId=... Comment=... by the job itself."""
 
 _RESERVATION = re.compile(r"^ReservationName=(\S+).*? Nodes=(\S+).*? State=(\S+)", re.MULTILINE)
 _RANGES = re.compile(r"\[([^\]]*)\]")
@@ -56,7 +63,7 @@ class SlurmScheduler:
     def places(self, hosts: Collection[str]) -> dict[str, SchedulerView]:
         """What Slurm says of these hosts; a host that it does not know is left out. Raises SchedulerError."""
         nodes = self._nodes()
-        jobs = _jobs(self._run("squeue", "-h", "-a", "-t", "R,CG,S,CF,ST,SO,SI", "-o", "%A|%u|%N|%j"))
+        jobs = _jobs(self._run("squeue", "-h", "-a", "-t", "R,CG,S,CF,ST,SO,SI", "-o", JOB_FIELDS))
         return {host: _place(node, jobs) for host, node in parts.named(nodes, hosts).items()}
 
     def place(self, host: str) -> SchedulerView:
@@ -186,19 +193,8 @@ class SlurmScheduler:
     def _run(self, tool: str, *arguments: str) -> str:
         argv = [str(Path(self.tools) / tool) if self.tools else tool, *arguments]
         # The fields that are read shall not depend on the site's taste.
-        env = {key: value for key, value in os.environ.items() if not key.startswith(("SQUEUE_", "SCONTROL_"))}
-        try:
-            done = subprocess.run(argv, capture_output=True, timeout=self.timeout_s, check=False, env=env)
-        except FileNotFoundError:
-            raise SchedulerError(f"{tool}: not found; run this where Slurm's commands are") from None
-        except subprocess.TimeoutExpired:
-            raise SchedulerError(f"{tool} {arguments[0]}: no answer within {self.timeout_s:g} s") from None
-        except OSError as error:
-            raise SchedulerError(f"{tool}: {error.strerror}") from error
-        if done.returncode:
-            said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())[:300]
-            raise SchedulerError(f"{tool} {' '.join(arguments[:2])}: status {done.returncode}: {said}")
-        return done.stdout.decode("utf-8", "replace")
+        env = {key: value for key, value in os.environ.items() if not key.startswith(TASTE)}
+        return ran(argv, " ".join((tool, *arguments[:2])), self.timeout_s, SchedulerError, env=env)
 
 
 def is_here() -> bool:
@@ -211,6 +207,7 @@ def _place(node: SlurmNode, jobs: Mapping[str, Sequence[RunningJob]]) -> Schedul
     lost = "DOWN" in node.states and "DRAIN" not in node.states and node.reason in LOST
     here = tuple(jobs.get(node.name, ()))
     known = {"since": _moment(node.since), "lost": lost, "silent": node.silent, "mark": node.extra}
+    known["address"] = f"{node.names[2] or node.name}:{node.port}"
     return SchedulerView(node.out, node.reason, reserved, here, **known)  # type: ignore[arg-type]
 
 
@@ -226,9 +223,12 @@ def _jobs(text: str) -> dict[str, list[RunningJob]]:
     """Node name -> jobs."""
     found: dict[str, list[RunningJob]] = {}
     for line in text.splitlines():
-        number, user, listed, name = (*line.split("|", 3), "", "", "", "")[:4]
+        number, user, listed, priority, nodes, started, rest = (*line.split("|", 6), *[""] * 6)[:7]
+        name, says = rest.rpartition("|")[0], CHECKPOINT.search(rest)
+        rank, many = (int(text) if text.isdigit() else 0 for text in (priority, nodes))
+        job = RunningJob(number, user, name, rank, many, _moment(started), says[1] if says else "")
         for node in expand(listed):
-            found.setdefault(node, []).append(RunningJob(number, user, name))
+            found.setdefault(node, []).append(job)
     return found
 
 

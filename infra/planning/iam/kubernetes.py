@@ -23,7 +23,12 @@ def kubernetes_policies(
     return {
         "nodes": {"ssm": managed(arns)},
         "agent": {"records": _records(arns), "logs": logs(arns), "metrics": metrics(names)},
-        "control": {"nodes": _nodes(arns), "store": store(arns), "notify": notify(arns, topic_key_arn, slack=slack)},
+        "control": {
+            "nodes": _nodes(arns),
+            "store": store(arns),
+            "metrics": metrics(names),
+            "notify": notify(arns, topic_key_arn, slack=slack),
+        },
         "trainer": {"data": data(arns, s3_express)},
         # File systems are the stack's: the driver mounts, and makes none.
         "fsx-csi": {"look": document(allow("Look", ["fsx:DescribeFileSystems"]))},

@@ -23,6 +23,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from ..watch import kmsg
 from ..watch import marker as marking
 from .program import ran
+from .reach import reach
 
 DONE, FAILED, NOT_DONE, REFUSED, BEGUN = "done", "failed", "not done", "refused", ""
 TOOL_S = 60
@@ -61,8 +62,7 @@ class RepairStep:
     """What is asked. tool_path: directories before the system's own; spare: boot id of a machine not to be changed.
 
     run, judged_at: the preflight that has proven the remedy; units: services to restart; marker: the one to set, or who
-    pauses and why;
-    package: the node's own library, which knows its own marker.
+    pauses and why; package: the node's own library, which knows its own marker; targets: HOST:PORT of lost neighbours.
     """
 
     action: str
@@ -75,6 +75,7 @@ class RepairStep:
     units: Tuple[str, ...] = ()
     marker: Optional[Mapping[str, Any]] = None
     package: str = PACKAGE
+    targets: Tuple[str, ...] = ()
 
     @property
     def directory(self) -> Path:
@@ -122,6 +123,11 @@ def _look(step: RepairStep) -> Answer:
     except marking.MarkerError as error:
         marker = {"unreadable": str(error)[:200]}
     return {**_answer(DONE, ""), "marker": marker, "jobs": _holders(), "software": _software(Path(step.root))}
+
+
+def _reach(step: RepairStep) -> Answer:
+    """Which lost neighbours answer this node."""
+    return {**_answer(DONE, ""), "reached": reach(step.targets, step.tool)}
 
 
 def _mark(step: RepairStep) -> Answer:
@@ -270,6 +276,7 @@ def _answer(outcome: str, detail: str) -> Answer:
 ACTIONS = {
     "look": _look,
     "mark": _mark,
+    "reach": _reach,
     "release": _release,
     "restart": _restart,
     "reset": _reset,

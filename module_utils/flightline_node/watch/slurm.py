@@ -32,7 +32,7 @@ GONE = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING", "ER
 POLICY = RulePolicy()
 SERVE, DRAIN = "serve", "drain"
 """What a suspect does: it stays in service, or takes no new jobs either."""
-_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName|Partitions|Gres|CPUTot)=(\S*)")
+_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|NodeAddr|State|ReservationName|Partitions|Gres|CPUTot|Port)=(\S*)")
 _REASON = re.compile(r"\sReason=(?:(.*) \[[^\[\]@]*@([^\[\]]*)\]|(.*?)(?=\s\w+=|$))")
 """Its end is who set it and when; without that the next field, because a reason may have any character."""
 _EXTRA = re.compile(r"\sExtra=(.*?)(?=\sInstance(?:Id|Type)=|$)")
@@ -55,6 +55,8 @@ class SlurmNode(NamedTuple):
     extra: str
     kind: Tuple[str, str]
     partitions: FrozenSet[str] = frozenset()
+    port: str = "6818"
+    """slurmd's; shown where it is not the default. Source: Slurm, slurm.conf(5), SlurmdPort."""
 
     @property
     def out(self) -> bool:
@@ -111,6 +113,7 @@ def listed(text: str) -> List[SlurmNode]:
                 extra.group(1).strip() if extra else "",
                 (values.get("Gres", "").partition("(S:")[0], values.get("CPUTot", "")),
                 frozenset(values.get("Partitions", "").split(",")),
+                values.get("Port", "6818"),
             )
         )
     return found

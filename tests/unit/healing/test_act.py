@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
-from flightline.healing import act
+from flightline.cloud.publish_settings import Publish
+from flightline.healing import act, persons
 from flightline.healing.act import _markers
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.plan.seen import LastSeen
+from flightline.healing.request import HealingRequest
 from flightline.healing.site import SitePolicy
 from flightline.healing.steps.ports import EdgeError, NodeFacts, Ports
 from flightline.store.sqlite import Run, StoreError
@@ -90,12 +93,23 @@ def test_a_reset_says_what_follows_and_lets_the_suspects_ask_again(tmp_path, mon
 
     SqliteLedger(tmp_path / "runs.sqlite").close()
     seen = LastSeen(Run("R1", T0), [], dict.fromkeys(places, "p5"))
-    monkeypatch.setattr(act, "look", lambda *_: seen)
-    monkeypatch.setattr(act.HealingRequest, "asked_scheduler", lambda *_: Slurm())
-    request = act.HealingRequest("latest", (), "slurm", False, SitePolicy(), str(tmp_path / "runs.sqlite"))
-    said = act.reset(request, "p5")
+    monkeypatch.setattr(persons, "look", lambda *_: seen)
+    monkeypatch.setattr(HealingRequest, "asked_scheduler", lambda *_: Slurm())
+    request = HealingRequest("latest", (), "slurm", False, SitePolicy(), str(tmp_path / "runs.sqlite"))
+    said = persons.reset(request, "p5")
     assert "1 of 4 nodes are out, at most 1 may be" in said and "3 suspects: n1, n3, n4 ask again" in said
     assert asked == ["n1", "n3", "n4"]
     places.clear()
     with pytest.raises(StoreError, match="no breaker that fell there"):
-        act.reset(request, "p5")
+        persons.reset(request, "p5")
+
+
+def test_numbers_that_cannot_be_sent_cost_no_round(tmp_path, monkeypatch):
+    def refuses(*_):
+        raise EndpointConnectionError(endpoint_url="https://monitoring")
+
+    said = []
+    monkeypatch.setattr(act, "put", refuses)
+    with SqliteLedger(tmp_path / "runs.sqlite") as ledger:
+        act._measure(ledger, Publish(namespace="Flightline/demo"), SitePolicy(), said.append)
+    assert said and said[0].startswith("warning: cannot send the incidents' numbers to Flightline/demo: no answer")

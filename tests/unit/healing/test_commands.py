@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from flightline.cli import cli
 from flightline.commands import remediate
 from flightline.console import Console
-from flightline.healing import act
+from flightline.healing import act, persons
 from flightline.healing.journal.incident import APPROVED, EVERY, PROPOSED, Moment, advance
 from flightline.healing.journal.ledger import SqliteLedger
 from flightline.healing.journal.stamps import later
@@ -243,7 +243,7 @@ def test_a_pause_is_kept_said_everywhere_and_ended(store):
 
 
 def test_a_replay_says_what_was_planned_and_changes_nothing(store, monkeypatch):
-    monkeypatch.setattr(act, "now_utc", lambda: later(T0, 3600))
+    monkeypatch.setattr(persons, "now_utc", lambda: later(T0, 3600))
     before = store.read_bytes()
     status, out = call("remediate", "--run", "R1", "--replay", "24", "--set", "approval=REBOOT")
     assert status == 0

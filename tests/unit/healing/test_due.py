@@ -6,14 +6,15 @@ from flightline.fleet.proofs import NodeProof, is_whole, of_looks
 from flightline.healing.journal.incident import EVERY
 from flightline.healing.journal.stamps import later
 from flightline.healing.plan.due import due
-from flightline.healing.plan.planner import RunningJob, SchedulerView
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.site import SitePolicy
 from flightline.store.sqlite import Look
 from flightline_node.judge.checks import CHECKS
 
 from .made import T0, fleet, incident
 
-ALL = SitePolicy(prove_percent=100, prove_deep_percent=100)
+ALL = SitePolicy(prove=1, prove_percent=100, prove_deep_percent=100)
 
 
 def ago(hours):
@@ -34,7 +35,8 @@ def test_standard_every_24_hours_then_deep_every_7_days_the_oldest_first():
     assert chosen(ages) == [("n3", "standard"), ("n1", "standard")]
     assert chosen({"n1": proof(1, 169), "n2": proof(1, 167), "n3": proof(1)}) == [("n3", "deep"), ("n1", "deep")]
     assert chosen({"n1": proof(1, 1), "n2": proof(1, 1)}) == [("n3", "standard")], "never looked at"
-    assert chosen({}, SitePolicy(prove_standard_h=0, prove_deep_h=0)) == []
+    assert chosen({}, SitePolicy(prove=1, prove_standard_h=0, prove_deep_h=0)) == []
+    assert chosen({}, SitePolicy(prove_percent=100, prove_deep_percent=100)) == [], "a site asks for it"
 
 
 def test_one_that_was_just_tried_waits_an_hour():
@@ -64,13 +66,13 @@ def test_no_sick_one_and_none_while_people_or_a_breaker_say_stop():
 
 
 def test_within_the_shares():
-    assert len(chosen({}, SitePolicy(), size=20)) == 1
-    assert len(chosen({}, SitePolicy(), size=100)) == 5
+    assert len(chosen({}, SitePolicy(prove=1), size=20)) == 1
+    assert len(chosen({}, SitePolicy(prove=1), size=100)) == 5
     deep = {f"n{number}": proof(1) for number in range(1, 201)}
-    assert len(chosen(deep, SitePolicy(), size=200)) == 4, "of the whole fleet"
-    assert chosen({}, SitePolicy(prove_percent=0), size=20) == []
+    assert len(chosen(deep, SitePolicy(prove=1), size=200)) == 4, "of the whole fleet"
+    assert chosen({}, SitePolicy(prove=1, prove_percent=0), size=20) == []
     out = {f"n{number}": SchedulerView(out=True) for number in range(1, 4)}
-    assert len(chosen({}, SitePolicy(need=15, prove_percent=50), size=20, places=out)) == 2, "15 stay"
+    assert len(chosen({}, SitePolicy(prove=1, need=15, prove_percent=50), size=20, places=out)) == 2, "15 stay"
 
 
 def looks(*rows):

@@ -8,7 +8,8 @@ from flightline.healing.gates import asks, rates, windows
 from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.incident import Attempt, Moment, advance
 from flightline.healing.journal.stamps import later
-from flightline.healing.plan.planner import Do, RunningJob, SchedulerView
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import Do, SchedulerView
 from flightline.healing.plan.replay import replay
 from flightline.healing.site import SitePolicy, settings
 from flightline_node.model import Remedy, SettingsError
@@ -101,8 +102,9 @@ def test_jobs_are_told_to_save_before_they_are_requeued():
         (step,) = steps(one, site=site, places={"n1": busy}, now=later(T0, seconds))
         return step.do
 
-    assert [at(1199), at(1200), at(1800)] == [Do.WAIT, Do.SIGNAL, Do.REQUEUE]
-    assert at(1300, noted(one, incidents.SIGNALLED)) is Do.WAIT
+    assert [at(1199), at(1200)] == [Do.WAIT, Do.SIGNAL]
+    told = noted(one, incidents.SIGNALLED, at=later(T0, 1200))
+    assert [at(1300, told), at(1800, told)] == [Do.WAIT, Do.REQUEUE]
 
 
 def test_what_a_platform_refused_is_not_tried_on_another_node_like_it():

@@ -7,7 +7,8 @@ import pytest
 from flightline.healing.journal import incident as incidents
 from flightline.healing.journal.incident import Moment, advance
 from flightline.healing.journal.stamps import later
-from flightline.healing.plan.planner import Do, FleetState, RunningJob, SchedulerView, plan
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import Do, FleetState, SchedulerView, plan
 from flightline.healing.site import SitePolicy
 from flightline_node.model import Remedy
 from tests.unit.healing.made import T0, H, attempted, fleet, incident, proven, steps, through, trouble

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from flightline.healing.plan.planner import RunningJob, SchedulerView
+from flightline.healing.plan.jobs import RunningJob
+from flightline.healing.plan.planner import SchedulerView
 from flightline.healing.steps.slurm import SchedulerError, SlurmScheduler, expand
 from tests.unit.made import program
 
@@ -82,10 +83,13 @@ def test_the_stamp_of_a_reason_before_another_field(cluster):
 
 
 def test_jobs_are_those_of_the_node(cluster):
-    jobs = "77|ada|n[1-2]|train|large\n78|bob|n3|x\n79|eve||waits\n"
+    lines = ("77|ada|n[1-2]|7|2|2026-11-22T12:00:00|train|large|run 4 flightline:checkpoint=30 x", "78|bob|n3|0|1|N/A|x|(null)",
+             "79|eve||0|1|N/A|waits|")  # fmt: skip
+    jobs = "\n".join(lines)
     places = cluster([node("n1"), node("n3"), node("n9")], jobs).places(["n1", "n3", "n9", "gone"])
-    assert places["n1"].jobs == (RunningJob("77", "ada", "train|large"),)
-    assert places["n3"].jobs == (RunningJob("78", "bob", "x"),)
+    assert places["n1"].jobs == (RunningJob("77", "ada", "train|large", 7, 2, places["n1"].jobs[0].started, "30"),)
+    assert places["n1"].jobs[0].started.startswith("2026-11-2")
+    assert places["n3"].jobs == (RunningJob("78", "bob", "x", 0, 1),)
     assert places["n9"].jobs == ()
     assert "gone" not in places
 
@@ -145,8 +149,13 @@ def test_a_node_in_service_needs_no_resume(cluster):
     assert "update" not in cluster.asked.read_text()
 
 
+def test_where_its_daemon_listens(cluster):
+    lines = [node("n1").replace("NodeAddr=n1", "NodeAddr=10.0.0.7"), node("n2", more=" Port=17003")]
+    assert [one.address for one in cluster(lines).places(["n1", "n2"]).values()] == ["10.0.0.7:6818", "n2:17003"]
+
+
 def test_a_slow_controller_is_no_answer(cluster):
-    with pytest.raises(SchedulerError, match=r"scontrol -o: no answer within 0\.3 s"):
+    with pytest.raises(SchedulerError, match=r"scontrol -o show: no answer within 0\.3 s"):
         cluster([node()], scontrol_does="exec sleep 5", timeout_s=0.3).place("n1")
 
 
@@ -164,7 +173,8 @@ def test_no_slurm_at_all(tmp_path):
 
 def test_the_sites_taste_does_not_change_what_is_read(cluster, monkeypatch):
     monkeypatch.setenv("SQUEUE_FORMAT", "%N")
-    slurm = cluster([node()], scontrol_does='test -z "$SQUEUE_FORMAT" || exit 3')
+    monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
+    slurm = cluster([node()], scontrol_does='test -z "$SQUEUE_FORMAT$SLURM_TIME_FORMAT" || exit 3')
     assert slurm.place("n1").known
     assert os.environ["SQUEUE_FORMAT"] == "%N"
 

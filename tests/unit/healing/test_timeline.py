@@ -1,15 +1,20 @@
 """Incidents stand in the HTML report as a timeline, and nothing in them becomes markup."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
+from flightline.cloud.clients import Clients
+from flightline.cloud.measures import put
 from flightline.fleet.judgement import judge_run
 from flightline.healing.journal.incident import Moment, advance
 from flightline.healing.journal.ledger import SqliteLedger
-from flightline.healing.journal.times import precision
+from flightline.healing.journal.stamps import later
+from flightline.healing.journal.times import numbers, precision, took
 from flightline.report import html
 from flightline.store.sqlite import Run, SqliteStore
+from tests.emulated import REGION, lead_to
 from tests.unit.healing.made import T0, H, incident, through
 
 
@@ -67,3 +72,32 @@ def test_the_precision_of_drains_counts_what_a_second_look_said():
     assert (found.taken_out, found.sick, found.sound) == (4, 1, 2)
     assert found.share == 1 / 3
     assert precision([unknown]).share is None
+
+
+def test_what_an_operators_graphs_show():
+    way = (H.QUARANTINED, H.DRAINED, H.STARTED, H.REPAIRED, H.VERIFIED)
+    over = [
+        replace(through(through(incident(f"n{n}"), *way), H.RETURNED, at=later(T0, n)), known_at=later(T0, n / 10))
+        for n in range(1, 101)
+    ]
+    held = through(incident("n101"), H.QUARANTINED, H.HELD)
+    made = {(name, rank): (value, unit) for name, value, unit, rank in numbers([*over, held, incident("n102")])}
+    assert made["OpenIncidents", ""] == (2.0, "Count") and made["HeldNodes", ""] == (1.0, "Count")
+    assert made["DrainPrecision", ""] == (pytest.approx(100 / 101), "Percent"), "verified without a step: sound"
+    assert made["TimeToDetect", "p99"] == (pytest.approx(9.9), "Seconds")
+    assert made["TimeToReturn", "p50"] == (pytest.approx(50), "Seconds")
+    assert made["TimeToQuarantine", "p90"] == (0.0, "Seconds")
+    assert "DrainPrecision" not in {name for name, *_ in numbers([incident()])}
+    assert [one.phase for one in took([incident()])] == [], "of incidents of before nobody knows when they were known"
+
+
+def test_the_numbers_are_in_the_clusters_namespace(server, monkeypatch):
+    cloud = lead_to(server, monkeypatch)
+    put(Clients(REGION), "Flightline/demo", numbers([replace(incident(), known_at=later(T0, 3))]))
+    listed = cloud.client("cloudwatch").list_metrics(Namespace="Flightline/demo")["Metrics"]
+    found = {(one["MetricName"], *sorted(d["Value"] for d in one["Dimensions"])) for one in listed}
+    assert found == {
+        ("OpenIncidents", "demo"),
+        ("HeldNodes", "demo"),
+        *(("TimeToDetect", "demo", p) for p in ("p50", "p90", "p99")),
+    }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import time
 
 from flightline_node.watch import marker as marking
@@ -15,7 +16,7 @@ NODE = node_settings(host="gpu-07", instance_type="p5.48xlarge", instance_id="i-
 # Simulated, after scontrol(1): answers from the files beside it and notes what it was asked.
 SCONTROL = """\
 #!/bin/sh
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
 echo "$*" >> asked
 [ -e slow ] && sleep "$(cat slow)"
 [ -e down ] && { echo 'slurm_update error: Unable to contact slurm controller (connect failure)' >&2; exit 1; }
@@ -91,6 +92,15 @@ class Scene:
             os.write(self.kernel, f"{priority},{self.sequence},{self.sequence * 1000},-;{message}\n".encode())
             self.sequence += 1
         return self
+
+    def pour(self, record):
+        """A record as it is in the buffer, once there is room for it."""
+        os.write(self.kernel, record.encode())
+        self.sequence += 1
+
+    def waits(self):
+        """Is there something that the watcher has not read?"""
+        return bool(select.select([self.kernel], [], [], 0)[0])
 
     def until(self, seen, most_s=60.0):
         """Step until seen() is true; its value, or the last one."""
