@@ -160,7 +160,8 @@ class Reason:
 
     id: unique among a check's; lower case. says: what it means, for the docs. remedy: what it asks for, where the
     finding does not know better. device: what part such a finding names ("GPU", "EFA device"); "" for the whole node.
-    aliases: its earlier ids (docs/stability.md).
+    aliases: its earlier ids (docs/stability.md). counts: it says that something is missing in a list, which a list that
+    somebody cut does not show.
     """
 
     id: str
@@ -168,6 +169,7 @@ class Reason:
     remedy: Remedy = Remedy.INVESTIGATE
     device: str = ""
     aliases: Tuple[str, ...] = ()
+    counts: bool = False
 
     def of(self, part: object) -> Reason:
         """The reason of one of a family: `xid.79`, `unreadable.kernel`. Declared is the family."""

@@ -17,7 +17,10 @@ MENDED = {
     "of a driver that training stands on; complaints of a boot's first seconds are harmless by family",
     "2": "fabric logs, topologies and dcgmi's words brought alone; sockets where the fast network is missing, launchers' errors; "
     "drivers of two versions, lost drivers, cut-off oopses; what an out-of-memory report prints is harmless",
-    "3": "nothing: the figures stand as they came",
+    "3": "parts of lists (dots, one vendor's devices, ranks apart), tables of bars, machines of no known type, drivers loaded again, "
+    "RDMA devices that a job does without, want of memory in NCCL's words, what nvidia-smi refuses; excerpts that begin in a call "
+    "trace, addresses taken out, weak words in a tool's own log (families/excerpts.yml). The figures stand as they came; by today's "
+    "code, which has seen these texts, 236 of 240 faulty are caught, 228 by FAIL, and 1 of 136 healthy and 0 of 55 jobs blocked",
 }
 
 

@@ -61,12 +61,20 @@ DCGM = (
 )
 """dcgmi diag -j of DCGM 4 and 3: a message is an entry of a failed test."""
 
+NVLSM = (
+    "Nov 21 09:{m:02d}:{s:02d} 123456 [85BA8640] {line}",
+    "ip-10-0-0-7: nvlsm: Nov 21 09:{m:02d}:{s:02d} 123456 [85BA8640] {line}",
+    "Nov 21 09:{m:02d}:{s:02d} ip-10-0-0-7 nvlsm[41]: Nov 21 09:{m:02d}:{s:02d} 123456 [85BA8640] {line}",
+)
+"""OpenSM's own log, and the same in a journal."""
+
 HEADS: dict[str, tuple[str, ...]] = {
     "kernel.log": KERNEL,
     "nccl-debug.log": NCCL,
     "nccl-all_reduce.log": NCCL_TESTS,
     "dcgm-diag.json": DCGM,
     "neuron-runtime.log": NCCL,
+    "nvlsm.log": NVLSM,
 }
 UNCLEAR: dict[str, tuple[str, ...]] = {"kernel.log": KERNEL_UNCLEAR}
 OPENING: dict[str, str] = {

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..know.expected import NO_TYPE, Expected
-from ..model import LEVELS, Check, Facts, Finding, Site, Status, Verdict
+from ..model import LEVELS, Check, Facts, Finding, Remedy, Site, Status, Verdict
 from ..read.bundle import Bundle
-from ..read.facts import READ, UNREADABLE, FactBook, Parsed
+from ..read.facts import ELIDED, READ, UNREADABLE, FactBook, Parsed
 from ..settings import NodeSettings
 from . import must, reasons
+from .checks import reasons_of
 from .context import Context, Measures
 from .skips import NO_EXPECTATION, NOT_ASKED, NOT_COLLECTED
 from .unread import accounted
@@ -110,6 +111,8 @@ def _judge_check(
     parsed = [book.get(name) for name in (*check.needs, *check.needs_any)]
     if not required and any(one.facts and one.facts.get("partial") for one in parsed):
         findings = [_not_in_this_form(context, finding) for finding in findings]
+    if not required and any(one.facts and one.facts.get(ELIDED) for one in parsed):
+        findings = [_of_what_was_left(context, check, finding) for finding in findings]
     return _downgrade_untrusted(context, accounted(context, findings, (one.facts for one in parsed)), parsed)
 
 
@@ -154,6 +157,16 @@ def _not_in_this_form(context: Context, finding: Finding) -> Finding:
     if finding.status is not Status.UNKNOWN or finding.reason not in _LACKING:
         return finding
     return context.skip(NOT_COLLECTED.because("this form of the output does not have it"))
+
+
+def _of_what_was_left(context: Context, check: Check, finding: Finding) -> Finding:
+    """What a list lacks, of which a person brought a part: told, and no evidence against the node."""
+    counts = {reason.id for reason in reasons_of(check.id) if reason.counts}
+    if finding.reason not in counts:
+        return finding
+    return replace(
+        finding, status=Status.INFO, remedy=Remedy.NONE, message=f"lines were left out; shown is: {finding.message}"
+    )
 
 
 def _downgrade_untrusted(context: Context, findings: Iterable[Finding], parsed: Iterable[Parsed]) -> List[Finding]:

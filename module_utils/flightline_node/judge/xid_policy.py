@@ -90,6 +90,10 @@ def _nvlink5(code: int, event: Facts, recovery: Optional[Decision], driver_major
     if action == "XID_154_EVAL":
         if recovery:
             return Decision(recovery.status, recovery.remedy, f"by the Xid 154 after it: {recovery.why}")
+        if event.get("time") is None:  # a line that somebody quoted: what follows it in the log is not known
+            return Decision(
+                Status.UNKNOWN, Remedy.INVESTIGATE, "a line without a stamp: whether an Xid 154 followed is not shown"
+            )
         return Decision(Status.INFO, Remedy.RESTART_APP, "no Xid 154 follows: restart the application")
     if action == "IGNORE":
         return Decision(Status.INFO, Remedy.NONE, "NVIDIA's table says ignore")

@@ -10,11 +10,13 @@ from ..ask.runner import NOT_RUN, SILENT
 from ..know.catalog import nvml
 from ..model import Facts, ParseError
 from .bundle import Bundle, Data
-from .parsers import PARSERS, Parser
+from .parsers import PARSERS, Parser, text
 
 MISSING = "missing"
 UNREADABLE = "unreadable"
 READ = "read"
+LISTS, ELIDED = frozenset({"fi_info", "lspci", "nvidia_smi", "neuron_ls", "nvlink"}), "elided"
+"""Outputs of which a person brings a part, with dots for the rest. No probe prints such."""
 MOST_SAID = 160
 """Characters of a tool's last words that a reason quotes; the finding's evidence has them all."""
 
@@ -90,13 +92,16 @@ class FactBook:
                 return Parsed(UNREADABLE, None, trouble, "", tuple(stderr), why)
             return Parsed(MISSING, None, "not collected")
         try:
-            facts = parser.parse(_AskedFiles(self._bundle, files))
+            asked = _AskedFiles(self._bundle, files)
+            facts = parser.parse(asked)
         except (ParseError, OSError) as error:
             reason = f"{', '.join(files)}: {error}" + (f" ({trouble})" if trouble else "")
             return Parsed(UNREADABLE, None, reason, "", tuple(stderr + self._head(files)), self._unread(files, stderr))
         except Exception as error:  # a parser's own bug must never look like a healthy node
             reason = f"{', '.join(files)}: parser {parser.name} broke: {type(error).__name__}: {error}"
             return Parsed(UNREADABLE, None, reason, "", tuple(self._head(files)), self._unread(files, []))
+        if not entries and parser.name in LISTS and any(map(text.elided, asked.taken.values())):
+            facts = {**facts, ELIDED: True}
         return Parsed(READ, facts, "", trouble, tuple(stderr), why)
 
     def _unread(self, files: List[str], stderr: List[str]) -> Trouble:
@@ -120,14 +125,14 @@ class _AskedFiles(Mapping[str, Data]):
     def __init__(self, bundle: Bundle, names: List[str]) -> None:
         self._bundle = bundle
         self._names = names
-        self._read: Dict[str, Data] = {}
+        self.taken: Dict[str, Data] = {}
 
     def __getitem__(self, file: str) -> Data:
         if file not in self._names:
             raise KeyError(file)
-        if file not in self._read:
-            self._read[file] = self._bundle.read(file)
-        return self._read[file]
+        if file not in self.taken:
+            self.taken[file] = self._bundle.read(file)
+        return self.taken[file]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -2,14 +2,27 @@
 
 from tests.unit.parsers.hosttools import read
 
-from .table import FAIL, FIX_CONFIG, INVESTIGATE, PASS, REBOOT, REPLACE, SKIP, UNKNOWN, judging, row, table
+from .table import FAIL, FIX_CONFIG, INVESTIGATE, PASS, REBOOT, REPLACE, SKIP, UNKNOWN, WARN, judging, row, table
 
 
 def judged(kind="p5.48xlarge", **changes):
     return judging("pci_devices", {"lspci": {**read("lspci", "lspci/p5-D-nn.txt"), **changes}}, kind)
 
 
+def linked(kind, *widths, most=16):
+    """GPUs at these widths, of one vendor's list."""
+    links = {
+        f"0000:{n:02x}:00.0": {"speed_gt_s": 2.5, "width": width, "width_max": most} for n, width in enumerate(widths)
+    }
+    return judging("pci_devices", {"lspci": {"gpu_addresses": [*links], "links": links, "filtered": True}}, kind)
+
+
 test_pci_devices = table(
+    row("a T4 has half of its lanes on every g4dn", linked("g4dn.xlarge", 8), SKIP),
+    row("fewer lanes than the type", linked("g4dn.xlarge", 4), FAIL, alone=True, measured=4, expected=8, remedy=REBOOT),
+    row("fewer lanes than its twin", linked("none", 16, 8), FAIL, alone=True, measured=8, expected=16),
+    row("of no known type", linked("none", 8), WARN, alone=True, measured=8, expected=16),
+    row("all lanes", linked("none", 16, 16), SKIP),
     row("healthy fixtures", judged(), PASS, message="on the PCI bus: 8 GPUs, 32 EFA devices, 4 NVSwitches"),
     row("healthy fixtures", judging("pci_devices", {"lspci": read("lspci", "lspci/p4d-plain.txt")}, "p4d.24xlarge"),
         PASS),

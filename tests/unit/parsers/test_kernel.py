@@ -191,7 +191,7 @@ def test_sxid_detail_line_alone_is_an_event_without_a_word():
 
 def test_a_healthy_boot_has_no_events():
     facts = fixture("healthy-p5-dmesg.log")
-    assert events(facts) == {"driver_loads": 1, "io_error": 1, "boots": 1, "lustre": 1}
+    assert events(facts) == {"driver_loads": 2, "io_error": 1, "boots": 1, "lustre": 1}
     assert facts["lustre"][0]["kind"] == "mounted"
     assert facts["driver_version"] == "580.95.05"
 

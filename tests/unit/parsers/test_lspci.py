@@ -6,7 +6,7 @@ from tests.unit.parsers.hosttools import parse, read
 
 
 def counts(facts):
-    return tuple(facts[name] for name in ("nvidia_gpus", "nvidia_bridges", "efa", "ena"))
+    return tuple(facts.get(name, 0) for name in ("nvidia_gpus", "nvidia_bridges", "efa", "ena"))
 
 
 @pytest.mark.parametrize("form", ["D-nn", "plain", "n", "vvv"])
@@ -39,7 +39,7 @@ def test_numbers_only():
 def test_verbose():
     facts = read("lspci", "lspci/g5-vvv.txt")
     assert counts(facts) == (2, 0, 1, 0)
-    assert facts["links"] == {"0000:00:1b.0": {"speed_gt_s": 2.5, "width": 8}}
+    assert facts["links"] == {"0000:00:1b.0": {"speed_gt_s": 2.5, "width": 8, "width_max": 16}}
     assert facts["drivers"]["0000:00:1d.0"] == "efa"
     assert facts["rev_ff"] == ["0000:00:1c.0"]
 

@@ -18,14 +18,18 @@ _LISTED = 16
 def evaluate(context: Context) -> Iterator[Finding]:
     """Online CPUs against the type's vCPUs, or half of them where simultaneous multithreading is off."""
     facts = context.facts("cpuinfo")
-    online, wanted = facts.get("online", facts.get("cpus")), context.expected.vcpus or 0
+    online, wanted = facts.get("online", facts.get("cpus")), context.expected.vcpus
     if online is None:
-        yield context.unknown(NOT_COUNTED, "the number of CPUs was not printed")
+        yield (context.info if wanted is None else context.unknown)(NOT_COUNTED, "the number of CPUs was not printed")
         return
     context.measure("cpus_online", online, "CPUs")
     rest = {"measured": online, "expected": wanted, "unit": "CPUs"}
     offline = facts.get("offline") or []
-    if online > wanted:
+    if wanted is None and offline:
+        yield context.warn(OFFLINE, f"{online} CPUs online, {len(offline)} offline; nothing is expected", **rest)
+    elif wanted is None:
+        yield context.ok(f"{online} CPUs online, none offline; nothing is expected", measured=online, unit="CPUs")
+    elif online > wanted:
         yield context.fail(TOO_MANY, f"{online} CPUs, wanted {wanted}: wrong instance type", **rest)
     elif online == wanted:
         yield context.ok(f"{online} CPUs online", **rest)
@@ -56,7 +60,7 @@ CHECK = Check(
     out_of_service="Yes: another machine, or CPUs that went offline; hyper-threading off is a choice.",
     source="AWS instance type tables (vCPUs, threads per core); lscpu(1)",
     needs=("cpuinfo",),
-    expects=("vcpus",),
+    informs=True,
     tags=("host", "compute"),
     evaluate=evaluate,
 )

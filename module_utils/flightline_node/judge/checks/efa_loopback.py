@@ -14,7 +14,7 @@ WRONG_DATA = Reason("wrong_data", "a device received wrong data", Remedy.REPLACE
 UNFINISHED = Reason("unfinished", "a device did not finish its test", device="EFA device")
 FAILED = Reason("failed", "a device failed its test", device="EFA device")
 SLOWER = Reason("slower", "a device is slower than the others", device="EFA device")
-FEWER_TESTED = Reason("fewer_tested", "not every device was tested")
+FEWER_TESTED = Reason("fewer_tested", "not every device was tested", counts=True)
 
 _BLOCKED = ("unresponsive receiver", "unreachable remote", "prov_err: unknown error (13)")
 """What libfabric says where the security group does not let the packet through (efa_errno.h, 13 and 14)."""

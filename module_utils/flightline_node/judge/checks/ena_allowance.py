@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterator
 
 from ...model import Check, Finding, Reason, Threshold
@@ -14,6 +15,12 @@ EXCEEDED = Reason("exceeded", "packets were shaped or dropped by the instance's 
 
 _SUFFIX = "_allowance_exceeded"
 CONNTRACK, AVAILABLE = "conntrack" + _SUFFIX, "conntrack_allowance_available"
+SPOILED = Reason("spoiled", "a port that is no ENA device receives spoiled frames")
+OTHER_MAKE = Reason("other_make", "the counters are not of an ENA device")
+_SPOILED, _ONE_IN = (
+    re.compile(r"(?:^|_)(?:crc|symbol|fcs|alignment|jabber|fragments?)_?(?:err(?:ors?)?)?(?:_|$)"),
+    1_000_000,
+)
 ABSENT = "no counters of the primary interface (ethtool is not installed, or the node has no IPv4 default route)"
 
 
@@ -26,6 +33,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
         context.measure(f"ena_{name}_exceeded", count, "packets")
     if not facts:
         yield context.skip(skips.NONE_HERE.because(ABSENT))
+    elif not counted and "rx_packets" in counters:
+        yield _of_another_make(context, counters)
     elif not counted:
         yield context.skip(
             skips.DRIVER_SILENT.because(
@@ -34,6 +43,15 @@ def evaluate(context: Context) -> Iterator[Finding]:
         )
     else:
         yield from _judge(context, counters, counted)
+
+
+def _of_another_make(context: Context, counters: Dict[str, int]) -> Finding:
+    """A port that is no ENA device counts what the cable spoils: one bad frame of a million is no sound link."""
+    bad = {name: count for name, count in counters.items() if count and _SPOILED.search(name)}
+    worst, shown = max(bad.values(), default=0), ", ".join(f"{name} {count}" for name, count in bad.items())
+    if worst * _ONE_IN > counters["rx_packets"]:
+        return context.fail(SPOILED, f"frames spoiled on the link: {shown}", measured=worst, expected=0)
+    return context.info(OTHER_MAKE, f"not an ENA device; frames spoiled on its link: {shown or 'none'}", measured=worst)
 
 
 def _judge(context: Context, counters: Dict[str, int], counted: Dict[str, int]) -> Iterator[Finding]:

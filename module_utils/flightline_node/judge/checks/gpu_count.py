@@ -11,7 +11,7 @@ from .common import gpu_check, is_word
 NOT_LISTED = Reason("not_listed", "nvidia-smi could not list the GPUs")
 TWICE = Reason("listed_twice", "nvidia-smi lists a GPU twice")
 NONE = Reason("none", "no GPU is listed", Remedy.REBOOT)
-TOO_FEW = Reason("too_few", "GPUs of the type are missing", Remedy.REBOOT)
+TOO_FEW = Reason("too_few", "GPUs of the type are missing", Remedy.REBOOT, counts=True)
 TOO_MANY = Reason("too_many", "more GPUs than the type has", Remedy.FIX_CONFIG)
 
 

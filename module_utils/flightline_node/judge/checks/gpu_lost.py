@@ -22,9 +22,11 @@ OFF_BUS = _SAID[nvml.OFF_BUS]
 NO_ANSWER = Reason("gpu_silent", "a GPU does not answer", Remedy.REBOOT, "GPU")
 OTHER_ERROR = Reason("other_error", "nvidia-smi says something unknown in place of a GPU")
 BUSY = Reason("busy", "nvidia-smi refused a change while programs use the GPU", Remedy.RESTART_APP)
-NONE_ON_BUS = Reason("none_on_bus", "lspci lists no GPU", Remedy.REBOOT)
-FEWER_ON_BUS = Reason("fewer_on_bus", "lspci lists too few GPUs", Remedy.REBOOT)
-FEWER_ANSWER = Reason("fewer_answer", "the driver answers for fewer GPUs than are on the bus", Remedy.REBOOT)
+NONE_ON_BUS = Reason("none_on_bus", "lspci lists no GPU", Remedy.REBOOT, counts=True)
+FEWER_ON_BUS = Reason("fewer_on_bus", "lspci lists too few GPUs", Remedy.REBOOT, counts=True)
+FEWER_ANSWER = Reason(
+    "fewer_answer", "the driver answers for fewer GPUs than are on the bus", Remedy.REBOOT, counts=True
+)
 DOUBTFUL_LINES = Reason("doubtful_lines", "kernel log lines that may tell of a lost GPU could not be read")
 ANSWER = "a GPU that answers"
 GONE: Dict[str, Any] = {"measured": "fallen off the bus", "expected": ANSWER}

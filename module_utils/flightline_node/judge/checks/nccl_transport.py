@@ -14,6 +14,7 @@ from .efa_count import no_efa
 from .efa_provider import not_known_to_have_efa
 
 CUDA_ERROR = Reason("cuda_error", "NCCL met an error of CUDA")
+DEVICE_LEFT_OUT = Reason("device_left_out", "an RDMA device could not be opened, and the job works without it")
 NODE_FAULT = Reason("node_fault", "the job's log names a fault of the node, its fabric or its installation")
 SYSTEM_ERROR = Reason("system_error", "a system call or a library failed under NCCL")
 VERSIONS_DIFFER = Reason("versions_differ", "the ranks load different NCCL versions", Remedy.UPDATE_SOFTWARE)
@@ -34,15 +35,16 @@ OLD_PLUGIN = Reason("old_plugin", "the EFA plugin is older than wanted", Remedy.
 FEWER_DEVICES = Reason("fewer_devices", "NCCL uses fewer EFA devices than there are", Remedy.FIX_CONFIG)
 OVER_HOST = Reason("over_host", "GPUs of a node talk over the host or the network")
 NO_GDR = Reason("no_gdr", "GPUDirect RDMA is off", Remedy.FIX_CONFIG)
-NO_GDR_SOME = Reason("no_gdr_some", "GPUDirect RDMA is off on some devices", Remedy.FIX_CONFIG)
+NO_GDR_SOME = Reason("no_gdr_some", "the plugin works without GPUDirect RDMA, which the type has", Remedy.FIX_CONFIG)
 HOST_MEMORY = Reason("host_memory", "data takes the way over the host's memory", Remedy.FIX_CONFIG)
 RAS_LOST = Reason("ras_lost", "NCCL's RAS reports processes that are dead or do not answer")
 WARNINGS = Reason("warnings", "NCCL warns")
 
 
 def _said(facts: Facts) -> List[str]:
-    """Everything that NCCL, its plugin, libfabric, the program and its launcher complained of."""
-    return [line for key in ("warnings", "failures", "libfabric", "job") for line in facts.get(key, [])]
+    """Everything that NCCL, its plugin, libfabric, the program and its launcher complained of, and had to do with."""
+    lines = [line for key in ("warnings", "failures", "libfabric", "job") for line in facts.get(key, [])]
+    return [line for line in lines if line not in job_faults.left_out(facts)]
 
 
 def _faults(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -88,14 +90,14 @@ def _requests(context: Context, said: List[str]) -> Iterator[Finding]:
         yield context.fail(REQUESTS_FAILED_UNNAMED, text, **rest)
     lost = context.facts("nccl_debug").get("ras", [])
     if lost:
-        text = f"NCCL's RAS reports processes that are dead or do not answer: {lost[0]}"
-        yield context.unknown(RAS_LOST, text, measured=len(lost), expected=0, evidence=lost)
+        yield context.unknown(RAS_LOST, f"{RAS_LOST.says}: {lost[0]}", measured=len(lost), expected=0, evidence=lost)
 
 
 def _job(context: Context, facts: Facts) -> Iterator[Finding]:
     """A job that failed shows no node to be good; which one is at fault these lines do not say."""
     said = facts.get("job", [])
-    errors = [line for line in facts.get("unfinished", []) if not words.harmless(line)]
+    unfinished = [*facts.get("unfinished", []), *([] if said else job_faults.libfabric_alone(facts))]
+    errors = [line for line in unfinished if not words.harmless(line)]
     limits, own = words.saying(errors, words.MEMORY), [line for line in errors if words.OWN_FAULT.search(line)]
     if limits:
         text = "NCCL stopped for want of memory to register or to share: memlock, huge pages or /dev/shm are too small"
@@ -112,7 +114,7 @@ def _job(context: Context, facts: Facts) -> Iterator[Finding]:
         cause = f" ({causes[0]})" if causes else ""
         yield context.unknown(JOB_FAILED, f"the job failed, no node is named: {said[0]}{cause}", evidence=[*said, *own])
     elif errors:
-        text = f"NCCL stopped at an error, and the log does not show that it went on: {errors[0]}"
+        text = f"NCCL or libfabric met an error, and the log does not show that it went on: {errors[0]}"
         yield context.unknown(OTHER_ERRORS, text, evidence=errors)
 
 
@@ -129,7 +131,9 @@ def _not_started(facts: Facts) -> List[str]:
 def evaluate(context: Context) -> Iterator[Finding]:
     """First what failed: faults, a plugin that did not start, a job that died. Then network, provider and paths."""
     facts = context.facts("nccl_debug")
-    failed = list(_faults(context, facts))
+    failed, without = list(_faults(context, facts)), job_faults.left_out(facts)
+    if without:
+        yield context.warn(DEVICE_LEFT_OUT, f"{DEVICE_LEFT_OUT.says}: {without[-1]}", evidence=without)
     sockets = [name for name in facts.get("transports", {}) if name in ("NET/Socket", "NET/IB")]
     not_started = _not_started(facts) if context.expected.efa_count != 0 and not sockets else []
     if not_started:
@@ -176,14 +180,11 @@ def _network(context: Context, facts: Facts, sockets: List[str]) -> Iterator[Fin
         text = f"NCCL uses {network}, but {PROVIDER_NOT_SHOWN.says}"
         yield context.unknown(PROVIDER_NOT_SHOWN, text, evidence=evidence)
     else:
-        yield context.ok(_seen(facts), measured=provider, expected="efa")
+        version = f" (aws-ofi-nccl {facts['ofi_plugin_version']})" if facts.get("ofi_plugin_version") else ""
+        text = f"NCCL uses {facts.get('network', 'libfabric')} with provider efa{version}"
+        yield context.ok(text, measured=provider, expected="efa")
         yield from _paths(context, facts)
         yield from _quality(context, facts)
-
-
-def _seen(facts: Facts) -> str:
-    version = f" (aws-ofi-nccl {facts['ofi_plugin_version']})" if facts.get("ofi_plugin_version") else ""
-    return f"NCCL uses {facts.get('network', 'libfabric')} with provider efa{version}"
 
 
 def _paths(context: Context, facts: Facts) -> Iterator[Finding]:
@@ -212,8 +213,7 @@ def _quality(context: Context, facts: Facts) -> Iterator[Finding]:
     warnings = facts.get("warnings", [])
     without = words.saying(warnings, words.NO_GPUDIRECT)
     if without:
-        text = "the EFA plugin works without GPUDirect RDMA, which this instance type has"
-        yield context.warn(NO_GDR_SOME, text, measured=False, expected=True, evidence=without)
+        yield context.warn(NO_GDR_SOME, NO_GDR_SOME.says, measured=False, expected=True, evidence=without)
     memory = words.saying(warnings, words.MEMORY)
     if memory:
         text = "memory could not be registered or shared: memlock, huge pages or /dev/shm are too small"

@@ -11,7 +11,7 @@ from .neuron_common import listed, neuron_check, told, typed
 PCI, DRIVER, TOOL = "PCI (lspci)", "driver (sysfs)", "neuron-ls"
 
 NONE_LISTED = Reason("none_listed", "neuron-ls lists no device", Remedy.REBOOT)
-TOO_FEW = Reason("too_few", "Neuron devices of the type are missing", Remedy.REBOOT)
+TOO_FEW = Reason("too_few", "Neuron devices of the type are missing", Remedy.REBOOT, counts=True)
 TOO_MANY = Reason("too_many", "more Neuron devices than the type has", Remedy.FIX_CONFIG)
 
 

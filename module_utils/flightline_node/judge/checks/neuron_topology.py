@@ -11,7 +11,9 @@ from .neuron_common import OF_NEURON, device, label, listed, neuron_check, typed
 
 NONE_SHOWN = Reason("none_shown", "neuron-ls shows no neighbours")
 FEWER = Reason("fewer_neighbours", "a device lacks NeuronLink neighbours", Remedy.REPLACE, "Neuron device")
-NOT_LISTED = Reason("neighbour_not_listed", "a neighbour is not in the list", Remedy.REPLACE, "Neuron device")
+NOT_LISTED = Reason(
+    "neighbour_not_listed", "a neighbour is not in the list", Remedy.REPLACE, "Neuron device", counts=True
+)
 ONE_SIDED = Reason("one_sided", "a link is shown from one side only", Remedy.REPLACE, "Neuron device")
 OTHER_ORDER = Reason("other_order", "all neighbours are there, in another order", device="Neuron device")
 

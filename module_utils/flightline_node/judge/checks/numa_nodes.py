@@ -10,6 +10,7 @@ from ..context import Context
 NUMA_OFF = Reason("numa_off", "NUMA is off", Remedy.FIX_CONFIG)
 NOT_SHOWN = Reason("not_shown", "the number of NUMA nodes was not printed")
 OTHER_NUMBER = Reason("other_number", "another number of NUMA nodes than the type has", Remedy.FIX_CONFIG)
+NOT_EXPECTED = Reason("not_expected", "no number of NUMA nodes is expected")
 NO_MEMORY = Reason("no_memory", "a NUMA node has no memory", Remedy.REPLACE)
 
 
@@ -24,10 +25,11 @@ def evaluate(context: Context) -> Iterator[Finding]:
         yield context.fail(NUMA_OFF, f"NUMA is off: {numactl['error']}", **rest)
         return
     if nodes is None:
-        yield context.unknown(NOT_SHOWN, "the number of NUMA nodes was not printed")
+        answer = context.info if wanted is None else context.unknown
+        yield answer(NOT_SHOWN, "the number of NUMA nodes was not printed")
         return
     context.measure("numa_nodes", nodes, "nodes")
-    if nodes != wanted:
+    if wanted not in (None, nodes):
         message = f"{nodes} NUMA nodes, wanted {wanted}: numa=off or numa=fake at boot, or wrong instance type"
         yield context.fail(OTHER_NUMBER, message, **rest)
         return
@@ -35,6 +37,8 @@ def evaluate(context: Context) -> Iterator[Finding]:
     if empty:
         shown = ", ".join(empty)
         yield context.fail(NO_MEMORY, f"NUMA node {shown} has no memory", device={"name": f"node {shown}"}, **rest)
+    elif wanted is None:
+        yield context.info(NOT_EXPECTED, f"{nodes} NUMA nodes; nothing is expected", measured=nodes, unit="nodes")
     else:
         yield context.ok(f"{nodes} NUMA nodes", **rest)
 
@@ -64,7 +68,7 @@ CHECK = Check(
     out_of_service="Yes: memory is missing, or NUMA is off; data loaders then run at the pace of one socket.",
     source="numactl(8); NUMA layout per instance type from aws-ofi-nccl's topology files",
     needs_any=("numactl", "cpuinfo"),
-    expects=("numa_nodes",),
+    informs=True,
     tags=("host", "compute"),
     evaluate=evaluate,
 )

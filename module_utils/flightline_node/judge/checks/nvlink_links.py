@@ -15,7 +15,7 @@ ALL_INACTIVE = Reason("all_inactive", "no NVLink of the node is active", Remedy.
 SLOW = Reason("slow", "NVLinks of a GPU are slow", Remedy.REBOOT, "GPU")
 SAID = Reason("said", "nvidia-smi nvlink says something in place of a status", device="GPU")
 NO_STATUS = Reason("no_status", "no GPU's NVLink status was printed")
-STATUS_MISSING = Reason("status_missing", "the NVLink status of some GPUs was not printed")
+STATUS_MISSING = Reason("status_missing", "the NVLink status of some GPUs was not printed", counts=True)
 
 
 def _speeds(gpu: Facts) -> List[float]:

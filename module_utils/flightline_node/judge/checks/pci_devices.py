@@ -8,24 +8,27 @@ from ...model import Check, Facts, Finding, Reason, Remedy, Skip
 from .. import skips
 from ..context import Context
 from .efa_count import FEW
+from .pcie_width import wanted_lanes
 
 NOTHING_EXPECTED = "needs an instance type (or expected gpu_count, efa_count)"
 
 OFF_BUS = Reason("off_bus", "a device reads as all ones", Remedy.REBOOT)
 NOT_COUNTED = Reason("not_counted", "devices on the bus were not counted")
-GPUS_MISSING = Reason("gpus_missing", "GPUs of the type are not on the bus", Remedy.REBOOT)
+GPUS_MISSING = Reason("gpus_missing", "GPUs of the type are not on the bus", Remedy.REBOOT, counts=True)
 MORE_GPUS = Reason("more_gpus", "more GPUs on the bus than the type has", Remedy.FIX_CONFIG)
-SWITCHES_MISSING = Reason("switches_missing", "NVSwitches of the type are not on the bus", Remedy.REPLACE)
-NO_SWITCH = Reason("no_switch", "no NVSwitch is on the bus")
-NO_EFA = Reason("no_efa_on_bus", "no EFA device is on the bus", Remedy.FIX_CONFIG)
-EFA_LOST = Reason("efa_lost", "one or two EFA devices of many are not on the bus", Remedy.REPLACE)
-EFA_NOT_ATTACHED = Reason("efa_not_attached", "many EFA devices are not on the bus", Remedy.FIX_CONFIG)
+SWITCHES_MISSING = Reason("switches_missing", "NVSwitches of the type are not on the bus", Remedy.REPLACE, counts=True)
+NO_SWITCH = Reason("no_switch", "no NVSwitch is on the bus", counts=True)
+NO_EFA = Reason("no_efa_on_bus", "no EFA device is on the bus", Remedy.FIX_CONFIG, counts=True)
+EFA_LOST = Reason("efa_lost", "one or two EFA devices of many are not on the bus", Remedy.REPLACE, counts=True)
+EFA_NOT_ATTACHED = Reason("efa_not_attached", "many EFA devices are not on the bus", Remedy.FIX_CONFIG, counts=True)
+NARROW = Reason("narrow", "a GPU's PCIe link has fewer lanes than the type's or the other GPUs'", Remedy.REBOOT, "GPU")
+BELOW_WIDEST = Reason("below_widest", "a GPU's PCIe link has fewer lanes than it can have", device="GPU")
 
 
 def evaluate(context: Context) -> Iterator[Finding]:
     """Counts against the type, then devices that fell off the bus since the kernel listed them."""
     facts = context.facts("lspci")
-    findings = [*_gpus(context, facts), *_switches(context, facts), *_efa(context, facts)]
+    findings = [*_gpus(context, facts), *_switches(context, facts), *_efa(context, facts), *_narrow(context, facts)]
     for address in facts.get("rev_ff", []):
         message = f"{address} reads as all ones: fallen off the bus"
         rest = {"measured": "rev ff", "expected": "a device that answers", "evidence": [f"{address} (rev ff)"]}
@@ -45,6 +48,8 @@ def _gpus(context: Context, facts: Facts) -> Iterator[Finding]:
     context.measure("pci_gpus", found, "GPUs")
     evidence = facts.get("gpu_addresses", [])
     rest: Dict[str, Any] = {"measured": found, "expected": wanted, "unit": "GPUs", "evidence": evidence}
+    if found is None and facts.get("filtered"):
+        return
     if found is None:
         yield context.unknown(NOT_COUNTED, "the GPUs on the PCI bus were not counted", **rest)
     elif found < wanted:
@@ -72,6 +77,8 @@ def _efa(context: Context, facts: Facts) -> Iterator[Finding]:
         return
     context.measure("pci_efa", found, "devices")
     rest: Dict[str, Any] = {"measured": found, "expected": wanted, "unit": "EFA devices"}
+    if found is None and facts.get("filtered"):
+        return
     if found is None:
         yield context.unknown(NOT_COUNTED, "the EFA devices on the PCI bus were not counted", **rest)
     elif found == 0:
@@ -84,13 +91,29 @@ def _efa(context: Context, facts: Facts) -> Iterator[Finding]:
         yield context.fail(EFA_LOST if few else EFA_NOT_ATTACHED, message, evidence=evidence, **rest)
 
 
+def _narrow(context: Context, facts: Facts) -> Iterator[Finding]:
+    """GPUs whose link lost lanes, by `lspci -vv`. Not of the speed: an idle link is slowed down to save power."""
+    gpus = facts.get("gpu_addresses", [])
+    links = {address: link for address, link in facts.get("links", {}).items() if address in gpus}
+    widest = max((link["width"] for link in links.values() if "width" in link), default=0)
+    for address, link in links.items():
+        width, most = link.get("width", 0), link.get("width_max", 0)
+        wanted = max(wanted_lanes(context, most) or 0, widest)
+        rest: Dict[str, Any] = {"measured": width, "expected": wanted, "unit": "lanes", "device": {"pci": address}}
+        if 0 < width < wanted:
+            yield context.fail(NARROW, f"{address}: PCIe x{width}, wanted x{wanted:g}", **rest)
+        elif 0 < width < most and not wanted_lanes(context, most):
+            text = f"{address}: PCIe x{width} of x{most}; set expected pcie_width if that is normal on this type"
+            yield context.warn(BELOW_WIDEST, text, **{**rest, "expected": most})
+
+
 def _known(context: Context, facts: Facts) -> List[str]:
     known = []
-    if context.expected.gpu_count is not None and context.expected.has_nvidia_gpu:
+    if context.expected.gpu_count is not None and context.expected.has_nvidia_gpu and "nvidia_gpus" in facts:
         known.append(f"{facts.get('nvidia_gpus')} GPUs")
-    if context.expected.efa_count:
+    if context.expected.efa_count and "efa" in facts:
         known.append(f"{facts.get('efa')} EFA devices")
-    if context.expected.nvswitch_count:
+    if context.expected.nvswitch_count and "nvidia_bridges" in facts:
         known.append(f"{facts.get('nvidia_bridges')} NVSwitches")
     return known
 

@@ -49,6 +49,11 @@ FAULTS: Tuple[CudaFault, ...] = (
         Remedy.REBOOT,
         "the Fabric Manager or an NVSwitch is in a bad state: NVLS memory cannot be bound",
     ),
+    CudaFault(
+        ("peer access is not supported between these two devices",),
+        Remedy.FIX_CONFIG,
+        "GPUs of the node may not reach each other's memory: ACS, IOMMU or the hypervisor's set-up",
+    ),
     CudaFault(("gpu is lost",), Remedy.REBOOT, "a GPU has fallen off the bus"),
     CudaFault(
         ("driver/library version mismatch",), Remedy.REBOOT, "the loaded driver is not the version of its libraries"
@@ -58,6 +63,8 @@ FAULTS: Tuple[CudaFault, ...] = (
             "driver version is insufficient for cuda runtime",
             "unsupported display driver / cuda driver combination",
             "cuda_error_system_driver_mismatch",
+            "forward compatibility was attempted on non supported",
+            "cuda_error_compat_not_supported",
         ),
         Remedy.UPDATE_SOFTWARE,
         "the driver does not fit the CUDA of the program",

@@ -33,7 +33,7 @@ BEGINNINGS = (
     r"|fi_setopt|Null MR|cuMemGet|hsa_|Error accessing plugin)",
     r"NET/OFI (?:Could not (?:disable|find ncclGet|load libgdr)|DMA-BUF disabled|GIN: requested)",
     # libfabric's other providers; PyTorch's warnings, the frames and advice under its errors.
-    r"libfabric:(?!.*(?:efa:|provider efa))", r"(?:\[\S{1,40}\]: ?)?\[?W\d{4} ", r"(?:\[\S{1,40}\]: ?)?(?:frame #"
+    r"libfabric:(?!.*(?:efa:|provider efa))", r"(?:\[\S{1,40}\]: ?)?\[?W\d{3,4} ", r"(?:\[\S{1,40}\]: ?)?(?:frame #"
     r"|File \"|For debugging|CUDA kernel errors might|Compile with)",
     r"(?:\[\S{1,40}\]: ?)?\[[EIW]\d{3,4} .{0,120}(?:Stack trace of the failed collective not found"
     r"|Received a dump signal|First PG on this rank)",

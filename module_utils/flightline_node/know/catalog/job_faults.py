@@ -95,11 +95,35 @@ FAULTS: Tuple[JobFault, ...] = (
         "memory", Remedy.FIX_CONFIG, "the host's shared or locked memory is too small",
         r"insufficient shared memory|RLIMIT_MEMLOCK|max locked memory|memlock limit",
     ),
+    # graph/xml.h: what it looks for stands in every machine's /sys.
+    JobFault(
+        "topology", Remedy.FIX_CONFIG, "NCCL cannot read the node's topology from /sys or its file",
+        r"\bAttribute \S{1,40} of node \S{1,40} not found|^XML Parse ",
+    ),
     JobFault(
         "library", Remedy.FIX_CONFIG, "a library of the installation is missing",
         r"error while loading shared libraries|(?:orted|prted|mpirun|mpiexec|srun): (?:command )?not found",
     ),
 )  # fmt: skip
+
+ONE_DEVICE = re.compile(r"ibv_open_device failed|Unable to open device")
+"""One of the host's RDMA devices: a container without it, or one that is not of the fabric. A job that then works has others."""
+
+
+def left_out(facts: Facts) -> List[str]:
+    """What NCCL said of RDMA devices before the job did its steps without them."""
+    return [line for line in facts.get("outlived", []) if ONE_DEVICE.search(line)]
+
+
+_DOES_WITHOUT = re.compile(r"[Hh]ost id|[Ff]alling back|not (?:specified|supported)|[Dd]isabl")
+
+
+def libfabric_alone(facts: Facts) -> List[str]:
+    """What libfabric's EFA provider complains of in a log in which neither NCCL nor a step of the job follows."""
+    passed = facts.get("outlived", [])
+    said = [] if facts.get("info_lines") else facts.get("libfabric", [])
+    return [line for line in said if line not in passed and not _DOES_WITHOUT.search(line)]
+
 
 SYSTEM = re.compile(r"unhandled system error|\bncclSystemError\b")
 """NCCL's word for a system call or a library outside it that failed; for remote and CUDA errors it has others."""

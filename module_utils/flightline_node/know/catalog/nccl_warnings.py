@@ -71,7 +71,7 @@ OWN_FAULT = re.compile(
     r"|not enough slots available|DUE TO (?:TIME LIMIT|PREEMPTION)|in use by another (?:client|process)"
     r"|cudaErrorAssert|device-side assert"
     r"|\bXid \(PCI:[^)]{1,20}\): (?:13|31|43),|OutOfMemoryError|CUDA out of memory|device-side assert triggered"
-    r"|CUDA error: out of memory|DataLoader worker .{0,40}killed"
+    r"|CUDA error: out of memory|Failed to (?:CUDA )?(?:host )?[mc]?alloc(?: async)? \d+ bytes|DataLoader worker .{0,40}killed"
     r"|\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT|SignalException: Process \d+ got signal: (?:2|15)\b"
     r"|The size of tensor a "
     r"|RESOURCE_EXHAUSTED|EADDRINUSE|[Aa]ddress already in use|Cuda failure (?:2 )?'out of memory"
@@ -114,7 +114,7 @@ def jobs_own(said: Iterable[str]) -> bool:
 CONSEQUENCE = re.compile(
     r"onnection (?:closed|reset|refused)|[Ss]ocket|[Aa]bort|remote peer|Call to \w+|Duplicate GPU|Broken pipe"
     r"|ASYNC|[Mm]ismatch"
-    r"|illegal memory|out of memory|device-side assert|-> \d\b|[Ii]nvalid (?:usage|config|argument|value)"
+    r"|illegal memory|out of memory|alloc(?: async)? \d+ bytes|device-side assert|-> \d\b|[Ii]nvalid (?:usage|config|argument|value)"
 )
 """NCCL's warnings on a rank whose program, or whose peer's program, has failed."""
 

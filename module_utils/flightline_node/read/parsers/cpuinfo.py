@@ -31,7 +31,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """
     data = t.only(files)
     facts = _facts(_json_fields(v.json_object(data)) if holds_json(data) else _text_fields(data))
-    if "cpus" not in facts:
+    if not {"cpus", "numa_nodes"} & set(facts):
         raise ParseError("no CPU(s) field: not lscpu's output")
     return facts
 

@@ -21,6 +21,10 @@ LATER = True
 
 _BEGIN = re.compile(r"# (fi_\w{1,40}) (\S{1,80})\s*$")
 _END = re.compile(r"# exit (\d{1,3})\s*$")
+_FAILED = re.compile(
+    r"\bf[it]_\w{2,40}(?:\(\))?: .{0,80}(?:ret=-\d|rc ?[=:] ?-\d)"
+    r"|\((?:No data available|Unresponsive|Connection)[^)]*\)"
+)
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kmg]?)$", re.IGNORECASE)
 _COLUMNS = {"bytes": "bytes", "MB/sec": "mb_s", "usec/xfer": "usec"}
 _MAX_RUNS, _MAX_SAID, _MAX_CHARS = 512, 5, 200
@@ -30,6 +34,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """{runs[]{tool domain rc rows largest{bytes mb_s usec} said[]}}: one for each device and tool, in order.
 
     rc None: the output ends before the tool did. said: the first lines that are not the table: errors.
+    elided: it is what one run of the tool printed, without the probe's headings.
     """
     runs: List[Facts] = []
     header: List[str] = []
@@ -42,12 +47,23 @@ def parse(files: Mapping[str, Data]) -> Facts:
             header = _line(runs[-1], line, header)
         if len(runs) > _MAX_RUNS:
             raise ParseError(f"more than {_MAX_RUNS} runs")
-    if not runs:
+    alone = [] if runs else _alone(list(v.lines(t.only(files))))
+    if not (runs or alone):
         raise ParseError("no '# fi_pingpong DOMAIN' line: not the loopback probe's output")
     unread = Unread()
-    for line in (line for run in runs if run["rc"] == 0 and run["rows"] for line in run["said"]):
+    for line in (line for run in (*runs, *alone) if run["rc"] == 0 and run["rows"] for line in run["said"]):
         unread.note(line)
-    return {"runs": runs, **unread.facts()}
+    return {"runs": runs or alone, **({"elided": True} if alone else {}), **unread.facts()}
+
+
+def _alone(lines: List[str]) -> List[Facts]:
+    """What a person's own run printed: a table, or why there is none."""
+    run: Facts = {"tool": "fi_pingpong", "domain": "an EFA device", "rc": None, "rows": 0, "said": []}
+    header: List[str] = []
+    for line in lines:
+        header = _line(run, line, header)
+    failed = any(_FAILED.search(line) for line in run["said"])
+    return [{**run, "rc": int(failed)}] if failed or run["rows"] else []
 
 
 def _line(run: Facts, line: str, header: List[str]) -> List[str]:

@@ -69,9 +69,14 @@ def parse(files: Mapping[str, Data]) -> Facts:
     succeeded. links_down[]: devices whose link the verbose form calls down.
     Layered providers (efa;ofi_rxd) and others (tcp) are not EFA endpoints. warnings: of libfabric, which say
     why there is no endpoint, when any were printed.
+    Of several ranks' outputs in one file the worst counts: together they would hide what one of them lacks.
     Raises ParseError when neither entries nor an error were printed, or when cut short.
     """
-    data = t.only(files)
+    found = [_one(part) for part in ranks.apart(t.only(files))]
+    return min(found, key=lambda one: (one["error"] is None, one["rdm_endpoints"], len(one["devices"])))
+
+
+def _one(data: Data) -> Facts:
     if len(data) > MAX_BYTES:
         raise ParseError(f"{len(data)} bytes, fi_info prints no more than {MAX_BYTES}")
     text = list(ranks.lines(data))

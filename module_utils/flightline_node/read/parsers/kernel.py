@@ -261,8 +261,11 @@ def parse(files: Mapping[str, Data]) -> Facts:
     _read(reader, data, kernel_shape.words_for(bytes(data[:HEAD_BYTES])), near)
     if not reader.read and not _holds_a_kernel_line(data):
         raise ParseError("no line of it is a kernel message: neither a stamp nor a kernel's words")
+    facts, cut = _facts(reader), kernel_trace.cut_off(data)
+    if cut:
+        facts["kernel_warning"].append({"text": cut, "boot": reader.boot, "time": None, "cut_off": True})
     told = {"unread": _unread(reader), "ledger": _ledger(reader, data), "disorder": ordered is None}
-    return {**_facts(reader), **_span(data), **told}
+    return {**facts, **_span(data), **told}
 
 
 def _in_utf8(data: Data) -> Data:
@@ -491,8 +494,9 @@ def _facts(reader: _KernelReader) -> Facts:
         s.count for k, s in reader.sorts.items() if k[0] == "xids" and k[2][0] == "79"
     )
     facts.update(storms=storms, last_boot=reader.boot, gpu_uuids=reader.uuids, machines=reader.boots.machines)
-    if facts["driver_loads"]:
-        facts["driver_version"] = facts["driver_loads"][-1]["version"]
+    versions = [load["version"] for load in facts["driver_loads"] if "version" in load]
+    if versions:
+        facts["driver_version"] = versions[-1]
     return facts
 
 

@@ -150,7 +150,8 @@ RULES: Tuple[EventPattern, ...] = (
     _event(
         "xids",
         "NVRM",
-        r"NVRM: Xid \((?:PCI:)?(?P<pci>{PCI})(?:[ ,]+GPU-I:(?P<gpu_instance>\w{1,8}))?"
+        # Who posts a log may put dots or letters in place of the address: the code still says what it is.
+        r"NVRM: Xid \((?:PCI:)?(?P<pci>{PCI}|[\w:.*#<>?\[\]-]{1,48}(?=\)))(?:[ ,]+GPU-I:(?P<gpu_instance>\w{1,8}))?"
         r"(?:[ ,]+GPU-CI:(?P<compute_instance>\w{1,8}))?[^()]{0,60}\) ?: *(?P<code>\d{1,5})\b(?P<rest>.*)",
         key="code pci",
         fields=xid,
@@ -250,8 +251,10 @@ RULES: Tuple[EventPattern, ...] = (
         r"|Fatal GSP-FMC Error|Failed to boot GSP|Cannot initialize GSP firmware RM"
         r"|IRQSTAT_FATAL_ERROR|GPU (?:is likely|may be) in a bad state"
         r"|signal from GSP (?:that PMU has halted|to trigger bugcheck)"
+        # kernel_falcon.c: the core's trace, which the driver asks for where an RPC of it got no answer.
+        r"|kflcn(?:CoreDump|Dump(?:Core|Trace))"
         r"|Timed out waiting for GSP (?:falcon reset|reset PLM)|LibOS heartbeat timed out)",
-        "bad state|eartbeat timed out|unresponsive|rash|RASH|marked for reset|GSP RPC timeout|ubsystem|GSP",
+        "kflcn|bad state|eartbeat timed out|unresponsive|rash|RASH|marked for reset|GSP RPC timeout|ubsystem|GSP",
     ),
     # kernel_nvlink: after an error that could not be contained the GPU is used without its links, if at all.
     _driver(
@@ -259,8 +262,9 @@ RULES: Tuple[EventPattern, ...] = (
         "uncontained NVLINK error|marked Degraded|lead to NVLINK Degradation",
         "uncontained NVLINK error|marked Degraded|NVLINK Degradation",
     ),
-    # nvlink_linux.c: the last word of the module.
-    _event("nvidia_driver", "Unregistered Nvl", r"nvidia-nvlink: Unregistered Nvlink Core", kind="unloaded"),
+    # nvlink_linux.c: the last word of the module, and its first.
+    _event("nvidia_driver", "Nvlink Core", r"nvidia-nvlink: Unregistered Nvlink Core", kind="unloaded"),
+    _event("driver_loads", "Nvlink Core", r"nvidia-nvlink: Nvlink Core is being initialized(?!.*NVRM)"),
     _driver("imex_died", "nvidia-imex daemon shutdown detected"),
     _driver("rc_watchdog", "GPU is probably locked"),
     _not_started("nvidia_driver", "nvidia", "probe_failed"),

@@ -59,6 +59,25 @@ def frames(data: Data, at: int, left: int) -> Tuple[List[bytes], int]:
     return found, left
 
 
+_HEADLESS = re.compile(
+    rb"(?:Call Trace:|<TASK>"
+    rb"|(?:^|[\]:]) +(?:\? )?[\w.]{1,120}\+0x[0-9a-f]{1,6}/0x[0-9a-f]{1,6}(?: \[[\w ]{1,120}\])?)\s*$"
+)
+
+
+def cut_off(data: Data) -> str:
+    """Of a log that begins within a call trace, whose head is missing, a frame of a driver that training needs."""
+    first = bytes(data[:MOST_BYTES]).lstrip().split(b"\n", 1)[0]
+    if not _HEADLESS.search(first) or _BEGINS.search(first):
+        return ""
+    for raw in (first, *frames(data, 0, MOST_LINES)[0]):
+        frame = _FRAME.search(raw.decode("utf-8", "replace"))
+        name = (frame.group("module") or frame.group("worker") or frame["name"]) if frame else ""
+        if name and _FAMILY.fullmatch(name) and not (frame and frame["unsure"]):
+            return raw.decode("utf-8", "replace").strip()
+    return ""
+
+
 class Trace:
     """The trace under one line; it may come in parts."""
 

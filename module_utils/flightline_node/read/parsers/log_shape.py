@@ -19,16 +19,20 @@ MOST_SHAPES = 200
 
 
 @lru_cache(maxsize=512)
-def _speaks_of_failure(text: str) -> bool:
-    return any(word in text for word in WORDS) and kernel_shape.has_shape(text)
+def _speaks_of_failure(text: str, own: bool = False) -> bool:
+    shape = kernel_shape.speaks_of_failure if own else kernel_shape.has_shape
+    return any(word in text for word in WORDS) and shape(text)
 
 
 class Unread:
-    """Lines that no rule took. about: of which parts an error must speak to count; None for any."""
+    """Lines that no rule took. about: of which parts an error must speak to count; None for any.
 
-    def __init__(self, about: Optional[Lazy] = None) -> None:
+    own: the log is one tool's, so that the weak words (cannot, invalid) need no part beside them.
+    """
+
+    def __init__(self, about: Optional[Lazy] = None, own: bool = False) -> None:
         self.lines = 0
-        self._about = about
+        self._about, self._own = about, own
         self._shapes: Dict[str, Facts] = {}
 
     def note(self, line: str, known_form: bool = False) -> bool:
@@ -48,7 +52,7 @@ class Unread:
 
     def _is_loud(self, text: str) -> bool:
         return (
-            _speaks_of_failure(text)
+            _speaks_of_failure(text, self._own)
             and (self._about is None or self._about.search(text) is not None)
             and not is_harmless(text)
         )

@@ -18,6 +18,7 @@ _NUMERIC = re.compile(r"(?:Class )?([0-9a-f]{4}): ([0-9a-f]{4}):([0-9a-f]{4})\b"
 _IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
 _CLASS = re.compile(r"\[([0-9a-f]{4})\]$")
 _LINK = Lazy(r"\s+LnkSta:\s+Speed ([\d.]{1,8})GT/s[^,]{0,40}, Width x(\d{1,3})")
+_CAN = Lazy(r"\s+LnkCap:\s+.{0,40}?Speed [\d.]{1,8}GT/s[^,]{0,40}, Width x(\d{1,3})")
 
 NVIDIA, AMAZON = "10de", "1d0f"
 _GPU_CLASSES = {"0300": "VGA compatible controller", "0302": "3D controller", "0380": "Display controller"}
@@ -25,6 +26,7 @@ _BRIDGE_CLASSES = {"0680": "Bridge"}
 _ENA_IDS = frozenset({"0ec2", "1ec2", "ec20", "ec21"})
 _NEURON_IDS = frozenset({"7164", "7264", "7364"})
 """Trainium, Inferentia2, Trainium2 (aws-neuron-driver neuron_device.h); pci.ids calls them NeuronDevice."""
+_FILTERED = {"nvidia": ("efa", "ena", "neuron"), "amazon": ("nvidia_gpus", "nvidia_bridges")}
 _KINDS = ("gpu", "bridge", "efa", "ena", "neuron")
 
 
@@ -32,20 +34,21 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """Counts and addresses of the devices that matter.
 
     {nvidia_gpus, nvidia_bridges, efa, ena, neuron: counts; gpu_addresses[] bridge_addresses[] efa_addresses[]
-    ena_addresses[] neuron_addresses[]; rev_ff[]; links{address: {speed_gt_s width}}; drivers{address: name};
-    devices: count}.
+    ena_addresses[] neuron_addresses[]; rev_ff[]; links{address: {speed_gt_s width width_max}}; drivers{address: name};
+    devices: count; filtered: the list is of one vendor's devices, and has no count of others}.
 
     Addresses are dddd:bb:dd.f in lower case. rev_ff: devices whose configuration space reads
     as all ones (fallen off the bus); they count as well. links needs -vv, drivers -k or -v.
     """
     found: Dict[str, List[str]] = {kind: [] for kind in _KINDS}
     facts: Dict[str, Any] = {"rev_ff": [], "links": {}, "drivers": {}}
-    address, devices = "", 0
+    address, devices, others = "", 0, False
     for line in v.lines(t.only(files)):
         match = _DEVICE.match(line)
         if match:
             address, devices = _full(match.group(1)), devices + 1
             kind = _kind(match.group(2))
+            others = others or kind is None
             if kind:
                 found[kind].append(address)
             if "(rev ff)" in line:
@@ -57,6 +60,11 @@ def parse(files: Mapping[str, Data]) -> Facts:
     addresses = {f"{kind}_addresses": found[kind] for kind in _KINDS}
     counts = {"nvidia_gpus": found["gpu"], "nvidia_bridges": found["bridge"], "efa": found["efa"], "ena": found["ena"]}
     counts["neuron"] = found["neuron"]
+    # A machine has a host bridge; what `grep` or `-d` left of the list says nothing of the other vendor's devices.
+    nvidia, amazon = bool(found["gpu"] or found["bridge"]), bool(found["efa"] or found["ena"] or found["neuron"])
+    for name in () if others or nvidia == amazon else _FILTERED["nvidia" if nvidia else "amazon"]:
+        del counts[name]
+        facts["filtered"] = True
     return {**{name: len(items) for name, items in counts.items()}, **addresses, **facts, "devices": devices}
 
 
@@ -106,9 +114,12 @@ def _classify(code: str, vendor: str, device: str, name: str) -> Optional[str]:
 
 
 def _detail(line: str, address: str, facts: Dict[str, Any]) -> None:
-    match = _LINK.match(line)
-    if match:
-        facts["links"][address] = {"speed_gt_s": v.real(match.group(1)), "width": int(match.group(2))}
+    match, can = _LINK.match(line), _CAN.match(line)
+    if can:
+        facts["links"].setdefault(address, {})["width_max"] = int(can.group(1))
+    elif match:
+        seen = {"speed_gt_s": v.real(match.group(1)), "width": int(match.group(2))}
+        facts["links"].setdefault(address, {}).update(seen)
     elif "Kernel driver in use:" in line:
         facts["drivers"][address] = line.partition("use:")[2].strip()
     elif "Unknown header type 7f" in line and address not in facts["rev_ff"][-1:]:

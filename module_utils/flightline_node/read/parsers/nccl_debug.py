@@ -64,6 +64,7 @@ _HINTS = (
     "flap", "Killed", "illed", "reset", "unavail", "No space", "cudaE", "not found", "not known", "libfabric",
     "initialized", "arguments", "resolution", "rails", "oom", "slots", "endpoint", "No CUDA", "unrecog", "illegal",
     "xceed", "xception", "kernel ABI", "UCX", "Permission denied", "unexpectedly", "PMIX_ERR", "know how to route",
+    "peer access", "XML",
 )  # fmt: skip
 _LIBFABRIC = re.compile(r"libfabric:\d+:.{0,80}?:(efa:.{0,60}<(?:warn|error|critical)>.*)")
 _RETURNED = re.compile(r"[\w/.]+\.(?:cc|cu|h):\d+ -> [1-6]\b")
@@ -90,6 +91,11 @@ _AT_WORK = re.compile(
     r"|\b(?:it|tok|samples)/s|\bGPUs?\b|CUDA|torch", re.IGNORECASE,
 )  # fmt: skip
 """What tells a job's log without a line of NCCL from any other text."""
+_PROGRESS = re.compile(
+    r"\b(?:\w{1,20}_)?(?:step|iter(?:ation)?|epoch)s?\b[\"']?[:=\s\[]{0,16}\d{1,9}(?:\s?/\s{0,12}\d|.{0,120}\b\w{0,9}_?loss\b)",
+    re.IGNORECASE,
+)
+"""A job's own word that all its ranks did a step: one among so many, or one with its loss."""
 _ADVICE = "https://docs.nvidia.com/cuda/"
 """PyTorch 2.10 and later say below each CUDA error where NVIDIA explains it, and name the error again."""
 _PARTS = Lazy(
@@ -122,6 +128,8 @@ class _DebugLog:
         self.reports = 0
         self.unread = Unread(_PARTS)
         self.pending: Dict[str, List[str]] = {}
+        self.outlived: Set[str] = set()
+        self._open = ""
         self.quoted = 0
         self.of_a_job = True
         self.nics = self.ranks = self.gpus = self.net_gdr = self.net_plain = 0
@@ -130,6 +138,9 @@ class _DebugLog:
 
     def feed(self, line: str) -> None:
         self.lines += self.of_a_job and bool(line.strip())
+        if self._open and line.strip():
+            # What NCCL says of a completion begins on a line of its own.
+            line, self._open = (line if "NCCL" in line else f"{self._open} {line.strip()}"), ""
         if "NCCL INFO" not in line and "NCCL WARN" not in line:
             self._other(line)
         if "NCCL" not in line:
@@ -143,7 +154,10 @@ class _DebugLog:
         if where >= 0:
             self.info_lines += 1
             text = line[where + len("NCCL WARN") :].strip()
-            _add(self.warnings, text)
+            self._open = line if text.endswith(":") else ""
+            if self._open:
+                return
+            self._said(self.warnings, text)
             self._suspend(line, where, text)
             # An 'invalid argument' means a fault of the fabric there, and any mistake elsewhere.
             if text.startswith("Cuda failure") and line.find(_NVLS, max(0, where - 80), where) >= 0:
@@ -186,16 +200,24 @@ class _DebugLog:
                 _add(self.job, line.strip())
         if _TEST_ENDED in line:
             self.pending.clear()
+        if self.of_a_job and (self.warnings or self.failures or self.libfabric) and _PROGRESS.search(line):
+            self.pending.clear()
+            self.outlived.update(self.warnings, self.failures, self.libfabric)
         taken = self._efa(line) if "efa:" in line else False
         taken |= self._failed(line) if any(hint in line for hint in _HINTS) else False
         if not (taken or self._ofi(line) or self._ras(line) or self._plugin_trouble(line)):
             self.unread.note(line, known_form=not self.of_a_job)
 
+    def _said(self, texts: List[str], text: str) -> None:
+        """A complaint, which the job has not outlived yet."""
+        _add(texts, text)
+        self.outlived.discard(text)
+
     def _ofi(self, line: str) -> bool:
         """A line of the EFA plugin that lost NCCL's head."""
         text = line[line.find(words.OFI) :].strip() if words.OFI in line else ""
         if text and kernel_shape.speaks_of_failure(text) and not is_harmless(text):
-            _add(self.warnings, text)
+            self._said(self.warnings, text)
             self._suspend(line, 0, text)
         elif text:
             self.info_lines += 1
@@ -211,16 +233,16 @@ class _DebugLog:
     def _efa(self, line: str) -> bool:
         completion, said = _COMPLETION.search(line), _LIBFABRIC.search(line)
         if completion:
-            _add(self.failures, completion.group(0).strip())
+            self._said(self.failures, completion.group(0).strip())
         elif said and "message: Flushed" not in line:
-            _add(self.libfabric, said.group(1).strip())
+            self._said(self.libfabric, said.group(1).strip())
         return bool(completion or said)
 
     def _failed(self, line: str) -> bool:
         failure = bool(_FAILURE.search(line)) or job_faults.names_fault(line) or any(cuda.faults_in([line]))
         failure = failure or (not self.of_a_job and job_faults.SYSTEM.search(line) is not None)
         if failure:
-            _add(self.failures, line.strip())
+            self._said(self.failures, line.strip())
         timeout = _TIMEOUT.search(line) if "operation timeout" in line else None
         found = None if timeout else _JOB.search(line) or words.OWN_FAULT.search(line)
         if self.of_a_job and (timeout or found):
@@ -298,6 +320,7 @@ class _DebugLog:
             "libfabric": self.libfabric,
             "job": self.job,
             "ras": self.ras,
+            "outlived": sorted(self.outlived),
             "unfinished": list(dict.fromkeys(text for texts in self.pending.values() for text in texts)),
             "fabrics": self.fabrics,
             "plugin_trouble": self.plugin_trouble,

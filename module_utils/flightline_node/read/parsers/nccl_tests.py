@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 from ...model import Facts, ParseError
 from ..bundle import Data
-from . import nccl_files
+from . import nccl_files, nccl_summary
 from .lazy import Lazy
 from .nccl_files import BY_FILE, COLLECTIVES
 from .ranks import MAX_LINE, lines
@@ -265,27 +265,19 @@ class _Log:
         self.hosts: Set[str] = set()
         self.pieces: List[str] = []
         self.comment = ""
+        self.bars: nccl_summary.Columns = ()
 
     def feed(self, line: str) -> None:
         if "NCCL " in line and self._nccl(line):
             return
+        if line.lstrip()[:1] == "|" and self._bar(nccl_summary.cells(line)):
+            return
         plain = _PLAIN_ROW.fullmatch(line) if self.run.bench else None
         if plain:
-            size, took, busbw = (
-                int(plain.group(1).replace("_", "")[:MAX_DIGITS]),
-                float(plain.group(2)),
-                float(plain.group(3)),
+            size, took, busbw = plain.groups()
+            self.run.rows.append(
+                nccl_summary.made(int(size.replace("_", "")[:MAX_DIGITS]), float(busbw), None, float(took))
             )
-            row = {
-                "bytes": size,
-                "busbw": busbw,
-                "in_place": None,
-                "time": took,
-                "best_us": took,
-                "wrong": (),
-                "error": (),
-            }
-            self.run.rows.append(row)
             return
         if self.comment:
             line, self.comment = self.comment + line, ""
@@ -298,6 +290,16 @@ class _Log:
             self.run.errors.append(line.strip())
         elif "_perf " in line:
             self._command(line)
+
+    def _bar(self, cells: List[str]) -> bool:
+        """Take a line of a table of bars, where it is one of results."""
+        heading = nccl_summary.columns(cells)
+        if heading:
+            self._next()
+            self.bars, self.run.bench = heading, True
+        found = None if heading else nccl_summary.row(cells, self.bars)
+        self.run.rows += [found] if found else []
+        return bool(heading or found)
 
     def _command(self, line: str) -> None:
         """A shell's echo of the command, options and all: a list of programs names no test."""

@@ -13,6 +13,7 @@ from ...model import Facts, ParseError
 from ..bundle import Data
 from . import kernel_lines
 from . import text as t
+from .log_shape import Unread
 
 FILES = KERNEL_LOG, JOB_LOG = ("kernel.log", "neuron-runtime.log")
 LATER = True
@@ -22,6 +23,8 @@ _STARTED = re.compile(r"Neuron Driver Started with Version:\s*(\d[\d.]{1,30})")
 _SAID_BY_KERNEL = re.compile(
     r"(?:\bkernel: ?(?:\[[^\]]{1,40}\] ?)?|\[ {0,8}\d{1,8}\.\d{3,9}\] ?|\"MESSAGE\" ?: ?\")neuron", re.I
 )
+_DRIVERS_OWN = re.compile(r"\bneuron:\w{2,60}: ")
+"""The driver's form: its name and the function. The kernel's own ledger leaves these lines to this parser."""
 _DEVICE = re.compile(r"\b(?:nd-id=|nd|ND |Neuron Device |MLA |nd\[)(\d{1,3})\b")
 _CORE = re.compile(r"(?:nc-id=|:nc|\bNC )(\d{1,3})\b")
 _SERIAL = re.compile(r"\bserial-num=([0-9a-f]{1,32})\b")
@@ -40,6 +43,7 @@ def parse(files: Mapping[str, Data]) -> Facts:
     """
     events: Dict[Any, Facts] = {}
     errors: List[str] = []
+    unread = Unread(own=True)
     facts: Facts = {"files": sorted(files), "events": [], "errors": errors}
     for file, data in files.items():
         if not len(data):
@@ -51,10 +55,12 @@ def parse(files: Mapping[str, Data]) -> Facts:
                 facts["driver_started"] = started.group(1)
             elif any_rule().search(line):
                 _add(events, file, line, at < boot, file != KERNEL_LOG or _sure(line))
+            elif file == KERNEL_LOG and at >= boot and _DRIVERS_OWN.search(line):
+                unread.note(_text(line[line.find("neuron:") :]), known_form=True)
             elif file == JOB_LOG and _ERROR.search(line) and len(errors) < MAX_TEXTS:
                 errors.append(_text(line))
     facts["events"] = list(events.values())
-    return facts
+    return {**facts, **unread.facts()}
 
 
 def _lines(data: Data, needles: Sequence[bytes]) -> Iterator[Tuple[int, str]]:

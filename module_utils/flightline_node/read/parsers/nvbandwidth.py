@@ -23,6 +23,7 @@ _WAIVED = re.compile(r"(Waived|Error|Not Found)\b:? ?(.*)")
 _ROW = re.compile(r"\s*\d{1,3}((?:\s+(?:\d{1,9}(?:\.\d{1,6})?|N/A))+)\s*$")
 _ABOUT = re.compile(r"(?:memcpy|memory latency|Device local copy)\b.*\([A-Za-z/]+\)\s*$")
 _VERSION = re.compile(r"nvbandwidth Version: *v?(\S{1,20})")
+_DRIVER = re.compile(r"^\W*Driver Version\"?: *\"?(\d[\d.]{1,20})", re.MULTILINE)
 _TROUBLE = re.compile(r"error|Invalid value when checking the pattern", re.IGNORECASE)
 _DEVICE = re.compile(r"Device \d{1,3}: ")
 _MAX_CELLS, _MAX_TESTS, _MAX_TEXT = 1024, 256, 300
@@ -31,7 +32,7 @@ Row = List[Optional[float]]
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{version, tests[]{name status about matrix[[GB/s or None]] error}, error}.
+    """{version, driver_version, tests[]{name status about matrix[[GB/s or None]] error}, error}.
 
     status: Passed, Waived (the node cannot do it), Error, Not Found, as printed; text without a word is Passed
     when it has a matrix. error: why nothing was measured. Raises ParseError when it is another tool's output.
@@ -41,6 +42,8 @@ def parse(files: Mapping[str, Data]) -> Facts:
         raise ParseError(f"{len(data)} bytes, nvbandwidth prints no more than {v.MAX_JSON_BYTES}")
     text = t.decode(data)
     facts = _json(data) if re.search(r"^\s*\{", text, re.MULTILINE) and '"nvbandwidth"' in text else _text(text)
+    driver = _DRIVER.search(text)
+    facts.update({"driver_version": driver.group(1)} if driver else {})
     if not facts["tests"] and not facts.get("error"):
         raise ParseError("no test of nvbandwidth in it")
     return facts

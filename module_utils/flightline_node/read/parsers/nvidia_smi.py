@@ -18,7 +18,11 @@ from .nvidia_messages import MAX_TEXT, Messages, decode
 from .nvidia_smi_fields import TEXT, Raw, assemble
 
 FILES = ("nvidia-smi.xml", "nvidia-smi.txt")
-_BUSY = Lazy(r"[Ii]n use by another (?:client|process)|being used by one or more other processes")
+_BUSY = Lazy(
+    r"[Ii]n use by another (?:client|process)|being used by one or more other processes"
+    r"|[Ii]nsufficient [Rr]esources|(?:[Uu]nable|[Ff]ailed) to (?:create|destroy|enable|disable|set).{0,80}"
+    r"(?:[Ii]nsufficient [Pp]ermissions|[Nn]ot [Ss]upported)"
+)
 """A change that the tool refuses while programs run: an order of steps, no fault."""
 
 
@@ -59,14 +63,14 @@ def _parse_one(data: Data) -> Facts:
     if short:
         return {**assemble(short), "partial": True}
     lines = text.splitlines()
-    messages = Messages().read_all(lines)
+    busy = [line.strip()[:MAX_TEXT] for line in lines if _BUSY.search(line)]
+    messages = Messages().read_all(line for line in lines if not _BUSY.search(line))
     for line in lines if not messages.errors else ():
         # In a program's log the sentence stands within the line.
         if nvml.saying(line):
             messages.told(line[:MAX_TEXT])
     if messages.errors:
         return assemble(Raw(TEXT, messages=messages))
-    busy = [line.strip()[:MAX_TEXT] for line in lines if _BUSY.search(line)]
     if busy or any("inforom" in one["text"].lower() for one in messages.warnings):
         return {**assemble(Raw(TEXT, messages=messages)), "partial": True, "busy": busy[:4]}
     raise ParseError("neither the XML nor the text of nvidia-smi -q, and no message of the tool")

@@ -50,7 +50,7 @@ class _GpuLinks:
 
 
 def parse(files: Mapping[str, Data]) -> Facts:
-    """{gpus[]{index name uuid links inactive speed_gb_s link_speeds[] errors{} errors_by_link{}}, errors[], files[]}.
+    """{gpus[]{index name uuid links inactive inactive_links[] speed_gb_s link_speeds[] errors{} ...}, ...}.
 
     links: links printed with a rate; inactive: printed as inactive; other_links{link: text}:
     printed as anything else. errors{counter: sum over the links}, for a bit error rate (ber) the
@@ -186,8 +186,9 @@ def _facts(gpu: _GpuLinks) -> Facts:
 
 def _states(states: Mapping[str, Union[float, str]]) -> Facts:
     speeds = [state for state in states.values() if isinstance(state, float)]
-    inactive = sum(state == "" for state in states.values())
-    facts: Facts = {"links": len(speeds), "inactive": inactive, "link_speeds": speeds}
+    dark = [int(link) for link, state in states.items() if state == ""]
+    facts: Facts = {"links": len(speeds), "inactive": len(dark), "link_speeds": speeds}
+    facts.update({"inactive_links": dark} if dark else {})
     if speeds:
         # Equal counts: the lower rate, so that half the links being slow is not hidden.
         facts["speed_gb_s"] = min(Counter(speeds).items(), key=lambda item: (-item[1], item[0]))[0]

@@ -9,7 +9,7 @@ a label as well.
 from __future__ import annotations
 
 import re
-from typing import Iterator, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 from ...model import ParseError
 from ..bundle import Data
@@ -28,6 +28,9 @@ _HEADER = re.compile(
     r"# (?:nThread |nccl-tests version|Collective test starting|Using devices| +Rank +\d| +size +count )|provider: "
 )
 _PREFIX = Lazy(r"\s{0,80}(?:\S{1,120}[:>\]] ?|(?:[\w.\-/]{1,100} ){1,2}|[\w.\-/]{1,100} {1,40}\| ?)?")
+_RANK = re.compile(
+    rb"\[\d{1,9},(\d{1,6})\]<std|(\d{1,6}): ?(?:provider|    (?:fabric|domain|version|type|protocol)): ?"
+)
 MOST_PREFIXES = 8
 _LABEL = Lazy(r"[\w.\-]{1,64}: ?(?=\s*(?:#|\d+\s+\d+\s+[a-z]))")
 
@@ -53,6 +56,16 @@ def lines(data: Data) -> Iterator[str]:
         elif line[:1] not in (" ", "#", "", "[", "<") and ":" in line[:65]:
             line = _cut(line, _LABEL)
         yield line
+
+
+def apart(data: Data) -> List[bytes]:
+    """The lines of each rank, where a launcher marked them and there is more than one; else the whole."""
+    found: Dict[bytes, List[bytes]] = {}
+    for line in bytes(data).splitlines(keepends=True):
+        rank = _RANK.match(line)
+        if rank:
+            found.setdefault(rank.group(1) or rank.group(2), []).append(line)
+    return [b"".join(part) for part in found.values()] if len(found) > 1 else [bytes(data)]
 
 
 def _untagged(line: str) -> str:

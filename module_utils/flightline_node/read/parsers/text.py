@@ -23,6 +23,12 @@ _NOT_AVAILABLE = frozenset(
         "-",
     }
 )
+MOST_ELIDED = 256 << 10
+_ELIDED = Lazy(
+    r"(?m)^[\s|#>]*(?:\[?(?:\.{3,}|\u2026)\]?"
+    r"|[\[<(]\W{0,4}(?:snip|cut|truncated|omitted|skipped|output omitted)\b[^\n]{0,40})[\s|]*$",
+    re.IGNORECASE,
+)
 # Bounded: Python refuses to turn thousands of digits into an int, and 1e999 would be infinite.
 _NUMBER = re.compile(r"[-+]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?(?!\d)")
 
@@ -45,6 +51,11 @@ def decode(data: Data, limit_bytes: Optional[int] = None) -> str:
     if "\x00" in text:
         raise ParseError("binary data where text was expected")
     return text
+
+
+def elided(data: Data) -> bool:
+    """Did a person leave out lines of it, and say so by dots of their own?"""
+    return _ELIDED.search(bytes(data[:MOST_ELIDED]).decode("utf-8", "replace")) is not None
 
 
 def only(files: Mapping[str, Data]) -> Data:
