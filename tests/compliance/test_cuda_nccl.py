@@ -1,7 +1,5 @@
 """Role cuda_nccl."""
 
-import json
-
 import pytest
 
 from .looking import installed, say
@@ -43,6 +41,6 @@ def test_program_of_nccl_tests(ask, wanted, program):
 def test_nccl_tests_are_built_for_this_gpu(ask, wanted):
     """Programs for another architecture start with a slow translation, or not at all."""
     say.needs(wanted["cuda_nccl_tests"], "cuda_nccl_tests is false")
-    build = json.loads(ask.text(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json"))
+    build = ask.json(f"{wanted['cuda_nccl_tests_prefix']}/flightline-build.json")
     say.same("built for architecture", build["architecture"], str(wanted["cuda_nccl_architecture"]))
     say.same("built from commit", build["revision"], wanted["cuda_nccl_tests_commit"])

@@ -1,7 +1,5 @@
 """Role instance_store."""
 
-import json
-
 import pytest
 
 from .looking import installed, say, units
@@ -56,7 +54,7 @@ def test_store_is_open_to_jobs_and_sticky(ask, path, wanted):
 
 def test_boot_never_erases(ask, site, name):
     """A disk with data on it is somebody's data, whatever the site allowed once."""
-    seen = json.loads(ask.text("/etc/flightline/instance_store.json"))
+    seen = ask.json("/etc/flightline/instance_store.json")
     say.same("at boot erase is", seen.get("erase"), False)
     wanted = site.of_role(name, "instance_store", ask.facts())["_instance_store_boot"]
     installed.agrees(seen, wanted, "instance_store.json")

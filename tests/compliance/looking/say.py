@@ -6,12 +6,18 @@ from typing import Any, NoReturn
 import pytest
 
 CONFIGURE = "run make configure for this host"
+Finding = pytest.fail.Exception
 MOST_NAMED = 8
 
 
 def finding(saw: str, wanted: str, do: str) -> NoReturn:
     """Fail the test with one line."""
     pytest.fail(f"saw: {saw}; wanted: {wanted}; do: {do}", pytrace=False)
+
+
+def unreachable(why: str) -> NoReturn:
+    """Fail the test of a host that cannot be asked: nothing is known of it, which is no pass."""
+    pytest.fail(f"UNREACHABLE: saw: {why}; wanted: an answer over ssh; do: ssh to it; replace it", pytrace=False)
 
 
 def needs(good: Any, why: str) -> None:
