@@ -230,7 +230,7 @@ class Asked:
     def version(self, package: str) -> str:
         """The version of an installed package; empty where it is not installed."""
         if self.family() == "RedHat":
-            return self(f"rpm -q --qf '%{{VERSION}}-%{{RELEASE}}' %s 2>/dev/null || true", package)
+            return self("rpm -q --qf '%{VERSION}-%{RELEASE}' %s 2>/dev/null || true", package)
         shown = self("dpkg-query -W -f '${db:Status-Abbrev}|${Version}' %s 2>/dev/null || true", package)
         return shown.partition("|")[2] if shown[1:2] == "i" else ""
 

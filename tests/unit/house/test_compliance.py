@@ -220,7 +220,7 @@ def test_a_host_whose_every_tool_hangs_costs_its_time_and_no_more():
     began, asked = time.monotonic(), ask.Asked(Here(), limits_s=(0.6, 1, 5))
     for number in range(8):
         with pytest.raises(
-            pytest.fail.Exception, match="sleep (did not end|was not waited for: the 1 s .* sleep never)"
+            pytest.fail.Exception, match=r"sleep (did not end|was not waited for: the 1 s .* sleep never)"
         ):
             asked(f"sleep 60{number}")
     assert time.monotonic() - began < 10
