@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import testinfra
 
+from .looking import decided, installed, say
 from .looking import expected as values
-from .looking import installed, say
 from .looking import waivers as waiving
 from .looking.ask import Asked
 from .looking.strangers import Strangers
@@ -109,6 +109,18 @@ def peer(pytestconfig):
 def wanted(site, ask, name):
     """The expected values of the host under test."""
     return site.expected(name, ask.facts())
+
+
+@pytest.fixture
+def part_of(site, ask, name):
+    """What configure decided about a part of the host."""
+
+    def of(part):
+        found = decided.record(site, name, ask)["parts"].get(part)
+        say.holds(found, f"the record of {name} says nothing of {part}", "what its role decided")
+        return found
+
+    return of
 
 
 @pytest.fixture

@@ -61,13 +61,6 @@ def test_the_next_boot_ends_where_jobs_run(ask):
     say.holds(ask("systemctl get-default") in ("multi-user.target", "graphical.target"), saw, "multi-user.target", do)
 
 
-def test_the_host_has_its_name(ask):
-    """slurmd finds its line, and the prolog the node that it drains, by this name; a boot sets the one on disk again."""
-    on_disk = ask("cat /etc/hostname 2>/dev/null || true").strip().partition(".")[0]
-    say.needs(on_disk, "the name comes from the network at each boot: no /etc/hostname")
-    say.same("the host is called", ask("uname -n").partition(".")[0], on_disk, f"hostname {on_disk}")
-
-
 def test_traffic_is_not_shaped(ask):
     """A delay or a rate that somebody tried out stays until the next boot, and the whole collective waits for this node."""
     rows = ask.found("tc qdisc show")

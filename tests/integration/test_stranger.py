@@ -114,7 +114,7 @@ def families():
 
 FORKS = 6
 """Connections at once to one machine: sshd refuses some beyond ten that are not logged in yet (MaxStartups)."""
-NOT_FOR = {BARE: {}, IMAGE: {"g7": "saw: driver 580.126.09; wanted: driver 595; do: correct the pin"}}
+NOT_FOR = {BARE: {}, IMAGE: {"g7": "saw: driver 580.126.09; wanted: driver 595"}}
 """Family -> what its largest type is refused with: this image's driver does not know that GPU."""
 
 

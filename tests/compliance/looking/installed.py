@@ -132,11 +132,11 @@ ELSEWHERE = {
     "lustre_client/mount.j2": "test_lustre_client.py, per mount",
     "nvidia_driver/preferences.j2": "test_nvidia_driver.py asks apt-cache policy",
     "package_repository/sources.j2": "test_host.py asks apt; test_nvidia_driver.py reads NVIDIA's",
-    "slurm/cgroup.conf.j2": "test_slurm.py compares with the controller's",
-    "slurm/gres.conf.j2": "test_slurm.py compares with the controller's",
+    "slurm/cgroup.conf.j2": "test_slurm.py compares with the record of host_state",
+    "slurm/gres.conf.j2": "test_slurm.py compares with the record of host_state",
     "slurm/slurmdbd.conf.j2": "only with slurm_accounting; slurmdbd refuses a file that others can read",
-    "slurm/topology.conf.j2": "only with slurm_topology; slurmctld refuses a tree that does not hold every node",
-    "slurm/slurm.conf.j2": "test_slurm.py compares with the controller's",
+    "slurm/topology.conf.j2": "test_slurm.py compares with the record of host_state",
+    "slurm/slurm.conf.j2": "test_slurm.py compares with the record of host_state",
 }
 """Templates that are looked at in another way."""
 
@@ -148,7 +148,7 @@ def of(role: str) -> list[Installed]:
 
 def paths() -> set[str]:
     """Every path that a role may write: none of these is a stranger's."""
-    return {entry.path for entry in FILES}
+    return {entry.path for entry in FILES} | {"/etc/apt/preferences.d/flightline-adopted"}
 
 
 def digest(text: str | bytes) -> str:

@@ -1,6 +1,6 @@
 """How a finding is said: what was seen, what was wanted, what to do. A bare assert would leave the reader to guess."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import pytest
@@ -35,6 +35,12 @@ def holds(good: Any, saw: str, wanted: str, do: str = CONFIGURE) -> None:
 def same(what: str, saw: Any, wanted: Any, do: str = CONFIGURE) -> None:
     """A finding unless both are equal."""
     holds(saw == wanted, f"{what} {saw!r}", repr(wanted), do)
+
+
+def unchanged(files: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, str], do: str) -> None:
+    """A finding that names the files whose content is not the recorded one."""
+    gone = [path for path in wanted if files.get(path, {}).get("sha256") != wanted[path]]
+    none("not as they were recorded", gone, "the recorded content", do)
 
 
 def none(what: str, found: Iterable[Any], wanted: str, do: str = CONFIGURE) -> None:

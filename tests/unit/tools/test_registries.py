@@ -31,11 +31,22 @@ def test_a_new_role_has_its_place_and_its_group_by_its_own_file(tmp_path, monkey
     monkeypatch.setattr(registries, "ROOT", tmp_path)
     _role(tmp_path, "last", "{hosts: [gpu_nodes], after: [new]}")
     _role(tmp_path, "first", "{hosts: [gpu_nodes]}")
-    _role(tmp_path, "new", "{hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa}")
+    _role(
+        tmp_path,
+        "new",
+        "{hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa, also: [first], needs: [first]}",
+    )
     _role(tmp_path, "only_included", "")
-    first, new, last = registries.roles()
-    assert "role: first" in first and "role: last" in last
-    assert new == """    - {role: new, tags: [new], when: "'new' in group_names and has.efa"}"""
+    lines = list(registries.roles())
+    assert [line for line in lines if line.startswith("    - name: Apply")] == [
+        f"    - name: Apply {name}" for name in ("first", "new", "last")
+    ]
+    new = lines[lines.index("    - name: Apply new") :]
+    assert new[1:3] == [
+        "      tags: [new, first]",
+        """      when: "'new' in group_names and has.efa and 'first' not in flightline_refused | default([])\"""",
+    ]
+    assert sum("&collect" in line for line in lines) == 1 and sum("*collect" in line for line in lines) == 2
     assert list(registries.groups())[2:4] == ["    new:", "      children: {gpu_nodes: {}, slurm_controller: {}}"]
 
 
