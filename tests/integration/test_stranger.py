@@ -8,6 +8,7 @@ in shelf_vendors.exceptions. The last test loses a node in the middle of a role.
 import os
 import random
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 import yaml
 
 from flightline_node.know.expected import known_types
-from tests.beds import until
+from tests.beds import ran, until
 
 from . import play as plays
 from . import shelf_gpu, shelf_vendors
@@ -70,6 +71,13 @@ def test_a_second_run_changes_nothing(stranger, first):
     again = plays.play(stranger, SITE)
     assert again.status == 0, troubles(again)
     assert {name: row.changed for name, row in again.recap.items()} == {BARE: 0, IMAGE: 0}, again.output
+
+
+def test_both_comply_with_what_was_decided_about_them(stranger, first):
+    """The image is no less right than the bare node: it has another driver, EFA, NCCL and store than our pins say."""
+    argv = [sys.executable, "-m", "pytest", "tests/compliance", "-q", "-p", "no:cacheprovider"]
+    done = ran(*argv, "--hosts=ansible://gpu_nodes", f"--ansible-inventory={stranger}", cwd=layout.ROOT)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-1000:]
 
 
 def test_the_bare_node_has_what_the_type_needs_and_no_more(bed, first):

@@ -288,7 +288,32 @@ CLUSTER = [
     Mutation(f"{WATCH}::test_watcher_runs_the_package_that_is_installed", "the package written again, the watcher not started again", "sleep 1.1; touch /opt/flightline/flightline-node.pyz", "systemctl restart flightline-watch", "test \"$(date +%s --date=\"$(systemctl show --property=ActiveEnterTimestamp --value flightline-watch)\")\" -ge \"$(stat --format=%Y /opt/flightline/flightline-node.pyz)\""),
     mode(f"{WATCH}::test_state_can_be_written_by_root_alone", "/var/lib/flightline", "0777"),
 ]  # fmt: skip
-MUTATIONS = [*HOST, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
+BOOT, CHANGES, CLOUD, NETWORK, ROOM = (
+    f"test_host_{name}.py::test" for name in ("boot", "changes", "cloud", "network", "room")
+)
+LATER = [
+    add(f"{BOOT}_the_next_boot_has_the_kernels_words_of_this_one", "/etc/default/grub.d/99-site.cfg", 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX modprobe.blacklist=nvidia"', FOREIGN),
+    append(f"{BOOT}_no_lost_disk_stops_the_next_boot", "/etc/fstab", "/dev/nvme7n1 /srv/data ext4 defaults 0 2", SYSTEM),
+    add(f"{BOOT}_nothing_of_a_strangers_is_loaded_or_run_at_boot", "/etc/modules-load.d/site.conf", "nouveau", FOREIGN),
+    add(f"{BOOT}_nothing_of_a_strangers_is_loaded_or_run_at_boot", "/etc/rc.local", "#!/bin/sh\nexit 0", FOREIGN, bits="0755"),
+    add(f"{CHANGES}_no_upgrade_reboots_the_host", "/etc/apt/apt.conf.d/99reboot", 'Unattended-Upgrade::Automatic-Reboot "true";', FOREIGN),
+    add(f"{CHANGES}_no_upgrade_restarts_services_by_itself", "/etc/needrestart/conf.d/site.conf", "$nrconf{restart} = 'a';", FOREIGN),
+    add(f"{CHANGES}_no_installation_runs_a_strangers_program", "/etc/apt/apt.conf.d/99hook", 'DPkg::Post-Invoke { "/bin/true"; };', FOREIGN),
+    Mutation(f"{CHANGES}_no_package_is_half_configured", "numactl unpacked and not configured", "sed -i '/^Package: numactl$/,/^$/s/^Status: install ok installed/Status: install ok unpacked/' /var/lib/dpkg/status", "dpkg --configure numactl", "! dpkg --audit | grep -q numactl", "not looked for: apt finishes it with the next package that a role installs"),
+    add(f"{CLOUD}_the_instances_role_is_who_it_is", "/root/.aws/config", "[default]\nendpoint_url = https://192.0.2.1", FOREIGN),
+    append(f"{CLOUD}_aws_has_the_addresses_that_dns_says", "/etc/hosts", "192.0.2.1 s3.us-east-1.amazonaws.com", SYSTEM),
+    add(f"{CLOUD}_no_certificate_authority_is_a_strangers", "/usr/local/share/ca-certificates/site.crt", "-----BEGIN CERTIFICATE-----", FOREIGN),
+    append("test_host_programs.py::test_environment_is_the_sites", "/etc/environment", "HTTPS_PROXY=http://192.0.2.1:3128", SYSTEM),
+    append(f"{NETWORK}_names_are_asked_inside_the_network", "/etc/resolv.conf", "nameserver 9.9.9.9", SYSTEM),
+    edit(f"{NETWORK}_dns_is_asked_at_all", "/etc/nsswitch.conf", "s/^hosts:.*/hosts: files/", SYSTEM),
+    Mutation(f"{NETWORK}_frames_have_the_networks_size", "frames of 1280 bytes", "ip link set host0 mtu 1280", "ip link set host0 mtu 1500", "[ $(cat /sys/class/net/host0/mtu) = 1500 ]", SYSTEM),
+    Mutation(f"{ROOM}_shared_memory_has_room", "/dev/shm of 64 MiB", "findmnt -no SIZE --bytes /dev/shm > /run/kept-shm; mount -o remount,size=64M /dev/shm", "mount -o remount,size=$(cat /run/kept-shm) /dev/shm", "[ $(findmnt -no SIZE --bytes /dev/shm) = $(cat /run/kept-shm) ]", SYSTEM),
+    Mutation(f"{ROOM}_programs_may_run_where_compilers_write_them", "/tmp mounted noexec", "mount -t tmpfs -o noexec,mode=1777 tmpfs /tmp", "umount /tmp", "! findmnt -no OPTIONS --target /tmp | grep -q noexec", SYSTEM),
+    Mutation(f"{ROOM}_no_disk_is_full", "a disk with no room left", "truncate -s 8M /var/full.img && mkfs.ext4 -q /var/full.img && mkdir -p /srv/full && mount -o loop /var/full.img /srv/full && { head -c 64M /dev/zero > /srv/full/x || true; }", "umount /srv/full; rm -rf /srv/full /var/full.img", "! findmnt /srv/full >/dev/null", DATA),
+    add("test_base_time.py::test_no_stranger_tells_the_clock_how_to_run", "/etc/chrony/conf.d/site.conf", "local stratum 1", FOREIGN),
+    Mutation("test_base_time.py::test_logs_are_written_in_universal_time", "the time zone is Tokyo's", "readlink /etc/localtime > /run/kept-zone; ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime", "ln -sf $(cat /run/kept-zone) /etc/localtime", "[ $(date +%z) = +0000 ]", SYSTEM),
+]  # fmt: skip
+MUTATIONS = [*HOST, *LATER, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
 UNBREAKABLE = {
     "test_base.py::test_governor_is_set": "a container has no frequency scaling",
     "test_base.py::test_kernel_is_held": "a container has no kernel package",
