@@ -156,7 +156,8 @@ def as_the_role_writes_it(entry, ask, site, name):
         say.needs(entry.family in ("", ask.family()), f"{entry.family} only")
         due = site.of_role(name, entry.role, ask.facts()).template(f"{{{{ ({entry.when}) | bool }}}}")
         say.needs(due, f"the role writes it when {entry.when}")
-        installed.compare(ask, entry.path, installed.wanted_sha256(entry, site, name, ask.facts()), entry.mode)
+        text = installed.wanted_text(entry, site, name, ask.facts())
+        installed.compare(ask, entry.path, installed.digest(text), entry.mode, text)
 
     return compare
 

@@ -29,6 +29,7 @@ SYSTEM = "a part of the system that no role writes; the finding names it"
 PACKAGE = (
     "the package is there in its version: the roles verify it, and a changed file needs a reinstallation and a look"
 )
+BUNDLE = "refused: the installer's packages are in no repository; the refusal names package and version"
 DATA = "a person decides: it may be on purpose, and undoing it may lock somebody out"
 
 
@@ -145,7 +146,7 @@ BASE = [
 DRIVER = [
     edit("test_nvidia_driver.py::test_file_is_as_the_role_writes_it", "/etc/modprobe.d/flightline-nvidia.conf", "s/modeset=0/modeset=1/"),
     Mutation("test_nvidia_driver.py::test_driver_is_the_one_that_was_decided", "a second driver library", f"touch {LIBRARIES}/libnvidia-ml.so.470.1.1", f"rm -f {LIBRARIES}/libnvidia-ml.so.470.1.1", f"! test -e {LIBRARIES}/libnvidia-ml.so.470.1.1", "refused: two driver versions are named, and nothing is removed that somebody installed"),
-    replace("test_nvidia_driver.py::test_driver_is_its_packages", "/usr/bin/nvidia-smi", "#!/bin/sh\nexit 0", PACKAGE),
+    replace("test_nvidia_driver.py::test_driver_is_its_packages", "/usr/bin/nvidia-smi", "#!/bin/sh\nexit 0"),
     Mutation("test_nvidia_driver.py::test_no_driver_package_is_half_installed", "a package unpacked and not configured", "cd /root && apt-get download -qq nvidia-persistenced && dpkg --unpack ./nvidia-persistenced_*.deb", "dpkg --configure -a", "dpkg-query -W -f '${db:Status-Abbrev}' nvidia-persistenced | grep -q ^ii"),
     edit("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/flightline-nvidia-driver", "s/1001/100/"),
     add("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/aa-site", "Package: nvidia-open libnvidia-compute-580\nPin: version 580.105*\nPin-Priority: 1002", FOREIGN),
@@ -163,16 +164,16 @@ SOFTWARE = [
     edit("test_efa.py::test_file_is_as_the_role_writes_it", "/etc/modules-load.d/flightline-efa.conf", "s/^efa$/efb/"),
     edit("test_efa.py::test_bundle_is_the_one_that_was_decided", "/opt/amazon/efa_installed_packages", "1s/[0-9.]*$/1.2.3/"),
     mode("test_efa.py::test_libfabric_is_there", "/opt/amazon/efa/bin/fi_info", "0644", PACKAGE),
-    empty("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", PACKAGE),
-    gone("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", PACKAGE),
-    append("test_efa.py::test_bundle_is_its_packages", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", "x", PACKAGE),
+    empty("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", BUNDLE),
+    gone("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", BUNDLE),
+    append("test_efa.py::test_bundle_is_its_packages", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", "x", BUNDLE),
     add("test_efa.py::test_modules_can_be_loaded", "/etc/modprobe.d/zz-efa.conf", "install efa /bin/true", FOREIGN),
     edit("test_efa.py::test_module_is_loaded_at_boot", "/etc/modules-load.d/flightline-efa.conf", "/^efa$/d"),
     add("test_efa.py::test_nccl_has_no_settings_of_strangers", "/etc/nccl.conf", "NCCL_NET_PLUGIN=none", FOREIGN),
     add("test_efa.py::test_nccl_has_no_settings_of_strangers", f"{HOME}/.nccl.conf", "NCCL_NET_GDR_LEVEL=LOC", FOREIGN),
     mode("test_efa.py::test_the_archive_belongs_to_root", CACHE, "0777"),
     Mutation("test_cuda_nccl.py::test_nccl_is_the_one_that_was_decided", "a second NCCL", "touch /usr/local/lib/libnccl.so.2.19.3", "rm -f /usr/local/lib/libnccl.so.2.19.3", "! test -e /usr/local/lib/libnccl.so.2.19.3", "refused: a second NCCL is named, and nothing is removed that somebody installed"),
-    empty("test_cuda_nccl.py::test_libraries_are_their_packages", f"{LIBRARIES}/libnccl.so.2.28.3", PACKAGE),
+    empty("test_cuda_nccl.py::test_libraries_are_their_packages", f"{LIBRARIES}/libnccl.so.2.28.3"),
     edit("test_cuda_nccl.py::test_compiler_has_the_release_that_was_decided", "/usr/local/cuda/bin/nvcc", "s/release 13.0/release 12.1/", PACKAGE),
     gone("test_cuda_nccl.py::test_program_of_nccl_tests", "/opt/nccl-tests/build/alltoall_perf"),
     edit("test_cuda_nccl.py::test_nccl_tests_are_built_for_this_gpu", "/opt/nccl-tests/build/flightline-build.json", "s/\"90\"/\"80\"/"),
@@ -255,7 +256,7 @@ CLUSTER = [
     dropin("test_slurm.py::test_scheduler_runs", "slurmd.service", "[Service]\nLimitMEMLOCK=64K", FOREIGN),
     disable("test_slurm.py::test_scheduler_starts_at_boot", "slurmd"),
     Mutation("test_slurm.py::test_scheduler_reads_the_clusters_settings", "/etc/default/slurmd: another slurm.conf", "cp -a /etc/default/slurmd /run/kept-slurmd && echo 'SLURMD_OPTIONS=\"-f /srv/slurm.conf\"' >> /etc/default/slurmd", "cp -a /run/kept-slurmd /etc/default/slurmd", "! grep -q ^SLURMD_OPTIONS=.*-f /etc/default/slurmd", SYSTEM),
-    empty("test_slurm.py::test_programs_are_their_packages", "/usr/bin/srun", PACKAGE),
+    empty("test_slurm.py::test_programs_are_their_packages", "/usr/bin/srun"),
     stop("test_slurm.py::test_munge_runs", "munge"),
     mode("test_slurm.py::test_munge_key_is_secret", "/etc/munge/munge.key", "0644"),
     Mutation("test_slurm.py::test_munge_key_is_the_clusters", "another munge.key on this node", "mkdir -p /run/kept && cp -a /etc/munge/munge.key /run/kept/munge && head -c 128 /dev/urandom > /etc/munge/munge.key", "cp -a /run/kept/munge /etc/munge/munge.key && systemctl restart munge", "cmp -s /run/kept/munge /etc/munge/munge.key"),

@@ -1,6 +1,6 @@
 """How a finding is said: what was seen, what was wanted, what to do. A bare assert would leave the reader to guess."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pytest
@@ -10,9 +10,10 @@ Finding = pytest.fail.Exception
 MOST_NAMED = 8
 
 
-def finding(saw: str, wanted: str, do: str) -> NoReturn:
-    """Fail the test with one line."""
-    pytest.fail(f"saw: {saw}; wanted: {wanted}; do: {do}", pytrace=False)
+def finding(saw: str, wanted: str, do: str, rest: Sequence[str] = ()) -> NoReturn:
+    """Fail the test with one line; what that line had no room for follows, so that no report lacks a name."""
+    more = "".join(f"\nsaw also: {entry}" for entry in rest)
+    pytest.fail(f"saw: {saw}; wanted: {wanted}; do: {do}{more}", pytrace=False)
 
 
 def unreachable(why: str) -> NoReturn:
@@ -47,4 +48,5 @@ def none(what: str, found: Iterable[Any], wanted: str, do: str = CONFIGURE) -> N
     """A finding that names what should not be there."""
     rows = [str(entry) for entry in found]
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-    holds(not rows, f"{what}: {', '.join(rows[:MOST_NAMED])}{more}", wanted, do)
+    if rows:
+        finding(f"{what}: {', '.join(rows[:MOST_NAMED])}{more}", wanted, do, rows[MOST_NAMED:])

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 import shlex
 import subprocess
 import threading
@@ -124,7 +125,7 @@ def test_a_finding_says_what_was_seen_wanted_and_what_to_do():
         say.none("ports", [1, 2], "none", "close them")
     with pytest.raises(pytest.fail.Exception, match=r"^saw: mode '0o666'; wanted: '0o644'; do: run make configure"):
         say.same("mode", "0o666", "0o644")
-    with pytest.raises(pytest.fail.Exception, match="6, 7 and 2 more;"):
+    with pytest.raises(pytest.fail.Exception, match=r"6, 7 and 2 more;.*\nsaw also: 8\nsaw also: 9$"):
         say.none("things", range(10), "none")
     say.none("nothing", [], "none")
 
@@ -260,6 +261,16 @@ def test_a_file_of_settings_that_was_written_half_is_a_sentence():
         asked.json("/etc/x.json")
 
 
+def test_a_file_that_differs_shows_its_lines_and_no_key():
+    there = "a\nexit 0\nkey=AKIAABCDEFGHIJKLMNOP\n"
+    asked = ask.Asked(Host({"cat /x": (0, there, "")}))
+    asked._files["/x"] = {"sha256": installed.digest(there), "uid": 0, "mode": 0o644}
+    with pytest.raises(pytest.fail.Exception) as found:
+        installed.compare(asked, "/x", installed.digest("a\nexec y\n"), 0o644, "a\nexec y\n")
+    lines = r"\(- there, \+ of the role\): -exit 0, - a line with a key or password, \+exec y; wanted"
+    assert re.search(lines, str(found.value)) and "AKIA" not in str(found.value)
+
+
 def test_many_commands_are_asked_in_portions():
     keys = [("echo %s", "x" * 9000) for _ in range(7)]
     portions = ask._portions(keys)
@@ -289,6 +300,10 @@ def test_a_row_that_differs_from_the_list_is_named():
     assert mutate.unexpected(mutate.Row(mended, "caught", "repaired")).startswith("the roles repair it")
     assert mutate.unexpected(mutate.Row(left, "MISSED")) == "MISSED"
     assert mutate.unexpected(mutate.Row(left, "caught", "repaired")) == ""
+    foreign = next(entry for entry in MUTATIONS if entry.left and not entry.left.startswith("refused"))
+    assert mutate.unexpected(
+        mutate.Row(foreign, "caught", "not tried", f"saw: x; wanted: y; {mutate.ADVICE}")
+    ).startswith("its")
     assert "1 of 2 mutations caught; `make configure` repairs 1" in mutate.page(
         [mutate.Row(left, "caught", "repaired"), mutate.Row(mended, "MISSED")]
     )

@@ -157,7 +157,11 @@ def test_a_type_gets_only_roles_for_what_it_has(instance_type):
     runs = {}
     for entry in applied(play):
         role = Role("base", "Ubuntu 24.04", {"instance_type": instance_type}, groups={"slurm_controller": []})
-        role.variables |= {"group_names": [entry["vars"]["flightline_role"]], "has": _trusted(play["vars"]["has"])}
+        role.variables |= {
+            "refused": [],
+            "group_names": [entry["vars"]["flightline_role"]],
+            "has": _trusted(play["vars"]["has"]),
+        }
         runs[entry["vars"]["flightline_role"]] = role.evaluate(entry["when"])
     found = software(instance_type)
     assert runs["efa"] is found["efa"]
