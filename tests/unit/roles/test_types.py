@@ -104,12 +104,6 @@ def test_headers_of_amazons_first_kernel_have_no_number():
     assert role["_nvidia_driver_headers"] == "kernel-devel-6.1.148-173.267.amzn2023.x86_64"
 
 
-def test_an_images_driver_is_judged_by_the_minimum_of_the_type():
-    role = Role("nvidia_driver", "Ubuntu 22.04", {"instance_type": "p5.48xlarge"})
-    assert (role["nvidia_driver_version"], role["nvidia_driver_image_version"]) == ("580.95.05", "")
-    assert software("p6-b200.48xlarge")["driver_minimum"]
-
-
 def test_peer_memory_is_by_dma_buf_with_the_open_module():
     assert {
         tuple(software(name)["efa_modules"]) for name in GPU_TYPES if software(name)["kernel_module"] == "open"
