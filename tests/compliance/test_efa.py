@@ -39,7 +39,10 @@ def test_plugin_is_a_library_of_its_package(ask, wanted):
     say.holds(paths, "no aws-ofi-nccl plugin below /opt/amazon/ofi-nccl", PLUGIN)
     files = ask.files(*paths)
     say.none(
-        "not a shared library", [path for path in paths if path not in files or files[path]["head"] != ELF], "ELF files"
+        "not a shared library",
+        [path for path in paths if path not in files or files[path]["head"] != ELF],
+        "ELF files",
+        "dpkg -i libnccl-ofi of the EFA installer that is recorded, or replace the node",
     )
     say.none("of no package", ask.unowned(files[path]["real"] for path in paths), "the package libnccl-ofi")
 
