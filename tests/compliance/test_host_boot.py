@@ -2,7 +2,7 @@
 
 from .looking import say
 
-WORDS = ". /etc/default/grub; for f in /etc/default/grub.d/*.cfg; do [ ! -e $f ] || . $f; done; echo $GRUB_CMDLINE_LINUX $GRUB_CMDLINE_LINUX_DEFAULT"
+WORDS = "for f in /etc/default/grub /etc/default/grub.d/*.cfg; do [ ! -e $f ] || . $f; done; echo $GRUB_CMDLINE_LINUX $GRUB_CMDLINE_LINUX_DEFAULT"
 LOADED = "sed -nE 's/^[[:space:]]*linux[a-z]*[[:space:]]+[^[:space:]]+//p' /boot/grub/grub.cfg /boot/grub2/grub.cfg"
 NEEDED = ("/", "/boot", "/boot/efi", "none", "swap")
 """Without these nothing starts in any case (fstab(5), systemd.mount(5), nofail)."""

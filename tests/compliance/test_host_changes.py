@@ -17,7 +17,7 @@ def test_no_upgrade_reboots_the_host(ask):
         found = [row for row in rows if re.search(r'Automatic-Reboot "(true|1|yes)"', row, re.IGNORECASE)]
     else:
         found = ask.found("grep -hE '^reboot *= *(when|always)' /etc/dnf/automatic.conf")
-    say.none("an upgrade may reboot:", found, "no reboot by itself", "remove the line; apt-config dump shows its value")
+    say.none("an upgrade may reboot", found, "no reboot by itself", "remove the line; apt-config dump shows its value")
 
 
 def test_no_upgrade_restarts_services_by_itself(ask):

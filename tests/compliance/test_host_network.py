@@ -4,6 +4,8 @@ import ipaddress
 
 from .looking import say
 
+CONTAINERS = ("docker", "br-", "cni", "veth", "virbr", "podman", "flannel", "cilium")
+"""Bridges of the host's own containers."""
 JUMBO, PLAIN = 9001, 1500
 """EC2's frames inside a VPC (EC2 user guide, Network MTU), and Ethernet's."""
 
@@ -29,14 +31,16 @@ def test_dns_is_asked_at_all(ask):
 def test_frames_have_the_networks_size(ask):
     """One node with small frames: large messages over TCP crawl, and every job with it is slow."""
     found = []
-    for row in ask.found("ip -4 route show default"):
-        link = row.split(" dev ")[-1].split()[0]
+    for row in ask.found("ip -oneline -4 address show scope global"):
+        link = row.split()[1]
+        if link.startswith(CONTAINERS):
+            continue
         mtu = int(ask("cat /sys/class/net/%s/mtu", link))
         driver = ask(f"readlink /sys/class/net/{link}/device/driver 2>/dev/null || true").rpartition("/")[2]
         least = JUMBO if driver == "ena" else PLAIN
         found += [f"{link} has {mtu}, of {least}"] if mtu < least else []
     say.none(
-        "MTU:",
+        "MTU",
         found,
         f"{JUMBO} with ena, else {PLAIN}",
         "ip link set LINK mtu SIZE, and look who set it (netplan, networkd)",

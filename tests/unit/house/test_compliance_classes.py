@@ -18,13 +18,13 @@ from tests.compliance.looking.strangers import Strangers
 WHOLE = {
     "cat /proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/x ro console=ttyS0",
     "sed -nE": "root=/dev/x ro console=ttyS0",
-    "sh -c '. /etc/default/grub": "console=ttyS0",
+    "sh -c 'for f in /etc/default/grub": "console=ttyS0",
     "findmnt --fstab": "/ rw\n/mnt/local noatime,nofail",
     "apt-config": 'Unattended-Upgrade::Automatic-Reboot "false";',
     "grep -E '^nameserver'": "nameserver 127.0.0.53",
     "resolvectl": "Link 2 (ens5): 10.0.0.2 fd00:ec2::253",
     "grep -E '^hosts:'": "hosts: files resolve [!UNAVAIL=return] dns",
-    "ip -4 route": "default via 10.0.0.1 dev ens5 proto dhcp",
+    "ip -oneline": "2: ens5    inet 10.0.0.9/24 metric 100\n3: docker0    inet 172.17.0.1/16",
     "cat /sys/class/net/ens5/mtu": "9001",
     "readlink /sys/class/net/ens5": "../../../../bus/pci/drivers/ena",
     "df --output=size": "1M-blocks\n 8192",
@@ -33,7 +33,7 @@ WHOLE = {
     "date +%z": "+0000",
 }
 MUTATED = [
-    (test_host_boot.test_the_next_boot_has_the_kernels_words_of_this_one, {"sh -c '. /etc": "console=ttyS0 iommu=pt"}, "iommu=pt"),
+    (test_host_boot.test_the_next_boot_has_the_kernels_words_of_this_one, {"sh -c 'for f in /etc/default/grub": "console=ttyS0 iommu=pt"}, "iommu=pt"),
     (test_host_boot.test_no_lost_disk_stops_the_next_boot, {"findmnt --fstab": "/ rw\n/srv defaults"}, "nofail: /srv"),
     (test_host_boot.test_nothing_of_a_strangers_is_loaded_or_run_at_boot, {"find /etc/rc": "/etc/rc.local"}, "rc.local"),
     (test_host_boot.test_nothing_of_a_strangers_is_loaded_or_run_at_boot, {"grep -vE '^[[:space:]]*(#": "nouveau"}, "loads: nouveau"),
