@@ -44,14 +44,6 @@ def test_driver_is_its_packages(ask):
     installed.unaltered(ask, PACKAGES, "the driver's packages", "apt-get install --reinstall the package")
 
 
-def test_no_driver_package_is_half_installed(ask):
-    """A half-installed driver works until the next boot."""
-    say.needs(ask.family() == "Debian", "dpkg only")
-    rows = ask.found("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*'")
-    do = "dpkg --configure -a"
-    say.none("packages", [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")], "installed whole", do)
-
-
 def test_driver_cannot_change_by_itself(ask):
     """apt keeps the driver where it is, also in an upgrade by hand. apt itself is asked: another pin may stand above the role's."""
     say.needs(ask.family() == "Debian", "apt only")

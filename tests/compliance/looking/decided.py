@@ -14,14 +14,9 @@ from .ask import Asked
 from .expected import Site
 
 
-def directory(site: Site, host: str, ask: Asked) -> Path:
-    """Where this side keeps the records."""
-    return Path(str(site.of_role(host, "host_state", ask.facts())["host_state_directory"]))
-
-
 def record(site: Site, host: str, ask: Asked) -> dict[str, Any]:
     """The record of a host; a finding where there is none, where this side did not sign it, or where it is another machine's."""
-    place = directory(site, host, ask)
+    place = Path(str(site.of_role(host, "host_state", ask.facts())["host_state_directory"]))
     try:
         found = host_state.kept(place, host)
     except host_state.NotSigned as error:

@@ -6,7 +6,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from flightline.configure import host_state, slurm_plan
-from plugins.filter.flightline_host_state import flightline_kept_state, flightline_signed_state
+from plugins.filter.flightline_software import flightline_kept_state, flightline_signed_state
 
 from .render import Role
 

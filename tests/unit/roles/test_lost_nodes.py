@@ -67,19 +67,13 @@ SITE = """\
 
     - name: Refuse twice on one
       when: inventory_hostname == 'e'
-      block:
-        - name: One role
-          ansible.builtin.fail: {msg: "saw: one; wanted: none"}
-      rescue:
-        - ansible.builtin.set_fact: {flightline_refused: [one]}
+      block: [{name: One role, ansible.builtin.fail: {msg: "saw: one; wanted: none"}}]
+      rescue: [{ansible.builtin.set_fact: {flightline_refused: [one]}}]
 
     - name: Another role refuses on the same
       when: inventory_hostname == 'e'
-      block:
-        - name: Another role
-          ansible.builtin.fail: {msg: "saw: another; wanted: none"}
-      rescue:
-        - ansible.builtin.set_fact: {flightline_refused: [one, another]}
+      block: [{name: Another role, ansible.builtin.fail: {msg: "saw: another; wanted: none"}}]
+      rescue: [{ansible.builtin.set_fact: {flightline_refused: [one, another]}}]
 
     - name: Refuse what roles refused
       ansible.builtin.fail: {msg: "not configured: {{ flightline_refused }}"}
