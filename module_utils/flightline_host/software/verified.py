@@ -83,7 +83,7 @@ def _problem(one: Altered, why: str) -> Problem:
     )
 
 
-def empty(host: Host, files: Mapping[str, str]) -> List[Problem]:
+def empty(files: Mapping[str, str]) -> List[Problem]:
     """Libraries of no package that are empty: nobody can load one."""
     nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     return [
