@@ -138,11 +138,11 @@ up: $(VENV)/.run-ready ## Build a stack, or bring its nodes back: STACK=dev; YES
 outputs: $(VENV)/.run-ready ## Give a stack's outputs to Ansible: STACK=dev, or OUTPUTS=FILE
 	@$(BIN)/python -m infra.link $(if $(OUTPUTS),--outputs "$(OUTPUTS)",--stack "$(STACK)")
 
-configure: $(VENV)/.run-ready ## Configure the nodes of INVENTORY with the roles
+configure: $(VENV)/.run-ready ## Configure the nodes of INVENTORY with the roles; ARGS="--limit gpu-03 --check --diff"
 	@case "$(INVENTORY)" in *aws_ec2.yml) [ -e "$(dir $(INVENTORY))group_vars/aws_ec2/stack.json" ] || { \
 	    echo "configure: saw no group_vars/aws_ec2/stack.json beside $(INVENTORY); wanted the stack's outputs; do: make outputs" >&2; \
 	    exit 2; };; esac
-	@PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook -i "$(INVENTORY)" -i inventory/roles.yml playbooks/site.yml
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook -i "$(INVENTORY)" -i inventory/roles.yml playbooks/site.yml $(ARGS)
 
 compliance: $(VENV)/.dev-ready ## Look at configured hosts: INVENTORY=..., GROUP=gpu_nodes; JUnit and HTML in .flightline/compliance
 	@$(BIN)/python -m pytest tests/compliance --hosts=ansible://$(or $(GROUP),gpu_nodes) --ansible-inventory=$(INVENTORY) \

@@ -90,13 +90,13 @@ def _site(root: Path) -> Iterator[tuple[str, bytes]]:
 def play(site: str) -> str:
     """The plays that look at a host and apply the roles, without roles that need other hosts. Raises ValueError."""
     plays = [one for one in yaml.safe_load(site) if "hosts" in one]
-    if len([one for one in plays if "roles" in one]) != 1:
+    if len([one for one in plays if any(map(_name, _applied(one)))]) != 1:
         raise ValueError(f"playbooks/site.yml: saw {[one.get('name') for one in plays]}, wanted one play with roles")
     # A play must not wait for the rest of the fleet, and a failure must be the run's status.
     kept = [{key: value for key, value in one.items() if key not in ("serial", "max_fail_percentage")} for one in plays]
     for one in kept:
-        if "roles" in one:
-            one["roles"] = [role for role in one["roles"] if _name(role) not in NEED_OTHERS]
+        for key in {"roles", "tasks"} & one.keys():
+            one[key] = [entry for entry in one[key] if _name(entry) not in NEED_OTHERS]
     return yaml.safe_dump(kept, sort_keys=False)
 
 
@@ -105,8 +105,15 @@ def _configuration(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("callbacks_enabled"))
 
 
-def _name(role: Any) -> str:
-    return str(role["role"] if isinstance(role, dict) else role)
+def _applied(play: dict[str, Any]) -> list[Any]:
+    return [*play.get("roles", []), *play.get("tasks", [])]
+
+
+def _name(entry: Any) -> str:
+    """The role of an entry: of a play's list, or of a block that applies one; empty of any other task."""
+    if not isinstance(entry, dict):
+        return str(entry)
+    return str(entry.get("role") or (entry.get("vars") or {}).get("flightline_role", ""))
 
 
 def modules(root: Path) -> set[tuple[str, str]]:

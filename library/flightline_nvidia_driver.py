@@ -30,6 +30,10 @@ options:
     description: A version (V(580.95.05)) or a branch (V(580)); any when empty.
     type: str
     default: ""
+  minimum:
+    description: The oldest version that serves the GPU; any when empty.
+    type: str
+    default: ""
   kernel_module:
     description: Which kernel module the GPU needs.
     type: str
@@ -105,6 +109,7 @@ ARGUMENT_SPEC = {
         "default": "installed",
     },
     "version": {"type": "str", "default": ""},
+    "minimum": {"type": "str", "default": ""},
     "kernel_module": {"type": "str", "choices": ["any", "open", "proprietary"], "default": "any"},
     "fabric_manager": {"type": "bool", "default": False},
     "nvlsm": {"type": "bool", "default": False},

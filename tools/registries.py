@@ -113,11 +113,21 @@ def _site_roles() -> dict[str, dict[str, Any]]:
     return {role: found[role] for role in placed}
 
 
+_COLLECT = """&collect [
+         {name: Go on and remember the refusal, ansible.builtin.set_fact: {
+           flightline_refused: "{{ refused + [flightline_role] }}"}}]"""
+
+
 def roles() -> Iterator[str]:
-    """The roles of playbooks/site.yml."""
-    for role, site in _site_roles().items():
-        when = " and ".join(filter(None, [f"'{role}' in group_names", site.get("when")]))
-        yield f'    - {{role: {role}, tags: [{role}], when: "{when}"}}'
+    """The roles of playbooks/site.yml, each in a block: what one refuses keeps no other from its work."""
+    for number, (role, site) in enumerate(_site_roles().items()):
+        needs = [f"'{other}' not in refused" for other in site.get("needs", [])]
+        when = " and ".join(filter(None, [f"'{role}' in group_names", site.get("when"), *needs]))
+        tags = ", ".join([role, *site.get("also", [])])
+        yield f"    - {{name: Apply {role}, tags: [{tags}],"
+        yield f'       vars: {{flightline_role: {role}}}, when: "{when}",'
+        block = f"[{{name: Import it, ansible.builtin.import_role: {{name: {role}}}}}]"
+        yield f"       block: {block}, rescue: {'*collect' if number else _COLLECT}}}"
 
 
 def groups() -> Iterator[str]:

@@ -33,6 +33,8 @@ class SiteRun:
 
     hosts: list[str] = field(default_factory=list)
     failed: dict[str, HostTrouble] = field(default_factory=dict)
+    refused: dict[str, list[HostTrouble]] = field(default_factory=dict)
+    """What independent roles refused, each once; the host failed at the end for it."""
     lost: dict[str, HostTrouble] = field(default_factory=dict)
 
     def configured(self) -> list[str]:
@@ -45,8 +47,9 @@ class SiteRun:
             return ["nothing was configured", NO_HOSTS]
         done = self.configured()
         text = [f"{len(done)} of {len(self.hosts)} hosts configured", *_listed(done)]
-        text += _told("failed", self.failed, [name for name in self.hosts if name not in self.lost])
-        text += _told("unreachable", self.lost, self.hosts)
+        failed = {name: self.refused.get(name) or [trouble] for name, trouble in self.failed.items()}
+        text += _told("failed", failed, [name for name in self.hosts if name not in self.lost])
+        text += _told("unreachable", {name: [trouble] for name, trouble in self.lost.items()}, self.hosts)
         return [*text, RUN_AGAIN] if len(done) < len(self.hosts) else text
 
 
@@ -54,5 +57,5 @@ def _listed(names: list[str]) -> list[str]:
     return [f"  {', '.join(names[at : at + NAMES_PER_LINE])}" for at in range(0, len(names), NAMES_PER_LINE)]
 
 
-def _told(word: str, troubles: Mapping[str, HostTrouble], hosts: Iterable[str]) -> list[str]:
-    return [f"{word:<12} {name}  at {troubles[name]}" for name in hosts if name in troubles]
+def _told(word: str, troubles: Mapping[str, list[HostTrouble]], hosts: Iterable[str]) -> list[str]:
+    return [f"{word:<12} {name}  at {trouble}" for name in hosts for trouble in troubles.get(name, [])]

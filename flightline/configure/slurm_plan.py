@@ -109,8 +109,14 @@ def workers(
 
 
 def node_name(inventory_name: str, variables: Mapping[str, Any], hosts: Mapping[str, Known]) -> str:
-    """The short host name, by which slurmd finds its own line; of a node that was not seen the one so far, or EC2's."""
-    given = variables.get("slurm_node_name") or (variables.get("ansible_facts") or {}).get("hostname")
+    """The short host name, by which slurmd finds its own line; of a node that was not seen the one so far, or EC2's.
+
+    A name that was recorded of this machine stands above the one that it goes by now, which role host_state refuses.
+    """
+    facts = variables.get("ansible_facts") or {}
+    kept = variables.get("host_state_kept") or {}
+    recorded = kept.get("name") if kept.get("machine") == facts.get("machine_id") else ""
+    given = variables.get("slurm_node_name") or recorded or facts.get("hostname")
     so_far = hosts.get(address(inventory_name, variables), _NOBODY).name
     name = str(given or so_far or variables.get("ec2_private_dns_name") or inventory_name)
     return name if _ADDRESS.search(name) else name.partition(".")[0]

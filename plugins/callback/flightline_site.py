@@ -10,8 +10,9 @@ type: aggregate
 short_description: Says at the end of playbooks/site.yml which hosts are configured, failed or lost
 description:
   - A play at the end of the playbook cannot say it, because a play whose hosts are all gone does not run.
-  - Names each host that is not configured, with the task at which it left and what was said. Ansible's own exit status
-    stays (2 a host failed, 4 a host was unreachable).
+  - Names each host that is not configured, with the task at which it left and what was said; where the play went on
+    after a role's refusal, with every one of them. Ansible's own exit status stays (2 a host failed, 4 a host was
+    unreachable).
   - Does nothing in any other playbook or ad-hoc command.
 version_added: "0.1.0"
 author:
@@ -28,6 +29,8 @@ from ansible.plugins.callback import CallbackBase
 from flightline.configure.site_summary import HostTrouble, SiteRun
 
 PLAYBOOK = "site.yml"
+REFUSED = "flightline_refused"
+"""The fact by which a play remembers that a role refused and goes on with the next."""
 
 
 class CallbackModule(CallbackBase):
@@ -59,6 +62,14 @@ class CallbackModule(CallbackBase):
         """Remember the last failure; whether the host recovered from it is known at the end."""
         if not ignore_errors:
             self._site.failed[result.host.get_name()] = self._trouble(result)
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """A role's refusal that the play went on after: what failed last is the reason."""
+        name = result.host.get_name()
+        if REFUSED in (result.result.get("ansible_facts") or {}) and name in self._site.failed:
+            told = self._site.refused.setdefault(name, [])
+            if self._site.failed[name].said not in [trouble.said for trouble in told]:
+                told.append(self._site.failed[name])
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Remember where a host was lost."""

@@ -1,6 +1,6 @@
 # Copyright: Flightline contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Filters: what software an instance type needs, the CloudWatch agent's configuration for it, the digest of a file."""
+"""Filters: what software an instance type needs, the agent's configuration for it, a file's digest, a host's record."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
+from flightline.configure import host_state
 from flightline.configure.node_software import software
 from flightline_node.model import SettingsError
 from flightline_node.tell.cwagent import AgentPlan, config
@@ -42,6 +43,19 @@ def flightline_sha256(path: str) -> str:
         raise AnsibleFilterError(f"saw: {path}: {error.strerror}; wanted: a file of the control node") from error
 
 
+def flightline_kept_state(directory: str, host: str) -> dict[str, Any]:
+    """What is kept of a host; nothing where it was never configured from here."""
+    try:
+        return host_state.kept(Path(str(directory)), str(host))
+    except (host_state.NotSigned, OSError) as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def flightline_signed_state(state: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The record with its signature."""
+    return host_state.sign(state, str(key).strip())
+
+
 class FilterModule:
     """The filters of this file."""
 
@@ -51,4 +65,6 @@ class FilterModule:
             "flightline_software": flightline_software,
             "flightline_agent_config": flightline_agent_config,
             "flightline_sha256": flightline_sha256,
+            "flightline_kept_state": flightline_kept_state,
+            "flightline_signed_state": flightline_signed_state,
         }

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import testinfra
 
+from .looking import decided, installed, say
 from .looking import expected as values
-from .looking import installed, say
 from .looking import waivers as waiving
 from .looking.ask import Asked
 from .looking.strangers import Strangers
@@ -100,10 +100,7 @@ def peer(pytestconfig):
             source = pytestconfig.getoption("ansible_inventory")
             there = testinfra.get_host(f"ansible://{other}?ansible_inventory={source}")
             ASKED[other] = Asked(there, ASKED, LOOKED_AT)
-        try:
-            return ASKED[other] if ASKED[other].answer("true").rc == 0 else None
-        except RuntimeError:  # testinfra's word for a connection that failed
-            return None
+        return ASKED[other] if ASKED[other].answers() else None
 
     return of
 
@@ -112,6 +109,18 @@ def peer(pytestconfig):
 def wanted(site, ask, name):
     """The expected values of the host under test."""
     return site.expected(name, ask.facts())
+
+
+@pytest.fixture
+def part_of(site, ask, name):
+    """What configure decided about a part of the host."""
+
+    def of(part):
+        found = decided.record(site, name, ask)["parts"].get(part)
+        say.holds(found, f"the record of {name} says nothing of {part}", "what its role decided")
+        return found
+
+    return of
 
 
 @pytest.fixture
@@ -147,7 +156,8 @@ def as_the_role_writes_it(entry, ask, site, name):
         say.needs(entry.family in ("", ask.family()), f"{entry.family} only")
         due = site.of_role(name, entry.role, ask.facts()).template(f"{{{{ ({entry.when}) | bool }}}}")
         say.needs(due, f"the role writes it when {entry.when}")
-        installed.compare(ask, entry.path, installed.wanted_sha256(entry, site, name, ask.facts()), entry.mode)
+        text = installed.wanted_text(entry, site, name, ask.facts())
+        installed.compare(ask, entry.path, installed.digest(text), entry.mode, text)
 
     return compare
 

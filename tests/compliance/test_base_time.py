@@ -56,3 +56,14 @@ def test_no_other_clock_daemon(ask):
     names = ("systemd-timesyncd", "ntp", "ntpsec", "ntpd", "openntpd")
     found = [name for name in names if ask.unit(f"{name}.service").get("ActiveState") == "active"]
     say.none("also keep the time", found, "chrony alone", "systemctl disable --now it")
+
+
+def test_no_stranger_tells_the_clock_how_to_run(ask, strangers):
+    """A file in conf.d can forbid steps, or make the node its own source, and every source still looks well."""
+    found = ask.found("find /etc/chrony/conf.d /etc/chrony/sources.d /etc/chrony.d /run/chrony-dhcp -type f")
+    strangers.none("chronyd also reads", found, "files of packages and the role's lines in chrony.conf")
+
+
+def test_logs_are_written_in_universal_time(ask):
+    """Logs of nodes in two zones are an hour apart by their words, and nobody sees which came first."""
+    say.same("local time is", ask("date +%z"), "+0000", "timedatectl set-timezone Etc/UTC")

@@ -1,7 +1,5 @@
 """Role cloudwatch_agent."""
 
-import json
-
 import pytest
 
 from .looking import installed, say, units
@@ -12,7 +10,7 @@ AGENT = "amazon-cloudwatch-agent.service"
 
 @pytest.fixture
 def config(ask):
-    return json.loads(ask.text(f"{HOME}/etc/flightline.json"))
+    return ask.json(f"{HOME}/etc/flightline.json")
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def test_agent_is_its_package(ask, sends):
 
 def test_agent_has_loaded_the_configuration(ask, sends, config):
     """What is in the file and what runs are two things until it is loaded."""
-    loaded = json.loads(ask.text(f"{HOME}/etc/amazon-cloudwatch-agent.d/file_flightline.json"))
+    loaded = ask.json(f"{HOME}/etc/amazon-cloudwatch-agent.d/file_flightline.json")
     say.none("the agent has loaded", installed.differences(loaded, config), "flightline.json", say.CONFIGURE)
 
 

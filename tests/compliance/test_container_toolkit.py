@@ -1,6 +1,5 @@
 """Role container_toolkit."""
 
-import json
 import re
 
 import pytest
@@ -9,11 +8,11 @@ from .looking import installed, say, units
 
 
 @pytest.mark.over("container_toolkit_packages")
-def test_package_has_the_pinned_version(host, item, part, wanted):
+def test_package_has_the_pinned_version(ask, item, part, wanted):
     """The toolkit's packages work only with each other's version."""
-    package = host.package(part("container_toolkit_packages"))
-    say.holds(package.is_installed, f"no package {item}", "installed")
-    say.same(f"{item} has version", package.version, str(wanted["container_toolkit_version"]))
+    version = ask.version(part("container_toolkit_packages"))
+    say.holds(version, f"no package {item}", "installed")
+    say.same(f"{item} has version", version, str(wanted["container_toolkit_version"]))
 
 
 def test_toolkit_is_its_packages(ask, wanted):
@@ -32,7 +31,8 @@ def test_engine_knows_the_runtime(ask, item, part):
         saw = f"containerd starts {', '.join(filter(None, names)) or 'runc'}"
         say.holds("/usr/bin/nvidia-container-runtime" in names, saw, "/usr/bin/nvidia-container-runtime")
     else:
-        runtimes = json.loads(ask("cat /etc/docker/daemon.json 2>/dev/null || echo '{}'")).get("runtimes", {})
+        there = ask.files("/etc/docker/daemon.json")
+        runtimes = ask.json("/etc/docker/daemon.json").get("runtimes", {}) if there else {}
         path = str(runtimes.get("nvidia", {}).get("path"))
         say.holds(
             path.endswith("nvidia-container-runtime"), f"docker's runtime nvidia is {path}", "nvidia-container-runtime"

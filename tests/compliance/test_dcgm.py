@@ -15,11 +15,11 @@ def package(wanted):
     return (wanted["dcgm_packages"] or [f"datacenter-gpu-manager-4-cuda{wanted['dcgm_cuda_major']}"])[0]
 
 
-def test_version_is_the_pinned_one(host, wanted, package):
+def test_version_is_the_pinned_one(ask, wanted, package):
     """Flightline reads the output of the versions it knows."""
-    found = host.package(package)
-    say.holds(found.is_installed, f"no package {package}", "installed")
-    seen = found.version.split(":")[-1]
+    version = ask.version(package)
+    say.holds(version, f"no package {package}", "installed")
+    seen = version.split(":")[-1]
     say.holds(seen.startswith(str(wanted["dcgm_version"])), f"{package} {seen}", str(wanted["dcgm_version"]))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .looking import installed, say
+from .looking import decided, installed, say
 
 ELF = "7f454c46"
 PLUGIN = "libnccl-net*.so*"
@@ -15,10 +15,14 @@ def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     as_the_role_writes_it()
 
 
-def test_bundle_has_the_pinned_version(ask, wanted):
+def test_bundle_is_the_one_that_was_decided(ask, wanted, part_of):
     """Driver, libfabric and plugin are one set; another installer is another set."""
+    part = part_of("efa")
     first = (ask.lines("cat /opt/amazon/efa_installed_packages") or [""])[0]
-    say.same("the EFA installer was", first.rpartition(":")[2].strip(), str(wanted["efa_version"]))
+    version = first.rpartition(":")[2].strip()
+    say.same("the EFA installer was", version, part["installer"])
+    decided.serves(part, version, wanted["efa_instance_type"], "efa_installer")
+    say.unchanged(ask.files(*part["files"]), part["files"], "reinstall libfabric and libnccl-ofi, or replace the node")
 
 
 def test_libfabric_is_there(ask, wanted):
@@ -35,7 +39,10 @@ def test_plugin_is_a_library_of_its_package(ask, wanted):
     say.holds(paths, "no aws-ofi-nccl plugin below /opt/amazon/ofi-nccl", PLUGIN)
     files = ask.files(*paths)
     say.none(
-        "not a shared library", [path for path in paths if path not in files or files[path]["head"] != ELF], "ELF files"
+        "not a shared library",
+        [path for path in paths if path not in files or files[path]["head"] != ELF],
+        "ELF files",
+        "dpkg -i libnccl-ofi of the EFA installer that is recorded, or replace the node",
     )
     say.none("of no package", ask.unowned(files[path]["real"] for path in paths), "the package libnccl-ofi")
 

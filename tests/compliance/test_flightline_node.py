@@ -1,7 +1,5 @@
 """Role flightline_node."""
 
-import json
-
 import pytest
 
 from .looking import installed, say, units
@@ -44,7 +42,7 @@ def test_directory_belongs_to_root(ask, folder):
 def test_node_expects_what_the_inventory_says(ask, site, name):
     """Expected values, skipped checks, thresholds and waivers come from the inventory, never from the node under test."""
     wanted = site.of_role(name, "flightline_node", ask.facts())["_flightline_node_settings"]
-    installed.agrees(json.loads(ask.text("/etc/flightline/node.json")), wanted, "/etc/flightline/node.json")
+    installed.agrees(ask.json("/etc/flightline/node.json"), wanted, "/etc/flightline/node.json")
 
 
 def test_preflight_runs_at_every_boot(ask, strangers):

@@ -1,7 +1,5 @@
 """Role flightline_watch."""
 
-import json
-
 from .looking import installed, say, units
 
 UNIT = "flightline-watch.service"
@@ -16,7 +14,7 @@ def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
 def test_watcher_knows_what_the_site_wants(ask, site, name):
     """Another scheduler or name in it, and the quarantine drains nothing."""
     wanted = site.of_role(name, "flightline_watch", ask.facts())["_flightline_watch_settings"]
-    installed.agrees(json.loads(ask.text("/etc/flightline/watch.json")), wanted, "/etc/flightline/watch.json")
+    installed.agrees(ask.json("/etc/flightline/watch.json"), wanted, "/etc/flightline/watch.json")
 
 
 def test_watcher_runs(ask, strangers, wanted):

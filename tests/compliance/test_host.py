@@ -4,12 +4,9 @@ import re
 
 import pytest
 
-from .looking import filters, say
+from .looking import filters, installed, say
 
 SYSTEM_PATHS = ("/etc", "/usr", "/opt", "/var/lib", "/lib/systemd")
-
-
-SECRET = r"(AKIA|ASIA)[A-Z0-9]{16}|aws_secret_access_key *[=:] *[^ ]|-----BEGIN [A-Z ]*PRIVATE KEY|xox[abp]-[0-9]|hooks[.]slack[.]com/services/T"
 
 
 @pytest.mark.parametrize("path", SYSTEM_PATHS)
@@ -22,7 +19,7 @@ def test_nothing_is_world_writable(ask, path):
 @pytest.mark.parametrize("path", ["/etc/systemd/system", "/etc/flightline", "/var/log/flightline", "/etc/default"])
 def test_no_secret_is_written_down(ask, path):
     """Unit files and logs are readable and shipped; keys belong to the instance role. Only the file's name is shown."""
-    found = ask.found("grep -rIlE -e %s %s", SECRET, path)
+    found = ask.found("grep -rIlE -e %s %s", installed.SECRET.pattern, path)
     say.none("a key or password in", found, "none in files", "revoke it, remove it, give the instance a role")
 
 
@@ -59,13 +56,6 @@ def test_the_next_boot_ends_where_jobs_run(ask):
     saw = f"the default target is {ask('systemctl get-default')}"
     do = "systemctl set-default multi-user.target"
     say.holds(ask("systemctl get-default") in ("multi-user.target", "graphical.target"), saw, "multi-user.target", do)
-
-
-def test_the_host_has_its_name(ask):
-    """slurmd finds its line, and the prolog the node that it drains, by this name; a boot sets the one on disk again."""
-    on_disk = ask("cat /etc/hostname 2>/dev/null || true").strip().partition(".")[0]
-    say.needs(on_disk, "the name comes from the network at each boot: no /etc/hostname")
-    say.same("the host is called", ask("uname -n").partition(".")[0], on_disk, f"hostname {on_disk}")
 
 
 def test_traffic_is_not_shaped(ask):

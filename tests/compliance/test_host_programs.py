@@ -8,9 +8,10 @@ import pytest
 from .looking import installed, say
 
 LOUD = re.compile(
-    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|PYTHON\w+|(NCCL|FI|OFI|CUDA|NVIDIA|OMPI|PMIX|UCX|SLURM|GLIBC|MALLOC)_\w+|BASH_ENV|ENV"
+    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|PYTHON\w+|(NCCL|FI|OFI|CUDA|NVIDIA|OMPI|PMIX|UCX|SLURM|GLIBC|MALLOC|AWS)_\w+|BASH_ENV|ENV"
+    r"|(HTTPS?|ALL|https?|all)_(PROXY|proxy)|(SSL|REQUESTS|CURL)_\w+"
 )
-"""Variables that change which code runs, or how fast."""
+"""Variables that change which code runs, how fast, or who answers for AWS."""
 
 
 SET_ID_USUAL = frozenset(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .looking import installed, say, units
+from .looking import decided, installed, say, units
 
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem")
 PACKAGES = ("nvidia-*", "libnvidia-*", "libcuda1", "cuda-drivers*")
@@ -28,26 +28,20 @@ def test_file_is_as_the_role_writes_it(as_the_role_writes_it):
     as_the_role_writes_it()
 
 
-def test_driver_has_the_pinned_version(ask, wanted):
-    """Nodes of one job with different drivers fail in ways that look like hardware."""
-    pin = str(wanted["nvidia_driver_version"])
-    found = versions(ask)
-    say.holds(found, "no driver library", f"libnvidia-ml {pin}")
-    do = "remove the other driver"
-    say.none("driver libraries", sorted(one for one in found if not (one + ".").startswith(pin + ".")), pin, do)
+def test_driver_is_the_one_that_was_decided(ask, wanted, part_of):
+    """Nodes of one job with different drivers fail in ways that look like hardware. What an image brings need not be the pin."""
+    part = part_of("driver")
+    found = ask.found("find /usr/lib /usr/lib64 -name 'libnvidia-ml.so.[0-9]*.*' -type f")
+    say.holds(found, "no driver library", f"libnvidia-ml {part['version']}")
+    others = [path for path in found if path.rpartition(".so.")[2] != part["version"]]
+    do = "remove these files, or the package that dpkg -S or rpm -qf names; never that of the wanted version"
+    say.none("driver libraries of another version", others, f"those of {part['version']} alone", do)
+    decided.serves(part, part["version"], wanted["nvidia_driver_instance_type"], "driver")
 
 
 def test_driver_is_its_packages(ask):
     """nvidia-smi and the libraries are what every check asks."""
     installed.unaltered(ask, PACKAGES, "the driver's packages", "apt-get install --reinstall the package")
-
-
-def test_no_driver_package_is_half_installed(ask):
-    """A half-installed driver works until the next boot."""
-    say.needs(ask.family() == "Debian", "dpkg only")
-    rows = ask.found("dpkg-query -W -f '${db:Status-Abbrev} ${Package}\\n' '*nvidia*'")
-    do = "dpkg --configure -a"
-    say.none("packages", [row for row in rows if row[:2] not in ("ii", "hi", "un", "rc")], "installed whole", do)
 
 
 def test_driver_cannot_change_by_itself(ask):

@@ -94,11 +94,14 @@ def test_munge_key_is_the_clusters(ask, controller):
     )
 
 
-@pytest.mark.parametrize("file", ["slurm.conf", "cgroup.conf"])
-def test_settings_are_the_controllers(ask, controller, file):
-    """Slurm wants one configuration on all nodes; a prolog left out on one lets jobs onto it unseen."""
+@pytest.mark.parametrize("file", ["slurm.conf", "gres.conf", "cgroup.conf", "topology.conf"])
+def test_settings_are_the_ones_that_were_decided(ask, part_of, file):
+    """Slurm wants one configuration on all nodes; one that was changed alike everywhere is no less changed."""
     path = f"/etc/slurm/{file}"
-    installed.compare(ask, path, controller.file(path)["sha256"], 0o644)
+    recorded = part_of("slurm")["files"]
+    say.holds(path in recorded or not ask.files(path), f"{path}, which no role wrote", "no such file", f"rm {path}")
+    say.needs(path in recorded, f"the role writes no {file} here")
+    installed.compare(ask, path, recorded[path], 0o644)
 
 
 def test_no_settings_beside_the_clusters(ask, strangers):

@@ -42,7 +42,8 @@ def debs() -> list[Deb]:
     """What the image has, as packages and one tree of files."""
     version = f"{DRIVER}-1"
     compiler = shelf_gpu.cuda_debs()[0].files["/usr/local/cuda/bin/nvcc"]
-    containerd = shelf_gpu.service("containerd", "containerd", "/usr/bin/containerd")
+    engine = '#!/bin/sh\n[ "$1" != config ] || exec cat /etc/containerd/config.toml /etc/containerd/conf.d/*.toml\nexec sleep infinity\n'
+    containerd = shelf_gpu.service("containerd", "containerd", "/usr/bin/containerd", Executable(engine))
     return [
         Deb("nvidia-open", version, files=shelf_gpu.smi()),
         Deb("libnvidia-compute-580", version, files=shelf_gpu.library(DRIVER)),
@@ -63,7 +64,7 @@ def debs() -> list[Deb]:
                     f"# EFA installer version: 1.45.0\n# Debug packages installed: no\n# Packages installed:\n{RECORD}\n"
                 ),
                 "/opt/amazon/efa/bin/fi_info": Executable('#!/bin/sh\necho "fi_getinfo: -61"; exit 61\n'),
-                "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so": "stand-in\n",
+                "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so": shelf_gpu.ELF_HEADER,
                 "/lib/systemd/system/dlami-nvme.service": STORE,
             },
         ),

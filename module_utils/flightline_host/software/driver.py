@@ -101,6 +101,12 @@ def _versions(driver: InstalledDriver, wanted: Mapping[str, Any]) -> Iterator[Pr
             f"driver {wanted['version']}",
             "correct the pin (nvidia_driver_version), or use an image with that driver, or let the role install it",
         )
+    if wanted["minimum"] and not reaches(settled, wanted["minimum"]):
+        yield Problem(
+            f"driver {settled}",
+            f"driver {wanted['minimum']} or later, which this GPU needs",
+            "use an image with it, or let the role install it (nvidia_driver_source: vendor)",
+        )
     if driver.library and driver.library != settled:
         yield Problem(
             f"user space {driver.library} with kernel module {settled}",

@@ -36,8 +36,8 @@ _ADVICE = "read the installer's output; a run after the cause is removed continu
 
 def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     """`state` verified looks only; present installs the archive's version when neither it nor a later one is there."""
-    version, recorded = installed(host)
-    stack = _stack(recorded, wanted)
+    version, text = installed(host)
+    stack = _stack(text, wanted)
     before = {"installer": version, **stack.facts()}
     if reaches(version, wanted["version"]):
         problems = [*_conflicts(host, stack, wanted), *_pieces(host, wanted)]
@@ -62,9 +62,15 @@ def installed(host: Host) -> Tuple[Optional[str], str]:
     return (found.group(1) if found else None), text
 
 
+def recorded(text: str) -> Dict[str, str]:
+    """Versions of the bundle's parts, by the names of its packages."""
+    return {name: match.group(1) for name, pattern in _NAMED.items() for match in [pattern.search(text)] if match}
+
+
 def _stack(text: str, wanted: Mapping[str, Any]) -> Stack:
-    found = {name: match.group(1) for name, pattern in _NAMED.items() for match in [pattern.search(text)] if match}
-    return Stack(**found, nccl=wanted["nccl_version"] or None, nvidia_driver=wanted["nvidia_driver_version"] or None)
+    return Stack(
+        **recorded(text), nccl=wanted["nccl_version"] or None, nvidia_driver=wanted["nvidia_driver_version"] or None
+    )
 
 
 def _conflicts(host: Host, stack: Stack, wanted: Mapping[str, Any]) -> List[Problem]:
@@ -149,7 +155,7 @@ def _installer(scratch: str, path: str) -> str:
 
 
 def _confirm(host: Host, wanted: Mapping[str, Any], before: Dict[str, Any]) -> Outcome:
-    version, recorded = installed(host)
+    version, text = installed(host)
     problems = list(_pieces(host, wanted))
     if version is None or not within(version, wanted["version"]):
         problems.insert(
@@ -160,7 +166,7 @@ def _confirm(host: Host, wanted: Mapping[str, Any], before: Dict[str, Any]) -> O
         )
     if problems:
         raise Problems(problems)
-    after = {"installer": version, **_stack(recorded, wanted).facts()}
+    after = {"installer": version, **_stack(text, wanted).facts()}
     return Outcome(True, before, after, {**after, "reboot_needed": _outdated(host, after["efa_driver"])})
 
 

@@ -61,7 +61,9 @@ def ensure(host: Host, wanted: Mapping[str, Any], check: bool) -> Outcome:
     if not check:
         for argv in plan:
             host.change(argv, f"instance store on {wanted['path']}", f"journalctl -k -b; lsblk; look at {state.device}")
-    return Outcome(bool(plan), before, after if plan else before, {**after, "disks": state.disks})
+    return Outcome(
+        bool(plan), before, after if plan else before, {**after, "disks": state.disks, "adopted": state.adopted}
+    )
 
 
 def disks(host: Host) -> List[str]:

@@ -29,6 +29,7 @@ SYSTEM = "a part of the system that no role writes; the finding names it"
 PACKAGE = (
     "the package is there in its version: the roles verify it, and a changed file needs a reinstallation and a look"
 )
+BUNDLE = "refused: the installer's packages are in no repository; the refusal names package and version"
 DATA = "a person decides: it may be on purpose, and undoing it may lock somebody out"
 
 
@@ -91,7 +92,7 @@ HOST = [
     Mutation(host("test_nothing_runs_that_is_a_strangers"), "systemd-run: a service of nobody's file", "systemd-run --quiet --unit=miner sleep 86400", "systemctl stop miner.service", "! systemctl is-active --quiet miner", FOREIGN),
     Mutation(host("test_nothing_runs_that_is_a_strangers"), "systemd-run: a timer of nobody's file", "systemd-run --quiet --unit=hourly --on-calendar=hourly /bin/true", "systemctl stop hourly.timer", "! systemctl is-active --quiet hourly.timer", FOREIGN),
     Mutation(host("test_the_next_boot_ends_where_jobs_run"), "the default target is rescue", "systemctl get-default > /run/kept-target && systemctl --quiet set-default rescue.target", "systemctl --quiet set-default $(cat /run/kept-target)", "[ $(systemctl get-default) = $(cat /run/kept-target) ]", SYSTEM),
-    Mutation(host("test_the_host_has_its_name"), "hostname changed in the kernel", "uname -n > /run/kept-name && hostname gpu-77", "hostname $(cat /run/kept-name)", "[ $(uname -n) = $(cat /run/kept-name) ]", SYSTEM),
+    Mutation("test_host_state.py::test_the_host_has_the_name_that_was_recorded", "hostname changed in the kernel", "uname -n > /run/kept-name && hostname gpu-77", "hostname $(cat /run/kept-name)", "[ $(uname -n) = $(cat /run/kept-name) ]", "refused: the recorded name stays, in slurm.conf as well, and the refusal says how to give it back"),
     Mutation(host("test_traffic_is_not_shaped"), "tc: a rate of 1 Mbit/s", "tc qdisc add dev host0 root tbf rate 1mbit burst 32kbit latency 400ms", "tc qdisc del dev host0 root", "! tc qdisc show | grep -q tbf", DATA),
     Mutation(host("test_no_packet_is_dropped_by_a_filter"), "nft: what comes from gpu-01 beyond ssh is dropped", "nft add table inet site && nft add chain inet site in '{ type filter hook input priority 0; }' && nft add rule inet site in ip saddr $(getent ahostsv4 gpu-01 | awk 'NR==1 {print $1}') tcp dport != 22 drop", "nft delete table inet site", "! nft list ruleset | grep -q drop", DATA),
     Mutation(host("test_hosts_of_the_inventory_have_a_way"), "a blackhole route to gpu-01", "ip route add blackhole $(getent ahostsv4 gpu-01 | awk 'NR==1 {print $1}')/32", "ip route del blackhole $(getent ahostsv4 gpu-01 | awk 'NR==1 {print $1}')/32", "! ip route | grep -q blackhole", SYSTEM),
@@ -144,9 +145,8 @@ BASE = [
 ]  # fmt: skip
 DRIVER = [
     edit("test_nvidia_driver.py::test_file_is_as_the_role_writes_it", "/etc/modprobe.d/flightline-nvidia.conf", "s/modeset=0/modeset=1/"),
-    Mutation("test_nvidia_driver.py::test_driver_has_the_pinned_version", "a second driver library", f"touch {LIBRARIES}/libnvidia-ml.so.470.1.1", f"rm -f {LIBRARIES}/libnvidia-ml.so.470.1.1", f"! test -e {LIBRARIES}/libnvidia-ml.so.470.1.1", "refused: two driver versions are named, and nothing is removed that somebody installed"),
-    replace("test_nvidia_driver.py::test_driver_is_its_packages", "/usr/bin/nvidia-smi", "#!/bin/sh\nexit 0", PACKAGE),
-    Mutation("test_nvidia_driver.py::test_no_driver_package_is_half_installed", "a package unpacked and not configured", "cd /root && apt-get download -qq nvidia-persistenced && dpkg --unpack ./nvidia-persistenced_*.deb", "dpkg --configure -a", "dpkg-query -W -f '${db:Status-Abbrev}' nvidia-persistenced | grep -q ^ii"),
+    Mutation("test_nvidia_driver.py::test_driver_is_the_one_that_was_decided", "a second driver library", f"touch {LIBRARIES}/libnvidia-ml.so.470.1.1", f"rm -f {LIBRARIES}/libnvidia-ml.so.470.1.1", f"! test -e {LIBRARIES}/libnvidia-ml.so.470.1.1", "refused: two driver versions are named, and nothing is removed that somebody installed"),
+    replace("test_nvidia_driver.py::test_driver_is_its_packages", "/usr/bin/nvidia-smi", "#!/bin/sh\nexit 0"),
     edit("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/flightline-nvidia-driver", "s/1001/100/"),
     add("test_nvidia_driver.py::test_driver_cannot_change_by_itself", "/etc/apt/preferences.d/aa-site", "Package: nvidia-open libnvidia-compute-580\nPin: version 580.105*\nPin-Priority: 1002", FOREIGN),
     edit("test_nvidia_driver.py::test_nouveau_stays_out", "/etc/modprobe.d/flightline-nvidia.conf", "/blacklist/d"),
@@ -161,19 +161,19 @@ DRIVER = [
 ]  # fmt: skip
 SOFTWARE = [
     edit("test_efa.py::test_file_is_as_the_role_writes_it", "/etc/modules-load.d/flightline-efa.conf", "s/^efa$/efb/"),
-    edit("test_efa.py::test_bundle_has_the_pinned_version", "/opt/amazon/efa_installed_packages", "1s/[0-9.]*$/1.2.3/"),
+    edit("test_efa.py::test_bundle_is_the_one_that_was_decided", "/opt/amazon/efa_installed_packages", "1s/[0-9.]*$/1.2.3/"),
     mode("test_efa.py::test_libfabric_is_there", "/opt/amazon/efa/bin/fi_info", "0644", PACKAGE),
-    empty("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", PACKAGE),
-    gone("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", PACKAGE),
-    append("test_efa.py::test_bundle_is_its_packages", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", "x", PACKAGE),
+    empty("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", BUNDLE),
+    gone("test_efa.py::test_plugin_is_a_library_of_its_package", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", BUNDLE),
+    append("test_efa.py::test_bundle_is_its_packages", "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", "x", BUNDLE),
     add("test_efa.py::test_modules_can_be_loaded", "/etc/modprobe.d/zz-efa.conf", "install efa /bin/true", FOREIGN),
     edit("test_efa.py::test_module_is_loaded_at_boot", "/etc/modules-load.d/flightline-efa.conf", "/^efa$/d"),
     add("test_efa.py::test_nccl_has_no_settings_of_strangers", "/etc/nccl.conf", "NCCL_NET_PLUGIN=none", FOREIGN),
     add("test_efa.py::test_nccl_has_no_settings_of_strangers", f"{HOME}/.nccl.conf", "NCCL_NET_GDR_LEVEL=LOC", FOREIGN),
     mode("test_efa.py::test_the_archive_belongs_to_root", CACHE, "0777"),
-    Mutation("test_cuda_nccl.py::test_one_nccl_of_the_pinned_version", "a second NCCL", "touch /usr/local/lib/libnccl.so.2.19.3", "rm -f /usr/local/lib/libnccl.so.2.19.3", "! test -e /usr/local/lib/libnccl.so.2.19.3", "refused: a second NCCL is named, and nothing is removed that somebody installed"),
-    empty("test_cuda_nccl.py::test_libraries_are_their_packages", f"{LIBRARIES}/libnccl.so.2.28.3", PACKAGE),
-    edit("test_cuda_nccl.py::test_compiler_has_the_pinned_release", "/usr/local/cuda/bin/nvcc", "s/release 13.0/release 12.1/", PACKAGE),
+    Mutation("test_cuda_nccl.py::test_nccl_is_the_one_that_was_decided", "a second NCCL", "touch /usr/local/lib/libnccl.so.2.19.3", "rm -f /usr/local/lib/libnccl.so.2.19.3", "! test -e /usr/local/lib/libnccl.so.2.19.3", "refused: a second NCCL is named, and nothing is removed that somebody installed"),
+    empty("test_cuda_nccl.py::test_libraries_are_their_packages", f"{LIBRARIES}/libnccl.so.2.28.3"),
+    edit("test_cuda_nccl.py::test_compiler_has_the_release_that_was_decided", "/usr/local/cuda/bin/nvcc", "s/release 13.0/release 12.1/", PACKAGE),
     gone("test_cuda_nccl.py::test_program_of_nccl_tests", "/opt/nccl-tests/build/alltoall_perf"),
     edit("test_cuda_nccl.py::test_nccl_tests_are_built_for_this_gpu", "/opt/nccl-tests/build/flightline-build.json", "s/\"90\"/\"80\"/"),
     edit("test_dcgm.py::test_file_is_as_the_role_writes_it", "/etc/apt/preferences.d/flightline-dcgm", "s/1001/1/"),
@@ -228,7 +228,7 @@ CLUSTER = [
     edit("test_instance_store.py::test_file_is_as_the_role_writes_it", "/opt/flightline/host/flightline_host/system/instance_store.py", "1i import os"),
     Mutation("test_instance_store.py::test_store_is_mounted", "the store unmounted", "umount /mnt/local", "systemctl restart flightline-instance-store", "mountpoint -q /mnt/local"),
     Mutation("test_instance_store.py::test_store_has_its_mount_options", "the store mounted without noatime", "mount -o remount,strictatime /mnt/local", "mount -o remount,noatime /mnt/local", "findmnt -no OPTIONS /mnt/local | grep -q noatime"),
-    Mutation("test_instance_store.py::test_store_is_xfs", "a tmpfs over the store", "mount -t tmpfs tmpfs /mnt/local", "umount /mnt/local", "[ $(stat -f -c %T /mnt/local) = xfs ]", "refused: something else is mounted there, and it may be in use"),
+    Mutation("test_instance_store.py::test_store_has_the_file_system_that_was_decided", "a tmpfs over the store", "mount -t tmpfs tmpfs /mnt/local", "umount /mnt/local", "[ $(stat -f -c %T /mnt/local) = xfs ]", "refused: something else is mounted there, and it may be in use"),
     disable("test_instance_store.py::test_store_is_made_again_at_boot", "flightline-instance-store"),
     dropin("test_instance_store.py::test_store_is_made_again_at_boot", "flightline-instance-store.service", "[Service]\nExecStart=\nExecStart=/bin/true"),
     mode("test_instance_store.py::test_store_is_open_to_jobs_and_sticky", "/mnt/local", "0777"),
@@ -255,16 +255,20 @@ CLUSTER = [
     dropin("test_slurm.py::test_scheduler_runs", "slurmd.service", "[Service]\nLimitMEMLOCK=64K", FOREIGN),
     disable("test_slurm.py::test_scheduler_starts_at_boot", "slurmd"),
     Mutation("test_slurm.py::test_scheduler_reads_the_clusters_settings", "/etc/default/slurmd: another slurm.conf", "cp -a /etc/default/slurmd /run/kept-slurmd && echo 'SLURMD_OPTIONS=\"-f /srv/slurm.conf\"' >> /etc/default/slurmd", "cp -a /run/kept-slurmd /etc/default/slurmd", "! grep -q ^SLURMD_OPTIONS=.*-f /etc/default/slurmd", SYSTEM),
-    empty("test_slurm.py::test_programs_are_their_packages", "/usr/bin/srun", PACKAGE),
+    empty("test_slurm.py::test_programs_are_their_packages", "/usr/bin/srun"),
     stop("test_slurm.py::test_munge_runs", "munge"),
     mode("test_slurm.py::test_munge_key_is_secret", "/etc/munge/munge.key", "0644"),
     Mutation("test_slurm.py::test_munge_key_is_the_clusters", "another munge.key on this node", "mkdir -p /run/kept && cp -a /etc/munge/munge.key /run/kept/munge && head -c 128 /dev/urandom > /etc/munge/munge.key", "cp -a /run/kept/munge /etc/munge/munge.key && systemctl restart munge", "cmp -s /run/kept/munge /etc/munge/munge.key"),
-    edit("test_slurm.py::test_settings_are_the_controllers", "/etc/slurm/slurm.conf", "s/^HealthCheckInterval=.*/HealthCheckInterval=0/"),
+    edit("test_slurm.py::test_settings_are_the_ones_that_were_decided", "/etc/slurm/slurm.conf", "s/^HealthCheckInterval=.*/HealthCheckInterval=0/"),
     add("test_slurm.py::test_no_settings_beside_the_clusters", "/etc/slurm/plugstack.conf.d/site.conf", "required /srv/site.so", FOREIGN),
     edit("test_slurm.py::test_flightline_is_asked", "/etc/slurm/slurm.conf", "/^Prolog=/d"),
     append("test_slurm.py::test_flightline_is_asked", "/etc/slurm/slurm.conf", "Prolog=/bin/true"),
     edit(f"{NOTICE}::test_file_is_as_the_role_writes_it", "/etc/systemd/system/flightline-notice.service", "s/--signal=[A-Z0-9]*/--signal=SIGWINCH/", then=RELOAD),
     edit("test_training.py::test_file_is_as_the_role_writes_it", "/etc/systemd/system/flightline-train@.service", "s/^KillMode=.*/KillMode=process/", then=RELOAD),
+    edit("test_host_state.py::test_the_record_is_the_one_that_this_side_keeps", "/etc/flightline/host_state.json", "s/\"adopted\": false/\"adopted\": true/"),
+    mode("test_host_state.py::test_the_record_is_the_one_that_this_side_keeps", "/etc/flightline/host_state.json"),
+    edit("test_slurm.py::test_settings_are_the_ones_that_were_decided", "/etc/slurm/gres.conf", "1i Name=gpu Count=1"),
+    edit("test_host_state.py::test_the_host_has_the_name_that_was_recorded", "/etc/hostname", "s/.*/gpu-77/", SYSTEM),
     stop(f"{NOTICE}::test_training_is_told", "flightline-notice"),
     disable(f"{NOTICE}::test_training_is_told", "flightline-notice"),
     dropin(f"{NOTICE}::test_training_is_told", "flightline-notice.service", "[Service]\nExecStart=\nExecStart=/bin/true"),
@@ -284,7 +288,32 @@ CLUSTER = [
     Mutation(f"{WATCH}::test_watcher_runs_the_package_that_is_installed", "the package written again, the watcher not started again", "sleep 1.1; touch /opt/flightline/flightline-node.pyz", "systemctl restart flightline-watch", "test \"$(date +%s --date=\"$(systemctl show --property=ActiveEnterTimestamp --value flightline-watch)\")\" -ge \"$(stat --format=%Y /opt/flightline/flightline-node.pyz)\""),
     mode(f"{WATCH}::test_state_can_be_written_by_root_alone", "/var/lib/flightline", "0777"),
 ]  # fmt: skip
-MUTATIONS = [*HOST, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
+BOOT, CHANGES, CLOUD, NETWORK, ROOM = (
+    f"test_host_{name}.py::test" for name in ("boot", "changes", "cloud", "network", "room")
+)
+LATER = [
+    add(f"{BOOT}_the_next_boot_has_the_kernels_words_of_this_one", "/etc/default/grub.d/99-site.cfg", 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX modprobe.blacklist=nvidia"', FOREIGN),
+    append(f"{BOOT}_no_lost_disk_stops_the_next_boot", "/etc/fstab", "/dev/nvme7n1 /srv/data ext4 defaults 0 2", SYSTEM),
+    add(f"{BOOT}_nothing_of_a_strangers_is_loaded_or_run_at_boot", "/etc/modules-load.d/site.conf", "nouveau", FOREIGN),
+    add(f"{BOOT}_nothing_of_a_strangers_is_loaded_or_run_at_boot", "/etc/rc.local", "#!/bin/sh\nexit 0", FOREIGN, bits="0755"),
+    add(f"{CHANGES}_no_upgrade_reboots_the_host", "/etc/apt/apt.conf.d/99reboot", 'Unattended-Upgrade::Automatic-Reboot "true";', FOREIGN),
+    add(f"{CHANGES}_no_upgrade_restarts_services_by_itself", "/etc/needrestart/conf.d/site.conf", "$nrconf{restart} = 'a';", FOREIGN),
+    add(f"{CHANGES}_no_installation_runs_a_strangers_program", "/etc/apt/apt.conf.d/99hook", 'DPkg::Post-Invoke { "/bin/true"; };', FOREIGN),
+    Mutation(f"{CHANGES}_no_package_is_half_configured", "numactl unpacked and not configured", "sed -i '/^Package: numactl$/,/^$/s/^Status: install ok installed/Status: install ok unpacked/' /var/lib/dpkg/status", "dpkg --configure numactl", "! dpkg --audit | grep -q numactl", "not looked for: apt finishes it with the next package that a role installs"),
+    add(f"{CLOUD}_the_instances_role_is_who_it_is", "/root/.aws/config", "[default]\nendpoint_url = https://192.0.2.1", FOREIGN),
+    append(f"{CLOUD}_aws_has_the_addresses_that_dns_says", "/etc/hosts", "192.0.2.1 s3.us-east-1.amazonaws.com", SYSTEM),
+    add(f"{CLOUD}_no_certificate_authority_is_a_strangers", "/usr/local/share/ca-certificates/site.crt", "-----BEGIN CERTIFICATE-----", FOREIGN),
+    append("test_host_programs.py::test_environment_is_the_sites", "/etc/environment", "HTTPS_PROXY=http://192.0.2.1:3128", SYSTEM),
+    add(f"{NETWORK}_names_are_asked_inside_the_network", "/etc/resolv.conf", "nameserver 9.9.9.9", SYSTEM),
+    edit(f"{NETWORK}_dns_is_asked_at_all", "/etc/nsswitch.conf", "s/^hosts:.*/hosts: files/", SYSTEM),
+    Mutation(f"{NETWORK}_frames_have_the_networks_size", "frames of 1280 bytes", "ip link set host0 mtu 1280", "ip link set host0 mtu 1500", "[ $(cat /sys/class/net/host0/mtu) = 1500 ]", SYSTEM),
+    Mutation(f"{ROOM}_shared_memory_has_room", "/dev/shm of 64 MiB", "findmnt -no SIZE --bytes /dev/shm > /run/kept-shm; mount -o remount,size=64M /dev/shm", "mount -o remount,size=$(cat /run/kept-shm) /dev/shm", "[ $(findmnt -no SIZE --bytes /dev/shm) = $(cat /run/kept-shm) ]", SYSTEM),
+    Mutation(f"{ROOM}_programs_may_run_where_compilers_write_them", "/tmp mounted noexec", "mount -t tmpfs -o noexec,mode=1777 tmpfs /tmp", "umount /tmp", "! findmnt -no OPTIONS --target /tmp | grep -q noexec", SYSTEM),
+    Mutation(f"{ROOM}_no_disk_is_full", "a file system with no room left", "mkdir -p /srv/full && mount -t tmpfs -o size=1M tmpfs /srv/full && { head -c 2M /dev/zero > /srv/full/x 2>/dev/null || true; }", "umount /srv/full; rm -rf /srv/full", "! findmnt /srv/full >/dev/null", DATA),
+    add("test_base_time.py::test_no_stranger_tells_the_clock_how_to_run", "/etc/chrony/conf.d/site.conf", "local stratum 1", FOREIGN),
+    Mutation("test_base_time.py::test_logs_are_written_in_universal_time", "the time zone is Tokyo's", "readlink /etc/localtime > /run/kept-zone; ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime", "ln -sf $(cat /run/kept-zone) /etc/localtime", "[ $(date +%z) = +0000 ]", SYSTEM),
+]  # fmt: skip
+MUTATIONS = [*HOST, *LATER, *BASE, *DRIVER, *SOFTWARE, *CLUSTER]
 UNBREAKABLE = {
     "test_base.py::test_governor_is_set": "a container has no frequency scaling",
     "test_base.py::test_kernel_is_held": "a container has no kernel package",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -42,14 +45,40 @@ print(json.dumps(found))
 
 
 RUN_ALL = """
-import concurrent.futures, json, subprocess, sys
-def run(line):
-    done = subprocess.run(['/bin/sh', '-c', line], stdin=subprocess.DEVNULL, capture_output=True)
-    return done.returncode, done.stdout.decode(errors='replace'), done.stderr.decode(errors='replace')
-with concurrent.futures.ThreadPoolExecutor(4) as pool:
-    print(json.dumps(list(pool.map(run, json.loads(sys.argv[1])))))
+import json, os, signal, subprocess, sys, tempfile, threading, time
+lines, each_s, end = json.loads(sys.argv[1]), float(sys.argv[2]), time.monotonic() + float(sys.argv[3])
+found, turn = [[0, '', '', True] for _ in lines], iter(range(len(lines)))
+def work():
+    for place in turn:
+        left = min(each_s, end - time.monotonic())
+        if left <= 0:
+            continue
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = subprocess.Popen(['/bin/sh', '-c', lines[place]], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                     start_new_session=True)
+            try:
+                rc, late = child.wait(left), False
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                rc, late = 0, True
+            out.seek(0), err.seek(0)
+            found[place] = [rc, out.read().decode(errors='replace'), err.read().decode(errors='replace'), late]
+workers = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+[worker.start() for worker in workers]
+[worker.join(max(0, end + 2 - time.monotonic())) for worker in workers]
+sys.stdout.write(json.dumps(found) + chr(10))
+sys.stdout.flush()
+os._exit(0)
 """
-"""Run on the host: several commands at once."""
+"""Run on the host: several commands at once, each with its own time. Output goes to files: a child that does not die when it
+is killed would hold a pipe open, and is left behind.
+"""
+QUESTION_S = 45
+"""One question may take so long: dpkg reads a driver's gigabyte, find the root disk."""
+HOST_S = float(os.environ.get("FLIGHTLINE_COMPLIANCE_S", 170))
+"""All questions to one host together; with what pytest does itself a host's suite ends in three minutes."""
+GRACE_S = 15
+"""For the connection, beyond the time that the host was given."""
 
 
 MOST_CHARACTERS = 20_000
@@ -63,16 +92,25 @@ class Answer:
     rc: int
     out: str
     err: str
+    late: bool = False
+    """It had not ended when its time was over: neither rc nor out mean anything."""
 
 
 class Asked:
     """One host's answers. Tests of one run look at one moment: nothing is asked twice."""
 
     def __init__(
-        self, host: Any, others: Mapping[str, Asked] = MappingProxyType({}), always: Iterable[str] = ()
+        self,
+        host: Any,
+        others: Mapping[str, Asked] = MappingProxyType({}),
+        always: Iterable[str] = (),
+        limits_s: tuple[float, float, float] = (QUESTION_S, HOST_S, GRACE_S),
     ) -> None:
         """`always`: files that are looked at together with the first that is asked for."""
         self._host, self._others, self._always = host, others, sorted(always)
+        self._each_s, self._all_s, self._grace_s = limits_s
+        self._left_s = self._all_s
+        self._lost = self._hung = ""
         self._answers: dict[tuple[str, ...], Answer] = {}
         self._files: dict[str, dict[str, Any] | None] = {}
 
@@ -85,21 +123,61 @@ class Asked:
             )
             for keys in _portions([key, *sorted(asked)]):
                 self._run(keys)
-        return self._answers[key]
+        answer = self._answers[key]
+        if answer.late:
+            tool, why = command.split()[0], f"did not end within {self._each_s:g} s"
+            if self._left_s <= 0:
+                why = f"was not waited for: the {self._all_s:g} s of this host were used up{self._hung}"
+            do = f"run it on the host and look where it stands (/proc/PID/stack, dmesg): {_line(key)[:200]}"
+            say.finding(f"{tool} {why}", "an answer in time", do)
+        return answer
+
+    def answers(self) -> bool:
+        """Can the host be asked at all?"""
+        try:
+            return self.answer("true").rc == 0
+        except say.Finding:
+            return False
 
     def _run(self, keys: list[tuple[str, ...]]) -> None:
         """What the other hosts were asked is asked here in the same connection: a connection costs more than a command."""
-        if len(keys) == 1:
-            done = self._host.run(*keys[0])
-            self._answers[keys[0]] = Answer(done.rc, done.stdout, done.stderr)
-            return
-        done = self._host.run("python3 -c %s %s", RUN_ALL, json.dumps([_line(key) for key in keys]))
-        if done.rc:
-            say.finding(
-                f"python3 ended with {done.rc} ({done.stderr[-200:]})", "an answer", "look at python3 on the host"
-            )
-        rows = json.loads(done.stdout)
+        arguments = (json.dumps([_line(key) for key in keys]), str(self._each_s), f"{max(self._left_s, 0):.1f}")
+        began = time.monotonic()
+        text = self._connected("python3 -c %s %s %s %s", RUN_ALL, *arguments) if self._left_s > 0 else ""
+        self._left_s -= time.monotonic() - began
+        try:
+            rows = json.loads(text or "null") or [[0, "", "", True]] * len(keys)
+        except ValueError:
+            say.finding(f"python3 answered {text[-200:]!r}", "an answer", "look at python3 on the host")
         self._answers.update({key: Answer(*row) for key, row in zip(keys, rows)})
+        late = [key[0].split()[0] for key in keys if self._answers[key].late]
+        self._hung = self._hung or (f", {late[0]} never answered" if late else "")
+
+    def _connected(self, command: str, *arguments: str) -> str:
+        """What a command printed, over a connection that may be lost, or hang for ever. Once lost it stays so in this run."""
+        said: list[Any] = []
+
+        def call() -> None:
+            try:
+                said.append(self._host.run(command, *arguments))
+            except (RuntimeError, OSError, ValueError) as error:  # testinfra's and Ansible's words for no connection
+                said.append(error)
+
+        if not self._lost:
+            worker = threading.Thread(target=call, daemon=True)
+            worker.start()
+            worker.join(self._left_s + self._grace_s)
+            if not said:
+                self._lost = f"no answer over ssh within {self._left_s + self._grace_s:.0f} s"
+            elif isinstance(said[0], Exception):
+                self._lost = " ".join(str(getattr(said[0].args[0], "stderr", "") or said[0]).split())[-300:]
+        if self._lost:
+            say.unreachable(self._lost)
+        if said[0].rc:
+            say.finding(
+                f"python3 ended with {said[0].rc} ({said[0].stderr[-200:]})", "an answer", "look at python3 on the host"
+            )
+        return str(said[0].stdout)
 
     def __call__(self, command: str, *arguments: str) -> str:
         """What a command printed; a tool that fails is a finding, never an empty answer."""
@@ -141,6 +219,21 @@ class Asked:
     def text(self, path: str) -> str:
         """A file's content; a finding when it cannot be read."""
         return self("cat %s", path)
+
+    def json(self, path: str) -> Any:
+        """A file of settings; a finding when it is no JSON: written half, or by somebody else."""
+        text = self.text(path)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            say.finding(f"{path} of {len(text)} characters is no JSON ({error})", "whole settings", say.CONFIGURE)
+
+    def version(self, package: str) -> str:
+        """The version of an installed package; empty where it is not installed."""
+        if self.family() == "RedHat":
+            return self("rpm -q --qf '%{VERSION}-%{RELEASE}' %s 2>/dev/null || true", package)
+        shown = self("dpkg-query -W -f '${db:Status-Abbrev}|${Version}' %s 2>/dev/null || true", package)
+        return shown.partition("|")[2] if shown[1:2] == "i" else ""
 
     def unit(self, name: str) -> dict[str, str]:
         """What systemd itself has of a unit, drop-ins included."""

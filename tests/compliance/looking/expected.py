@@ -78,9 +78,10 @@ class Site:
         found: set[str] = set()
         for play in self._loader.load_from_file(str(SITE), trusted_as_template=True):
             known = self.expected(host, FACTS, **play.get("vars", {}))
-            for entry in play.get("roles", []):
-                if known.template(f"{{{{ ({entry.get('when', 'true')}) | bool }}}}"):
-                    found.add(str(entry["role"]))
+            for entry in play.get("tasks", []):
+                role = entry.get("vars", {}).get("flightline_role")
+                if role and known.template(f"{{{{ ({entry.get('when', 'true')}) | bool }}}}"):
+                    found.add(str(role))
         return found
 
     def hosts(self) -> list[str]:

@@ -4,8 +4,10 @@ What root runs, or reads to decide what runs, is compared byte by byte. Files th
 or that depend on what other hosts answered (ssh_known_hosts, slurm.conf) have tests of their own.
 """
 
+import difflib
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +21,13 @@ from . import say
 from .ask import Asked
 from .expected import ROOT, Site
 
+SECRET = re.compile(
+    r"(AKIA|ASIA)[A-Z0-9]{16}|aws_secret_access_key *[=:] *[^ ]|-----BEGIN [A-Z ]*PRIVATE KEY|xox[abp]-[0-9]"
+    r"|hooks[.]slack[.]com/services/T"
+)
+LINE = 160
+"""Characters shown of a line that differs."""
+DIFFERS = f"look who changed it, then {say.CONFIGURE}"
 HOST_CODE = ("__init__.py", "host.py", "outcome.py", "system/__init__.py", "system/instance_store.py")
 EVERYWHERE, APT = "", "Debian"
 
@@ -132,11 +141,11 @@ ELSEWHERE = {
     "lustre_client/mount.j2": "test_lustre_client.py, per mount",
     "nvidia_driver/preferences.j2": "test_nvidia_driver.py asks apt-cache policy",
     "package_repository/sources.j2": "test_host.py asks apt; test_nvidia_driver.py reads NVIDIA's",
-    "slurm/cgroup.conf.j2": "test_slurm.py compares with the controller's",
-    "slurm/gres.conf.j2": "test_slurm.py compares with the controller's",
+    "slurm/cgroup.conf.j2": "test_slurm.py compares with the record of host_state",
+    "slurm/gres.conf.j2": "test_slurm.py compares with the record of host_state",
     "slurm/slurmdbd.conf.j2": "only with slurm_accounting; slurmdbd refuses a file that others can read",
-    "slurm/topology.conf.j2": "only with slurm_topology; slurmctld refuses a tree that does not hold every node",
-    "slurm/slurm.conf.j2": "test_slurm.py compares with the controller's",
+    "slurm/topology.conf.j2": "test_slurm.py compares with the record of host_state",
+    "slurm/slurm.conf.j2": "test_slurm.py compares with the record of host_state",
 }
 """Templates that are looked at in another way."""
 
@@ -148,7 +157,7 @@ def of(role: str) -> list[Installed]:
 
 def paths() -> set[str]:
     """Every path that a role may write: none of these is a stranger's."""
-    return {entry.path for entry in FILES}
+    return {entry.path for entry in FILES} | {"/etc/apt/preferences.d/flightline-adopted"}
 
 
 def digest(text: str | bytes) -> str:
@@ -156,11 +165,11 @@ def digest(text: str | bytes) -> str:
     return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
-def wanted_sha256(entry: Installed, site: Site, host: str, facts: Mapping[str, str]) -> str:
-    """The digest of what the role would write."""
+def wanted_text(entry: Installed, site: Site, host: str, facts: Mapping[str, str]) -> str:
+    """What the role would write."""
     if entry.copy:
-        return digest((ROOT / entry.copy).read_bytes())
-    return digest(site.rendered(host, entry.role, entry.template, facts))
+        return (ROOT / entry.copy).read_text()
+    return site.rendered(host, entry.role, entry.template, facts)
 
 
 @lru_cache(maxsize=4)
@@ -172,10 +181,18 @@ def package_sha256(given: str) -> str:
         return digest(nodepackage.build(Path(scratch) / "flightline-node.pyz").path.read_bytes())
 
 
-def compare(ask: Asked, path: str, sha256: str, mode: int) -> None:
-    """A finding unless the file is root's, has this mode and content, and can be changed by a role and nobody else."""
+def compare(ask: Asked, path: str, sha256: str, mode: int, text: str | None = None) -> None:
+    """A finding unless the file is root's, has this mode and content, and can be changed by a role and nobody else.
+
+    text: what its content should be; the lines that differ are then named.
+    """
     file = ask.file(path)
-    say.same(f"{path} has SHA-256", file["sha256"], sha256, f"look who changed it, then {say.CONFIGURE}")
+    if text is not None and file["sha256"] != sha256:
+        rows = difflib.unified_diff(ask.text(path).splitlines(), text.splitlines(), lineterm="", n=0)
+        lines = [row for row in rows if not row.startswith(("---", "+++", "@@"))] or ["only in its line ends"]
+        shown = [row[:LINE] if not SECRET.search(row) else f"{row[0]} a line with a key or password" for row in lines]
+        say.none(f"{path} differs (- there, + of the role)", shown, "what the role writes", DIFFERS)
+    say.same(f"{path} has SHA-256", file["sha256"], sha256, DIFFERS)
     say.same(f"{path} has owner and mode", (file["uid"], oct(file["mode"])), (0, oct(mode)))
     say.none(f"{path} has an access list", file["attributes"], "none", f"setfacl -b {path}")
     say.holds(

@@ -213,7 +213,7 @@ def test_a_role(clone):
         name = path.relative_to(ROOT).as_posix().replace("container_toolkit", "toolbox")
         clone.write(name, path.read_text().replace("container_toolkit", "toolbox"))
     clone.python("tools.registries")
-    assert "- {role: toolbox, tags: [toolbox], when:" in (clone.root / "playbooks/site.yml").read_text()
+    assert "- {name: Apply toolbox, tags: [toolbox],\n" in (clone.root / "playbooks/site.yml").read_text()
     assert "    toolbox:\n" in (clone.root / "inventory/roles.yml").read_text()
     clone.python("tools.roledocs")
     assert "\n| toolbox | " in (clone.root / "docs/roles.md").read_text()

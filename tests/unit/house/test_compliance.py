@@ -3,6 +3,11 @@
 import ast
 import dataclasses
 import json
+import re
+import shlex
+import subprocess
+import threading
+import time
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,7 +125,7 @@ def test_a_finding_says_what_was_seen_wanted_and_what_to_do():
         say.none("ports", [1, 2], "none", "close them")
     with pytest.raises(pytest.fail.Exception, match=r"^saw: mode '0o666'; wanted: '0o644'; do: run make configure"):
         say.same("mode", "0o666", "0o644")
-    with pytest.raises(pytest.fail.Exception, match="6, 7 and 2 more;"):
+    with pytest.raises(pytest.fail.Exception, match=r"6, 7 and 2 more;.*\nsaw also: 8\nsaw also: 9$"):
         say.none("things", range(10), "none")
     say.none("nothing", [], "none")
 
@@ -168,11 +173,9 @@ class Host:
 
     def run(self, command, *arguments):
         self.connections += 1
-        if command == "python3 -c %s %s" and arguments[0] == ask.RUN_ALL:
-            rows = [self.answers[line] for line in json.loads(arguments[1])]
-            return SimpleNamespace(rc=0, stdout=json.dumps(rows), stderr="")
-        rc, out, err = self.answers[command % arguments if arguments else command]
-        return SimpleNamespace(rc=rc, stdout=out, stderr=err)
+        assert arguments[0] == ask.RUN_ALL
+        rows = [[*self.answers[line], False] for line in json.loads(arguments[1])]
+        return SimpleNamespace(rc=0, stdout=json.dumps(rows), stderr="")
 
 
 def test_what_one_host_was_asked_the_next_is_asked_at_once():
@@ -190,6 +193,82 @@ def test_a_tool_that_fails_is_a_finding_and_not_an_empty_answer():
     asked = ask.Asked(Host({"sshd -T": (255, "", "no hostkeys available")}))
     with pytest.raises(pytest.fail.Exception, match=r"saw: sshd ended with 255 \(no hostkeys available\)"):
         asked("sshd -T")
+
+
+class Here:
+    """This machine in the place of a host: commands are really run."""
+
+    def run(self, command, *arguments):
+        line = command % tuple(map(shlex.quote, arguments))
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+        return SimpleNamespace(rc=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+
+def test_a_tool_that_hangs_is_a_finding_of_its_own_and_the_others_are_still_asked():
+    began, asked = time.monotonic(), ask.Asked(Here(), limits_s=(0.5, 60, 5))
+    with pytest.raises(
+        pytest.fail.Exception, match=r"^saw: sleep did not end within 0\.5 s; .*; do: run it on the host"
+    ):
+        asked("sleep 600; echo never")
+    with pytest.raises(pytest.fail.Exception, match="sleep did not end"):
+        asked.answer("sleep 600; echo never")
+    assert asked("echo %s", "still here") == "still here"
+    assert asked.answer("exit 7").rc == 7
+    assert time.monotonic() - began < 20
+
+
+def test_a_host_whose_every_tool_hangs_costs_its_time_and_no_more():
+    began, asked = time.monotonic(), ask.Asked(Here(), limits_s=(0.6, 1, 5))
+    for number in range(8):
+        with pytest.raises(
+            pytest.fail.Exception, match=r"sleep (did not end|was not waited for: the 1 s .* sleep never)"
+        ):
+            asked(f"sleep 60{number}")
+    assert time.monotonic() - began < 10
+
+
+class Lost:
+    """Stands for a host whose connection breaks, or never answers."""
+
+    def __init__(self, error=None):
+        self.error, self.tries = error, 0
+
+    def run(self, command, *arguments):
+        self.tries += 1
+        if self.error:
+            raise self.error
+        threading.Event().wait(30)
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (Lost(RuntimeError(SimpleNamespace(stderr="ssh: connect to host 192.0.2.1 port 22: No route"))), "No route"),
+        (Lost(), "no answer over ssh within 0 s"),
+    ],
+)
+def test_a_lost_connection_is_unreachable_and_is_not_tried_again(lost, said):
+    asked = ask.Asked(lost, limits_s=(0.1, 0.1, 0.1))
+    for _ in range(2):
+        with pytest.raises(pytest.fail.Exception, match=f"^UNREACHABLE: saw: .*{said}"):
+            asked("uname -r")
+    assert lost.tries == 1 and not asked.answers()
+
+
+def test_a_file_of_settings_that_was_written_half_is_a_sentence():
+    asked = ask.Asked(Host({"cat /etc/x.json": (0, '{"a": [1,', "")}))
+    with pytest.raises(pytest.fail.Exception, match=r"saw: /etc/x\.json of 9 characters is no JSON"):
+        asked.json("/etc/x.json")
+
+
+def test_a_file_that_differs_shows_its_lines_and_no_key():
+    there = "a\nexit 0\nkey=AKIAABCDEFGHIJKLMNOP\n"
+    asked = ask.Asked(Host({"cat /x": (0, there, "")}))
+    asked._files["/x"] = {"sha256": installed.digest(there), "uid": 0, "mode": 0o644}
+    with pytest.raises(pytest.fail.Exception) as found:
+        installed.compare(asked, "/x", installed.digest("a\nexec y\n"), 0o644, "a\nexec y\n")
+    lines = r"\(- there, \+ of the role\): -exit 0, - a line with a key or password, \+exec y; wanted"
+    assert re.search(lines, str(found.value)) and "AKIA" not in str(found.value)
 
 
 def test_many_commands_are_asked_in_portions():
@@ -221,6 +300,10 @@ def test_a_row_that_differs_from_the_list_is_named():
     assert mutate.unexpected(mutate.Row(mended, "caught", "repaired")).startswith("the roles repair it")
     assert mutate.unexpected(mutate.Row(left, "MISSED")) == "MISSED"
     assert mutate.unexpected(mutate.Row(left, "caught", "repaired")) == ""
+    foreign = next(entry for entry in MUTATIONS if entry.left and not entry.left.startswith("refused"))
+    assert mutate.unexpected(
+        mutate.Row(foreign, "caught", "not tried", f"saw: x; wanted: y; {mutate.ADVICE}")
+    ).startswith("its")
     assert "1 of 2 mutations caught; `make configure` repairs 1" in mutate.page(
         [mutate.Row(left, "caught", "repaired"), mutate.Row(mended, "MISSED")]
     )

@@ -64,6 +64,20 @@ SITE = """\
       rescue:
         - name: Go on
           ansible.builtin.ping:
+
+    - name: Refuse twice on one
+      when: inventory_hostname == 'e'
+      block: [{name: One role, ansible.builtin.fail: {msg: "saw: one; wanted: none"}}]
+      rescue: [{ansible.builtin.set_fact: {flightline_refused: [one]}}]
+
+    - name: Another role refuses on the same
+      when: inventory_hostname == 'e'
+      block: [{name: Another role, ansible.builtin.fail: {msg: "saw: another; wanted: none"}}]
+      rescue: [{ansible.builtin.set_fact: {flightline_refused: [one, another]}}]
+
+    - name: Refuse what roles refused
+      ansible.builtin.fail: {msg: "not configured: {{ flightline_refused }}"}
+      when: flightline_refused is defined
 """
 INVENTORY = """\
 all:
@@ -73,6 +87,7 @@ all:
     b: {}
     c: {}
     d: {}
+    e: {}
 """
 
 
@@ -95,9 +110,11 @@ def run(tmp_path, *more):
 def test_the_summary_names_who_failed_and_who_was_lost(tmp_path):
     status, said = run(tmp_path)
     assert status != 0
-    assert "2 of 4 hosts configured\n  b, d\n" in said
+    assert "2 of 5 hosts configured\n  b, d\n" in said
     assert "failed       c  at Fail on one: saw: a broken disk; wanted: none" in said
     assert "unreachable  a  at Ask the node: " in said
+    assert "failed       e  at One role: saw: one; wanted: none\nfailed       e  at Another role: saw: another" in said
+    assert "not configured" not in said
     assert "do: mend or replace these" in said
 
 
@@ -114,9 +131,8 @@ def test_a_run_without_trouble_says_so():
 
 def test_every_host_stands_in_the_summary_once():
     names = [f"gpu-{number:03d}" for number in range(20)]
-    site = SiteRun(
-        names, {"gpu-003": HostTrouble("t", "x" * 900), "gpu-004": HostTrouble("t")}, {"gpu-004": HostTrouble("u")}
-    )
+    failed = {"gpu-003": HostTrouble("t", "x" * 900), "gpu-004": HostTrouble("t")}
+    site = SiteRun(names, failed, lost={"gpu-004": HostTrouble("u")})
     text = "\n".join(site.lines())
     assert all(text.count(name) == 1 for name in names)
     assert max(map(len, site.lines())) < 500

@@ -1,6 +1,7 @@
 """The lists of checks, parsers and roles are what stands in their folders."""
 
 import pytest
+import yaml
 
 from tools import registries
 
@@ -31,11 +32,17 @@ def test_a_new_role_has_its_place_and_its_group_by_its_own_file(tmp_path, monkey
     monkeypatch.setattr(registries, "ROOT", tmp_path)
     _role(tmp_path, "last", "{hosts: [gpu_nodes], after: [new]}")
     _role(tmp_path, "first", "{hosts: [gpu_nodes]}")
-    _role(tmp_path, "new", "{hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa}")
+    _role(
+        tmp_path,
+        "new",
+        "{hosts: [gpu_nodes, slurm_controller], after: [first], when: has.efa, also: [first], needs: [first]}",
+    )
     _role(tmp_path, "only_included", "")
-    first, new, last = registries.roles()
-    assert "role: first" in first and "role: last" in last
-    assert new == """    - {role: new, tags: [new], when: "'new' in group_names and has.efa"}"""
+    first, new, last = yaml.safe_load("\n".join(registries.roles()))
+    assert [one["vars"]["flightline_role"] for one in (first, new, last)] == ["first", "new", "last"]
+    assert new["tags"] == ["new", "first"]
+    assert new["when"] == "'new' in group_names and has.efa and 'first' not in refused"
+    assert first["rescue"] == last["rescue"] and "flightline_refused" in str(last["rescue"])
     assert list(registries.groups())[2:4] == ["    new:", "      children: {gpu_nodes: {}, slurm_controller: {}}"]
 
 
