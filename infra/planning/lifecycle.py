@@ -12,7 +12,6 @@ from typing import Any
 BUNDLES_PREFIX = "bundles/"
 """Raw outputs of failed nodes in the results bucket."""
 
-BOOT_PREFIX = f"{BUNDLES_PREFIX}boot/"
 ANSWER, ORDER = "/stdout", "/asked.json.zlib"
 """Ends of the keys that the verdict function is told of: a node's answer, and what a run asks (cloud/orders.py)."""
 
