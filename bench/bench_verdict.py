@@ -34,6 +34,7 @@ from flightline.store.sqlite import ExpectedHost, Run, now_stamp
 from flightline_node.inputs import defaults
 from flightline_node.tell.frames import frames
 
+COMMAND = "00000000-0000-0000-0000-000000000001"
 RUN, BUCKET, TABLE = "20261121T100000Z-bench0", "bench-results", "results"
 SILENT, LATE, TWICE = 0.05, 0.01, 0.01
 BATCH = 200
@@ -166,13 +167,29 @@ class _Others:
         """Nothing comes again here by itself."""
 
 
+@dataclass
+class _Manager:
+    """Systems Manager: what each node's own agent has sent it of what lies in the bucket."""
+
+    bucket: _Bucket
+
+    def get_paginator(self, _: str) -> _Manager:
+        return self
+
+    def paginate(self, **asked: Any) -> list[dict[str, Any]]:
+        key = _key(asked["InstanceId"], asked["CommandId"])
+        text = self.bucket.get_object(Key=key)["Body"].read()[:2500].decode()
+        row = {"InstanceId": asked["InstanceId"], "Status": "Success", "CommandPlugins": [{"Output": text}]}
+        return [{"CommandInvocations": [row]}]
+
+
 def _output(record: Mapping[str, Any]) -> bytes:
     sent = {name: value for name, value in record.items() if name != "admitted"}
     name = record["instance_id"]
     return "\n".join([f"{BEGUN} {name}", *frames(json.dumps({"record": sent})), f"{ENDED} 0", ""]).encode()
 
 
-def _key(name: str, command: str = "c-1") -> str:
+def _key(name: str, command: str = COMMAND) -> str:
     return f"{CALLS_PREFIX}{RUN}/{command}/{name}/awsrunShellScript/ask/stdout"
 
 
@@ -221,7 +238,7 @@ def measure(nodes: int) -> None:
     names = services.ServiceNames(
         "bench", "Flightline/bench", TABLE, "training", BUCKET, {"topic": "arn:aws:sns:r:1:t"}
     )
-    function = handler.build(services.services("verdict", names), bucket, others, "q")
+    function = handler.build(services.services("verdict", names), bucket, others, _Manager(bucket), "q")
     with workplace() as place:
         template, bad = (_template(place, faults) for faults in ([], ["remap_pending"]))
     for one in (template, bad):

@@ -23,6 +23,14 @@ TAG_CAPACITY = "flightline:capacity"
 CALLS_PREFIX = "bundles/calls/"
 """Under it, in the results bucket, what nodes answer to Run Command."""
 
+BOOT_PREFIX = "bundles/boot/"
+"""Under it, by the instance's ARN, what a node's boots leave. IAM lets a node write under its own ARN alone."""
+WRITER = r"arn:aws[a-z-]*:ec2:[a-z0-9-]+:\d{12}:instance/(i-[0-9a-f]{8,17})"
+"""An instance's ARN as an element of a key, and the instance id in it."""
+
+PODS_PREFIX = "bundles/pods/"
+"""Under it, by its name, what an agent's pod on Kubernetes may leave."""
+
 PROJECT = "flightline"
 ROLE_GPU = "gpu-node"
 ROLE_HEAD = "head-node"

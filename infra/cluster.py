@@ -141,13 +141,13 @@ class Cluster:
         return ShippedRoles(built.sha256, sha256)
 
     def _user_data(self, package: str) -> pulumi.Input[str]:
-        settings, names = self.plan.settings, self.plan.names
+        settings, names, place = self.plan.settings, self.plan.names, self.plan.place
         if self.roles is None:
-            return user_data.render(user_data.boot_plan(settings, names, package))
+            return user_data.render(user_data.boot_plan(settings, names, place, package))
         bundle = self.roles.sha256
         return self.roles.variables_sha256.apply(
             lambda found: user_data.render(
-                user_data.boot_plan(settings, names, package, user_data.BootRoles(bundle, found))
+                user_data.boot_plan(settings, names, place, package, user_data.BootRoles(bundle, found))
             )
         )
 

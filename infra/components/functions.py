@@ -6,12 +6,12 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from flightline.contract import CALLS_PREFIX
+from flightline.contract import BOOT_PREFIX, CALLS_PREFIX
 from infra.planning import documents, iam
 from infra.planning import functions as planning
 from infra.planning.functions import events_queue
 from infra.planning.iam.functions import RUNS_PREFIX, log_group
-from infra.planning.lifecycle import ANSWER, BOOT_OUTCOME, BOOT_PREFIX, ORDER
+from infra.planning.lifecycle import ANSWER, BOOT_OUTCOME, ORDER
 
 from .base import ClusterPlan, Component, text
 from .roles import by_purpose
@@ -171,7 +171,7 @@ class Functions(Component):
         )
 
     def _consume(self, key: str, function: str, queue_arn: pulumi.Input[str], *, enabled: bool) -> None:
-        batch, window_s = planning.BATCHES[key]
+        (batch, window_s), most = planning.BATCHES[key], planning.AT_ONCE.get(key)
         aws.lambda_.EventSourceMapping(
             f"{self._name}-{key}-to-{function}",
             event_source_arn=queue_arn,
@@ -179,6 +179,7 @@ class Functions(Component):
             batch_size=batch,
             maximum_batching_window_in_seconds=window_s,
             function_response_types=["ReportBatchItemFailures"],
+            scaling_config=aws.lambda_.EventSourceMappingScalingConfigArgs(maximum_concurrency=most) if most else None,
             enabled=enabled,
             tags=self.tags(),
             opts=self.child(),

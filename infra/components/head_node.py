@@ -38,7 +38,7 @@ class HeadNode(Component):
             vpc_security_group_ids=groups,
             iam_instance_profile=profile_name,
             metadata_options=aws.ec2.InstanceMetadataOptionsArgs(
-                http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=2
+                http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=access.metadata_hops
             ),
             root_block_device=aws.ec2.InstanceRootBlockDeviceArgs(
                 encrypted=True, volume_type="gp3", volume_size=settings.root_volume_gib

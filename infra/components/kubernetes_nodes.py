@@ -17,9 +17,6 @@ from .launch_template import TemplateArgs, launch_template, placement_group
 TIMEOUT = "60m"
 """What a group may take to come, change or go: a node drains first, and large machines are slow."""
 
-METADATA_HOPS = 1
-"""Pods have roles of their own (Pod Identity): none reaches the node's."""
-
 
 @dataclass(frozen=True)
 class KubernetesNodesArgs:
@@ -66,7 +63,6 @@ class KubernetesGpuNodes(Component):
                 # The node group asks for spot itself; a capacity block is named in both.
                 market=nodes.capacity.kind == instance_types.CAPACITY_BLOCK,
                 placement_group=self.placement_group,
-                metadata_hops=METADATA_HOPS,
             ),
         )
 
@@ -113,7 +109,6 @@ class KubernetesSystemNodes(Component):
                 role=contract.ROLE_CPU,
                 capacity=CapacitySettings(kind=instance_types.ON_DEMAND, reservation_id=None),
                 market=False,
-                metadata_hops=METADATA_HOPS,
             ),
         )
         architecture = instance_types.architecture_of(chosen.cpu_instance_type)

@@ -21,7 +21,6 @@ class TemplateArgs:
     """instance_type, image_id, profile_name: None where a node group brings them. user_data: as cloud-init reads it.
 
     market: the template asks for spot or a capacity block; false where the group itself does.
-    metadata_hops: two, so that a container on the node reaches its role; one keeps pods from it.
     """
 
     physical_name: str
@@ -39,7 +38,6 @@ class TemplateArgs:
     image_id: pulumi.Input[str] | None = None
     profile_name: pulumi.Input[str] | None = None
     ssh_key_name: str | None = None
-    metadata_hops: int = 2
 
 
 def placement_group(parent: Component) -> pulumi.Output[str] | None:
@@ -65,7 +63,9 @@ def launch_template(parent: Component, args: TemplateArgs) -> aws.ec2.LaunchTemp
         ebs_optimized="true",
         iam_instance_profile=aws.ec2.LaunchTemplateIamInstanceProfileArgs(name=profile) if profile else None,
         metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
-            http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=args.metadata_hops
+            http_endpoint="enabled",
+            http_tokens="required",
+            http_put_response_hop_limit=parent.plan.settings.access.metadata_hops,
         ),
         block_device_mappings=[_root_volume(args)],
         network_interfaces=[_interface(one, args.security_group_ids) for one in args.interfaces],

@@ -272,6 +272,13 @@ class AccessSettings:
     )
     ssh_cidrs: tuple[str, ...] = setting("sshCidrs", (), "Blocks that may connect by SSH; never the world.")
     ssh_key_name: str | None = setting("sshKeyName", "", "Name of an EC2 key pair for SSH.", optional=True)
+    metadata_hops: int = setting(
+        "metadataHops",
+        1,
+        "Hop limit of the metadata service: 1 keeps containers with a network of their own from the node's role, 2 lets them.",
+        within=(1, 2),
+        unit="hops",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,10 @@ REPLAY_BATCH, EVENTS_BATCH, EVENTS_WINDOW_S = 1, 100, 10
 """Events of many nodes at once are one message; the window is what an alert may wait for others of its kind."""
 ANSWERS_BATCH, ANSWERS_WINDOW_S = 200, 1
 """Answers of a run that has no control node: the last of them waits so long at most before it is looked at."""
+AT_ONCE: Mapping[str, int] = {"events": 10, "answers": 20}
+"""Invocations that a queue may keep busy: a node that floods it takes no more of the account's than that. A reserved
+concurrency would take as many from all others, and small accounts have none to give. Source: Lambda developer guide,
+"Configuring scaling behavior for SQS event source mappings"."""
 BATCHES: Mapping[str, tuple[int, int | None]] = {
     "events": (EVENTS_BATCH, EVENTS_WINDOW_S),
     "answers": (ANSWERS_BATCH, ANSWERS_WINDOW_S),

@@ -12,7 +12,6 @@ from typing import Any
 BUNDLES_PREFIX = "bundles/"
 """Raw outputs of failed nodes in the results bucket."""
 
-BOOT_PREFIX = f"{BUNDLES_PREFIX}boot/"
 HOLD_S = 300
 """What a group waits for a node that it ends and that says nothing. One that drains says each minute that it is there
 (flightline_node/act/ending.py)."""

@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from flightline.contract import BOOT_PREFIX
 from flightline_node.inputs import INPUTS
 from infra.config.model import StackSettings
 from infra.planning import efa
-from infra.planning.lifecycle import BUNDLES_PREFIX
-from infra.planning.names import Names
+from infra.planning.names import Names, Place
 
 MAX_BYTES = 16 * 1024
 """EC2's limit, before base64."""
@@ -38,6 +38,7 @@ _NAME = r"[A-Za-z0-9_.-]{0,255}"
 _TYPE = r"[a-z0-9-]+\.[a-z0-9-]+"
 _SHA256 = r"[0-9a-f]{64}"
 _S3_URL = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
+_BOOTS_URL = rf"{_S3_URL}(/arn:[a-z0-9:-]+:instance)?"
 _LINE, _FORM, _SHOWN = "line", "form", "shown"
 
 
@@ -54,7 +55,8 @@ class BootPlan:
 
     package_url: s3://bucket/key of the node package; package_sha256: its checksum, 64 hexadecimal digits.
     launch_hook and group: the Auto Scaling lifecycle hook to complete; empty for nodes outside a group.
-    results_url: s3://bucket/prefix for records and for bundles of failed nodes; empty keeps them on the node only.
+    results_url: s3://bucket/prefix for records and for bundles of failed nodes, each under its instance id; it ends
+    with what is before that in an instance's ARN, for IAM knows a writer by that. Empty keeps them on the node only.
     roles_url, variables_url: the roles and the stack's variables for them, with their checksums; empty: by hand only.
     efa_count: EFA interfaces that the launch template asks for; None leaves it to the type's entry.
     other_types: what the group may launch beside instance_type, with commas; the node then asks which one it is.
@@ -69,7 +71,7 @@ class BootPlan:
     package_sha256: str = _line("PACKAGE_SHA256", _SHA256)
     group: str = _line("GROUP", _NAME)
     launch_hook: str = _line("HOOK", _NAME)
-    results_url: str = _line("RESULTS_URL", f"({_S3_URL})?")
+    results_url: str = _line("RESULTS_URL", f"({_BOOTS_URL})?")
     roles_url: str = _line("ROLES_URL", f"({_S3_URL})?", "")
     roles_sha256: str = _line("ROLES_SHA256", f"({_SHA256})?", "")
     variables_url: str = _line("VARIABLES_URL", f"({_S3_URL})?", "")
@@ -87,7 +89,9 @@ class BootRoles:
     variables_sha256: str
 
 
-def boot_plan(settings: StackSettings, names: Names, package_sha256: str, roles: BootRoles | None = None) -> BootPlan:
+def boot_plan(
+    settings: StackSettings, names: Names, place: Place, package_sha256: str, roles: BootRoles | None = None
+) -> BootPlan:
     """The plan of a stack's GPU nodes. roles: None leaves them to `make configure`."""
     nodes, bucket = settings.nodes, f"s3://{names.results_bucket}"
     return BootPlan(
@@ -99,7 +103,7 @@ def boot_plan(settings: StackSettings, names: Names, package_sha256: str, roles:
         package_sha256=package_sha256,
         group=names.node_group,
         launch_hook=names.launch_hook,
-        results_url=f"{bucket}/{BUNDLES_PREFIX.rstrip('/')}",
+        results_url=f"{bucket}/{BOOT_PREFIX}{place.arn('ec2', 'instance')}",
         roles_url=f"{bucket}/{names.roles_key(roles.sha256)}" if roles else "",
         roles_sha256=roles.sha256 if roles else "",
         variables_url=f"{bucket}/{names.variables_key(roles.variables_sha256)}" if roles else "",

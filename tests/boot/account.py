@@ -20,10 +20,11 @@ import yaml
 from flightline.cloud import batches
 from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.common import services as common
+from flightline.contract import BOOT_PREFIX
 from infra import link, node_ansible, node_roles
 from tests.emulated import Cloud, launching
 from tests.infra import emulated, program
-from tests.infra.stacks import ROOT
+from tests.infra.stacks import ACCOUNT, ROOT
 from tests.unit.functions import samples
 
 REGION, ZONE, ROLE = "us-east-1", "us-east-1a", "flightline-local-node"
@@ -158,9 +159,13 @@ class Account:
             "user-data": user_data,
         }
 
+    def boots(self, instance: str) -> str:
+        """Where the boots of an instance leave their evidence."""
+        return f"{BOOT_PREFIX}arn:aws:ec2:{REGION}:{ACCOUNT}:instance/{instance}/"
+
     def objects(self, instance: str) -> dict[str, bytes]:
         """What a boot of an instance left in S3, by the name after its stamp."""
-        s3, prefix = self.world.client("s3"), f"bundles/boot/{instance}/"
+        s3, prefix = self.world.client("s3"), self.boots(instance)
         keys = [one["Key"] for one in s3.list_objects_v2(Bucket=self.bucket, Prefix=prefix).get("Contents", [])]
         return {
             key.removeprefix(prefix).partition("/")[2]: s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()

@@ -65,7 +65,7 @@ class Site:
 
     def boots(self, instance: str, more_than: int = 0) -> list[str]:
         """Outcomes in S3, one for each boot; waits until there are more than before."""
-        s3, prefix = self.account.world.client("s3"), f"bundles/boot/{instance}/"
+        s3, prefix = self.account.world.client("s3"), self.account.boots(instance)
         deadline = time.monotonic() + DECIDES_WITHIN_S
         while True:
             found = s3.list_objects_v2(Bucket=self.account.bucket, Prefix=prefix).get("Contents", [])

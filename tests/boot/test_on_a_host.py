@@ -50,7 +50,7 @@ def test_a_node_without_gpus_is_kept_out_and_the_message_says_what_is_missing(si
     assert (record["verdict"], record["instance_id"], record["instance_type"]) == ("no-go", instance, "p5.4xlarge")
     assert any(name.startswith("bundle/") for name in kept)
     (told,) = site.account.told()
-    for word in (instance, "no_go_at_boot", "gpu_count", f"s3://{site.account.bucket}/bundles/boot/{instance}/"):
+    for word in (instance, "no_go_at_boot", "gpu_count", f"s3://{site.account.bucket}/{site.account.boots(instance)}"):
         assert word in told
 
 

@@ -66,8 +66,9 @@ def test_logs_have_a_retention(wanted, sends, config):
     """Logs without an end are kept, and billed, for ever."""
     say.needs(not wanted["cloudwatch_agent_config"], "the site brings its own configuration")
     files = config["logs"]["logs_collected"]["files"]["collect_list"]
-    days = {entry["retention_in_days"] for entry in files}
-    say.same("logs are kept for days", days, {wanted["cloudwatch_agent_log_retention_days"]})
+    days = {entry.get("retention_in_days", 0) for entry in files}
+    own = wanted["cloudwatch_agent_log_retention_days"] if wanted["cloudwatch_agent_sets_retention"] else 0
+    say.same("logs are kept for days", days, {own})
 
 
 def test_configuration_belongs_to_root(ask, sends):

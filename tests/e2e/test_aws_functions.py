@@ -7,6 +7,7 @@ AWS' documentation (tests/unit/functions/samples.py). What moto lacks (alarm con
 import json
 import random
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -58,16 +59,16 @@ class Stack:
         return common.services(function, self.names)
 
     def storage(self) -> storage_handler.StorageFunction:
-        return storage_handler.build(self.services("storage"), self.cloud.client("s3"))
+        return storage_handler.build(self.services("storage"), self.cloud.client("s3"), samples.KnowingEc2())
 
     def router(self, cloudwatch: object | None = None) -> router_handler.Router:
         client = self.cloud.client
         on, watched = self.services("alert-router"), cloudwatch or client("cloudwatch")
         return router_handler.build(on, client("ec2"), watched, client("s3"), client("autoscaling"))
 
-    def store(self, *records: dict, stream: str = samples.NODE) -> dict:
-        """Log records as nodes do."""
-        return self.storage().handle(samples.envelope(_lines(*records), stream=stream))
+    def store(self, *records: dict) -> Counter:
+        """Log records as their nodes do."""
+        return sum((Counter(self.storage().handle(_event(record))) for record in records), Counter())
 
     def store_of(self, run: str, record: dict) -> dict:
         """Log a record of a run."""
@@ -112,6 +113,20 @@ def _lines(*records: dict, kind: str = "node") -> list[str]:
     return [line for record in records for line in logline.lines(kind, f"self-{record['host']}", record)]
 
 
+def _event(record: dict) -> dict:
+    return samples.envelope(_lines(record), stream=samples.stream_of(record["instance_id"]))
+
+
+def _many(count: int, invalid: int) -> dict:
+    """An event of so many runs of one node; the latest are no-go."""
+    lines = []
+    for n in range(count):
+        state = "no-go" if n >= count - invalid else "go"
+        made = samples.record(verdict=state, started_at=f"2026-11-21T10:{n:02}:00+00:00")
+        lines += logline.lines("node", f"self-{n}", made)
+    return samples.envelope(lines)
+
+
 def _nodes(count: int, invalid: int = 0) -> list[dict]:
     return [samples.record(f"i-0abc{n:08x}", f"gpu-{n:02d}", "no-go" if n < invalid else "go") for n in range(count)]
 
@@ -136,29 +151,31 @@ def _says(stack, metric: str, *minutes_ago: int, nodes: list[str]) -> None:
 
 
 def test_logged_results_are_stored_once_and_failures_told(stack):
-    event = samples.envelope(_lines(*_nodes(3, invalid=1)), stream="all")
-    assert stack.storage().handle(event)["stored"] == 3
-    records = stack.items("RUN#self-gpu-00")
-    assert records["RUN#self-gpu-00", "RECORD#gpu-00"]["verdict"] == "no-go"
-    assert records["RUN#self-gpu-00", "NODE#i-0abc00000000#gpu_count"]["message"] == "7 of 8 GPUs: 1 missing"
-    assert items.unpack(records["RUN#self-gpu-00", "RECORD#gpu-00"]["body"])["host"] == "gpu-00"
+    nodes = _nodes(3, invalid=1)
+    assert stack.store(*nodes)["stored"] == 3
+    run = "RUN#self-gpu-00-i-0abc00000000"
+    records = stack.items(run)
+    assert records[run, "RECORD#gpu-00"]["verdict"] == "no-go"
+    assert records[run, "NODE#i-0abc00000000#gpu_count"]["message"] == "7 of 8 GPUs: 1 missing"
+    assert items.unpack(records[run, "RECORD#gpu-00"]["body"])["host"] == "gpu-00"
     (told,) = stack.told()
-    for word in ("1 of 3 nodes no-go", "gpu-00 (i-0abc00000000)", "GPU 3", "measured 7", "expected  8", "REPLACE"):
+    for word in ("1 of 1 nodes no-go", "gpu-00 (i-0abc00000000)", "GPU 3", "measured 7", "expected  8", "REPLACE"):
         assert word in told
     assert "Dashboard: https://dashboard.example/demo" in told
-    assert "Look back: flightline history i-0abc00000000 --store aws:demo-results" in told
+    assert "Look back: flightline report self-gpu-00-i-0abc00000000 --store aws:demo-results" in told
     before = stack.cloud.items(RESULTS)
-    again = stack.storage().handle(event)
+    again = stack.store(*nodes)
     assert (again["stored"], again["duplicate"], again["told"]) == (0, 3, 0)
     assert stack.cloud.items(RESULTS) == before and stack.told() == []
 
 
 def test_what_a_message_says_to_look_back_with_works(stack):
     """The commands `flightline report` and `flightline history` read what the function stored."""
-    stack.store(*_nodes(2, invalid=1), stream="all")
+    stack.store(*_nodes(2, invalid=1))
     store = AwsStore(RESULTS)
-    assert judge_run(store, "self-gpu-00").verdict == "no-go" and judge_run(store, "self-gpu-01").verdict == "go"
-    assert [past.run_id for past in store.history("i-0abc00000000")] == ["self-gpu-00"]
+    bad, good = "self-gpu-00-i-0abc00000000", "self-gpu-01-i-0abc00000001"
+    assert judge_run(store, bad).verdict == "no-go" and judge_run(store, good).verdict == "go"
+    assert [past.run_id for past in store.history("i-0abc00000000")] == [bad]
 
 
 def test_recovery_is_told_once_and_only_by_a_measurement(stack):
@@ -188,11 +205,11 @@ def test_bad_lines_are_kept_and_counted_and_cost_no_other_line(stack, capsys):
     liar = _lines(samples.record("i-0aaaaaaaaaaaaaaaa", "liar"))
     forged = _lines(samples.record("i-0abc00000000", findings=[{"check": "xid", "status": "BETTER", "message": ""}]))
     lines = [good[0], good[1][:-30], *liar, *forged, "a line of another program"]
-    answer = stack.storage().handle(samples.envelope(lines, stream="i-0abc00000000"))
+    answer = stack.storage().handle(samples.envelope(lines, stream=samples.stream_of("i-0abc00000000")))
     assert (answer["stored"], answer["bad"], answer["foreign"]) == (1, 3, 1)
-    refused, cut, other = sorted(kept["reason"] for kept in stack.invalid("storage"))
+    other, refused, cut = sorted(kept["reason"] for kept in stack.invalid("storage"))
     assert "cut off" in cut
-    assert other == "the log stream of i-0abc00000000 holds a record of i-0aaaaaaaaaaaaaaaa"
+    assert other == "i-0abc00000000 wrote a record of i-0aaaaaaaaaaaaaaaa"
     assert refused.startswith("its record was refused: findings[0].status: saw 'BETTER'")
     assert sum('"BadEvents":1' in line for line in capsys.readouterr().out.splitlines()) == 3
 
@@ -219,13 +236,14 @@ def test_a_record_in_parts_is_stored_when_its_last_part_is_there(stack):
         assert stack.items("RUN#") == {}
     assert storage.handle(samples.envelope([last]))["stored"] == 1
     assert storage.handle(samples.envelope([last]))["duplicate"] == 1
-    item = stack.items("RUN#")["RUN#self", "RECORD#gpu-01"]
-    assert item["body_at"].startswith(f"s3://{BUCKET}/runs/self/"), "too large for an item: its body lies in S3"
+    run = f"self-{samples.NODE}"
+    item = stack.items("RUN#")[f"RUN#{run}", "RECORD#gpu-01"]
+    assert item["body_at"].startswith(f"s3://{BUCKET}/runs/{run}/"), "too large for an item: its body lies in S3"
     assert all(part["expires_at"] for part in stack.items("PART#").values())
 
 
 def test_a_throttled_table_brings_the_event_back_and_nothing_is_lost(stack):
-    event = samples.envelope(_lines(*_nodes(30, invalid=2)), stream="all")
+    event = _many(30, invalid=2)
     stack.refuse("BatchWriteItem")
     with pytest.raises(TryAgain):
         stack.storage().handle(event)
@@ -246,13 +264,13 @@ def test_a_moment_of_throttling_is_sat_out(stack, action):
         return None
 
     stack.cloud.before = refuse
-    assert stack.store(*_nodes(3, invalid=1), stream="all")["stored"] == 3
+    assert stack.store(*_nodes(3, invalid=1))["stored"] == 3
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_dying_anywhere_and_coming_again_gives_the_same_store(stack, seed):
     """The function dies after a random request; the event comes again, as Lambda does it."""
-    event = samples.envelope(_lines(*_nodes(4, invalid=2)), stream="all")
+    event = _many(4, invalid=2)
     source = random.Random(seed)
 
     class Died(BaseException):
@@ -284,7 +302,7 @@ def test_dying_anywhere_and_coming_again_gives_the_same_store(stack, seed):
             _end_leases(stack)
     stack.storage().handle(event)
     told = stack.told()
-    assert 1 <= len(told) <= 4 and all("2 of 4 nodes no-go" in text for text in told)
+    assert 1 <= len(told) <= 4 and all("1 of 1 nodes no-go" in text for text in told)
     records = {key: item for key, item in stack.items("RUN#").items() if key[1].startswith(("RECORD#", "NODE#"))}
     assert len(records) == 4 + 2
     before = stack.cloud.items(RESULTS)
@@ -300,7 +318,7 @@ def _end_leases(stack: Stack) -> None:
 
 
 def test_two_invocations_at_once_store_and_tell_once(stack):
-    event = samples.envelope(_lines(*_nodes(6, invalid=3)), stream="all")
+    event = _many(6, invalid=3)
     problems: list[BaseException] = []
 
     def invoke() -> None:
@@ -326,14 +344,16 @@ def test_another_record_of_the_same_node_and_run_does_not_overwrite(stack):
     stack.store_of("run", samples.record(verdict="no-go"))
     answer = stack.store_of("run", samples.record())
     assert answer["conflicting"] == 1
-    assert stack.items("RUN#run")["RUN#run", "RECORD#gpu-01"]["verdict"] == "no-go"
+    (run,) = {pk for pk, _ in stack.items("RUN#run")}
+    assert stack.items(run)[run, "RECORD#gpu-01"]["verdict"] == "no-go"
 
 
 def test_a_control_nodes_header_of_the_run_stays(stack):
-    header = items.run_item({"run_id": "run", "started_at": samples.UTC, "level": "deep", "hosts": []}, 0)
+    run = f"run-{samples.NODE}"
+    header = items.run_item({"run_id": run, "started_at": samples.UTC, "level": "deep", "hosts": []}, 0)
     stack.cloud.client("dynamodb").put_item(TableName=RESULTS, Item=items.marshal(header))
-    stack.store_of("run", samples.record())
-    assert stack.items("RUN#run")["RUN#run", "META"]["level"] == "deep"
+    stack.store_of(run, samples.record())
+    assert stack.items(f"RUN#{run}")[f"RUN#{run}", "META"]["level"] == "deep"
 
 
 def test_training_metadata_is_stored_and_found_by_data_set(stack):
@@ -370,7 +390,9 @@ def test_training_runs_are_listed_with_what_every_step_of_them_said(stack):
         ),
         *logline.lines("training", "req-2", {**known, "dataset": "pile", "job": "b", "status": "failed", "at": at[2]}),
     ]
-    assert stack.storage().handle(samples.envelope(lines, stream=f"{samples.NODE}-training_x"))["training"] == 4
+    assert (
+        stack.storage().handle(samples.envelope(lines, stream=samples.stream_of(more="-training_x")))["training"] == 4
+    )
     status, out = _runs("--dataset", "c4", "--json")
     (one,) = json.loads(out)
     assert (status, one["run"], one["status"], one["dataset"], one["code"]) == (0, "req-1", "finished", "c4", "abc123")
@@ -385,7 +407,7 @@ def test_training_runs_are_listed_with_what_every_step_of_them_said(stack):
 def test_a_training_job_speaks_for_no_node(stack):
     """Its log is its user's: a go written there would prove a node to the gate."""
     lines = logline.lines("node", "self-gpu-01", samples.record())
-    answer = stack.storage().handle(samples.envelope(lines, stream=f"{samples.NODE}-training_records"))
+    answer = stack.storage().handle(samples.envelope(lines, stream=samples.stream_of(more="-training_records")))
     assert (answer.get("stored", 0), answer["bad"]) == (0, 1)
     assert "a training job's and holds a node's record" in stack.invalid("storage")[0]["reason"]
 
@@ -464,7 +486,8 @@ def test_the_entry_reads_its_environment(stack, monkeypatch):
     monkeypatch.setattr(storage_handler, "client", stack.cloud.client)
     storage_handler._storage.cache_clear()
     try:
-        assert storage_handler.entry(samples.envelope(_lines(samples.record())), None)["stored"] == 1
+        # EC2 knows no such node here: the entry asked it.
+        assert storage_handler.entry(samples.envelope(_lines(samples.record())), None)["bad"] == 1
     finally:
         storage_handler._storage.cache_clear()
 
@@ -474,7 +497,7 @@ def test_the_entry_reads_its_environment(stack, monkeypatch):
 
 def test_a_spot_interruption_is_told_with_the_state_of_the_node(stack):
     instance = stack.node()
-    stack.store(samples.record(instance, verdict="no-go"), stream=instance)
+    stack.store(samples.record(instance, verdict="no-go"))
     stack.told()
     stack.route(samples.spot(instance))
     (told,) = stack.told()
@@ -599,7 +622,7 @@ def test_an_event_of_an_unknown_node_is_kept_and_counted(stack, capsys):
 
 def test_a_node_that_ec2_forgot_but_that_reported_is_ours(stack):
     gone = "i-0dddddddddddddddd"
-    stack.store(samples.record(gone), stream=gone)
+    stack.store(samples.record(gone))
     assert stack.router().handle(samples.state("terminated", gone)) == {"told": 1}
     (told,) = stack.told()
     assert "the instance is terminated" in told and "knows no status" in told and "last preflight go" in told
@@ -609,13 +632,13 @@ def test_a_record_from_the_future_hides_nothing_that_comes_after(stack, trainer)
     """A go of 2099 was the newest for ever: a no-go of the same node was neither told nor kept it from training."""
     instance = stack.node()
     ahead = samples.record(instance, started_at="2099-01-01T00:00:00+00:00")
-    counts = stack.store(ahead, stream=instance)
+    counts = stack.store(ahead)
     assert (counts["bad"], counts["stored"]) == (1, 0)
     (kept,) = stack.invalid("storage")
     assert "later than now" in kept["reason"]
     now = training_handler.stamps.now()
     wrong = samples.record(instance, verdict="no-go", started_at=now)
-    stack.store(wrong, stream=instance)
+    stack.store(wrong)
     assert len(stack.told()) == 1
     assert trainer[0].handle(_request(instance))["status"] == "refused"
 
@@ -890,7 +913,7 @@ def trainer(stack):
 def _good_node(stack, name: str = "gpu-01") -> str:
     instance = stack.node(name)
     now = training_handler.stamps.now()
-    stack.store(samples.record(instance, name, started_at=now), stream=instance)
+    stack.store(samples.record(instance, name, started_at=now))
     return instance
 
 

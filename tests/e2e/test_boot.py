@@ -26,8 +26,9 @@ from flightline.cloud.functions.alert_router import handler as router_handler
 from flightline.cloud.functions.alert_router import launches
 from flightline.cloud.functions.alert_router.nodes import KnownNode
 from flightline.cloud.functions.common import services as common
+from flightline.contract import BOOT_PREFIX
 from infra import node_roles
-from infra.planning.lifecycle import BOOT_OUTCOME, BOOT_PREFIX
+from infra.planning.lifecycle import BOOT_OUTCOME
 from infra.planning.user_data import BootPlan, render
 from tests.emulated import ACCOUNT, REGION, Cloud, launching, lead_to
 from tests.imds import serving
@@ -36,6 +37,7 @@ from tests.unit.functions import samples
 ROOT = Path(__file__).resolve().parents[2]
 ROLE_HERE = "'base' in group_names"
 RESULTS, BUCKET, GROUP, HOOK = "demo-results", "demo-results-bucket", "demo-gpu", "demo-boot-preflight"
+BOOTS = f"{BOOT_PREFIX}arn:aws:ec2:{REGION}:{ACCOUNT}:instance"
 
 AWS = r"""#!/bin/sh
 # A stand-in for the aws command: s3 cp by plain HTTP to the emulator; every call into a file.
@@ -118,7 +120,7 @@ class Site:
             package_sha256=sha,
             group=GROUP,
             launch_hook=HOOK,
-            results_url=f"s3://{BUCKET}/bundles",
+            results_url=f"s3://{BUCKET}/{BOOTS}",
         )
         (self.root / "bin").mkdir()
         tool = self.root / "bin" / "aws"
@@ -208,7 +210,7 @@ class Site:
         files = {"record": kept, "outcome": json.dumps({**outcome, "record": bool(kept), **said})}
         for name, body in files.items():
             if body:
-                key = f"bundles/boot/{node}/20261121T100000Z-1/{name}.json"
+                key = f"{BOOTS}/{node}/20261121T100000Z-1/{name}.json"
                 self.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body.encode())
 
     def upload(self, key: str, body: bytes) -> tuple[str, str]:
@@ -322,7 +324,7 @@ def test_a_first_boot_no_go_tells_people_what_is_wrong_and_where_to_look(site):
         "expected  8",
         "REPLACE",
         "7 of 8 GPUs: 1 missing",
-        f"s3://{BUCKET}/bundles/boot/{samples.NODE}/",
+        f"s3://{BUCKET}/{BOOTS}/{samples.NODE}/",
     ):
         assert word in told
     assert "never judged" not in told
@@ -679,11 +681,11 @@ def test_the_end_of_a_capacity_block_is_told_with_time_for_a_checkpoint_and_ends
 @pytest.mark.parametrize(
     ("key", "body", "reason"),
     [
-        ("bundles/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json", b"[]", "wanted an outcome"),
-        ("bundles/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json", b"{", "not JSON"),
-        ("bundles/boot/x/y/outcome.json", b"{}", "wanted bundles/boot/<instance>"),
+        (f"{BOOTS}/i-0123456789abcdef0/20261121T100000Z-1/outcome.json", b"[]", "wanted an outcome"),
+        (f"{BOOTS}/i-0123456789abcdef0/20261121T100000Z-1/outcome.json", b"{", "not JSON"),
+        ("bundles/boot/x/y/outcome.json", b"{}", "wanted bundles/boot/<instance's ARN>"),
         (
-            "bundles/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json",
+            f"{BOOTS}/i-0123456789abcdef0/20261121T100000Z-1/outcome.json",
             b'{"schema": "flightline-boot/1", "instance_id": "i-0aaaaaaaaaaaaaaaa"}',
             "of i-0123456789abcdef0 itself",
         ),

@@ -6,6 +6,7 @@ send is written by hand after its documentation. Nodes' records are made up.
 
 import json
 import threading
+import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -29,10 +30,11 @@ from flightline.store.sqlite import ExpectedHost, Run, SqliteStore, now_stamp
 from flightline_node.inputs import defaults
 from flightline_node.tell.frames import frames
 from tests.emulated import Cloud, lead_to
+from tests.unit.functions import samples
 from tests.unit.made import finding, record
 
 RESULTS, BUCKET, CLUSTER, RUN = "demo-results", "demo-results-bucket", "demo", "20261121T100000Z-abc123"
-TYPE = "p5.48xlarge"
+TYPE, COMMAND = "p5.48xlarge", str(uuid.UUID(int=1))
 
 
 def instance(number: int) -> str:
@@ -74,9 +76,11 @@ class Stack:
         monkeypatch.setattr(common, "client", cloud.client)
         self.queue = cloud.client("sqs").create_queue(QueueName="demo-verdict-events")["QueueUrl"]
         self.function = handler.build(
-            common.services("verdict", names), cloud.client("s3"), cloud.client("sqs"), self.queue
+            common.services("verdict", names), *map(cloud.client, ("s3", "sqs", "ssm")), self.queue
         )
         self.store = AwsStore(RESULTS, BUCKET)
+        self.printed: dict[tuple[str, str], str] = {}
+        cloud.instead["ListCommandInvocations"] = self._invocations
 
     def order(self, nodes: int, deadline_s: int = 600, rows: Iterable[dict] = ()) -> None:
         """Ask so many nodes."""
@@ -90,10 +94,21 @@ class Stack:
         self.put(orders.key_of(RUN), orders.pack(made))
 
     def answer(
-        self, number: int, *findings: dict, text: str = "", run: str = RUN, command: str = "c-1", **rest
+        self, number: int, *findings: dict, text: str = "", run: str = RUN, command: str = COMMAND, **rest
     ) -> None:
-        key = f"{CALLS_PREFIX}{run}/{command}/{instance(number)}/awsrunShellScript/ask/stdout"
-        self.put(key, (text or output(number, *findings, **rest)).encode())
+        text = text or output(number, *findings, **rest)
+        self.printed[command, instance(number)] = text
+        self.put(self.key(number, run, command), text.encode())
+
+    def key(self, number: int, run: str = RUN, command: str = COMMAND) -> str:
+        return f"{CALLS_PREFIX}{run}/{command}/{instance(number)}/awsrunShellScript/ask/stdout"
+
+    def _invocations(self, asked: dict) -> dict:
+        """What each node's own agent sent to Systems Manager; "" is of one that is not done."""
+        text = self.printed.get((asked["CommandId"], asked["InstanceId"]))
+        row = {"InstanceId": asked["InstanceId"], "Status": "Success" if text else "InProgress"}
+        row["CommandPlugins"] = [{"Output": (text or "")[:2500]}]
+        return {"CommandInvocations": [] if text is None else [row]}
 
     def put(self, key: str, body: bytes) -> None:
         self.cloud.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
@@ -370,7 +385,7 @@ def test_a_second_other_answer_is_kept_aside_and_the_first_stays(stack):
     stack.order(2)
     stack.answer(1)
     stack.work()
-    stack.answer(1, finding("row_remap", "FAIL"), command="c-2")
+    stack.answer(1, finding("row_remap", "FAIL"), command=COMMAND.replace("1", "2"))
     stack.work()
     assert "another record of this node" in stack.invalid()[0] and stack.rows()["gpu-01"]["status"] == "PASS"
 
@@ -399,3 +414,48 @@ def test_a_table_that_is_throttled_costs_no_answer(stack, monkeypatch):
     assert len(stack.invoke(messages)) == 2 and stack.verdict() == ""
     stack.cloud.before = None
     assert stack.invoke(messages) == [] and stack.verdict() == "go"
+
+
+# Every node may write where answers are: Systems Manager says whose one is.
+
+
+def test_an_answer_that_systems_manager_does_not_know_is_none(stack, monkeypatch):
+    stack.order(2)
+    for number, command in ((1, str(uuid.UUID(int=7))), (2, "c-1")):
+        stack.put(stack.key(number, command=command), output(number).encode())
+    stack.work()
+    assert stack.rows() == {} and all("Systems Manager" in reason for reason in stack.invalid())
+    assert len(stack.invalid()) == 2
+    stack.answer(1, finding("row_remap", "FAIL", remedy="RESET_GPU"))
+    stack.over(monkeypatch)
+    stack.function.handle({"Records": [message_of(stack, orders.key_of(RUN))]})
+    found = {host: (row["check"], row["status"]) for host, row in stack.rows().items()}
+    assert found["gpu-02"][1] == "UNREACHABLE" and stack.verdict() == "no-go"
+
+
+def test_an_answer_that_somebody_wrote_over_is_found_among_its_versions(stack):
+    stack.cloud.client("s3").put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    stack.order(1)
+    stack.answer(1, finding("row_remap", "FAIL", remedy="RESET_GPU"))
+    for forged in (output(1).encode(), b"x" * 100_000_000, b"nothing"):
+        stack.put(stack.key(1), forged)
+    stack.work()
+    assert stack.verdict() == "no-go" and stack.store.records(RUN)
+    (row,) = stack.store.records(RUN)
+    assert [one["check"] for one in row["findings"] if one["status"] == "FAIL"] == ["row_remap"]
+
+
+def test_an_answer_before_its_command_is_done_is_waited_for(stack):
+    stack.order(1)
+    stack.printed[COMMAND, instance(1)] = ""
+    stack.put(stack.key(1), output(1).encode())
+    assert len(stack.work()) == 2 and stack.rows() == {}
+    stack.printed[COMMAND, instance(1)] = output(1, finding("row_remap", "FAIL", remedy="RESET_GPU"))
+    stack.answer(1, finding("row_remap", "FAIL", remedy="RESET_GPU"))
+    stack.work()
+    assert stack.verdict() == "no-go"
+
+
+def message_of(stack: Stack, key: str) -> dict:
+    event = {"eventSource": "aws:s3", "s3": {"bucket": {"name": BUCKET}, "object": {"key": key}}}
+    return {**samples.sqs({"Records": [event]})["Records"][0], "receiptHandle": "none"}

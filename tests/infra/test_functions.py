@@ -110,11 +110,11 @@ def test_the_router_is_told_of_every_boots_outcome_once_the_queue_takes_it(run):
     assert run.one("functions-events-policy").urn in told.dependencies
     names = stacks.planned_names(STACK)
     assert told.props["bucket"] == names.results_bucket
-    plan = user_data.boot_plan(stacks.settings(STACK), names, "0" * 64)
-    key = f"{plan.results_url}/boot/i-0123456789abcdef0/20261121T100000Z-1/outcome.json"
+    plan = user_data.boot_plan(stacks.settings(STACK), names, stacks.place(STACK), "0" * 64)
+    key = f"{plan.results_url}/i-0123456789abcdef0/20261121T100000Z-1/outcome.json"
     key = key.removeprefix(f"s3://{names.results_bucket}/")
     assert key.startswith(queue["filterPrefix"]) and key.endswith(queue["filterSuffix"]) and boots.KEY.fullmatch(key)
-    assert "$RESULTS_URL/boot/$instance/$started" in user_data.template("flightline-boot")
+    assert "$RESULTS_URL/$instance/$started" in user_data.template("flightline-boot")
 
 
 def test_the_verdict_is_told_of_orders_and_answers_and_of_nothing_that_it_writes(run):

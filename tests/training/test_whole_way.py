@@ -124,7 +124,9 @@ def test_from_the_request_to_a_resumed_run_that_is_listed(stack, place, whole):
     assert (refused["status"], refused["reasons"]) == (
         "refused", ["0 nodes are go, 1 needed", f"{instance}: never judged by a preflight"])  # fmt: skip
     record = samples.record(instance, "gpu-01", started_at=handler.stamps.now())
-    stack.storage().handle(samples.envelope(logline.lines("node", "self-gpu-01", record), stream=instance))
+    stack.storage().handle(
+        samples.envelope(logline.lines("node", "self-gpu-01", record), stream=samples.stream_of(instance))
+    )
     answer = function(stack).handle(REQUEST)
     assert (answer["status"], answer["nodes"], answer["objects"]) == ("started", 1, 1)
 
@@ -152,7 +154,9 @@ def test_from_the_request_to_a_resumed_run_that_is_listed(stack, place, whole):
 
     # What the launcher said reaches the table through the storage function, and is listed.
     lines = records.read_text().splitlines()
-    assert stack.storage().handle(samples.envelope(lines, stream=f"{instance}-training"))["training"] == len(lines)
+    assert stack.storage().handle(samples.envelope(lines, stream=samples.stream_of(instance, "-training")))[
+        "training"
+    ] == len(lines)
     one = listed()
     assert (one["run"], one["status"], one["manifest"]) == (REQUEST["request_id"], "finished", answer["manifest"])
     assert (one["nodes"], len(one["interruptions"]), one["step"]) == (1, 1, STEPS)

@@ -3,8 +3,7 @@
 Sources: the API reference of Systems Manager (SendCommand, ListCommandInvocations, DescribeInstanceInformation) and its
 user guide: Run Command keeps 24,000 characters of an output itself and writes the whole of it to a bucket, under
 PREFIX/COMMAND/INSTANCE/awsrunShellScript/STEP/stdout, before it says that the instance is done. Every node may write
-into that bucket, so an answer there is believed for its digest: it must be the one in what Run Command itself has of
-that instance (CommandPlugin, Output: its first 2,500 characters).
+into that bucket, so an answer there is believed for its digest (cloud/vouched.py).
 """
 
 from __future__ import annotations
@@ -18,14 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from flightline_node import bounds
 from flightline_node.model import SettingsError
-from flightline_node.tell.frames import digests
 
 from ... import contract
+from ...cloud import vouched
 from ...cloud.clients import Clients, explain, is_aws_error
+from ...cloud.vouched import FINAL, NONE, Invocation
 from ...record import outputs
 from ...record.answers import most_bytes, said
 from .. import library_call
@@ -39,8 +39,6 @@ Tell = Callable[[HostReply], None]
 T = TypeVar("T")
 MOST_IDS = 50
 """Instances that one command may name. Source: SendCommand, InstanceIds and the values of a target."""
-COMMAND_CHARS = 36
-"""Of a command's id. Source: ListCommandInvocations."""
 DELIVER_S = 120
 """For the agent to fetch a command; it polls without a pause while it is well."""
 LEAST_DELIVER_S = 30
@@ -48,7 +46,6 @@ POLL_S, MOST_POLL_S = 2.0, 20.0
 SETTLE_S = 20.0
 """For an output to be seen in the bucket after the command has ended."""
 READERS = 16
-FINAL = frozenset({"Success", "Cancelled", "Failed", "TimedOut"})
 RAN = frozenset({"Success", "Failed", "ExecutionTimedOut"})
 """Of the details of an invocation: its task was started. Others (Undeliverable, DeliveryTimedOut, ...) never were."""
 WELL = "Online"
@@ -61,17 +58,6 @@ class _SentCommand:
     id: str
     waiting: dict[str, Call]
     ended_at: float = 0.0
-
-
-class _Invocation(NamedTuple):
-    """What Systems Manager says of a command on one instance. output: the beginning of it."""
-
-    status: str
-    details: str
-    output: str
-
-
-_NONE = _Invocation("", "", "")
 
 
 class SsmLauncher(Detaching):
@@ -133,11 +119,12 @@ class SsmLauncher(Detaching):
         """See Detaching."""
         clients = self._make(at["region"])
         s3, bucket, known = clients.get("s3"), at["results_bucket"], set(known)
-        for key, command, name, size in _outputs(s3, bucket, order.run.run_id):
+        for key, command, name in _outputs(s3, bucket, order.run.run_id):
             host = order.nodes[name][1] if name in order.nodes else ""
             call = Call(host, name, order.params(name)) if host and host not in known else None
-            if call and size <= 2 * _most(call):
-                yield call, vouched(call, _text(s3, bucket, key), own_output(clients.get("ssm"), command, name))
+            if call:
+                own = vouched.invocation(clients.get("ssm"), command, name).output
+                yield call, _vouched(s3, bucket, key, call, own)
 
     @property
     def answers_at(self) -> Mapping[str, str]:
@@ -261,13 +248,11 @@ class SsmLauncher(Detaching):
     def _take(self, command: _SentCommand, run_id: str, pool: ThreadPoolExecutor, on_reply: Tell) -> None:
         """The outputs that have come into the bucket, of instances that Systems Manager says are done."""
         come = list(_outputs(self._client("s3"), self._stack["results_bucket"], run_id, command.id))
-        if not any(name in command.waiting for _, _, name, _ in come):
+        if not any(name in command.waiting for *_, name in come):
             return
         own = {name: one.output for name, one in self._invocations(command).items() if one.status in FINAL}
         new = [
-            (key, command.waiting[name], size, own[name])
-            for key, _, name, size in come
-            if name in command.waiting and name in own
+            (key, command.waiting[name], own[name]) for key, _, name in come if name in command.waiting and name in own
         ]
         # Each by itself: an object that this side may not read must not keep those behind it from being read.
         found = pool.map(lambda one: self._try(lambda: self._read(*one)), new)
@@ -275,17 +260,15 @@ class SsmLauncher(Detaching):
             if reply and command.waiting.pop(call.name, None):
                 on_reply(reply)
 
-    def _read(self, key: str, call: Call, size: int, own: str) -> HostReply:
-        if size > 2 * _most(call):
-            return HostReply(call.host, trouble="its answer is endless: more than twice of what is taken")
-        return vouched(call, _text(self._client("s3"), self._stack["results_bucket"], key), own)
+    def _read(self, key: str, call: Call, own: str) -> HostReply:
+        return _vouched(self._client("s3"), self._stack["results_bucket"], key, call, own)
 
     def _explain(self, command: _SentCommand, on_reply: Tell) -> None:
         """The command has ended: who gave no output is told of with what Systems Manager says of it."""
         said_of = self._invocations(command)
         settled = time.monotonic() - command.ended_at > SETTLE_S
         for name, call in list(command.waiting.items()):
-            status, details, _ = said_of.get(name, _NONE)
+            status, details, _ = said_of.get(name, NONE)
             if details == "Success" and not settled:
                 continue
             if details in RAN:
@@ -297,8 +280,8 @@ class SsmLauncher(Detaching):
             del command.waiting[name]
             on_reply(reply)
 
-    def _invocations(self, command: _SentCommand) -> dict[str, _Invocation]:
-        return _invocations(self._client("ssm"), CommandId=command.id)
+    def _invocations(self, command: _SentCommand) -> dict[str, Invocation]:
+        return vouched.invocations(self._client("ssm"), CommandId=command.id)
 
     def _kept(self, command: _SentCommand, call: Call, details: str) -> HostReply:
         """What Systems Manager itself kept of an output that reached no bucket: short ones are whole."""
@@ -320,54 +303,21 @@ def _most(call: Call) -> int:
     return most_bytes(bool(call.params.get("return_bundle")))
 
 
-def _outputs(s3: Any, bucket: str, run_id: str, command: str = "") -> Iterator[tuple[str, str, str, int]]:
-    """(key, command, instance, size) of the outputs of a run, or of one of its commands, that are in a bucket."""
+def _outputs(s3: Any, bucket: str, run_id: str, command: str = "") -> Iterator[tuple[str, str, str]]:
+    """(key, command, instance) of the outputs of a run, or of one of its commands, that are in a bucket."""
     base = f"{_prefix(run_id)}/"
     prefix = f"{base}{command}/" if command else base
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
         for one in page.get("Contents", ()):
             words = one["Key"][len(base) :].split("/")
             if len(words) == 5 and words[4] == "stdout":
-                yield one["Key"], words[0], words[1], int(one["Size"])
+                yield one["Key"], words[0], words[1]
 
 
-def _text(s3: Any, bucket: str, key: str) -> str:
-    text: str = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode("utf-8", "replace")
-    return text
-
-
-def _invocations(ssm: Any, **which: str) -> dict[str, _Invocation]:
-    pages = ssm.get_paginator("list_command_invocations").paginate(**which, Details=True)
-    return {
-        one["InstanceId"]: _Invocation(
-            one.get("Status", ""),
-            one.get("StatusDetails", ""),
-            "".join(str(plugin.get("Output") or "") for plugin in one.get("CommandPlugins") or ()),
-        )
-        for page in pages
-        for one in page["CommandInvocations"]
-    }
-
-
-def own_output(ssm: Any, command: str, name: str) -> str:
-    """The beginning of what a command printed on an instance; "" for a command that there is not."""
-    if len(command) != COMMAND_CHARS:
-        return ""
-    try:
-        return _invocations(ssm, CommandId=command, InstanceId=name).get(name, _NONE).output
-    except Exception as error:
-        if is_aws_error(error) and "InvalidCommandId" in str(error):
-            return ""
-        raise
-
-
-def vouched(call: Call, text: str, own: str) -> HostReply:
-    """The same, of an output that anybody may have written. own: the beginning of it that Systems Manager has."""
-    reply = read(call, text)
-    if reply.answer is None or digests(text.splitlines()) == digests(own.splitlines()):
-        return reply
-    words = "its output in the bucket is another than the one that Systems Manager has of it"
-    return HostReply(call.host, trouble=f"{words}: another node may have written it")
+def _vouched(s3: Any, bucket: str, key: str, call: Call, own: str) -> HostReply:
+    """What came of a host, of an output that anybody may have written. own: its beginning that Systems Manager has."""
+    texts = vouched.texts(s3, bucket, key, 2 * _most(call))
+    return vouched.vouched(call.host, lambda text: read(call, text), texts, own)
 
 
 def _prefix(run_id: str) -> str:

@@ -1,6 +1,6 @@
 """What the control node (the head node, or an operator's own role) may do: reach nodes, keep results, tell people."""
 
-from flightline.contract import TAG_CLUSTER
+from flightline.contract import CALLS_PREFIX, TAG_CLUSTER
 from infra.planning.iam.node import logs, managed, metrics
 from infra.planning.iam.statements import Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
@@ -103,6 +103,9 @@ def store(arns: Arns) -> Document:
     return document(
         allow("Items", ITEMS, tables),
         allow("ListBuckets", ["s3:GetBucketLocation", "s3:ListBucket"], buckets),
+        # Of an answer that somebody wrote over (flightline/cloud/vouched.py).
+        allow("EarlierAnswers", ["s3:GetObjectVersion"], [arns.objects(names.results_bucket, CALLS_PREFIX)]),
+        allow("ListEarlier", ["s3:ListBucketVersions"], [arns.bucket(names.results_bucket)]),
         allow("Objects", ["s3:GetObject", "s3:PutObject"], [arns.objects(names.results_bucket)]),
         # The SSM connection moves files to the nodes through a bucket of its own and removes them again.
         allow(

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from flightline.cloud.signals import INVALID_EVENTS_PREFIX
-from flightline.contract import CALLS_PREFIX, TAG_CLUSTER
+from flightline.contract import BOOT_PREFIX, CALLS_PREFIX, TAG_CLUSTER
 from infra.planning.functions import events_queue
 from infra.planning.iam.control import notify
 from infra.planning.iam.node import TRAINING_PREFIX
 from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document, of
-from infra.planning.lifecycle import BOOT_PREFIX
 from infra.planning.names import Names, Place
 
 _CLAIM = ("dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem")
@@ -58,6 +57,8 @@ def _storage(arns: Arns) -> Document:
         # What is too large for an item.
         allow("Records", ["s3:PutObject"], [arns.objects(names.results_bucket, RUNS_PREFIX)]),
         allow("Replay", _CONSUME, [arns.queue(names.dead_letter_queue)]),
+        # Whose a log stream is; it takes no resource.
+        allow("Writers", ["ec2:DescribeInstances"]),
     )
 
 
@@ -114,7 +115,10 @@ def _verdict(arns: Arns) -> Document:
             arns.table(names.results_table),
         ),
         allow("Events", [*_CONSUME, "sqs:ChangeMessageVisibility"], [queue]),
-        allow("ListAnswers", ["s3:ListBucket"], [arns.bucket(results)], answers),
+        allow("ListAnswers", ["s3:ListBucket", "s3:ListBucketVersions"], [arns.bucket(results)], answers),
+        # Every node may write there: the one whose answer it is has sent its beginning to Systems Manager.
+        allow("WhoseAnswers", ["ssm:ListCommandInvocations"]),
+        allow("EarlierAnswers", ["s3:GetObjectVersion"], [arns.objects(results, CALLS_PREFIX)]),
         # Orders and records too large for an item are under runs/, where no node may write.
         allow(
             "ReadAnswers", ["s3:GetObject"], [arns.objects(results, CALLS_PREFIX), arns.objects(results, RUNS_PREFIX)]

@@ -1,11 +1,14 @@
 """What parts of a Kubernetes cluster may do. Its nodes may be managed, and no more: pods have roles of their own."""
 
-from flightline.contract import TAG_CLUSTER
+from flightline.contract import PODS_PREFIX, TAG_CLUSTER
 from infra.planning.iam.control import HEAL, REPLACE, notify, store
 from infra.planning.iam.node import data, logs, managed, metrics
 from infra.planning.iam.statements import Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 
+POD = "${aws:PrincipalTag/kubernetes-pod-name}"
+"""Which pod asks: a session tag that EKS sets. It names no node, so what a pod writes proves nothing of one. Source:
+EKS user guide, "Grant Pods access to AWS resources based on tags"."""
 _LOOK = (
     *of("autoscaling", "DescribeAutoScalingGroups", "DescribeAutoScalingInstances"),
     *of(
@@ -22,7 +25,7 @@ def kubernetes_policies(
     arns = Arns(names, place)
     return {
         "nodes": {"ssm": managed(arns)},
-        "agent": {"records": _records(arns), "logs": logs(arns), "metrics": metrics(names)},
+        "agent": {"records": _records(arns), "logs": logs(arns, POD), "metrics": metrics(names)},
         "control": {
             "nodes": _nodes(arns),
             "store": store(arns),
@@ -36,7 +39,9 @@ def kubernetes_policies(
 
 
 def _records(arns: Arns) -> Document:
-    return document(allow("Bundle", ["s3:PutObject"], [arns.objects(arns.names.results_bucket, "bundles/")]))
+    return document(
+        allow("Bundle", ["s3:PutObject"], [arns.objects(arns.names.results_bucket, f"{PODS_PREFIX}{POD}/")])
+    )
 
 
 def _nodes(arns: Arns) -> Document:

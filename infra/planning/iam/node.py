@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from infra.planning.iam.statements import WRITE_LOGS, Arns, Document, allow, document, of
+from flightline.contract import BOOT_PREFIX, CALLS_PREFIX
+from infra.planning.iam.statements import Arns, Document, allow, document, of
 from infra.planning.names import Names, Place
 
 # What the SSM agent needs for Run Command, Session Manager and State Manager, after AWS' AmazonSSMManagedInstanceCore;
@@ -18,6 +19,12 @@ _WRITE_OBJECTS = ("s3:AbortMultipartUpload", "s3:ListMultipartUploadParts", "s3:
 TRAINING_PREFIX = "training/"
 """Manifests of training runs in the results bucket, training/<job>/<request>.json."""
 
+INSTANCE = "${ec2:SourceInstanceARN}"
+ADDRESS = "${aws:Ec2InstanceSourcePrivateIPv4}"
+"""Whose the credentials are: EC2 says so in every request by an instance profile, and the instance has no say in it.
+Source: IAM user guide, "AWS global condition context keys". A stream's name takes no colon: there it is the address."""
+
+_STREAMS = ("logs:CreateLogStream", "logs:DescribeLogStreams")
 _LIST_BUCKET = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
 
 
@@ -52,7 +59,9 @@ def _boot(arns: Arns) -> Document:
     results = arns.names.results_bucket
     return document(
         allow("NodePackage", ["s3:GetObject"], [arns.objects(results, "artifacts/")]),
-        allow("Bundle", ["s3:PutObject"], [arns.objects(results, "bundles/")]),
+        allow("Bundle", ["s3:PutObject"], [arns.objects(results, f"{BOOT_PREFIX}{INSTANCE}/")]),
+        # Systems Manager's agent chooses the rest of the key: who reads an answer asks Systems Manager whose it is.
+        allow("Answers", ["s3:PutObject"], [arns.objects(results, CALLS_PREFIX)]),
         lifecycle(arns),
     )
 
@@ -66,15 +75,15 @@ def lifecycle(arns: Arns) -> dict[str, Any]:
     return allow("EnterService", actions, [arns.node_group()])
 
 
-def logs(arns: Arns) -> Document:
-    """The CloudWatch agent's logs. Groups are made by the stack, with their retention; an agent makes none."""
-    names = arns.names
-    groups = (names.results_log_group, names.system_log_group)
-    own = [arn for group in groups for arn in arns.log_group(group)]
+def logs(arns: Arns, writer: str = f"{ADDRESS}_i-") -> Document:
+    """The CloudWatch agent's logs. Groups are made by the stack, with their retention; an agent makes and keeps none.
+
+    writer: how the names of its own streams begin, as flightline_node/tell/cwagent.py has them.
+    """
+    groups = (arns.names.results_log_group, arns.names.system_log_group)
     return document(
-        allow("Write", WRITE_LOGS, own),
-        # The agent's configuration names a retention, so it looks for the group and sets that at each start.
-        allow("Retention", ["logs:PutRetentionPolicy"], own),
+        allow("Streams", _STREAMS, [arn for group in groups for arn in arns.log_group(group)]),
+        allow("Write", ["logs:PutLogEvents"], [arns.log_streams(group, writer) for group in groups]),
         allow("Groups", ["logs:DescribeLogGroups"]),
     )
 

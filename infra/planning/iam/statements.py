@@ -80,6 +80,10 @@ class Arns:
         group = self.place.arn("logs", f"log-group:{name}")
         return group, f"{group}:*"
 
+    def log_streams(self, group: str, prefix: str) -> str:
+        """The streams of a group whose names begin so."""
+        return self.place.arn("logs", f"log-group:{group}:log-stream:{prefix}*")
+
     def node_group(self) -> str:
         """The Auto Scaling group; the middle part of its ARN is made by AWS."""
         return self.place.arn("autoscaling", f"autoScalingGroup:*:autoScalingGroupName/{self.names.node_group}")

@@ -19,6 +19,9 @@ from ..know.expected import resolve
 from .logline import TRAINING_STREAM
 
 DEFAULT_NAMESPACE = "Flightline"
+STREAM = "{ip_address}_{instance_id}"
+"""Name of a node's log stream. IAM lets a node write under its own address alone (infra/planning/iam/node.py), and who
+reads asks EC2 whose that is: an instance id alone could be anybody's claim."""
 INTERVAL_S = 60
 RECORDS_FILE = "/var/log/flightline/records.jsonl"
 BEATS_FILE = "/var/log/flightline/watch.jsonl"
@@ -74,6 +77,7 @@ _NO_DISKS = ("sysfs", "devtmpfs", "tmpfs", "overlay", "squashfs", "autofs", "nsf
 class AgentPlan:
     """What an agent is to do. kernel_log: a file with the kernel's messages, or "journald" on systems without one.
 
+    retention_days: what the agent sets its groups to; 0 leaves them as they are, which takes no right to change them.
     per_device: also publish a time series per GPU, disk and EFA device (some 300 per p5 node, which are billed each).
     """
 
@@ -107,7 +111,7 @@ def config(plan: AgentPlan) -> Dict[str, Any]:
         },
         "logs": {
             "force_flush_interval": 5,
-            "log_stream_name": "{instance_id}",
+            "log_stream_name": STREAM,
             "logs_collected": _logs(plan),
         },
     }
@@ -143,14 +147,14 @@ def _logs(plan: AgentPlan) -> Dict[str, Any]:
         # Each file has a stream of its own; without it the agent follows the newest that matches.
         *({**_file(path, plan.system_log_group, plan), "publish_multi_logs": True} for path in TRAINING_FILES),
         {**_file(RUNS_FILES, plan.results_log_group, plan), "publish_multi_logs": True,
-         "log_stream_name": "{instance_id}" + TRAINING_STREAM},
+         "log_stream_name": STREAM + TRAINING_STREAM},
     ]  # fmt: skip
     collected: Dict[str, Any] = {"files": {"collect_list": files}}
     if plan.kernel_log == "journald":
         kernel = {
             "log_group_name": plan.system_log_group,
-            "log_stream_name": "{instance_id}",
-            "retention_in_days": plan.retention_days,
+            "log_stream_name": STREAM,
+            **_retention(plan),
             "matches": [{"_TRANSPORT": "kernel"}],
         }
         collected["journald"] = {"collect_list": [kernel]}
@@ -163,6 +167,10 @@ def _file(path: str, group: str, plan: AgentPlan) -> Dict[str, Any]:
     return {
         "file_path": path,
         "log_group_name": group,
-        "log_stream_name": "{instance_id}",
-        "retention_in_days": plan.retention_days,
+        "log_stream_name": STREAM,
+        **_retention(plan),
     }
+
+
+def _retention(plan: AgentPlan) -> Dict[str, int]:
+    return {"retention_in_days": plan.retention_days} if plan.retention_days else {}

@@ -15,7 +15,7 @@ from flightline_node.inputs import defaults
 from flightline_node.judge.checks import CHECKS
 from flightline_node.settings import resolve_settings
 from infra.planning.user_data import CONFIGURED_LATER, MAX_BYTES, BootPlan, BootRoles, boot_plan, render, template
-from tests.infra.stacks import STACKS, planned_names, settings
+from tests.infra.stacks import STACKS, place, planned_names, settings
 
 SHA = "0" * 64
 PLAN = BootPlan(
@@ -50,10 +50,10 @@ def environment(text):
 @pytest.mark.parametrize("stack", STACKS)
 def test_user_data_of_an_example_stack(stack):
     names = planned_names(stack)
-    text = render(boot_plan(settings(stack), names, SHA))
+    text = render(boot_plan(settings(stack), names, place(stack), SHA))
     assert text.startswith("#cloud-config\n")
     assert len(text.encode()) <= MAX_BYTES
-    roles = render(boot_plan(settings(stack), names, SHA, BootRoles(SHA, SHA)))
+    roles = render(boot_plan(settings(stack), names, place(stack), SHA, BootRoles(SHA, SHA)))
     assert len(roles.encode()) <= MAX_BYTES
     env = environment(text)
     assert (env["GROUP"], env["HOOK"]) == (names.node_group, names.launch_hook)
@@ -68,10 +68,12 @@ def test_the_script_reads_every_value_that_it_is_given():
 
 def test_the_node_is_judged_by_the_interfaces_it_gets():
     """With EFA off, the type's own count of 32 would condemn every node."""
-    own = render(boot_plan(settings("p5-reservation"), planned_names("p5-reservation"), SHA))
+    own = render(boot_plan(settings("p5-reservation"), planned_names("p5-reservation"), place("p5-reservation"), SHA))
     assert judged_by(own)["expected"] == {"efa_count": 32}
     off = settings("p5-reservation", efa="off", fsxEfa=False)
-    assert judged_by(render(boot_plan(off, planned_names("p5-reservation"), SHA)))["expected"] == {"efa_count": 0}
+    assert judged_by(render(boot_plan(off, planned_names("p5-reservation"), place("p5-reservation"), SHA)))[
+        "expected"
+    ] == {"efa_count": 0}
 
 
 def test_the_settings_are_what_the_package_takes(tmp_path):

@@ -25,6 +25,7 @@ ACTIONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("dynamodb", "transact_get_items"): ("GetItem",),
     ("s3", "head_object"): ("GetObject",),
     ("s3", "list_objects_v2"): ("ListBucket",),
+    ("s3", "list_object_versions"): ("ListBucketVersions",),
     ("s3", "head_bucket"): ("ListBucket",),
     ("s3", "copy_object"): ("GetObject", "PutObject"),
     ("s3", "delete_objects"): ("DeleteObject",),

@@ -130,7 +130,7 @@ def test_nodes_call_aws_only_by_the_boot_script():
     [
         ("client.delete_table(TableName='x')", "dynamodb:DeleteTable"),
         ("later(self.client.delete_table)", "dynamodb:DeleteTable"),
-        ("s3.get_paginator('list_object_versions')", "s3:ListObjectVersions"),
+        ("s3.get_paginator('list_multipart_uploads')", "s3:ListMultipartUploads"),
         ("s3.generate_presigned_url('get_object_acl', Params={})", "s3:GetObjectAcl"),
         ("ec2.stop_instances(InstanceIds=[i])", "ec2:StopInstances"),
     ],

@@ -33,6 +33,7 @@ ACCEPTED: dict[tuple[str, str], str] = {
         "RESOURCE_MISMATCH",
         "ssm:SendCommand",
     ): "document and instances stand in two statements, because only instances have the tag of the condition",
+    ("RESOURCE_MISMATCH", "s3:PutObject"): "parliament takes the colon in a variable's name for one of the ARN's",
     (
         "PERMISSIONS_MANAGEMENT_ACTIONS",
         "sqs:createqueue, sqs:setqueueattributes",
@@ -140,7 +141,11 @@ def object_(bucket: str, key: str) -> str:
 ANY = None
 RESULTS, DATA = NAMES.results_bucket, object_(NAMES.data_bucket, "shard-0001")
 PACKAGE = object_(RESULTS, NAMES.package_key("0" * 64))
-BUNDLE, RECORD = (object_(RESULTS, f"bundles/boot/i-1/{name}") for name in ("bundle/kernel.log", "x/record.json"))
+BUNDLE, RECORD = (
+    object_(RESULTS, f"{contract.BOOT_PREFIX}${{ec2:SourceInstanceARN}}/{name}")
+    for name in ("bundle/kernel.log", "x/record.json")
+)
+OTHERS = object_(RESULTS, f"{contract.BOOT_PREFIX}{PLACE.arn('ec2', 'instance/i-1')}/x/record.json")
 ANSWER = object_(RESULTS, f"{contract.CALLS_PREFIX}run/c/i-1/x/ask/stdout")
 ASKED, OTHER_RUN, BAD_EVENT = (
     object_(RESULTS, key) for key in ("runs/x/asked.json.zlib", "runs/x.json", "bad-events/x")
@@ -158,10 +163,10 @@ RIGHTS: list[tuple[str, str, list[str | None], list[str | None]]] = [
     ("node", "autoscaling:CompleteLifecycleAction", [GROUP + NAMES.node_group], [GROUP + "another-gpu"]),
     ("node", "s3:GetObject", [PACKAGE, DATA], [BUNDLE, RECORD, OTHER_RUN, BAD_EVENT]),
     # Whoever writes what a run asks orders one.
-    ("node", "s3:PutObject", [BUNDLE], [PACKAGE, DATA, ASKED]),
+    ("node", "s3:PutObject", [BUNDLE, ANSWER], [PACKAGE, DATA, ASKED, OTHERS]),
     ("node", "s3:DeleteObject", [], [DATA]),
-    # The agent's configuration has retention_in_days (module_utils/flightline_node/tell/cwagent.py).
-    ("node", "logs:PutRetentionPolicy", [LOGS + NAMES.results_log_group], [LOGS + "/another"]),
+    # It would shorten what is kept of all nodes (inventory/group_vars/aws_ec2: cloudwatch_agent_sets_retention).
+    ("node", "logs:PutRetentionPolicy", [], [ANY]),
     ("node", "logs:DescribeLogGroups", [ANY], []),
     ("node", "s3express:CreateSession", [ANY], []),
     *(

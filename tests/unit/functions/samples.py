@@ -13,11 +13,24 @@ from typing import Any
 
 NODE = "i-0123456789abcdef0"
 CLUSTER = "demo"
+ADDRESS = "10.0.0.7"
 AT = "2026-11-21T10:00:00Z"
 UTC = "2026-11-21T10:00:00+00:00"
 
 
-def envelope(messages: Sequence[str], stream: str = NODE, kind: str = "DATA_MESSAGE") -> dict[str, Any]:
+def stream_of(instance: str = NODE, more: str = "") -> str:
+    """The name of a node's log stream."""
+    return f"{ADDRESS}_{instance}{more}"
+
+
+class KnowingEc2:
+    """An EC2 client that knows every instance asked for, at one address."""
+
+    def describe_instances(self, **_: Any) -> dict[str, Any]:
+        return {"Reservations": [{"Instances": [{"PrivateIpAddress": ADDRESS}]}]}
+
+
+def envelope(messages: Sequence[str], stream: str = stream_of(), kind: str = "DATA_MESSAGE") -> dict[str, Any]:
     """A CloudWatch Logs subscription's event: base64 of gzip of JSON."""
     number, first = "3195310660696698337880902507980421114328961542429", 1795255200000
     events = [{"id": f"{number}{n:07d}", "timestamp": first + n, "message": text} for n, text in enumerate(messages)]

@@ -26,7 +26,7 @@ from tests.unit.functions import samples
 def test_an_envelope_gives_its_events_in_order():
     opened = envelope.decode(samples.envelope(["one", "two"]))
     assert [event.message for event in opened.events] == ["one", "two"]
-    assert (opened.group, opened.stream) == ("/flightline/demo/results", samples.NODE)
+    assert (opened.group, opened.stream) == ("/flightline/demo/results", samples.stream_of())
 
 
 def test_a_control_message_has_nothing_to_store():
@@ -75,7 +75,7 @@ def test_a_good_record_passes_and_a_nodes_alert_names_everything():
         ({"host": ""}, "host"),
         ({"host": "x" * 256}, "host"),
         ({"instance_id": "i-XYZ"}, "instance_id"),
-        ({"instance_id": "i-0aaaaaaaaaaaaaaaa"}, "holds a record of"),
+        ({"instance_id": "i-0aaaaaaaaaaaaaaaa"}, "wrote a record of"),
         ({"started_at": "yesterday"}, "started_at"),
         ({"started_at": "2026-11-21T10:00:00"}, "started_at"),
         ({"verdict": "maybe"}, "verdict"),
@@ -206,9 +206,9 @@ def test_a_record_from_the_future_is_none(ahead_h):
     """As the newest of its node for years it hid every later one."""
     ahead = (datetime.now(timezone.utc) + timedelta(hours=ahead_h)).isoformat(timespec="seconds")
     with pytest.raises(InvalidEvent, match="later than now"):
-        records.admitted(samples.record(started_at=ahead))
+        records.admitted(samples.record(started_at=ahead), samples.NODE)
     near = (datetime.now(timezone.utc) + timedelta(minutes=5)).isoformat(timespec="seconds")
-    assert records.admitted(samples.record(started_at=near))
+    assert records.admitted(samples.record(started_at=near), samples.NODE)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def sent(fail: Mapping[str, Any]) -> str:
     """What the function that stores a node's answer tells people."""
     whole = {key: value for key, value in samples.record(findings=[fail]).items() if value is not None}
     jsonschema.validate(whole, json.loads(SCHEMA_FILE.read_text()))
-    result = records.NodeResult("1", "r1", records.admitted(whole))
+    result = records.NodeResult("1", "r1", records.admitted(whole, samples.NODE))
     return render(Digest("t", alerts=tuple(records.alerts(result))))
 
 

@@ -51,7 +51,8 @@ class Bucket:
 
     def get_object(self, Key, **_):
         self.asked.append(Key)
-        return {"Body": io.BytesIO(self.objects[Key].encode())}
+        body = self.objects[Key].encode()
+        return {"Body": io.BytesIO(body), "ContentLength": len(body)}
 
 
 def key(name, command=COMMAND):

@@ -1,8 +1,8 @@
 """What a node's boot came to: the outcome and the record that it put into S3 before its group was told.
 
-roles/flightline_node/files/flightline-boot writes bundles/boot/<instance>/<stamp>/record.json, then outcome.json; S3
-tells the router of the outcome. A node speaks for itself only, and what cannot be read is told as UNKNOWN, never passed
-over.
+roles/flightline_node/files/flightline-boot writes bundles/boot/<instance's ARN>/<stamp>/record.json, then outcome.json;
+S3 tells the router of the outcome. IAM lets a node write under its own ARN alone, so the key says who wrote it. A node
+speaks for itself only, and what cannot be read is told as UNKNOWN, never passed over.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from flightline.cloud import batches
+from flightline.contract import BOOT_PREFIX, WRITER
 from flightline.tell.digest import Alert
 from flightline_node.read.strictjson import once
 
@@ -25,7 +26,7 @@ from .nodes import KnownNode
 
 CHECK, DOUBTED = "boot", "boot_outcome_doubted"
 SCHEMA = "flightline-boot/1"
-KEY = re.compile(r"bundles/boot/(i-[0-9a-f]{8,17})/\d{8}T\d{6}Z-\d+/outcome\.json")
+KEY = re.compile(rf"{BOOT_PREFIX}{WRITER}/\d{{8}}T\d{{6}}Z-\d+/outcome\.json")
 MAX_BYTES = 8 * 1024 * 1024
 """A record of a node of 16 devices has some 100 KiB."""
 
@@ -77,7 +78,7 @@ class Evidence:
         """The boot whose outcome lies under a key. Raises InvalidEvent when it is none, or none of this bucket."""
         named = KEY.fullmatch(key)
         if named is None:
-            raise InvalidEvent(f"key {key[:120]!r}: wanted bundles/boot/<instance>/<stamp>/outcome.json")
+            raise InvalidEvent(f"key {key[:120]!r}: wanted {BOOT_PREFIX}<instance's ARN>/<stamp>/outcome.json")
         folder = key.rpartition("/")[0]
         said = self._object(key)
         if not isinstance(said, Mapping) or said.get("schema") != SCHEMA or said.get("instance_id") != named[1]:

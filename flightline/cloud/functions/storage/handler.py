@@ -27,6 +27,7 @@ from .envelope import Envelope, LogEvent
 from .parts import Parts
 from .records import NodeResult
 from .store import ResultStore
+from .writers import Writers
 
 FUNCTION = "storage"
 Answer = dict[str, Any]
@@ -40,6 +41,7 @@ class StorageFunction:
     on: Services
     store: ResultStore
     parts: Parts
+    writers: Writers
 
     def handle(self, event: object) -> Answer:
         """Any event that Lambda may hand over."""
@@ -92,12 +94,14 @@ class StorageFunction:
                 record = self.parts.add(pieces)
                 if record is None:
                     counts["incomplete"] += 1
-                elif pieces[0].kind == "training":
+                    continue
+                writer = self.writers.of(opened.stream)
+                if pieces[0].kind == "training":
                     metas.append(training.item(record, pieces[0].run))
                 elif TRAINING_STREAM in opened.stream:
                     raise InvalidEvent(f"the log stream {opened.stream} is a training job's and holds a node's record")
                 else:
-                    results.append(NodeResult(key, pieces[0].run, records.admitted(record, opened.stream)))
+                    results.append(NodeResult(key, _run_of(pieces[0].run, writer), records.admitted(record, writer)))
             except (LineError, InvalidEvent) as error:
                 self._reject_line(opened, line, error, counts)
         return results, metas
@@ -144,16 +148,21 @@ class StorageFunction:
         )
 
 
-def build(on: Services, s3: Any) -> StorageFunction:
+def _run_of(said: str, writer: str) -> str:
+    """A run that a node is alone in: with its instance id in the name none can write into another's, or a fleet's."""
+    return said if writer in said else f"{said}-{writer}"
+
+
+def build(on: Services, s3: Any, ec2: Any) -> StorageFunction:
     """The function on given services."""
     names = on.names
     store = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket)
-    return StorageFunction(on, store, Parts(on.dynamodb, names.results_table))
+    return StorageFunction(on, store, Parts(on.dynamodb, names.results_table), Writers(ec2, names.cluster))
 
 
 @functools.cache
 def _storage() -> StorageFunction:
-    return build(services(FUNCTION, ServiceNames.read(os.environ)), client("s3"))
+    return build(services(FUNCTION, ServiceNames.read(os.environ)), client("s3"), client("ec2"))
 
 
 def entry(event: object, _context: object) -> Answer:

@@ -55,11 +55,11 @@ class NodeResult:
         }
 
 
-def admitted(record: Mapping[str, Any], stream: str = "") -> Mapping[str, Any]:
+def admitted(record: Mapping[str, Any], writer: str) -> Mapping[str, Any]:
     """The record through the gate. Raises InvalidEvent when it is none, or speaks for another node.
 
     Its list of checks is its own version's: the line's digest says that it is whole as the node's library made it.
-    stream: name of the log stream, which the agent names after the instance; a node answers for itself only.
+    writer: the instance that wrote it, as its place proves (writers.py, a boot's key); it answers for itself only.
     """
     try:
         found = intake.shaped(record)
@@ -68,8 +68,8 @@ def admitted(record: Mapping[str, Any], stream: str = "") -> Mapping[str, Any]:
     instance = found["instance_id"]
     if instance and not INSTANCE.fullmatch(instance):
         raise InvalidEvent(f"instance_id {instance!r}: wanted i- and 8 to 17 hexadecimal digits")
-    if instance and INSTANCE.fullmatch(stream) and stream != instance:
-        raise InvalidEvent(f"the log stream of {stream} holds a record of {instance}")
+    if instance != writer:
+        raise InvalidEvent(f"{writer} wrote a record of {instance or 'no instance'}")
     if is_ahead(utc(found["started_at"])):
         # As the newest of its node it would hide every later one, for years.
         raise InvalidEvent(f"started_at {found['started_at']} is later than now: the node's clock is wrong")

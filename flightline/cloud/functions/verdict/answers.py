@@ -1,4 +1,8 @@
-"""Take the answers of a run's nodes: read, let through the gate, kept once; what is refused stays in the bucket."""
+"""Take the answers of a run's nodes: read, let through the gate, kept once; what is refused stays in the bucket.
+
+Every node may write where answers are, so one is taken when Systems Manager knows it as that instance's own
+(cloud/vouched.py); what it does not know says nothing of a node, and what it does not know yet is waited for.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from flightline.cloud import vouched
 from flightline.cloud.awsstore import AwsStore, run_dict_light
 from flightline.cloud.orders import Order
 from flightline.contract import CALLS_PREFIX
@@ -19,7 +24,7 @@ from flightline.store.rows import gave_none
 
 from ..storage.records import NodeResult
 from ..storage.store import ResultStore
-from .arrivals import STDOUT
+from .arrivals import STDOUT, command_of
 
 READERS = 16
 OWN = "control"
@@ -28,19 +33,23 @@ OWN = "control"
 
 @dataclass(frozen=True)
 class Answers:
-    """s3, bucket: where answers are. results: where records go. store: the same table, as the judgement reads it.
+    """s3, bucket: where answers are. ssm: a client. results: where records go. store: the same table, to be judged.
 
     bad: keeps what is no answer, with the reason.
     """
 
     s3: Any
     bucket: str
+    ssm: Any
     results: ResultStore
     store: AwsStore
     invalid: Callable[[object, str], object]
 
     def take(self, order: Order, found: Mapping[str, list[str]]) -> dict[str, int]:
-        """Keep the answers of nodes (instance id -> keys); returns how many were stored, late, duplicate or bad."""
+        """Keep the answers of nodes (instance id -> keys); returns how many were stored, late, duplicate or bad.
+
+        "early" are those of nodes with which Systems Manager is not done.
+        """
         known = {name: keys for name, keys in found.items() if name in order.nodes}
         for name in found.keys() - known.keys():
             self.invalid({"run": order.run.run_id, "keys": found[name]}, f"{name[:80]!r} was not asked in this run")
@@ -48,11 +57,17 @@ class Answers:
         with ThreadPoolExecutor(READERS, "answers") as pool:
             replies = list(pool.map(lambda pair: self._read(order, *pair), pairs))
         hosts = order.expected()
+        own = [(name, *reply) for (name, _), reply in zip(pairs, replies) if reply]
         counts = self.keep(
             _result(order, digest, record_of(hosts[reply.host], order.params(name), reply, order.run.started_at))
-            for (name, _), (digest, reply) in zip(pairs, replies)
+            for name, digest, reply in own
+            if not _forged(reply)
         )
-        counts["bad"] = len(found) - len(known)
+        for name, key, reply in own:
+            if _forged(reply):
+                self.invalid({"run": order.run.run_id, "keys": [key]}, f"{name}: {reply.trouble}")
+        counts["bad"] = len(found) - len(known) + sum(_forged(reply) for _, _, reply in own)
+        counts["early"] = len(replies) - len(own)
         return counts
 
     def keep(self, results: Iterable[NodeResult]) -> dict[str, int]:
@@ -80,15 +95,27 @@ class Answers:
         keys = (one["Key"][len(prefix) :].split("/") for page in pages for one in page.get("Contents", ()))
         return {words[1] for words in keys if len(words) == 5 and words[-1] == STDOUT}
 
-    def _read(self, order: Order, name: str, key: str) -> tuple[str, HostReply]:
-        """The digest of an answer, by which it is known when it comes again, and what it says."""
+    def _read(self, order: Order, name: str, key: str) -> tuple[str, HostReply] | None:
+        """The digest of an answer, by which it is known when it comes again, and what it says; None: not yet."""
         host, params = order.nodes[name][1], order.params(name)
+        said = vouched.invocation(self.ssm, command_of(key), name)
+        if said.status and said.status not in vouched.FINAL:
+            return None
         most = most_bytes(bool(params.get("return_bundle")))
-        body = self.s3.get_object(Bucket=self.bucket, Key=key)
-        if int(body["ContentLength"]) > 2 * most:
-            return key, HostReply(host, trouble="its answer is endless: more than twice of what is taken")
-        raw = body["Body"].read()
-        return hashlib.sha256(raw).hexdigest(), outputs.read(host, name, raw.decode("utf-8", "replace"), most)
+        taken: list[str] = []
+
+        def read(text: str) -> HostReply:
+            taken[:] = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()]
+            return outputs.read(host, name, text, most)
+
+        reply = vouched.vouched(host, read, vouched.texts(self.s3, self.bucket, key, 2 * most), said.output)
+        if not said.status and reply.answer is None:
+            reply = HostReply(host, trouble=f"{vouched.FORGED}: it knows no such command")
+        return (taken[0] if taken else key), reply
+
+
+def _forged(reply: HostReply) -> bool:
+    return reply.trouble.startswith(vouched.FORGED)
 
 
 def rows(order: Order, records: Iterable[Mapping[str, Any]]) -> Iterator[NodeResult]:

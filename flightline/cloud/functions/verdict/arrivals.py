@@ -20,11 +20,15 @@ Systems Manager, "Configuring Amazon S3 for Run Command"."""
 
 @dataclass
 class Arrival:
-    """What a batch says of one run. answers: instance id -> keys. messages: who said so; orders: those of its order."""
+    """What a batch says of one run. answers: instance id -> keys. messages: who said so; orders: those of its order.
+
+    early: an answer that is to be looked at again.
+    """
 
     answers: dict[str, list[str]] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
     orders: list[str] = field(default_factory=list)
+    early: bool = False
 
 
 def read(body: Mapping[str, Any], bucket: str) -> list[tuple[str, str, str]]:
@@ -59,3 +63,8 @@ def place_of(key: str) -> tuple[str, str]:
     if run and key == orders.key_of(unquote(run)) and quote(unquote(run), safe="@:+,=") == run:
         return unquote(run), ""
     raise InvalidEvent(f"key {key[:200]!r}: wanted an answer or a run's order")
+
+
+def command_of(key: str) -> str:
+    """The id of the command in an answer's key."""
+    return key.removeprefix(CALLS_PREFIX).split("/")[1]

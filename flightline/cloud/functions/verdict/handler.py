@@ -35,6 +35,8 @@ MARGIN_S = 30.0
 """For the launcher to start everywhere, above the nodes' own deadline; as on a control node."""
 AGAIN_S = 30
 """Until a message comes again whose run another invocation is judging."""
+SOON_S = 5
+"""Until a message comes again whose answer Systems Manager does not know yet: it is told after the bucket."""
 MOST_HIDDEN_S = 11 * 3600
 """SQS hides a message for at most 12 hours from when it was received. Source: ChangeMessageVisibility."""
 
@@ -60,6 +62,7 @@ class VerdictFunction:
         for run_id, arrival in self._sorted(event).items():
             try:
                 left_s = self._one(run_id, arrival, counts)
+                waits |= dict.fromkeys(arrival.messages, float(SOON_S)) if arrival.early else {}
                 waits |= dict.fromkeys(arrival.orders, left_s) if left_s > 0 else {}
             except InvalidEvent as error:
                 self.on.keep_invalid({"run": run_id, "answers": arrival.answers}, str(error))
@@ -97,10 +100,12 @@ class VerdictFunction:
         """
         order, due_s = self._order(run_id)
         try:
-            counts.update(self.answers.take(order, arrival.answers))
+            taken = self.answers.take(order, arrival.answers)
+            counts.update(taken)
             if arrival.orders and order.rows:
                 self.answers.keep(rows(order, order.rows))
             left_s = due_s - datetime.now(timezone.utc).timestamp()
+            arrival.early = taken["early"] > 0 and left_s > 0
             if left_s > 0 and order.nodes.keys() - self.answers.named(run_id):
                 return left_s
             if not self.judge.first(order, left_s <= 0):
@@ -136,7 +141,7 @@ class VerdictFunction:
             say("a message comes when its queue says", error=f"{type(error).__name__}: {error}")
 
 
-def build(on: Services, s3: Any, sqs: Any, queue: str) -> VerdictFunction:
+def build(on: Services, s3: Any, sqs: Any, ssm: Any, queue: str) -> VerdictFunction:
     """The function on given services. queue: the URL of its own."""
     names = on.names
     made = Clients()
@@ -144,7 +149,7 @@ def build(on: Services, s3: Any, sqs: Any, queue: str) -> VerdictFunction:
     made.use("s3", s3)
     store = AwsStore(names.results_table, names.results_bucket, made)
     results = ResultStore(on.dynamodb, names.results_table, s3, names.results_bucket, looks_first=True)
-    taken = Answers(s3, names.results_bucket, results, store, on.invalid.keep)
+    taken = Answers(s3, names.results_bucket, ssm, results, store, on.invalid.keep)
     judge = Judge(store, s3, names.results_bucket, on.claims, on.notifier, taken, names.cluster)
     return VerdictFunction(on, s3, sqs, queue, taken, judge)
 
@@ -152,7 +157,7 @@ def build(on: Services, s3: Any, sqs: Any, queue: str) -> VerdictFunction:
 @functools.cache
 def _verdict() -> VerdictFunction:
     names = ServiceNames.read(os.environ)
-    return build(services(FUNCTION, names), client("s3"), client("sqs"), os.environ["FLIGHTLINE_QUEUE"])
+    return build(services(FUNCTION, names), client("s3"), client("sqs"), client("ssm"), os.environ["FLIGHTLINE_QUEUE"])
 
 
 def entry(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
