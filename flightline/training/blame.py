@@ -55,7 +55,8 @@ def blames(ranks: Mapping[int, Rank], dumps: Sequence[Dump], said: Evidence | No
     that nothing ended is looked at for slow ranks.
     """
     case = _Case(ranks, dumps, said or Evidence())
-    return case.stalled() or case.raised() or case.died() or case.missed() or case.waited() or case.rest() or case.hung() or _slow(case)
+    stages = (case.stalled, case.raised, case.died, case.missed, case.waited, case.rest, case.hung)
+    return next(filter(None, (stage() for stage in stages)), None) or _slow(case)
 
 
 def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str, Any]]]:
@@ -88,6 +89,8 @@ class _Case:
         self.ranks, self.dumps, self.said = ranks, dumps, said
         failures = {rank: one.failure for rank, one in ranks.items() if one.failure}
         more = (one for one in said.seen if one.rank not in failures or one.word in (KILLED, CRASHED))
+        self.asked = any(one.asked for one in dumps)
+        """Dumps of a hang that the launcher saw, which are judged with all else that was seen of it."""
         self.began = min((one.at for one in said.stalls), default=0.0)
         """Of a hang that the launcher saw: what ended later may have been ended for it."""
         self.seen = [one for one in (*failures.values(), *more) if not self._after(one)]
@@ -131,7 +134,9 @@ class _Case:
         by_dumps = [one for one in hang.suspects(dumps, self.world) if one.rank in seen]
         by_dumps = [one for one in by_dumps if one.kind != hang.SILENT or one.rank not in heard]
         if by_calls and by_dumps and {one.rank for one in by_calls} != {one.rank for one in by_dumps}:
-            return self.nobody(f"it hangs, and two things point to different ranks: {by_dumps[0].why}; {by_calls[0].why}")
+            return self.nobody(
+                f"it hangs, and two things point to different ranks: {by_dumps[0].why}; {by_calls[0].why}"
+            )
         causes = {hang.MISMATCH: MISMATCH}
         return [
             self.at(one.rank, HUNG, causes.get(one.kind, STOPPED), one.why, own=one.kind == hang.MISMATCH)
@@ -235,8 +240,8 @@ class _Case:
         """A rank that others wait for, or that is gone without a word while they lost their connection to it."""
         complaints = self.words(LATE, GONE)
         if not complaints:
-            return (self._hung() if self.dumps else []) or self._by_ras()
-        gone, late = self._vanished(), self._hung()
+            return (self._hung() if self.dumps and not self.asked else []) or self._by_ras()
+        gone, late = self._vanished(), [] if self.asked else self._hung()
         named = [one for one in late if one.rank is not None]
         first, second = (named, gone) if complaints[0].word == LATE else (gone, named)
         return first or second or self._by_ras() or late

@@ -1,4 +1,4 @@
-"""What the launcher saw of a hang, and where each rank stood when it was asked: who holds the others up? Pure but for files.
+"""What the launcher saw of a hang, and where each rank stood when it was asked: who holds the others up?
 
 A rank that is asked writes its threads' calls (flightline_node/train/injected.py). One that waits for others has its
 last call in PyTorch's own collectives, or in a backward, in which DDP and FSDP wait for theirs.

@@ -1,9 +1,9 @@
 """Whether a running program hangs, by how it looked before: no step, output, I/O, page faults or work. Pure.
 
 A program that waits is only called hung once its rhythm is known: it has stepped (by the contract) or else printed
-often enough, and has not for three times as long as ever lately. Where anything says that it works (bytes, faults, processes that come and go, CPU time
-where nothing spins, the power of its GPUs, a disk that is waited for), it does. A false alarm costs more than a late
-one.
+often enough, and has not for three times as long as ever lately. Where anything says that it works (bytes, faults,
+processes that come and go, CPU time where nothing spins, the power of its GPUs, a disk that is waited for, a save that
+the contract tells of), it does. A false alarm costs more than a late one.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ LEAST_BYTES, LEAST_FAULTS, LEAST_CPU = 1024.0, 5.0, 0.05
 FULL_POWER = 0.8
 """Of the usual: kernels that wait in NCCL draw less than those that compute. Own choices all, tried on a CPU only."""
 DRAWS = 1.3
-"""Times the least power seen, which is that before the program used its GPUs: below it uses none (gloo, a tiny model)."""
+"""Times the least power seen, which is that before the program began: below, it uses no GPU (gloo, a tiny model)."""
 
 
 class Stall(NamedTuple):
-    """A hang. stopped: ranks that a signal stopped. quiet_s: for how long nothing moved. usual_s: between two of what."""
+    """A hang. stopped: ranks that a signal stopped. quiet_s: since something moved. usual_s: between two of what."""
 
     stopped: List[int]
     quiet_s: float

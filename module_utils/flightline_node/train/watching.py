@@ -138,7 +138,7 @@ class StallWatch:
         self._evidence.note(stall=None)
         with as_user(self._plan.user), contextlib.suppress(OSError):
             for path in files(self._contract, ASKED.fullmatch) if self._contract else []:
-                os.unlink(path)
+                Path(path).unlink()
 
 
 def _alive(pid: int) -> bool:

@@ -1,0 +1,106 @@
+"""Trainers from their own packages under `flightline train`, with one broken rank: it is named, or nobody is.
+
+gloo on a CPU. A hang is to be noticed by the steps that the ranks count, and asked about while it lasts.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import pytest
+from click.testing import CliRunner
+
+from flightline.commands.blame import command
+
+from . import table
+from .launch import PYTHON, ROOT
+from .table import until
+
+NOTICES: list[float] = []
+NOTICE_S = 15.0
+HANGS = {"stop": "stopped", "loader": "stopped", "spin": "stopped", "mismatch": "mismatch"}
+ENDS = {"kill": ("vanished", "died"), "raise": ("failed", "software"), "oom": ("failed", "software"),
+        "ecc": ("failed", "hardware"), "exit": ("unknown", "not known")}  # fmt: skip
+TRAINERS = ("hf", "lightning", "accelerate")
+
+
+class Run:
+    """One job of four ranks."""
+
+    def __init__(self, place: Path, trainer: str, fault: str):
+        self.place, self.mark, self.out = place, place / "mark", place / "out.txt"
+        argv = [sys.executable, "-m", "flightline", "train", "--job", "foreign", "--pause-s", "1", "--", "--standalone",
+                "--nproc-per-node", "4", str(Path(__file__).with_name("foreign.py")), trainer, fault, str(self.mark)]  # fmt: skip
+        path = {"PATH": f"{PYTHON.parent}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}:{ROOT}/module_utils",
+                "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
+        with self.out.open("w") as file:
+            self.process = subprocess.Popen(
+                argv, cwd=place, env={**os.environ, **path}, stdout=file, stderr=file, start_new_session=True
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # Of its own session, by what the launcher and torchrun started.
+        for line in subprocess.run(
+            ["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True
+        ).stdout.splitlines():
+            if str(self.mark) in line:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(line.split()[0]), signal.SIGKILL)
+        self.process.wait()
+
+    def said(self, pattern: str):
+        """The launcher's line, once it is there; False once the run is over without it."""
+        return re.search(pattern, self.out.read_text()) or (False if self.process.poll() is None else "over")
+
+    def blamed(self, place: str = ""):
+        said = CliRunner().invoke(command, [str(self.place / ".flightline/train/foreign" / place), "--json"]).output
+        return [(one["kind"], one["rank"], one["cause"]) for one in json.loads(said)["blames"]]
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+@pytest.mark.parametrize("fault", HANGS)
+def test_a_hang_is_noticed_and_its_rank_named(tmp_path, trainer, fault):
+    with Run(tmp_path, trainer, fault) as run:
+        said = until(lambda: run.said("the run hangs: .*"), "the hang's notice")
+        if said == "over":
+            # gloo may find a mismatch by itself, and ends the run.
+            assert fault == "mismatch" and run.blamed("starts/00000")[0][1] in (2, None), run.out.read_text()[-3000:]
+            return
+        start = run.place / ".flightline/train/foreign/starts/00000/start.json"
+        about = until(lambda: json.loads(start.read_text()).get("stall"), "the stall's note")
+        NOTICES.append(about["at"] - run.mark.stat().st_mtime)
+        table.NOTICED.append((f"{fault}, {trainer}", NOTICES[-1], about["text"]))
+        until(lambda: len(list(start.parent.glob("contract/stack-*.txt"))) >= 4 - (fault == "stop"), "their stacks")
+        until(lambda: len(list(start.parent.glob("contract/flight-stall-*"))) >= 4 - (fault == "stop"), "their dumps")
+        assert run.blamed() == [("hung", 2, HANGS[fault])], run.out.read_text()[-3000:]
+    assert run.blamed() == [("hung", 2, HANGS[fault])], "also after its end"
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+@pytest.mark.parametrize("fault", ENDS)
+def test_an_end_is_judged_and_never_a_wrong_rank_named(tmp_path, trainer, fault):
+    kind, cause = ENDS[fault]
+    with Run(tmp_path, trainer, fault) as run:
+        until(lambda: run.said("start 0 ended with"), "the first end")
+        assert run.blamed("starts/00000") == [(kind, None if kind == "unknown" else 2, cause)]
+        assert "the run hangs" not in run.out.read_text()
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_a_slow_rank_is_no_hang(tmp_path, trainer):
+    with Run(tmp_path, trainer, "slow") as run:
+        assert run.process.wait(600) == 0, run.out.read_text()[-3000:]
+        assert run.blamed() == [] and "the run hangs" not in run.out.read_text()
+
+
+def test_the_median_of_notice():
+    assert not NOTICES or median(NOTICES) <= NOTICE_S, sorted(NOTICES)
