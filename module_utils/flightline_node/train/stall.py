@@ -111,7 +111,7 @@ class StallRule:
             if self.rhythm:
                 self._longest = max(self._longest, last.at - self._moved)
             self._moved = pulse.at
-        rhythm, what = (self._steps, "some steps") if self._steps.known else (self._prints, "an output")
+        rhythm, what = (self._steps, "a step or more") if self._steps.known else (self._prints, "an output")
         quiet, silent = pulse.at - self._moved, pulse.at - rhythm.at
         if stopped:
             longest = max(pulse.at - self._stopped[rank] for rank in stopped)

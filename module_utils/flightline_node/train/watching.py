@@ -24,6 +24,8 @@ QUIET_S, POWER_EACH_S = 4.0, 60.0
 """The GPUs' power is asked for when nothing moves, and now and then, to know the usual."""
 ABORT_S, ANSWER_S = 5.0, 3.0
 """For the ranks to print where they stand (PYTHONFAULTHANDLER) before they are killed, and to write it when asked."""
+FORGET_S = 5.0
+"""After a hang that ended by itself: a signal to all ranks moves them too, and the launcher ends the run then."""
 PIPE = re.compile(r"(?:pipe_|ask-)\d+\.pipe")
 """PyTorch's, for NCCL's flight recorder, and the contract's."""
 ASKED = re.compile(r"stack-\d+\.txt|flight-stall-\d+\.json")
@@ -37,6 +39,7 @@ class StallWatch:
         self._plan, self._evidence, self._root, self._say = plan, evidence, root, say
         self._taker, self._rule = PulseTaker(root), StallRule(plan.meeting.host != "")
         self._next = self._power_next = 0.0
+        self._forget_at = float("inf")
         self.hung = ""
 
     @property
@@ -58,13 +61,15 @@ class StallWatch:
         if stall is None:
             if self.hung:
                 self._say("it goes on")
-                self._forget()
+                self._forget_at = now + FORGET_S
             self.hung = ""
+            if now >= self._forget_at:
+                self._forget()
             return False
         return self._found(stall, pulse) if not self.hung else False
 
     def _found(self, stall: Stall, pulse: Pulse) -> bool:
-        policy = self._plan.on_stall
+        policy, self._forget_at = self._plan.on_stall, float("inf")
         self.hung = stall.text
         self._say(f"the run hangs: {stall.text}; on_stall is {policy}")
         self._evidence.note(
@@ -135,6 +140,7 @@ class StallWatch:
 
     def _forget(self) -> None:
         """What was seen of a pause that ended by itself is no evidence of what comes later."""
+        self._forget_at = float("inf")
         self._evidence.note(stall=None)
         with as_user(self._plan.user), contextlib.suppress(OSError):
             for path in files(self._contract, ASKED.fullmatch) if self._contract else []:
