@@ -134,14 +134,10 @@ class _Case:
         by_dumps = [one for one in hang.suspects(dumps, self.world) if one.rank in seen]
         by_dumps = [one for one in by_dumps if one.kind != hang.SILENT or one.rank not in heard]
         if by_calls and by_dumps and {one.rank for one in by_calls} != {one.rank for one in by_dumps}:
-            return self.nobody(
-                f"it hangs, and two things point to different ranks: {by_dumps[0].why}; {by_calls[0].why}"
-            )
-        causes = {hang.MISMATCH: MISMATCH}
-        return [
-            self.at(one.rank, HUNG, causes.get(one.kind, STOPPED), one.why, own=one.kind == hang.MISMATCH)
-            for one in by_dumps or by_calls
-        ]
+            return self.nobody(f"two things point to different ranks: {by_dumps[0].why}; {by_calls[0].why}")
+        if by_dumps and by_dumps[0].kind == hang.MISMATCH:
+            return [self.at(one.rank, HUNG, MISMATCH, one.why, own=True) for one in by_dumps]
+        return [self.at(one.rank, HUNG, STOPPED, one.why) for one in by_dumps or by_calls]
 
     def hung(self) -> list[RankBlame]:
         """That it hung, where nothing says by whom."""

@@ -70,10 +70,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Dump:
-    """The last collectives of one rank, in order, and what it sent to and received from single ranks.
-
-    asked: written while it hung, because the launcher asked for it.
-    """
+    """The last collectives of one rank, in order, and its transfers. asked: written in a hang, for the launcher."""
 
     rank: int
     calls: Sequence[CollectiveCall]
@@ -93,10 +90,7 @@ class _Plain(pickle.Unpickler):
 
 
 def dumps(place: Path | Sequence[Path]) -> tuple[list[Dump], list[str]]:
-    """All dumps of a folder, or of these files, and what could not be read.
-
-    Where ranks were asked in a hang, those that they wrote as they ended, by then or never, are left out.
-    """
+    """All dumps of a folder, or of these files, and what could not be read; in a hang only those asked for then."""
     found, wrong = [], []
     for path in sorted(place.rglob("*")) if isinstance(place, Path) else place:
         match = NAME.fullmatch(path.name)

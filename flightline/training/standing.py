@@ -22,11 +22,10 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class SeenStall:
-    """The launcher's word of one node. stopped: ranks that a signal held. seen: all of that node by rank, with host."""
+    """The launcher's word of one node. stopped: ranks that a signal held. seen: all of that node."""
 
     at: float
     text: str
-    host: str
     stopped: frozenset[int]
     seen: frozenset[int]
 
@@ -38,7 +37,7 @@ def stalls(about: Mapping[str, Any]) -> list[SeenStall]:
         return []
     states = {int(one["rank"]): str(one.get("state")) for one in stall.get("ranks", ())}
     stopped = frozenset(rank for rank, state in states.items() if state == "T")
-    return [SeenStall(float(stall["at"]), str(stall["text"]), str(about.get("host", "")), stopped, frozenset(states))]
+    return [SeenStall(float(stall["at"]), str(stall["text"]), stopped, frozenset(states))]
 
 
 def stacks(paths: Sequence[Path]) -> dict[int, list[str]]:

@@ -9,45 +9,32 @@ import torch
 
 TRAINER, FAULT, MARK = sys.argv[1:4]
 STEPS, AT = 40, 12
-AGAIN = ("raise", "oom")
-
-
-def fail(error):
-    raise error
-
-
-def mismatch():
-    torch.distributed.all_reduce(torch.ones(7))
-    torch.distributed.all_gather_object([None] * int(os.environ["WORLD_SIZE"]), {"a": 1})
-
-
-def spin():
-    while True:
-        pass
-
-
+ERRORS = {
+    "raise": ValueError("bad token 77 in sample 12"),
+    "ecc": RuntimeError("CUDA error: uncorrectable ECC error encountered"),
+    "oom": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 4.00 GiB"),
+}
 FAULTS = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
-    "raise": lambda: fail(ValueError("bad token 77 in sample 12")),
-    "ecc": lambda: fail(RuntimeError("CUDA error: uncorrectable ECC error encountered")),
-    "oom": lambda: fail(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 4.00 GiB")),
     "exit": lambda: os._exit(1),
-    "mismatch": mismatch,
+    "mismatch": lambda: (torch.distributed.all_reduce(torch.ones(7)), torch.distributed.all_reduce(torch.ones(9))),
     "loader": lambda: time.sleep(900),
-    "spin": spin,
+    "spin": lambda: all(iter(lambda: True, False)),
 }
 
 
 def inject(count):
-    rank = int(os.environ["RANK"])
-    if FAULT == "slow" and rank == 2 and count > AT:
-        time.sleep(0.2)
-    if rank != 2 or count != AT or (os.path.exists(MARK) and FAULT not in AGAIN):
+    if int(os.environ["RANK"]) != 2:
         return
-    with open(MARK, "w") as file:
-        file.write(FAULT)
-    FAULTS.get(FAULT, lambda: None)()
+    if FAULT == "slow" and count > AT:
+        time.sleep(0.2)
+    if count == AT and not (os.path.exists(MARK) and FAULT in ("ecc", *FAULTS)):
+        with open(MARK, "w") as file:
+            file.write(FAULT)
+        if FAULT in ERRORS:
+            raise ERRORS[FAULT]
+        FAULTS.get(FAULT, int)()
 
 
 class Data(torch.utils.data.Dataset):
@@ -60,10 +47,8 @@ class Data(torch.utils.data.Dataset):
         Data.count += 1
         inject(Data.count)
         time.sleep(0.03)
-        if TRAINER == "hf":
-            tokens = torch.arange(index, index + 32) % 64
-            return {"input_ids": tokens, "labels": tokens}
-        return torch.ones(32) * (index % 7)
+        tokens = torch.arange(index, index + 32) % 64
+        return {"input_ids": tokens, "labels": tokens} if TRAINER == "hf" else torch.ones(32) * (index % 7)
 
 
 def hf():
@@ -79,12 +64,9 @@ def lightning():
     import lightning.pytorch as pl
     from lightning.pytorch.demos.boring_classes import BoringModel
 
-    class Model(BoringModel):
-        def train_dataloader(self):
-            return torch.utils.data.DataLoader(Data(), batch_size=1)
-
     pl.Trainer(accelerator="cpu", devices=int(os.environ["LOCAL_WORLD_SIZE"]), strategy="ddp", max_steps=STEPS,
-               limit_val_batches=0, logger=False, enable_checkpointing=False, enable_progress_bar=False).fit(Model())  # fmt: skip
+               limit_val_batches=0, logger=False, enable_checkpointing=False, enable_progress_bar=False).fit(
+               BoringModel(), torch.utils.data.DataLoader(Data(), batch_size=1))  # fmt: skip
 
 
 def accelerate():
@@ -93,9 +75,7 @@ def accelerate():
     helper, model = Accelerator(cpu=True), torch.nn.Linear(32, 2)
     adam = torch.optim.AdamW(model.parameters())
     model, adam, data = helper.prepare(model, adam, torch.utils.data.DataLoader(Data(), batch_size=1))
-    for step, batch in enumerate(data):
-        if step == STEPS:
-            return
+    for _, batch in zip(range(STEPS), data):
         adam.zero_grad()
         helper.backward(model(batch).square().mean())
         adam.step()

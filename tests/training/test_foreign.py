@@ -11,22 +11,22 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from statistics import median
 
 import pytest
 from click.testing import CliRunner
 
 from flightline.commands.blame import command
+from flightline_node.train.watching import ASKED
 
 from . import table
 from .launch import PYTHON, ROOT
 from .table import until
 
-NOTICES: list[float] = []
-NOTICE_S = 15.0
+NOTICE_S = 25.0
+"""15 s and what a busy machine adds."""
 HANGS = {"stop": "stopped", "loader": "stopped", "spin": "stopped", "mismatch": "mismatch"}
 ENDS = {"kill": ("vanished", "died"), "raise": ("failed", "software"), "oom": ("failed", "software"),
-        "ecc": ("failed", "hardware"), "exit": ("unknown", "not known")}  # fmt: skip
+        "ecc": ("failed", "hardware"), "exit": ("unknown", "not known"), "slow": ("", "")}  # fmt: skip
 TRAINERS = ("hf", "lightning", "accelerate")
 
 
@@ -77,10 +77,11 @@ def test_a_hang_is_noticed_and_its_rank_named(tmp_path, trainer, fault):
             return
         start = run.place / ".flightline/train/foreign/starts/00000/start.json"
         about = until(lambda: json.loads(start.read_text()).get("stall"), "the stall's note")
-        NOTICES.append(about["at"] - run.mark.stat().st_mtime)
-        table.NOTICED.append((f"{fault}, {trainer}", NOTICES[-1], about["text"]))
-        until(lambda: len(list(start.parent.glob("contract/stack-*.txt"))) >= 4 - (fault == "stop"), "their stacks")
-        until(lambda: len(list(start.parent.glob("contract/flight-stall-*"))) >= 4 - (fault == "stop"), "their dumps")
+        seconds = about["at"] - run.mark.stat().st_mtime
+        table.NOTICED.append((f"{fault}, {trainer}", seconds, about["text"]))
+        assert seconds <= NOTICE_S
+        files = 2 * (4 - (fault == "stop"))
+        until(lambda: sum(map(bool, map(ASKED.fullmatch, os.listdir(start.parent / "contract")))) >= files, "answers")
         assert run.blamed() == [("hung", 2, HANGS[fault])], run.out.read_text()[-3000:]
     assert run.blamed() == [("hung", 2, HANGS[fault])], "also after its end"
 
@@ -90,17 +91,7 @@ def test_a_hang_is_noticed_and_its_rank_named(tmp_path, trainer, fault):
 def test_an_end_is_judged_and_never_a_wrong_rank_named(tmp_path, trainer, fault):
     kind, cause = ENDS[fault]
     with Run(tmp_path, trainer, fault) as run:
-        until(lambda: run.said("start 0 ended with"), "the first end")
-        assert run.blamed(run.out) == [(kind, None if kind == "unknown" else 2, cause)]
+        ended = until(lambda: run.said("start 0 ended with"), "the first end")
+        assert (ended == "over") == (fault == "slow")
+        assert fault == "slow" or run.blamed(run.out) == [(kind, None if kind == "unknown" else 2, cause)]
         assert "the run hangs" not in run.out.read_text()
-
-
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_a_slow_rank_is_no_hang(tmp_path, trainer):
-    with Run(tmp_path, trainer, "slow") as run:
-        assert run.process.wait(600) == 0, run.out.read_text()[-3000:]
-        assert run.blamed() == [] and "the run hangs" not in run.out.read_text()
-
-
-def test_the_median_of_notice():
-    assert not NOTICES or median(NOTICES) <= NOTICE_S, sorted(NOTICES)

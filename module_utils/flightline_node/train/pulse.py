@@ -105,9 +105,12 @@ def _counters(pid: int) -> Optional[Tuple[str, float, int, int]]:
 def _beats(contract: str, of: Sequence[int]) -> Beats:
     steps, saves = 0, 0
     for rank in of:
-        with contextlib.suppress(OSError, struct.error), open(f"{contract}/beat-{rank:06d}", "rb") as file:
-            counted = injected.BEAT.unpack(file.read(injected.BEAT.size))
-            steps, saves = steps + counted[0], saves + counted[1]
+        with contextlib.suppress(OSError, struct.error):
+            # The folder is the user's: no link of theirs is followed, and no pipe waited for.
+            file = os.open(f"{contract}/beat-{rank:06d}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            counted = os.read(file, injected.BEAT.size)
+            os.close(file)
+            steps, saves = (old + new for old, new in zip((steps, saves), injected.BEAT.unpack(counted)))
     return Beats(steps, saves > 0)
 
 

@@ -16,7 +16,7 @@ ADDRESS = "localhost:28028"
 FILE = "ras.txt"
 """In a start's folder."""
 COMMAND = b"VERBOSE STATUS\n"
-TRIES, DEADLINE_S = 2, 10.0
+DEADLINE_S = 10.0
 """All ranks of a node listen at one port (SO_REUSEPORT), also a stopped one, for which RAS itself waits 5 s."""
 PAUSE_S = 2.0
 MOST_BYTES = 1 << 20
@@ -67,7 +67,7 @@ def asked(address: str = ADDRESS, pause_s: float = PAUSE_S) -> str:
         return ""
     if not first:
         raise TimeoutError(
-            f"RAS at {address} takes connections and gave no answer in {DEADLINE_S:.0f} s, asked {TRIES} times: "
+            f"RAS at {address} takes connections and gave no answer, asked twice for {DEADLINE_S:.0f} s: "
             "its process may be stopped or stuck"
         )
     time.sleep(pause_s)
@@ -75,12 +75,8 @@ def asked(address: str = ADDRESS, pause_s: float = PAUSE_S) -> str:
 
 
 def _answered(address: str) -> Optional[str]:
-    said = None  # type: Optional[str]
-    for _ in range(TRIES):
-        said = _answer(address)
-        if said or said is None:
-            break
-    return said
+    said = _answer(address)
+    return said if said or said is None else _answer(address)
 
 
 def _answer(address: str) -> Optional[str]:

@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 
 from flightline.commands.blame import command
-from flightline.training import standing
 
 from .test_blame import entry
 
@@ -104,11 +103,3 @@ def test_the_launchers_own_lines_are_no_evidence_of_a_rank(tmp_path):
         "flightline-train: start 0 ended with 1: ValueError: bad token 77\n"
     )
     assert blamed(tmp_path) == []
-
-
-def test_a_stack_is_read_by_its_main_thread(tmp_path):
-    folder = start(tmp_path, stacks=[WAITS])
-    calls = standing.stacks(list(folder.rglob("*")))
-    assert calls == {
-        0: ["/home/me/train.py:9 in <module>", "/opt/lib/torch/autograd/graph.py:841 in _engine_run_backward"]
-    }
