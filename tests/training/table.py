@@ -28,8 +28,7 @@ ROWS: list[Row] = []
 STALLS: list[tuple[float, float, float, int]] = []
 """Seconds of a checkpoint's stall, of a step, of a step beside which one is written, and steps between two checkpoints."""
 
-NOTICED: list[tuple[str, float, str]] = []
-"""Hangs of foreign trainers: fault and trainer, seconds until the launcher said it, and what it said."""
+NOTICED: list[tuple[str, float, str]] = []  # fault and trainer, seconds until the launcher said it, what it said
 
 
 def until(what: Callable[[], Any], why: str) -> Any:

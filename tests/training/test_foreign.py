@@ -37,24 +37,20 @@ class Run:
         self.place, self.mark, self.out = place, place / "mark", place / "out.txt"
         argv = [sys.executable, "-m", "flightline", "train", "--job", "foreign", "--pause-s", "1", "--", "--standalone",
                 "--nproc-per-node", "4", str(Path(__file__).with_name("foreign.py")), trainer, fault, str(self.mark)]  # fmt: skip
-        path = {"PATH": f"{PYTHON.parent}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}:{ROOT}/module_utils",
+        own = {"PATH": f"{PYTHON.parent}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}:{ROOT}/module_utils",
                 "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
         with self.out.open("w") as file:
-            self.process = subprocess.Popen(
-                argv, cwd=place, env={**os.environ, **path}, stdout=file, stderr=file, start_new_session=True
-            )
+            self.process = subprocess.Popen(argv, cwd=place, env={**os.environ, **own}, stdout=file, stderr=file)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         # Of its own session, by what the launcher and torchrun started.
-        for line in subprocess.run(
-            ["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True
-        ).stdout.splitlines():
-            if str(self.mark) in line:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(line.split()[0]), signal.SIGKILL)
+        listed = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True).stdout
+        for pid in re.findall(rf"^ *(\d+) .*{re.escape(str(self.mark))}", listed, re.M):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
         self.process.wait()
 
     def said(self, pattern: str):

@@ -26,10 +26,8 @@ FOLDER = "FLIGHTLINE_CONTRACT"
 FIRST_S, EACH_S = 1.0, 5.0
 """Between two lines of steps: soon at first, and then 2 MB a day."""
 BEAT, BEAT_S = struct.Struct("<QQ"), 0.2
-"""Steps so far and saves that are under way: beat-NNNNNN, written over, and at most so often for the steps.
-
-No mapped memory: a page of it that a full disk cannot take ends a program by SIGBUS, a write only fails.
-"""
+"""Steps so far and saves under way: beat-NNNNNN, written over, and at most so often for the steps. No mapped memory:
+a page of it that a full disk cannot take ends a program by SIGBUS, a write only fails."""
 MOST_CHARS = 2000
 
 

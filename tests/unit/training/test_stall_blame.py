@@ -13,7 +13,6 @@ AT = 1_795_000_000.0
 WAITS = '/opt/lib/torch/autograd/graph.py", line 841, in _engine_run_backward'
 GATHERS = '/opt/lib/torch/distributed/distributed_c10d.py", line 4100, in all_gather'
 LOADS = '/home/me/train.py", line 30, in __getitem__'
-REPORT = "failed (exitcode: -6) local_rank: 0 (pid: 70) of binary: python\n"
 
 
 def start(place, states="SSSS", stacks=(), dumps=(), world=4, ranks=None, **about):
@@ -90,16 +89,12 @@ def test_what_a_rank_raised_before_comes_first_and_after_may_follow_from_the_end
 def test_ranks_that_the_launcher_aborted_are_not_to_blame(tmp_path):
     folder = start(tmp_path, stacks=[WAITS, LOADS, LOADS, WAITS], status=1)
     (folder / "x_1/attempt_0/0").mkdir(parents=True)
-    (folder / "x_1/attempt_0/0/stderr.log").write_text(
-        "Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n"
-    )
-    (tmp_path / "slurm.out").write_text(REPORT)
+    (folder / "x_1/attempt_0/0/stderr.log").write_text("Fatal Python error: Aborted\n")
+    (tmp_path / "slurm.out").write_text("failed (exitcode: -6) local_rank: 0 (pid: 70) of binary: python\n")
     assert blamed(tmp_path) == UNKNOWN
 
 
 def test_the_launchers_own_lines_are_no_evidence_of_a_rank(tmp_path):
-    (tmp_path / "out.txt").write_text(
-        "flightline-train: start 0 ended with 1: what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes\n"
-        "flightline-train: start 0 ended with 1: ValueError: bad token 77\n"
-    )
+    said = "start 0 ended with 1: what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes"
+    (tmp_path / "out.txt").write_text(f"flightline-train: {said}\n")
     assert blamed(tmp_path) == []
