@@ -50,9 +50,15 @@ def read(folder: Path, living: str = "") -> Case:
     dumps, wrong = flight.dumps(files)
     said = evidence.read(files, max((rank.world for rank in ranks.values()), default=0))
     if living:
-        text = ras.asked(living)
+        try:
+            text = ras.asked(living)
+        except TimeoutError as error:
+            # Silence is no health.
+            said.lags.append(ras.Lag(ras.OPEN, None, None, str(error)))
+            text = str(error)
         said.lags += ras.read(text)
         said.files += bool(text)
+        torn += [] if text else [f"RAS at {living}: nobody listens there"]
     found = blames(ranks, dumps, said)
     return Case(len(ranks), len(dumps), said.files, found, wrong + torn, evidence.done(files))
 

@@ -11,7 +11,7 @@ from flightline_node.train.texts import ABORTED, CRASHED, ENDED, KILLED, NODE, O
 from flightline_node.train.words import GONE, HARDWARE, LATE, MEMORY, NETWORK, OTHERS, OWN, SPACE
 
 from ..record.reasons import RANK
-from . import hang, slow
+from . import hang, slow, standing
 from .evidence import Evidence
 from .flight import DONE, CollectiveCall, Dump
 from .journals import Rank
@@ -49,12 +49,14 @@ class RankBlame:
 def blames(ranks: Mapping[int, Rank], dumps: Sequence[Dump], said: Evidence | None = None) -> list[RankBlame]:
     """The first cause that there is evidence for; what follows from it is left out.
 
-    In this order: what a rank raised of its own; a node or rank that died; ranks that others wait for; a rank that is
+    In this order: whom the launcher saw hang, or stand apart in a hang, for what it did then ends the other ranks as
+    well; what a rank raised of its own; a node or rank that died; ranks that others wait for; a rank that is
     gone without a word; the way between two. Where something broke and none of these names who, it is not known. A run
     that nothing ended is looked at for slow ranks.
     """
     case = _Case(ranks, dumps, said or Evidence())
-    return case.raised() or case.died() or case.missed() or case.waited() or case.rest() or _slow(case)
+    stages = (case.stalled, case.raised, case.died, case.missed, case.waited, case.rest, case.hung)
+    return next(filter(None, (stage() for stage in stages)), None) or _slow(case)
 
 
 def suspects(found: Sequence[RankBlame], source: str) -> dict[str, list[dict[str, Any]]]:
@@ -87,11 +89,19 @@ class _Case:
         self.ranks, self.dumps, self.said = ranks, dumps, said
         failures = {rank: one.failure for rank, one in ranks.items() if one.failure}
         more = (one for one in said.seen if one.rank not in failures or one.word in (KILLED, CRASHED))
-        self.seen = [*failures.values(), *more]
+        self.asked = any(one.asked for one in dumps)
+        """Dumps of a hang that the launcher saw, which are judged with all else that was seen of it."""
+        self.began = min((one.at for one in said.stalls), default=0.0)
+        """Of a hang that the launcher saw: what ended later may have been ended for it."""
+        self.seen = [one for one in (*failures.values(), *more) if not self._after(one)]
         roots = [one for one in self.seen if one.root]
         self.dead = [one for one in self.words(KILLED, CRASHED) if one.root or one.memory or not roots]
         """Killed or crashed, but for what followed upon the end that torchrun saw first."""
         self.world = max([said.world, *(rank.world for rank in ranks.values())])
+
+    def _after(self, one: Seen) -> bool:
+        ends = (OWN, MEMORY, SPACE, KILLED, CRASHED, ABORTED, ENDED, ORDERED)
+        return self.began > 0 and one.word in ends and not 0 < one.at <= self.began
 
     def words(self, *words: str) -> list[Seen]:
         """Evidence of these kinds, the earliest first; what has no time comes last."""
@@ -107,6 +117,31 @@ class _Case:
     def nobody(self, why: str) -> list[RankBlame]:
         """Something broke, and who did it is not known."""
         return [self.at(None, UNKNOWN, NOT_KNOWN, why, own=True)]
+
+    def stalled(self) -> list[RankBlame]:
+        """Who held the others up when the launcher saw it, unless a rank had raised or been killed before."""
+        stalls = self.said.stalls
+        if not stalls or self.words(*RAISED, KILLED, CRASHED, NODE):
+            return []
+        seen = frozenset(rank for one in stalls for rank in one.seen)
+        stopped = sorted(rank for one in stalls for rank in one.stopped)
+        if stopped and len(stopped) <= named.MOST and 2 * len(stopped) < max(len(seen), self.world):
+            return [self.at(rank, HUNG, STOPPED, stalls[0].text) for rank in stopped]
+        # Of ranks of other nodes that nobody asked, nothing is known.
+        by_calls = standing.suspects(self.said.stacks, seen) if len(seen) >= self.world else []
+        dumps = [one for one in self.dumps if one.asked] if len(seen) >= self.world else []
+        heard = {one.rank for one in dumps} | set(self.said.stacks)
+        by_dumps = [one for one in hang.suspects(dumps, self.world) if one.rank in seen]
+        by_dumps = [one for one in by_dumps if one.kind != hang.SILENT or one.rank not in heard]
+        if by_calls and by_dumps and {one.rank for one in by_calls} != {one.rank for one in by_dumps}:
+            return self.nobody(f"two things point to different ranks: {by_dumps[0].why}; {by_calls[0].why}")
+        if by_dumps and by_dumps[0].kind == hang.MISMATCH:
+            return [self.at(one.rank, HUNG, MISMATCH, one.why, own=True) for one in by_dumps]
+        return [self.at(one.rank, HUNG, STOPPED, one.why) for one in by_dumps or by_calls]
+
+    def hung(self) -> list[RankBlame]:
+        """That it hung, where nothing says by whom."""
+        return self.nobody("; ".join(one.text for one in self.said.stalls)) if self.said.stalls else []
 
     def raised(self) -> list[RankBlame]:
         """What a rank raised of its own: hardware, or the earliest."""
@@ -201,8 +236,8 @@ class _Case:
         """A rank that others wait for, or that is gone without a word while they lost their connection to it."""
         complaints = self.words(LATE, GONE)
         if not complaints:
-            return (self._hung() if self.dumps else []) or self._by_ras()
-        gone, late = self._vanished(), self._hung()
+            return (self._hung() if self.dumps and not self.asked else []) or self._by_ras()
+        gone, late = self._vanished(), [] if self.asked else self._hung()
         named = [one for one in late if one.rank is not None]
         first, second = (named, gone) if complaints[0].word == LATE else (gone, named)
         return first or second or self._by_ras() or late

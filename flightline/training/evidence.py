@@ -19,7 +19,7 @@ from flightline_node.train.ras import Lag
 from flightline_node.train.texts import Seen, Waiting
 from flightline_node.train.words import word_of
 
-from . import inspector
+from . import inspector, standing
 from .flight import NAME
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -40,6 +40,8 @@ class Evidence:
     waiting: list[Waiting] = field(default_factory=list)
     hosts: dict[int, str] = field(default_factory=dict)
     lags: list[Lag] = field(default_factory=list)
+    stalls: list[standing.SeenStall] = field(default_factory=list)
+    stacks: dict[int, list[str]] = field(default_factory=dict)
     late: inspector.Lateness = field(default_factory=inspector.Lateness)
     world: int = 0
     files: int = 0
@@ -90,8 +92,10 @@ def read(paths: Sequence[Path], world: int = 0) -> Evidence:
         if (text := _text(place, len(paths) == 1))
     ]
     found = Evidence(world=max([world, *(one.world for _, one in readings)]), files=len(errors) + len(readings))
+    found.stalls = [one for path in paths if path.name == "start.json" for one in standing.stalls(_json(path))]
+    found.stacks = standing.stacks(paths)
     found.late = inspector.read(paths)
-    found.files += len(found.late.hosts)
+    found.files += len(found.late.hosts) + len(found.stalls)
     found.lags = [one for _, reading in readings for one in reading.lags]
     found.waiting = [one for _, reading in readings for one in reading.waiting]
     said = [pair for _, one in readings if one.world == found.world for pair in one.ranks.items()]
@@ -146,6 +150,8 @@ def _json(path: Path) -> dict[str, Any]:
 def _text(place: _Place, asked: bool) -> str:
     """The end of a log; '' for what is none. asked: by its own name."""
     path = place.path
+    if standing.NAME.fullmatch(path.name):
+        return ""
     if path.suffix not in LOGS and not (asked and path.suffix != ".json" and not NAME.fullmatch(path.name)):
         return ""
     with path.open("rb") as file:

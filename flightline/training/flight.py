@@ -12,11 +12,13 @@ import math
 import pickle
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 NAME = re.compile(r"(?:flight|fr|nccl_trace|trace)[a-z_-]*?_?(?P<rank>\d+)(?:\.json)?")
+ASKED = "-stall-"
+"""In the name of what a rank writes in a hang (flightline_node/train/injected.py)."""
 MAX_BYTES = 256 * 1024 * 1024
 DONE = "completed"
 TRANSFER = re.compile(r"(?P<way>send|recv) (?P<own>\d+)(?:->|<-)(?P<peer>\d+)")
@@ -68,12 +70,13 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Dump:
-    """The last collectives of one rank, in order, and what it sent to and received from single ranks."""
+    """The last collectives of one rank, in order, and its transfers. asked: written in a hang, for the launcher."""
 
     rank: int
     calls: Sequence[CollectiveCall]
     transfers: Sequence[Transfer] = ()
     members: tuple[int, ...] = ()
+    asked: bool = False
 
     @property
     def tells_ends(self) -> bool:
@@ -87,16 +90,16 @@ class _Plain(pickle.Unpickler):
 
 
 def dumps(place: Path | Sequence[Path]) -> tuple[list[Dump], list[str]]:
-    """All dumps of a folder, or of these files, and what could not be read."""
+    """All dumps of a folder, or of these files, and what could not be read; in a hang only those asked for then."""
     found, wrong = [], []
     for path in sorted(place.rglob("*")) if isinstance(place, Path) else place:
         match = NAME.fullmatch(path.name)
         if match and path.is_file():
             try:
-                found.append(dump(int(match["rank"]), _content(path)))
+                found.append(replace(dump(int(match["rank"]), _content(path)), asked=ASKED in path.name))
             except DumpError as error:
                 wrong.append(f"{path.name}: {error}")
-    return found, wrong
+    return [one for one in found if one.asked] or found, wrong
 
 
 def dump(rank: int, content: Any) -> Dump:

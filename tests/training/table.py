@@ -28,6 +28,8 @@ ROWS: list[Row] = []
 STALLS: list[tuple[float, float, float, int]] = []
 """Seconds of a checkpoint's stall, of a step, of a step beside which one is written, and steps between two checkpoints."""
 
+NOTICED: list[tuple[str, float, str]] = []  # fault and trainer, seconds until the launcher said it, what it said
+
 
 def until(what: Callable[[], Any], why: str) -> Any:
     """The first value that is true."""
@@ -66,4 +68,5 @@ def text() -> list[str]:
     ]
     if rows:
         rows.append(f"median {median(row.seconds for row in ROWS):.0f} s")
+    stalls += [f"{what}: noticed after {seconds:.1f} s, {text}" for what, seconds, text in NOTICED]
     return [f"load {load} on {os.cpu_count()} cores", *(head + rows if rows else []), *stalls] if rows or stalls else []

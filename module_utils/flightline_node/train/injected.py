@@ -1,8 +1,9 @@
 """What a rank of any PyTorch program carries without a changed line: written as sitecustomize.py before each start.
 
-It waits for the program's own import of PyTorch, then keeps a journal by its public hooks (docs/job-contract.md) and
-writes the flight recorder when an exception ends the rank. It must never cost a run: what fails here is left out, and
-the journal is written seldom. Standard library alone, any Python 3 that PyTorch knows.
+It waits for the program's own import of PyTorch, then keeps a journal by its public hooks (docs/job-contract.md),
+counts its steps for the launcher, writes where it stands when the launcher asks, and the flight recorder when an
+exception ends the rank. It must never cost a run: what fails here is left out, and the journal is written seldom.
+Standard library alone, any Python 3 that PyTorch knows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import importlib.util
 import json
 import os
 import socket
+import struct
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional
@@ -22,6 +25,9 @@ FOLDER = "FLIGHTLINE_CONTRACT"
 """Where this rank's files go; it is set by the launcher."""
 FIRST_S, EACH_S = 1.0, 5.0
 """Between two lines of steps: soon at first, and then 2 MB a day."""
+BEAT, BEAT_S = struct.Struct("<QQ"), 0.2
+"""Steps so far and saves under way: beat-NNNNNN, written over, and at most so often for the steps. No mapped memory:
+a page of it that a full disk cannot take ends a program by SIGBUS, a write only fails."""
 MOST_CHARS = 2000
 
 
@@ -31,6 +37,7 @@ class RankJournal:
     def __init__(self, folder: str, rank: int) -> None:
         self.folder, self.rank, self.steps = folder, rank, 0
         self._file: Any = None
+        self._beat, self._beats, self._saves, self._beat_at = -1, 0, 0, 0.0
         self._pid, self._first, self._optimizer = 0, 0, None  # type: int, int, Any
         self._said_at, self._said_steps, self._each_s = time.monotonic(), 0, FIRST_S
 
@@ -44,6 +51,7 @@ class RankJournal:
         }
         host = os.environ.get("FLIGHTLINE_NODE") or socket.gethostname()
         self.say("start", host=host, pid=self._pid, by="contract", **numbers)
+        quietly(self._listen)
         before = sys.excepthook
 
         def raised(kind: Any, error: Any, trace: Any) -> None:
@@ -59,6 +67,44 @@ class RankJournal:
         """Is this the rank itself, and no process that it has forked?"""
         return self._file is not None and os.getpid() == self._pid
 
+    def _listen(self) -> None:
+        """Answer the launcher, which writes into a pipe when it wants to know where this rank stands."""
+        beat = os.path.join(self.folder, f"beat-{self.rank:06d}")
+        self._beat = os.open(beat, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        path = os.path.join(self.folder, f"ask-{self.rank:06d}.pipe")
+        os.mkfifo(path, 0o640)
+        # Open for both: it blocks until it is asked, and never sees an end.
+        pipe = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+        def answer() -> None:
+            while os.read(pipe, 1):
+                quietly(self.stacks)
+                quietly(self.dump, "flight-stall")
+
+        threading.Thread(target=answer, name="flightline", daemon=True).start()
+
+    def stacks(self) -> None:
+        """Where each thread stands, the main one first and each one's last call last.
+
+        Without source lines: a file system that hangs would hold this up as well.
+        """
+        main, texts = threading.main_thread().ident, []
+        for ident, top in sorted(sys._current_frames().items(), key=lambda item: item[0] != main):
+            frame, lines = top, []  # type: Any, list[str]
+            while frame is not None:
+                code = frame.f_code
+                lines.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}\n')
+                frame = frame.f_back
+            texts.append(f"Thread {ident}{' (main)' if ident == main else ''}\n" + "".join(reversed(lines)))
+        with open(os.path.join(self.folder, f"stack-{self.rank:06d}.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join(texts))
+
+    def beat(self, now: float) -> None:
+        """Tell the launcher of steps and saves."""
+        self._beat_at = now
+        if self._beat >= 0:
+            os.pwrite(self._beat, BEAT.pack(self._beats, self._saves), 0)
+
     def say(self, event: str, **values: Any) -> None:
         """One line."""
         # The folder is of one start alone, whose number differs from node to node.
@@ -66,13 +112,16 @@ class RankJournal:
         self._file.write(json.dumps({**about, **values}) + "\n")
 
     def stepped(self, optimizer: Any, *_: Any) -> None:
-        """After each step of an optimizer; of several the first one counts."""
+        """After each step of an optimizer; of several the journal counts the first one's."""
+        now = time.monotonic()
+        self._beats += 1
+        if now - self._beat_at >= BEAT_S and self.mine:
+            quietly(self.beat, now)
         if id(optimizer) != self._first:
             if self._first:
                 return
             self._first, self._optimizer = id(optimizer), optimizer
         self.steps += 1
-        now = time.monotonic()
         if now - self._said_at >= self._each_s and self.mine:
             took = (now - self._said_at) / (self.steps - self._said_steps)
             self._said_at, self._said_steps, self._each_s = now, self.steps, min(EACH_S, 2 * self._each_s)
@@ -94,7 +143,11 @@ class RankJournal:
 
         def saved(*given: Any, **named: Any) -> Any:
             began = time.monotonic()
-            result = save(*given, **named)
+            quietly(self._saving, 1)
+            try:
+                result = save(*given, **named)
+            finally:
+                quietly(self._saving, -1)
             at = named.get("checkpoint_id") or named.get("f") or (given[place] if len(given) > place else None)
             if self.mine and isinstance(at, (str, os.PathLike)):
                 values = {"name": os.path.basename(os.fspath(at)), "seconds": round(time.monotonic() - began, 3)}
@@ -103,14 +156,19 @@ class RankJournal:
 
         return saved
 
-    def dump(self) -> None:
+    def _saving(self, more: int) -> None:
+        self._saves += more
+        if self.mine:
+            self.beat(time.monotonic())
+
+    def dump(self, name: str = "flight") -> None:
         """PyTorch's flight recorder, of whatever backend."""
         module = sys.modules.get("torch._C._distributed_c10d")
-        for name in ("_dump_nccl_trace_json", "_dump_fr_trace_json"):
-            text = getattr(module, name)() if hasattr(module, name) else b""
+        for source in ("_dump_nccl_trace_json", "_dump_fr_trace_json"):
+            text = getattr(module, source)() if hasattr(module, source) else b""
             found = json.loads(text) if text else {}
             if found.get("entries"):
-                with open(os.path.join(self.folder, f"flight-{self.rank:06d}.json"), "w", encoding="utf-8") as file:
+                with open(os.path.join(self.folder, f"{name}-{self.rank:06d}.json"), "w", encoding="utf-8") as file:
                     json.dump(found, file)
                 return
 

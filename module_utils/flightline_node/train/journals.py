@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Callable, List
+from typing import Any, Callable, List
 
 from ..tell.training_run import event_of
 from .plan import LaunchPlan
@@ -36,7 +36,7 @@ def ranks_started(plan: LaunchPlan, since: float) -> bool:
     return any(Path(path).stat().st_mtime >= since - 1 for path in logs)
 
 
-def files(folder: str, wanted: Callable[[str], bool]) -> List[str]:
+def files(folder: str, wanted: Callable[[str], Any]) -> List[str]:
     """All files below a folder whose names are wanted."""
     return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names if wanted(name)]
 

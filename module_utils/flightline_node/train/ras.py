@@ -16,7 +16,7 @@ ADDRESS = "localhost:28028"
 FILE = "ras.txt"
 """In a start's folder."""
 COMMAND = b"VERBOSE STATUS\n"
-TRIES, DEADLINE_S = 3, 10.0
+DEADLINE_S = 10.0
 """All ranks of a node listen at one port (SO_REUSEPORT), also a stopped one, for which RAS itself waits 5 s."""
 PAUSE_S = 2.0
 MOST_BYTES = 1 << 20
@@ -58,19 +58,29 @@ Counts = Dict[Tuple[str, str], Tuple[int, Dict[_Member, int]]]
 
 
 def asked(address: str = ADDRESS, pause_s: float = PAUSE_S) -> str:
-    """Two answers of the job on this node, one after the other; '' where nobody answers."""
+    """Two answers of the job on this node, one after the other; '' where nobody listens.
+
+    Raises TimeoutError where somebody listens and says nothing: the kernel accepts for a process that is stopped.
+    """
     first = _answered(address)
-    if not first:
+    if first is None:
         return ""
+    if not first:
+        raise TimeoutError(
+            f"RAS at {address} takes connections and gave no answer, asked twice for {DEADLINE_S:.0f} s: "
+            "its process may be stopped or stuck"
+        )
     time.sleep(pause_s)
-    return f"{first}\n{_answered(address)}"
+    return f"{first}\n{_answered(address) or ''}"
 
 
-def _answered(address: str) -> str:
-    return next(filter(None, (_answer(address) for _ in range(TRIES))), "")
+def _answered(address: str) -> Optional[str]:
+    said = _answer(address)
+    return said if said or said is None else _answer(address)
 
 
-def _answer(address: str) -> str:
+def _answer(address: str) -> Optional[str]:
+    """'' for no answer, None where nobody listens."""
     host, _, port = address.rpartition(":")
     pieces: List[bytes] = []
     try:
@@ -81,7 +91,9 @@ def _answer(address: str) -> str:
                 pieces.append(peer.recv(65536))
                 if not pieces[-1]:
                     break
-    except (OSError, ValueError):
+    except (ConnectionRefusedError, socket.gaierror, ValueError):
+        return None
+    except OSError:
         pass
     return b"".join(pieces).decode("utf-8", "replace")
 

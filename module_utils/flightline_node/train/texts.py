@@ -82,6 +82,8 @@ LOST = re.compile(r"srun: error: Node failure on ([\w.,\[\]-]+)")
 CANCELLED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+(?P<why>.*?)\*\*\*")
 POD = re.compile(r"^Node:\s+([\w.-]+)", re.M)
 EVICTED, OOM_KILLED = re.compile(r"Reason:\s+Evicted"), re.compile(r"Reason:\s+OOMKilled")
+OURS = re.compile(r"^(?:\d+: ?)?flightline-train: .*\n?", re.M)
+"""The launcher's own lines repeat what ranks said, of whatever start, and are none of a rank's."""
 MORE = re.compile(r"nccl\w+:|Last error|CUDA|Cuda|Net |\w*[Ss]ocket\w*|Call to|Search for|Compile with|\s+\S")
 IGNORED = re.compile(
     r"(?:\w+\.)*(?:ChildFailedError|CalledProcessError|SignalException|KeyboardInterrupt|SystemExit"
@@ -137,7 +139,7 @@ class Reading(NamedTuple):
 
 def read(text: str, rank: Optional[int] = None, local: Optional[int] = None) -> Reading:
     """A text. rank, local: whose it is, where its name says so."""
-    text = _last_start(named.plain(text))
+    text = _last_start(OURS.sub("", named.plain(text)))
     reports = [match.group() for match in _reports(text)]
     lines = (REPORT.sub("", text) if reports else text).splitlines()
     if named.starts_ranks(text) and _labelled(lines):

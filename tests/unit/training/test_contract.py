@@ -14,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from flightline.commands.blame import command
-from flightline_node.train.injected import RankJournal
+from flightline.training.standing import stacks
+from flightline_node.train.injected import BEAT, RankJournal
+from tests.beds import until
 
 from .test_launcher import Site
 
@@ -109,6 +111,22 @@ def test_the_hook_costs_less_than_half_a_percent_of_a_step_of_10_ms(tmp_path):
     assert median(times) + 0.010 * line < 0.005 * 0.010, (
         f"{median(times) * 1e6:.1f} us a step, {line * 1e6:.0f} us a line"
     )
+
+
+def test_a_rank_counts_its_steps_and_says_where_it_stands_when_it_is_asked(tmp_path):
+    waits = "\nopen('ready', 'w')\ndef load(): time.sleep(60)\nload()"
+    site = program_site(tmp_path, LOOP.replace("0.1", "0.25") + waits)
+    process, place = site.popen(), tmp_path / "logs/demo/starts/00000/contract"
+    until((tmp_path / "src/ready").exists, 60, "the end of the steps")
+    assert BEAT.unpack((place / "beat-000003").read_bytes()) == (12, 0)
+    pipe = os.open(place / "ask-000003.pipe", os.O_WRONLY | os.O_NONBLOCK)
+    os.write(pipe, b"1")
+    stack = place / "stack-000003.txt"
+    until(lambda: stack.exists() and "(main)" in stack.read_text(), 60, "its stack")
+    os.close(pipe)
+    assert stacks([stack])[3][-1].endswith("train.py:7 in load")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(120) == 75
 
 
 def test_the_example_of_the_documentation_runs_and_blame_reads_it(tmp_path):

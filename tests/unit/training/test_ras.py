@@ -178,6 +178,19 @@ def test_where_nobody_listens_there_is_no_text():
     assert ras.asked("127.0.0.1:1") == "" == ras.asked("nonsense")
 
 
+def test_a_job_that_takes_connections_and_says_nothing_is_no_healthy_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(ras, "DEADLINE_S", 0.2)
+    (tmp_path / "out.log").write_text("step 1\n")
+    # The kernel accepts for a process that is stopped.
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        words = [str(tmp_path), "--json", "--ras", f"127.0.0.1:{listening.getsockname()[1]}"]
+        done = CliRunner().invoke(command, words)
+    (one,) = json.loads(done.output)["blames"]
+    assert done.exit_code == 1 and one["kind"] == "unknown" and "gave no answer" in one["why"]
+    nobody = CliRunner().invoke(command, [str(tmp_path), "--ras", "127.0.0.1:1"])
+    assert nobody.exit_code == 0 and "RAS at 127.0.0.1:1: nobody listens there" in nobody.output
+
+
 def test_a_hang_asks_ras_and_blame_finds_its_answer(server, tmp_path):
     address, _ = server
     one = {"command": ["x"], "environment": {"NCCL_RAS_ADDR": address}}
