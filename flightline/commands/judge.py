@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -124,6 +124,7 @@ def _up_to(settings: NodeSettings, level: str | None) -> NodeSettings:
 @contextmanager
 def _files_of(bundle: Path) -> Iterator[Account]:
     """The files of a bundle, unpacked where they are packed, all accounted for."""
+    whole: AbstractContextManager[Path]
     if bundle.is_file():
         whole = unpacked(bundle) if is_archive(bundle) else alone(bundle, name_by_content(bundle))
     else:
