@@ -20,7 +20,7 @@ from flightline_node.judge.checks import CHECKS
 from flightline_node.judge.judgement import Judgement, judge, to_json
 from flightline_node.know.expected import resolve
 from flightline_node.model import LEVELS, Verdict, as_status, device_label, worst
-from flightline_node.read.accounting import Account, BundleFile, findings_of
+from flightline_node.read.accounting import Account, BundleFile, findings_of, name_by_content
 from flightline_node.settings import NodeSettings, build
 
 from ..console import Console, reader_may_leave
@@ -28,7 +28,7 @@ from ..fleet.result import NodeRow
 from ..report.one_node import NodePage
 from ..report.sheet import STYLES
 from ..report.text import clean
-from ..store.archives import unpacked
+from ..store.archives import alone, is_archive, unpacked
 from ..store.jsontext import encode
 from . import options
 
@@ -36,6 +36,7 @@ from . import options
 @click.command(
     cls=options.Command,
     example="flightline judge ./gpu-7 --instance-type p5.48xlarge --expected driver_version=580\n"
+    "flightline judge dmesg.log --instance-type none\n"
     "flightline judge .flightline/bundles/RUN/gpu-7.tar.gz --json",
     epilog="A check whose file is not in the bundle is SKIP; a bundle in which nothing could be judged is no-go. "
     "Exit status: 0 go, 1 no-go, 2 misuse.",
@@ -66,7 +67,7 @@ def command(
     select: tuple[str, ...],
     skip: tuple[str, ...],
 ) -> None:
-    """Judge BUNDLE, a directory of raw tool outputs or a .tar.gz of one, with or without a manifest.
+    """Judge BUNDLE, a directory of raw tool outputs, a .tar.gz of one, or a single file such as dmesg.log.
 
     Without --level every check whose file is there is judged, and processes on the GPUs are
     only reported: nothing says that the node was to be idle. Every file is accounted for: what
@@ -78,7 +79,8 @@ def command(
         wanted = instance_type or str(loaded.manifest.get("instance_type") or "")
         if not wanted:
             raise click.UsageError(
-                "saw a bundle that does not say which type was expected; wanted: --instance-type is needed"
+                "saw a bundle that does not say which type was expected; wanted: --instance-type is needed; "
+                "do: --instance-type none judges what needs no expectation"
             )
         for warning in names.warnings({"checks": select, "skip": skip, "thresholds": limits}):
             click.echo(f"warning: {warning}", err=True)
@@ -122,7 +124,10 @@ def _up_to(settings: NodeSettings, level: str | None) -> NodeSettings:
 @contextmanager
 def _files_of(bundle: Path) -> Iterator[Account]:
     """The files of a bundle, unpacked where they are packed, all accounted for."""
-    whole = unpacked(bundle) if bundle.is_file() else nullcontext(bundle)
+    if bundle.is_file():
+        whole = unpacked(bundle) if is_archive(bundle) else alone(bundle, name_by_content(bundle))
+    else:
+        whole = nullcontext(bundle)
     with whole as directory, TemporaryDirectory(prefix="flightline-files-") as scratch:
         yield Account(directory, Path(scratch))
 

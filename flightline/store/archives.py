@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +44,25 @@ def unpacked(path: Path) -> Iterator[Path]:
                 f"{path}: saw that it cannot be unpacked ({error}), wanted a tar archive of a bundle, as .tar.gz"
             ) from error
         yield _top(Path(name))
+
+
+def is_archive(path: Path) -> bool:
+    """Is a file a tar archive, by its name or, when unpacked, by the magic of its first header (POSIX ustar)?"""
+    if ".tar" in path.suffixes or path.suffix == ".tgz":
+        return True
+    try:
+        with packed.opened(path) as raw:
+            return raw.read(HEADER_BYTES)[257:262] == b"ustar"
+    except (OSError, *packed.DAMAGED):
+        return False
+
+
+@contextmanager
+def alone(path: Path, name: str) -> Iterator[Path]:
+    """A directory that holds a copy of one file under a name, and nothing else; gone at the end."""
+    with TemporaryDirectory(prefix="flightline-bundle-") as directory:
+        shutil.copyfile(path, Path(directory) / name)
+        yield Path(directory)
 
 
 def _top(directory: Path) -> Path:

@@ -161,6 +161,17 @@ def known_as(name: str) -> str:
     return KNOWN.get(bare(name).lower(), "")
 
 
+def name_by_content(path: Path) -> str:
+    """A single file's name in a bundle: its own where that is one, else its kind's by content. Raises OSError."""
+    kind = None if known_as(path.name) else kinds.kind_of(look(path))
+    if kind is None:
+        return path.name
+    # nccl-tests before 2.13 do not print which collective they ran; then only a name tells, and nobody guesses it.
+    perf = re.search(rb"\b(\w+)_perf\b", look(path))
+    wanted = kind.file.replace("<collective>", perf.group(1).decode() if perf else "")
+    return wanted + path.name[len(bare(path.name)) :] if known_as(wanted) else path.name
+
+
 def bare(name: str) -> str:
     """A name without the suffix of its packing."""
     stem, dot, suffix = name.rpartition(".")

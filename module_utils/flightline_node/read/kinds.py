@@ -124,6 +124,12 @@ KINDS: Tuple[FileKind, ...] = (
     ),
     FileKind("kernel.log", "a kernel log", r'^__REALTIME_TIMESTAMP=|"_TRANSPORT" ?: ?"kernel"'),
     FileKind("kernel.log", "a kernel log", _KERNEL),
+    FileKind(
+        "nccl-debug.log",
+        "a job's log",
+        r"^Traceback \(most recent call last\):|^\[(?:default|rank)\d+\]:"
+        r"|\btorch[./]distributed\b|\btorch\.\w+Error: |\bChildFailedError\b|\bCUDA error: ",
+    ),
     FileKind("fabric-log.txt", "the Fabric Manager's log", r"\bnv-fabricmanager\[\d|\bnvidia-fabricmanager\.service: "),
 )
 _ALL = tuple((kind, re.compile(kind.marks.encode(), re.MULTILINE)) for kind in KINDS)

@@ -11,7 +11,8 @@ ORDER = (
         HARDWARE,
         r"uncorrectable (?:\w+ )?(?:ECC )?error|cudaErrorECCUncorrectable|\bXid\b|NVLink error|NVLink.{0,40}uncorrect"
         r"|unspecified launch failure|cudaErrorLaunchFailure|hardware stack error|GPU is lost|device (?:is |was )?lost"
-        r"|fallen off the bus|no CUDA-capable device|busy or unavailable|\[Errno 5\]|\bEIO\b|Input/output error"
+        r"|fallen off the bus|no CUDA-capable device|No CUDA GPUs are available|CUDA unknown error"
+        r"|busy or unavailable|\[Errno 5\]|\bEIO\b|Input/output error"
         r"|\[Errno 121\]|Remote I/O error",
     ),
     (SPACE, r"\[Errno 28\]|\bENOSPC\b|No space left on device|\[Errno 122\]|Disk quota exceeded"),

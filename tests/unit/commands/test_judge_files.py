@@ -439,3 +439,35 @@ def test_fixtures_of_each_tool_are_known_by_their_content():
         ):
             missed.append((path, kind and kind.file))
     assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("recorded", "name", "verdict", "says"),
+    [
+        ("h100-kernel.log", "from-the-ticket.txt", "go", {"xid": "WARN", "sxid": "PASS"}),
+        ("h200-nvidia-smi.txt", "smi.out", "go", {"ecc_mode": "PASS"}),
+        ("h100-ras.txt", "slurm-77.out", "go", {"nccl_transport": "PASS"}),
+        ("h100-nvidia-smi.xml", "query", "go", {"ecc_uncorrected": "PASS"}),
+        ("h100-nccl-all_gather.log", "table", "no-go", {"nccl_correctness": "PASS", "nccl_busbw": "SKIP"}),
+    ],
+)
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_a_single_file_is_judged_as_what_it_is(capsys, tmp_path, recorded, name, verdict, says, packing):
+    path, content = tmp_path / (name + packing), sample(f"recorded/{recorded}")
+    path.write_bytes(gzip.compress(content) if packing else content)
+    status, out, err = flightline(capsys, "judge", path, "--instance-type", "none", "--json")
+    assert status in (0, 1), err
+    answer = json.loads(out)
+    found = {finding["check"]: finding["status"] for finding in reversed(answer["findings"])}
+    assert {check: found[check] for check in says} == says
+    assert (answer["verdict"] == verdict) or name == "table"
+    assert ACCOUNTING not in found
+
+
+def test_a_single_file_of_no_known_kind_is_no_go(capsys, tmp_path):
+    path = tmp_path / "notes.log"
+    path.write_text("all went well, said the night shift\n")
+    status, out, _ = flightline(capsys, "judge", path, "--instance-type", "none", "--json")
+    assert status == 1 and [
+        finding["check"] for finding in json.loads(out)["findings"] if finding["status"] == "UNKNOWN"
+    ] == [CHECK]

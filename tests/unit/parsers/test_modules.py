@@ -13,3 +13,8 @@ def test_lsmod_header_is_no_module():
     names = read("modules", "proc/lsmod.txt")["names"]
     assert sorted(names) == ["efa", "ib_uverbs", "nvidia", "nvidia_uvm"]
     assert parse("modules", "snd-hda 1 0\n")["names"] == {"snd_hda": 1}
+
+
+def test_a_kernel_that_unloads_no_modules_counts_no_uses():
+    names = read("modules", "recorded/h100-modules.txt")["names"]
+    assert names == {"nvidia_uvm": 1830912, "nvidia": 14299136}

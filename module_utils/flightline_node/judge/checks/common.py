@@ -282,8 +282,16 @@ gpu_check = partial(Check, needs=("nvidia_smi",), applies=nvidia_gpus_expected, 
 """A check of NVIDIA GPUs: of what nvidia-smi says, and skipped for OF_GPU alone, where it does not say otherwise."""
 
 
+def gpus_seen(context: Context) -> int:
+    """How many GPUs the node has: by its type, else as nvidia-smi lists them; 0 where nobody says."""
+    return context.expected.gpu_count or len((context.optional("nvidia_smi") or {}).get("gpus", []))
+
+
 def nvlink_expected(context: Context) -> Optional[Skip]:
-    """Why a check of NVLinks is skipped on an instance type whose GPUs have none between them, else None."""
+    """Why a check of NVLinks is skipped where no two GPUs can be linked, else None."""
+    # nvidia-smi nvlink prints nothing, with exit status 0, for a GPU without NVLinks (recorded: H100, driver 580).
+    if context.expected.gpu_count is None and gpus_seen(context) == 1 and not context.optional("nvlink"):
+        return skips.ONE_GPU.because("one GPU has no NVLink to another")
     if context.expected.nvlink_links_per_gpu == 0:
         return skips.NO_NVLINK.because(f"{context.expected.instance_type} has no NVLink between GPUs")
     return nvidia_gpus_expected(context)

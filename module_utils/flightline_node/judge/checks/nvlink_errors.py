@@ -117,6 +117,7 @@ CHECK = Check(
     first="nvidia-smi nvlink -e",
     source="DCGM: max_nvlink_recovery_errors 0 (NVLINK_ERROR_CRITICAL), failed link recoveries fail its health watch",
     needs=("nvlink",),
+    wants=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     thresholds=(
         Threshold(
@@ -146,6 +147,6 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
-    skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
+    skips=(*OF_GPU, skips.NO_NVLINK, skips.ONE_GPU, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -126,6 +126,7 @@ CHECK = Check(
     out_of_service="Yes: collectives fall to the slowest link, and nothing says so.",
     source="nvidia-smi nvlink -s captures per product; DCGM (NVLINK_DOWN, severity TRIAGE)",
     needs=("nvlink",),
+    wants=("nvidia_smi",),
     tags=("gpu", "nvlink"),
     thresholds=(
         Threshold(
@@ -139,6 +140,6 @@ CHECK = Check(
         ),
     ),
     applies=nvlink_expected,
-    skips=(*OF_GPU, skips.NO_NVLINK, skips.NOT_PRINTED),
+    skips=(*OF_GPU, skips.NO_NVLINK, skips.ONE_GPU, skips.NOT_PRINTED),
     evaluate=evaluate,
 )

@@ -23,7 +23,7 @@ from ..kernel_history import (
 )
 from ..repetition import judged
 from ..xid_policy import RECOVERY, Decision
-from .common import OF_GPU, gpu_check, version_tuple
+from .common import OF_GPU, gpu_check, gpus_seen, version_tuple
 
 REPEATING = frozenset({"RESTART_APP", "WORKFLOW_XID_45", "IGNORE"})
 Groups = Dict[Tuple[int, str], List[Facts]]
@@ -70,7 +70,7 @@ def _reloaded(events: List[Facts], facts: Facts, decision: Decision) -> bool:
 def _repeats(context: Context, code: int, events: List[Facts], groups: Groups) -> bool:
     """An application's fault moves with the application; one that stays on a single GPU points at the GPU."""
     entry = catalogue.lookup(code)
-    alone = sum(1 for other, _ in groups if other == code) == 1 and (context.expected.gpu_count or 2) > 1
+    alone = sum(1 for other, _ in groups if other == code) == 1 and gpus_seen(context) != 1
     repeating = entry is not None and entry.bucket in REPEATING
     return alone and repeating and xid_policy.incidents(events) >= context.threshold("repeat_count")
 

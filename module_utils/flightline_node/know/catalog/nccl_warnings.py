@@ -96,9 +96,15 @@ _BY_ITSELF = re.compile(
 )
 
 
+_BESIDE = re.compile(
+    r'Traceback \(most recent call last\):$|^(?:\[\w{1,20}\]:)? *File "[^"]+", line \d+|destroy_process_group\(\) was not called'
+)
+"""What stands around an error: where it was raised, and PyTorch's remark on each end without destroy_process_group()."""
+
+
 def jobs_own(said: Iterable[str]) -> bool:
     """Did the job fail by itself, so that its end says nothing of the node?"""
-    lines = list(said)
+    lines = [line for line in said if not _BESIDE.search(line)]
     own = [line for line in lines if OWN_FAULT.search(line)]
     ended = _ENDED if own else _BY_ITSELF
     named = own or [line for line in lines if "ChildFailedError" in line]

@@ -90,6 +90,8 @@ _AT_WORK = re.compile(
     r"|\b(?:it|tok|samples)/s|\bGPUs?\b|CUDA|torch", re.IGNORECASE,
 )  # fmt: skip
 """What tells a job's log without a line of NCCL from any other text."""
+_ADVICE = "https://docs.nvidia.com/cuda/"
+"""PyTorch 2.10 and later say below each CUDA error where NVIDIA explains it, and name the error again."""
 _PARTS = Lazy(
     r"NET/|NCCL|nccl[A-Z_]|\bOFI\b|libfabric|\befa|rdmap\d|\bibv_|mlx5|NVLink|NVSwitch|nvml|NVML|NVRM|\bXid\b|\bECC\b"
     r"|CUDA[ _](?:error|ERROR|driver)|\bcuda[A-Z]\w+|\bGPU ?#?\d.{0,40}(?:[Ff]ail|lost|hung|fallen|dead|respon)"
@@ -225,7 +227,7 @@ class _DebugLog:
             _add(self.job, timeout.group(0) if timeout else line.strip()[:MAX_TEXT_CHARS])
         if self.of_a_job and found and "Last error:" in line:
             self.quoted = _AFTER_LAST_ERROR
-        return bool(failure or timeout or found)
+        return bool(failure or timeout or found or _ADVICE in line)
 
     def _info(self, text: str) -> None:
         via = _VIA.search(text) if " via " in text else None
