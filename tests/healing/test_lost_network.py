@@ -130,7 +130,8 @@ SCONTROL = """#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 for word; do case $word in Extra=*) echo "${word#Extra=}" > extra;; esac; done
 case "$*" in
-*State=DRAIN*) echo "$*" >> asked; echo DRAIN > state;;
+*State=DRAIN*) echo "$*" >> asked; echo DRAIN > state; : > extra;;
+*Extra=*) echo "${3#Extra=}" > extra;;
 *show*node*) state=$(cat state 2>/dev/null)
     echo "NodeName=n1 NodeAddr=n1 NodeHostName=n1 State=MIXED${state:++DRAIN} ${state:+Reason=flightline: row_remap by remediate at quick for pending [root@2026-11-22T10:00:00]} Extra=$(cat extra 2>/dev/null)"
     echo "NodeName=n2 NodeAddr=n2 NodeHostName=n2 State=IDLE";;

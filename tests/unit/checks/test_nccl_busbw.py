@@ -52,6 +52,9 @@ test_nccl_busbw = table(
             ("p6-b200.48xlarge", run(682), WARN),
             ("p6-b300.48xlarge", run(654, 16 * GIB, ranks=16, hosts=2), PASS),
         ]),
+    *(row("a path that stalls is one between ranks, whatever the type",
+        judge(run(5, ranks=ranks, stalled_sizes=[65536, 131072]), instance_type="none"), wanted)
+        for ranks, wanted in [(16, FAIL), (1, SKIP)]),
     row("a hole in the table is unknown and no floor of zero",
         judge(run(300, ranks=32, hosts=4), instance_type="p6e-gb200.36xlarge", expected={"network_gbps": None}),
         UNKNOWN, says="nothing is known of the links"),
