@@ -384,7 +384,7 @@ def test_cut_off_text():
                 found = parse(whole[:cut])
             except ParseError:
                 continue
-            assert found["errors"][0]["text"] == "1 of 2 attached GPUs are listed"
+            assert found["errors"][0]["text"] == "1 of 2 attached GPUs are printed"
     with pytest.raises(ParseError, match="cut off"):
         parse(whole[:last])
 

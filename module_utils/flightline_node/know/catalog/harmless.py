@@ -58,6 +58,8 @@ LINES = (
     r"(?:nvidia \S+: )?\[drm[:\]].*|nvidia-modeset: WARNING: GPU:\d+: |nvidia \S+: \[drm\]",
     r"NVRM: (?:GPU\d+ )?.*(?:NV_ERR_NOT_SUPPORTED|status=0x00000056|NV_ERR_OBJECT_NOT_FOUND|status=0x00000057)",
     r"NVRM: .*left-over mappings",
+    # drivers/gpu/drm/drm_panic.c: a screen that could show a panic, should there be one.
+    r"[\w-]+ \S+: (?:\[drm\] Registered \d+ planes? with drm panic|registered panic notifier)",
     # What the board's firmware tells of a chipset, of screens and of a laptop's switches: no server's GPU asks for it.
     r"NVRM:? .*(?:[Cc]hipset|ACPI|_DSM|_DOD|Optimus|HDMI|DisplayPort|EDID|[Bb]acklight|Mosaic|SLI)\b",
     # drivers/pci/pcie/aer.c: how a corrected error was seen. The line above it counts.

@@ -335,7 +335,8 @@ RULES: Tuple[EventPattern, ...] = (
     # libcfs's end of a failed assertion (lbug_with_loc): the thread never goes on, nor what waits for its locks.
     _event("kernel_bug", " LBUG", r"LustreError: .{1,200}\(\)\) (?P<kind>LBUG)$"),
     # In the log of the boot that it ended: the console's output, or a crash dump's.
-    _event("kernel_bug", "Kernel panic - not syncing", "(?P<kind>Kernel panic) - not syncing"),
+    # Kernels before 3.19 ended without "not syncing" where an MCE had corrupted the CPU's context.
+    _event("kernel_bug", "Kernel panic", "(?P<kind>Kernel panic)(?: - not syncing|: )"),
     _event(
         "hung_task",
         "INFO: |blocked for more than",

@@ -218,7 +218,9 @@ def assemble(raw: Raw) -> Facts:
     ]
     attached = facts.get("attached_gpus")
     if not errors and isinstance(attached, int) and attached > len(raw.gpus):
-        errors.append({"pci_bus_id": None, "text": f"{len(raw.gpus)} of {attached} attached GPUs are listed"})
+        # The text has no end of its own: it may be cut, or have been asked for one GPU (-i).
+        how = "listed" if raw.form == XML else "printed"
+        errors.append({"pci_bus_id": None, "text": f"{len(raw.gpus)} of {attached} attached GPUs are {how}"})
     facts["errors"] = errors
     facts["warnings"] = list(raw.messages.warnings)
     return facts

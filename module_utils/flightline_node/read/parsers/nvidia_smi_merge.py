@@ -39,7 +39,7 @@ def merge(documents: List[Facts]) -> Facts:
     for document in documents:
         for error in document.get("errors", []):
             # One document per GPU lists one of many each: all of them together are whole.
-            partial = "attached GPUs are listed" in str(error.get("text"))
+            partial = "attached GPUs are " in str(error.get("text"))
             if error not in merged["errors"] and not (partial and whole):
                 merged["errors"].append(error)
         merged["warnings"] += [text for text in document.get("warnings", []) if text not in merged["warnings"]]

@@ -131,6 +131,7 @@ def _of_table(cells: Tuple[Optional[str], ...]) -> Dict[str, str]:
     }
     if errors == "Off":
         return {**leaves, "ecc_mode/current_ecc": "Disabled"}
-    if errors == "N/A":
+    if errors in ("N/A", "On"):
+        # With MIG the column says that it counts (On); the counts stand with the instances.
         return leaves
     return {**leaves, "ecc_mode/current_ecc": "Enabled", "ecc_errors/volatile/double_bit/total": errors}
