@@ -423,7 +423,7 @@ def test_every_output_of_a_node_is_known_by_its_content(instance_type):
 
 
 FOLDERS = {"lnet": "lnetctl", "lscpu": "cpuinfo", "systemctl": "services"}
-OTHERS = {"proc", "messages"}
+OTHERS = {"proc", "messages", "recorded"}
 """Fixtures of several parsers at once."""
 
 
