@@ -20,7 +20,7 @@ class NotSigned(Exception):
     """A kept state that this side did not sign: saw, wanted, do."""
 
 
-def sign(state: Mapping[str, Any], key: str) -> dict[str, Any]:
+def signed(state: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The state with its signature: HMAC-SHA-256 over its JSON with sorted keys."""
     text = json.dumps(state, sort_keys=True, separators=(",", ":"))
     return {"state": dict(state), "signature": hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()}
@@ -35,7 +35,7 @@ def kept(directory: Path, host: str) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         state: dict[str, Any] = found["state"]
-        right = bool(key) and hmac.compare_digest(sign(state, key)["signature"], str(found["signature"]))
+        right = bool(key) and hmac.compare_digest(signed(state, key)["signature"], str(found["signature"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         right = False
     if not right:

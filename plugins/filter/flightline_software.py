@@ -53,7 +53,7 @@ def flightline_kept_state(directory: str, host: str) -> dict[str, Any]:
 
 def flightline_signed_state(state: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The record with its signature."""
-    return host_state.sign(state, str(key).strip())
+    return host_state.signed(state, str(key).strip())
 
 
 class FilterModule:
