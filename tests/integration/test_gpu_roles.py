@@ -146,11 +146,15 @@ def test_an_interrupted_installation_of_its_own_is_finished(bed, host, role):
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
-        ("nvidia_driver", {"source": "image", "version": "570"}, ("driver 580.95.05", "driver 570")),
+        (
+            "nvidia_driver",
+            {"source": "image", "version": "595", "instance_type": "g7.2xlarge"},
+            ("driver 580.95.05", "driver 595 or later"),
+        ),
         ("nvidia_driver", {"version": "580.99.99"}, ("580.99.99", "apt-cache madison")),
         ("dcgm", {"supported": ["Ubuntu 24.04"]}, ("Debian 12", "one of Ubuntu 24.04")),
     ],
-    ids=["another branch than the pin", "a version that nobody offers", "a wrong system"],
+    ids=["an image's driver below the minimum of its type", "a version that nobody offers", "a wrong system"],
 )
 def test_what_does_not_fit_the_host_is_named(role, name, given, words):
     own = "_" if "supported" in given else ""
