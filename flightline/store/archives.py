@@ -15,7 +15,8 @@ from flightline_node.bounds import MAX_JUDGED_FILES as MAX_MEMBERS
 from flightline_node.bounds import MAX_UNPACKED_BYTES as MAX_TOTAL_BYTES
 from flightline_node.bounds import MAX_UNPACKED_FILE_BYTES as MAX_FILE_BYTES
 from flightline_node.model import SettingsError
-from flightline_node.read import packed
+from flightline_node.read import kinds, packed
+from flightline_node.read.accounting import look
 
 MAX_DEPTH = 8
 """Folders in folders: what lies deeper than a bundle's files do is told of when it is judged."""
@@ -47,19 +48,19 @@ def unpacked(path: Path) -> Iterator[Path]:
 
 
 def is_archive(path: Path) -> bool:
-    """Is a file a tar archive, by its name or, when unpacked, by the magic of its first header (POSIX ustar)?"""
+    """Does a file hold others, by its name or by what it begins with, packed or not?"""
     if ".tar" in path.suffixes or path.suffix == ".tgz":
         return True
     try:
-        with packed.opened(path) as raw:
-            return raw.read(HEADER_BYTES)[257:262] == b"ustar"
-    except (OSError, *packed.DAMAGED):
+        return kinds.is_archive(look(path))
+    except OSError:
         return False
 
 
 @contextmanager
 def alone(path: Path, name: str) -> Iterator[Path]:
     """A directory that holds a copy of one file under a name, and nothing else; gone at the end."""
+    # No link: a bundle's file that leads out of its bundle is refused.
     with TemporaryDirectory(prefix="flightline-bundle-") as directory:
         shutil.copyfile(path, Path(directory) / name)
         yield Path(directory)

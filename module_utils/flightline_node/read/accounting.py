@@ -162,12 +162,16 @@ def known_as(name: str) -> str:
 
 
 def name_by_content(path: Path) -> str:
-    """A single file's name in a bundle: its own where that is one, else its kind's by content. Raises OSError."""
-    kind = None if known_as(path.name) else kinds.kind_of(look(path))
+    """A single file's name in a bundle: its own where that is one or nothing is read, else its kind's by content."""
+    try:
+        content = b"" if known_as(path.name) else look(path)
+    except OSError:
+        return path.name
+    kind = kinds.kind_of(content)
     if kind is None:
         return path.name
     # nccl-tests before 2.13 do not print which collective they ran; then only a name tells, and nobody guesses it.
-    perf = re.search(rb"\b(\w+)_perf\b", look(path))
+    perf = re.search(rb"\b(\w+)_perf\b", content)
     wanted = kind.file.replace("<collective>", perf.group(1).decode() if perf else "")
     return wanted + path.name[len(bare(path.name)) :] if known_as(wanted) else path.name
 

@@ -471,3 +471,17 @@ def test_a_single_file_of_no_known_kind_is_no_go(capsys, tmp_path):
     assert status == 1 and [
         finding["check"] for finding in json.loads(out)["findings"] if finding["status"] == "UNKNOWN"
     ] == [CHECK]
+
+
+def test_a_single_file_that_cannot_be_unpacked_is_named(capsys, tmp_path):
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(CLEAN)[:20])
+    status, out, _ = flightline(capsys, "judge", path, "--instance-type", "none")
+    assert status == 1 and "log.gz: it cannot be unpacked" in out
+
+
+def test_another_archive_alone_is_refused(capsys, tmp_path):
+    path = tmp_path / "bundle"
+    path.write_bytes(b"PK\x03\x04" + bytes(600))
+    status, _, err = flightline(capsys, "judge", path, "--instance-type", "none")
+    assert status == 2 and "wanted a tar archive of a bundle" in err
