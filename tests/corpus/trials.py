@@ -11,6 +11,7 @@ from pathlib import Path
 ROWS = list(csv.DictReader((Path(__file__).parent / "trials.csv").open(encoding="utf-8")))
 ANSWERS = ("go", "UNKNOWN", "FAIL")
 LABELS = ("faulty", "healthy", "job")
+FROZEN = "25fa14f382bbd156c86d65f4d9b0016b6bea1d4478e905223416445cc1314565"
 MENDED = {
     "1": "a job's log without NCCL's own lines is judged by what it says; nvidia-smi's table, CSV and error sentences, smart-log and "
     "nvbandwidth in their other forms; trouble of which no line shows that it passed is FAIL (`stands`); words of failure "
@@ -24,6 +25,7 @@ MENDED = {
     "4": "the column of errors with MIG, fewer GPUs in a text than are attached (UNKNOWN, was FAIL: one may have been asked for), a panic of an old "
     "kernel, screens that could show a panic. Its first reader was its second too, in another order, and did not know the rules; its healthy excerpts that "
     "stay blocked are a list without its head (--format=noheader) and one GPU of eight",
+    "5": "nothing yet",
 }
 
 
